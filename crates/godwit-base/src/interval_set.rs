@@ -1,0 +1,146 @@
+//! A set of `u64` as sorted, disjoint, half-open ranges, with a cap on their number.
+//!
+//! Used for received packet numbers, acknowledged stream bytes and reassembly. Ranges sit in a ring,
+//! newest at the end, because nearly every insertion touches the last one.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// Sorted disjoint half-open ranges. Adjacent ranges are merged.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IntervalSet {
+    ranges: VecDeque<Range<u64>>,
+}
+
+impl IntervalSet {
+    /// The empty set.
+    pub const fn new() -> Self {
+        IntervalSet { ranges: VecDeque::new() }
+    }
+
+    /// Number of disjoint ranges.
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// True if the set holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// The ranges in ascending order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Range<u64>> + ExactSizeIterator + '_ {
+        self.ranges.iter().cloned()
+    }
+
+    /// The lowest range.
+    pub fn first(&self) -> Option<Range<u64>> {
+        self.ranges.front().cloned()
+    }
+
+    /// The highest range.
+    pub fn last(&self) -> Option<Range<u64>> {
+        self.ranges.back().cloned()
+    }
+
+    /// Removes and returns the lowest range.
+    pub fn pop_first(&mut self) -> Option<Range<u64>> {
+        self.ranges.pop_front()
+    }
+
+    /// True if `value` is in the set.
+    pub fn contains(&self, value: u64) -> bool {
+        let at = self.ranges.partition_point(|range| range.end <= value);
+        self.ranges.get(at).is_some_and(|range| range.contains(&value))
+    }
+
+    /// Adds `new`. Returns true if any of it was not in the set before.
+    pub fn insert(&mut self, new: Range<u64>) -> bool {
+        if new.start >= new.end {
+            return false;
+        }
+        // Ranges [from, to) touch or overlap `new` and become one with it.
+        let from = self.ranges.partition_point(|range| range.end < new.start);
+        let Some(touched) = self.ranges.get(from).cloned().filter(|range| range.start <= new.end) else {
+            self.ranges.insert(from, new);
+            return true;
+        };
+        if touched.start <= new.start && new.end <= touched.end {
+            return false;
+        }
+        let to = from + self.ranges.range(from..).take_while(|range| range.start <= new.end).count();
+        let end = self.ranges.get(to.saturating_sub(1)).map_or(new.end, |range| range.end.max(new.end));
+        if let Some(slot) = self.ranges.get_mut(from) {
+            *slot = touched.start.min(new.start)..end;
+        }
+        self.ranges.drain(from + 1..to);
+        true
+    }
+
+    /// Removes every value in `gone`.
+    pub fn remove(&mut self, gone: Range<u64>) {
+        if gone.start >= gone.end {
+            return;
+        }
+        let mut at = self.ranges.partition_point(|range| range.end <= gone.start);
+        while let Some(range) = self.ranges.get(at).cloned().filter(|range| range.start < gone.end) {
+            let (left, right) = (range.start..gone.start, gone.end..range.end);
+            self.ranges.remove(at);
+            if left.start < left.end {
+                self.ranges.insert(at, left);
+                at += 1;
+            }
+            if right.start < right.end {
+                self.ranges.insert(at, right);
+                break;
+            }
+        }
+    }
+
+    /// Forgets the lowest ranges until at most `cap` are left. Returns how many were forgotten.
+    pub fn truncate_lowest(&mut self, cap: usize) -> usize {
+        let surplus = self.ranges.len().saturating_sub(cap);
+        self.ranges.drain(..surplus);
+        surplus
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_plain_set(ops in prop::collection::vec((any::<bool>(), 0u64..64, 0u64..12), 0..60)) {
+            let (mut set, mut model) = (IntervalSet::new(), BTreeSet::new());
+            for (insert, start, len) in ops {
+                let range = start..start + len;
+                if insert {
+                    let fresh = range.clone().any(|v| !model.contains(&v));
+                    prop_assert_eq!(set.insert(range.clone()), fresh);
+                    model.extend(range);
+                } else {
+                    set.remove(range.clone());
+                    model.retain(|v| !range.contains(v));
+                }
+                let all: Vec<u64> = set.iter().flatten().collect();
+                prop_assert_eq!(&all, &model.iter().copied().collect::<Vec<_>>());
+                let ranges: Vec<_> = set.iter().collect();
+                prop_assert!(ranges.windows(2).all(|w| w[0].end < w[1].start), "merged and sorted");
+                prop_assert!((0..80).all(|v| set.contains(v) == model.contains(&v)));
+            }
+        }
+    }
+
+    #[test]
+    fn truncation_keeps_the_highest() {
+        let mut set = IntervalSet::new();
+        for start in [0, 10, 20] {
+            set.insert(start..start + 1);
+        }
+        assert_eq!(set.truncate_lowest(2), 1);
+        assert_eq!(set.first(), Some(10..11));
+    }
+}

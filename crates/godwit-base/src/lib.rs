@@ -1,0 +1,16 @@
+//! What every Godwit crate stands on: time, injected randomness, capped containers, datagram batches.
+//!
+//! This crate knows nothing of QUIC. It has no sockets, no threads and never reads a clock: the time
+//! of day and random numbers are handed in, so that everything above can run in virtual time and give
+//! the same bytes for the same seed.
+#![forbid(unsafe_code)]
+
+pub mod datagram;
+pub mod interval_set;
+pub mod rng;
+pub mod time;
+
+pub use datagram::{Ecn, RecvBatch, RecvMeta, SendBatch, SendMeta, SendRun, SocketId};
+pub use interval_set::IntervalSet;
+pub use rng::{Rng, SeededRng};
+pub use time::{Time, WallTime};

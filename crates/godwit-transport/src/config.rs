@@ -1,0 +1,143 @@
+//! Settings: built once, validated once, then shared and never changed.
+
+use crate::secrets::ServerSecrets;
+use godwit_recovery::congestion::Algorithm;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Settings of a connection's transport. Plain values with defaults; [`TransportConfig::validate`] says
+/// what does not fit together.
+#[derive(Debug, Clone)]
+pub struct TransportConfig {
+    /// Idle timeout offered to the peer (RFC 9000 section 10.1); zero is none. Default 30 s.
+    pub max_idle_timeout: Duration,
+    /// The handshake must complete in this time. Default 10 s.
+    pub handshake_timeout: Duration,
+    /// A PING is sent after this much silence. Default none.
+    pub keep_alive: Option<Duration>,
+    /// Bytes the peer may send on one stream at the start. Default 64 KiB; grows with the
+    /// bandwidth-delay product to at most [`TransportConfig::max_stream_window`].
+    pub initial_stream_window: u64,
+    /// The most the stream window grows to. Default 16 MiB.
+    pub max_stream_window: u64,
+    /// Bytes the peer may send on the whole connection at the start. Default 1 MiB.
+    pub initial_connection_window: u64,
+    /// The most the connection window grows to. Default 32 MiB.
+    pub max_connection_window: u64,
+    /// Bidirectional streams the peer may have open at once. Default 100.
+    pub max_bidi_streams: u64,
+    /// Unidirectional streams the peer may have open at once. Default 100.
+    pub max_uni_streams: u64,
+    /// Bytes a sender keeps per connection before `write` is refused. Default 8 MiB.
+    pub send_buffer: u64,
+    /// The delay we may put before an acknowledgement (RFC 9000 section 18.2). Default 25 ms.
+    pub max_ack_delay: Duration,
+    /// First round-trip time estimate (RFC 9002 section 6.2.2). Default 333 ms.
+    pub initial_rtt: Duration,
+    /// UDP payload size assumed to pass every path, 1200 or more. Default 1200.
+    pub initial_mtu: u16,
+    /// Largest UDP payload the path-MTU search tries. Default 1472; below `initial_mtu` is no search.
+    pub max_mtu: u16,
+    /// Congestion control. Default CUBIC.
+    pub congestion: Algorithm,
+    /// Connection ids the peer may give us beside the first (active_connection_id_limit). Default 4.
+    pub active_cid_limit: u64,
+    /// Largest DATAGRAM frame accepted (RFC 9221); 0 is none. Default 0.
+    pub max_datagram_frame_size: u64,
+    /// Packets sealed with one key before it is updated by itself; none is the AEAD's limit only.
+    pub key_update_after: Option<u64>,
+}
+
+impl Default for TransportConfig {
+    fn default() -> Self {
+        TransportConfig {
+            max_idle_timeout: Duration::from_secs(30),
+            handshake_timeout: Duration::from_secs(10),
+            keep_alive: None,
+            initial_stream_window: 64 << 10,
+            max_stream_window: 16 << 20,
+            initial_connection_window: 1 << 20,
+            max_connection_window: 32 << 20,
+            max_bidi_streams: 100,
+            max_uni_streams: 100,
+            send_buffer: 8 << 20,
+            max_ack_delay: Duration::from_millis(25),
+            initial_rtt: Duration::from_millis(333),
+            initial_mtu: 1200,
+            max_mtu: 1472,
+            congestion: Algorithm::Cubic,
+            active_cid_limit: 4,
+            max_datagram_frame_size: 0,
+            key_update_after: None,
+        }
+    }
+}
+
+impl TransportConfig {
+    /// Says in one sentence what cannot work, if anything.
+    pub fn validate(&self) -> Result<(), &'static str> {
+        const VARINT_MAX: u64 = godwit_wire::codec::VARINT_MAX;
+        if self.initial_mtu < 1200 {
+            return Err("initial_mtu must be at least 1200 bytes (RFC 9000 section 14)");
+        }
+        if self.active_cid_limit < 2 {
+            return Err("active_cid_limit must be at least 2 (RFC 9000 section 18.2)");
+        }
+        if self.max_bidi_streams > 1 << 60 || self.max_uni_streams > 1 << 60 {
+            return Err("a stream limit must be at most 2^60 (RFC 9000 section 4.6)");
+        }
+        if self.max_ack_delay >= Duration::from_millis(1 << 14) {
+            return Err("max_ack_delay must be below 2^14 ms (RFC 9000 section 18.2)");
+        }
+        if self.max_stream_window > VARINT_MAX || self.max_connection_window > VARINT_MAX {
+            return Err("a window must be below 2^62 bytes");
+        }
+        if self.initial_stream_window > self.max_stream_window
+            || self.initial_connection_window > self.max_connection_window
+        {
+            return Err("an initial window must not exceed its maximum");
+        }
+        Ok(())
+    }
+}
+
+/// What a client needs to begin a connection.
+#[derive(Debug, Clone)]
+pub struct ClientConfig {
+    /// TLS settings: roots, ALPN, client certificate. Must allow TLS 1.3.
+    pub tls: Arc<rustls::ClientConfig>,
+    /// Transport settings.
+    pub transport: Arc<TransportConfig>,
+    /// The version of the first flight: 1 or [`godwit_wire::version::V2`]'s number.
+    pub version: u32,
+}
+
+/// What a server needs to accept connections.
+#[derive(Debug, Clone)]
+pub struct ServerConfig {
+    /// TLS settings: certificates, ALPN. Must allow TLS 1.3.
+    pub tls: Arc<rustls::ServerConfig>,
+    /// Transport settings.
+    pub transport: Arc<TransportConfig>,
+    /// Whether clients without a valid token are answered with a Retry. Default false.
+    pub retry: bool,
+}
+
+/// Settings of an endpoint, common to all its connections.
+#[derive(Debug, Clone)]
+pub struct EndpointConfig {
+    /// Keys for tokens, stateless resets and connection ids.
+    pub secrets: Arc<ServerSecrets>,
+    /// Which shard of the process this endpoint is; it goes into the connection ids. Below 256.
+    pub shard: u8,
+    /// The generation of the process, for reloads; it goes into the connection ids.
+    pub generation: u8,
+    /// Length of the connection ids we issue, 8 to 20 bytes. Default 8.
+    pub cid_len: usize,
+    /// Connections held at most. Default 1,000,000.
+    pub max_connections: usize,
+    /// Incoming handshakes held at most before they are accepted or refused. Default 1024.
+    pub max_incoming: usize,
+    /// Versions spoken, in order of preference.
+    pub versions: Vec<u32>,
+}

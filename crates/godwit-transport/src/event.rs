@@ -1,0 +1,56 @@
+//! What the application is told. Events carry no data: it is fetched by a call on the connection.
+
+use crate::ConnectionError;
+use godwit_wire::{Direction, StreamId};
+
+/// Something that happened on a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// The handshake is complete: streams may be opened, and ALPN and the peer's certificate are known.
+    Connected,
+    /// The handshake is confirmed (RFC 9001 section 4.1.2).
+    Confirmed,
+    /// The peer opened at least one stream in this direction; fetch with `accept`.
+    StreamOpened {
+        /// The direction of the stream.
+        direction: Direction,
+    },
+    /// More streams may be opened in this direction after `open` was refused.
+    StreamsAvailable {
+        /// The direction in which streams may be opened.
+        direction: Direction,
+    },
+    /// A stream has data, its end, or a reset to be read. Sent once until the reader has read until
+    /// blocked.
+    Readable {
+        /// The stream.
+        id: StreamId,
+    },
+    /// A stream takes data again after `write` was refused or cut short.
+    Writable {
+        /// The stream.
+        id: StreamId,
+    },
+    /// All of a stream's data and its end have been acknowledged.
+    Finished {
+        /// The stream.
+        id: StreamId,
+    },
+    /// The peer asked to stop sending on this stream.
+    Stopped {
+        /// The stream.
+        id: StreamId,
+        /// The application's error code.
+        code: u64,
+    },
+    /// DATAGRAM frames (RFC 9221) arrived; fetch with `read_datagram`.
+    DatagramReceived,
+    /// The path moved to another remote address (NAT rebinding), now validated.
+    PathChanged,
+    /// The connection is over. Nothing follows on it.
+    Closed {
+        /// Why.
+        reason: ConnectionError,
+    },
+}

@@ -1,0 +1,40 @@
+//! The sans-I/O QUIC connection and endpoint (RFC 9000, 9001, 9002; version 2 of RFC 9369).
+//!
+//! Datagrams go in with the time at which they came, datagrams come out into a batch, and a deadline
+//! says when to call again. There are no sockets, no threads, no clock and no randomness of its own
+//! here: the same inputs give the same bytes.
+//!
+//! A [`Connection`] is wiring over components that own one concern each (`handshake`, `keys`,
+//! `streams`, `cid`, `path`, and `godwit-recovery` for loss and congestion). Frames reach the component
+//! that owns them, and acknowledgements and losses return to it through a [`recovery_token`].
+#![forbid(unsafe_code)]
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unreachable,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects
+)]
+
+pub mod address_token;
+pub mod cid;
+pub mod config;
+pub mod connection;
+pub mod endpoint;
+pub mod error;
+pub mod event;
+mod handshake;
+mod keys;
+pub mod path;
+pub mod recovery_token;
+pub mod secrets;
+pub mod streams;
+pub mod tls;
+
+pub use config::{ClientConfig, EndpointConfig, ServerConfig, TransportConfig};
+pub use connection::Connection;
+pub use endpoint::{ConnKey, Endpoint};
+pub use error::{ConnectError, ConnectionError, WireError};
+pub use event::Event;
+pub use godwit_wire::{ConnectionId, Direction, Side, StreamId, TransportErrorCode};

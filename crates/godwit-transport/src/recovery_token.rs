@@ -1,0 +1,43 @@
+//! What a packet carried, in a form small enough to remember until it is acknowledged or lost.
+//!
+//! Loss recovery knows no frames: it keeps these tokens in order of sending and hands them back with
+//! an outcome. The connection then tells the component that wrote the frame.
+
+use godwit_wire::{Direction, StreamId};
+
+/// One retransmittable thing that a packet carried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecoveryToken {
+    /// An ACK frame whose largest packet number was this.
+    Ack { largest: u64 },
+    /// CRYPTO data of the packet's own encryption level.
+    Crypto { offset: u64, len: u32 },
+    /// STREAM data.
+    Stream { id: StreamId, offset: u64, len: u32, fin: bool },
+    /// RESET_STREAM.
+    ResetStream { id: StreamId },
+    /// STOP_SENDING.
+    StopSending { id: StreamId },
+    /// MAX_DATA.
+    MaxData,
+    /// MAX_STREAM_DATA.
+    MaxStreamData { id: StreamId },
+    /// MAX_STREAMS.
+    MaxStreams { direction: Direction },
+    /// DATA_BLOCKED, STREAM_DATA_BLOCKED and STREAMS_BLOCKED: informative.
+    Blocked,
+    /// NEW_CONNECTION_ID.
+    NewConnectionId { sequence: u64 },
+    /// RETIRE_CONNECTION_ID.
+    RetireConnectionId { sequence: u64 },
+    /// NEW_TOKEN.
+    NewToken,
+    /// HANDSHAKE_DONE.
+    HandshakeDone,
+    /// PING: nothing to resend.
+    Ping,
+    /// PATH_CHALLENGE and PATH_RESPONSE: never resent as they are (RFC 9000 section 13.3).
+    Path,
+    /// DATAGRAM (RFC 9221): reported, never resent.
+    Datagram { id: u64 },
+}

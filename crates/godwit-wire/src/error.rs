@@ -1,0 +1,91 @@
+//! Transport error codes (RFC 9000 section 20.1).
+
+use std::fmt;
+
+/// A transport error code as it stands in a CONNECTION_CLOSE frame of type 0x1c.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TransportErrorCode(pub u64);
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $value:literal;)*) => {
+        impl TransportErrorCode {
+            $($(#[$doc])* pub const $name: TransportErrorCode = TransportErrorCode($value);)*
+
+            /// The RFC's name for the code, if it has one.
+            pub const fn name(self) -> Option<&'static str> {
+                match self.0 {
+                    $($value => Some(stringify!($name)),)*
+                    0x100..=0x1ff => Some("CRYPTO_ERROR"),
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// Closed without an error.
+    NO_ERROR = 0x0;
+    /// The endpoint met an internal error and cannot go on.
+    INTERNAL_ERROR = 0x1;
+    /// The server refuses the connection.
+    CONNECTION_REFUSED = 0x2;
+    /// More data than the advertised limits permit.
+    FLOW_CONTROL_ERROR = 0x3;
+    /// More streams than the advertised limit permits.
+    STREAM_LIMIT_ERROR = 0x4;
+    /// A frame for a stream in a state that does not permit it.
+    STREAM_STATE_ERROR = 0x5;
+    /// Data beyond a stream's final size, or a final size that changed.
+    FINAL_SIZE_ERROR = 0x6;
+    /// A badly formatted frame.
+    FRAME_ENCODING_ERROR = 0x7;
+    /// Bad, missing or forbidden transport parameters.
+    TRANSPORT_PARAMETER_ERROR = 0x8;
+    /// More connection ids than permitted.
+    CONNECTION_ID_LIMIT_ERROR = 0x9;
+    /// A violation that no other code names.
+    PROTOCOL_VIOLATION = 0xa;
+    /// A server refuses a client's token.
+    INVALID_TOKEN = 0xb;
+    /// The application closed the connection (in packets that cannot carry its own code).
+    APPLICATION_ERROR = 0xc;
+    /// More CRYPTO data than can be buffered.
+    CRYPTO_BUFFER_EXCEEDED = 0xd;
+    /// A key update went wrong.
+    KEY_UPDATE_ERROR = 0xe;
+    /// A limit of the packet protection was reached.
+    AEAD_LIMIT_REACHED = 0xf;
+    /// No usable network path.
+    NO_VIABLE_PATH = 0x10;
+    /// Version negotiation was tampered with (RFC 9368).
+    VERSION_NEGOTIATION_ERROR = 0x11;
+}
+
+impl TransportErrorCode {
+    /// The code for a TLS alert (RFC 9001 section 4.8).
+    pub const fn crypto(alert: u8) -> Self {
+        TransportErrorCode(0x100 | alert as u64)
+    }
+
+    /// The TLS alert in the code, if it is one.
+    pub const fn alert(self) -> Option<u8> {
+        if self.0 & !0xff == 0x100 { Some((self.0 & 0xff) as u8) } else { None }
+    }
+}
+
+impl fmt::Debug for TransportErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for TransportErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.name(), self.alert()) {
+            (_, Some(alert)) => write!(f, "CRYPTO_ERROR (TLS alert {alert})"),
+            (Some(name), None) => f.write_str(name),
+            (None, None) => write!(f, "error code {:#x}", self.0),
+        }
+    }
+}
