@@ -8,6 +8,7 @@
 pub mod datagram;
 pub mod interval_set;
 pub mod rng;
+pub mod steering;
 pub mod time;
 
 pub use datagram::{Ecn, RecvBatch, RecvMeta, SendBatch, SendMeta, SendRun, SocketId};
