@@ -8,10 +8,14 @@
 pub mod datagram;
 pub mod interval_set;
 pub mod rng;
+pub mod slab;
 pub mod steering;
 pub mod time;
+pub mod timer_queue;
 
 pub use datagram::{Ecn, RecvBatch, RecvMeta, SendBatch, SendMeta, SendRun, SocketId};
 pub use interval_set::IntervalSet;
 pub use rng::{Rng, SeededRng};
+pub use slab::Slab;
 pub use time::{Time, WallTime};
+pub use timer_queue::TimerQueue;
