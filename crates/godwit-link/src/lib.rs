@@ -1,1 +1,31 @@
-//! stub
+//! A model of a network link: loss, queue, rate, delay, jitter, reordering, duplication, corruption,
+//! outages, and the address translation in front of a client.
+//!
+//! The model is told when a packet of so many bytes is handed to it and answers at once when, and in
+//! what condition, the packet arrives, or why it does not. It therefore needs one event per packet,
+//! never holds packets itself, and serves a simulator in virtual time and an emulator of real packets
+//! alike. All arithmetic is in integers and every random number comes from a seed: the same seed and
+//! the same calls give the same answers on every machine.
+//!
+//! A packet passes the stages of a [`Link`] in this order: random loss ([`loss`]), drop-tail queue and
+//! serialisation ([`Rate`], [`QueueLimit`]), outages ([`Outage`]), propagation delay, jitter, reordering,
+//! duplication, corruption ([`corruption`]), and the largest packet that passes (`mtu`). Every stage
+//! draws from its own generator, so that switching one on does not change what the others do.
+#![forbid(unsafe_code)]
+
+mod bottleneck;
+pub mod config;
+pub mod corruption;
+pub mod link;
+pub mod loss;
+pub mod nat;
+pub mod probability;
+
+pub use config::{
+    Corrupt, DuplexConfig, Duplicate, IpVersion, Jitter, LinkConfig, Outage, QueueLimit, Rate, Reorder,
+};
+pub use corruption::{Corruption, Damage};
+pub use link::{Counters, Delivery, DropReason, Duplex, Link, Outcome};
+pub use loss::{GilbertElliott, Loss};
+pub use nat::{Nat, NatConfig, Rebinding, Translation};
+pub use probability::Probability;

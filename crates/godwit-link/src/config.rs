@@ -1,0 +1,195 @@
+//! What a link is like. Plain values: the default is a perfect link, and each field adds one imperfection.
+
+use crate::{Damage, Loss, NatConfig, Probability};
+use godwit_base::Time;
+use std::time::Duration;
+
+/// The Internet Protocol that carries a datagram: it decides how many bytes of header count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum IpVersion {
+    /// 20 bytes of IP and 8 of UDP header.
+    #[default]
+    V4,
+    /// 40 bytes of IP and 8 of UDP header.
+    V6,
+}
+
+impl IpVersion {
+    /// Preamble, header, checksum and gap of an Ethernet frame: time on the wire that belongs to a packet.
+    pub const ETHERNET_OVERHEAD: usize = 38;
+
+    /// The size of the IP packet that carries a UDP payload of `len` bytes.
+    pub const fn ip_len(self, len: usize) -> usize {
+        let headers = match self {
+            IpVersion::V4 => 28,
+            IpVersion::V6 => 48,
+        };
+        len.saturating_add(headers)
+    }
+
+    /// The bytes that a UDP payload of `len` bytes occupies on the wire.
+    pub const fn wire_len(self, len: usize) -> usize {
+        self.ip_len(len).saturating_add(Self::ETHERNET_OVERHEAD)
+    }
+}
+
+impl From<std::net::IpAddr> for IpVersion {
+    fn from(address: std::net::IpAddr) -> Self {
+        if address.is_ipv4() { IpVersion::V4 } else { IpVersion::V6 }
+    }
+}
+
+/// A bit rate, never zero. The bytes it counts are those of [`IpVersion::wire_len`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate(u64);
+
+impl Rate {
+    /// `bits` per second; 0 is taken as 1.
+    pub const fn bits_per_second(bits: u64) -> Self {
+        Rate(if bits == 0 { 1 } else { bits })
+    }
+
+    /// `megabits` (of 10^6 bits) per second.
+    pub const fn megabits(megabits: u64) -> Self {
+        Rate::bits_per_second(megabits.saturating_mul(1_000_000))
+    }
+
+    /// Bits per second.
+    pub const fn as_bits_per_second(self) -> u64 {
+        self.0
+    }
+
+    /// The bytes that flow in `time` at this rate: with a round-trip time, the bandwidth-delay product.
+    pub fn bytes_in(self, time: Duration) -> u64 {
+        let bytes = u128::from(self.0) * time.as_nanos() / 8_000_000_000;
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+}
+
+/// How much waits in front of the link before newcomers are dropped. The packet being sent counts, and
+/// an empty queue takes any packet. Bytes are those of [`IpVersion::wire_len`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum QueueLimit {
+    /// Nothing is ever dropped.
+    #[default]
+    Unlimited,
+    /// So many packets.
+    Packets(usize),
+    /// So many bytes.
+    Bytes(u64),
+}
+
+/// A delay that varies from packet to packet, evenly from zero to a maximum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Jitter {
+    /// The delay is constant.
+    #[default]
+    None,
+    /// No packet overtakes another: one that is held up holds up those behind it.
+    InOrder(Duration),
+    /// Packets overtake each other.
+    Unordered(Duration),
+}
+
+impl Jitter {
+    /// The most that is added to the delay.
+    pub const fn most(self) -> Duration {
+        match self {
+            Jitter::None => Duration::ZERO,
+            Jitter::InOrder(most) | Jitter::Unordered(most) => most,
+        }
+    }
+}
+
+/// Now and then a packet is held back while those behind it pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Reorder {
+    /// How often.
+    pub probability: Probability,
+    /// By how much.
+    pub extra: Duration,
+}
+
+/// Now and then a packet arrives twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Duplicate {
+    /// How often.
+    pub probability: Probability,
+    /// How long after the first the second copy arrives.
+    pub after: Duration,
+}
+
+/// Now and then a packet arrives damaged (with the UDP checksum none the wiser).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Corrupt {
+    /// How often.
+    pub probability: Probability,
+    /// How badly.
+    pub damage: Damage,
+}
+
+/// A time in which nothing passes: what leaves the queue in it is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Outage {
+    /// Its first instant.
+    pub from: Time,
+    /// The first instant after it.
+    pub until: Time,
+}
+
+/// One direction of a link. The default is perfect: no loss, no delay, no limit.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LinkConfig {
+    /// Random loss in front of the queue.
+    pub loss: Loss,
+    /// The drop-tail queue; it fills only if there is a rate.
+    pub queue: QueueLimit,
+    /// Packets that find more than this in the queue are marked with ECN's "congestion experienced".
+    pub mark_above: QueueLimit,
+    /// The rate of serialisation; `None` is infinite.
+    pub rate: Option<Rate>,
+    /// Propagation delay, one way.
+    pub delay: Duration,
+    /// Variation of the delay.
+    pub jitter: Jitter,
+    /// Packets held back.
+    pub reorder: Option<Reorder>,
+    /// Packets that arrive twice.
+    pub duplicate: Option<Duplicate>,
+    /// Packets that arrive damaged.
+    pub corrupt: Option<Corrupt>,
+    /// The largest IP packet that passes, in bytes with its IP and UDP headers; `None` is any.
+    pub mtu: Option<usize>,
+    /// Times in which nothing passes; in any order, overlapping or not.
+    pub outages: Vec<Outage>,
+}
+
+impl LinkConfig {
+    /// A link of this rate and one-way delay with a queue of so many bytes and nothing else wrong.
+    pub fn limited(rate: Rate, delay: Duration, queue_bytes: u64) -> Self {
+        LinkConfig { rate: Some(rate), delay, queue: QueueLimit::Bytes(queue_bytes), ..LinkConfig::default() }
+    }
+
+    /// A link that only delays.
+    pub fn delayed(delay: Duration) -> Self {
+        LinkConfig { delay, ..LinkConfig::default() }
+    }
+}
+
+/// Both directions of a client's access link.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DuplexConfig {
+    /// From the client to the server.
+    pub up: LinkConfig,
+    /// From the server to the client.
+    pub down: LinkConfig,
+    /// The address translation at the client's end.
+    pub nat: NatConfig,
+}
+
+impl DuplexConfig {
+    /// The same in both directions, without address translation.
+    pub fn symmetric(link: LinkConfig) -> Self {
+        DuplexConfig { up: link.clone(), down: link, nat: NatConfig::default() }
+    }
+}

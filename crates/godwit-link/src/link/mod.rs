@@ -1,0 +1,290 @@
+//! The link itself: the stages in their order, and what each has done.
+
+use crate::bottleneck::Bottleneck;
+use crate::config::{DuplexConfig, IpVersion, Jitter, LinkConfig, Outage};
+use crate::loss::LossProcess;
+use crate::nat::Nat;
+use crate::probability::uniform;
+use crate::{Corruption, Loss};
+use godwit_base::{Rng, SeededRng, Time};
+
+#[cfg(test)]
+mod tests;
+
+/// Why a packet does not arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DropReason {
+    /// It was lost at random.
+    Loss,
+    /// The queue was full.
+    Queue,
+    /// It left the queue while the link was down.
+    Outage,
+    /// It was larger than the link's MTU.
+    TooLarge,
+}
+
+/// How a packet arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delivery {
+    /// When.
+    pub at: Time,
+    /// True if every delivery of this kind promised before arrives no later: such deliveries can wait in a
+    /// plain queue. The others have overtaken something or will be overtaken.
+    pub in_order: bool,
+    /// Whether the link marks it with ECN's "congestion experienced" (if it is ECN-capable).
+    pub marked: bool,
+    /// The damage to do to it.
+    pub corruption: Option<Corruption>,
+}
+
+/// What becomes of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It arrives, perhaps twice.
+    Delivered {
+        /// The packet.
+        first: Delivery,
+        /// Its copy, which arrives no earlier.
+        copy: Option<Delivery>,
+    },
+    /// It does not arrive.
+    Dropped(DropReason),
+}
+
+impl Outcome {
+    /// The deliveries: none, one or two.
+    pub fn deliveries(self) -> impl Iterator<Item = Delivery> {
+        let (first, copy) = match self {
+            Outcome::Delivered { first, copy } => (Some(first), copy),
+            Outcome::Dropped(_) => (None, None),
+        };
+        first.into_iter().chain(copy)
+    }
+}
+
+/// What a link has done so far. Bytes are UDP payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Packets handed to the link.
+    pub sent_packets: u64,
+    /// Bytes handed to the link.
+    pub sent_bytes: u64,
+    /// Packets that arrive, copies included.
+    pub delivered_packets: u64,
+    /// Bytes that arrive, copies included.
+    pub delivered_bytes: u64,
+    /// Packets lost at random.
+    pub lost: u64,
+    /// Packets that found the queue full.
+    pub queue_drops: u64,
+    /// Packets lost in an outage.
+    pub outage_drops: u64,
+    /// Packets larger than the MTU.
+    pub mtu_drops: u64,
+    /// Packets held back.
+    pub reordered: u64,
+    /// Copies made.
+    pub duplicated: u64,
+    /// Deliveries damaged.
+    pub corrupted: u64,
+    /// Packets marked with "congestion experienced".
+    pub marked: u64,
+    /// The most packets that were in the queue at once.
+    pub max_queue_packets: u64,
+    /// The most bytes on the wire's account that were in the queue at once.
+    pub max_queue_bytes: u64,
+}
+
+impl Counters {
+    /// Packets that did not arrive, for whatever reason.
+    pub fn drops(&self) -> u64 {
+        self.lost + self.queue_drops + self.outage_drops + self.mtu_drops
+    }
+}
+
+/// One direction of a link. Packets must be handed to it in order of time.
+#[derive(Debug, Clone)]
+pub struct Link {
+    config: LinkConfig,
+    loss: LossProcess,
+    bottleneck: Bottleneck,
+    jitter_rng: SeededRng,
+    reorder_rng: SeededRng,
+    duplicate_rng: SeededRng,
+    corrupt_rng: SeededRng,
+    /// The first outage that may not be over.
+    next_outage: usize,
+    /// When the latest of the packets delivered in order arrives.
+    last_arrival: Time,
+    counters: Counters,
+}
+
+impl Link {
+    /// A link as described, whose chances all follow from `rng`.
+    pub fn new(mut config: LinkConfig, mut rng: SeededRng) -> Self {
+        config.outages.sort_by_key(|outage| outage.from);
+        let mut split = || SeededRng::new(rng.next_u64());
+        Link {
+            loss: LossProcess::new(config.loss, split()),
+            bottleneck: Bottleneck::new(config.rate, config.queue, config.mark_above),
+            jitter_rng: split(),
+            reorder_rng: split(),
+            duplicate_rng: split(),
+            corrupt_rng: split(),
+            next_outage: 0,
+            last_arrival: Time::ZERO,
+            counters: Counters::default(),
+            config,
+        }
+    }
+
+    /// What becomes of a UDP payload of `len` bytes that is sent now.
+    pub fn send(&mut self, now: Time, len: usize, ip: IpVersion) -> Outcome {
+        self.counters.sent_packets += 1;
+        self.counters.sent_bytes += len as u64;
+        match self.pass(now, len, ip) {
+            Ok(outcome) => {
+                for _ in outcome.deliveries() {
+                    self.counters.delivered_packets += 1;
+                    self.counters.delivered_bytes += len as u64;
+                }
+                outcome
+            }
+            Err(reason) => {
+                *match reason {
+                    DropReason::Loss => &mut self.counters.lost,
+                    DropReason::Queue => &mut self.counters.queue_drops,
+                    DropReason::Outage => &mut self.counters.outage_drops,
+                    DropReason::TooLarge => &mut self.counters.mtu_drops,
+                } += 1;
+                Outcome::Dropped(reason)
+            }
+        }
+    }
+
+    fn pass(&mut self, now: Time, len: usize, ip: IpVersion) -> Result<Outcome, DropReason> {
+        if self.loss.loses(now) {
+            return Err(DropReason::Loss);
+        }
+        let passage = self.bottleneck.enter(now, ip.wire_len(len) as u64).ok_or(DropReason::Queue)?;
+        self.note_queue(now);
+        if self.is_down(passage.departs) {
+            return Err(DropReason::Outage);
+        }
+        let (at, in_order) = self.arrival(passage.departs);
+        self.counters.marked += u64::from(passage.marked);
+        let mut first = Delivery { at, in_order, marked: passage.marked, corruption: None };
+        let copy = self.duplicate(first);
+        first.corruption = self.corrupt();
+        let copy = copy.map(|copy| Delivery { corruption: self.corrupt(), ..copy });
+        if self.config.mtu.is_some_and(|mtu| ip.ip_len(len) > mtu) {
+            return Err(DropReason::TooLarge);
+        }
+        self.counters.duplicated += u64::from(copy.is_some());
+        for delivery in [Some(first), copy].into_iter().flatten() {
+            self.counters.corrupted += u64::from(delivery.corruption.is_some());
+            if delivery.in_order {
+                self.last_arrival = delivery.at;
+            }
+        }
+        self.counters.reordered += u64::from(!first.in_order);
+        Ok(Outcome::Delivered { first, copy })
+    }
+
+    /// Delay, jitter and reordering.
+    fn arrival(&mut self, departs: Time) -> (Time, bool) {
+        let jitter = match self.config.jitter.most() {
+            most if most.is_zero() => most,
+            most => uniform(&mut self.jitter_rng, most),
+        };
+        let mut at = departs + self.config.delay + jitter;
+        if let Jitter::InOrder(_) = self.config.jitter {
+            at = at.max(self.last_arrival);
+        }
+        if let Some(reorder) = self.config.reorder
+            && reorder.probability.draw(&mut self.reorder_rng)
+        {
+            return (at + reorder.extra, false);
+        }
+        (at, at >= self.last_arrival)
+    }
+
+    fn duplicate(&mut self, first: Delivery) -> Option<Delivery> {
+        let duplicate = self.config.duplicate?;
+        let twice = duplicate.probability.draw(&mut self.duplicate_rng);
+        let in_order = first.in_order && duplicate.after.is_zero();
+        twice.then(|| Delivery { at: first.at + duplicate.after, in_order, ..first })
+    }
+
+    fn corrupt(&mut self) -> Option<Corruption> {
+        let corrupt = self.config.corrupt?;
+        let damaged = corrupt.probability.draw(&mut self.corrupt_rng);
+        damaged.then(|| Corruption::draw(corrupt.damage, &mut self.corrupt_rng))
+    }
+
+    /// Departures never run backwards, so outages that are over are never looked at again.
+    fn is_down(&mut self, at: Time) -> bool {
+        while self.config.outages.get(self.next_outage).is_some_and(|outage| outage.until <= at) {
+            self.next_outage += 1;
+        }
+        self.config.outages.get(self.next_outage).is_some_and(|outage| outage.from <= at)
+    }
+
+    fn note_queue(&mut self, now: Time) {
+        let (packets, bytes) = self.bottleneck.occupancy(now);
+        self.counters.max_queue_packets = self.counters.max_queue_packets.max(packets as u64);
+        self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(bytes);
+    }
+
+    /// What the link has done so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Packets, and bytes on the wire's account, that are in the queue or being sent.
+    pub fn queue(&mut self, now: Time) -> (usize, u64) {
+        self.bottleneck.occupancy(now)
+    }
+
+    /// What the link is like.
+    pub fn config(&self) -> &LinkConfig {
+        &self.config
+    }
+
+    /// Takes the link down for a while, beside the schedule. Times before the present do nothing.
+    pub fn add_outage(&mut self, outage: Outage) {
+        self.config.outages.push(outage);
+        self.config.outages.sort_by_key(|outage| outage.from);
+        self.next_outage = 0;
+    }
+
+    /// Changes the random loss from now on; a burst model begins anew in its good state.
+    pub fn set_loss(&mut self, loss: Loss) {
+        self.config.loss = loss;
+        self.loss = LossProcess::new(self.config.loss, SeededRng::new(self.reorder_rng.next_u64()));
+    }
+}
+
+/// A client's access link: both directions, and the address translation at the client's end.
+#[derive(Debug, Clone)]
+pub struct Duplex {
+    /// From the client to the server.
+    pub up: Link,
+    /// From the server to the client.
+    pub down: Link,
+    /// At the client's end: translates what enters `up` and what leaves `down`.
+    pub nat: Nat,
+}
+
+impl Duplex {
+    /// A link as described, whose chances all follow from `seed`.
+    pub fn new(config: DuplexConfig, seed: u64) -> Self {
+        let mut rng = SeededRng::new(seed);
+        Duplex {
+            up: Link::new(config.up, SeededRng::new(rng.next_u64())),
+            down: Link::new(config.down, SeededRng::new(rng.next_u64())),
+            nat: Nat::new(config.nat),
+        }
+    }
+}
