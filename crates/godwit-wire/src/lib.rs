@@ -17,11 +17,15 @@ pub mod cid;
 pub mod codec;
 pub mod error;
 pub mod frame;
+pub mod header;
 pub mod packet_number;
 pub mod stream_id;
+pub mod transport_parameters;
+pub mod version;
 
 pub use cid::{ConnectionId, ResetToken};
 pub use codec::{Malformed, NoRoom, Reader, Writer, varint_len};
 pub use error::TransportErrorCode;
 pub use frame::Frame;
 pub use stream_id::{Direction, Side, StreamId};
+pub use transport_parameters::TransportParameters;

@@ -1,13 +1,27 @@
 //! Frames (RFC 9000 section 19, RFC 9221 section 4): one variant each, borrowing from the packet.
+//!
+//! [`Frame::decode`] checks everything that can be judged from the bytes alone; whether a frame is
+//! welcome in the state of the connection is for others to say. Decoding costs time in proportion to
+//! the bytes read and never to the packet numbers or offsets they name.
 
 pub mod ack;
+mod decode;
+mod encode;
+pub mod stream;
+
+#[cfg(test)]
+mod tests;
 
 pub use ack::{Ack, AckRanges, EcnCounts};
 
-use crate::{ConnectionId, Direction, ResetToken, StreamId};
+use crate::header::PacketType;
+use crate::{ConnectionId, Direction, NoRoom, Reader, ResetToken, StreamId, Writer};
+use std::fmt;
+use std::ops::RangeInclusive;
 
 /// A frame. Data and tokens borrow from the decrypted payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are those of the RFC's layouts, under the RFC's names")]
 pub enum Frame<'a> {
     /// A run of PADDING frames (0x00) of this length in bytes.
     Padding(usize),
@@ -19,7 +33,7 @@ pub enum Frame<'a> {
     ResetStream { id: StreamId, code: u64, final_size: u64 },
     /// STOP_SENDING (0x05).
     StopSending { id: StreamId, code: u64 },
-    /// CRYPTO (0x06).
+    /// CRYPTO (0x06). `offset + data.len()` is at most 2^62 - 1.
     Crypto { offset: u64, data: &'a [u8] },
     /// NEW_TOKEN (0x07); the token is not empty.
     NewToken { token: &'a [u8] },
@@ -53,4 +67,182 @@ pub enum Frame<'a> {
     HandshakeDone,
     /// DATAGRAM (0x30, 0x31).
     Datagram { data: &'a [u8] },
+}
+
+/// A frame that is not what the RFC says it must be: a connection error FRAME_ENCODING_ERROR.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameError {
+    /// The type of the frame, or 0 if not even that could be read.
+    pub frame_type: u64,
+    /// What is wrong with it, for people.
+    pub reason: &'static str,
+}
+
+impl fmt::Display for FrameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "frame of type {:#x}: {}", self.frame_type, self.reason)
+    }
+}
+
+impl std::error::Error for FrameError {}
+
+impl<'a> Frame<'a> {
+    /// Reads one frame, or a whole run of PADDING. After an error the reader stands where it stood.
+    pub fn decode(reader: &mut Reader<'a>) -> Result<Frame<'a>, FrameError> {
+        decode::frame(reader)
+    }
+
+    /// Writes the frame: integers in their shortest form, STREAM and DATAGRAM with a length. If it does
+    /// not fit, or if a number is above 2^62 - 1, the writer is left as it was.
+    pub fn encode(&self, writer: &mut Writer<'_>) -> Result<(), NoRoom> {
+        let start = writer.len();
+        encode::frame(self, writer).inspect_err(|NoRoom| writer.truncate(start))
+    }
+
+    /// Writes an ACK frame with as many of `ranges` as fit, and at least the first.
+    ///
+    /// `ranges` are packet numbers, highest first, and at least one packet number lies between any two; the
+    /// first range that breaks this rule ends the frame. `delay` is in the units of the
+    /// ack_delay_exponent. If not even the first range fits, or if there is none, the writer is left as
+    /// it was.
+    pub fn encode_ack(
+        writer: &mut Writer<'_>,
+        delay: u64,
+        ranges: impl Iterator<Item = RangeInclusive<u64>>,
+        ecn: Option<EcnCounts>,
+    ) -> Result<(), NoRoom> {
+        let start = writer.len();
+        ack::encode_ranges(writer, delay, ranges, ecn).inspect_err(|NoRoom| writer.truncate(start))
+    }
+
+    /// The type that [`Frame::encode`] writes.
+    pub const fn frame_type(&self) -> u64 {
+        match self {
+            Frame::Padding(_) => kind::PADDING,
+            Frame::Ping => kind::PING,
+            Frame::Ack(ack) => kind::ACK | ack.ecn.is_some() as u64,
+            Frame::ResetStream { .. } => kind::RESET_STREAM,
+            Frame::StopSending { .. } => kind::STOP_SENDING,
+            Frame::Crypto { .. } => kind::CRYPTO,
+            Frame::NewToken { .. } => kind::NEW_TOKEN,
+            Frame::Stream { offset, fin, .. } => {
+                let offset = if *offset > 0 { stream::OFFSET } else { 0 };
+                kind::STREAM | offset | stream::LENGTH | *fin as u64
+            }
+            Frame::MaxData { .. } => kind::MAX_DATA,
+            Frame::MaxStreamData { .. } => kind::MAX_STREAM_DATA,
+            Frame::MaxStreams { direction, .. } => kind::MAX_STREAMS | *direction as u64,
+            Frame::DataBlocked { .. } => kind::DATA_BLOCKED,
+            Frame::StreamDataBlocked { .. } => kind::STREAM_DATA_BLOCKED,
+            Frame::StreamsBlocked { direction, .. } => kind::STREAMS_BLOCKED | *direction as u64,
+            Frame::NewConnectionId { .. } => kind::NEW_CONNECTION_ID,
+            Frame::RetireConnectionId { .. } => kind::RETIRE_CONNECTION_ID,
+            Frame::PathChallenge { .. } => kind::PATH_CHALLENGE,
+            Frame::PathResponse { .. } => kind::PATH_RESPONSE,
+            Frame::ConnectionClose { .. } => kind::CONNECTION_CLOSE,
+            Frame::ApplicationClose { .. } => kind::APPLICATION_CLOSE,
+            Frame::HandshakeDone => kind::HANDSHAKE_DONE,
+            Frame::Datagram { .. } => kind::DATAGRAM_WITH_LENGTH,
+        }
+    }
+
+    /// True if the packet that carries it must be acknowledged (RFC 9000 section 13.2).
+    pub const fn is_ack_eliciting(&self) -> bool {
+        !matches!(
+            self,
+            Frame::Padding(_)
+                | Frame::Ack(_)
+                | Frame::ConnectionClose { .. }
+                | Frame::ApplicationClose { .. }
+        )
+    }
+
+    /// True if a packet with only such frames probes a path without moving the connection to it
+    /// (RFC 9000 section 9.1).
+    pub const fn is_probing(&self) -> bool {
+        matches!(
+            self,
+            Frame::Padding(_)
+                | Frame::PathChallenge { .. }
+                | Frame::PathResponse { .. }
+                | Frame::NewConnectionId { .. }
+        )
+    }
+
+    /// True if packets of this type may carry it (RFC 9000 section 12.4, table 3).
+    pub const fn permitted_in(&self, packet: PacketType) -> bool {
+        match (self, packet) {
+            (_, PacketType::Retry) => false,
+            (_, PacketType::OneRtt) => true,
+            (Frame::Padding(_) | Frame::Ping | Frame::ConnectionClose { .. }, _) => true,
+            (Frame::Ack(_) | Frame::Crypto { .. }, PacketType::Initial | PacketType::Handshake) => true,
+            (_, PacketType::Initial | PacketType::Handshake) => false,
+            (Frame::Ack(_) | Frame::Crypto { .. }, PacketType::ZeroRtt) => false,
+            (Frame::NewToken { .. } | Frame::PathResponse { .. } | Frame::HandshakeDone, _) => false,
+            (_, PacketType::ZeroRtt) => true,
+        }
+    }
+}
+
+/// The frames of a payload, in order. Ends after the first error.
+///
+/// An empty payload gives no frames; that a packet must have at least one is for the caller to check.
+#[derive(Debug, Clone)]
+pub struct Frames<'a> {
+    reader: Reader<'a>,
+}
+
+impl<'a> Frames<'a> {
+    /// The frames in `payload`.
+    pub const fn new(payload: &'a [u8]) -> Self {
+        Frames { reader: Reader::new(payload) }
+    }
+}
+
+impl<'a> Iterator for Frames<'a> {
+    type Item = Result<Frame<'a>, FrameError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.reader.is_empty() {
+            return None;
+        }
+        let frame = Frame::decode(&mut self.reader);
+        if frame.is_err() {
+            self.reader = Reader::new(&[]);
+        }
+        Some(frame)
+    }
+}
+
+impl std::iter::FusedIterator for Frames<'_> {}
+
+/// Frame types as they stand on the wire.
+pub(crate) mod kind {
+    pub(crate) const PADDING: u64 = 0x00;
+    pub(crate) const PING: u64 = 0x01;
+    pub(crate) const ACK: u64 = 0x02;
+    pub(crate) const ACK_ECN: u64 = 0x03;
+    pub(crate) const RESET_STREAM: u64 = 0x04;
+    pub(crate) const STOP_SENDING: u64 = 0x05;
+    pub(crate) const CRYPTO: u64 = 0x06;
+    pub(crate) const NEW_TOKEN: u64 = 0x07;
+    pub(crate) const STREAM: u64 = 0x08;
+    pub(crate) const STREAM_LAST: u64 = 0x0f;
+    pub(crate) const MAX_DATA: u64 = 0x10;
+    pub(crate) const MAX_STREAM_DATA: u64 = 0x11;
+    pub(crate) const MAX_STREAMS: u64 = 0x12;
+    pub(crate) const MAX_STREAMS_UNI: u64 = 0x13;
+    pub(crate) const DATA_BLOCKED: u64 = 0x14;
+    pub(crate) const STREAM_DATA_BLOCKED: u64 = 0x15;
+    pub(crate) const STREAMS_BLOCKED: u64 = 0x16;
+    pub(crate) const STREAMS_BLOCKED_UNI: u64 = 0x17;
+    pub(crate) const NEW_CONNECTION_ID: u64 = 0x18;
+    pub(crate) const RETIRE_CONNECTION_ID: u64 = 0x19;
+    pub(crate) const PATH_CHALLENGE: u64 = 0x1a;
+    pub(crate) const PATH_RESPONSE: u64 = 0x1b;
+    pub(crate) const CONNECTION_CLOSE: u64 = 0x1c;
+    pub(crate) const APPLICATION_CLOSE: u64 = 0x1d;
+    pub(crate) const HANDSHAKE_DONE: u64 = 0x1e;
+    pub(crate) const DATAGRAM: u64 = 0x30;
+    pub(crate) const DATAGRAM_WITH_LENGTH: u64 = 0x31;
 }
