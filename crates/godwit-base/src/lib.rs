@@ -5,16 +5,20 @@
 //! the same bytes for the same seed.
 #![forbid(unsafe_code)]
 
+pub mod capped;
 pub mod datagram;
 pub mod interval_set;
+pub mod ledger;
 pub mod rng;
 pub mod slab;
 pub mod steering;
 pub mod time;
 pub mod timer_queue;
 
+pub use capped::CappedQueue;
 pub use datagram::{Ecn, RecvBatch, RecvMeta, SendBatch, SendMeta, SendRun, SocketId};
 pub use interval_set::IntervalSet;
+pub use ledger::Budget;
 pub use rng::{Rng, SeededRng};
 pub use slab::Slab;
 pub use time::{Time, WallTime};
