@@ -1,0 +1,267 @@
+//! The ids that we issue and the peer sends to (RFC 9000 sections 5.1.1, 5.1.2, 19.15, 19.16).
+//!
+//! The endpoint makes the ids, so that it can steer packets by them; this component numbers them,
+//! announces them until the announcement is acknowledged, and takes them back when the peer retires
+//! them. It never holds more than [`LocalCids::MAX`] ids.
+
+use crate::WireError;
+use crate::recovery_token::RecoveryToken;
+use godwit_wire::codec::NoRoom;
+use godwit_wire::{ConnectionId, Frame, ResetToken, TransportErrorCode, Writer};
+use std::collections::VecDeque;
+
+/// The connection ids of this end.
+#[derive(Debug)]
+pub struct LocalCids {
+    /// Ids not retired by the peer, by ascending sequence number. At most [`LocalCids::MAX`].
+    issued: VecDeque<Issued>,
+    next_sequence: u64,
+    retire_prior_to: u64,
+    peer_limit: usize,
+    unannounced: usize,
+}
+
+#[derive(Debug)]
+struct Issued {
+    sequence: u64,
+    cid: ConnectionId,
+    reset_token: ResetToken,
+    /// Its announcement is to be sent (again).
+    pending: bool,
+    /// The peer may know it.
+    sent: bool,
+}
+
+impl LocalCids {
+    /// Ids kept for the peer, whatever more it is ready to take.
+    const WANTED: usize = 4;
+    /// Ids held at most, those included that the peer was asked to retire and has not.
+    pub const MAX: usize = 2 * Self::WANTED;
+
+    /// With the id of the handshake, which has the sequence number 0.
+    pub fn new(first: ConnectionId, reset_token: ResetToken) -> Self {
+        let first = Issued { sequence: 0, cid: first, reset_token, pending: false, sent: true };
+        LocalCids {
+            issued: VecDeque::from([first]),
+            next_sequence: 1,
+            retire_prior_to: 0,
+            peer_limit: 1,
+            unannounced: 0,
+        }
+    }
+
+    /// The peer's active_connection_id_limit (RFC 9000 section 18.2) is known.
+    pub fn set_peer_limit(&mut self, limit: u64) {
+        self.peer_limit = usize::try_from(limit).unwrap_or(usize::MAX).clamp(1, Self::WANTED);
+    }
+
+    /// How many ids are to be made and given to [`LocalCids::add`].
+    pub fn wanted(&self) -> usize {
+        let active = self.issued.iter().filter(|issued| issued.sequence >= self.retire_prior_to).count();
+        self.peer_limit.saturating_sub(active).min(Self::MAX.saturating_sub(self.issued.len()))
+    }
+
+    /// A new id, to be announced. Returns its sequence number, or `None` if no id is wanted.
+    pub fn add(&mut self, cid: ConnectionId, reset_token: ResetToken) -> Option<u64> {
+        if self.wanted() == 0 {
+            return None;
+        }
+        let sequence = self.next_sequence;
+        self.next_sequence = sequence.saturating_add(1);
+        self.issued.push_back(Issued { sequence, cid, reset_token, pending: true, sent: false });
+        self.unannounced = self.unannounced.saturating_add(1);
+        Some(sequence)
+    }
+
+    /// Asks the peer to replace every id it has. New ids are then [wanted](LocalCids::wanted). False, and
+    /// nothing happens, while the peer has not yet retired all ids of an earlier call.
+    pub fn replace_all(&mut self) -> bool {
+        if self.issued.front().is_some_and(|first| first.sequence < self.retire_prior_to) {
+            return false;
+        }
+        self.retire_prior_to = self.next_sequence;
+        true
+    }
+
+    /// The ids the peer may use, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &ConnectionId> {
+        self.issued.iter().map(|issued| &issued.cid)
+    }
+
+    /// The sequence number of an id that is in use.
+    pub fn sequence_of(&self, cid: &[u8]) -> Option<u64> {
+        self.issued.iter().find(|issued| issued.cid.as_bytes() == cid).map(|issued| issued.sequence)
+    }
+
+    /// A RETIRE_CONNECTION_ID frame came in a packet that was sent to `used`. Returns the id that is no
+    /// longer valid, or `None` if it had been retired before.
+    ///
+    /// # Errors
+    /// PROTOCOL_VIOLATION for an id never announced, or the one of the packet itself (section 19.16).
+    pub fn on_retire(&mut self, sequence: u64, used: &[u8]) -> Result<Option<ConnectionId>, WireError> {
+        const FRAME: u64 = 0x19;
+        let violation =
+            |reason| WireError::new(TransportErrorCode::PROTOCOL_VIOLATION, reason).in_frame(FRAME);
+        if sequence >= self.next_sequence {
+            return Err(violation("retired a connection id that does not exist"));
+        }
+        let Some(at) = self.issued.iter().position(|issued| issued.sequence == sequence) else {
+            return Ok(None);
+        };
+        let Some(issued) = self.issued.get(at) else { return Ok(None) };
+        if !issued.sent {
+            return Err(violation("retired a connection id that was not announced"));
+        }
+        if issued.cid.as_bytes() == used {
+            return Err(violation("retired the connection id of the packet itself"));
+        }
+        let gone = self.issued.remove(at);
+        self.count_unannounced();
+        Ok(gone.map(|issued| issued.cid))
+    }
+
+    /// True if an announcement is to be sent.
+    pub const fn wants_to_send(&self) -> bool {
+        self.unannounced > 0
+    }
+
+    /// Writes as many NEW_CONNECTION_ID frames as are due and fit.
+    pub fn write(&mut self, writer: &mut Writer<'_>, tokens: &mut Vec<RecoveryToken>) {
+        if self.unannounced == 0 {
+            return;
+        }
+        for issued in self.issued.iter_mut().filter(|issued| issued.pending) {
+            let frame = Frame::NewConnectionId {
+                sequence: issued.sequence,
+                retire_prior_to: self.retire_prior_to.min(issued.sequence),
+                cid: issued.cid,
+                reset_token: issued.reset_token,
+            };
+            if let Err(NoRoom) = frame.encode(writer) {
+                break;
+            }
+            tokens.push(RecoveryToken::NewConnectionId { sequence: issued.sequence });
+            issued.pending = false;
+            issued.sent = true;
+        }
+        self.count_unannounced();
+    }
+
+    /// The announcement of `sequence` was acknowledged.
+    pub fn on_acked(&mut self, sequence: u64) {
+        self.set_pending(sequence, false);
+    }
+
+    /// The announcement of `sequence` was lost; it is written again unless the id is already retired.
+    pub fn on_lost(&mut self, sequence: u64) {
+        self.set_pending(sequence, true);
+    }
+
+    fn set_pending(&mut self, sequence: u64, pending: bool) {
+        if sequence == 0 {
+            return;
+        }
+        if let Some(issued) = self.issued.iter_mut().find(|issued| issued.sequence == sequence) {
+            issued.pending = pending;
+        }
+        self.count_unannounced();
+    }
+
+    fn count_unannounced(&mut self) {
+        self.unannounced = self.issued.iter().filter(|issued| issued.pending).count();
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn cid(n: u8) -> ConnectionId {
+        ConnectionId::new(&[n; 8]).unwrap()
+    }
+
+    fn token(n: u8) -> ResetToken {
+        ResetToken([n; 16])
+    }
+
+    fn cids(limit: u64) -> LocalCids {
+        let mut cids = LocalCids::new(cid(0), token(0));
+        cids.set_peer_limit(limit);
+        let mut n = 1;
+        while cids.add(cid(n), token(n)).is_some() {
+            n += 1;
+        }
+        cids
+    }
+
+    fn written(cids: &mut LocalCids, room: usize) -> Vec<u64> {
+        let (mut buffer, mut tokens) = (vec![0; room], Vec::new());
+        cids.write(&mut Writer::new(&mut buffer), &mut tokens);
+        tokens
+            .iter()
+            .map(|token| match token {
+                RecoveryToken::NewConnectionId { sequence } => *sequence,
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_peers_limit_and_our_own_are_respected() {
+        assert_eq!(LocalCids::new(cid(0), token(0)).wanted(), 0, "nothing before the limit is known");
+        assert_eq!(cids(2).iter().count(), 2);
+        assert_eq!(cids(1 << 62).iter().count(), LocalCids::WANTED);
+    }
+
+    #[test]
+    fn announcements_are_repeated_until_acknowledged() {
+        let mut cids = cids(3);
+        assert_eq!(written(&mut cids, 40), [1], "only one fits");
+        assert_eq!(written(&mut cids, 200), [2]);
+        assert!(!cids.wants_to_send());
+        cids.on_lost(1);
+        cids.on_lost(0);
+        assert_eq!(written(&mut cids, 200), [1]);
+        cids.on_lost(1);
+        cids.on_acked(1);
+        assert!(!cids.wants_to_send(), "a late acknowledgement counts");
+    }
+
+    #[test]
+    fn retirement() {
+        let mut cids = cids(3);
+        assert!(cids.on_retire(1, cid(0).as_bytes()).is_err(), "never announced");
+        written(&mut cids, 200);
+        assert!(cids.on_retire(3, cid(0).as_bytes()).is_err(), "does not exist");
+        assert!(cids.on_retire(1, cid(1).as_bytes()).is_err(), "the packet's own");
+        assert_eq!(cids.on_retire(1, cid(0).as_bytes()), Ok(Some(cid(1))));
+        assert_eq!(cids.on_retire(1, cid(0).as_bytes()), Ok(None));
+        cids.on_lost(1);
+        assert!(!cids.wants_to_send());
+        assert_eq!(cids.wanted(), 1);
+        assert_eq!(cids.sequence_of(cid(2).as_bytes()), Some(2));
+        assert_eq!(cids.sequence_of(cid(1).as_bytes()), None);
+    }
+
+    #[test]
+    fn replacing_all_is_bounded() {
+        let mut cids = cids(4);
+        written(&mut cids, 500);
+        assert!(cids.replace_all());
+        for n in 4..8 {
+            assert_eq!(cids.add(cid(n), token(n)), Some(u64::from(n)));
+        }
+        assert_eq!(cids.wanted(), 0);
+        assert!(!cids.replace_all(), "the peer has not obeyed yet");
+        let (mut buffer, mut tokens) = ([0; 500], Vec::new());
+        let mut writer = Writer::new(&mut buffer);
+        cids.write(&mut writer, &mut tokens);
+        assert_eq!(tokens.len(), 4);
+        assert_eq!(writer.written()[..3], [0x18, 4, 4], "type, sequence, retire_prior_to");
+        for sequence in 0..4 {
+            assert!(cids.on_retire(sequence, cid(7).as_bytes()).unwrap().is_some());
+        }
+        assert!(cids.replace_all());
+    }
+}

@@ -1,0 +1,143 @@
+//! Path validation (RFC 9000 section 8.2): challenges that we send, and answers to the peer's.
+
+use crate::recovery_token::RecoveryToken;
+use godwit_base::{Rng, Time};
+use godwit_wire::codec::NoRoom;
+use godwit_wire::{Frame, Writer};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// A path being validated. Every attempt carries new random data; an answer to any of the last few
+/// attempts counts.
+#[derive(Debug)]
+pub(super) struct Challenge {
+    /// The last attempts, newest first.
+    attempts: [Option<Attempt>; Self::REMEMBERED],
+    due: bool,
+    interval: Duration,
+    retry_at: Time,
+    expires: Time,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Attempt {
+    data: [u8; 8],
+    expanded: bool,
+}
+
+/// What an answer proves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Proof {
+    /// The peer receives at the address, but the datagram was too small to prove the path MTU.
+    Address,
+    /// The peer receives at the address datagrams of full size.
+    Path,
+}
+
+impl Challenge {
+    const REMEMBERED: usize = 4;
+    /// The probe timeout of a path of which nothing is known: RFC 9000 section 8.2.4 wants validation
+    /// to be given up no sooner than after three of these. (An RTT of 333 ms, a variance of half of it.)
+    const INITIAL_PTO: Duration = Duration::from_millis(999);
+    const SHORTEST_INTERVAL: Duration = Duration::from_millis(20);
+
+    /// A challenge to be sent at once. `pto` is the present probe timeout.
+    pub(super) fn new(now: Time, pto: Duration) -> Self {
+        let patience = pto.max(Self::INITIAL_PTO).saturating_mul(3);
+        Challenge {
+            attempts: [None; Self::REMEMBERED],
+            due: true,
+            interval: pto.clamp(Self::SHORTEST_INTERVAL, Self::INITIAL_PTO),
+            retry_at: Time::MAX,
+            expires: now + patience,
+        }
+    }
+
+    pub(super) const fn is_due(&self) -> bool {
+        self.due
+    }
+
+    /// Writes a PATH_CHALLENGE if one is due. `expanded` says whether its datagram will have full size.
+    pub(super) fn write(
+        &mut self,
+        now: Time,
+        expanded: bool,
+        rng: &mut dyn Rng,
+        writer: &mut Writer<'_>,
+        tokens: &mut Vec<RecoveryToken>,
+    ) -> bool {
+        if !self.due {
+            return false;
+        }
+        let mut data = [0; 8];
+        rng.fill(&mut data);
+        if let Err(NoRoom) = (Frame::PathChallenge { data }).encode(writer) {
+            return false;
+        }
+        tokens.push(RecoveryToken::Path);
+        self.attempts.rotate_right(1);
+        if let Some(newest) = self.attempts.first_mut() {
+            *newest = Some(Attempt { data, expanded });
+        }
+        self.due = false;
+        self.retry_at = now + self.interval;
+        self.interval = self.interval.saturating_mul(2);
+        true
+    }
+
+    /// What a PATH_RESPONSE with `data` proves, if anything.
+    pub(super) fn on_response(&self, data: [u8; 8]) -> Option<Proof> {
+        let attempt = self.attempts.iter().flatten().find(|attempt| attempt.data == data)?;
+        Some(if attempt.expanded { Proof::Path } else { Proof::Address })
+    }
+
+    pub(super) fn deadline(&self) -> Time {
+        if self.due { self.expires } else { self.retry_at.min(self.expires) }
+    }
+
+    /// True if the peer has not answered in time; otherwise the next attempt may have become due.
+    pub(super) fn on_timeout(&mut self, now: Time) -> bool {
+        self.due |= now >= self.retry_at;
+        now >= self.expires
+    }
+}
+
+/// PATH_RESPONSE frames to be sent on the path on which the challenges came.
+#[derive(Debug, Default)]
+pub(super) struct Responses {
+    /// Oldest first; at most [`Responses::MAX`].
+    data: VecDeque<[u8; 8]>,
+}
+
+impl Responses {
+    /// A peer that challenges faster than it can be answered gets answers to the newest challenges.
+    const MAX: usize = 4;
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.data.is_empty()
+    }
+
+    pub(super) fn push(&mut self, data: [u8; 8]) {
+        if self.data.contains(&data) {
+            return;
+        }
+        if self.data.len() >= Self::MAX {
+            self.data.pop_front();
+        }
+        self.data.push_back(data);
+    }
+
+    /// Writes as many as fit. Each is sent once: if it is lost, the peer asks again (section 13.3).
+    pub(super) fn write(&mut self, writer: &mut Writer<'_>, tokens: &mut Vec<RecoveryToken>) -> bool {
+        let mut wrote = false;
+        while let Some(data) = self.data.front().copied() {
+            if let Err(NoRoom) = (Frame::PathResponse { data }).encode(writer) {
+                break;
+            }
+            tokens.push(RecoveryToken::Path);
+            self.data.pop_front();
+            wrote = true;
+        }
+        wrote
+    }
+}

@@ -1,0 +1,334 @@
+//! The paths of one connection: which is active, which are being validated, which to fall back to.
+//!
+//! Invariants: there is always an active path; there are at most [`PathSet::MAX_OTHERS`] others, so that
+//! forged source addresses cannot fill memory. A client moves only by its own will; a server follows
+//! the client once the handshake is confirmed, challenges the new address *and* the old one (RFC 9000
+//! section 9.3.3), and goes back if the new one does not answer (section 9.3.2).
+
+use super::challenge::{Challenge, Proof};
+use super::{Credit, PROBE_SIZE, Path, PathId, PathKey};
+use crate::recovery_token::RecoveryToken;
+use godwit_base::{Rng, Time};
+use godwit_recovery::PathRecovery;
+use godwit_wire::{Side, Writer};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Where a datagram came from, as seen by a [`PathSet`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// From a path that is known.
+    Known(PathId),
+    /// From an address not seen before. Once a packet in it proves authentic, call [`PathSet::adopt`].
+    New,
+    /// From where nothing is expected: drop it unread.
+    Ignored,
+}
+
+/// What became of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathEvent {
+    /// The peer moved: another path is active now, which is being validated unless it already was.
+    Migrated {
+        /// The path that was active.
+        from: PathId,
+        /// The path that is active now.
+        to: PathId,
+    },
+    /// The new path did not answer: the connection returned to an earlier one.
+    FellBack {
+        /// The path that was active.
+        from: PathId,
+        /// The path that is active now.
+        to: PathId,
+    },
+    /// The path is validated.
+    Validated(PathId),
+    /// The path is forgotten: its connection id can be retired.
+    Abandoned(PathId),
+    /// The active path does not answer and there is no other.
+    NoPath,
+}
+
+/// What [`PathSet::write_probe`] wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProbeWritten {
+    /// The datagram must be padded to [`PROBE_SIZE`] bytes. Otherwise the address has not earned that
+    /// many, and it must not be padded.
+    pub expand: bool,
+}
+
+/// The paths of a connection.
+#[derive(Debug)]
+pub struct PathSet {
+    side: Side,
+    active: Path,
+    /// At most [`PathSet::MAX_OTHERS`], oldest first.
+    others: Vec<Path>,
+    next_id: u32,
+    peer_may_move: bool,
+    events: VecDeque<PathEvent>,
+}
+
+impl PathSet {
+    /// Paths held beside the active one.
+    pub const MAX_OTHERS: usize = 4;
+
+    /// With the path of the handshake. A client never limits itself towards the server it chose, so
+    /// that `validated` counts for servers only: it says whether a token proved the client's address.
+    pub fn new(side: Side, key: PathKey, recovery: PathRecovery, validated: bool) -> Self {
+        let credit = if validated || side == Side::Client { Credit::Validated } else { Credit::NONE };
+        PathSet {
+            side,
+            active: Path::new(PathId(0), key, recovery, credit),
+            others: Vec::new(),
+            next_id: 1,
+            peer_may_move: false,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// The path on which the connection sends.
+    #[inline]
+    pub const fn active(&self) -> &Path {
+        &self.active
+    }
+
+    /// The path on which the connection sends, to be changed.
+    #[inline]
+    pub const fn active_mut(&mut self) -> &mut Path {
+        &mut self.active
+    }
+
+    /// A path by its number.
+    pub fn get(&self, id: PathId) -> Option<&Path> {
+        std::iter::once(&self.active).chain(&self.others).find(|path| path.id == id)
+    }
+
+    /// A path by its number, to be changed.
+    pub fn get_mut(&mut self, id: PathId) -> Option<&mut Path> {
+        std::iter::once(&mut self.active).chain(&mut self.others).find(|path| path.id == id)
+    }
+
+    /// What became of paths since the last call; call until `None` after every input.
+    pub fn next_event(&mut self) -> Option<PathEvent> {
+        self.events.pop_front()
+    }
+
+    /// The handshake is confirmed: the peer may change its address from now on (RFC 9000 section 9).
+    pub const fn allow_migration(&mut self) {
+        self.peer_may_move = true;
+    }
+
+    /// A datagram of `len` bytes came. Must be called before it is decrypted, for what it adds to the
+    /// credit may be needed to answer it.
+    #[inline]
+    pub fn on_datagram(&mut self, key: &PathKey, len: usize) -> Arrival {
+        let known = if self.active.key.matches(key) {
+            Some(&mut self.active)
+        } else {
+            self.others.iter_mut().find(|path| path.key.matches(key))
+        };
+        match known {
+            Some(path) => {
+                path.credit.on_received(len);
+                Arrival::Known(path.id)
+            }
+            None if self.side == Side::Server && self.peer_may_move => Arrival::New,
+            None => Arrival::Ignored,
+        }
+    }
+
+    /// A datagram of `len` bytes that came from a [new](Arrival::New) address holds an authentic packet:
+    /// the address becomes a path, not active and not validated.
+    /// The oldest of the other paths gives way if there are too many. `None` if numbers have run out.
+    pub fn adopt(
+        &mut self,
+        key: PathKey,
+        len: usize,
+        fresh: impl FnOnce(PathId) -> PathRecovery,
+    ) -> Option<PathId> {
+        let mut credit = Credit::NONE;
+        credit.on_received(len);
+        self.insert(key, fresh, credit)
+    }
+
+    /// A path to be tried by this end's will (RFC 9000 section 9.2): it is challenged, and on
+    /// [`PathEvent::Validated`] can be [activated](PathSet::activate). `None` if numbers have run out.
+    pub fn probe(
+        &mut self,
+        now: Time,
+        key: PathKey,
+        pto: Duration,
+        fresh: impl FnOnce(PathId) -> PathRecovery,
+    ) -> Option<PathId> {
+        let id = self.insert(key, fresh, Credit::Validated)?;
+        self.others.last_mut()?.challenge = Some(Challenge::new(now, pto));
+        Some(id)
+    }
+
+    /// Sends on `id` from now on. False if there is no such path.
+    pub fn activate(&mut self, id: PathId) -> bool {
+        let Some(from) = self.switch_to(id) else { return self.active.id == id };
+        self.events.push_back(PathEvent::Migrated { from, to: id });
+        true
+    }
+
+    /// A packet with a frame that is not a probe came on path `id`; `largest` says whether it has the
+    /// highest packet number so far. A server follows its client there (RFC 9000 section 9.3).
+    #[inline]
+    pub fn on_non_probing(&mut self, now: Time, id: PathId, largest: bool, pto: Duration) {
+        if id == self.active.id || !largest || self.side == Side::Client {
+            return;
+        }
+        let Some(from) = self.switch_to(id) else { return };
+        if !self.active.is_validated() && self.active.challenge.is_none() {
+            self.active.challenge = Some(Challenge::new(now, pto));
+        }
+        // If the client did not move but someone forwards its packets, the answer to this brings the
+        // connection back (section 9.3.3).
+        if let Some(previous) = self.others.iter_mut().find(|path| path.id == from && path.is_validated()) {
+            previous.challenge = Some(Challenge::new(now, pto));
+        }
+        self.events.push_back(PathEvent::Migrated { from, to: id });
+    }
+
+    /// A PATH_CHALLENGE came on path `id`: it is answered on the same path.
+    pub fn on_path_challenge(&mut self, id: PathId, data: [u8; 8]) {
+        if let Some(path) = self.get_mut(id) {
+            path.responses.push(data);
+        }
+    }
+
+    /// A PATH_RESPONSE came, on whatever path (RFC 9000 section 8.2.3). Unexpected ones are ignored.
+    pub fn on_path_response(&mut self, now: Time, data: [u8; 8], pto: Duration) {
+        let answered = std::iter::once(&mut self.active).chain(&mut self.others).find_map(|path| {
+            let proof = path.challenge.as_ref()?.on_response(data)?;
+            Some((path, proof))
+        });
+        let Some((path, proof)) = answered else { return };
+        path.credit = Credit::Validated;
+        path.suspect = false;
+        if proof == Proof::Address {
+            // The credit did not allow a datagram of full size; now it does (section 8.2.1).
+            path.challenge = Some(Challenge::new(now, pto));
+            return;
+        }
+        path.challenge = None;
+        let id = path.id;
+        self.events.push_back(PathEvent::Validated(id));
+        if id == self.active.id {
+            self.forget(|path| path.suspect);
+        }
+    }
+
+    /// The handshake proved the peer's address: a packet under Handshake keys came (RFC 9000 section
+    /// 8.1).
+    pub const fn on_address_validated(&mut self) {
+        self.active.credit = Credit::Validated;
+    }
+
+    /// The next path, other than the active one, that has a probe to send and may send it.
+    pub fn next_probe(&self) -> Option<PathId> {
+        self.others.iter().find(|path| path.wants_probe() && path.can_send(1)).map(|path| path.id)
+    }
+
+    /// Writes the PATH_RESPONSE and PATH_CHALLENGE frames that are due on path `id`. `None` if nothing
+    /// was written.
+    pub fn write_probe(
+        &mut self,
+        now: Time,
+        id: PathId,
+        rng: &mut dyn Rng,
+        writer: &mut Writer<'_>,
+        tokens: &mut Vec<RecoveryToken>,
+    ) -> Option<ProbeWritten> {
+        let path = self.get_mut(id)?;
+        let expand = path.can_send(PROBE_SIZE);
+        let responded = path.responses.write(writer, tokens);
+        let challenge = path.challenge.as_mut();
+        let challenged = challenge.is_some_and(|challenge| challenge.write(now, expand, rng, writer, tokens));
+        (responded || challenged).then_some(ProbeWritten { expand })
+    }
+
+    /// When to call [`PathSet::on_timeout`].
+    pub fn deadline(&self) -> Option<Time> {
+        let paths = std::iter::once(&self.active).chain(&self.others);
+        paths.filter_map(|path| path.challenge.as_ref()).map(Challenge::deadline).min()
+    }
+
+    /// Time has passed: challenges are repeated or given up.
+    pub fn on_timeout(&mut self, now: Time, pto: Duration) {
+        for path in &mut self.others {
+            if path.challenge.as_mut().is_some_and(|challenge| challenge.on_timeout(now)) {
+                path.challenge = None;
+                path.suspect = true;
+            }
+        }
+        if self.active.challenge.as_mut().is_some_and(|challenge| challenge.on_timeout(now)) {
+            self.active.challenge = None;
+            self.fall_back(now, pto);
+        }
+        // A validated path that stopped answering is kept as long as there is no better one.
+        let reachable = self.active.is_validated() && !self.active.suspect;
+        self.forget(|path| path.suspect && (reachable || !path.is_validated()));
+    }
+
+    fn fall_back(&mut self, now: Time, pto: Duration) {
+        let best = |path: &&Path| (path.is_validated(), !path.suspect, path.id);
+        let Some(id) = self.others.iter().max_by_key(best).filter(|path| path.is_validated()).map(Path::id)
+        else {
+            self.events.push_back(PathEvent::NoPath);
+            return;
+        };
+        let Some(from) = self.switch_to(id) else { return };
+        if self.active.suspect {
+            // Neither address answered: the last that worked gets one more chance.
+            self.active.challenge = Some(Challenge::new(now, pto));
+        }
+        self.events.push_back(PathEvent::FellBack { from, to: id });
+        self.forget(|path| path.id == from);
+    }
+
+    /// Makes another path active; returns the path that was.
+    fn switch_to(&mut self, id: PathId) -> Option<PathId> {
+        let other = self.others.iter_mut().find(|path| path.id == id)?;
+        std::mem::swap(&mut self.active, other);
+        if self.active.key.same_host(&other.key) {
+            // Only the port differs: the network is the same, and so are its delay and capacity.
+            std::mem::swap(&mut self.active.recovery, &mut other.recovery);
+        }
+        Some(other.id)
+    }
+
+    fn insert(
+        &mut self,
+        key: PathKey,
+        fresh: impl FnOnce(PathId) -> PathRecovery,
+        credit: Credit,
+    ) -> Option<PathId> {
+        if self.others.len() >= Self::MAX_OTHERS {
+            let unproven = self.others.iter().find(|path| !path.is_validated());
+            let oldest = unproven.or(self.others.first()).map(Path::id)?;
+            self.forget(|path| path.id == oldest);
+        }
+        let id = PathId(self.next_id);
+        self.next_id = self.next_id.checked_add(1)?;
+        self.others.push(Path::new(id, key, fresh(id), credit));
+        Some(id)
+    }
+
+    fn forget(&mut self, gone: impl Fn(&Path) -> bool) {
+        let events = &mut self.events;
+        self.others.retain(|path| {
+            let gone = gone(path);
+            if gone {
+                events.push_back(PathEvent::Abandoned(path.id));
+            }
+            !gone
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;
