@@ -75,7 +75,7 @@ pub fn shard_of_datagram(key: [u32; 4], datagram: &[u8], shards: usize) -> usize
 
 fn long_header_cid(datagram: &[u8]) -> Option<&[u8]> {
     let (len, rest) = datagram.get(5..)?.split_first()?;
-    rest.get(..usize::from(*len))
+    (usize::from(*len) >= MIN_CID_LEN).then_some(rest)
 }
 
 #[cfg(test)]
@@ -172,7 +172,14 @@ mod tests {
         let key = [1, 2, 3, 4];
         assert_eq!(shard_of(key, &[7; 7], 4), None);
         assert_eq!(shard_of(key, &[7; 8], 0), None);
-        for datagram in [&[][..], &[0xc0], &[0x40; 5], &[0xc0, 0, 0, 0, 1, 8, 9], &[0xff; 9]] {
+        for datagram in [
+            &[][..],
+            &[0xc0],
+            &[0x40; 5],
+            &[0xc0, 0, 0, 0, 1, 8, 9],
+            &[0xff; 9],
+            &[0xc0, 0, 0, 0, 1, 7, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+        ] {
             assert_eq!(shard_of_datagram(key, datagram, 4), 0);
         }
     }
