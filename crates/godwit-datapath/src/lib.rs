@@ -1,1 +1,216 @@
-//! stub
+//! Batched UDP: whole runs of datagrams in, whole runs of datagrams out.
+//!
+//! A [`Datapath`] is one socket. It receives into a [`RecvBatch`] and sends a [`SendBatch`], and knows
+//! nothing of QUIC. There are three of them:
+//!
+//! - [`linux`]: the kernel's batching (`recvmmsg`, `sendmmsg`) and offloads (UDP GSO and GRO);
+//! - [`portable`]: every other system, and Linux too if asked for;
+//! - [`memory`]: no socket at all, for tests.
+//!
+//! What they have in common: they never block, they tell the ECN codepoint and the address a datagram
+//! was sent to and can send from a given address, they forbid fragmentation (RFC 9000 section 14), and
+//! they take every failure that concerns one datagram only as the loss of that datagram. IPv4 traffic on
+//! a dual-stack socket has IPv4 addresses, never IPv4-mapped ones.
+//!
+//! This is the only crate under the C interface that contains `unsafe` code; it also holds the other
+//! system calls that the engine needs: a timer with sub-millisecond resolution and pinning to a core.
+
+mod address;
+pub mod affinity;
+mod config;
+#[cfg(target_os = "linux")]
+pub mod linux;
+pub mod memory;
+pub mod portable;
+#[cfg(target_os = "linux")]
+pub mod steering;
+#[cfg(target_os = "linux")]
+pub mod timer;
+
+pub use config::{Backend, BindError, SocketConfig, bind, bind_group};
+
+use godwit_base::{RecvBatch, SendBatch, SocketId};
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+
+/// One socket, or what stands in for one.
+pub trait Datapath: Send {
+    /// Receives what is there into the free slots of `batch`, with one system call where the platform
+    /// allows. Never blocks.
+    ///
+    /// # Errors
+    /// Only if the socket is unusable. What the network reports about single datagrams is swallowed.
+    fn receive(&mut self, batch: &mut RecvBatch) -> io::Result<Received>;
+
+    /// Sends the runs of `batch` that belong to this socket, from where `progress` stands to the end or
+    /// to the first run of another socket. Never blocks: when the socket takes no more, `progress` says
+    /// how far it came, and the same call continues there later.
+    ///
+    /// # Errors
+    /// Only if the socket is unusable. A run that the system refuses counts as sent, that is, as lost.
+    fn send(&mut self, batch: &SendBatch, progress: &mut Progress) -> io::Result<Sent>;
+
+    /// The socket's number, found in the metadata of every run.
+    fn id(&self) -> SocketId;
+
+    /// The address the socket is bound to.
+    fn local_addr(&self) -> SocketAddr;
+
+    /// What this datapath can do at present.
+    fn capabilities(&self) -> Capabilities;
+
+    /// What has happened so far.
+    fn counters(&self) -> Counters;
+
+    /// A destination for which segmentation offload failed since the last call. The run was sent
+    /// nevertheless, split, and runs to this destination are split from now on.
+    fn next_gso_refusal(&mut self) -> Option<SocketAddr> {
+        None
+    }
+
+    /// The socket to wait for, if there is one.
+    fn socket(&self) -> Option<&UdpSocket>;
+}
+
+/// The outcome of [`Datapath::receive`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Received {
+    /// Runs added to the batch.
+    pub runs: usize,
+    /// Whether more may be waiting. If false, the socket is empty: waiting for readability is right.
+    pub more: bool,
+}
+
+/// The outcome of [`Datapath::send`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    /// Everything that belongs to this socket was sent.
+    Done,
+    /// The socket takes no more at present: wait until it is writable.
+    Blocked,
+}
+
+/// How much of a [`SendBatch`] has been sent. Begins at the default; [`Datapath::send`] moves it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Runs dealt with completely.
+    pub runs: usize,
+    /// Bytes sent of the run after those.
+    bytes: usize,
+    /// The run at hand is sent datagram by datagram, because segmentation offload failed on it.
+    split: bool,
+}
+
+impl Progress {
+    /// Which socket has to send next, or `None` if all of `batch` has been sent.
+    pub fn next_socket(&self, batch: &SendBatch) -> Option<SocketId> {
+        batch.runs().nth(self.runs).map(|(run, _)| run.meta.socket)
+    }
+
+    fn advance(&mut self, piece: &Piece<'_>) {
+        if piece.ends_run {
+            self.skip_run();
+        } else {
+            self.bytes += piece.payload.len();
+        }
+    }
+
+    fn skip_run(&mut self) {
+        *self = Progress { runs: self.runs + 1, bytes: 0, split: false };
+    }
+}
+
+/// A part of a run that goes out with one system call or one message of it.
+#[derive(Debug, Clone, Copy)]
+struct Piece<'a> {
+    meta: godwit_base::SendMeta,
+    payload: &'a [u8],
+    segment: usize,
+    ends_run: bool,
+}
+
+impl Piece<'_> {
+    fn is_segmented(&self) -> bool {
+        self.payload.len() > self.segment
+    }
+
+    fn datagrams(&self) -> usize {
+        self.payload.len().div_ceil(self.segment)
+    }
+}
+
+/// The next pieces of `batch` for the socket `id`, where `segments` says how many datagrams may go in one
+/// piece to a destination.
+fn pieces<'a>(
+    batch: &'a SendBatch,
+    progress: Progress,
+    id: SocketId,
+    segments: impl Fn(SocketAddr) -> usize,
+) -> impl Iterator<Item = Piece<'a>> {
+    batch.runs().skip(progress.runs).take_while(move |(run, _)| run.meta.socket == id).enumerate().flat_map(
+        move |(at, (run, bytes))| {
+            let (start, split) = if at == 0 { (progress.bytes, progress.split) } else { (0, false) };
+            let most = if split { 1 } else { segments(run.meta.remote).max(1) };
+            let rest = bytes.get(start..).unwrap_or_default();
+            let step = run.segment.saturating_mul(most);
+            let last = rest.len().div_ceil(step).saturating_sub(1);
+            rest.chunks(step).enumerate().map(move |(chunk, payload)| Piece {
+                meta: run.meta,
+                payload,
+                segment: run.segment,
+                ends_run: chunk == last,
+            })
+        },
+    )
+}
+
+/// What a datapath can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Which datapath it is: `"linux"`, `"portable"` or `"memory"`.
+    pub name: &'static str,
+    /// The most datagrams that one send carries; 1 is no segmentation offload.
+    pub gso_segments: usize,
+    /// Whether received datagrams may come merged.
+    pub gro: bool,
+    /// Whether ECN codepoints are sent and received.
+    pub ecn: bool,
+    /// Whether the local address is told and can be chosen.
+    pub packet_info: bool,
+    /// Whether datagrams may be fragmented on their way, because the system does not let us forbid it.
+    pub may_fragment: bool,
+    /// Bytes granted for receiving, 0 if unknown.
+    pub recv_buffer: usize,
+    /// Bytes granted for sending, 0 if unknown.
+    pub send_buffer: usize,
+}
+
+/// What a datapath has done. All figures only grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// System calls that received something.
+    pub receive_calls: u64,
+    /// Runs received.
+    pub runs_received: u64,
+    /// Datagrams received.
+    pub datagrams_received: u64,
+    /// Runs received that did not fit their slot and were dropped.
+    pub truncated: u64,
+    /// Datagrams the kernel dropped because the receive buffer was full, where it tells.
+    pub kernel_drops: u64,
+    /// System calls that sent something.
+    pub send_calls: u64,
+    /// Datagrams sent.
+    pub datagrams_sent: u64,
+    /// Times that the socket took no more.
+    pub send_blocked: u64,
+    /// Destinations for which segmentation offload failed.
+    pub gso_refusals: u64,
+    /// Runs refused for their size: searches for the path MTU that went too far.
+    pub too_large: u64,
+    /// Runs refused otherwise: no route, forbidden by a filter, no memory.
+    pub refused: u64,
+}
+
+#[cfg(test)]
+mod tests;

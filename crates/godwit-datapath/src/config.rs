@@ -1,0 +1,176 @@
+//! Making a socket: settings, binding, and what can go wrong with it.
+
+use crate::Datapath;
+#[cfg(target_os = "linux")]
+use crate::linux::force_buffers;
+use crate::portable::PortableSocket;
+use godwit_base::SocketId;
+use socket2::{Domain, Protocol, SockAddr, Type};
+use std::net::{SocketAddr, UdpSocket};
+use std::{fmt, io};
+
+/// Which implementation drives the socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Backend {
+    /// The best there is for the system.
+    #[default]
+    Native,
+    /// The portable one, on every system.
+    Portable,
+}
+
+/// Settings of a socket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SocketConfig {
+    /// Bytes of receive buffer asked for; the system may grant less. 0 leaves it alone. Default 4 MiB.
+    pub recv_buffer: usize,
+    /// Bytes of send buffer asked for; the system may grant less. 0 leaves it alone. Default 4 MiB.
+    pub send_buffer: usize,
+    /// Whether several sockets may share the address (`SO_REUSEPORT`). Default false.
+    pub reuse_port: bool,
+    /// Whether an IPv6 socket refuses IPv4. Default false.
+    pub only_v6: bool,
+    /// Whether segmentation offload may be used for sending. Default true.
+    pub gso: bool,
+    /// Whether received datagrams may be merged. Default true.
+    pub gro: bool,
+    /// Which implementation to use. Default native.
+    pub backend: Backend,
+}
+
+impl Default for SocketConfig {
+    fn default() -> Self {
+        SocketConfig {
+            recv_buffer: 4 << 20,
+            send_buffer: 4 << 20,
+            reuse_port: false,
+            only_v6: false,
+            gso: true,
+            gro: true,
+            backend: Backend::Native,
+        }
+    }
+}
+
+/// Why a socket could not be made.
+#[derive(Debug)]
+pub struct BindError {
+    addr: SocketAddr,
+    step: &'static str,
+    source: io::Error,
+}
+
+impl BindError {
+    pub(crate) fn at(addr: SocketAddr, step: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| BindError { addr, step, source }
+    }
+
+    /// The address asked for.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// What the system said. Its kind tells an address in use from one that may not be used.
+    pub fn io_error(&self) -> &io::Error {
+        &self.source
+    }
+}
+
+impl fmt::Display for BindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "UDP socket on {}: cannot {}: {}", self.addr, self.step, self.source)
+    }
+}
+
+impl std::error::Error for BindError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+/// Binds a socket to `addr`.
+///
+/// # Errors
+/// If the address cannot be had, or if the system lacks something that cannot be done without.
+pub fn bind(id: SocketId, addr: SocketAddr, config: &SocketConfig) -> Result<Box<dyn Datapath>, BindError> {
+    let socket = create(addr, config)?;
+    let made = match config.backend {
+        #[cfg(target_os = "linux")]
+        Backend::Native => crate::linux::LinuxSocket::new(id, socket, config).map(boxed),
+        _ => PortableSocket::new(id, socket, config).map(boxed),
+    };
+    made.map_err(BindError::at(addr, "set the socket's options"))
+}
+
+fn boxed<D: Datapath + 'static>(datapath: D) -> Box<dyn Datapath> {
+    Box::new(datapath)
+}
+
+/// Binds `count` sockets to one address, over which the system spreads the datagrams. All have the id
+/// `id`, for each belongs to another shard. If `addr` has port 0, all get the port that the first gets.
+///
+/// # Errors
+/// As [`bind`]; also where the system does not allow several sockets on an address.
+pub fn bind_group(
+    id: SocketId,
+    addr: SocketAddr,
+    count: usize,
+    config: &SocketConfig,
+) -> Result<Vec<Box<dyn Datapath>>, BindError> {
+    let config = SocketConfig { reuse_port: config.reuse_port || count > 1, ..config.clone() };
+    let first = bind(id, addr, &config)?;
+    let addr = SocketAddr::new(addr.ip(), first.local_addr().port());
+    let mut sockets = vec![first];
+    for _ in 1..count {
+        sockets.push(bind(id, addr, &config)?);
+    }
+    Ok(sockets)
+}
+
+fn create(addr: SocketAddr, config: &SocketConfig) -> Result<UdpSocket, BindError> {
+    let socket = socket2::Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))
+        .map_err(BindError::at(addr, "make a socket"))?;
+    if addr.is_ipv6() {
+        socket.set_only_v6(config.only_v6).map_err(BindError::at(addr, "choose between IPv6 and both"))?;
+    }
+    if config.reuse_port {
+        reuse_port(&socket).map_err(BindError::at(addr, "share the port"))?;
+    }
+    socket.set_nonblocking(true).map_err(BindError::at(addr, "set non-blocking"))?;
+    request_buffers(&socket, config);
+    socket.bind(&SockAddr::from(addr)).map_err(BindError::at(addr, "bind"))?;
+    Ok(socket.into())
+}
+
+#[cfg(all(unix, not(any(target_os = "solaris", target_os = "illumos"))))]
+fn reuse_port(socket: &socket2::Socket) -> io::Result<()> {
+    socket.set_reuse_port(true)
+}
+
+#[cfg(not(all(unix, not(any(target_os = "solaris", target_os = "illumos")))))]
+fn reuse_port(_: &socket2::Socket) -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no SO_REUSEPORT"))
+}
+
+/// Asks for buffers; what was granted is found out later. Failing is no error: one gets what one gets.
+fn request_buffers(socket: &socket2::Socket, config: &SocketConfig) {
+    let forced = force_buffers(socket, config);
+    if config.recv_buffer > 0 && !forced.0 {
+        let _ = socket.set_recv_buffer_size(config.recv_buffer);
+    }
+    if config.send_buffer > 0 && !forced.1 {
+        let _ = socket.set_send_buffer_size(config.send_buffer);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn force_buffers(_: &socket2::Socket, _: &SocketConfig) -> (bool, bool) {
+    (false, false)
+}
+
+/// The buffers granted, for receiving and for sending. Linux counts its own bookkeeping twice.
+pub(crate) fn granted_buffers(socket: &UdpSocket) -> (usize, usize) {
+    let socket = socket2::SockRef::from(socket);
+    let share = if cfg!(target_os = "linux") { 2 } else { 1 };
+    (socket.recv_buffer_size().unwrap_or(0) / share, socket.send_buffer_size().unwrap_or(0) / share)
+}

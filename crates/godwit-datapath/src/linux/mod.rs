@@ -1,0 +1,299 @@
+//! UDP over the Linux kernel with its batching and offloads.
+//!
+//! A run is sent with one message of `sendmmsg`, cut by the kernel (UDP GSO); what arrives comes merged
+//! (UDP GRO), several runs for one `recvmmsg`. Segmentation can fail although the kernel has it: for a
+//! route over a device without checksum offload (`EIO`), or for a segment above its MTU (`EINVAL`). Then the
+//! same run is sent again datagram by datagram, and the destination is remembered.
+
+mod cmsg;
+mod probe;
+mod sockaddr;
+pub(crate) mod sys;
+
+use crate::{Capabilities, Counters, Datapath, Piece, Progress, Received, Sent, SocketConfig, address};
+use cmsg::Control;
+use godwit_base::{RecvBatch, RecvMeta, SendBatch, SocketId};
+use probe::Offload;
+use sockaddr::Name;
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use sys::{Incoming, MAX_MESSAGES, Outgoing};
+
+/// Destinations remembered for which segmentation fails; beyond these it is given up altogether.
+const MAX_REFUSALS: usize = 32;
+
+/// A UDP socket with offloads.
+#[derive(Debug)]
+pub struct LinuxSocket {
+    id: SocketId,
+    socket: UdpSocket,
+    local: SocketAddr,
+    offload: Offload,
+    buffers: (usize, usize),
+    incoming: Box<[Incoming]>,
+    outgoing: Box<[(Name, Control)]>,
+    counters: Counters,
+    drops: u32,
+    split_for: Vec<IpAddr>,
+    refusals: VecDeque<SocketAddr>,
+}
+
+impl LinuxSocket {
+    /// Takes over a bound socket and sets the options that a datapath needs.
+    ///
+    /// # Errors
+    /// If the kernel refuses an option that cannot be done without.
+    pub fn new(id: SocketId, socket: UdpSocket, config: &SocketConfig) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        let local = socket.local_addr()?;
+        set_options(&socket, local.is_ipv6(), config.only_v6)?;
+        let measured = probe::offload();
+        let gro =
+            config.gro && measured.gro && sys::set_option(&socket, libc::SOL_UDP, libc::UDP_GRO, 1).is_ok();
+        let gso_segments = if config.gso { measured.gso_segments } else { 1 };
+        Ok(LinuxSocket {
+            id,
+            local,
+            offload: Offload { gso_segments, gro },
+            buffers: crate::config::granted_buffers(&socket),
+            socket,
+            incoming: (0..MAX_MESSAGES).map(|_| Incoming::default()).collect(),
+            outgoing: (0..MAX_MESSAGES).map(|_| Default::default()).collect(),
+            counters: Counters::default(),
+            drops: 0,
+            split_for: Vec::new(),
+            refusals: VecDeque::new(),
+        })
+    }
+
+    fn meta_of(&mut self, at: usize) -> Option<RecvMeta> {
+        let incoming = self.incoming.get(at)?;
+        let told = incoming.control.read();
+        if let Some(drops) = told.drops {
+            self.counters.kernel_drops += u64::from(drops.wrapping_sub(self.drops));
+            self.drops = drops;
+        }
+        if incoming.truncated {
+            self.counters.truncated += 1;
+            return None;
+        }
+        Some(RecvMeta {
+            socket: self.id,
+            local: told.local,
+            remote: address::normalise(incoming.name.addr()?),
+            ecn: told.ecn,
+            len: incoming.len,
+            stride: told.stride.unwrap_or(incoming.len).min(incoming.len),
+        })
+    }
+
+    fn segments_to(&self, remote: SocketAddr) -> usize {
+        if self.split_for.contains(&remote.ip()) { 1 } else { self.offload.gso_segments }
+    }
+
+    /// Sends as many of the pieces as one system call takes. `None` if there are none left.
+    fn send_some(&mut self, batch: &SendBatch, progress: &mut Progress) -> Option<io::Result<()>> {
+        let mut chosen: [Option<Piece<'_>>; MAX_MESSAGES] = [None; MAX_MESSAGES];
+        let mut count = 0;
+        let mut outgoing = std::mem::take(&mut self.outgoing);
+        let pieces = crate::pieces(batch, *progress, self.id, |remote| self.segments_to(remote));
+        for ((piece, place), (name, control)) in pieces.zip(&mut chosen).zip(&mut outgoing) {
+            name.set(address::for_socket(piece.meta.remote, self.local.is_ipv6()));
+            let segment = piece.is_segmented().then(|| u16::try_from(piece.segment).unwrap_or(u16::MAX));
+            let remote = address::normalise(piece.meta.remote);
+            let source = address::source(piece.meta.local, remote);
+            control.write(remote.is_ipv4(), piece.meta.ecn, source, segment);
+            *place = Some(piece);
+            count += 1;
+        }
+        let result = self.send_chosen(chosen.get(..count)?, &outgoing);
+        self.outgoing = outgoing;
+        let first = chosen.first().copied().flatten()?;
+        Some(match result {
+            Ok(sent) => {
+                self.counters.send_calls += 1;
+                for piece in chosen.iter().take(sent).flatten() {
+                    self.on_sent(piece, progress);
+                }
+                Ok(())
+            }
+            Err(error) => self.on_failed(&first, error, progress),
+        })
+    }
+
+    fn send_chosen(&self, pieces: &[Option<Piece<'_>>], outgoing: &[(Name, Control)]) -> io::Result<usize> {
+        let Some(((name, control), Some(first))) = outgoing.first().zip(pieces.first().copied()) else {
+            return Ok(0);
+        };
+        let mut messages = [Outgoing { name, control, payload: first.payload }; MAX_MESSAGES];
+        let mut count = 0;
+        for ((message, (name, control)), piece) in
+            messages.iter_mut().zip(outgoing).zip(pieces.iter().flatten())
+        {
+            *message = Outgoing { name, control, payload: piece.payload };
+            count += 1;
+        }
+        sys::send_messages(&self.socket, messages.get(..count).unwrap_or_default())
+    }
+
+    fn on_sent(&mut self, piece: &Piece<'_>, progress: &mut Progress) {
+        self.counters.datagrams_sent += piece.datagrams() as u64;
+        if progress.split && progress.bytes == 0 {
+            self.on_gso_refused(piece.meta.remote);
+        }
+        progress.advance(piece);
+    }
+
+    /// The first datagram of a run went out that could not be sent as a whole: segmentation is to blame.
+    fn on_gso_refused(&mut self, remote: SocketAddr) {
+        self.counters.gso_refusals += 1;
+        if self.split_for.len() >= MAX_REFUSALS {
+            self.offload.gso_segments = 1;
+        } else {
+            self.split_for.push(remote.ip());
+        }
+        if self.refusals.len() < MAX_REFUSALS {
+            self.refusals.push_back(remote);
+        }
+        tracing::debug!(%remote, "UDP segmentation offload refused; sending single datagrams");
+    }
+
+    /// Only errors that stop the socket are passed on; `WouldBlock` is one of them.
+    fn on_failed(&mut self, piece: &Piece<'_>, error: io::Error, progress: &mut Progress) -> io::Result<()> {
+        match error.raw_os_error() {
+            Some(libc::EIO | libc::EINVAL) if piece.is_segmented() => progress.split = true,
+            Some(libc::EMSGSIZE) => {
+                self.counters.too_large += 1;
+                progress.skip_run();
+            }
+            // `EAGAIN` asks to wait; the others mean that there is no socket any more.
+            Some(libc::EAGAIN | libc::EBADF | libc::ENOTSOCK | libc::EPIPE) => return Err(error),
+            _ => {
+                self.counters.refused += 1;
+                tracing::debug!(remote = %piece.meta.remote, %error, "a datagram was refused");
+                progress.skip_run();
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Datapath for LinuxSocket {
+    fn receive(&mut self, batch: &mut RecvBatch) -> io::Result<Received> {
+        let slots = batch.free_slots();
+        let asked = slots.len().min(MAX_MESSAGES);
+        if asked == 0 {
+            return Ok(Received { runs: 0, more: true });
+        }
+        let received = match sys::receive_messages(&self.socket, slots, &mut self.incoming) {
+            Ok(received) => received,
+            Err(error) => return nothing_received(error),
+        };
+        self.counters.receive_calls += 1;
+        let before = batch.len();
+        let mut skipped = 0;
+        for at in 0..received {
+            match self.meta_of(at).filter(|meta| meta.len > 0) {
+                Some(meta) => {
+                    // A run that is left out leaves a gap: the next ones move down.
+                    if skipped > 0 {
+                        batch.free_slots().swap(0, skipped);
+                    }
+                    self.counters.datagrams_received += meta.len.div_ceil(meta.stride) as u64;
+                    batch.push(meta);
+                }
+                None => skipped += 1,
+            }
+        }
+        let runs = batch.len().saturating_sub(before);
+        self.counters.runs_received += runs as u64;
+        Ok(Received { runs, more: received == asked })
+    }
+
+    fn send(&mut self, batch: &SendBatch, progress: &mut Progress) -> io::Result<Sent> {
+        loop {
+            match self.send_some(batch, progress) {
+                None => return Ok(Sent::Done),
+                Some(Ok(())) => {}
+                Some(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.counters.send_blocked += 1;
+                    return Ok(Sent::Blocked);
+                }
+                Some(Err(error)) => return Err(error),
+            }
+        }
+    }
+
+    fn id(&self) -> SocketId {
+        self.id
+    }
+
+    fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            name: "linux",
+            gso_segments: self.offload.gso_segments,
+            gro: self.offload.gro,
+            ecn: true,
+            packet_info: true,
+            may_fragment: false,
+            recv_buffer: self.buffers.0,
+            send_buffer: self.buffers.1,
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn next_gso_refusal(&mut self) -> Option<SocketAddr> {
+        self.refusals.pop_front()
+    }
+
+    fn socket(&self) -> Option<&UdpSocket> {
+        Some(&self.socket)
+    }
+}
+
+/// Errors that the network caused are consumed by having been reported: asking again is right.
+fn nothing_received(error: io::Error) -> io::Result<Received> {
+    match error.raw_os_error() {
+        Some(libc::EAGAIN) => Ok(Received::default()),
+        Some(libc::EBADF | libc::ENOTSOCK | libc::EFAULT | libc::EINVAL) => Err(error),
+        _ => Ok(Received { runs: 0, more: true }),
+    }
+}
+
+fn set_options(socket: &UdpSocket, v6: bool, only_v6: bool) -> io::Result<()> {
+    let set = |level, name, value| sys::set_option(socket, level, name, value);
+    if v6 {
+        set(libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1)?;
+        set(libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1)?;
+        set(libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE)?;
+        // Probing alone lets the kernel fragment what is larger than the device's MTU.
+        set(libc::IPPROTO_IPV6, libc::IPV6_DONTFRAG, 1)?;
+    } else {
+        set(libc::IPPROTO_IP, libc::IP_PKTINFO, 1)?;
+    }
+    if !only_v6 {
+        // Dual-stack sockets take these for their IPv4 side.
+        set(libc::IPPROTO_IP, libc::IP_RECVTOS, 1)?;
+        set(libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE)?;
+    }
+    // Counting drops is a convenience.
+    let _ = set(libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1);
+    Ok(())
+}
+
+/// Sets buffer sizes beyond the system's limit, which needs privilege. Says for which it worked.
+pub(crate) fn force_buffers(socket: &socket2::Socket, config: &SocketConfig) -> (bool, bool) {
+    let force = |name, size: usize| {
+        let size = i32::try_from(size).unwrap_or(i32::MAX);
+        size > 0 && sys::set_option(socket, libc::SOL_SOCKET, name, size).is_ok()
+    };
+    (force(libc::SO_RCVBUFFORCE, config.recv_buffer), force(libc::SO_SNDBUFFORCE, config.send_buffer))
+}

@@ -1,0 +1,335 @@
+//! Real sockets on the loopback device: both backends, both families, dual stack.
+#![cfg(target_os = "linux")]
+#![allow(missing_docs, reason = "tests")]
+
+use godwit_base::{
+    Ecn, RecvBatch, RecvMeta, Rng, SeededRng, SendBatch, SendMeta, SocketId, steering as rule,
+};
+use godwit_datapath::{Backend, Datapath, Progress, Sent, SocketConfig, bind, bind_group, steering};
+use std::net::{IpAddr, SocketAddr};
+
+const ID: SocketId = SocketId(3);
+
+fn config(backend: Backend) -> SocketConfig {
+    SocketConfig { backend, ..SocketConfig::default() }
+}
+
+fn socket(addr: &str, config: &SocketConfig) -> Box<dyn Datapath> {
+    bind(ID, addr.parse().unwrap(), config).unwrap()
+}
+
+fn meta(remote: SocketAddr, ecn: Ecn) -> SendMeta {
+    SendMeta { socket: ID, local: None, remote, ecn, release: None }
+}
+
+/// Commits `len` bytes in datagrams of `segment`, each filled with its number.
+fn commit(batch: &mut SendBatch, len: usize, segment: usize, meta: SendMeta) {
+    let room = batch.reserve(segment).unwrap();
+    for (number, datagram) in room[..len].chunks_mut(segment).enumerate() {
+        datagram.fill(number as u8);
+    }
+    batch.commit(len, segment, meta);
+}
+
+fn send_all(socket: &mut dyn Datapath, batch: &SendBatch) {
+    let mut progress = Progress::default();
+    assert_eq!(socket.send(batch, &mut progress).unwrap(), Sent::Done);
+    assert_eq!(progress.next_socket(batch), None);
+}
+
+/// Every datagram there is, with the metadata of its run. Loopback delivers inside the send.
+fn receive_all(socket: &mut dyn Datapath) -> Vec<(RecvMeta, Vec<u8>)> {
+    let mut batch = RecvBatch::new(8, 1 << 16);
+    let mut all = Vec::new();
+    loop {
+        batch.clear();
+        let received = socket.receive(&mut batch).unwrap();
+        assert_eq!(received.runs, batch.len());
+        for (meta, bytes) in batch.runs() {
+            all.extend(bytes.chunks(meta.stride).map(|datagram| (meta, datagram.to_vec())));
+        }
+        if !received.more {
+            return all;
+        }
+    }
+}
+
+fn each_backend(test: impl Fn(Backend)) {
+    for backend in [Backend::Native, Backend::Portable] {
+        test(backend);
+    }
+}
+
+#[test]
+fn a_whole_run_arrives_with_ecn_and_the_address_asked() {
+    for (send_backend, recv_backend) in [
+        (Backend::Native, Backend::Portable),
+        (Backend::Portable, Backend::Native),
+        (Backend::Native, Backend::Native),
+    ] {
+        for (bound, asked) in [("127.0.0.1:0", "127.0.0.1"), ("0.0.0.0:0", "127.0.0.2"), ("[::]:0", "::1")] {
+            for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
+                let mut server = socket(bound, &config(recv_backend));
+                let mut client =
+                    socket(if asked == "::1" { "[::1]:0" } else { "127.0.0.1:0" }, &config(send_backend));
+                let asked: IpAddr = asked.parse().unwrap();
+                let remote = SocketAddr::new(asked, server.local_addr().port());
+                let mut batch = SendBatch::new(1 << 17);
+                commit(&mut batch, 44 * 1400 + 77, 1400, meta(remote, ecn));
+                send_all(&mut *client, &batch);
+                let got = receive_all(&mut *server);
+                let sizes: Vec<_> = got.iter().map(|(_, bytes)| bytes.len()).collect();
+                assert_eq!(sizes, [&[1400; 44][..], &[77]].concat());
+                for (number, (meta, bytes)) in got.iter().enumerate() {
+                    assert!(bytes.iter().all(|byte| *byte == number as u8));
+                    assert_eq!(meta.ecn, ecn, "{send_backend:?} to {recv_backend:?} on {bound}, {meta:?}");
+                    assert_eq!(meta.local, Some(asked));
+                    assert_eq!(meta.remote, client.local_addr());
+                    assert_eq!(meta.socket, ID);
+                }
+                if client.capabilities().gso_segments >= 45 {
+                    assert_eq!(client.counters().send_calls, 1, "segmentation offload is used");
+                }
+                if client.capabilities().gso_segments >= 45 && server.capabilities().gro {
+                    assert_eq!(server.counters().runs_received, 1, "merging is used");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn ipv4_on_a_dual_stack_socket_is_ipv4() {
+    each_backend(|backend| {
+        let mut server = socket("[::]:0", &config(backend));
+        let mut client = socket("127.0.0.1:0", &config(backend));
+        let asked: IpAddr = "127.0.0.3".parse().unwrap();
+        let mut batch = SendBatch::new(1 << 16);
+        commit(&mut batch, 3000, 1200, meta(SocketAddr::new(asked, server.local_addr().port()), Ecn::Ect0));
+        send_all(&mut *client, &batch);
+        let got = receive_all(&mut *server);
+        assert_eq!(got.len(), 3);
+        assert_eq!((got[0].0.remote, got[0].0.local), (client.local_addr(), Some(asked)));
+        assert_eq!(got[0].0.ecn, Ecn::Ect0);
+
+        // And back, from the address that was asked rather than the one the kernel would choose.
+        batch.clear();
+        let back = SendMeta { local: got[0].0.local, ..meta(got[0].0.remote, Ecn::Ce) };
+        commit(&mut batch, 2500, 1200, back);
+        send_all(&mut *server, &batch);
+        let got = receive_all(&mut *client);
+        assert_eq!(got.len(), 3);
+        assert_eq!(got[0].0.remote, SocketAddr::new(asked, server.local_addr().port()));
+        assert_eq!(got[0].0.ecn, Ecn::Ce);
+    });
+}
+
+#[test]
+fn replies_leave_from_the_address_that_was_asked() {
+    each_backend(|backend| {
+        let mut server = socket("0.0.0.0:0", &config(backend));
+        let mut client = socket("127.0.0.1:0", &config(backend));
+        let local: IpAddr = "127.0.0.9".parse().unwrap();
+        let mut batch = SendBatch::new(1 << 16);
+        commit(
+            &mut batch,
+            100,
+            100,
+            SendMeta { local: Some(local), ..meta(client.local_addr(), Ecn::NotEct) },
+        );
+        send_all(&mut *server, &batch);
+        assert_eq!(receive_all(&mut *client)[0].0.remote.ip(), local);
+    });
+}
+
+#[test]
+fn many_small_runs_to_many_destinations() {
+    each_backend(|backend| {
+        let mut servers: Vec<_> = (0..40).map(|_| socket("127.0.0.1:0", &config(backend))).collect();
+        let mut client = socket("127.0.0.1:0", &config(backend));
+        let mut batch = SendBatch::new(1 << 17);
+        for (number, server) in servers.iter().enumerate() {
+            commit(&mut batch, 2 * (100 + number), 100 + number, meta(server.local_addr(), Ecn::NotEct));
+        }
+        send_all(&mut *client, &batch);
+        for (number, server) in servers.iter_mut().enumerate() {
+            let sizes: Vec<_> = receive_all(&mut **server).iter().map(|(_, bytes)| bytes.len()).collect();
+            assert_eq!(sizes, [100 + number; 2]);
+        }
+        assert_eq!(client.counters().datagrams_sent, 80);
+        if client.capabilities().name == "linux" {
+            assert_eq!(client.counters().send_calls, 3, "sixteen runs a call");
+        }
+    });
+}
+
+#[test]
+fn without_offload_the_same_arrives() {
+    each_backend(|backend| {
+        let plain = SocketConfig { gso: false, gro: false, ..config(backend) };
+        let (mut server, mut client) = (socket("127.0.0.1:0", &plain), socket("127.0.0.1:0", &plain));
+        assert_eq!(client.capabilities().gso_segments, 1);
+        assert!(!server.capabilities().gro);
+        let mut batch = SendBatch::new(1 << 17);
+        commit(&mut batch, 20 * 1200 + 1, 1200, meta(server.local_addr(), Ecn::Ect1));
+        send_all(&mut *client, &batch);
+        let got = receive_all(&mut *server);
+        assert_eq!(got.len(), 21);
+        assert!(got.iter().enumerate().all(|(number, (meta, bytes))| {
+            meta.len == bytes.len() && meta.ecn == Ecn::Ect1 && bytes[0] == number as u8
+        }));
+        assert_eq!(server.counters().runs_received, 21);
+    });
+}
+
+#[test]
+fn a_refused_run_costs_only_itself() {
+    each_backend(|backend| {
+        let mut server = socket("127.0.0.1:0", &config(backend));
+        let mut client = socket("127.0.0.1:0", &config(backend));
+        let mut batch = SendBatch::new(1 << 18);
+        let good = meta(server.local_addr(), Ecn::NotEct);
+        commit(&mut batch, 300, 100, good);
+        // Larger than the loopback device's MTU of 65,536 less the headers.
+        let room = batch.reserve(65_507).unwrap().len();
+        batch.commit(room, room, good);
+        // Another family, and a port that nobody has.
+        commit(&mut batch, 200, 100, meta("[2001:db8::1]:9".parse().unwrap(), Ecn::NotEct));
+        commit(&mut batch, 200, 100, meta("127.0.0.1:9".parse().unwrap(), Ecn::NotEct));
+        // An address that is not ours: refused whole and split alike, which says nothing about offload.
+        commit(&mut batch, 200, 100, SendMeta { local: "192.0.2.77".parse().ok(), ..good });
+        commit(&mut batch, 300, 100, good);
+        send_all(&mut *client, &batch);
+        let small = receive_all(&mut *server).iter().filter(|(_, bytes)| bytes.len() == 100).count();
+        assert_eq!(small, 6);
+        assert!(client.counters().refused >= 2);
+        assert_eq!(client.counters().gso_refusals, 0);
+        assert_eq!(client.next_gso_refusal(), None);
+        let fresh_receive = client.receive(&mut RecvBatch::new(1, 2000)).unwrap();
+        assert_eq!(fresh_receive.runs, 0);
+    });
+}
+
+#[test]
+fn what_does_not_fit_a_slot_is_dropped_and_the_rest_moves_down() {
+    let mut server = socket("127.0.0.1:0", &SocketConfig { gro: false, ..config(Backend::Native) });
+    let mut client = socket("127.0.0.1:0", &config(Backend::Native));
+    let mut batch = SendBatch::new(1 << 16);
+    for size in [50, 500, 60, 600, 70] {
+        commit(&mut batch, size, size, meta(server.local_addr(), Ecn::NotEct));
+    }
+    send_all(&mut *client, &batch);
+    let mut received = RecvBatch::new(8, 100);
+    server.receive(&mut received).unwrap();
+    let sizes: Vec<_> = received.runs().map(|(meta, bytes)| (meta.stride, bytes.len())).collect();
+    assert_eq!(sizes, [(50, 50), (60, 60), (70, 70)]);
+    assert_eq!(server.counters().truncated, 2);
+}
+
+#[test]
+fn more_is_told_only_when_the_batch_came_full() {
+    each_backend(|backend| {
+        let mut server = socket("127.0.0.1:0", &SocketConfig { gro: false, ..config(backend) });
+        let mut client = socket("127.0.0.1:0", &config(backend));
+        let mut batch = SendBatch::new(1 << 16);
+        for _ in 0..3 {
+            commit(&mut batch, 100, 100, meta(server.local_addr(), Ecn::NotEct));
+        }
+        send_all(&mut *client, &batch);
+        let mut received = RecvBatch::new(2, 2000);
+        let first = server.receive(&mut received).unwrap();
+        assert_eq!((first.runs, first.more), (2, true));
+        assert!(server.receive(&mut received).unwrap().more, "no free slot: nothing can be said");
+        received.clear();
+        let second = server.receive(&mut received).unwrap();
+        assert_eq!((second.runs, second.more), (1, false));
+    });
+}
+
+#[test]
+fn drops_in_the_kernel_are_counted() {
+    let small = SocketConfig { recv_buffer: 8192, gro: false, ..config(Backend::Native) };
+    let mut server = socket("127.0.0.1:0", &small);
+    let mut client = socket("127.0.0.1:0", &SocketConfig { gso: false, ..config(Backend::Native) });
+    let mut batch = SendBatch::new(1 << 18);
+    for _ in 0..2 {
+        commit(&mut batch, 50 * 1200, 1200, meta(server.local_addr(), Ecn::NotEct));
+        send_all(&mut *client, &batch);
+        assert!(receive_all(&mut *server).len() < 50);
+        batch.clear();
+    }
+    let drops = server.counters().kernel_drops;
+    assert!(drops > 0, "told with the datagrams of the second round");
+    assert!(server.capabilities().recv_buffer < 1 << 16);
+}
+
+#[test]
+fn an_address_in_use_is_told_as_such() {
+    each_backend(|backend| {
+        let first = socket("127.0.0.1:0", &config(backend));
+        let error = bind(ID, first.local_addr(), &config(backend)).err().unwrap();
+        assert_eq!(error.io_error().kind(), std::io::ErrorKind::AddrInUse);
+        assert_eq!(error.addr(), first.local_addr());
+        assert!(error.to_string().contains("cannot bind"), "{error}");
+    });
+}
+
+#[test]
+fn the_kernel_steers_by_connection_id() {
+    let (key, shards) = ([0x1234_5678, 0x9abc_def0, 0x0fed_cba9, 0x8765_4321], 3);
+    let any = "127.0.0.1:0".parse().unwrap();
+    let mut sockets = bind_group(ID, any, shards, &config(Backend::Native)).unwrap();
+    let port = sockets[0].local_addr();
+    assert!(sockets.iter().all(|socket| socket.local_addr() == port));
+    steering::attach(sockets[0].socket().unwrap(), key, shards).unwrap();
+
+    let mut client = socket("127.0.0.1:0", &config(Backend::Native));
+    let mut rng = SeededRng::new(11);
+    let mut hits = vec![0; shards];
+    for round in 0..300usize {
+        let mut datagram = [0; 60];
+        rng.fill(&mut datagram);
+        // Ids made by the rule, ids chosen by a client in long headers, and things too short to tell.
+        let shard = round % shards;
+        let len = match round % 4 {
+            0 | 1 => {
+                datagram[0] &= 0x7f;
+                let random = *datagram[1..].first_chunk().unwrap();
+                datagram[1 + rule::SHARD_AT] = shard as u8 ^ rule::mix(key, random);
+                60
+            }
+            2 => {
+                datagram[0] |= 0x80;
+                datagram[5] %= 21;
+                60
+            }
+            _ => 1 + round % 15,
+        };
+        let datagram = &datagram[..len];
+        let expected = rule::shard_of_datagram(key, datagram, shards);
+        if round % 4 < 2 {
+            assert_eq!(expected, shard);
+        }
+        let mut batch = SendBatch::new(1 << 16);
+        batch.reserve(len).unwrap()[..len].copy_from_slice(datagram);
+        batch.commit(len, len, meta(port, Ecn::NotEct));
+        send_all(&mut *client, &batch);
+        for (number, socket) in sockets.iter_mut().enumerate() {
+            let got = receive_all(&mut **socket);
+            assert_eq!(
+                got.len(),
+                usize::from(number == expected),
+                "round {round}: socket {number} of {expected}"
+            );
+        }
+        hits[expected] += 1;
+    }
+    assert!(hits.iter().all(|count| *count > 50), "{hits:?}");
+}
+
+#[test]
+fn steering_refuses_what_it_cannot_do() {
+    let alone = socket("127.0.0.1:0", &config(Backend::Native));
+    assert!(steering::attach(alone.socket().unwrap(), [0; 4], 0).is_err());
+    assert!(steering::attach(alone.socket().unwrap(), [0; 4], 257).is_err());
+}
