@@ -1,1 +1,41 @@
-//! stub
+//! Loss detection, congestion control, pacing, path-MTU search and acknowledgement generation.
+//!
+//! Recovery knows packets, not frames: what a packet carried is a run of opaque tokens (`T: Copy`), handed
+//! back with an [`Outcome`] when the packet is acknowledged or lost. Three kinds of value make it up:
+//!
+//! * [`SpaceRecovery`]: the sent packets of one packet number space. Dropped with its keys.
+//! * [`PathRecovery`]: what belongs to a network path: RTT, window, pacer, MTU, PTO back-off.
+//! * [`AckTracker`]: the received packets of one packet number space.
+//!
+//! Nothing here reads a clock, and the only randomness is handed in. Nothing allocates per packet once
+//! its rings have grown to the size of the window. (RFC 9002, RFC 9000 section 13, RFC 9438, RFC 9406,
+//! RFC 8899.)
+#![forbid(unsafe_code)]
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unreachable,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects
+)]
+
+pub mod ack_tracker;
+pub mod congestion;
+mod loss;
+pub mod mtu;
+pub mod pacer;
+pub mod path;
+pub mod rtt;
+mod sent;
+pub mod space;
+pub mod timer;
+
+pub use ack_tracker::{AckTracker, EcnCounts, Received};
+pub use congestion::{Algorithm, Controller};
+pub use mtu::MtuSearch;
+pub use pacer::Pacer;
+pub use path::{PathRecovery, PathSettings, PathStats};
+pub use rtt::RttEstimator;
+pub use space::{AckError, AckSummary, LossSummary, Outcome, SentInfo, SpaceId, SpaceRecovery};
+pub use timer::{TimerInputs, TimerKind, timer};

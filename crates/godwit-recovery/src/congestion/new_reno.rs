@@ -1,0 +1,132 @@
+//! NewReno: additive increase by one packet per round trip, halving on congestion (RFC 9002 section 7.3 and
+//! appendix B).
+
+use super::{Acked, CongestionControl, Fraction, initial_window, minimum_window};
+use godwit_base::Time;
+
+/// The NewReno controller.
+#[derive(Debug, Clone)]
+pub struct NewReno {
+    mtu: u16,
+    window: u64,
+    threshold: Option<u64>,
+    growth: Fraction,
+    /// Window and threshold before the last reduction.
+    before: Option<(u64, Option<u64>)>,
+}
+
+impl NewReno {
+    /// In slow start, with the initial window.
+    pub fn new(mtu: u16) -> Self {
+        NewReno {
+            mtu,
+            window: initial_window(mtu),
+            threshold: None,
+            growth: Fraction::default(),
+            before: None,
+        }
+    }
+}
+
+impl CongestionControl for NewReno {
+    fn on_ack(&mut self, acked: &Acked<'_>) {
+        if !acked.window_used || acked.bytes == 0 {
+            return;
+        }
+        let growth = if self.is_slow_start() {
+            acked.bytes
+        } else {
+            let numerator = u128::from(self.mtu).saturating_mul(u128::from(acked.bytes));
+            self.growth.add(numerator, u128::from(self.window))
+        };
+        self.window = self.window.saturating_add(growth);
+    }
+
+    fn on_congestion(&mut self, _now: Time) {
+        self.before = Some((self.window, self.threshold));
+        self.window = self.window.checked_div(2).unwrap_or(0).max(minimum_window(self.mtu));
+        self.threshold = Some(self.window);
+        self.growth = Fraction::default();
+    }
+
+    fn on_persistent_congestion(&mut self) {
+        self.window = minimum_window(self.mtu);
+        self.before = None;
+    }
+
+    fn on_spurious_congestion(&mut self) {
+        if let Some((window, threshold)) = self.before.take() {
+            self.window = self.window.max(window);
+            self.threshold = threshold;
+        }
+    }
+
+    fn on_mtu_changed(&mut self, mtu: u16) {
+        self.mtu = mtu;
+        self.window = self.window.max(minimum_window(mtu));
+    }
+
+    fn window(&self) -> u64 {
+        self.window
+    }
+
+    fn slow_start_threshold(&self) -> Option<u64> {
+        self.threshold
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests")]
+    use super::*;
+    use crate::RttEstimator;
+    use std::time::Duration;
+
+    fn ack(reno: &mut NewReno, bytes: u64, window_used: bool) {
+        let rtt = RttEstimator::new(Duration::from_millis(50));
+        reno.on_ack(&Acked {
+            now: Time::ZERO,
+            bytes,
+            largest_sent_at: Time::ZERO,
+            rtt_sample: None,
+            rtt: &rtt,
+            bytes_in_flight: reno.window(),
+            window_used,
+        });
+    }
+
+    #[test]
+    fn doubles_in_slow_start_and_adds_one_packet_per_window_after() {
+        let mut reno = NewReno::new(1200);
+        ack(&mut reno, 12_000, true);
+        assert_eq!(reno.window(), 24_000);
+        reno.on_congestion(Time::ZERO);
+        assert_eq!((reno.window(), reno.is_slow_start()), (12_000, false));
+        for _ in 0..10 {
+            ack(&mut reno, 1200, true);
+        }
+        assert!((13_000..=13_200).contains(&reno.window()), "{}", reno.window());
+    }
+
+    #[test]
+    fn an_unused_window_does_not_grow() {
+        let mut reno = NewReno::new(1200);
+        ack(&mut reno, 12_000, false);
+        assert_eq!(reno.window(), 12_000);
+    }
+
+    #[test]
+    fn a_reduction_is_undone_once_and_never_below_the_minimum() {
+        let mut reno = NewReno::new(1200);
+        reno.on_congestion(Time::ZERO);
+        reno.on_spurious_congestion();
+        assert_eq!((reno.window(), reno.is_slow_start()), (12_000, true));
+        for _ in 0..10 {
+            reno.on_congestion(Time::ZERO);
+        }
+        assert_eq!(reno.window(), 2400);
+        reno.on_persistent_congestion();
+        reno.on_spurious_congestion();
+        assert_eq!(reno.window(), 2400);
+    }
+}

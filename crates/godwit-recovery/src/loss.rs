@@ -1,0 +1,173 @@
+//! Declaring packets lost (RFC 9002 section 6.1), persistent congestion (section 7.6), and how much reordering
+//! a path is given the benefit of the doubt for.
+
+use crate::rtt::GRANULARITY;
+use crate::sent::State;
+use crate::space::{LossSummary, Outcome, SpaceRecovery, SpuriousTally};
+use crate::{PathRecovery, RttEstimator};
+use godwit_base::Time;
+use std::time::Duration;
+
+/// The packet threshold to begin with (RFC 9002 section 6.1.1, `kPacketThreshold`).
+const PACKET_THRESHOLD: u64 = 3;
+/// What the packet threshold may grow to; beyond, the time threshold decides.
+const MAX_PACKET_THRESHOLD: u64 = 512;
+/// The time threshold to begin with is 9/8 of the RTT (RFC 9002 section 6.1.2): this many eighths beyond it.
+const TIME_EIGHTHS: u32 = 1;
+/// What the time threshold may grow to: two RTTs.
+const MAX_TIME_EIGHTHS: u32 = 8;
+/// After this many loss events without a spurious one the path is taken to keep order again.
+const FORGET_AFTER_EVENTS: u32 = 16;
+
+/// The thresholds of loss detection on a path. They rise when packets believed lost arrive after all, and fall
+/// back when that has not happened for some time.
+#[derive(Debug, Clone)]
+pub(crate) struct ReorderTolerance {
+    packets: u64,
+    eighths: u32,
+    events_in_order: u32,
+}
+
+impl ReorderTolerance {
+    pub(crate) fn new() -> Self {
+        ReorderTolerance { packets: PACKET_THRESHOLD, eighths: TIME_EIGHTHS, events_in_order: 0 }
+    }
+
+    /// A packet this far below the largest acknowledged is lost.
+    pub(crate) fn packet_threshold(&self) -> u64 {
+        self.packets
+    }
+
+    /// A packet sent this long ago, with a later one acknowledged, is lost.
+    pub(crate) fn time_threshold(&self, rtt: &RttEstimator) -> Duration {
+        let base = rtt.conservative();
+        let beyond = base.checked_div(8).unwrap_or_default().saturating_mul(self.eighths);
+        base.saturating_add(beyond).max(GRANULARITY)
+    }
+
+    /// Packets came that were believed lost: whichever threshold was too tight is widened.
+    pub(crate) fn on_spurious(&mut self, tally: &SpuriousTally, rtt: &RttEstimator) {
+        self.events_in_order = 0;
+        if tally.distance >= self.packets {
+            self.packets = tally.distance.saturating_add(1).min(MAX_PACKET_THRESHOLD);
+        }
+        if tally.verdict_after >= self.time_threshold(rtt) {
+            self.eighths = self.eighths.saturating_mul(2).min(MAX_TIME_EIGHTHS);
+        }
+    }
+
+    /// The window was reduced for a loss.
+    pub(crate) fn on_loss_event(&mut self) {
+        self.events_in_order = self.events_in_order.saturating_add(1);
+        if self.events_in_order >= FORGET_AFTER_EVENTS {
+            *self = ReorderTolerance::new();
+        }
+    }
+}
+
+/// The run of lost packets that loss detection is in the middle of, with no acknowledged packet between: its
+/// length in time tells persistent congestion.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PersistentRun {
+    since: Option<Time>,
+}
+
+impl PersistentRun {
+    pub(crate) fn reset(&mut self) {
+        self.since = None;
+    }
+
+    /// An ack-eliciting packet sent at `sent_at` is lost. Returns the time the run spans.
+    fn on_lost(&mut self, sent_at: Time) -> Duration {
+        sent_at.saturating_since(*self.since.get_or_insert(sent_at))
+    }
+}
+
+/// What one pass of loss detection tells the path.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LossTally {
+    /// Bytes that leave the path's flight.
+    pub(crate) bytes: u64,
+    /// Packets that mean congestion.
+    pub(crate) packets: u32,
+    /// Those of them sent after the last reduction of the window.
+    pub(crate) packets_since_reduction: u32,
+    /// When the newest of those was sent.
+    pub(crate) newest: Option<Time>,
+    /// The time spanned by the longest run of lost packets.
+    pub(crate) longest_run: Duration,
+}
+
+impl<T: Copy> SpaceRecovery<T> {
+    /// Declares lost what is below the largest acknowledged packet by the packet threshold or old by the time
+    /// threshold, and sets the time of the next loss.
+    pub(crate) fn detect_lost(
+        &mut self,
+        path: &mut PathRecovery,
+        now: Time,
+        outcome: &mut impl FnMut(Outcome, T),
+    ) -> LossSummary {
+        self.loss_time = None;
+        let mut summary = LossSummary::default();
+        let Some(largest) = self.largest_acked else { return summary };
+        let delay = path.reorder.time_threshold(&path.rtt);
+        let threshold = path.reorder.packet_threshold();
+        let mut tally = LossTally::default();
+        while self.cursor < largest {
+            let number = self.cursor;
+            let Some(packet) = self.sent.get_mut(number) else { break };
+            match packet.state {
+                State::Acked { run } => {
+                    self.persistent.reset();
+                    self.cursor = self.cursor.saturating_add(u64::from(run.max(1)));
+                    continue;
+                }
+                State::Sent => {}
+                State::Lost { .. } | State::Skipped => {
+                    self.cursor = self.cursor.saturating_add(1);
+                    continue;
+                }
+            }
+            let due = packet.sent_at + delay;
+            if largest.saturating_sub(number) < threshold && now < due {
+                self.loss_time = Some(due);
+                break;
+            }
+            let lost = *packet;
+            let ours = lost.path == path.id();
+            let congestion = ours && lost.in_flight && !lost.mtu_probe;
+            let (event, is_next) = if congestion { path.event_of_loss(lost.sent_at) } else { (0, false) };
+            packet.state = State::Lost { at: now, event };
+            self.cursor = self.cursor.saturating_add(1);
+            summary.packets = summary.packets.saturating_add(1);
+            if lost.in_flight && lost.ack_eliciting {
+                self.ack_eliciting_in_flight = self.ack_eliciting_in_flight.saturating_sub(1);
+            }
+            if ours && lost.in_flight {
+                tally.bytes = tally.bytes.saturating_add(u64::from(lost.bytes));
+            }
+            if ours && lost.mtu_probe {
+                summary.mtu_probe_lost = Some(usize::from(lost.bytes));
+                path.on_mtu_probe_lost(now, lost.bytes);
+            }
+            if congestion {
+                tally.packets = tally.packets.saturating_add(1);
+                let since = tally.packets_since_reduction;
+                tally.packets_since_reduction = since.saturating_add(u32::from(is_next));
+                tally.newest = tally.newest.max(Some(lost.sent_at));
+                path.on_full_packet_lost(now, lost.bytes);
+                // Only packets sent after the first sample count (RFC 9002 section 7.6.2).
+                if lost.ack_eliciting && path.rtt.first_sample_at().is_some_and(|first| lost.sent_at > first)
+                {
+                    tally.longest_run = tally.longest_run.max(self.persistent.on_lost(lost.sent_at));
+                }
+            }
+            self.sent.for_each_token(number, |token| outcome(Outcome::Lost, token));
+        }
+        if summary.packets > 0 {
+            summary.bytes = tally.bytes;
+            path.on_lost(now, &tally, &mut summary);
+        }
+        summary
+    }
+}

@@ -1,0 +1,140 @@
+//! Pacing: a token bucket that fills at a little more than a window per round trip (RFC 9002 section 7.7).
+//!
+//! A sender that finds the bucket empty is told to come back when a whole *quantum* has gathered, about a
+//! millisecond's worth: timers are coarse, and a batch of segments costs one system call. While it waits,
+//! acknowledgements do not lure single packets out of it.
+
+use godwit_base::Time;
+use std::time::Duration;
+
+/// Packets that may leave at once on the slowest path: the initial window (RFC 9002 section 7.2).
+const MIN_BURST_PACKETS: u64 = 10;
+/// Packets that may leave at once where they take between one and two milliseconds: one full batch of segments.
+const BATCH_PACKETS: u64 = 64;
+/// The bucket holds this much time's worth of bytes.
+const BURST: Duration = Duration::from_millis(2);
+/// The wait from an empty bucket.
+const QUANTUM: Duration = Duration::from_millis(1);
+
+/// What the rate follows from.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// Congestion window in bytes.
+    pub window: u64,
+    /// Smoothed round-trip time.
+    pub smoothed_rtt: Duration,
+    /// In slow start the rate is twice a window per round trip, otherwise 1.25 times.
+    pub slow_start: bool,
+    /// Size of a full packet in bytes.
+    pub mtu: u16,
+}
+
+impl Pace {
+    fn rtt_nanos(&self) -> u128 {
+        self.smoothed_rtt.as_nanos().max(1)
+    }
+
+    /// Four times the bytes to be spread over one round trip.
+    fn quadruple_bytes_per_rtt(&self) -> u128 {
+        let gain = if self.slow_start { 8 } else { 5 };
+        u128::from(self.window).saturating_mul(gain)
+    }
+
+    /// Bytes that gather in `elapsed`.
+    fn gathered(&self, elapsed: Duration) -> u64 {
+        let scaled = self.quadruple_bytes_per_rtt().saturating_mul(elapsed.as_nanos());
+        let bytes = scaled.checked_div(self.rtt_nanos().saturating_mul(4)).unwrap_or(0);
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+
+    /// The time it takes to gather `bytes`, rounded up.
+    fn time_for(&self, bytes: u64) -> Duration {
+        let scaled = u128::from(bytes).saturating_mul(4).saturating_mul(self.rtt_nanos());
+        let nanos = scaled.div_ceil(self.quadruple_bytes_per_rtt().max(1));
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    fn packets(&self, count: u64) -> u64 {
+        count.saturating_mul(u64::from(self.mtu))
+    }
+
+    /// What the bucket holds at most: two milliseconds' worth, or less where that is more than a full batch, but
+    /// never below one millisecond's worth or ten packets.
+    fn capacity(&self) -> u64 {
+        let burst = self.gathered(BURST);
+        let batch = self.packets(BATCH_PACKETS).max(self.gathered(QUANTUM));
+        burst.min(batch).max(self.packets(MIN_BURST_PACKETS))
+    }
+
+    /// What a sender that found the bucket empty waits for, for a packet of `bytes`. Never more than a quarter
+    /// of the window, or a path with a short round trip would stand idle.
+    fn quantum(&self, bytes: u64) -> u64 {
+        let share = self.window.checked_div(4).unwrap_or(0);
+        self.gathered(QUANTUM).min(share).min(self.capacity()).max(bytes)
+    }
+}
+
+/// The token bucket.
+#[derive(Debug, Clone)]
+pub struct Pacer {
+    /// Bytes in the bucket.
+    credit: u64,
+    /// The bucket was empty once, so that the first fill is to the brim.
+    filled_at: Option<Time>,
+    /// A sender was told to come back then.
+    held_until: Option<Time>,
+    started: Time,
+}
+
+impl Pacer {
+    /// A full bucket.
+    pub const fn new(now: Time) -> Self {
+        Pacer { credit: 0, filled_at: None, held_until: None, started: now }
+    }
+
+    fn refill(&mut self, now: Time, pace: &Pace) {
+        let capacity = pace.capacity();
+        let Some(filled_at) = self.filled_at else {
+            self.credit = capacity;
+            self.filled_at = Some(now.max(self.started));
+            return;
+        };
+        if now <= filled_at {
+            return;
+        }
+        let gathered = pace.gathered(now.saturating_since(filled_at));
+        // Time that gathered nothing yet is not forgotten.
+        if gathered > 0 {
+            self.credit = self.credit.saturating_add(gathered).min(capacity);
+            self.filled_at = Some(now);
+        }
+    }
+
+    /// When a packet of `bytes` may leave, or `None` if now.
+    pub fn next_send_time(&mut self, now: Time, bytes: u64, pace: &Pace) -> Option<Time> {
+        self.refill(now, pace);
+        if let Some(until) = self.held_until {
+            // The rate may have risen since the hold began: enough credit ends it early.
+            if now < until && self.credit < pace.quantum(bytes) {
+                return Some(until);
+            }
+            self.held_until = None;
+        }
+        if self.credit >= bytes {
+            return None;
+        }
+        let missing = pace.quantum(bytes).saturating_sub(self.credit);
+        let until = now + pace.time_for(missing).max(Duration::from_nanos(1));
+        self.held_until = Some(until);
+        Some(until)
+    }
+
+    /// A packet of `bytes` left, with or without permission.
+    pub fn on_sent(&mut self, now: Time, bytes: u64, pace: &Pace) {
+        self.refill(now, pace);
+        self.credit = self.credit.saturating_sub(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,460 @@
+//! What loss recovery keeps per network path: RTT, congestion window, pacer, MTU, PTO back-off.
+//!
+//! Invariants: `bytes_in_flight` is the sum of the in-flight packets sent on this path and neither acknowledged,
+//! lost nor discarded; a reduction of the window happens at most once per round trip (RFC 9002 section 7.3.2)
+//! and is undone when every packet it was made for turns out to have arrived.
+
+use crate::congestion::{Acked, Algorithm, Controller};
+use crate::loss::{LossTally, ReorderTolerance};
+use crate::mtu::MtuSearch;
+use crate::pacer::Pacer;
+use crate::rtt::RttEstimator;
+use crate::space::{AckTally, LossSummary, SpuriousTally};
+use godwit_base::Time;
+use std::time::Duration;
+
+/// Lost packets of this many PTO periods make persistent congestion (RFC 9002 section 7.6.1,
+/// `kPersistentCongestionThreshold`).
+const PERSISTENT_CONGESTION_THRESHOLD: u32 = 3;
+/// The PTO doubles at most this often.
+const MAX_BACKOFF: u32 = 16;
+/// After this many PTOs in a row a black hole for large packets is suspected.
+const BLACK_HOLE_PTOS: u32 = 3;
+
+/// How a path starts.
+#[derive(Debug, Clone)]
+pub struct PathSettings {
+    /// Tells the packets of this path from those of others; no two paths of a connection that may have packets
+    /// in flight at once may share it.
+    pub id: u16,
+    /// RTT assumed until the first sample. RFC 9002 section 6.2.2 recommends 333 ms.
+    pub initial_rtt: Duration,
+    /// UDP payload size assumed to pass, at least 1200 bytes.
+    pub initial_mtu: u16,
+    /// Largest UDP payload the MTU search tries; not above `initial_mtu` is no search.
+    pub max_mtu: u16,
+    /// Congestion control.
+    pub algorithm: Algorithm,
+}
+
+impl Default for PathSettings {
+    fn default() -> Self {
+        PathSettings {
+            id: 0,
+            initial_rtt: Duration::from_millis(333),
+            initial_mtu: 1200,
+            max_mtu: 1472,
+            algorithm: Algorithm::Cubic,
+        }
+    }
+}
+
+/// Counters of a path, since it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PathStats {
+    /// Packets sent.
+    pub packets_sent: u64,
+    /// Bytes sent, QUIC headers included.
+    pub bytes_sent: u64,
+    /// Bytes acknowledged.
+    pub bytes_acked: u64,
+    /// Packets declared lost that count as congestion.
+    pub packets_lost: u64,
+    /// Bytes of the packets declared lost.
+    pub bytes_lost: u64,
+    /// Packets declared lost and acknowledged later.
+    pub spurious_losses: u64,
+    /// Reductions of the window.
+    pub congestion_events: u64,
+    /// Reductions taken back.
+    pub congestion_undone: u64,
+    /// Times persistent congestion was established.
+    pub persistent_congestion: u64,
+    /// Probe timeouts.
+    pub ptos: u64,
+}
+
+/// The reduction of the window that losses are charged to.
+#[derive(Debug, Clone, Copy, Default)]
+struct CongestionEvent {
+    /// Counts reductions; 0 is none yet.
+    number: u32,
+    /// Packets charged to it and not acknowledged after all.
+    outstanding: u32,
+    /// It can be undone: it was made for loss, and not for persistent congestion or ECN.
+    reversible: bool,
+    /// Packets sent until then belong to it.
+    start: Option<Time>,
+    /// `start` of the event before.
+    previous_start: Option<Time>,
+}
+
+/// Knowledge about whether the sender used its window, which decides whether the window may grow (RFC 9002
+/// section 7.8).
+#[derive(Debug, Clone, Copy, Default)]
+struct Usage {
+    /// When the window was last full.
+    filled_at: Option<Time>,
+    /// When data last waited for the pacer.
+    paced_at: Option<Time>,
+}
+
+/// Loss recovery state of one path.
+#[derive(Debug)]
+pub struct PathRecovery {
+    id: u16,
+    pub(crate) rtt: RttEstimator,
+    pub(crate) reorder: ReorderTolerance,
+    controller: Controller,
+    pacer: Pacer,
+    mtu: MtuSearch,
+    in_flight: u64,
+    event: CongestionEvent,
+    usage: Usage,
+    pto_count: u32,
+    last_activity: Time,
+    peer_max_ack_delay: Duration,
+    peer_validated: bool,
+    stats: PathStats,
+}
+
+impl PathRecovery {
+    /// A path that begins at `now`.
+    pub fn new(now: Time, settings: &PathSettings) -> Self {
+        let mtu = MtuSearch::new(settings.initial_mtu, settings.max_mtu);
+        PathRecovery {
+            id: settings.id,
+            rtt: RttEstimator::new(settings.initial_rtt),
+            reorder: ReorderTolerance::new(),
+            controller: Controller::new(settings.algorithm, mtu.mtu()),
+            pacer: Pacer::new(now),
+            mtu,
+            in_flight: 0,
+            event: CongestionEvent::default(),
+            usage: Usage::default(),
+            pto_count: 0,
+            last_activity: now,
+            peer_max_ack_delay: Duration::from_millis(25),
+            peer_validated: true,
+            stats: PathStats::default(),
+        }
+    }
+
+    /// The id from the settings, or from [`PathRecovery::forget_in_flight`].
+    pub const fn id(&self) -> u16 {
+        self.id
+    }
+
+    /// The peer's max_ack_delay (RFC 9000 section 18.2), 25 ms until it is known.
+    pub fn set_peer_max_ack_delay(&mut self, delay: Duration) {
+        self.peer_max_ack_delay = delay;
+    }
+
+    pub(crate) const fn peer_max_ack_delay(&self) -> Duration {
+        self.peer_max_ack_delay
+    }
+
+    /// Whether the peer is known to have validated our address (RFC 9002 appendix A.8): true by default; a
+    /// client sets it false at the start and true with the first Handshake acknowledgement or at confirmation.
+    pub fn set_peer_validated(&mut self, validated: bool) {
+        self.peer_validated = validated;
+    }
+
+    pub(crate) const fn is_peer_validated(&self) -> bool {
+        self.peer_validated
+    }
+
+    /// Puts another controller in place, for algorithms of the caller's own.
+    pub fn set_controller(&mut self, controller: Controller) {
+        self.controller = controller;
+    }
+
+    /// The controller, for inspection.
+    pub const fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
+    /// The RTT estimate.
+    pub const fn rtt(&self) -> &RttEstimator {
+        &self.rtt
+    }
+
+    /// The probe timeout with the peer's max_ack_delay, without back-off: the unit of many of QUIC's periods.
+    pub fn pto(&self) -> Duration {
+        self.rtt.pto().saturating_add(self.peer_max_ack_delay)
+    }
+
+    /// The congestion window in bytes.
+    pub fn window(&self) -> u64 {
+        self.controller.window()
+    }
+
+    /// Bytes in flight on this path.
+    pub const fn bytes_in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// Probe timeouts since the last acknowledgement.
+    pub const fn pto_count(&self) -> u32 {
+        self.pto_count
+    }
+
+    /// The counters.
+    pub const fn stats(&self) -> &PathStats {
+        &self.stats
+    }
+
+    /// The UDP payload size that passes this path.
+    pub const fn mtu(&self) -> u16 {
+        self.mtu.mtu()
+    }
+
+    /// The size of an MTU probe to send now, if one is due: a packet of its own of exactly this size, recorded
+    /// with `mtu_probe`. Its fate reaches the search by itself. Probes are subject to the window.
+    pub fn next_mtu_probe(&mut self, now: Time) -> Option<u16> {
+        self.mtu.next_probe(now).filter(|size| self.can_send(usize::from(*size)))
+    }
+
+    /// The MTU search, to start it, or to tell it of a local limit.
+    pub const fn mtu_search_mut(&mut self) -> &mut MtuSearch {
+        &mut self.mtu
+    }
+
+    /// True if the window has room for a packet of `bytes`. Probe packets after a PTO need not ask.
+    pub fn can_send(&self, bytes: usize) -> bool {
+        self.in_flight.saturating_add(to_u64(bytes)) <= self.controller.window()
+    }
+
+    /// Bytes the window has room for.
+    pub fn available(&self) -> u64 {
+        self.controller.window().saturating_sub(self.in_flight)
+    }
+
+    /// When the pacer lets a packet of `bytes` go, or `None` if it may go now. Ask only with data to send and
+    /// room in the window: the answer is remembered as data having waited. ACK-only packets and probes are not
+    /// paced.
+    pub fn next_send_time(&mut self, now: Time, bytes: usize) -> Option<Time> {
+        let pace = self.pace();
+        let release = self.pacer.next_send_time(now, to_u64(bytes), &pace);
+        if release.is_some() {
+            self.usage.paced_at = Some(now);
+        }
+        release
+    }
+
+    fn pace(&self) -> crate::pacer::Pace {
+        crate::pacer::Pace {
+            window: self.controller.window(),
+            smoothed_rtt: self.rtt.smoothed(),
+            slow_start: self.controller.is_slow_start(),
+            mtu: self.mtu.mtu(),
+        }
+    }
+
+    /// The sender ran out of data while both window and pacer would have let more go.
+    pub fn on_app_limited(&mut self) {
+        self.usage.paced_at = None;
+    }
+
+    /// A probe timeout fired: the next one takes twice as long. After several in a row the MTU falls back to
+    /// 1200, because a path that became narrower swallows the probes as well.
+    pub fn on_pto(&mut self, now: Time) {
+        self.pto_count = self.pto_count.saturating_add(1);
+        self.stats.ptos = self.stats.ptos.saturating_add(1);
+        self.last_activity = self.last_activity.max(now);
+        if self.pto_count >= BLACK_HOLE_PTOS && self.mtu.on_silence(now) {
+            self.controller.on_mtu_changed(self.mtu.mtu());
+        }
+    }
+
+    /// Ends the PTO back-off: keys were dropped, or the peer validated the address.
+    pub fn reset_pto_count(&mut self) {
+        self.pto_count = 0;
+    }
+
+    /// The peer reported CE marks for packets, the newest of which was sent at `sent_at` (RFC 9002 section 7.1).
+    pub fn on_congestion_experienced(&mut self, now: Time, sent_at: Time) {
+        self.on_congestion(now, sent_at, &LossTally::default());
+    }
+
+    /// The path is left: what is in flight on it no longer counts, and what becomes of those packets is no
+    /// longer its concern. `id` is the path's new id, should it be used again.
+    pub fn forget_in_flight(&mut self, id: u16) {
+        self.id = id;
+        self.in_flight = 0;
+    }
+
+    /// How long a lost packet is remembered.
+    pub(crate) fn retention(&self) -> Duration {
+        self.pto()
+    }
+
+    /// `duration` doubled for every PTO since the last acknowledgement.
+    pub(crate) fn backed_off(&self, duration: Duration) -> Duration {
+        duration.saturating_mul(1_u32.checked_shl(self.pto_count.min(MAX_BACKOFF)).unwrap_or(u32::MAX))
+    }
+
+    /// When something ack-eliciting was last sent or anything last acknowledged: the start of a client's
+    /// anti-deadlock PTO.
+    pub(crate) const fn last_activity(&self) -> Time {
+        self.last_activity
+    }
+
+    pub(crate) const fn recovery_start(&self) -> Option<Time> {
+        self.event.start
+    }
+
+    pub(crate) const fn congestion_event(&self) -> u32 {
+        self.event.number
+    }
+
+    /// Which reduction of the window a packet found lost now is charged to, and whether that is the next one:
+    /// a packet sent before the last reduction has had its answer.
+    pub(crate) fn event_of_loss(&self, sent_at: Time) -> (u32, bool) {
+        let CongestionEvent { number, start, .. } = self.event;
+        if start.is_some_and(|start| sent_at <= start) {
+            (number, false)
+        } else {
+            (number.wrapping_add(1).max(1), true)
+        }
+    }
+
+    pub(crate) fn on_in_flight_sent(&mut self, now: Time, bytes: usize, ack_eliciting: bool) {
+        self.on_other_sent(bytes);
+        let bytes = to_u64(bytes);
+        self.in_flight = self.in_flight.saturating_add(bytes);
+        let pace = self.pace();
+        self.pacer.on_sent(now, bytes, &pace);
+        if self.in_flight.saturating_add(u64::from(self.mtu.mtu())) > pace.window {
+            self.usage.filled_at = Some(now);
+        }
+        if ack_eliciting {
+            self.last_activity = self.last_activity.max(now);
+        }
+    }
+
+    pub(crate) fn on_other_sent(&mut self, bytes: usize) {
+        self.stats.packets_sent = self.stats.packets_sent.saturating_add(1);
+        self.stats.bytes_sent = self.stats.bytes_sent.saturating_add(to_u64(bytes));
+    }
+
+    pub(crate) fn on_bytes_left(&mut self, bytes: u64) {
+        debug_assert!(self.in_flight >= bytes, "more bytes leave than were in flight");
+        self.in_flight = self.in_flight.saturating_sub(bytes);
+    }
+
+    pub(crate) fn on_rtt_sample(&mut self, now: Time, sample: Duration, ack_delay: Duration) {
+        self.rtt.on_sample(now, sample, ack_delay);
+    }
+
+    /// The path's share of an ACK frame, after loss detection.
+    pub(crate) fn on_acked(&mut self, now: Time, tally: &AckTally, prior_in_flight: u64) {
+        self.last_activity = self.last_activity.max(now);
+        if self.peer_validated {
+            self.pto_count = 0;
+        }
+        if let Some(size) = tally.summary.mtu_probe_acked.and_then(|size| u16::try_from(size).ok()) {
+            self.mtu.on_probe_acked(now, size);
+            self.controller.on_mtu_changed(self.mtu.mtu());
+        }
+        if tally.largest_size > 0 {
+            self.mtu.on_packet_acked(tally.largest_size);
+        }
+        self.stats.bytes_acked = self.stats.bytes_acked.saturating_add(tally.bytes);
+        let Some((_, sent_at)) = tally.largest_sample else { return };
+        self.controller.on_ack(&Acked {
+            now,
+            bytes: tally.growth_bytes,
+            largest_sent_at: sent_at,
+            rtt_sample: tally.summary.rtt_sample,
+            rtt: &self.rtt,
+            bytes_in_flight: prior_in_flight,
+            window_used: self.was_window_used_since(sent_at),
+        });
+    }
+
+    /// True if at `sent_at` or later the window was full, or data waited for the pacer and never ran out.
+    fn was_window_used_since(&self, sent_at: Time) -> bool {
+        let Usage { filled_at, paced_at } = self.usage;
+        filled_at.max(paced_at).is_some_and(|used_at| used_at >= sent_at)
+    }
+
+    /// The path's share of one pass of loss detection.
+    pub(crate) fn on_lost(&mut self, now: Time, tally: &LossTally, summary: &mut LossSummary) {
+        self.on_bytes_left(tally.bytes);
+        self.stats.packets_lost = self.stats.packets_lost.saturating_add(u64::from(tally.packets));
+        self.stats.bytes_lost = self.stats.bytes_lost.saturating_add(tally.bytes);
+        let Some(newest) = tally.newest else { return };
+        summary.congestion = self.on_congestion(now, newest, tally);
+        let limit = self.pto().saturating_mul(PERSISTENT_CONGESTION_THRESHOLD);
+        if tally.longest_run > limit {
+            summary.persistent_congestion = true;
+            self.stats.persistent_congestion = self.stats.persistent_congestion.saturating_add(1);
+            self.event.reversible = false;
+            self.event.start = None;
+            self.controller.on_persistent_congestion();
+        }
+    }
+
+    /// Reduces the window, unless the newest packet concerned was sent before the last reduction. The
+    /// tally is empty for ECN.
+    fn on_congestion(&mut self, now: Time, newest: Time, tally: &LossTally) -> bool {
+        if self.event.start.is_some_and(|start| newest <= start) {
+            self.event.outstanding = self.event.outstanding.saturating_add(tally.packets);
+            return false;
+        }
+        self.event = CongestionEvent {
+            number: self.event.number.wrapping_add(1).max(1),
+            outstanding: tally.packets_since_reduction,
+            reversible: tally.packets_since_reduction > 0,
+            start: Some(now),
+            previous_start: self.event.start,
+        };
+        self.stats.congestion_events = self.stats.congestion_events.saturating_add(1);
+        self.reorder.on_loss_event();
+        self.controller.on_congestion(now);
+        true
+    }
+
+    /// Packets believed lost were acknowledged: widens the thresholds, and undoes the reduction of the window
+    /// if nothing is left of its reason (RFC 9438 section 4.9).
+    pub(crate) fn on_spurious(&mut self, tally: SpuriousTally) {
+        if tally.packets == 0 {
+            return;
+        }
+        self.stats.spurious_losses = self.stats.spurious_losses.saturating_add(u64::from(tally.packets));
+        self.reorder.on_spurious(&tally, &self.rtt);
+        let event = &mut self.event;
+        if tally.of_current_event == 0 {
+            return;
+        }
+        event.outstanding = event.outstanding.saturating_sub(tally.of_current_event);
+        if event.outstanding == 0 && event.reversible {
+            event.reversible = false;
+            event.start = event.previous_start;
+            self.stats.congestion_undone = self.stats.congestion_undone.saturating_add(1);
+            self.controller.on_spurious_congestion();
+        }
+    }
+
+    pub(crate) fn on_mtu_probe_sent(&mut self, size: usize) {
+        self.mtu.on_probe_sent(u16::try_from(size).unwrap_or(u16::MAX));
+    }
+
+    pub(crate) fn on_mtu_probe_lost(&mut self, now: Time, size: u16) {
+        self.mtu.on_probe_lost(now, size);
+    }
+
+    pub(crate) fn on_full_packet_lost(&mut self, now: Time, size: u16) {
+        if self.mtu.on_packet_lost(now, size) {
+            self.controller.on_mtu_changed(self.mtu.mtu());
+        }
+    }
+}
+
+fn to_u64(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+//! Round-trip time estimation (RFC 9002 section 5).
+//!
+//! Invariant: before the first sample the smoothed RTT is the configured initial one, and its variation half
+//! of that; afterwards both come from samples only.
+
+use godwit_base::Time;
+use std::time::Duration;
+
+/// Timer granularity (RFC 9002 section 6.1.2, `kGranularity`).
+pub const GRANULARITY: Duration = Duration::from_millis(1);
+
+/// The estimate of one path's round-trip time.
+#[derive(Debug, Clone)]
+pub struct RttEstimator {
+    latest: Duration,
+    min: Duration,
+    smoothed: Duration,
+    variation: Duration,
+    first_sample_at: Option<Time>,
+}
+
+impl RttEstimator {
+    /// An estimator that assumes `initial` until the first sample.
+    pub fn new(initial: Duration) -> Self {
+        RttEstimator {
+            latest: initial,
+            min: initial,
+            smoothed: initial,
+            variation: initial / 2,
+            first_sample_at: None,
+        }
+    }
+
+    /// Takes the sample `latest`, of which the peer says `ack_delay` was its own. The caller has capped
+    /// `ack_delay` at the peer's max_ack_delay once the handshake is confirmed, and passes zero for Initial
+    /// packets.
+    pub fn on_sample(&mut self, now: Time, latest: Duration, ack_delay: Duration) {
+        self.latest = latest;
+        if self.first_sample_at.is_none() {
+            self.first_sample_at = Some(now);
+            self.min = latest;
+            self.smoothed = latest;
+            self.variation = latest / 2;
+            return;
+        }
+        self.min = self.min.min(latest);
+        // The peer's delay is believed only as far as it leaves the sample plausible.
+        let believed = if latest >= self.min.saturating_add(ack_delay) { ack_delay } else { Duration::ZERO };
+        let adjusted = latest.saturating_sub(believed);
+        let deviation = self.smoothed.abs_diff(adjusted);
+        self.variation = weigh(self.variation, 3, deviation, 4);
+        self.smoothed = weigh(self.smoothed, 7, adjusted, 8);
+    }
+
+    /// The smoothed RTT, or the initial one before the first sample.
+    pub const fn smoothed(&self) -> Duration {
+        self.smoothed
+    }
+
+    /// The latest sample, or the initial RTT before the first.
+    pub const fn latest(&self) -> Duration {
+        self.latest
+    }
+
+    /// The least sample, or the initial RTT before the first.
+    pub const fn min(&self) -> Duration {
+        self.min
+    }
+
+    /// The mean variation of the samples.
+    pub const fn variation(&self) -> Duration {
+        self.variation
+    }
+
+    /// When the first sample was taken.
+    pub const fn first_sample_at(&self) -> Option<Time> {
+        self.first_sample_at
+    }
+
+    /// The probe timeout without the peer's acknowledgement delay and without back-off (RFC 9002 section
+    /// 6.2.1).
+    pub fn pto(&self) -> Duration {
+        self.smoothed.saturating_add(self.variation.saturating_mul(4).max(GRANULARITY))
+    }
+
+    /// The larger of the smoothed RTT and the latest sample: the base of the time threshold (RFC 9002 section
+    /// 6.1.2).
+    pub fn conservative(&self) -> Duration {
+        self.smoothed.max(self.latest)
+    }
+}
+
+/// The weighted mean `(old * weight + new) / total`.
+fn weigh(old: Duration, weight: u32, new: Duration, total: u32) -> Duration {
+    old.saturating_mul(weight).saturating_add(new).checked_div(total).unwrap_or(old)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests")]
+    use super::*;
+    use proptest::prelude::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn first_sample_replaces_the_initial_guess() {
+        let mut rtt = RttEstimator::new(333 * MS);
+        assert_eq!(rtt.pto(), 999 * MS);
+        rtt.on_sample(Time::from_nanos(5), 100 * MS, 20 * MS);
+        assert_eq!((rtt.smoothed(), rtt.variation(), rtt.min()), (100 * MS, 50 * MS, 100 * MS));
+        assert_eq!(rtt.first_sample_at(), Some(Time::from_nanos(5)));
+    }
+
+    #[test]
+    fn later_samples_are_weighed_as_in_rfc_9002_section_5_3() {
+        let mut rtt = RttEstimator::new(333 * MS);
+        rtt.on_sample(Time::ZERO, 80 * MS, Duration::ZERO);
+        rtt.on_sample(Time::ZERO, 104 * MS, 8 * MS);
+        assert_eq!(rtt.smoothed(), (80 * 7 + 96) * MS / 8);
+        assert_eq!(rtt.variation(), (40 * 3 + 16) * MS / 4);
+    }
+
+    #[test]
+    fn an_ack_delay_that_would_undercut_the_minimum_is_not_believed() {
+        let mut rtt = RttEstimator::new(333 * MS);
+        rtt.on_sample(Time::ZERO, 80 * MS, Duration::ZERO);
+        rtt.on_sample(Time::ZERO, 88 * MS, 25 * MS);
+        assert_eq!(rtt.smoothed(), (80 * 7 + 88) * MS / 8);
+        rtt.on_sample(Time::ZERO, Duration::MAX, Duration::MAX);
+        assert!(rtt.pto() > 80 * MS);
+    }
+
+    proptest! {
+        #[test]
+        fn smoothed_stays_within_the_samples(samples in prop::collection::vec(1u64..1_000_000, 1..50)) {
+            let mut rtt = RttEstimator::new(333 * MS);
+            for &micros in &samples {
+                rtt.on_sample(Time::ZERO, Duration::from_micros(micros), Duration::ZERO);
+            }
+            let least = Duration::from_micros(*samples.iter().min().unwrap());
+            let most = Duration::from_micros(*samples.iter().max().unwrap());
+            prop_assert!(rtt.min() == least);
+            prop_assert!(rtt.smoothed() + Duration::from_nanos(1) * 50 >= least && rtt.smoothed() <= most);
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The ring of sent packets of one space, and of the tokens they carried.
+//!
+//! Packets sit at index `packet number - base`. A packet's tokens are a run in a second ring, in the same
+//! order, so that both rings are only ever pushed at the back and popped at the front.
+
+use crate::SentInfo;
+use godwit_base::Time;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// What is known of a packet's fate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Neither acknowledged nor lost.
+    Sent,
+    /// Acknowledged. At least the next `run` packets, counted from this one, are so too.
+    Acked { run: u32 },
+    /// Declared lost, but remembered for a late acknowledgement. `event` is the reduction of the window it is
+    /// charged to; 0 is none.
+    Lost { at: Time, event: u32 },
+    /// The number was never used.
+    Skipped,
+}
+
+/// A packet in the ring.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SentPacket {
+    pub(crate) sent_at: Time,
+    pub(crate) state: State,
+    /// Index of its first token since the ring began, wrapping.
+    first_token: u32,
+    token_count: u16,
+    pub(crate) bytes: u16,
+    pub(crate) path: u16,
+    pub(crate) ack_eliciting: bool,
+    pub(crate) in_flight: bool,
+    pub(crate) mtu_probe: bool,
+}
+
+impl SentPacket {
+    pub(crate) fn new(info: &SentInfo, path: u16) -> Self {
+        SentPacket {
+            sent_at: info.now,
+            state: State::Sent,
+            first_token: 0,
+            token_count: 0,
+            bytes: u16::try_from(info.bytes).unwrap_or(u16::MAX),
+            path,
+            ack_eliciting: info.ack_eliciting,
+            in_flight: info.in_flight,
+            mtu_probe: info.mtu_probe,
+        }
+    }
+
+    pub(crate) fn skipped() -> Self {
+        SentPacket {
+            sent_at: Time::ZERO,
+            state: State::Skipped,
+            first_token: 0,
+            token_count: 0,
+            bytes: 0,
+            path: 0,
+            ack_eliciting: false,
+            in_flight: false,
+            mtu_probe: false,
+        }
+    }
+
+    pub(crate) fn is_outstanding_in_flight(&self) -> bool {
+        self.in_flight && self.state == State::Sent
+    }
+}
+
+/// An emptied ring keeps room for this many packets.
+const KEPT_CAPACITY: usize = 1024;
+
+/// Sent packets by number, with their tokens.
+#[derive(Debug)]
+pub(crate) struct SentRing<T> {
+    base: u64,
+    packets: VecDeque<SentPacket>,
+    tokens: VecDeque<T>,
+    /// Index of the first token in the ring since the ring began, wrapping.
+    token_base: u32,
+}
+
+impl<T: Copy> SentRing<T> {
+    pub(crate) fn new() -> Self {
+        SentRing { base: 0, packets: VecDeque::new(), tokens: VecDeque::new(), token_base: 0 }
+    }
+
+    /// The packet number of the oldest packet in the ring, or of the next if it is empty.
+    pub(crate) fn base(&self) -> u64 {
+        self.base
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    pub(crate) fn front(&self) -> Option<&SentPacket> {
+        self.packets.front()
+    }
+
+    fn index(&self, number: u64) -> Option<usize> {
+        usize::try_from(number.checked_sub(self.base)?).ok()
+    }
+
+    pub(crate) fn get(&self, number: u64) -> Option<&SentPacket> {
+        self.packets.get(self.index(number)?)
+    }
+
+    pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut SentPacket> {
+        let index = self.index(number)?;
+        self.packets.get_mut(index)
+    }
+
+    /// Adds the packet with the next number. Tokens beyond 65,535 would be lost; a packet cannot carry them.
+    pub(crate) fn push(&mut self, mut packet: SentPacket, tokens: &[T]) {
+        let count = u16::try_from(tokens.len()).unwrap_or(u16::MAX);
+        let in_ring = u32::try_from(self.tokens.len()).unwrap_or(u32::MAX);
+        packet.first_token = self.token_base.wrapping_add(in_ring);
+        packet.token_count = count;
+        self.tokens.extend(tokens.iter().take(usize::from(count)));
+        self.packets.push_back(packet);
+    }
+
+    /// Calls `f` with every token of the packet, in the order they were pushed.
+    pub(crate) fn for_each_token(&self, number: u64, mut f: impl FnMut(T)) {
+        let Some(packet) = self.get(number) else { return };
+        let first = usize::try_from(packet.first_token.wrapping_sub(self.token_base)).unwrap_or(usize::MAX);
+        for offset in 0..usize::from(packet.token_count) {
+            if let Some(token) = self.tokens.get(first.saturating_add(offset)) {
+                f(*token);
+            }
+        }
+    }
+
+    pub(crate) fn pop_front(&mut self) {
+        let Some(packet) = self.packets.pop_front() else { return };
+        self.base = self.base.saturating_add(1);
+        self.token_base = self.token_base.wrapping_add(u32::from(packet.token_count));
+        for _ in 0..packet.token_count {
+            self.tokens.pop_front();
+        }
+    }
+
+    /// Pops what needs no longer be remembered: acknowledged packets, packets lost at least `retention` ago,
+    /// and numbers left out, once the peer has acknowledged a later packet and not them.
+    pub(crate) fn release(&mut self, now: Time, largest_acked: Option<u64>, retention: Duration) {
+        while let Some(packet) = self.packets.front() {
+            let done = match packet.state {
+                State::Acked { .. } => true,
+                State::Lost { at, .. } => now >= at + retention,
+                State::Skipped => largest_acked.is_some_and(|largest| largest > self.base),
+                State::Sent => false,
+            };
+            if !done {
+                return;
+            }
+            self.pop_front();
+        }
+        if self.packets.capacity() > KEPT_CAPACITY.saturating_mul(4) {
+            self.packets.shrink_to(KEPT_CAPACITY);
+            self.tokens.shrink_to(KEPT_CAPACITY);
+        }
+    }
+
+    /// Bytes in flight on a path. Looks at every packet.
+    pub(crate) fn in_flight_on(&self, path: u16) -> u64 {
+        let outstanding = self.packets.iter().filter(|p| p.path == path && p.is_outstanding_in_flight());
+        outstanding.map(|packet| u64::from(packet.bytes)).fold(0, u64::saturating_add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests")]
+    use super::*;
+    use proptest::prelude::*;
+
+    fn packet(bytes: usize) -> SentPacket {
+        let info = SentInfo {
+            packet_number: 0,
+            now: Time::ZERO,
+            bytes,
+            ack_eliciting: true,
+            in_flight: true,
+            mtu_probe: false,
+        };
+        SentPacket::new(&info, 0)
+    }
+
+    #[test]
+    fn a_packet_takes_half_a_cache_line_and_a_bit() {
+        assert!(size_of::<SentPacket>() <= 40, "{}", size_of::<SentPacket>());
+    }
+
+    #[test]
+    fn a_skipped_number_stays_until_a_later_one_is_acknowledged() {
+        let mut ring = SentRing::<u32>::new();
+        ring.push(SentPacket::skipped(), &[]);
+        ring.release(Time::MAX, None, Duration::ZERO);
+        ring.release(Time::MAX, Some(0), Duration::ZERO);
+        assert_eq!(ring.len(), 1);
+        ring.release(Time::MAX, Some(1), Duration::ZERO);
+        assert_eq!((ring.len(), ring.base()), (0, 1));
+    }
+
+    proptest! {
+        /// Whatever is pushed and popped, a packet finds exactly its own tokens, also where the index wraps.
+        #[test]
+        fn tokens_stay_with_their_packet(
+            start in prop_oneof![Just(0), Just(u32::MAX - 5)],
+            ops in prop::collection::vec(prop::option::of(0usize..5), 0..80),
+        ) {
+            let mut ring = SentRing::<u64>::new();
+            ring.token_base = start;
+            let mut next = 0;
+            for op in ops {
+                match op {
+                    Some(count) => {
+                        let tokens: Vec<u64> = (0..count as u64).map(|i| next * 10 + i).collect();
+                        ring.push(packet(100), &tokens);
+                        next += 1;
+                    }
+                    None => ring.pop_front(),
+                }
+                for number in ring.base()..next {
+                    let mut seen = Vec::new();
+                    ring.for_each_token(number, |token| seen.push(token));
+                    prop_assert!(seen.iter().enumerate().all(|(i, t)| *t == number * 10 + i as u64));
+                    prop_assert_eq!(seen.len(), usize::from(ring.get(number).unwrap().token_count));
+                }
+            }
+            prop_assert_eq!(ring.in_flight_on(0), ring.len() as u64 * 100);
+        }
+    }
+}

@@ -1,0 +1,493 @@
+//! The sent packets of one packet number space (RFC 9002 section 6 and appendix A).
+//!
+//! Inputs: [`SpaceRecovery::on_packet_sent`], [`SpaceRecovery::on_ack_received`],
+//! [`SpaceRecovery::on_loss_timer`]. Output: tokens with their [`Outcome`], through the callback of the call
+//! that decided it.
+//!
+//! Invariants: packets are declared lost in order of their numbers, because both thresholds are monotonic in
+//! it; so `cursor`, the lowest packet whose fate is open, only ever rises and each packet is looked at once. A
+//! packet is handed out once as acknowledged, or once as lost and then at most once as spurious.
+
+use crate::PathRecovery;
+use crate::loss::PersistentRun;
+use crate::sent::{SentPacket, SentRing, State};
+use godwit_base::{Rng, Time};
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// A packet number space (RFC 9000 section 12.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SpaceId {
+    /// Initial packets.
+    Initial,
+    /// Handshake packets.
+    Handshake,
+    /// 0-RTT and 1-RTT packets.
+    Data,
+}
+
+/// What became of the packet that carried a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The peer acknowledged it.
+    Acked,
+    /// It is declared lost: send its contents again.
+    Lost,
+    /// It was declared lost before, and now the peer acknowledged it after all.
+    Spurious,
+}
+
+/// A packet just sent.
+#[derive(Debug, Clone, Copy)]
+pub struct SentInfo {
+    /// What [`SpaceRecovery::next_packet_number`] gave.
+    pub packet_number: u64,
+    /// When it was sent.
+    pub now: Time,
+    /// Its size in bytes, with header and tag.
+    pub bytes: usize,
+    /// It carries a frame other than ACK, PADDING and CONNECTION_CLOSE (RFC 9002 section 2).
+    pub ack_eliciting: bool,
+    /// It counts toward bytes in flight: it is ack-eliciting or has PADDING.
+    pub in_flight: bool,
+    /// It is a probe of the path's MTU: losing it says nothing about congestion.
+    pub mtu_probe: bool,
+}
+
+/// The peer acknowledged what was never sent: a PROTOCOL_VIOLATION (RFC 9000 section 13.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AckError {
+    /// The packet number that was not sent.
+    pub packet_number: u64,
+}
+
+impl std::fmt::Display for AckError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "acknowledgement of packet {}, which was not sent", self.packet_number)
+    }
+}
+
+impl std::error::Error for AckError {}
+
+/// What one ACK frame changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AckSummary {
+    /// Packets acknowledged for the first time, those once believed lost included.
+    pub newly_acked: u32,
+    /// At least one of them was ack-eliciting.
+    pub newly_acked_ack_eliciting: bool,
+    /// The highest packet number newly acknowledged.
+    pub largest_newly_acked: Option<u64>,
+    /// The round-trip time sample taken.
+    pub rtt_sample: Option<Duration>,
+    /// Packets declared lost before and acknowledged now.
+    pub spurious: u32,
+    /// Size of the MTU probe acknowledged; the path's MTU has risen accordingly.
+    pub mtu_probe_acked: Option<usize>,
+    /// What the ACK frame showed to be lost.
+    pub lost: LossSummary,
+}
+
+/// What one pass of loss detection found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LossSummary {
+    /// Packets declared lost.
+    pub packets: u32,
+    /// Their bytes, as far as they were in flight.
+    pub bytes: u64,
+    /// Size of the MTU probe among them.
+    pub mtu_probe_lost: Option<usize>,
+    /// The window was reduced.
+    pub congestion: bool,
+    /// Persistent congestion was established (RFC 9002 section 7.6).
+    pub persistent_congestion: bool,
+}
+
+/// Sent packets and loss detection of one packet number space.
+#[derive(Debug)]
+pub struct SpaceRecovery<T> {
+    id: SpaceId,
+    pub(crate) sent: SentRing<T>,
+    next: u64,
+    /// The packet number to leave out next; only the Data space leaves any out.
+    skip_at: Option<u64>,
+    skip_interval: u64,
+    pub(crate) largest_acked: Option<u64>,
+    /// The lowest packet number not yet acknowledged or declared lost.
+    pub(crate) cursor: u64,
+    pub(crate) loss_time: Option<Time>,
+    pub(crate) ack_eliciting_in_flight: u64,
+    last_ack_eliciting: Option<Time>,
+    pub(crate) persistent: PersistentRun,
+}
+
+/// The first packet number left out lies below this plus [`FIRST_SKIP_SPREAD`].
+const FIRST_SKIP: u64 = 64;
+const FIRST_SKIP_SPREAD: u64 = 256;
+/// Skips grow rarer up to this distance: each costs the peer a range and an early acknowledgement.
+const MAX_SKIP_INTERVAL: u64 = 1 << 16;
+/// Packets remembered at most. What is in flight is bounded by the window; this bounds packets that only
+/// acknowledge, which a peer can provoke without ever acknowledging anything itself.
+const MAX_TRACKED: usize = 1 << 17;
+
+impl<T: Copy> SpaceRecovery<T> {
+    /// An empty space whose first packet number is 0.
+    pub fn new(id: SpaceId) -> Self {
+        SpaceRecovery {
+            id,
+            sent: SentRing::new(),
+            next: 0,
+            skip_at: None,
+            skip_interval: FIRST_SKIP,
+            largest_acked: None,
+            cursor: 0,
+            loss_time: None,
+            ack_eliciting_in_flight: 0,
+            last_ack_eliciting: None,
+            persistent: PersistentRun::default(),
+        }
+    }
+
+    /// Which space this is.
+    pub const fn id(&self) -> SpaceId {
+        self.id
+    }
+
+    /// The packet number for the next packet. The same is given until [`SpaceRecovery::on_packet_sent`].
+    ///
+    /// In the Data space a number is left out now and then, so that a peer that acknowledges what it did not
+    /// receive is caught (RFC 9000 section 21.4).
+    pub fn next_packet_number(&mut self, rng: &mut (impl Rng + ?Sized)) -> u64 {
+        if self.id != SpaceId::Data {
+            return self.next;
+        }
+        match self.skip_at {
+            None => self.skip_at = Some(FIRST_SKIP.saturating_add(rng.below(FIRST_SKIP_SPREAD))),
+            Some(at) if self.next >= at => {
+                self.skip_interval = self.skip_interval.saturating_mul(2).min(MAX_SKIP_INTERVAL);
+                let distance = self.skip_interval.saturating_add(rng.below(self.skip_interval));
+                self.sent.push(SentPacket::skipped(), &[]);
+                self.next = self.next.saturating_add(1);
+                self.skip_at = Some(self.next.saturating_add(distance));
+            }
+            Some(_) => {}
+        }
+        self.next
+    }
+
+    /// Records a packet and what it carried. Its number must be what
+    /// [`SpaceRecovery::next_packet_number`] gave last; another is ignored.
+    pub fn on_packet_sent(&mut self, path: &mut PathRecovery, info: SentInfo, tokens: &[T]) {
+        debug_assert_eq!(
+            info.packet_number, self.next,
+            "packet numbers are sent in the order they are given"
+        );
+        if info.packet_number != self.next {
+            return;
+        }
+        self.next = self.next.saturating_add(1);
+        if self.sent.len() >= MAX_TRACKED {
+            self.forget_front();
+        }
+        self.sent.push(SentPacket::new(&info, path.id()), tokens);
+        if info.in_flight {
+            path.on_in_flight_sent(info.now, info.bytes, info.ack_eliciting);
+            if info.mtu_probe {
+                path.on_mtu_probe_sent(info.bytes);
+            }
+            if info.ack_eliciting {
+                self.ack_eliciting_in_flight = self.ack_eliciting_in_flight.saturating_add(1);
+                self.last_ack_eliciting = Some(info.now);
+            }
+        } else {
+            path.on_other_sent(info.bytes);
+        }
+    }
+
+    /// True if so many packets are unacknowledged that no more should be sent until the peer acknowledges
+    /// some. Only a peer that provokes acknowledgements and never sends any gets a connection there; closing
+    /// the connection is right.
+    pub fn is_full(&self) -> bool {
+        self.sent.len() >= MAX_TRACKED
+    }
+
+    /// Makes room at the cap by forgetting the oldest packet, if nothing depends on it.
+    fn forget_front(&mut self) {
+        let disposable = self.sent.front().is_some_and(|packet| !packet.is_outstanding_in_flight());
+        if disposable {
+            self.sent.pop_front();
+            self.cursor = self.cursor.max(self.sent.base());
+        }
+    }
+
+    /// Takes in an ACK frame: `ranges` descending, `ack_delay` scaled and, once the handshake is confirmed,
+    /// capped at the peer's max_ack_delay. Loss detection runs as well.
+    ///
+    /// The work is bounded by the packets newly acknowledged and the number of ranges, however far the ranges
+    /// reach.
+    ///
+    /// # Errors
+    /// If a number is acknowledged that was not sent.
+    pub fn on_ack_received(
+        &mut self,
+        path: &mut PathRecovery,
+        now: Time,
+        largest: u64,
+        ack_delay: Duration,
+        ranges: impl Iterator<Item = RangeInclusive<u64>>,
+        outcome: &mut impl FnMut(Outcome, T),
+    ) -> Result<AckSummary, AckError> {
+        if largest >= self.next {
+            return Err(AckError { packet_number: largest });
+        }
+        let mut tally = AckTally::new(path, self.largest_acked);
+        for range in ranges {
+            if *range.end() > largest {
+                return Err(AckError { packet_number: *range.end() });
+            }
+            self.ack_range(path, range, &mut tally, outcome)?;
+        }
+        self.largest_acked = Some(self.largest_acked.map_or(largest, |before| before.max(largest)));
+        if tally.summary.newly_acked == 0 {
+            return Ok(tally.summary);
+        }
+        if tally.summary.newly_acked_ack_eliciting
+            && let Some((number, sent_at)) = tally.largest_sample
+            && number == largest
+        {
+            let sample = now.saturating_since(sent_at);
+            path.on_rtt_sample(now, sample, ack_delay);
+            tally.summary.rtt_sample = Some(sample);
+        }
+        path.on_spurious(tally.spurious);
+        let prior_in_flight = path.bytes_in_flight();
+        path.on_bytes_left(tally.bytes);
+        tally.summary.lost = self.detect_lost(path, now, outcome);
+        path.on_acked(now, &tally, prior_in_flight);
+        self.sent.release(now, self.largest_acked, path.retention());
+        self.cursor = self.cursor.max(self.sent.base());
+        Ok(tally.summary)
+    }
+
+    fn ack_range(
+        &mut self,
+        path: &mut PathRecovery,
+        range: RangeInclusive<u64>,
+        tally: &mut AckTally,
+        outcome: &mut impl FnMut(Outcome, T),
+    ) -> Result<(), AckError> {
+        let start = (*range.start()).max(self.sent.base());
+        let mut number = start;
+        while number <= *range.end() {
+            let Some(packet) = self.sent.get_mut(number) else { break };
+            match packet.state {
+                State::Acked { run } => {
+                    number = number.saturating_add(u64::from(run.max(1)));
+                    continue;
+                }
+                State::Skipped => return Err(AckError { packet_number: number }),
+                State::Sent => {
+                    tally.on_acked(path, number, packet);
+                    if packet.in_flight && packet.ack_eliciting {
+                        self.ack_eliciting_in_flight = self.ack_eliciting_in_flight.saturating_sub(1);
+                    }
+                    packet.state = State::Acked { run: 1 };
+                    self.sent.for_each_token(number, |token| outcome(Outcome::Acked, token));
+                }
+                State::Lost { at, event } => {
+                    tally.on_spurious(path, number, packet, at, event);
+                    packet.state = State::Acked { run: 1 };
+                    self.sent.for_each_token(number, |token| outcome(Outcome::Spurious, token));
+                }
+            }
+            number = number.saturating_add(1);
+        }
+        // The head of the range remembers how far it is acknowledged, so that the next ACK frame that repeats
+        // the range steps over it at once.
+        let length = u32::try_from(number.saturating_sub(start)).unwrap_or(u32::MAX);
+        if length > 0
+            && let Some(SentPacket { state: State::Acked { run }, .. }) = self.sent.get_mut(start)
+        {
+            *run = length;
+        }
+        Ok(())
+    }
+
+    /// Declares lost what the timer of [`TimerKind::LossTime`](crate::TimerKind::LossTime) announced.
+    pub fn on_loss_timer(
+        &mut self,
+        path: &mut PathRecovery,
+        now: Time,
+        outcome: &mut impl FnMut(Outcome, T),
+    ) -> LossSummary {
+        let summary = self.detect_lost(path, now, outcome);
+        self.sent.release(now, self.largest_acked, path.retention());
+        self.cursor = self.cursor.max(self.sent.base());
+        summary
+    }
+
+    /// Names what the `packets` oldest unacknowledged ack-eliciting packets carried, so that a probe can carry
+    /// it again. Nothing is declared lost (RFC 9002 section 6.2.4). Returns how many packets were found.
+    pub fn pto_tokens(&self, packets: usize, token: &mut impl FnMut(T)) -> usize {
+        let mut found = 0_usize;
+        let mut number = self.cursor;
+        while found < packets {
+            let Some(packet) = self.sent.get(number) else { break };
+            if packet.state == State::Sent && packet.ack_eliciting && !packet.mtu_probe {
+                found = found.saturating_add(1);
+                self.sent.for_each_token(number, &mut *token);
+            }
+            let step = if let State::Acked { run } = packet.state { u64::from(run.max(1)) } else { 1 };
+            number = number.saturating_add(step);
+        }
+        found
+    }
+
+    /// Declares everything unacknowledged lost at once, without a word to congestion control: after a Retry,
+    /// or when 0-RTT is rejected (RFC 9002 section 6.3, RFC 9001 section 4.6.2).
+    pub fn declare_all_lost(
+        &mut self,
+        path: &mut PathRecovery,
+        now: Time,
+        outcome: &mut impl FnMut(Outcome, T),
+    ) {
+        while let Some(packet) = self.sent.get_mut(self.cursor) {
+            if packet.state == State::Sent {
+                if packet.in_flight && packet.path == path.id() {
+                    path.on_bytes_left(u64::from(packet.bytes));
+                }
+                packet.state = State::Lost { at: now, event: 0 };
+                self.sent.for_each_token(self.cursor, |token| outcome(Outcome::Lost, token));
+            }
+            self.cursor = self.cursor.saturating_add(1);
+        }
+        self.ack_eliciting_in_flight = 0;
+        self.loss_time = None;
+        self.persistent.reset();
+    }
+
+    /// Drops the space with its keys: its bytes leave the path's flight and the PTO back-off ends (RFC 9002
+    /// section 6.2.2 and 6.4).
+    pub fn discard(self, path: &mut PathRecovery) {
+        path.on_bytes_left(self.sent.in_flight_on(path.id()));
+        path.reset_pto_count();
+    }
+
+    /// When the next packet is to be declared lost by the time threshold.
+    pub const fn loss_time(&self) -> Option<Time> {
+        self.loss_time
+    }
+
+    /// When the last ack-eliciting packet was sent, if any is unacknowledged: the start of the PTO.
+    pub const fn last_ack_eliciting_in_flight(&self) -> Option<Time> {
+        if self.ack_eliciting_in_flight > 0 { self.last_ack_eliciting } else { None }
+    }
+
+    /// True if an ack-eliciting packet is neither acknowledged nor lost.
+    pub const fn has_ack_eliciting_in_flight(&self) -> bool {
+        self.ack_eliciting_in_flight > 0
+    }
+
+    /// The highest packet number the peer acknowledged; packet numbers are encoded relative to it.
+    pub const fn largest_acked(&self) -> Option<u64> {
+        self.largest_acked
+    }
+
+    /// The highest packet number sent.
+    pub const fn largest_sent(&self) -> Option<u64> {
+        self.next.checked_sub(1)
+    }
+}
+
+/// What one ACK frame adds up to, before the path is told.
+#[derive(Debug)]
+pub(crate) struct AckTally {
+    pub(crate) summary: AckSummary,
+    /// Bytes that leave the path's flight.
+    pub(crate) bytes: u64,
+    /// Those of them sent since the last reduction of the window: only they can make it grow.
+    pub(crate) growth_bytes: u64,
+    /// The largest packet on this path newly acknowledged: number and time of sending.
+    pub(crate) largest_sample: Option<(u64, Time)>,
+    /// Size of the largest packet newly acknowledged on this path.
+    pub(crate) largest_size: u16,
+    pub(crate) spurious: SpuriousTally,
+    recovery_start: Option<Time>,
+    prior_largest: Option<u64>,
+}
+
+/// What late acknowledgements say about reordering on the path.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SpuriousTally {
+    pub(crate) packets: u32,
+    /// How many of them were charged to the current reduction of the window.
+    pub(crate) of_current_event: u32,
+    /// The farthest a packet came behind the largest acknowledged one, in packets.
+    pub(crate) distance: u64,
+    /// The longest time between sending and the wrong verdict.
+    pub(crate) verdict_after: Duration,
+}
+
+impl AckTally {
+    fn new(path: &PathRecovery, prior_largest: Option<u64>) -> Self {
+        AckTally {
+            summary: AckSummary::default(),
+            bytes: 0,
+            growth_bytes: 0,
+            largest_sample: None,
+            largest_size: 0,
+            spurious: SpuriousTally::default(),
+            recovery_start: path.recovery_start(),
+            prior_largest,
+        }
+    }
+
+    fn count(&mut self, path: &PathRecovery, number: u64, packet: &SentPacket) {
+        let summary = &mut self.summary;
+        summary.newly_acked = summary.newly_acked.saturating_add(1);
+        summary.newly_acked_ack_eliciting |= packet.ack_eliciting;
+        summary.largest_newly_acked = summary.largest_newly_acked.max(Some(number));
+        if packet.path != path.id() {
+            return;
+        }
+        if packet.mtu_probe {
+            summary.mtu_probe_acked = Some(usize::from(packet.bytes));
+        }
+        self.largest_size = self.largest_size.max(packet.bytes);
+    }
+
+    fn on_acked(&mut self, path: &PathRecovery, number: u64, packet: &SentPacket) {
+        self.count(path, number, packet);
+        if packet.path != path.id() {
+            return;
+        }
+        if self.largest_sample.is_none_or(|(largest, _)| largest < number) {
+            self.largest_sample = Some((number, packet.sent_at));
+        }
+        if packet.in_flight {
+            let bytes = u64::from(packet.bytes);
+            self.bytes = self.bytes.saturating_add(bytes);
+            if self.recovery_start.is_none_or(|start| packet.sent_at > start) {
+                self.growth_bytes = self.growth_bytes.saturating_add(bytes);
+            }
+        }
+    }
+
+    fn on_spurious(&mut self, path: &PathRecovery, number: u64, packet: &SentPacket, at: Time, event: u32) {
+        self.count(path, number, packet);
+        self.summary.spurious = self.summary.spurious.saturating_add(1);
+        if packet.path != path.id() || packet.mtu_probe || event == 0 {
+            return;
+        }
+        let tally = &mut self.spurious;
+        tally.packets = tally.packets.saturating_add(1);
+        if event == path.congestion_event() {
+            tally.of_current_event = tally.of_current_event.saturating_add(1);
+        }
+        tally.distance = tally.distance.max(self.prior_largest.unwrap_or(0).saturating_sub(number));
+        tally.verdict_after = tally.verdict_after.max(at.saturating_since(packet.sent_at));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+//! The one loss-detection timer of a connection (RFC 9002 section 6.2 and appendix A.8).
+//!
+//! The timer is not kept: it is computed from the spaces and the path when it is asked for, so that sending
+//! and receiving a packet do not pay for it.
+
+use crate::{PathRecovery, SpaceId, SpaceRecovery};
+use godwit_base::Time;
+use std::time::Duration;
+
+/// Why the timer fires.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimerKind {
+    /// Packets of this space are due to be declared lost: call [`SpaceRecovery::on_loss_timer`].
+    LossTime(SpaceId),
+    /// A probe is due in this space: call [`PathRecovery::on_pto`], send one or two ack-eliciting packets
+    /// there, with what [`SpaceRecovery::pto_tokens`] names if there is nothing new.
+    Pto(SpaceId),
+}
+
+/// What the timer depends on beyond the spaces and the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimerInputs {
+    /// The handshake is confirmed (RFC 9001 section 4.1.2); until then the Data space has no PTO.
+    pub handshake_confirmed: bool,
+    /// Handshake keys exist; a client's anti-deadlock probe is then a Handshake packet.
+    pub has_handshake_keys: bool,
+    /// A server that may not send one more byte to an unvalidated address (RFC 9000 section 8.1) sets no PTO.
+    pub amplification_blocked: bool,
+}
+
+/// When the loss-detection timer is due and why, or `None` if there is nothing to wait for. `spaces` are those
+/// not yet dropped, in any order.
+pub fn timer<'a, T: Copy + 'a>(
+    spaces: impl IntoIterator<Item = &'a SpaceRecovery<T>, IntoIter: Clone>,
+    path: &PathRecovery,
+    inputs: TimerInputs,
+) -> Option<(Time, TimerKind)> {
+    let spaces = spaces.into_iter();
+    let loss = spaces.clone().filter_map(|space| Some((space.loss_time()?, space.id()))).min();
+    if let Some((time, id)) = loss {
+        return Some((time, TimerKind::LossTime(id)));
+    }
+    if inputs.amplification_blocked {
+        return None;
+    }
+    let mut earliest: Option<(Time, SpaceId)> = None;
+    let mut in_flight = false;
+    for space in spaces {
+        let Some(since) = space.last_ack_eliciting_in_flight() else { continue };
+        in_flight = true;
+        let ack_delay = match space.id() {
+            SpaceId::Data if !inputs.handshake_confirmed => continue,
+            SpaceId::Data => path.peer_max_ack_delay(),
+            SpaceId::Initial | SpaceId::Handshake => Duration::ZERO,
+        };
+        let due = (since + path.backed_off(path.rtt().pto().saturating_add(ack_delay)), space.id());
+        earliest = Some(earliest.map_or(due, |other| other.min(due)));
+    }
+    if !in_flight && !path.is_peer_validated() {
+        // RFC 9002 section 6.2.2.1: the server may be waiting for bytes that credit it.
+        let id = if inputs.has_handshake_keys { SpaceId::Handshake } else { SpaceId::Initial };
+        earliest = Some((path.last_activity() + path.backed_off(path.rtt().pto()), id));
+    }
+    earliest.map(|(time, id)| (time, TimerKind::Pto(id)))
+}
+
+#[cfg(test)]
+mod tests;
