@@ -1,0 +1,374 @@
+//! The TLS handshake in CRYPTO frames (RFC 9001 sections 4 and 8), on rustls.
+//!
+//! [`Handshake`] puts received CRYPTO data in order, hands it to TLS, and keeps what TLS answers until it is
+//! acknowledged. Keys come out as they become available. It knows no packets: the caller says of which level
+//! a frame is.
+//!
+//! Invariants: data is read at one level at a time, and never at one that is lower than the level TLS is at;
+//! what waits is capped per level; after [`Handshake::on_confirmed`] a server holds no TLS state.
+
+mod assembler;
+pub(crate) mod client_hello;
+mod error;
+mod send_buffer;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use assembler::Assembler;
+
+use crate::keys::{self, LevelKeys, OneRtt};
+use crate::recovery_token::RecoveryToken;
+use crate::{ConnectError, WireError};
+use godwit_wire::{TransportErrorCode, Writer};
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::quic::{ClientConnection, Connection, KeyChange, ServerConnection};
+use rustls::{CipherSuite, HandshakeKind};
+use send_buffer::SendBuffer;
+use std::fmt;
+use std::sync::Arc;
+
+/// CRYPTO data of Initial packets that waits at most: anyone can send it.
+const INITIAL_LIMIT: usize = 16 << 10;
+
+/// CRYPTO data of other packets that waits at most.
+const LIMIT: usize = 64 << 10;
+
+/// An encryption level (RFC 9001 section 2.1), in the order in which the handshake passes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Level {
+    /// Initial packets.
+    Initial,
+    /// 0-RTT packets; they carry no CRYPTO frames.
+    ZeroRtt,
+    /// Handshake packets.
+    Handshake,
+    /// 1-RTT packets.
+    OneRtt,
+}
+
+/// Keys that have become available.
+#[derive(Debug)]
+pub(crate) enum NewKeys {
+    /// For [`Level::Handshake`].
+    Handshake(LevelKeys),
+    /// For [`Level::OneRtt`].
+    OneRtt(Box<OneRtt>),
+}
+
+/// What the handshake has agreed on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HandshakeData {
+    /// The application protocol, if any was negotiated.
+    pub(crate) alpn: Option<Vec<u8>>,
+    /// At a server: the name the client asked for.
+    pub(crate) server_name: Option<String>,
+    /// The peer's certificates, its own first; empty if it sent none.
+    pub(crate) peer_certificates: Vec<CertificateDer<'static>>,
+    /// The cipher suite.
+    pub(crate) cipher_suite: Option<CipherSuite>,
+    /// Whether a former session was resumed.
+    pub(crate) resumed: bool,
+}
+
+/// The TLS driver of one connection.
+pub(crate) struct Handshake {
+    /// `None` at a server whose handshake is confirmed.
+    tls: Option<Box<Connection>>,
+    /// The level whose data TLS reads now.
+    reading: Level,
+    /// The level at which TLS writes now.
+    writing: Level,
+    initial: Stream,
+    handshake: Stream,
+    one_rtt: Stream,
+    handshake_keys: Option<LevelKeys>,
+    one_rtt_keys: Option<Box<OneRtt>>,
+    data: Option<Box<HandshakeData>>,
+    failure: Option<Box<rustls::Error>>,
+}
+
+/// The CRYPTO stream of one level.
+#[derive(Debug)]
+struct Stream {
+    received: Assembler,
+    to_send: SendBuffer,
+}
+
+impl Stream {
+    const fn new() -> Self {
+        Stream { received: Assembler::new(), to_send: SendBuffer::new() }
+    }
+}
+
+impl Handshake {
+    /// A client's handshake with `server_name`. `parameters` are its encoded transport parameters. The
+    /// ClientHello waits to be sent.
+    pub(crate) fn client(
+        config: Arc<rustls::ClientConfig>,
+        version: u32,
+        server_name: &str,
+        parameters: Vec<u8>,
+    ) -> Result<Self, ConnectError> {
+        let name = ServerName::try_from(server_name)
+            .map_err(|_| ConnectError::InvalidServerName(server_name.to_owned()))?
+            .to_owned();
+        let tls = ClientConnection::new(config, tls_version(version)?, name, parameters)
+            .map_err(|error| ConnectError::Tls(error.to_string()))?;
+        Ok(Self::new(Connection::Client(tls)))
+    }
+
+    /// A server's handshake. `parameters` are its encoded transport parameters.
+    pub(crate) fn server(
+        config: Arc<rustls::ServerConfig>,
+        version: u32,
+        parameters: Vec<u8>,
+    ) -> Result<Self, ConnectError> {
+        let tls = ServerConnection::new(config, tls_version(version)?, parameters)
+            .map_err(|error| ConnectError::Tls(error.to_string()))?;
+        Ok(Self::new(Connection::Server(tls)))
+    }
+
+    fn new(tls: Connection) -> Self {
+        let mut handshake = Handshake {
+            tls: Some(Box::new(tls)),
+            reading: Level::Initial,
+            writing: Level::Initial,
+            initial: Stream::new(),
+            handshake: Stream::new(),
+            one_rtt: Stream::new(),
+            handshake_keys: None,
+            one_rtt_keys: None,
+            data: None,
+            failure: None,
+        };
+        handshake.collect();
+        handshake
+    }
+
+    /// A CRYPTO frame in a packet of `level`. Afterwards ask for [`Handshake::next_keys`] and whether there
+    /// is something to send.
+    ///
+    /// Fails with the TLS alert as a CRYPTO_ERROR, with CRYPTO_BUFFER_EXCEEDED, or with PROTOCOL_VIOLATION
+    /// for data at the wrong level (RFC 9001 section 4.1.3).
+    pub(crate) fn on_crypto(&mut self, level: Level, offset: u64, data: &[u8]) -> Result<(), WireError> {
+        let limit = if level == Level::Initial { INITIAL_LIMIT } else { LIMIT };
+        let reading = self.reading;
+        let stream = self.stream(level).ok_or_else(|| violation("CRYPTO data in a 0-RTT packet"))?;
+        if level < reading {
+            let end = offset.saturating_add(data.len() as u64);
+            let known = end <= stream.received.end();
+            return if known { Ok(()) } else { Err(violation("new CRYPTO data at a level that is over")) };
+        }
+        stream.received.insert(offset, data, limit)?;
+        while self.read_some()? {}
+        Ok(())
+    }
+
+    /// True if there is CRYPTO data of `level` to send or to send again.
+    pub(crate) fn wants_to_send(&self, level: Level) -> bool {
+        match level {
+            Level::Initial => self.initial.to_send.wants_to_send(),
+            Level::ZeroRtt => false,
+            Level::Handshake => self.handshake.to_send.wants_to_send(),
+            Level::OneRtt => self.one_rtt.to_send.wants_to_send(),
+        }
+    }
+
+    /// Writes CRYPTO frames of `level` until there is nothing to send or no room.
+    pub(crate) fn write_crypto(
+        &mut self,
+        level: Level,
+        writer: &mut Writer<'_>,
+        tokens: &mut Vec<RecoveryToken>,
+    ) {
+        if let Some(stream) = self.stream(level) {
+            stream.to_send.write(writer, tokens);
+        }
+    }
+
+    /// CRYPTO data of `level` has been acknowledged.
+    pub(crate) fn on_acked(&mut self, level: Level, offset: u64, len: u32) {
+        if let Some(stream) = self.stream(level) {
+            stream.to_send.on_acked(offset, len);
+        }
+    }
+
+    /// CRYPTO data of `level` has been lost, or is to be sent again as a probe.
+    pub(crate) fn on_lost(&mut self, level: Level, offset: u64, len: u32) {
+        if let Some(stream) = self.stream(level) {
+            stream.to_send.on_lost(offset, len);
+        }
+    }
+
+    /// Keys that have become available since the last call, lower levels first.
+    pub(crate) fn next_keys(&mut self) -> Option<NewKeys> {
+        let handshake = self.handshake_keys.take().map(NewKeys::Handshake);
+        handshake.or_else(|| self.one_rtt_keys.take().map(NewKeys::OneRtt))
+    }
+
+    /// True if TLS is done: the peer's Finished has been read and ours written (RFC 9001 section 4.1.1).
+    pub(crate) fn is_complete(&self) -> bool {
+        self.data.is_some()
+    }
+
+    /// What was agreed on, once the handshake is complete.
+    pub(crate) fn data(&self) -> Option<&HandshakeData> {
+        self.data.as_deref()
+    }
+
+    /// The peer's encoded transport parameters, from when its first flight has been read until
+    /// [`Handshake::on_confirmed`]. They are authentic only when the handshake is complete.
+    pub(crate) fn peer_parameters(&self) -> Option<&[u8]> {
+        self.tls.as_ref()?.quic_transport_parameters()
+    }
+
+    /// What TLS says about the failure that [`Handshake::on_crypto`] reported.
+    pub(crate) fn failure(&self) -> Option<&rustls::Error> {
+        self.failure.as_deref()
+    }
+
+    /// Key material for the application, bound to this handshake (RFC 8446 section 7.5). `None` before the
+    /// handshake is complete, and at a server after it is confirmed.
+    pub(crate) fn export_keying_material(
+        &self,
+        label: &[u8],
+        context: Option<&[u8]>,
+        len: usize,
+    ) -> Option<Vec<u8>> {
+        self.tls.as_ref()?.export_keying_material(vec![0; len], label, context).ok()
+    }
+
+    /// The keys of `level` are discarded: nothing more is sent or kept there.
+    pub(crate) fn discard(&mut self, level: Level) {
+        if let Some(stream) = self.stream(level) {
+            *stream = Stream::new();
+        }
+    }
+
+    /// The handshake is confirmed. A server lets go of its TLS state: its session tickets are written by
+    /// then, and clients have nothing more to say. A client keeps it, to read session tickets.
+    pub(crate) fn on_confirmed(&mut self) {
+        if matches!(self.tls.as_deref(), Some(Connection::Server(_))) {
+            self.tls = None;
+        }
+    }
+
+    /// Feeds TLS what can be read at the present level. Returns true if there may be more to read, at the
+    /// next level.
+    fn read_some(&mut self) -> Result<bool, WireError> {
+        let level = self.reading;
+        let stream = match level {
+            Level::Initial => &mut self.initial,
+            Level::Handshake => &mut self.handshake,
+            Level::ZeroRtt | Level::OneRtt => &mut self.one_rtt,
+        };
+        let data = stream.received.contiguous();
+        if data.is_empty() {
+            return Ok(false);
+        }
+        let Some(tls) = self.tls.as_deref_mut() else {
+            return Err(WireError::new(error::UNEXPECTED_MESSAGE, "a TLS message after the handshake"));
+        };
+        if let Err(failure) = tls.read_hs(data) {
+            let error = error::from_tls(tls, &failure);
+            self.failure = Some(Box::new(failure));
+            return Err(error);
+        }
+        let len = data.len();
+        stream.received.consume(len);
+        self.collect();
+        let next = self.next_level();
+        if next == level {
+            return Ok(false);
+        }
+        let left = self.stream(level).is_some_and(|stream| !stream.received.is_empty());
+        if left {
+            return Err(violation("CRYPTO data is left behind at a level that is over"));
+        }
+        self.reading = next;
+        Ok(true)
+    }
+
+    /// Takes from TLS what it has to send, and new keys.
+    fn collect(&mut self) {
+        let Some(tls) = self.tls.as_deref_mut() else { return };
+        loop {
+            let stream = match self.writing {
+                Level::Initial => &mut self.initial,
+                Level::Handshake => &mut self.handshake,
+                Level::ZeroRtt | Level::OneRtt => &mut self.one_rtt,
+            };
+            let tail = stream.to_send.tail();
+            let before = tail.len();
+            match tls.write_hs(tail) {
+                Some(KeyChange::Handshake { keys }) => {
+                    self.handshake_keys = Some(LevelKeys::new(keys));
+                    self.writing = Level::Handshake;
+                }
+                Some(KeyChange::OneRtt { keys, next }) => {
+                    self.one_rtt_keys = Some(Box::new(OneRtt::new(keys, next)));
+                    self.writing = Level::OneRtt;
+                }
+                None if tail.len() == before => break,
+                None => {}
+            }
+        }
+        if self.data.is_none() && !tls.is_handshaking() {
+            self.data = Some(Box::new(agreed(tls)));
+        }
+    }
+
+    /// The level at which TLS reads next.
+    fn next_level(&self) -> Level {
+        if self.data.is_some() {
+            Level::OneRtt
+        } else if self.writing > Level::Initial {
+            Level::Handshake
+        } else {
+            Level::Initial
+        }
+    }
+
+    fn stream(&mut self, level: Level) -> Option<&mut Stream> {
+        match level {
+            Level::Initial => Some(&mut self.initial),
+            Level::ZeroRtt => None,
+            Level::Handshake => Some(&mut self.handshake),
+            Level::OneRtt => Some(&mut self.one_rtt),
+        }
+    }
+}
+
+impl fmt::Debug for Handshake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handshake")
+            .field("reading", &self.reading)
+            .field("writing", &self.writing)
+            .field("data", &self.data)
+            .finish_non_exhaustive()
+    }
+}
+
+fn agreed(tls: &Connection) -> HandshakeData {
+    let server_name = match tls {
+        Connection::Client(_) => None,
+        Connection::Server(tls) => tls.server_name().map(str::to_owned),
+    };
+    HandshakeData {
+        alpn: tls.alpn_protocol().map(<[u8]>::to_vec),
+        server_name,
+        peer_certificates: tls.peer_certificates().unwrap_or_default().to_vec(),
+        cipher_suite: tls.negotiated_cipher_suite().map(|suite| suite.suite()),
+        resumed: tls.handshake_kind() == Some(HandshakeKind::Resumed),
+    }
+}
+
+fn tls_version(version: u32) -> Result<rustls::quic::Version, ConnectError> {
+    keys::tls_version(version)
+        .ok_or_else(|| ConnectError::Tls(format!("QUIC version {version:#010x} is not spoken")))
+}
+
+#[track_caller]
+fn violation(reason: &'static str) -> WireError {
+    WireError::new(TransportErrorCode::PROTOCOL_VIOLATION, reason)
+}

@@ -1,0 +1,114 @@
+//! Packet and header protection (RFC 9001 sections 5 and 6).
+//!
+//! An [`Opener`] and a [`Sealer`] protect payloads, a [`HeaderOpener`] and a [`HeaderSealer`] protect
+//! packet numbers; [`LevelKeys`] are the four of one encryption level. The 1-RTT level has keys that
+//! change: see [`OneRtt`]. Everything works in place and nothing here allocates per packet.
+
+mod header;
+mod initial;
+mod one_rtt;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use header::{HeaderOpener, HeaderSealer, PacketSpan};
+pub(crate) use initial::{initial, retry_integrity_tag, tls_version};
+pub(crate) use one_rtt::{KeysUsed, OneRtt, Opened};
+
+use rustls::quic::{Keys, PacketKey};
+use std::fmt;
+
+/// Bytes that sealing adds to a payload: the tag of every AEAD that QUIC uses.
+pub(crate) const TAG_LEN: usize = 16;
+
+/// A packet could not be protected: the buffer is too small for what was asked, or the AEAD failed.
+/// Either is a defect at this end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SealFailed;
+
+/// The keys of one encryption level, in both directions.
+pub(crate) struct LevelKeys {
+    /// Opens received payloads.
+    pub(crate) opener: Opener,
+    /// Seals payloads to send.
+    pub(crate) sealer: Sealer,
+    /// Removes header protection.
+    pub(crate) header_opener: HeaderOpener,
+    /// Adds header protection.
+    pub(crate) header_sealer: HeaderSealer,
+}
+
+impl LevelKeys {
+    pub(crate) fn new(keys: Keys) -> Self {
+        LevelKeys {
+            opener: Opener { key: keys.remote.packet },
+            sealer: Sealer { key: keys.local.packet },
+            header_opener: HeaderOpener::new(keys.remote.header),
+            header_sealer: HeaderSealer::new(keys.local.header),
+        }
+    }
+}
+
+impl fmt::Debug for LevelKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LevelKeys(..)")
+    }
+}
+
+/// Removes packet protection.
+pub(crate) struct Opener {
+    key: Box<dyn PacketKey>,
+}
+
+impl Opener {
+    /// Decrypts `payload`, whose last [`TAG_LEN`] bytes are the tag, in place. Returns how many bytes at
+    /// its front are plaintext, or `None` if it is not authentic (its bytes are then worthless).
+    ///
+    /// `header` is the whole header, unprotected, up to and with the packet number. `path` is the path id
+    /// of multipath QUIC, 0 without it.
+    pub(crate) fn open(&self, path: u32, pn: u64, header: &[u8], payload: &mut [u8]) -> Option<usize> {
+        let plain = match path {
+            0 => self.key.decrypt_in_place(pn, header, payload),
+            _ => self.key.decrypt_in_place_for_path(path, pn, header, payload),
+        };
+        plain.ok().map(<[u8]>::len)
+    }
+
+    /// Forged packets that may be tried on a connection that uses this AEAD (RFC 9001 section 6.6).
+    pub(crate) fn integrity_limit(&self) -> u64 {
+        self.key.integrity_limit()
+    }
+}
+
+/// Adds packet protection.
+pub(crate) struct Sealer {
+    key: Box<dyn PacketKey>,
+}
+
+impl Sealer {
+    /// Encrypts all but the last [`TAG_LEN`] bytes of `payload_and_tag_room` in place and puts the tag
+    /// into those.
+    ///
+    /// `header` is the whole header, unprotected, up to and with the packet number. A packet number must
+    /// never be used twice on a path.
+    pub(crate) fn seal(
+        &self,
+        path: u32,
+        pn: u64,
+        header: &[u8],
+        payload_and_tag_room: &mut [u8],
+    ) -> Result<(), SealFailed> {
+        let (payload, room) = payload_and_tag_room.split_last_chunk_mut::<TAG_LEN>().ok_or(SealFailed)?;
+        let tag = match path {
+            0 => self.key.encrypt_in_place(pn, header, payload),
+            _ => self.key.encrypt_in_place_for_path(path, pn, header, payload),
+        };
+        let tag = tag.map_err(|_| SealFailed)?;
+        *room = tag.as_ref().try_into().map_err(|_| SealFailed)?;
+        Ok(())
+    }
+
+    /// Packets that may be sealed with this key (RFC 9001 section 6.6).
+    pub(crate) fn confidentiality_limit(&self) -> u64 {
+        self.key.confidentiality_limit()
+    }
+}

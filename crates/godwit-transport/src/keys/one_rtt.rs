@@ -1,0 +1,289 @@
+//! The 1-RTT keys and their updates (RFC 9001 section 6).
+//!
+//! Keys come in phases, told apart by one bit of the short header. There is always the current phase and
+//! the next one, whose keys are made in advance so that a forged key phase bit cannot be recognised by the
+//! time it takes. The receive key of the phase before stays until three probe timeouts after the first
+//! packet of the current one, for packets that come late.
+//!
+//! Invariants: both directions change phase together; this end begins an update only when the handshake
+//! is confirmed, a packet of the current phase has been acknowledged and the previous key is gone; no key
+//! seals more packets than its AEAD permits, and no connection tries more forged packets than that.
+
+use super::{HeaderOpener, HeaderSealer, LevelKeys, Opener, SealFailed, Sealer};
+use crate::WireError;
+use godwit_base::Time;
+use godwit_wire::TransportErrorCode;
+use rustls::quic::{Keys, Secrets};
+use std::fmt;
+use std::time::Duration;
+
+/// The key phase bit of a short header (RFC 9001 section 5.4.1).
+const KEY_PHASE_BIT: u8 = 0x04;
+
+/// Which phase's keys opened a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeysUsed {
+    /// Those of the phase before this one.
+    Previous,
+    /// Those of this phase.
+    Current,
+    /// Those of the next phase: the peer has updated its keys, and so has this end now.
+    Updated,
+}
+
+/// A packet whose protection has been removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Opened {
+    /// Bytes of plaintext at the front of the payload.
+    pub(crate) len: usize,
+    /// With which keys.
+    pub(crate) keys: KeysUsed,
+}
+
+/// Packet protection of the 1-RTT level, with key updates.
+pub(crate) struct OneRtt {
+    /// Removes header protection; it never changes.
+    pub(crate) header_opener: HeaderOpener,
+    /// Adds header protection; it never changes.
+    pub(crate) header_sealer: HeaderSealer,
+    opener: Opener,
+    sealer: Sealer,
+    next: (Opener, Sealer),
+    previous: Option<Previous>,
+    secrets: Box<Secrets>,
+    phase: Phase,
+    /// Updates so far; the lowest bit is the key phase bit.
+    updates: u64,
+    /// Packets that were not authentic, over all phases.
+    forged: u64,
+    confirmed: bool,
+    /// Packets after which this end updates the keys by itself.
+    update_after: u64,
+}
+
+/// The receive key of the phase before.
+struct Previous {
+    opener: Opener,
+    /// When it is dropped; known once a packet of the current phase has come.
+    expires: Option<Time>,
+}
+
+/// What has been done with the keys of the current phase.
+#[derive(Debug, Clone, Copy, Default)]
+struct Phase {
+    sealed: u64,
+    first_sent: Option<u64>,
+    acknowledged: bool,
+    lowest_received: Option<u64>,
+}
+
+impl OneRtt {
+    /// From what TLS gives. `next` are the secrets of the phase after `keys`.
+    pub(crate) fn new(keys: Keys, next: Secrets) -> Self {
+        let LevelKeys { opener, sealer, header_opener, header_sealer } = LevelKeys::new(keys);
+        let mut secrets = Box::new(next);
+        let update_after = update_limit(&sealer);
+        OneRtt {
+            header_opener,
+            header_sealer,
+            opener,
+            sealer,
+            next: next_phase(&mut secrets),
+            previous: None,
+            secrets,
+            phase: Phase::default(),
+            updates: 0,
+            forged: 0,
+            confirmed: false,
+            update_after,
+        }
+    }
+
+    /// Updates the keys after `packets` sealed packets, rather than only shortly before the AEAD's limit.
+    pub(crate) fn set_update_after(&mut self, packets: Option<u64>) {
+        let limit = update_limit(&self.sealer);
+        self.update_after = packets.map_or(limit, |packets| packets.clamp(1, limit));
+    }
+
+    /// The handshake is confirmed: this end may update the keys (RFC 9001 section 6.1).
+    pub(crate) fn on_confirmed(&mut self) {
+        self.confirmed = true;
+    }
+
+    /// The key phase bit for packets sent now. Call it before the header of each packet is written: when an
+    /// update is due, this begins it.
+    pub(crate) fn phase_to_send(&mut self, now: Time) -> bool {
+        if self.phase.sealed >= self.update_after {
+            self.initiate_update(now);
+        }
+        self.phase_bit()
+    }
+
+    /// The current key phase bit.
+    pub(crate) fn phase_bit(&self) -> bool {
+        self.updates & 1 == 1
+    }
+
+    /// How often the keys have been updated, by either end.
+    pub(crate) fn updates(&self) -> u64 {
+        self.updates
+    }
+
+    /// Seals a packet as [`Sealer::seal`] does, with the keys of the current phase.
+    ///
+    /// Fails with AEAD_LIMIT_REACHED when the key has sealed all it may, which only happens to a peer that
+    /// acknowledges nothing.
+    pub(crate) fn seal(
+        &mut self,
+        path: u32,
+        pn: u64,
+        header: &[u8],
+        payload_and_tag_room: &mut [u8],
+    ) -> Result<(), WireError> {
+        if self.phase.sealed >= self.sealer.confidentiality_limit() {
+            return Err(WireError::new(
+                TransportErrorCode::AEAD_LIMIT_REACHED,
+                "the key has sealed as many packets as it may",
+            ));
+        }
+        self.sealer.seal(path, pn, header, payload_and_tag_room).map_err(|SealFailed| {
+            WireError::new(TransportErrorCode::INTERNAL_ERROR, "a packet could not be sealed")
+        })?;
+        self.phase.sealed = self.phase.sealed.saturating_add(1);
+        self.phase.first_sent.get_or_insert(pn);
+        Ok(())
+    }
+
+    /// Opens a packet as [`Opener::open`] does, with the keys that its key phase bit and number call for.
+    /// `pto` is the current probe timeout. `Ok(None)` is a packet to drop.
+    ///
+    /// Fails with AEAD_LIMIT_REACHED after too many forged packets, and with KEY_UPDATE_ERROR if the peer
+    /// updates its keys twice without waiting (RFC 9001 section 6.2).
+    pub(crate) fn open(
+        &mut self,
+        (now, pto): (Time, Duration),
+        path: u32,
+        pn: u64,
+        header: &[u8],
+        payload: &mut [u8],
+    ) -> Result<Option<Opened>, WireError> {
+        self.drop_expired(now);
+        let bit = header.first().is_some_and(|first| first & KEY_PHASE_BIT != 0);
+        let (keys, opener) = if bit == self.phase_bit() {
+            (KeysUsed::Current, &self.opener)
+        } else if self.phase.lowest_received.is_some_and(|lowest| pn > lowest) || self.updates == 0 {
+            (KeysUsed::Updated, &self.next.0)
+        } else if let Some(previous) = &self.previous {
+            (KeysUsed::Previous, &previous.opener)
+        } else {
+            // Older than the current phase, and its key is gone.
+            return Ok(None);
+        };
+        let Some(len) = opener.open(path, pn, header, payload) else {
+            return self.on_forged();
+        };
+        match keys {
+            KeysUsed::Previous => {}
+            KeysUsed::Current => self.on_current(now, pto, pn),
+            KeysUsed::Updated => {
+                self.on_peer_update()?;
+                self.on_current(now, pto, pn);
+            }
+        }
+        Ok(Some(Opened { len, keys }))
+    }
+
+    /// The peer has acknowledged our packets up to `largest`, in a packet that `keys` opened.
+    ///
+    /// Fails with KEY_UPDATE_ERROR if that packet is older than a key update it acknowledges
+    /// (RFC 9001 section 6.2).
+    pub(crate) fn on_ack_received(&mut self, largest: u64, keys: KeysUsed) -> Result<(), WireError> {
+        if self.phase.acknowledged || self.phase.first_sent.is_none_or(|first| largest < first) {
+            return Ok(());
+        }
+        if keys == KeysUsed::Previous {
+            return Err(WireError::new(
+                TransportErrorCode::KEY_UPDATE_ERROR,
+                "an updated packet was acknowledged under the keys before the update",
+            ));
+        }
+        self.phase.acknowledged = true;
+        Ok(())
+    }
+
+    /// Begins a key update, if it is permitted now; returns whether it was.
+    pub(crate) fn initiate_update(&mut self, now: Time) -> bool {
+        self.drop_expired(now);
+        let permitted = self.confirmed && self.phase.acknowledged && self.previous.is_none();
+        if permitted {
+            self.advance();
+        }
+        permitted
+    }
+
+    fn on_current(&mut self, now: Time, pto: Duration, pn: u64) {
+        let lowest = self.phase.lowest_received.map_or(pn, |lowest| lowest.min(pn));
+        self.phase.lowest_received = Some(lowest);
+        if let Some(previous) = &mut self.previous {
+            previous.expires.get_or_insert(now + pto.saturating_mul(3));
+        }
+    }
+
+    fn on_peer_update(&mut self) -> Result<(), WireError> {
+        if self.updates > 0 && self.phase.first_sent.is_none() {
+            return Err(WireError::new(
+                TransportErrorCode::KEY_UPDATE_ERROR,
+                "the peer updated its keys twice without waiting for an acknowledgement",
+            ));
+        }
+        self.advance();
+        Ok(())
+    }
+
+    fn on_forged(&mut self) -> Result<Option<Opened>, WireError> {
+        self.forged = self.forged.saturating_add(1);
+        if self.forged >= self.opener.integrity_limit() {
+            return Err(WireError::new(
+                TransportErrorCode::AEAD_LIMIT_REACHED,
+                "more forged packets than the AEAD withstands",
+            ));
+        }
+        Ok(None)
+    }
+
+    /// Moves both directions to the next phase.
+    fn advance(&mut self) {
+        let (opener, sealer) = std::mem::replace(&mut self.next, next_phase(&mut self.secrets));
+        let opener = std::mem::replace(&mut self.opener, opener);
+        self.sealer = sealer;
+        self.previous = Some(Previous { opener, expires: None });
+        self.phase = Phase::default();
+        self.updates = self.updates.saturating_add(1);
+    }
+
+    fn drop_expired(&mut self, now: Time) {
+        let expired = |previous: &Previous| previous.expires.is_some_and(|expires| expires <= now);
+        if self.previous.as_ref().is_some_and(expired) {
+            self.previous = None;
+        }
+    }
+}
+
+impl fmt::Debug for OneRtt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OneRtt")
+            .field("updates", &self.updates)
+            .field("phase", &self.phase)
+            .finish_non_exhaustive()
+    }
+}
+
+fn next_phase(secrets: &mut Secrets) -> (Opener, Sealer) {
+    let keys = secrets.next_packet_keys();
+    (Opener { key: keys.remote }, Sealer { key: keys.local })
+}
+
+/// Half of what the AEAD permits: the update has the other half to be acknowledged in.
+fn update_limit(sealer: &Sealer) -> u64 {
+    (sealer.confidentiality_limit() / 2).max(1)
+}

@@ -1,0 +1,249 @@
+//! QUIC packet protection on aws-lc-rs: AES-128-GCM, AES-256-GCM and ChaCha20-Poly1305.
+//!
+//! rustls hands out keys as trait objects that cannot be told apart, so the batched header protection
+//! hides behind its ordinary call: [`HeaderProtectionKey::encrypt_in_place`] with a sample of n x 16
+//! bytes (n of 2 or more) writes n x 5 bytes of masks to `packet_number` and leaves `first` alone. A
+//! provider that does not know this extension has to refuse a sample of that length.
+//!
+//! The masks of a batch come from one run of AES over all samples (RFC 9001 section 5.4.3), which keeps
+//! the AES unit's pipeline full: about 1.6 ns a mask in a batch of 44 against 8 ns one by one. Below
+//! three samples, and for ChaCha20, one by one is the faster way. Nothing allocates after the first
+//! batch.
+
+use super::{MASK_LEN, SAMPLE_LEN};
+use aws_lc_rs::aead::{self, Aad, LessSafeKey, UnboundKey};
+use aws_lc_rs::cipher::{self, StreamingEncryptingKey, UnboundCipherKey};
+use rustls::Error;
+use rustls::crypto::cipher::{AeadKey, Iv, Nonce};
+use rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey, Tag};
+use std::sync::{Mutex, OnceLock};
+
+/// Samples that go through AES in one run.
+const RUN: usize = 64;
+
+/// Fewest samples for which a run pays.
+const WORTH_A_RUN: usize = 3;
+
+pub(super) static AES_128_GCM: Protection = Protection {
+    aead: &aead::AES_128_GCM,
+    header: &aead::quic::AES_128,
+    block_cipher: Some(&cipher::AES_128),
+    // RFC 9001 section 6.6.
+    confidentiality_limit: 1 << 23,
+    integrity_limit: 1 << 52,
+};
+
+pub(super) static AES_256_GCM: Protection = Protection {
+    aead: &aead::AES_256_GCM,
+    header: &aead::quic::AES_256,
+    block_cipher: Some(&cipher::AES_256),
+    confidentiality_limit: 1 << 23,
+    integrity_limit: 1 << 52,
+};
+
+pub(super) static CHACHA20_POLY1305: Protection = Protection {
+    aead: &aead::CHACHA20_POLY1305,
+    header: &aead::quic::CHACHA20,
+    block_cipher: None,
+    // More packets than there are packet numbers.
+    confidentiality_limit: u64::MAX,
+    integrity_limit: 1 << 36,
+};
+
+/// One AEAD with its header protection.
+pub(super) struct Protection {
+    aead: &'static aead::Algorithm,
+    header: &'static aead::quic::Algorithm,
+    block_cipher: Option<&'static cipher::Algorithm>,
+    confidentiality_limit: u64,
+    integrity_limit: u64,
+}
+
+impl Algorithm for Protection {
+    fn packet_key(&self, key: AeadKey, iv: Iv) -> Box<dyn PacketKey> {
+        let key = UnboundKey::new(self.aead, key.as_ref()).ok().map(LessSafeKey::new);
+        Box::new(AeadPacketKey {
+            key,
+            iv,
+            confidentiality_limit: self.confidentiality_limit,
+            integrity_limit: self.integrity_limit,
+        })
+    }
+
+    fn header_protection_key(&self, key: AeadKey) -> Box<dyn HeaderProtectionKey> {
+        let single = aead::quic::HeaderProtectionKey::new(self.header, key.as_ref()).ok();
+        let block_cipher = self.block_cipher.map(|cipher| (cipher, key));
+        Box::new(HeaderKey { single, block_cipher, run: OnceLock::new() })
+    }
+
+    fn aead_key_len(&self) -> usize {
+        self.aead.key_len()
+    }
+}
+
+struct AeadPacketKey {
+    /// `None` if rustls gave a key of the wrong length; such a key protects nothing.
+    key: Option<LessSafeKey>,
+    iv: Iv,
+    confidentiality_limit: u64,
+    integrity_limit: u64,
+}
+
+impl AeadPacketKey {
+    fn seal(&self, nonce: Nonce, header: &[u8], payload: &mut [u8]) -> Result<Tag, Error> {
+        let key = self.key.as_ref().ok_or(Error::EncryptError)?;
+        let nonce = aead::Nonce::assume_unique_for_key(nonce.0);
+        let tag = key
+            .seal_in_place_separate_tag(nonce, Aad::from(header), payload)
+            .map_err(|_| Error::EncryptError)?;
+        Ok(Tag::from(tag.as_ref()))
+    }
+
+    fn open<'a>(&self, nonce: Nonce, header: &[u8], payload: &'a mut [u8]) -> Result<&'a [u8], Error> {
+        let key = self.key.as_ref().ok_or(Error::DecryptError)?;
+        let nonce = aead::Nonce::assume_unique_for_key(nonce.0);
+        let plain = key.open_in_place(nonce, Aad::from(header), payload).map_err(|_| Error::DecryptError)?;
+        Ok(plain)
+    }
+}
+
+impl PacketKey for AeadPacketKey {
+    fn encrypt_in_place(&self, packet_number: u64, header: &[u8], payload: &mut [u8]) -> Result<Tag, Error> {
+        self.seal(Nonce::new(&self.iv, packet_number), header, payload)
+    }
+
+    fn encrypt_in_place_for_path(
+        &self,
+        path_id: u32,
+        packet_number: u64,
+        header: &[u8],
+        payload: &mut [u8],
+    ) -> Result<Tag, Error> {
+        self.seal(Nonce::for_path(path_id, &self.iv, packet_number), header, payload)
+    }
+
+    fn decrypt_in_place<'a>(
+        &self,
+        packet_number: u64,
+        header: &[u8],
+        payload: &'a mut [u8],
+    ) -> Result<&'a [u8], Error> {
+        self.open(Nonce::new(&self.iv, packet_number), header, payload)
+    }
+
+    fn decrypt_in_place_for_path<'a>(
+        &self,
+        path_id: u32,
+        packet_number: u64,
+        header: &[u8],
+        payload: &'a mut [u8],
+    ) -> Result<&'a [u8], Error> {
+        self.open(Nonce::for_path(path_id, &self.iv, packet_number), header, payload)
+    }
+
+    fn tag_len(&self) -> usize {
+        self.key.as_ref().map_or(16, |key| key.algorithm().tag_len())
+    }
+
+    fn confidentiality_limit(&self) -> u64 {
+        self.confidentiality_limit
+    }
+
+    fn integrity_limit(&self) -> u64 {
+        self.integrity_limit
+    }
+}
+
+struct HeaderKey {
+    single: Option<aead::quic::HeaderProtectionKey>,
+    /// The block cipher and its key, for runs. `None` where there is no block cipher.
+    block_cipher: Option<(&'static cipher::Algorithm, AeadKey)>,
+    /// Made when the first run is asked for: keys that only receive, and idle connections, never pay.
+    run: OnceLock<Option<Mutex<StreamingEncryptingKey>>>,
+}
+
+impl HeaderKey {
+    fn mask(&self, sample: &[u8]) -> Result<[u8; MASK_LEN], Error> {
+        self.single.as_ref().and_then(|key| key.new_mask(sample).ok()).ok_or_else(refused)
+    }
+
+    fn apply(&self, sample: &[u8], first: &mut u8, number: &mut [u8], sealing: bool) -> Result<(), Error> {
+        let [first_mask, number_mask @ ..] = self.mask(sample)?;
+        if number.len() > number_mask.len() {
+            return Err(refused());
+        }
+        let sealed = *first ^ first_mask & protected_bits(*first);
+        // The length of the packet number stands in the unprotected first byte.
+        let plain = if sealing { *first } else { sealed };
+        let len = usize::from(plain & 0x03).saturating_add(1);
+        *first = sealed;
+        number.iter_mut().zip(number_mask).take(len).for_each(|(byte, mask)| *byte ^= mask);
+        Ok(())
+    }
+
+    fn masks(&self, samples: &[u8], masks: &mut [u8]) -> Result<(), Error> {
+        let count = samples.len() / SAMPLE_LEN;
+        if !samples.len().is_multiple_of(SAMPLE_LEN) || masks.len() != count.saturating_mul(MASK_LEN) {
+            return Err(refused());
+        }
+        if count >= WORTH_A_RUN && self.masks_in_runs(samples, masks).is_some() {
+            return Ok(());
+        }
+        for (sample, mask) in samples.chunks(SAMPLE_LEN).zip(masks.chunks_mut(MASK_LEN)) {
+            mask.copy_from_slice(&self.mask(sample)?);
+        }
+        Ok(())
+    }
+
+    fn masks_in_runs(&self, samples: &[u8], masks: &mut [u8]) -> Option<()> {
+        let run = self.run.get_or_init(|| {
+            let (algorithm, key) = self.block_cipher.as_ref()?;
+            let key = UnboundCipherKey::new(algorithm, key.as_ref()).ok()?;
+            StreamingEncryptingKey::ecb_pkcs7(key).ok().map(Mutex::new)
+        });
+        // A connection is used by one thread at a time: the lock is there for the `Sync` that rustls
+        // asks for.
+        let mut key = run.as_ref()?.try_lock().ok()?;
+        // Padding would only be added at the end of the stream, which never comes.
+        let mut blocks = [0; RUN * SAMPLE_LEN + SAMPLE_LEN];
+        let runs = samples.chunks(RUN * SAMPLE_LEN).zip(masks.chunks_mut(RUN * MASK_LEN));
+        for (samples, masks) in runs {
+            let room = blocks.get_mut(..samples.len().checked_add(SAMPLE_LEN)?)?;
+            let update = key.update(samples, room).ok()?;
+            let blocks = update.written().chunks_exact(SAMPLE_LEN);
+            if blocks.len() != samples.len() / SAMPLE_LEN {
+                return None;
+            }
+            for (mask, block) in masks.chunks_mut(MASK_LEN).zip(blocks) {
+                mask.copy_from_slice(block.get(..MASK_LEN)?);
+            }
+        }
+        Some(())
+    }
+}
+
+impl HeaderProtectionKey for HeaderKey {
+    fn encrypt_in_place(&self, sample: &[u8], first: &mut u8, packet_number: &mut [u8]) -> Result<(), Error> {
+        if sample.len() > SAMPLE_LEN {
+            return self.masks(sample, packet_number);
+        }
+        self.apply(sample, first, packet_number, true)
+    }
+
+    fn decrypt_in_place(&self, sample: &[u8], first: &mut u8, packet_number: &mut [u8]) -> Result<(), Error> {
+        self.apply(sample, first, packet_number, false)
+    }
+
+    fn sample_len(&self) -> usize {
+        SAMPLE_LEN
+    }
+}
+
+/// The bits of a first byte that header protection covers (RFC 9001 section 5.4.1).
+const fn protected_bits(first: u8) -> u8 {
+    if first & 0x80 == 0 { 0x1f } else { 0x0f }
+}
+
+fn refused() -> Error {
+    Error::General("header protection: sample or packet number of the wrong length".into())
+}

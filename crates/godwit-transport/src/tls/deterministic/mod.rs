@@ -1,0 +1,1 @@
+//! TLS without chance, for simulations and tests.
