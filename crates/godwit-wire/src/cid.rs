@@ -61,3 +61,25 @@ impl fmt::Debug for ResetToken {
         f.write_str("ResetToken(..)")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_0_to_20() {
+        let bytes = [0xab; 21];
+        for len in 0..=20 {
+            let (bytes, _) = bytes.split_at(len);
+            let cid = ConnectionId::new(bytes).unwrap();
+            assert_eq!((cid.as_bytes(), cid.len(), cid.is_empty()), (bytes, len, len == 0));
+            assert_eq!(cid.to_string(), "ab".repeat(len));
+        }
+        assert_eq!(ConnectionId::new(&bytes), None);
+    }
+
+    #[test]
+    fn tokens_are_not_printed() {
+        assert_eq!(format!("{:?}", ResetToken([7; 16])), "ResetToken(..)");
+    }
+}

@@ -191,3 +191,67 @@ impl<'a> Writer<'a> {
         self.bytes(bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "tests")]
+
+    use super::*;
+    use proptest::prelude::*;
+
+    /// RFC 9000 appendix A.1.
+    #[test]
+    fn varints_of_the_appendix() {
+        let cases: [(&[u8], u64); 5] = [
+            (&[0xc2, 0x19, 0x7c, 0x5e, 0xff, 0x14, 0xe8, 0x8c], 151_288_809_941_952_652),
+            (&[0x9d, 0x7f, 0x3e, 0x7d], 494_878_333),
+            (&[0x7b, 0xbd], 15_293),
+            (&[0x25], 37),
+            (&[0x40, 0x25], 37),
+        ];
+        for (bytes, value) in cases {
+            let mut reader = Reader::new(bytes);
+            assert_eq!((reader.varint(), reader.is_empty()), (Ok(value), true));
+            let mut buffer = [0; 8];
+            let mut writer = Writer::new(&mut buffer);
+            assert_eq!(writer.varint(value), Ok(()));
+            // The last case is not the shortest form.
+            let shortest: &[u8] = if bytes == [0x40, 0x25] { &[0x25] } else { bytes };
+            assert_eq!(writer.written(), shortest);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn varints_come_back(bits in 1..=62_u32, noise: u64) {
+            let value = noise >> (64 - bits);
+            let mut buffer = [0; 8];
+            let mut writer = Writer::new(&mut buffer);
+            writer.varint(value).unwrap();
+            prop_assert_eq!(writer.len(), varint_len(value));
+            prop_assert_eq!(Reader::new(writer.written()).varint(), Ok(value));
+            for len in 0..varint_len(value) {
+                prop_assert_eq!(Reader::new(&writer.written()[..len]).varint(), Err(Malformed));
+                prop_assert_eq!(Writer::new(&mut vec![0; len]).varint(value), Err(NoRoom));
+            }
+        }
+
+        #[test]
+        fn prefixed_bytes_are_within_the_input(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+            let mut reader = Reader::new(&bytes);
+            if let Ok(inner) = reader.prefixed() {
+                prop_assert!(inner.len() + reader.remaining() < bytes.len());
+            } else if let Ok(announced) = Reader::new(&bytes).varint() {
+                prop_assert!(announced as usize + varint_len(announced) > bytes.len());
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_of_63_bits_are_not_written() {
+        let mut buffer = [0; 8];
+        let mut writer = Writer::new(&mut buffer);
+        assert_eq!((writer.varint(VARINT_MAX + 1), writer.len()), (Err(NoRoom), 0));
+        assert_eq!(writer.varint(VARINT_MAX), Ok(()));
+    }
+}

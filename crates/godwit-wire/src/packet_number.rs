@@ -74,3 +74,70 @@ const fn mask(len: u8) -> u64 {
         _ => 0xffff_ffff,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::arithmetic_side_effects, reason = "tests")]
+
+    use super::*;
+    use proptest::prelude::*;
+
+    fn bytes_of(number: TruncatedPacketNumber) -> Vec<u8> {
+        let mut buffer = [0; 4];
+        let mut writer = Writer::new(&mut buffer);
+        number.encode(&mut writer).unwrap();
+        writer.written().to_vec()
+    }
+
+    /// RFC 9000 appendix A.2.
+    #[test]
+    fn truncation_of_the_appendix() {
+        let acked = Some(0xab_e8b3);
+        assert_eq!(bytes_of(TruncatedPacketNumber::new(0xac_5c02, acked)), [0x5c, 0x02]);
+        assert_eq!(bytes_of(TruncatedPacketNumber::new(0xac_e8fe, acked)), [0xac, 0xe8, 0xfe]);
+    }
+
+    /// RFC 9000 appendix A.3.
+    #[test]
+    fn expansion_of_the_appendix() {
+        let number = TruncatedPacketNumber::decode(&mut Reader::new(&[0x9b, 0x32]), 2).unwrap();
+        assert_eq!(number.expand(0xa82f_30ea + 1), 0xa82f_9b32);
+    }
+
+    #[test]
+    fn lengths_are_1_to_4() {
+        let bytes = [1, 2, 3, 4, 5];
+        for len in 0..=5 {
+            let number = TruncatedPacketNumber::decode(&mut Reader::new(&bytes), len);
+            assert_eq!(number.is_ok_and(|number| number.len() == len), (1..=4).contains(&len));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_receiver_finds_the_number(
+            full in 0_u64..1 << 62, unacked in 1_u64..1 << 31, received in 0_u64..1 << 31, none_acked: bool,
+        ) {
+            let full = if none_acked { full % ((1 << 31) - 1) } else { full.max(unacked) };
+            let acked = if none_acked { None } else { Some(full - unacked.min(full)) };
+            // What was acknowledged has been received, and perhaps what came after it.
+            let lowest = acked.map_or(0, |acked| acked.saturating_add(1)).min(full);
+            let expected = lowest + received % (full - lowest + 1);
+            let number = TruncatedPacketNumber::new(full, acked);
+            prop_assert_eq!(bytes_of(number).len(), number.len());
+            prop_assert_eq!(number.expand(expected), full);
+        }
+
+        #[test]
+        fn expansion_finds_the_nearest(value: u32, len in 1..=4_usize, expected in 0_u64..1 << 62) {
+            let bytes = value.to_be_bytes();
+            let number = TruncatedPacketNumber::decode(&mut Reader::new(&bytes), len).unwrap();
+            let full = number.expand(expected);
+            let window = 1_u64 << (8 * len);
+            prop_assert_eq!(full % window, u64::from(number.value));
+            prop_assert!(full < 1 << 62);
+            let at_an_edge = expected < window || expected > (1 << 62) - window;
+            prop_assert!(at_an_edge || full.abs_diff(expected) <= window / 2);
+        }
+    }
+}

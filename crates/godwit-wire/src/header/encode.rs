@@ -70,6 +70,19 @@ impl LengthSlot {
         self.at.saturating_add(2)
     }
 
+    /// Fills the field in once the whole packet, tag included, stands in `packet`, which begins where the
+    /// writer did when the header was encoded. Fails, and changes nothing, if the packet is too long for
+    /// the field.
+    pub fn patch(self, packet: &mut [u8]) -> Result<(), NoRoom> {
+        let len = packet.len().checked_sub(self.packet_number_offset()).ok_or(NoRoom)?;
+        let field = packet.get_mut(self.at..self.packet_number_offset()).ok_or(NoRoom)?;
+        if len > Self::MAX {
+            return Err(NoRoom);
+        }
+        field.copy_from_slice(&(Self::MARK | len as u16).to_be_bytes());
+        Ok(())
+    }
+
     /// Declares the packet complete with what has been written, and `trailing` bytes yet to come (the
     /// AEAD's tag). Fails, and changes nothing, if that is more than [`LengthSlot::MAX`] bytes.
     pub fn fill(self, writer: &mut Writer<'_>, trailing: usize) -> Result<(), NoRoom> {
