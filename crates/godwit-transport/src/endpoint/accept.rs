@@ -1,0 +1,138 @@
+//! The second step of accepting: the application has seen who wants what, and decides.
+
+use super::demux::Target;
+use super::incoming::Incoming;
+use super::receive::REFUSED;
+use super::shared::ServerArgs;
+use super::{ConnKey, Endpoint, IncomingKey};
+use crate::address_token::NewToken;
+use crate::config::ServerConfig;
+use crate::{ConnectError, Connection};
+use bytes::Bytes;
+use godwit_base::Time;
+use std::fmt;
+use std::sync::Arc;
+
+/// Why an incoming handshake could not be accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AcceptError {
+    /// It is no more: it has been decided already, or has expired.
+    Gone,
+    /// Neither the call nor the endpoint has a server configuration.
+    NoConfig,
+    /// The endpoint holds as many connections as it may. The client was refused.
+    TooManyConnections,
+    /// The configuration cannot be used. The client was refused.
+    Config(ConnectError),
+}
+
+impl fmt::Display for AcceptError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AcceptError::Gone => f.write_str("the incoming handshake is gone"),
+            AcceptError::NoConfig => f.write_str("the endpoint has no server configuration"),
+            AcceptError::TooManyConnections => f.write_str("the endpoint is at its limit of connections"),
+            AcceptError::Config(error) => write!(f, "the server configuration cannot be used: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for AcceptError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            AcceptError::Config(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl Endpoint {
+    /// The next incoming handshake on which to decide, with [`Endpoint::accept`], [`Endpoint::retry`],
+    /// [`Endpoint::refuse`] or [`Endpoint::ignore`]. The decision may be made later, within ten seconds.
+    pub fn next_incoming(&mut self) -> Option<IncomingKey> {
+        self.incoming.next_ready()
+    }
+
+    /// What is known of an incoming handshake; `None` once it is decided or expired.
+    pub fn incoming(&self, key: IncomingKey) -> Option<&Incoming> {
+        self.incoming.get(key)
+    }
+
+    /// Makes a connection of an incoming handshake, with `config` or else with the endpoint's own.
+    ///
+    /// # Errors
+    /// See [`AcceptError`]. The handshake is over then, unless the error is [`AcceptError::NoConfig`].
+    pub fn accept(
+        &mut self,
+        now: Time,
+        key: IncomingKey,
+        config: Option<Arc<ServerConfig>>,
+    ) -> Result<ConnKey, AcceptError> {
+        let config = config.or_else(|| self.server.clone()).ok_or(AcceptError::NoConfig)?;
+        if self.slots.len() >= self.config.max_connections {
+            let known = self.end_incoming(key, Some(REFUSED));
+            return Err(if known { AcceptError::TooManyConnections } else { AcceptError::Gone });
+        }
+        let incoming = self.incoming.remove(key).ok_or(AcceptError::Gone)?;
+        let first = incoming.first;
+        self.demux.remove_initial(&first.client_dcid, Target::Incoming(key));
+        let local_cid = self.fresh_cid();
+        let args = ServerArgs {
+            config,
+            version: first.version,
+            path: first.path,
+            local_cid,
+            reset_token: self.config.secrets.reset_token(&local_cid),
+            client_dcid: first.client_dcid,
+            original_dcid: first.original_dcid,
+            retry_scid: first.retry_scid,
+            peer_scid: first.peer_scid,
+            validated: first.validated,
+            new_token: self.new_token(&incoming),
+            versions: &self.config.versions,
+        };
+        let connection = Connection::server(now, args, &mut *self.rng).map_err(|error| {
+            self.send_close(&first, REFUSED);
+            AcceptError::Config(error)
+        })?;
+        let conn = self.insert(connection, local_cid, Some(first.client_dcid));
+        if let Some(slot) = self.slots.get_mut(conn.0) {
+            for (ecn, mut datagram) in incoming.datagrams {
+                slot.connection.receive(now, first.path, ecn, &mut datagram);
+            }
+            slot.connection.on_batch_end(now);
+        }
+        self.touch(conn);
+        Ok(conn)
+    }
+
+    /// Asks the client to prove its address first: it comes again as a new incoming handshake, validated.
+    /// False, and nothing happens, if the handshake is gone or validated already.
+    pub fn retry(&mut self, key: IncomingKey) -> bool {
+        let Some(first) = self.incoming.get(key).map(|incoming| incoming.first) else { return false };
+        if first.validated {
+            return false;
+        }
+        self.end_incoming(key, None);
+        self.send_retry(&first);
+        true
+    }
+
+    /// Tells the client that it is not welcome (CONNECTION_REFUSED). False if the handshake is gone.
+    pub fn refuse(&mut self, key: IncomingKey) -> bool {
+        self.end_incoming(key, Some(REFUSED))
+    }
+
+    /// Forgets an incoming handshake without a word. False if it is gone.
+    pub fn ignore(&mut self, key: IncomingKey) -> bool {
+        self.end_incoming(key, None)
+    }
+
+    /// A token with which the client can prove its address the next time.
+    fn new_token(&mut self, incoming: &Incoming) -> Option<Bytes> {
+        let token = NewToken { address: incoming.remote().ip(), issued: self.clock.wall };
+        let sealed = token.seal(&self.config.secrets, &mut *self.rng)?;
+        Some(Bytes::copy_from_slice(&sealed))
+    }
+}

@@ -1,0 +1,274 @@
+//! Handshakes that clients have begun and nobody has accepted yet.
+//!
+//! A first Initial packet makes no connection and no TLS state. Its datagrams are kept, its CRYPTO frames
+//! are read far enough to know the server's name and the protocols asked for (the ClientHello may span
+//! several packets), and then the application decides. What is kept is bounded by [`Admission`], by
+//! [`MAX_DATAGRAMS`] and by [`LIFETIME`].
+
+use super::IncomingKey;
+use super::admission::Admission;
+use super::demux::KeyedHash;
+use crate::handshake::client_hello::{ClientHello, Parsed, Peek};
+use crate::keys;
+use crate::path::PathKey;
+use godwit_base::timer_queue::TimerQueue;
+use godwit_base::{Ecn, Slab, Time};
+use godwit_wire::frame::Frames;
+use godwit_wire::header::{self, Packet, PacketType};
+use godwit_wire::{ConnectionId, Frame, Side};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Datagrams kept for one handshake.
+const MAX_DATAGRAMS: usize = 4;
+/// How long a handshake waits to be complete and accepted.
+const LIFETIME: Duration = Duration::from_secs(10);
+
+/// What a client's first Initial packet says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FirstInitial {
+    /// Where it came from.
+    pub(super) path: PathKey,
+    /// Its version.
+    pub(super) version: u32,
+    /// Its Destination Connection ID.
+    pub(super) client_dcid: ConnectionId,
+    /// The Destination Connection ID before a Retry.
+    pub(super) original_dcid: ConnectionId,
+    /// The Source Connection ID of the Retry that it answers.
+    pub(super) retry_scid: Option<ConnectionId>,
+    /// Its Source Connection ID.
+    pub(super) peer_scid: ConnectionId,
+    /// Whether it carries a token that proves the address.
+    pub(super) validated: bool,
+}
+
+/// A handshake that a client has begun.
+#[derive(Debug)]
+pub struct Incoming {
+    pub(super) first: FirstInitial,
+    pub(super) datagrams: Vec<(Ecn, Box<[u8]>)>,
+    peek: Peek,
+    hello: Option<ClientHello>,
+}
+
+impl Incoming {
+    /// The client's address, which may be forged unless it is [validated](Incoming::is_validated).
+    pub fn remote(&self) -> SocketAddr {
+        self.first.path.remote
+    }
+
+    /// The path on which the client came.
+    pub fn path(&self) -> &PathKey {
+        &self.first.path
+    }
+
+    /// The name of the server that the client asks for, if it gave one.
+    pub fn server_name(&self) -> Option<&str> {
+        self.hello.as_ref()?.server_name.as_deref()
+    }
+
+    /// The application protocols that the client offers, in its order of preference.
+    pub fn alpn(&self) -> impl Iterator<Item = &[u8]> {
+        self.hello.iter().flat_map(|hello| &hello.alpn).map(Vec::as_slice)
+    }
+
+    /// True if a token has proved the client's address: a Retry would prove nothing more.
+    pub fn is_validated(&self) -> bool {
+        self.first.validated
+    }
+
+    /// The QUIC version of the client's packets.
+    pub fn version(&self) -> u32 {
+        self.first.version
+    }
+
+    fn bytes(&self) -> usize {
+        self.datagrams.iter().map(|(_, datagram)| datagram.len()).sum()
+    }
+}
+
+/// What a datagram did to a handshake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Peeked {
+    /// No packet in it is authentic.
+    Forged,
+    /// There is no sense in what it says; the handshake cannot go on.
+    Malformed,
+    /// The ClientHello is not complete.
+    Partial,
+    /// The ClientHello is complete.
+    Complete,
+}
+
+/// The handshakes that wait.
+#[derive(Debug)]
+pub(super) struct IncomingSet {
+    entries: Slab<Incoming>,
+    expiry: TimerQueue<IncomingKey>,
+    /// Complete, and not yet shown to the application. May hold keys of handshakes that are gone.
+    ready: VecDeque<IncomingKey>,
+    admission: Admission,
+}
+
+impl IncomingSet {
+    pub(super) fn new(most: usize, hash: KeyedHash) -> Self {
+        IncomingSet {
+            entries: Slab::new(),
+            expiry: TimerQueue::new(),
+            ready: VecDeque::new(),
+            admission: Admission::new(most, hash),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(super) const fn is_strained(&self) -> bool {
+        self.admission.is_strained()
+    }
+
+    pub(super) fn get(&self, key: IncomingKey) -> Option<&Incoming> {
+        self.entries.get(key.0)
+    }
+
+    /// Keeps a new handshake. `Ok(None)` if there is no room for it or its first datagram is forged;
+    /// `Err` if it makes no sense.
+    pub(super) fn begin(
+        &mut self,
+        now: Time,
+        first: FirstInitial,
+        ecn: Ecn,
+        datagram: &[u8],
+    ) -> Result<Option<IncomingKey>, ()> {
+        let mut incoming = Incoming { first, datagrams: Vec::new(), peek: Peek::new(), hello: None };
+        match incoming.peek(datagram) {
+            Peeked::Forged => return Ok(None),
+            Peeked::Malformed => return Err(()),
+            Peeked::Partial | Peeked::Complete => {}
+        }
+        if !self.admission.admit(first.path.remote.ip()) {
+            return Ok(None);
+        }
+        if !self.admission.charge(datagram.len()) {
+            self.admission.leave(first.path.remote.ip());
+            return Ok(None);
+        }
+        incoming.datagrams.push((ecn, datagram.into()));
+        let complete = incoming.hello.is_some();
+        let key = IncomingKey(self.entries.insert(incoming));
+        self.expiry.set(key, Some(now + LIFETIME));
+        if complete {
+            self.ready.push_back(key);
+        }
+        Ok(Some(key))
+    }
+
+    /// A further datagram came for a handshake. `Err` if it makes no sense.
+    pub(super) fn on_datagram(
+        &mut self,
+        key: IncomingKey,
+        path: &PathKey,
+        ecn: Ecn,
+        datagram: &[u8],
+    ) -> Result<(), ()> {
+        let Some(incoming) = self.entries.get_mut(key.0) else { return Ok(()) };
+        if !incoming.first.path.matches(path) || incoming.datagrams.len() >= MAX_DATAGRAMS {
+            return Ok(());
+        }
+        if incoming.hello.is_none() {
+            match incoming.peek(datagram) {
+                // Not an Initial packet: it may be 0-RTT, which only the connection can tell.
+                Peeked::Forged | Peeked::Partial => {}
+                Peeked::Malformed => return Err(()),
+                Peeked::Complete => self.ready.push_back(key),
+            }
+        }
+        if self.admission.charge(datagram.len()) {
+            incoming.datagrams.push((ecn, datagram.into()));
+        }
+        Ok(())
+    }
+
+    /// The next handshake whose ClientHello is complete.
+    pub(super) fn next_ready(&mut self) -> Option<IncomingKey> {
+        while let Some(key) = self.ready.pop_front() {
+            if self.entries.contains(key.0) {
+                return Some(key);
+            }
+        }
+        None
+    }
+
+    pub(super) fn remove(&mut self, key: IncomingKey) -> Option<Incoming> {
+        let incoming = self.entries.remove(key.0)?;
+        self.expiry.set(key, None);
+        self.admission.leave(incoming.remote().ip());
+        self.admission.release(incoming.bytes());
+        Some(incoming)
+    }
+
+    pub(super) fn deadline(&mut self) -> Option<Time> {
+        self.expiry.next_deadline()
+    }
+
+    /// Takes out a handshake that has waited too long. Call until `None`.
+    pub(super) fn pop_expired(&mut self, now: Time) -> Option<(IncomingKey, Incoming)> {
+        let key = self.expiry.pop_expired(now)?;
+        self.remove(key).map(|incoming| (key, incoming))
+    }
+}
+
+impl Incoming {
+    /// Reads the CRYPTO frames of a datagram's Initial packets, in a copy: the connection will decrypt
+    /// the datagram in place again.
+    fn peek(&mut self, datagram: &[u8]) -> Peeked {
+        let FirstInitial { version, client_dcid, .. } = self.first;
+        let Some(keys) = keys::initial(version, &client_dcid, Side::Server) else { return Peeked::Forged };
+        let mut copy = datagram.to_vec();
+        let mut rest = copy.as_mut_slice();
+        let mut peeked = Peeked::Forged;
+        while let Ok(Packet::Long {
+            packet_type: PacketType::Initial, dcid, packet_number_offset, end, ..
+        }) = header::parse(rest, 0)
+        {
+            let Some((packet, next)) = std::mem::take(&mut rest).split_at_mut_checked(end) else { break };
+            rest = next;
+            if dcid != client_dcid {
+                break;
+            }
+            let Some((_, number)) = keys.header_opener.unmask(packet, packet_number_offset) else { break };
+            let payload_at = packet_number_offset.saturating_add(number.len());
+            let Some((head, payload)) = packet.split_at_mut_checked(payload_at) else { break };
+            let Some(len) = keys.opener.open(0, number.expand(0), head, payload) else { continue };
+            match self.peek_frames(payload.get(..len).unwrap_or_default()) {
+                Peeked::Partial => peeked = Peeked::Partial,
+                decisive => return decisive,
+            }
+        }
+        peeked
+    }
+
+    fn peek_frames(&mut self, payload: &[u8]) -> Peeked {
+        for frame in Frames::new(payload) {
+            let parsed = match frame {
+                Ok(Frame::Crypto { offset, data }) => self.peek.on_crypto(offset, data),
+                Ok(frame) if frame.permitted_in(PacketType::Initial) => continue,
+                Ok(_) | Err(_) => return Peeked::Malformed,
+            };
+            match parsed {
+                Ok(Parsed::NeedMore) => {}
+                Ok(Parsed::Complete(hello)) => {
+                    self.hello = Some(hello);
+                    // What was collected is not needed any more: the datagrams have it.
+                    self.peek = Peek::new();
+                    return Peeked::Complete;
+                }
+                Ok(Parsed::Malformed) | Err(_) => return Peeked::Malformed,
+            }
+        }
+        Peeked::Partial
+    }
+}

@@ -1,0 +1,375 @@
+//! The endpoint: a set of connections behind a set of sockets (RFC 9000 sections 5.2, 6, 8.1, 10.3).
+//!
+//! It finds the connection for each datagram, answers those that belong to none, holds incoming
+//! handshakes until the application decides, and passes on timers, events and what is to be sent. It
+//! does no I/O: [`Endpoint::receive`], [`Endpoint::on_timeout`] and calls on connections go in;
+//! [`Endpoint::transmit`], [`Endpoint::deadline`], [`Endpoint::next_incoming`] and
+//! [`Endpoint::next_event`] come out.
+//!
+//! Invariant: after every input, each connection that was touched has its timer set, is in the queue of
+//! those to be asked for datagrams, and in the queue of those to be asked for events.
+
+mod accept;
+mod admission;
+mod demux;
+mod incoming;
+mod negotiate;
+mod receive;
+mod send;
+pub(crate) mod shared;
+mod slot;
+mod stateless_reset;
+
+pub use accept::AcceptError;
+pub use incoming::Incoming;
+pub use receive::Foreign;
+
+use crate::cid::CidCodec;
+use crate::config::{ClientConfig, EndpointConfig, ServerConfig};
+use crate::path::PathKey;
+use crate::{ConnectError, Connection, Event};
+use bytes::Bytes;
+use demux::{Demux, KeyedHash};
+use godwit_base::capped::CappedQueue;
+use godwit_base::slab::Key;
+use godwit_base::{Rng, Slab, Time, TimerQueue, WallTime};
+use godwit_wire::ConnectionId;
+use incoming::IncomingSet;
+use send::Outbox;
+use shared::{ClientArgs, EndpointEvent};
+use slot::ConnectionSlot;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+/// A connection of an [`Endpoint`]. Keys are never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnKey(Key);
+
+impl ConnKey {
+    /// The key in one number.
+    pub const fn as_u64(self) -> u64 {
+        self.0.as_u64()
+    }
+
+    /// The key that [`ConnKey::as_u64`] was made of; any other number most likely finds nothing.
+    pub const fn from_u64(number: u64) -> Self {
+        ConnKey(Key::from_u64(number))
+    }
+
+    /// A small number that no other connection has at the same time: it can index a table.
+    pub const fn index(self) -> usize {
+        self.0.index()
+    }
+}
+
+/// A handshake of an [`Endpoint`] that waits to be accepted. Keys are never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IncomingKey(Key);
+
+/// Connections and handshakes behind a set of sockets.
+pub struct Endpoint {
+    config: EndpointConfig,
+    server: Option<Arc<ServerConfig>>,
+    rng: Box<dyn Rng + Send>,
+    codec: CidCodec,
+    demux: Demux,
+    slots: Slab<ConnectionSlot>,
+    timers: TimerQueue<ConnKey>,
+    incoming: IncomingSet,
+    queues: Queues,
+    outbox: Outbox,
+    foreign: CappedQueue<Foreign>,
+    resets: stateless_reset::Limiter,
+    clock: Clock,
+    accepting: bool,
+}
+
+/// Which connections are waiting for what. Each is in a queue once at most.
+#[derive(Debug, Default)]
+struct Queues {
+    /// They may have something to send.
+    ready: VecDeque<ConnKey>,
+    /// They may have events.
+    eventful: VecDeque<ConnKey>,
+    /// They have got datagrams of the present batch.
+    touched: Vec<ConnKey>,
+    /// Their deadlines have passed; empty between calls.
+    expired: Vec<ConnKey>,
+}
+
+/// The time of day, as of the last batch.
+#[derive(Debug, Default)]
+struct Clock {
+    wall: WallTime,
+    at: Time,
+}
+
+impl Clock {
+    fn set(&mut self, now: Time, wall: WallTime) {
+        *self = Clock { wall, at: now };
+    }
+
+    fn advance(&mut self, now: Time) {
+        let passed = now.saturating_since(self.at);
+        self.set(self.at.max(now), self.wall + passed);
+    }
+}
+
+impl Endpoint {
+    /// Datagrams kept for other shards until they are fetched.
+    const MAX_FOREIGN: usize = 64;
+    /// Ids made for a connection at one request.
+    const MAX_CIDS_AT_ONCE: usize = 8;
+
+    /// An endpoint without connections. Without a server configuration it accepts none.
+    pub fn new(
+        config: EndpointConfig,
+        server: Option<Arc<ServerConfig>>,
+        mut rng: Box<dyn Rng + Send>,
+    ) -> Self {
+        let hash = KeyedHash::new(&mut *rng);
+        let key = config.secrets.cid_key();
+        Endpoint {
+            codec: CidCodec::new(key, config.cid_len, config.shard, config.generation),
+            demux: Demux::new(hash),
+            slots: Slab::new(),
+            timers: TimerQueue::new(),
+            incoming: IncomingSet::new(config.max_incoming, hash),
+            queues: Queues::default(),
+            outbox: Outbox::new(),
+            foreign: CappedQueue::new(Self::MAX_FOREIGN),
+            resets: stateless_reset::Limiter::new(),
+            clock: Clock::default(),
+            accepting: true,
+            config,
+            server,
+            rng,
+        }
+    }
+
+    /// Begins a connection to `path.remote`. `token` comes from an earlier connection to the same server.
+    ///
+    /// # Errors
+    /// If the endpoint holds as many connections as it may, or the configuration or name cannot be used.
+    pub fn connect(
+        &mut self,
+        now: Time,
+        config: &ClientConfig,
+        path: PathKey,
+        server_name: &str,
+        token: Option<Bytes>,
+    ) -> Result<ConnKey, ConnectError> {
+        if self.slots.len() >= self.config.max_connections {
+            return Err(ConnectError::TooManyConnections);
+        }
+        self.clock.advance(now);
+        let local_cid = self.fresh_cid();
+        let mut initial_dcid = [0; CidCodec::MIN_LEN];
+        self.rng.fill(&mut initial_dcid);
+        let args = ClientArgs {
+            config,
+            server_name,
+            path,
+            local_cid,
+            reset_token: self.config.secrets.reset_token(&local_cid),
+            initial_dcid: ConnectionId::new(&initial_dcid).unwrap_or_default(),
+            token,
+            versions: &self.config.versions,
+        };
+        let connection = Connection::client(now, args, &mut *self.rng)?;
+        let key = self.insert(connection, local_cid, None);
+        self.touch(key);
+        Ok(key)
+    }
+
+    /// A connection, to be looked at.
+    pub fn connection(&self, key: ConnKey) -> Option<&Connection> {
+        self.slots.get(key.0).map(|slot| &*slot.connection)
+    }
+
+    /// A connection, to be changed. Call [`Endpoint::touch`] afterwards, or use [`Endpoint::with`].
+    pub fn connection_mut(&mut self, key: ConnKey) -> Option<&mut Connection> {
+        self.slots.get_mut(key.0).map(|slot| &mut *slot.connection)
+    }
+
+    /// Calls `change` with a connection and sees to it that what follows is sent.
+    pub fn with<R>(&mut self, key: ConnKey, change: impl FnOnce(&mut Connection) -> R) -> Option<R> {
+        let result = change(self.connection_mut(key)?);
+        self.touch(key);
+        Some(result)
+    }
+
+    /// A connection was changed through [`Endpoint::connection_mut`]: it may have something to send,
+    /// another deadline, and events.
+    pub fn touch(&mut self, key: ConnKey) {
+        if let Some(slot) = self.slots.get_mut(key.0)
+            && !slot.ready
+        {
+            slot.ready = true;
+            self.queues.ready.push_back(key);
+        }
+        self.settle(key);
+    }
+
+    /// The next event of any connection.
+    pub fn next_event(&mut self) -> Option<(ConnKey, Event)> {
+        while let Some(key) = self.queues.eventful.front().copied() {
+            if let Some(slot) = self.slots.get_mut(key.0) {
+                if let Some(event) = slot.connection.next_event() {
+                    return Some((key, event));
+                }
+                slot.eventful = false;
+                if slot.drained {
+                    self.slots.remove(key.0);
+                }
+            }
+            self.queues.eventful.pop_front();
+        }
+        None
+    }
+
+    /// When to call [`Endpoint::on_timeout`].
+    pub fn deadline(&mut self) -> Option<Time> {
+        let connections = self.timers.next_deadline();
+        let incoming = self.incoming.deadline();
+        connections.into_iter().chain(incoming).min()
+    }
+
+    /// Time has passed.
+    pub fn on_timeout(&mut self, now: Time) {
+        self.clock.advance(now);
+        while let Some((key, incoming)) = self.incoming.pop_expired(now) {
+            let target = demux::Target::Incoming(key);
+            self.demux.remove_initial(&incoming.first.client_dcid, target);
+        }
+        // First all that are due, then their turns: a deadline that stays in the past must not hold us here.
+        let mut expired = std::mem::take(&mut self.queues.expired);
+        expired.extend(std::iter::from_fn(|| self.timers.pop_expired(now)));
+        for key in expired.drain(..) {
+            if let Some(slot) = self.slots.get_mut(key.0) {
+                slot.connection.on_timeout(now);
+            }
+            self.touch(key);
+        }
+        self.queues.expired = expired;
+    }
+
+    /// Closes every connection with an application's error code, and refuses new ones from now on.
+    pub fn close_all(&mut self, now: Time, code: u64, reason: &[u8]) {
+        self.reject_new();
+        let keys: Vec<ConnKey> = self.slots.iter().map(|(key, _)| ConnKey(key)).collect();
+        for key in keys {
+            self.with(key, |connection| connection.close(now, code, reason));
+        }
+    }
+
+    /// Refuses new connections from now on, for a graceful shutdown. Handshakes that already wait can
+    /// still be accepted.
+    pub const fn reject_new(&mut self) {
+        self.accepting = false;
+    }
+
+    /// True if there is nothing left: no connection, no incoming handshake, nothing to send.
+    pub fn is_idle(&self) -> bool {
+        self.slots.is_empty() && self.incoming.is_empty() && self.outbox.is_empty()
+    }
+
+    /// Number of connections, those included that are closing.
+    pub const fn connections(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The format of this endpoint's connection ids, for steering.
+    pub const fn cid_codec(&self) -> &CidCodec {
+        &self.codec
+    }
+
+    fn insert(
+        &mut self,
+        connection: Connection,
+        local_cid: ConnectionId,
+        initial: Option<ConnectionId>,
+    ) -> ConnKey {
+        let mut slot = ConnectionSlot::new(connection, initial);
+        slot.cids.push(local_cid);
+        let key = ConnKey(self.slots.insert(slot));
+        self.demux.insert_issued(local_cid, key);
+        if let Some(dcid) = initial {
+            self.demux.insert_initial(dcid, demux::Target::Connection(key));
+        }
+        key
+    }
+
+    /// An id that nobody uses.
+    fn fresh_cid(&mut self) -> ConnectionId {
+        let mut cid = self.codec.issue(&mut *self.rng);
+        // Even with ids of eight bytes and a million connections the first is taken once in 10^7 times.
+        for _ in 0..16 {
+            if !self.demux.is_taken(&cid) {
+                break;
+            }
+            cid = self.codec.issue(&mut *self.rng);
+        }
+        cid
+    }
+
+    /// After a connection did something: does what it asks of the endpoint, sets its timer, and puts it
+    /// into the queue for events.
+    fn settle(&mut self, key: ConnKey) {
+        while let Some(event) =
+            self.slots.get_mut(key.0).and_then(|slot| slot.connection.next_endpoint_event())
+        {
+            self.on_endpoint_event(key, event);
+        }
+        let Some(slot) = self.slots.get_mut(key.0) else { return };
+        let deadline = if slot.drained { None } else { slot.connection.deadline() };
+        self.timers.set(key, deadline);
+        if !slot.eventful {
+            slot.eventful = true;
+            self.queues.eventful.push_back(key);
+        }
+    }
+
+    fn on_endpoint_event(&mut self, key: ConnKey, event: EndpointEvent) {
+        match event {
+            EndpointEvent::Drained => {
+                if let Some(slot) = self.slots.get_mut(key.0) {
+                    slot.drained = true;
+                    slot.detach(key, &mut self.demux);
+                }
+            }
+            EndpointEvent::NeedCids(count) => self.issue_cids(key, count),
+            EndpointEvent::PeerResetToken { remote, token } => {
+                if let Some(slot) = self.slots.get_mut(key.0).filter(|slot| !slot.drained) {
+                    slot.add_reset(key, &mut self.demux, remote, token);
+                }
+            }
+            EndpointEvent::RetiredCid(cid) => {
+                if let Some(slot) = self.slots.get_mut(key.0) {
+                    slot.cids.retain(|known| *known != cid);
+                    self.demux.remove_issued(&cid);
+                }
+            }
+        }
+    }
+
+    fn issue_cids(&mut self, key: ConnKey, count: usize) {
+        for _ in 0..count.min(Self::MAX_CIDS_AT_ONCE) {
+            let cid = self.fresh_cid();
+            let Some(slot) = self.slots.get_mut(key.0).filter(|slot| !slot.drained) else { return };
+            slot.connection.add_local_cid(cid, self.config.secrets.reset_token(&cid));
+            slot.cids.push(cid);
+            self.demux.insert_issued(cid, key);
+        }
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("connections", &self.slots.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,305 @@
+//! The way in: from a batch of datagrams to the connections they belong to, and to the answers that
+//! belong to none.
+
+use super::demux::Target;
+use super::incoming::FirstInitial;
+use super::{ConnKey, Endpoint, IncomingKey, negotiate, stateless_reset};
+use crate::address_token::{NewToken, RetryToken, TokenKind};
+use crate::cid::{CidCodec, Route};
+use crate::path::PathKey;
+use godwit_base::{Ecn, RecvBatch, RecvMeta, Time, WallTime};
+use godwit_wire::header::{self, Packet, PacketType};
+use godwit_wire::{ConnectionId, TransportErrorCode};
+
+/// A client's first datagram has at least this size (RFC 9000 section 14.1), in bytes.
+const SMALLEST_INITIAL: usize = 1200;
+
+/// A datagram for a connection of another shard, or of another generation of the process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Foreign {
+    /// Where it came in.
+    pub path: PathKey,
+    /// Its ECN codepoint.
+    pub ecn: Ecn,
+    /// The shard that its connection id names, before reduction to the number of shards there are.
+    pub shard: u8,
+    /// The generation that its connection id names.
+    pub generation: u8,
+    /// Its bytes.
+    pub datagram: Vec<u8>,
+}
+
+/// Where a datagram came from.
+#[derive(Debug, Clone, Copy)]
+struct Origin {
+    now: Time,
+    path: PathKey,
+    ecn: Ecn,
+    /// It was handed over by another shard, and must not be handed on.
+    forwarded: bool,
+}
+
+/// The connection of the last datagram: the next one of the same run is most likely its, too.
+type Last = Option<(ConnectionId, ConnKey)>;
+
+impl Endpoint {
+    /// Takes in a batch of received datagrams. `wall` is the time of day, for address tokens.
+    ///
+    /// Each connection decides once about acknowledging what the batch brought it. Then call
+    /// [`Endpoint::next_incoming`] and [`Endpoint::next_event`] until `None`, and
+    /// [`Endpoint::transmit`].
+    pub fn receive(&mut self, now: Time, wall: WallTime, batch: &mut RecvBatch) {
+        self.clock.set(now, wall);
+        for (meta, bytes) in batch.runs() {
+            let RecvMeta { socket, local, remote, ecn, stride, .. } = meta;
+            let path = PathKey { socket, local, remote };
+            let origin = Origin { now, path, ecn, forwarded: false };
+            let mut last = None;
+            for datagram in bytes.chunks_mut(stride) {
+                self.on_datagram(&origin, datagram, &mut last);
+            }
+        }
+        self.end_batch(now);
+    }
+
+    /// Takes in a datagram that another shard found to be [foreign](Endpoint::next_foreign).
+    pub fn receive_foreign(&mut self, now: Time, wall: WallTime, mut foreign: Foreign) {
+        self.clock.set(now, wall);
+        let origin = Origin { now, path: foreign.path, ecn: foreign.ecn, forwarded: true };
+        self.on_datagram(&origin, &mut foreign.datagram, &mut None);
+        self.end_batch(now);
+    }
+
+    /// The next datagram for a connection of another shard or generation. Whoever knows that one hands it
+    /// over with [`Endpoint::receive_foreign`]; if nobody does, [`Endpoint::reject_foreign`] is to be
+    /// called. What is not fetched is dropped when too many have gathered.
+    pub fn next_foreign(&mut self) -> Option<Foreign> {
+        self.foreign.pop()
+    }
+
+    /// Nobody knows the shard or generation that a foreign datagram names: it is answered like one of
+    /// our own connections that has been forgotten.
+    pub fn reject_foreign(&mut self, now: Time, foreign: &Foreign) {
+        let long_header = foreign.datagram.first().is_none_or(|first| header::is_long(*first));
+        if long_header {
+            return;
+        }
+        if let Some(dcid) = header::peek_dcid(&foreign.datagram, self.codec.len()).and_then(ConnectionId::new)
+        {
+            self.send_stateless_reset(now, &foreign.path, &dcid, foreign.datagram.len());
+        }
+    }
+
+    fn on_datagram(&mut self, origin: &Origin, datagram: &mut [u8], last: &mut Last) {
+        let Some(first) = datagram.first().copied() else { return };
+        let Some(dcid) = header::peek_dcid(datagram, self.codec.len()) else { return };
+        if let Some((cid, key)) = last
+            && cid.as_bytes() == dcid
+        {
+            return self.deliver(origin, *key, datagram);
+        }
+        // Ids of more than 20 bytes exist only in versions that are not spoken here.
+        let found = ConnectionId::new(dcid);
+        let target = found.and_then(|dcid| self.demux.find(&dcid, header::is_long(first)));
+        match (target, found) {
+            (Some(Target::Connection(key)), Some(dcid)) => {
+                *last = Some((dcid, key));
+                self.deliver(origin, key, datagram);
+            }
+            (Some(Target::Incoming(key)), _) => {
+                if self.incoming.on_datagram(key, &origin.path, origin.ecn, datagram).is_err() {
+                    self.end_incoming(key, Some(MALFORMED));
+                }
+            }
+            _ if header::is_long(first) => self.on_stray_long(origin, datagram),
+            _ => self.on_stray_short(origin, datagram),
+        }
+    }
+
+    fn deliver(&mut self, origin: &Origin, key: ConnKey, datagram: &mut [u8]) {
+        let Some(slot) = self.slots.get_mut(key.0) else { return };
+        slot.connection.receive(origin.now, origin.path, origin.ecn, datagram);
+        if !slot.touched {
+            slot.touched = true;
+            self.queues.touched.push(key);
+        }
+    }
+
+    fn end_batch(&mut self, now: Time) {
+        let mut touched = std::mem::take(&mut self.queues.touched);
+        for key in touched.drain(..) {
+            if let Some(slot) = self.slots.get_mut(key.0) {
+                slot.touched = false;
+                slot.connection.on_batch_end(now);
+            }
+            self.touch(key);
+        }
+        // The same allocation serves the next batch.
+        self.queues.touched = touched;
+    }
+
+    /// A short header with an id that is nobody's here.
+    fn on_stray_short(&mut self, origin: &Origin, datagram: &[u8]) {
+        let reset = stateless_reset::token_of(datagram)
+            .and_then(|token| self.demux.find_reset(origin.path.remote, token))
+            .and_then(|key| Some((key, self.slots.get_mut(key.0)?)));
+        if let Some((key, slot)) = reset {
+            slot.connection.on_stateless_reset(origin.now);
+            return self.touch(key);
+        }
+        let Some(dcid) = header::peek_dcid(datagram, self.codec.len()).and_then(ConnectionId::new) else {
+            return;
+        };
+        // Whose it is comes first: else a new process would end the connections of the old one.
+        if !self.hand_on(origin, &dcid, datagram) {
+            self.send_stateless_reset(origin.now, &origin.path, &dcid, datagram.len());
+        }
+    }
+
+    /// Puts a datagram aside for another shard if its id says so.
+    fn hand_on(&mut self, origin: &Origin, dcid: &ConnectionId, datagram: &[u8]) -> bool {
+        let Route::Foreign { shard, generation } = self.codec.route(dcid.as_bytes()) else { return false };
+        if origin.forwarded {
+            return false;
+        }
+        if !self.foreign.is_full() {
+            let Origin { path, ecn, .. } = *origin;
+            let foreign = Foreign { path, ecn, shard, generation, datagram: datagram.to_vec() };
+            let _ = self.foreign.push(foreign);
+        }
+        true
+    }
+
+    fn send_stateless_reset(&mut self, now: Time, path: &PathKey, dcid: &ConnectionId, trigger: usize) {
+        if trigger < stateless_reset::SMALLEST_TRIGGER || self.outbox.is_full() || !self.resets.take(now) {
+            return;
+        }
+        let token = self.config.secrets.reset_token(dcid);
+        self.outbox.push(path, stateless_reset::build(trigger, token, &mut *self.rng));
+    }
+
+    /// A long header with an id that is nobody's here: a new client, or a packet come too late.
+    fn on_stray_long(&mut self, origin: &Origin, datagram: &[u8]) {
+        match header::parse(datagram, self.codec.len()) {
+            Ok(Packet::UnknownVersion { dcid, scid, .. }) => {
+                let ids = datagram.get(dcid).zip(datagram.get(scid));
+                let Some((dcid, scid)) = ids else { return };
+                self.send_versions(&origin.path, dcid, scid, datagram.len());
+            }
+            Ok(Packet::Long { version, dcid, scid, .. }) if !self.config.versions.contains(&version) => {
+                self.send_versions(&origin.path, dcid.as_bytes(), scid.as_bytes(), datagram.len());
+            }
+            Ok(Packet::Long { packet_type: PacketType::Initial, version, dcid, scid, token, .. }) => {
+                let first = FirstInitial {
+                    path: origin.path,
+                    version,
+                    client_dcid: dcid,
+                    original_dcid: dcid,
+                    retry_scid: None,
+                    peer_scid: scid,
+                    validated: false,
+                };
+                self.on_first_initial(origin, first, datagram.get(token).unwrap_or_default(), datagram);
+            }
+            Ok(Packet::Long { packet_type: PacketType::Handshake, dcid, .. }) => {
+                self.hand_on(origin, &dcid, datagram);
+            }
+            // 0-RTT ahead of its Initial, Retry and Version Negotiation for nobody: the senders, if they
+            // mean it, send again. A Version Negotiation is never answered (RFC 9000 section 6.1).
+            Ok(_) | Err(_) => {}
+        }
+    }
+
+    fn send_versions(&mut self, path: &PathKey, dcid: &[u8], scid: &[u8], trigger: usize) {
+        if self.server.is_none() || trigger < SMALLEST_INITIAL || self.outbox.is_full() {
+            return;
+        }
+        let versions = &self.config.versions;
+        self.outbox.push(path, negotiate::version_negotiation(dcid, scid, versions, &mut *self.rng));
+    }
+
+    fn on_first_initial(&mut self, origin: &Origin, mut first: FirstInitial, token: &[u8], datagram: &[u8]) {
+        let Some(server) = &self.server else { return };
+        let long_enough = first.client_dcid.len() >= CidCodec::MIN_LEN;
+        if datagram.len() < SMALLEST_INITIAL || !long_enough {
+            return;
+        }
+        let wants_retry = server.retry || self.incoming.is_strained();
+        if let Err(Refused) = self.check_token(&mut first, token) {
+            return self.send_close(&first, INVALID_TOKEN);
+        }
+        if !self.accepting {
+            return self.send_close(&first, REFUSED);
+        }
+        if wants_retry && !first.validated {
+            // An Initial of another shard's connection would be taken for a new one, but a Retry would
+            // be no answer to it: only the right connection's client ignores it.
+            return self.send_retry(&first);
+        }
+        match self.incoming.begin(origin.now, first, origin.ecn, datagram) {
+            Ok(Some(key)) => self.demux.insert_initial(first.client_dcid, Target::Incoming(key)),
+            Ok(None) => {
+                self.hand_on(origin, &first.client_dcid, datagram);
+            }
+            Err(()) => self.send_close(&first, MALFORMED),
+        }
+    }
+
+    /// What a client's token proves (RFC 9000 section 8.1.3). A token that is not ours is as good as none;
+    /// a Retry token that does not hold is refused.
+    fn check_token(&self, first: &mut FirstInitial, token: &[u8]) -> Result<(), Refused> {
+        let (secrets, remote, wall) = (&self.config.secrets, first.path.remote, self.clock.wall);
+        match TokenKind::of(token) {
+            Some(TokenKind::Retry) => {
+                let token = RetryToken::open(secrets, token, remote, wall).map_err(|_| Refused)?;
+                first.original_dcid = token.original_dcid;
+                first.retry_scid = Some(first.client_dcid);
+                first.validated = true;
+            }
+            Some(TokenKind::NewToken) => {
+                first.validated = NewToken::open(secrets, token, remote.ip(), wall).is_ok();
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Gives up an incoming handshake, with a close or silently.
+    pub(super) fn end_incoming(&mut self, key: IncomingKey, answer: Option<Answer>) -> bool {
+        let Some(incoming) = self.incoming.remove(key) else { return false };
+        self.demux.remove_initial(&incoming.first.client_dcid, Target::Incoming(key));
+        if let Some(answer) = answer {
+            self.send_close(&incoming.first, answer);
+        }
+        true
+    }
+
+    pub(super) fn send_close(&mut self, first: &FirstInitial, (code, reason): Answer) {
+        if !self.outbox.is_full() {
+            let close = negotiate::close(first.version, &first.client_dcid, &first.peer_scid, code, reason);
+            self.outbox.push(&first.path, close);
+        }
+    }
+
+    pub(super) fn send_retry(&mut self, first: &FirstInitial) {
+        if self.outbox.is_full() {
+            return;
+        }
+        let FirstInitial { path, version, original_dcid, peer_scid, .. } = *first;
+        let retry_scid = self.fresh_cid();
+        let token = RetryToken { remote: path.remote, original_dcid, issued: self.clock.wall };
+        let secrets = &self.config.secrets;
+        let retry = negotiate::retry(version, &peer_scid, &retry_scid, &token, secrets, &mut *self.rng);
+        self.outbox.push(&path, retry);
+    }
+}
+
+/// A Retry token that does not hold.
+struct Refused;
+
+/// The code and the reason of a close without a connection.
+pub(super) type Answer = (TransportErrorCode, &'static str);
+
+pub(super) const REFUSED: Answer = (TransportErrorCode::CONNECTION_REFUSED, "no new connections");
+const INVALID_TOKEN: Answer = (TransportErrorCode::INVALID_TOKEN, "the token does not hold");
+const MALFORMED: Answer = (TransportErrorCode::PROTOCOL_VIOLATION, "the first flight makes no sense");

@@ -1,0 +1,85 @@
+//! The way out: datagrams of the endpoint's own first, then each connection that has something to send,
+//! in the order in which they asked.
+
+use super::{ConnKey, Endpoint};
+use crate::endpoint::shared::Transmitted;
+use crate::path::PathKey;
+use godwit_base::capped::CappedQueue;
+use godwit_base::{Ecn, SendBatch, SendMeta, Time};
+
+/// Datagrams of the endpoint's own: Version Negotiation, Retry, closes, stateless resets. None is worth
+/// more than the memory it takes, so that what does not fit is dropped.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    queue: CappedQueue<(SendMeta, Vec<u8>)>,
+}
+
+impl Outbox {
+    const CAP: usize = 256;
+
+    pub(super) const fn new() -> Self {
+        Outbox { queue: CappedQueue::new(Self::CAP) }
+    }
+
+    /// Sends `datagram` back to where something came from.
+    pub(super) fn push(&mut self, path: &PathKey, datagram: Option<Vec<u8>>) {
+        let Some(datagram) = datagram else { return };
+        let PathKey { socket, local, remote } = *path;
+        let meta = SendMeta { socket, local, remote, ecn: Ecn::NotEct, release: None };
+        // Dropped when full: whoever waits for it will ask again.
+        let _ = self.queue.push((meta, datagram));
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.queue.is_full()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Moves datagrams to `batch`. True if all went.
+    fn transmit(&mut self, batch: &mut SendBatch) -> bool {
+        while let Some((meta, datagram)) = self.queue.front() {
+            let len = datagram.len();
+            let Some(room) = batch.reserve(len).and_then(|room| room.get_mut(..len)) else { return false };
+            room.copy_from_slice(datagram);
+            batch.commit(len, len, *meta);
+            self.queue.pop();
+        }
+        true
+    }
+}
+
+impl Endpoint {
+    /// Fills `batch` with what is to be sent now. Every connection that has something gets one turn.
+    /// True if there is more: send the batch, clear it and call again.
+    pub fn transmit(&mut self, now: Time, batch: &mut SendBatch) -> bool {
+        if !self.outbox.transmit(batch) {
+            return true;
+        }
+        for _ in 0..self.queues.ready.len() {
+            let Some(key) = self.queues.ready.pop_front() else { break };
+            if self.transmit_connection(now, key, batch) == Transmitted::More {
+                // A full batch leaves it at the head, so that the next batch begins where this one ended.
+                if batch.reserve(SMALLEST_ROOM).is_none() {
+                    self.queues.ready.push_front(key);
+                    return true;
+                }
+                self.queues.ready.push_back(key);
+            }
+        }
+        !self.queues.ready.is_empty()
+    }
+
+    fn transmit_connection(&mut self, now: Time, key: ConnKey, batch: &mut SendBatch) -> Transmitted {
+        let Some(slot) = self.slots.get_mut(key.0) else { return Transmitted::Idle };
+        let transmitted = slot.connection.transmit(now, batch, &mut *self.rng);
+        slot.ready = transmitted == Transmitted::More;
+        self.settle(key);
+        transmitted
+    }
+}
+
+/// A batch with less room than this counts as full, in bytes.
+const SMALLEST_ROOM: usize = 1500;

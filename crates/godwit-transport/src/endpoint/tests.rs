@@ -1,0 +1,1 @@
+//! Tests of the endpoint with handshakes made by hand.
