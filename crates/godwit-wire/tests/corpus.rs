@@ -1,0 +1,174 @@
+//! Replays the fuzzers' checked-in corpus, and keeps the seeds in it what the lists here say.
+//!
+//! `GODWIT_WRITE_CORPUS=1 cargo test -p godwit-wire --test corpus` writes the seeds anew.
+#![allow(clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
+#[path = "../../../fuzz/src/wire.rs"]
+#[expect(unreachable_pub, reason = "it is public where it stands")]
+mod checks;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Name, bytes in hexadecimal (`*N` repeats the byte before it up to N times in all), and whether they
+/// are understood.
+type Seed = (&'static str, &'static str, bool);
+
+const FRAMES: &[Seed] = &[
+    ("padding_and_ping", "00*20 01", true),
+    ("ack", "02 4064 32 01 05 03 04", true),
+    ("ack_ecn", "03 3f 00 00 3f 05 00 4001", true),
+    ("ack_many_ranges", "02 3f 00 0a 00 01*20", true),
+    ("ack_below_zero", "02 05 00 01 02 02 00", false),
+    ("ack_count_lies", "02 3f 00 ff*8 00 00 00", false),
+    ("reset_stream", "04 04 4101 8000ffff", true),
+    ("stop_sending", "05 08 00", true),
+    ("crypto", "06 00 05 0102030405", true),
+    ("crypto_beyond_the_end", "06 ff*8 01 00", false),
+    ("new_token", "07 03 aabbcc", true),
+    ("new_token_empty", "07 00", false),
+    ("stream_to_the_end", "08 04 68656c6c6f", true),
+    ("stream_all_fields", "0f 4407 7bbd 03 616263 01", true),
+    ("stream_empty_fin", "0b 00 00", true),
+    ("limits", "10 bfffffff 11 00 40ff 12 04 13 05", true),
+    ("blocked", "14 00 15 04 7fff 16 20 17 21", true),
+    ("streams_beyond_the_limit", "12 d0 00*6 01", false),
+    ("new_connection_id", "18 02 01 08 a1a2a3a4a5a6a7a8 77*16", true),
+    ("new_connection_id_bad", "18 01 02 08 a1a2a3a4a5a6a7a8 77*16", false),
+    ("retire_connection_id", "19 01", true),
+    ("path", "1a 11*8 1b 22*8", true),
+    ("close", "1c 0a 06 04 6f6f7073", true),
+    ("application_close", "1d 4100 00 1e", true),
+    ("datagrams", "31 02 6162 30 63646566", true),
+    ("type_not_shortest", "4001", false),
+    ("type_unknown", "01 21", false),
+];
+
+/// The first byte is the length of connection ids in short headers.
+const HEADERS: &[Seed] = &[
+    ("initial_v1", "08 c3 00000001 08 8394c8f03e515708 00 00 4016 00*22", true),
+    ("initial_v2", "08 d3 6b3343cf 08 8394c8f03e515708 00 00 4016 00*22", true),
+    ("initial_token", "08 c0 00000001 08 11*8 04 22*4 4005 74*5 15 33*21", true),
+    ("coalesced", "04 c0 00000001 00 00 00 02 aaaa e0 00000001 00 00 02 bbbb 40 11*4 cc*20", true),
+    ("zero_rtt_v1", "08 d0 00000001 08 11*8 00 4014 33*20", true),
+    ("zero_rtt_v2", "08 e0 6b3343cf 08 11*8 00 4014 33*20", true),
+    ("handshake_v1", "08 e1 00000001 00 08 f067a5502a4262b5 4015 33*21", true),
+    ("handshake_v2", "08 f1 6b3343cf 00 08 f067a5502a4262b5 4015 33*21", true),
+    ("retry_v1", "08 ff 00000001 00 08 f067a5502a4262b5 746f6b656e 04a265ba2eff4d829058fb3f0f2496ba", true),
+    ("retry_v2", "08 cf 6b3343cf 00 08 f067a5502a4262b5 746f6b656e c8646ce8bfe33952d955543665dcc7b6", true),
+    ("retry_without_token", "08 ff 00000001 00 00 55*16", false),
+    ("version_negotiation", "08 c5 00000000 08 11*8 04 22*4 00000001 6b3343cf 1a2a3a4a", true),
+    ("version_negotiation_empty", "08 c5 00000000 00 00", false),
+    ("version_negotiation_odd", "08 c5 00000000 00 00 0000000100", false),
+    ("unknown_version", "08 c0 ff000020 08 11*8 08 22*8 00*40", true),
+    ("unknown_version_long_cids", "08 c0 1a2a3a4a ff 11*255 ff 22*255", true),
+    ("cid_too_long", "08 c0 00000001 15 11*21 00 00 01 00", false),
+    ("length_too_long", "08 c0 00000001 00 00 00 4400 00*30", false),
+    ("short", "08 41 11*8 99*30", true),
+    ("short_spin_no_cid", "00 60 99*30", true),
+    ("short_cut", "14 40 11*19", false),
+];
+
+/// The first byte is odd for a client's parameters, even for a server's.
+const PARAMETERS: &[Seed] = &[
+    ("empty", "01", true),
+    ("numbers", "01 01 04 80007530 03 02 45c8 04 04 80100000 05 02 7fff 06 02 7fff 07 02 7fff", true),
+    ("limits", "01 08 02 4064 09 01 03 0a 01 14 0b 02 7fff 0e 01 08 20 04 8000ffff", true),
+    ("client", "01 0f 04 01020304 0c 00 6ab2 00", true),
+    ("server_cids", "00 00 08 8394c8f03e515708 0f 08 f067a5502a4262b5 10 00", true),
+    ("reset_token", "00 02 10 77*16", true),
+    ("reset_token_from_client", "01 02 10 77*16", false),
+    ("reset_token_short", "00 02 0f 77*15", false),
+    ("preferred_address", "00 0d 2d 7f000001 01bb 00*15 01 01bb 04 01020304 77*16", true),
+    ("preferred_address_none", "00 0d 2a 00*24 01 aa 77*16", true),
+    ("preferred_address_no_cid", "00 0d 29 00*25 77*16", false),
+    ("versions_client", "01 11 0c 00000001 6b3343cf 00000001", true),
+    ("versions_client_not_offered", "01 11 08 00000001 6b3343cf", false),
+    ("versions_server", "00 11 10 6b3343cf 00000001 6b3343cf 1a2a3a4a", true),
+    ("versions_many", "00 11 4050 00000001 22*76", true),
+    ("versions_zero", "00 11 08 00000001 00000000", false),
+    ("reserved", "01 1b 03 010203 403a 00 ffffffffffffffff 01 00", true),
+    ("twice", "01 04 01 05 04 01 05", false),
+    ("value_too_long", "01 01 02 0505", false),
+    ("udp_payload_too_small", "01 03 02 44af", false),
+    ("ack_delay_exponent_too_large", "01 0a 01 15", false),
+    ("cut_short", "01 04 08 c0000000", false),
+];
+
+type Check = fn(&[u8]) -> bool;
+
+const TARGETS: [(&str, Check, &[Seed]); 3] = [
+    ("frames", checks::frames, FRAMES),
+    ("header", checks::header, HEADERS),
+    ("transport_parameters", checks::transport_parameters, PARAMETERS),
+];
+
+fn bytes_of(hex: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for word in hex.split_whitespace() {
+        let (digits, times) = word.split_once('*').unwrap_or((word, "1"));
+        assert!(digits.len() % 2 == 0 && (digits.len() == 2 || times == "1"), "{word}");
+        for _ in 0..times.parse().expect("a number after *") {
+            bytes.extend(digits.as_bytes().chunks(2).map(|pair| {
+                let digit = |at: usize| char::from(pair[at]).to_digit(16).expect("a hexadecimal digit") as u8;
+                digit(0) << 4 | digit(1)
+            }));
+        }
+    }
+    bytes
+}
+
+fn folder(target: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target)
+}
+
+fn checked_in(target: &str) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(folder(target)).unwrap_or_else(|error| panic!("{target}: {error}"));
+    entries
+        .map(|entry| {
+            let path = entry.expect("a readable folder").path();
+            let name = path.file_name().expect("an entry has a name").to_string_lossy().into_owned();
+            (name, fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
+        })
+        .collect()
+}
+
+#[test]
+fn the_seeds_are_understood_or_not_as_they_should_be() {
+    for (target, check, seeds) in TARGETS {
+        for (name, hex, understood) in seeds {
+            assert_eq!(check(&bytes_of(hex)), *understood, "{target}/{name}");
+        }
+    }
+}
+
+#[test]
+fn the_seeds_are_checked_in() {
+    for (target, _, seeds) in TARGETS {
+        if std::env::var_os("GODWIT_WRITE_CORPUS").is_some() {
+            fs::create_dir_all(folder(target)).expect("the corpus can be written");
+            for (name, hex, _) in seeds {
+                fs::write(folder(target).join(name), bytes_of(hex)).expect("the corpus can be written");
+            }
+        }
+        let files = checked_in(target);
+        for (name, hex, _) in seeds {
+            assert_eq!(files.get(*name), Some(&bytes_of(hex)), "{target}/{name}");
+        }
+    }
+}
+
+/// Every file of the corpus, whole and cut at every byte.
+#[test]
+fn the_corpus_holds_no_surprises() {
+    for (target, check, seeds) in TARGETS {
+        let files = checked_in(target);
+        assert!(files.len() >= seeds.len());
+        for bytes in files.values() {
+            for end in 0..=bytes.len() {
+                check(&bytes[..end]);
+            }
+        }
+    }
+}
