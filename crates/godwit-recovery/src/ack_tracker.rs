@@ -183,6 +183,13 @@ impl AckTracker {
         self.largest
     }
 
+    /// The packet number that truncated ones are expanded around: one more than the largest received (RFC 9000
+    /// appendix A.3).
+    #[inline]
+    pub fn next_expected(&self) -> u64 {
+        self.largest.map_or(0, |(largest, _)| largest.saturating_add(1))
+    }
+
     /// Marks received so far.
     pub const fn ecn_counts(&self) -> EcnCounts {
         self.ecn

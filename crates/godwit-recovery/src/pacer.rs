@@ -75,28 +75,26 @@ impl Pace {
 }
 
 /// The token bucket.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Pacer {
     /// Bytes in the bucket.
     credit: u64,
-    /// The bucket was empty once, so that the first fill is to the brim.
+    /// Bytes have been counted in until then; `None` until the first fill, which is to the brim.
     filled_at: Option<Time>,
     /// A sender was told to come back then.
     held_until: Option<Time>,
-    started: Time,
 }
 
 impl Pacer {
     /// A full bucket.
-    pub const fn new(now: Time) -> Self {
-        Pacer { credit: 0, filled_at: None, held_until: None, started: now }
+    pub const fn new() -> Self {
+        Pacer { credit: 0, filled_at: None, held_until: None }
     }
 
     fn refill(&mut self, now: Time, pace: &Pace) {
-        let capacity = pace.capacity();
         let Some(filled_at) = self.filled_at else {
-            self.credit = capacity;
-            self.filled_at = Some(now.max(self.started));
+            self.credit = pace.capacity();
+            self.filled_at = Some(now);
             return;
         };
         if now <= filled_at {
@@ -105,7 +103,7 @@ impl Pacer {
         let gathered = pace.gathered(now.saturating_since(filled_at));
         // Time that gathered nothing yet is not forgotten.
         if gathered > 0 {
-            self.credit = self.credit.saturating_add(gathered).min(capacity);
+            self.credit = self.credit.saturating_add(gathered).min(pace.capacity());
             self.filled_at = Some(now);
         }
     }
@@ -119,6 +117,10 @@ impl Pacer {
                 return Some(until);
             }
             self.held_until = None;
+            if now >= until {
+                // What was rounded away while gathering must not cost another wait.
+                self.credit = self.credit.max(bytes);
+            }
         }
         if self.credit >= bytes {
             return None;

@@ -127,7 +127,7 @@ impl PathRecovery {
             rtt: RttEstimator::new(settings.initial_rtt),
             reorder: ReorderTolerance::new(),
             controller: Controller::new(settings.algorithm, mtu.mtu()),
-            pacer: Pacer::new(now),
+            pacer: Pacer::new(),
             mtu,
             in_flight: 0,
             event: CongestionEvent::default(),

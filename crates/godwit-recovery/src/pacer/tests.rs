@@ -5,3 +5,117 @@
     clippy::panic,
     reason = "tests"
 )]
+
+use super::*;
+use proptest::prelude::*;
+
+fn pace(window: u64, rtt_ms: u64) -> Pace {
+    Pace { window, smoothed_rtt: Duration::from_millis(rtt_ms), slow_start: false, mtu: 1200 }
+}
+
+/// Sends packets of 1200 bytes as fast as the pacer lets them go. Returns (bytes, waits, longest burst).
+fn drive(pacer: &mut Pacer, pace: &Pace, duration: Duration) -> (u64, u64, u64) {
+    let (mut now, mut sent, mut waits, mut burst, mut longest) = (Time::ZERO, 0, 0, 0, 0);
+    while now < Time::ZERO + duration {
+        if let Some(until) = pacer.next_send_time(now, 1200, pace) {
+            assert!(until > now);
+            now = until;
+            waits += 1;
+            burst = 0;
+        } else {
+            pacer.on_sent(now, 1200, pace);
+            sent += 1200;
+            burst += 1200;
+            longest = longest.max(burst);
+        }
+    }
+    (sent, waits, longest)
+}
+
+#[test]
+fn the_initial_window_leaves_at_once() {
+    let (mut pacer, pace) = (Pacer::new(), pace(12_000, 333));
+    for _ in 0..10 {
+        assert_eq!(pacer.next_send_time(Time::ZERO, 1200, &pace), None);
+        pacer.on_sent(Time::ZERO, 1200, &pace);
+    }
+    assert!(pacer.next_send_time(Time::ZERO, 1200, &pace).is_some());
+}
+
+#[test]
+fn the_rate_is_five_quarters_of_a_window_per_round_trip_and_twice_in_slow_start() {
+    for (slow_start, rate) in [(false, 1_250_000), (true, 2_000_000)] {
+        let pace = Pace { slow_start, ..pace(100_000, 100) };
+        let (sent, _, _) = drive(&mut Pacer::new(), &pace, Duration::from_secs(10));
+        let wanted = rate * 10;
+        assert!(sent.abs_diff(wanted) <= wanted / 100 + 12_000, "{sent} of {wanted}");
+    }
+}
+
+#[test]
+fn slow_paths_send_packet_by_packet_and_fast_ones_by_the_batch() {
+    // 1 Mbit/s: after the first burst single packets.
+    let mut pacer = Pacer::new();
+    let slow = pace(10_000, 100);
+    drive(&mut pacer, &slow, Duration::from_millis(500));
+    assert_eq!(slow.quantum(1200), 1200);
+    // 10 Gbit/s over 20 ms: no more than about one wait per millisecond, and a full batch at once.
+    let fast = pace(20_000_000, 20);
+    let (_, waits, longest) = drive(&mut Pacer::new(), &fast, Duration::from_millis(100));
+    assert!(waits <= 101, "{waits}");
+    assert!(longest >= 64 * 1200);
+    assert!(longest <= fast.capacity() + 1200);
+}
+
+#[test]
+fn a_held_sender_is_not_lured_out_by_one_packets_worth() {
+    let (mut pacer, pace) = (Pacer::new(), pace(1_000_000, 50));
+    let mut sent = 0;
+    let until = loop {
+        match pacer.next_send_time(Time::ZERO, 1200, &pace) {
+            Some(until) => break until,
+            None => pacer.on_sent(Time::ZERO, 1200, &pace),
+        }
+        sent += 1;
+    };
+    assert!(sent >= 40);
+    let halfway = Time::from_nanos(until.as_nanos() / 2);
+    assert_eq!(pacer.next_send_time(halfway, 1200, &pace), Some(until));
+    assert_eq!(pacer.next_send_time(until, 1200, &pace), None);
+}
+
+#[test]
+fn a_short_round_trip_is_not_left_idle() {
+    // 100 KB windows each 50 us: the wait must be well below the round trip.
+    let pace = Pace { smoothed_rtt: Duration::from_micros(50), ..pace(100_000, 0) };
+    assert!(pace.time_for(pace.quantum(1200)) <= Duration::from_micros(25));
+}
+
+proptest! {
+    #[test]
+    fn never_more_than_a_bucket_beyond_the_rate(
+        window in 2400u64..100_000_000,
+        rtt_us in 50u64..1_000_000,
+        steps in prop::collection::vec((0u64..5_000, 1u64..100), 1..60),
+    ) {
+        let pace = Pace {
+            window, smoothed_rtt: Duration::from_micros(rtt_us), slow_start: false, mtu: 1200,
+        };
+        let mut pacer = Pacer::new();
+        let (mut now, mut sent) = (Time::ZERO, 0_u64);
+        for (wait_us, packets) in steps {
+            now += Duration::from_micros(wait_us);
+            for _ in 0..packets {
+                if pacer.next_send_time(now, 1200, &pace).is_some() {
+                    break;
+                }
+                pacer.on_sent(now, 1200, &pace);
+                sent += 1200;
+            }
+            prop_assert!(sent <= pace.capacity() + pace.gathered(now - Time::ZERO) + 1);
+            if let Some(until) = pacer.next_send_time(now, 1200, &pace) {
+                prop_assert!(pacer.clone().next_send_time(until, 1200, &pace).is_none(), "the wait suffices");
+            }
+        }
+    }
+}

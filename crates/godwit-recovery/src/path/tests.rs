@@ -5,3 +5,119 @@
     clippy::panic,
     reason = "tests"
 )]
+
+use super::*;
+use crate::{Outcome, SentInfo, SpaceId, SpaceRecovery};
+use godwit_base::SeededRng;
+
+fn ms(millis: u64) -> Time {
+    Time::from_nanos(millis * 1_000_000)
+}
+
+fn path() -> PathRecovery {
+    let settings = PathSettings { algorithm: Algorithm::NewReno, ..PathSettings::default() };
+    PathRecovery::new(Time::ZERO, &settings)
+}
+
+fn send(space: &mut SpaceRecovery<()>, path: &mut PathRecovery, now: Time) {
+    let packet_number = space.next_packet_number(&mut SeededRng::new(1));
+    let info =
+        SentInfo { packet_number, now, bytes: 1200, ack_eliciting: true, in_flight: true, mtu_probe: false };
+    space.on_packet_sent(path, info, &[]);
+}
+
+fn ack(space: &mut SpaceRecovery<()>, path: &mut PathRecovery, now: Time, upto: u64) {
+    let mut ignore = |_: Outcome, ()| {};
+    let ranges = std::iter::once(0..=upto);
+    space.on_ack_received(path, now, upto, Duration::ZERO, ranges, &mut ignore).unwrap();
+}
+
+#[test]
+fn the_window_bounds_the_flight() {
+    let (mut path, mut space) = (path(), SpaceRecovery::new(SpaceId::Handshake));
+    assert_eq!((path.window(), path.available()), (12_000, 12_000));
+    for _ in 0..10 {
+        assert!(path.can_send(1200));
+        send(&mut space, &mut path, ms(0));
+    }
+    assert!(!path.can_send(1) && path.available() == 0);
+}
+
+#[test]
+fn a_window_that_was_full_grows_and_one_that_was_not_does_not() {
+    let (mut path, mut space) = (path(), SpaceRecovery::new(SpaceId::Handshake));
+    for _ in 0..5 {
+        send(&mut space, &mut path, ms(0));
+    }
+    path.on_app_limited();
+    ack(&mut space, &mut path, ms(50), 4);
+    assert_eq!(path.window(), 12_000);
+    for _ in 0..10 {
+        send(&mut space, &mut path, ms(60));
+    }
+    ack(&mut space, &mut path, ms(110), 14);
+    assert_eq!(path.window(), 24_000);
+}
+
+#[test]
+fn waiting_for_the_pacer_counts_as_use_unless_the_data_ran_out() {
+    for (ran_out, window) in [(false, 12_000 + 6000), (true, 12_000)] {
+        let (mut path, mut space) = (path(), SpaceRecovery::new(SpaceId::Handshake));
+        for _ in 0..5 {
+            send(&mut space, &mut path, ms(0));
+        }
+        assert_eq!(path.next_send_time(ms(0), 1200), None);
+        assert!(path.next_send_time(ms(0), 60_000).is_some());
+        if ran_out {
+            path.on_app_limited();
+        }
+        ack(&mut space, &mut path, ms(50), 4);
+        assert_eq!(path.window(), window);
+    }
+}
+
+#[test]
+fn a_ce_mark_reduces_the_window_once_per_round_trip() {
+    let mut path = path();
+    path.on_congestion_experienced(ms(50), ms(0));
+    assert_eq!(path.window(), 6000);
+    path.on_congestion_experienced(ms(60), ms(50));
+    assert_eq!(path.window(), 6000);
+    path.on_congestion_experienced(ms(110), ms(51));
+    assert_eq!(path.window(), 3000);
+}
+
+#[test]
+fn a_client_keeps_backing_off_until_the_server_has_validated_it() {
+    let (mut path, mut space) = (path(), SpaceRecovery::new(SpaceId::Initial));
+    path.set_peer_validated(false);
+    path.on_pto(ms(0));
+    send(&mut space, &mut path, ms(0));
+    ack(&mut space, &mut path, ms(50), 0);
+    assert_eq!(path.pto_count(), 1);
+    path.set_peer_validated(true);
+    send(&mut space, &mut path, ms(60));
+    ack(&mut space, &mut path, ms(110), 1);
+    assert_eq!(path.pto_count(), 0);
+}
+
+#[test]
+fn silence_brings_the_mtu_back_to_the_base() {
+    let settings = PathSettings { initial_mtu: 1400, ..PathSettings::default() };
+    let mut path = PathRecovery::new(Time::ZERO, &settings);
+    for _ in 0..2 {
+        path.on_pto(ms(0));
+        assert_eq!(path.mtu(), 1400);
+    }
+    path.on_pto(ms(0));
+    assert_eq!(path.mtu(), 1200);
+}
+
+#[test]
+fn a_path_that_is_left_forgets_its_flight() {
+    let (mut path, mut space) = (path(), SpaceRecovery::new(SpaceId::Handshake));
+    send(&mut space, &mut path, ms(0));
+    path.forget_in_flight(7);
+    ack(&mut space, &mut path, ms(50), 0);
+    assert_eq!((path.bytes_in_flight(), path.id()), (0, 7));
+}

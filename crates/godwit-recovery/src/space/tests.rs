@@ -5,3 +5,445 @@
     clippy::panic,
     reason = "tests"
 )]
+
+use super::*;
+use crate::congestion::{Algorithm, minimum_window};
+use crate::{PathSettings, TimerInputs, TimerKind, timer};
+use godwit_base::SeededRng;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const SIZE: usize = 1200;
+
+/// A path and a space whose tokens are the packet numbers, with a log of outcomes.
+struct Bench {
+    path: PathRecovery,
+    space: SpaceRecovery<u64>,
+    rng: SeededRng,
+    log: Vec<(Outcome, u64)>,
+}
+
+impl Bench {
+    fn new(id: SpaceId) -> Self {
+        let settings = PathSettings { algorithm: Algorithm::NewReno, ..PathSettings::default() };
+        Bench {
+            path: PathRecovery::new(Time::ZERO, &settings),
+            space: SpaceRecovery::new(id),
+            rng: SeededRng::new(1),
+            log: Vec::new(),
+        }
+    }
+
+    fn send_as(&mut self, at: Time, ack_eliciting: bool, mtu_probe: bool, bytes: usize) -> u64 {
+        let packet_number = self.space.next_packet_number(&mut self.rng);
+        let info =
+            SentInfo { packet_number, now: at, bytes, ack_eliciting, in_flight: ack_eliciting, mtu_probe };
+        self.space.on_packet_sent(&mut self.path, info, &[packet_number]);
+        packet_number
+    }
+
+    fn send(&mut self, at: Time) -> u64 {
+        self.send_as(at, true, false, SIZE)
+    }
+
+    fn ack(&mut self, at: Time, ranges: &[RangeInclusive<u64>]) -> Result<AckSummary, AckError> {
+        let log = &mut self.log;
+        let largest = *ranges[0].end();
+        let mut note = |outcome, token| log.push((outcome, token));
+        self.space.on_ack_received(
+            &mut self.path,
+            at,
+            largest,
+            Duration::ZERO,
+            ranges.iter().cloned(),
+            &mut note,
+        )
+    }
+
+    fn expire(&mut self, at: Time) -> LossSummary {
+        let log = &mut self.log;
+        self.space.on_loss_timer(&mut self.path, at, &mut |outcome, token| log.push((outcome, token)))
+    }
+
+    fn tokens(&self, wanted: Outcome) -> Vec<u64> {
+        self.log.iter().filter(|(outcome, _)| *outcome == wanted).map(|(_, token)| *token).collect()
+    }
+}
+
+fn ms(millis: u64) -> Time {
+    Time::from_nanos(millis * 1_000_000)
+}
+
+#[test]
+fn an_ack_takes_packets_out_of_flight_and_samples_the_rtt() {
+    let mut bench = Bench::new(SpaceId::Initial);
+    for _ in 0..4 {
+        bench.send(ms(0));
+    }
+    assert_eq!(bench.path.bytes_in_flight(), 4 * SIZE as u64);
+    let summary = bench.ack(ms(50), &[0..=3]).unwrap();
+    assert_eq!(summary.rtt_sample, Some(Duration::from_millis(50)));
+    assert_eq!((summary.newly_acked, summary.largest_newly_acked), (4, Some(3)));
+    assert_eq!(bench.path.bytes_in_flight(), 0);
+    assert_eq!(bench.tokens(Outcome::Acked), [0, 1, 2, 3]);
+    assert!(bench.space.last_ack_eliciting_in_flight().is_none());
+    let again = bench.ack(ms(60), &[0..=3]).unwrap();
+    assert_eq!(again, AckSummary::default());
+    assert_eq!(bench.log.len(), 4);
+}
+
+#[test]
+fn an_ack_of_packets_that_were_not_sent_is_an_error() {
+    let mut bench = Bench::new(SpaceId::Data);
+    assert_eq!(bench.ack(ms(1), &[0..=0]), Err(AckError { packet_number: 0 }));
+    bench.send(ms(0));
+    assert_eq!(bench.ack(ms(1), &[0..=1]), Err(AckError { packet_number: 1 }));
+    assert_eq!(bench.ack(ms(1), &[0..=u64::MAX]), Err(AckError { packet_number: u64::MAX }));
+    assert!(bench.ack(ms(1), &[0..=0]).is_ok());
+}
+
+#[test]
+fn numbers_are_left_out_in_the_data_space_and_acknowledging_one_is_an_error() {
+    let mut bench = Bench::new(SpaceId::Data);
+    let sent: Vec<u64> = (0..2000).map(|_| bench.send(ms(0))).collect();
+    let gaps: Vec<u64> = sent.windows(2).filter(|w| w[1] != w[0] + 1).map(|w| w[0] + 1).collect();
+    assert!((2..=8).contains(&gaps.len()), "{gaps:?}");
+    assert!(sent.windows(2).all(|w| w[1] <= w[0] + 2));
+    let gap = gaps[0];
+    // Around the gap is fine, across it is not.
+    assert!(bench.ack(ms(9), &[gap + 1..=gap + 5, 1..=gap - 1]).is_ok());
+    assert_eq!(bench.ack(ms(9), &[gap - 1..=gap + 6]), Err(AckError { packet_number: gap }));
+    let mut initial = Bench::new(SpaceId::Initial);
+    assert!((0..2000).all(|i| initial.send(ms(0)) == i));
+}
+
+#[test]
+fn the_packet_threshold_is_three() {
+    let mut bench = Bench::new(SpaceId::Handshake);
+    for _ in 0..5 {
+        bench.send(ms(0));
+    }
+    bench.ack(ms(50), &[2..=2]).unwrap();
+    assert_eq!(bench.tokens(Outcome::Lost), []);
+    let window = bench.path.window();
+    let summary = bench.ack(ms(50), &[2..=3]).unwrap();
+    assert_eq!((summary.lost.packets, summary.lost.congestion), (1, true));
+    assert_eq!(bench.tokens(Outcome::Lost), [0]);
+    assert_eq!(bench.path.window(), window / 2);
+    assert_eq!(bench.path.bytes_in_flight(), 2 * SIZE as u64);
+}
+
+#[test]
+fn the_time_threshold_is_nine_eighths_of_the_rtt() {
+    let mut bench = Bench::new(SpaceId::Handshake);
+    bench.send(ms(0));
+    bench.send(ms(0));
+    bench.ack(ms(80), &[1..=1]).unwrap();
+    assert_eq!(bench.space.loss_time(), Some(ms(90)));
+    let inputs =
+        TimerInputs { handshake_confirmed: false, has_handshake_keys: true, amplification_blocked: true };
+    let due = timer([&bench.space], &bench.path, inputs);
+    assert_eq!(due, Some((ms(90), TimerKind::LossTime(SpaceId::Handshake))));
+    assert_eq!(bench.expire(ms(89)).packets, 0);
+    assert_eq!(bench.expire(ms(90)).packets, 1);
+    assert_eq!(bench.tokens(Outcome::Lost), [0]);
+    assert_eq!(bench.space.loss_time(), None);
+}
+
+#[test]
+fn losses_of_one_round_trip_reduce_the_window_once() {
+    let mut bench = Bench::new(SpaceId::Handshake);
+    for _ in 0..10 {
+        bench.send(ms(0));
+    }
+    assert!(bench.ack(ms(50), &[3..=3]).unwrap().lost.congestion);
+    let window = bench.path.window();
+    let summary = bench.ack(ms(51), &[9..=9, 3..=3]).unwrap();
+    assert_eq!((summary.lost.packets, summary.lost.congestion), (5, false));
+    assert_eq!(bench.path.window(), window);
+    for _ in 0..5 {
+        bench.send(ms(60));
+    }
+    assert!(bench.ack(ms(110), &[13..=13]).unwrap().lost.congestion);
+    assert!(bench.path.window() < window);
+}
+
+#[test]
+fn a_spurious_loss_is_undone_and_widens_the_threshold() {
+    let mut bench = Bench::new(SpaceId::Handshake);
+    for _ in 0..8 {
+        bench.send(ms(0));
+    }
+    let window = bench.path.window();
+    bench.ack(ms(50), &[5..=5]).unwrap();
+    assert_eq!(bench.tokens(Outcome::Lost), [0, 1, 2]);
+    assert_eq!(bench.path.window(), window / 2);
+    let summary = bench.ack(ms(51), &[5..=5, 0..=1]).unwrap();
+    assert_eq!(summary.spurious, 2);
+    assert_eq!(bench.path.window(), window / 2, "one loss is left");
+    bench.ack(ms(52), &[5..=5, 0..=2]).unwrap();
+    assert_eq!(bench.tokens(Outcome::Spurious), [0, 1, 2]);
+    assert!(bench.path.window() >= window);
+    assert_eq!(bench.path.stats().congestion_undone, 1);
+    // Packets 3 and 4 are still out, then 6 and 7 come: the path reorders by up to five packets now.
+    bench.ack(ms(53), &[5..=7, 0..=2]).unwrap();
+    assert_eq!(bench.tokens(Outcome::Lost), [0, 1, 2]);
+}
+
+#[test]
+fn a_lost_packet_is_forgotten_after_a_probe_timeout() {
+    let mut bench = Bench::new(SpaceId::Handshake);
+    for _ in 0..4 {
+        bench.send(ms(0));
+    }
+    bench.ack(ms(50), &[1..=3]).unwrap();
+    assert_eq!(bench.tokens(Outcome::Lost), [0]);
+    bench.send(ms(60));
+    bench.ack(ms(110), &[1..=4]).unwrap();
+    assert_eq!(bench.space.sent.len(), 5, "the lost one holds the others");
+    bench.send(ms(500));
+    bench.ack(ms(550), &[1..=5]).unwrap();
+    assert_eq!(bench.space.sent.len(), 0);
+    assert_eq!(bench.ack(ms(551), &[0..=5]).unwrap().spurious, 0);
+}
+
+#[test]
+fn the_example_of_rfc_9002_section_7_6_3_is_persistent_congestion() {
+    let mut bench = Bench::new(SpaceId::Handshake);
+    bench.path.set_peer_max_ack_delay(Duration::ZERO);
+    let second = |s: f64| Time::from_nanos((s * 1e9) as u64);
+    // The example has a PTO of 2 s: smoothed RTT 0.667 s and variation 0.333 s.
+    bench.path.rtt.on_sample(Time::ZERO, Duration::from_nanos(666_666_666), Duration::ZERO);
+    bench.path.rtt.on_sample(Time::ZERO, Duration::from_nanos(666_666_666), Duration::ZERO);
+    for at in [0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0] {
+        bench.send(second(at));
+    }
+    bench.ack(second(1.2), &[0..=0]).unwrap();
+    let summary = bench.ack(second(12.2), &[8..=8, 0..=0]).unwrap();
+    assert_eq!(summary.lost.packets, 7);
+    assert!(summary.lost.persistent_congestion);
+    assert_eq!(bench.path.window(), minimum_window(1200));
+}
+
+#[test]
+fn an_acknowledged_packet_between_losses_is_no_persistent_congestion() {
+    let mut bench = Bench::new(SpaceId::Handshake);
+    bench.send(ms(0));
+    bench.ack(ms(100), &[0..=0]).unwrap();
+    for at in [200, 1500, 2900, 3000, 3000, 3000] {
+        bench.send(ms(at));
+    }
+    // 1 and 3 are lost, 2 is not.
+    let summary = bench.ack(ms(3100), &[4..=6, 2..=2, 0..=0]).unwrap();
+    assert_eq!(summary.lost.packets, 2);
+    assert!(!summary.lost.persistent_congestion);
+}
+
+#[test]
+fn losing_an_mtu_probe_is_not_congestion() {
+    let mut bench = Bench::new(SpaceId::Handshake);
+    bench.path.mtu_search_mut().start(ms(0));
+    assert_eq!(bench.path.next_mtu_probe(ms(0)), Some(1472));
+    bench.send_as(ms(0), true, true, 1472);
+    assert_eq!(bench.path.next_mtu_probe(ms(0)), None);
+    for _ in 0..3 {
+        bench.send(ms(0));
+    }
+    let window = bench.path.window();
+    let summary = bench.ack(ms(50), &[1..=3]).unwrap();
+    assert_eq!((summary.lost.mtu_probe_lost, summary.lost.congestion), (Some(1472), false));
+    assert!(bench.path.window() >= window);
+    assert_eq!(bench.path.bytes_in_flight(), 0);
+    assert_eq!(bench.path.next_mtu_probe(ms(200)), Some(1472));
+    let probe = bench.send_as(ms(200), true, true, 1472);
+    assert_eq!(bench.ack(ms(250), &[probe..=probe]).unwrap().mtu_probe_acked, Some(1472));
+    assert_eq!(bench.path.mtu(), 1472);
+}
+
+#[test]
+fn a_probe_names_the_oldest_packets_without_losing_them() {
+    let mut bench = Bench::new(SpaceId::Handshake);
+    bench.send(ms(0));
+    bench.send_as(ms(0), false, false, 40);
+    bench.send(ms(0));
+    bench.send(ms(0));
+    bench.ack(ms(10), &[0..=0]).unwrap();
+    let mut named = Vec::new();
+    assert_eq!(bench.space.pto_tokens(2, &mut |token| named.push(token)), 2);
+    assert_eq!(named, [2, 3]);
+    assert_eq!(bench.space.pto_tokens(9, &mut |_| {}), 2);
+    assert_eq!(bench.tokens(Outcome::Lost), []);
+    assert_eq!(bench.path.bytes_in_flight(), 2 * SIZE as u64);
+}
+
+#[test]
+fn packets_of_another_path_do_not_touch_this_one() {
+    let mut bench = Bench::new(SpaceId::Handshake);
+    for _ in 0..6 {
+        bench.send(ms(0));
+    }
+    let settings = PathSettings { id: 1, ..PathSettings::default() };
+    let old = std::mem::replace(&mut bench.path, PathRecovery::new(ms(5), &settings));
+    assert_eq!(old.bytes_in_flight(), 6 * SIZE as u64);
+    let window = bench.path.window();
+    let summary = bench.ack(ms(50), &[5..=5]).unwrap();
+    assert_eq!((summary.rtt_sample, summary.lost.packets, summary.lost.congestion), (None, 3, false));
+    assert_eq!((bench.path.bytes_in_flight(), bench.path.window()), (0, window));
+    assert_eq!(bench.path.rtt().first_sample_at(), None);
+}
+
+#[test]
+fn discarding_a_space_empties_its_flight_and_ends_the_back_off() {
+    let mut bench = Bench::new(SpaceId::Initial);
+    bench.send(ms(0));
+    bench.send_as(ms(0), false, false, 40);
+    bench.path.on_pto(ms(999));
+    bench.space.discard(&mut bench.path);
+    assert_eq!((bench.path.bytes_in_flight(), bench.path.pto_count()), (0, 0));
+}
+
+#[test]
+fn after_a_retry_everything_is_lost_without_congestion() {
+    let mut bench = Bench::new(SpaceId::Initial);
+    bench.send(ms(0));
+    bench.send(ms(1));
+    let log = &mut bench.log;
+    bench.space.declare_all_lost(&mut bench.path, ms(50), &mut |outcome, token| log.push((outcome, token)));
+    assert_eq!(bench.tokens(Outcome::Lost), [0, 1]);
+    assert_eq!((bench.path.bytes_in_flight(), bench.path.stats().congestion_events), (0, 0));
+    assert!(!bench.space.has_ack_eliciting_in_flight());
+    bench.send(ms(50));
+    bench.ack(ms(90), &[2..=2]).unwrap();
+    assert_eq!(bench.path.bytes_in_flight(), 0);
+}
+
+#[test]
+fn packets_that_only_acknowledge_are_forgotten_at_the_cap() {
+    let mut bench = Bench::new(SpaceId::Handshake);
+    for _ in 0..MAX_TRACKED + 10 {
+        bench.send_as(ms(0), false, false, 40);
+    }
+    assert_eq!(bench.space.sent.len(), MAX_TRACKED);
+    assert_eq!(bench.space.cursor, 10);
+    assert!(bench.space.is_full());
+    bench.ack(ms(9), &[0..=MAX_TRACKED as u64 + 9]).unwrap();
+    assert!(!bench.space.is_full());
+}
+
+/// With a lost packet at the front nothing can be popped; a peer that repeats one long range in every ACK frame
+/// must still cost only what is new.
+#[test]
+fn repeated_ranges_are_stepped_over() {
+    let mut bench = Bench::new(SpaceId::Handshake);
+    bench.send(ms(0));
+    for i in 1..5000_u64 {
+        bench.send(ms(0));
+        bench.ack(ms(1), &[1..=i]).unwrap();
+    }
+    let packet = bench.space.sent.get(1).unwrap();
+    assert_eq!(packet.state, State::Acked { run: 4999 });
+    assert_eq!(bench.tokens(Outcome::Acked).len(), 4999);
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Send {
+        ack_eliciting: bool,
+        count: u8,
+    },
+    /// Acknowledge what a receiver that loses packets with this pattern would.
+    Ack {
+        pattern: u64,
+        back: u8,
+    },
+    Wait {
+        millis: u16,
+    },
+    Pto,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (any::<bool>(), 1u8..20).prop_map(|(a, count)| Step::Send { ack_eliciting: a || count > 3, count }),
+        4 => (any::<u64>(), 0u8..8).prop_map(|(pattern, back)| Step::Ack { pattern, back }),
+        2 => (0u16..400).prop_map(|millis| Step::Wait { millis }),
+        1 => Just(Step::Pto),
+    ];
+    prop::collection::vec(step, 0..80)
+}
+
+/// What a model knows of a packet: its bytes in flight and the outcomes seen.
+#[derive(Debug, Default)]
+struct Fate {
+    bytes: u64,
+    ack_eliciting: bool,
+    outcomes: Vec<Outcome>,
+}
+
+proptest! {
+    #[test]
+    fn every_packet_has_one_fate_and_the_flight_is_what_is_left(steps in steps(), seed: u64) {
+        let mut bench = Bench::new(SpaceId::Data);
+        bench.rng = SeededRng::new(seed);
+        let mut now = ms(0);
+        let mut fates: BTreeMap<u64, Fate> = BTreeMap::new();
+        let mut reached: Vec<u64> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Send { ack_eliciting, count } => {
+                    for _ in 0..count {
+                        let number = bench.send_as(now, ack_eliciting, false, SIZE);
+                        let bytes = if ack_eliciting { SIZE as u64 } else { 0 };
+                        fates.insert(number, Fate { bytes, ack_eliciting, outcomes: Vec::new() });
+                    }
+                }
+                Step::Ack { pattern, back } => {
+                    let upto = fates.keys().rev().nth(usize::from(back)).copied();
+                    let fresh = fates.keys().filter(|n| upto.is_some_and(|upto| **n <= upto));
+                    reached.extend(fresh.filter(|n| pattern >> (**n % 64) & 1 == 1));
+                    reached.sort_unstable();
+                    reached.dedup();
+                    let Some(&largest) = reached.last() else { continue };
+                    let mut ranges: Vec<RangeInclusive<u64>> = Vec::new();
+                    for &number in reached.iter().rev() {
+                        match ranges.last_mut() {
+                            Some(range) if *range.start() == number + 1 => *range = number..=*range.end(),
+                            _ => ranges.push(number..=number),
+                        }
+                    }
+                    prop_assert_eq!(*ranges[0].end(), largest);
+                    prop_assert!(bench.ack(now, &ranges).is_ok());
+                }
+                Step::Wait { millis } => {
+                    now += Duration::from_millis(u64::from(millis));
+                    if bench.space.loss_time().is_some_and(|due| due <= now) {
+                        prop_assert!(bench.expire(now).packets > 0, "the timer is never set for nothing");
+                    }
+                }
+                Step::Pto => bench.path.on_pto(now),
+            }
+            for (outcome, token) in bench.log.drain(..) {
+                fates.get_mut(&token).unwrap().outcomes.push(outcome);
+            }
+            let open = |fate: &&Fate| fate.outcomes.is_empty();
+            let flight: u64 = fates.values().filter(open).map(|fate| fate.bytes).sum();
+            prop_assert_eq!(bench.path.bytes_in_flight(), flight);
+            let eliciting = fates.values().filter(open).filter(|fate| fate.ack_eliciting).count() as u64;
+            prop_assert_eq!(bench.space.ack_eliciting_in_flight, eliciting);
+            prop_assert!(bench.path.window() >= minimum_window(1200));
+            for fate in fates.values() {
+                let fine = matches!(
+                    fate.outcomes[..],
+                    [] | [Outcome::Acked] | [Outcome::Lost] | [Outcome::Lost, Outcome::Spurious]
+                );
+                prop_assert!(fine, "{:?}", fate.outcomes);
+            }
+            // What the receiver has is never open once it was acknowledged.
+            let oldest_open = fates.iter().find(|(_, fate)| fate.outcomes.is_empty()).map(|(n, _)| *n);
+            if let Some(oldest) = oldest_open {
+                prop_assert!(bench.space.cursor <= oldest);
+                prop_assert!(bench.space.sent.base() <= oldest);
+            }
+        }
+    }
+}

@@ -5,3 +5,88 @@
     clippy::panic,
     reason = "tests"
 )]
+
+use super::*;
+use crate::{PathSettings, SentInfo};
+use godwit_base::SeededRng;
+
+const CONFIRMED: TimerInputs =
+    TimerInputs { handshake_confirmed: true, has_handshake_keys: true, amplification_blocked: false };
+
+fn ms(millis: u64) -> Time {
+    Time::from_nanos(millis * 1_000_000)
+}
+
+fn path() -> PathRecovery {
+    // PTO without back-off: 100 + 4 * 50 = 300 ms.
+    let settings = PathSettings { initial_rtt: Duration::from_millis(100), ..PathSettings::default() };
+    PathRecovery::new(Time::ZERO, &settings)
+}
+
+fn send(space: &mut SpaceRecovery<()>, path: &mut PathRecovery, now: Time) {
+    let packet_number = space.next_packet_number(&mut SeededRng::new(1));
+    let info =
+        SentInfo { packet_number, now, bytes: 100, ack_eliciting: true, in_flight: true, mtu_probe: false };
+    space.on_packet_sent(path, info, &[]);
+}
+
+#[test]
+fn nothing_in_flight_is_no_timer() {
+    let space = SpaceRecovery::<()>::new(SpaceId::Data);
+    assert_eq!(timer([&space], &path(), CONFIRMED), None);
+}
+
+#[test]
+fn the_pto_follows_the_last_packet_and_doubles() {
+    let (mut space, mut path) = (SpaceRecovery::new(SpaceId::Handshake), path());
+    send(&mut space, &mut path, ms(10));
+    send(&mut space, &mut path, ms(20));
+    let due = |space, path: &PathRecovery| timer([space], path, CONFIRMED);
+    assert_eq!(due(&space, &path), Some((ms(320), TimerKind::Pto(SpaceId::Handshake))));
+    path.on_pto(ms(320));
+    assert_eq!(due(&space, &path), Some((ms(620), TimerKind::Pto(SpaceId::Handshake))));
+    path.on_pto(ms(620));
+    assert_eq!(due(&space, &path), Some((ms(1220), TimerKind::Pto(SpaceId::Handshake))));
+    for _ in 0..100 {
+        path.on_pto(ms(620));
+    }
+    assert!(due(&space, &path).is_some_and(|(time, _)| time < ms(300 << 17)), "the back-off is capped");
+}
+
+#[test]
+fn the_data_space_waits_for_confirmation_and_the_peers_delay() {
+    let (mut handshake, mut data, mut path) =
+        (SpaceRecovery::new(SpaceId::Handshake), SpaceRecovery::new(SpaceId::Data), path());
+    send(&mut data, &mut path, ms(0));
+    let unconfirmed = TimerInputs { handshake_confirmed: false, ..CONFIRMED };
+    assert_eq!(timer([&handshake, &data], &path, unconfirmed), None);
+    assert_eq!(timer([&data], &path, CONFIRMED), Some((ms(325), TimerKind::Pto(SpaceId::Data))));
+    send(&mut handshake, &mut path, ms(100));
+    let due = timer([&handshake, &data], &path, unconfirmed);
+    assert_eq!(due, Some((ms(400), TimerKind::Pto(SpaceId::Handshake))));
+    let due = timer([&data, &handshake], &path, CONFIRMED);
+    assert_eq!(due, Some((ms(325), TimerKind::Pto(SpaceId::Data))));
+}
+
+#[test]
+fn a_server_out_of_credit_sets_no_pto() {
+    let (mut space, mut path) = (SpaceRecovery::new(SpaceId::Initial), path());
+    send(&mut space, &mut path, ms(0));
+    let blocked = TimerInputs { amplification_blocked: true, ..CONFIRMED };
+    assert_eq!(timer([&space], &path, blocked), None);
+}
+
+#[test]
+fn a_client_probes_while_the_server_may_be_out_of_credit() {
+    let space = SpaceRecovery::<()>::new(SpaceId::Initial);
+    let mut path = path();
+    path.set_peer_validated(false);
+    let early = TimerInputs { handshake_confirmed: false, has_handshake_keys: false, ..CONFIRMED };
+    assert_eq!(timer([&space], &path, early), Some((ms(300), TimerKind::Pto(SpaceId::Initial))));
+    let later = TimerInputs { has_handshake_keys: true, ..early };
+    assert_eq!(timer([&space], &path, later), Some((ms(300), TimerKind::Pto(SpaceId::Handshake))));
+    path.on_pto(ms(300));
+    assert_eq!(timer([&space], &path, later), Some((ms(900), TimerKind::Pto(SpaceId::Handshake))));
+    path.set_peer_validated(true);
+    assert_eq!(timer([&space], &path, later), None);
+}
