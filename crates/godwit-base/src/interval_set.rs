@@ -54,6 +54,12 @@ impl IntervalSet {
         self.ranges.get(at).is_some_and(|range| range.contains(&value))
     }
 
+    /// The ranges that share a value with `window`, ascending, as they are (not cut to it).
+    pub fn overlapping(&self, window: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
+        let from = self.ranges.partition_point(|range| range.end <= window.start);
+        self.ranges.range(from..).take_while(move |range| range.start < window.end).cloned()
+    }
+
     /// Adds `new`. Returns true if any of it was not in the set before.
     pub fn insert(&mut self, new: Range<u64>) -> bool {
         if new.start >= new.end {
@@ -130,6 +136,9 @@ mod tests {
                 let ranges: Vec<_> = set.iter().collect();
                 prop_assert!(ranges.windows(2).all(|w| w[0].end < w[1].start), "merged and sorted");
                 prop_assert!((0..80).all(|v| set.contains(v) == model.contains(&v)));
+                let overlapping: Vec<_> = set.overlapping(20..40).collect();
+                let expected: Vec<_> = set.iter().filter(|r| r.start < 40 && 20 < r.end).collect();
+                prop_assert_eq!(overlapping, expected);
             }
         }
     }
