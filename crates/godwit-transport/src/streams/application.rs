@@ -1,0 +1,174 @@
+//! What the application calls.
+
+use super::{ReadChunk, ReadError, Streams, UnknownStream, WriteError, output};
+use crate::{Direction, StreamId};
+use bytes::Bytes;
+use godwit_base::Time;
+use godwit_wire::codec::VARINT_MAX;
+use std::time::Duration;
+
+/// Bytes that a stream may always hold, however much the others hold.
+pub(super) const STREAM_SHARE: u64 = 64 << 10;
+
+impl Streams {
+    /// Opens a stream, or none if the peer permits no more: [`crate::Event::StreamsAvailable`] follows when it
+    /// does.
+    pub fn open(&mut self, direction: Direction) -> Option<StreamId> {
+        let limit = self.limits.local(direction);
+        let Some(index) = limit.open() else {
+            if limit.newly_blocked() {
+                self.control |= output::streams_blocked_bit(direction);
+            }
+            return None;
+        };
+        let id = StreamId::new(self.side, direction, index);
+        self.create(id);
+        Some(id)
+    }
+
+    /// The next stream that the peer opened. [`crate::Event::StreamOpened`] follows a none.
+    pub fn accept(&mut self, direction: Direction) -> Option<StreamId> {
+        loop {
+            let index = self.limits.remote(direction).accept()?;
+            let id = StreamId::new(self.side.peer(), direction, index);
+            // A stream that was dealt with by its id before may be over.
+            if self.store.find(id).is_some() {
+                return Some(id);
+            }
+        }
+    }
+
+    /// Takes data to send, from the start of `data`. Returns how many bytes were taken; if that is not all,
+    /// [`crate::Event::Writable`] follows. The send buffer bounds it, not flow control.
+    pub fn write(&mut self, id: StreamId, mut data: Bytes) -> Result<usize, WriteError> {
+        let slot = self.store.find(id).ok_or(WriteError::UnknownStream)?;
+        let stream = self.store.at_mut(slot).ok_or(WriteError::UnknownStream)?;
+        let send = stream.send.as_mut().ok_or(WriteError::UnknownStream)?;
+        send.check_writable()?;
+        let own = STREAM_SHARE.saturating_sub(send.buffered());
+        let room = self.budget.limit.saturating_sub(self.budget.used).max(own);
+        let len = data.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+        if len < data.len() {
+            data.truncate(len);
+            send.write_waiting = true;
+            if !std::mem::replace(&mut send.write_queued, true) {
+                self.budget.waiting.push_back(slot);
+            }
+        }
+        if len > 0 {
+            send.write(data, None);
+            self.budget.used = self.budget.used.saturating_add(len as u64);
+            self.reschedule(slot);
+        }
+        Ok(len)
+    }
+
+    /// Takes all of `data` whatever the send buffer holds; the tag comes back from
+    /// [`Streams::next_released`] when the data is no longer needed. For callers that bound their own
+    /// memory.
+    pub fn write_tagged(&mut self, id: StreamId, data: Bytes, tag: u64) -> Result<(), WriteError> {
+        let slot = self.store.find(id).ok_or(WriteError::UnknownStream)?;
+        let stream = self.store.at_mut(slot).ok_or(WriteError::UnknownStream)?;
+        let send = stream.send.as_mut().ok_or(WriteError::UnknownStream)?;
+        send.check_writable()?;
+        if data.is_empty() {
+            self.released.push_back((id, tag));
+            return Ok(());
+        }
+        self.budget.used = self.budget.used.saturating_add(data.len() as u64);
+        send.write(data, Some(tag));
+        self.reschedule(slot);
+        Ok(())
+    }
+
+    /// Says that all data was written. [`crate::Event::Finished`] follows when the peer has acknowledged it all.
+    pub fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
+        let slot = self.store.find(id).ok_or(WriteError::UnknownStream)?;
+        let stream = self.store.at_mut(slot).ok_or(WriteError::UnknownStream)?;
+        stream.send.as_mut().ok_or(WriteError::UnknownStream)?.finish()?;
+        self.reschedule(slot);
+        Ok(())
+    }
+
+    /// Gives up sending with an application error code below 2^62. Without effect if all is acknowledged
+    /// or the stream was reset before.
+    pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
+        let slot = self.store.find(id).ok_or(UnknownStream)?;
+        let released = &mut self.released;
+        let send = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()).ok_or(UnknownStream)?;
+        if let Some(freed) = send.reset(code.min(VARINT_MAX), &mut |tag| released.push_back((id, tag))) {
+            self.after_reset(slot, freed);
+        }
+        Ok(())
+    }
+
+    /// Tells the peer that the rest of a stream is not wanted, with an application error code below 2^62.
+    /// Data on its way is thrown away. Without effect if everything was read.
+    pub fn stop_sending(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
+        let slot = self.store.find(id).ok_or(UnknownStream)?;
+        let recv = self.store.at_mut(slot).and_then(|stream| stream.recv.as_mut()).ok_or(UnknownStream)?;
+        if let Some(unread) = recv.stop(code.min(VARINT_MAX)) {
+            if recv.stop_frame().is_some() {
+                self.owe(slot, output::STOP);
+            }
+            self.discard(unread);
+            self.reap(slot);
+        }
+        Ok(())
+    }
+
+    /// Reads at most `max` bytes. `rtt` is the path's smoothed round-trip time, by which the windows grow.
+    pub fn read(
+        &mut self,
+        now: Time,
+        rtt: Duration,
+        id: StreamId,
+        max: usize,
+    ) -> Result<ReadChunk, ReadError> {
+        let slot = self.store.find(id).ok_or(ReadError::UnknownStream)?;
+        let stream = self.store.at_mut(slot).ok_or(ReadError::UnknownStream)?;
+        let recv = stream.recv.as_mut().ok_or(ReadError::UnknownStream)?;
+        let outcome = recv.read(now, rtt, max);
+        let over = recv.is_over();
+        if over {
+            self.reap(slot);
+        }
+        let outcome = outcome?;
+        if let ReadChunk::Data(data) = &outcome.chunk
+            && self.window.on_consumed(now, rtt, data.len() as u64)
+        {
+            self.control |= output::MAX_DATA;
+        }
+        if outcome.announce {
+            self.owe(slot, output::MAX_STREAM_DATA);
+        }
+        Ok(outcome.chunk)
+    }
+
+    /// Sets a stream's urgency (0 first, 7 last; 3 unless set) and whether it takes turns with others of
+    /// the same urgency (RFC 9218 section 4).
+    pub fn set_priority(
+        &mut self,
+        id: StreamId,
+        urgency: u8,
+        incremental: bool,
+    ) -> Result<(), UnknownStream> {
+        let slot = self.store.find(id).ok_or(UnknownStream)?;
+        let stream = self.store.at_mut(slot).ok_or(UnknownStream)?;
+        stream.urgency = urgency.min(super::scheduler::MAX_URGENCY);
+        stream.incremental = incremental;
+        self.reschedule(slot);
+        Ok(())
+    }
+
+    /// Streams of this end that the peer still permits in a direction.
+    pub fn openable(&mut self, direction: Direction) -> u64 {
+        let limit = self.limits.local(direction);
+        limit.limit().saturating_sub(limit.opened())
+    }
+
+    /// True if an event waits.
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+}

@@ -1,0 +1,424 @@
+//! Puts received bytes in order.
+//!
+//! Bytes in order are copied once, into a chunk that is handed out in slices. Chunks grow with the
+//! stream, from a few hundred bytes to 64 KiB, and come back into use when the application has dropped
+//! their slices; a small slice is copied rather than let pin a big chunk. Bytes out of order wait in
+//! pieces, sorted and disjoint.
+//!
+//! Flow control bounds the bytes; the number of pieces has a cap of its own, since a piece of one byte
+//! costs far more than a byte. One frame moves the pieces at most once, however many it covers.
+//! (RFC 9000 section 2.2.)
+
+use bytes::{Buf, Bytes, BytesMut};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+const SMALLEST_CHUNK: usize = 256;
+const LARGEST_CHUNK: usize = 64 << 10;
+/// A slice below this is copied if it would pin a chunk [`PIN_FACTOR`] times its size.
+const SMALL_SLICE: usize = 512;
+const PIN_FACTOR: usize = 8;
+/// Pieces up to this size are merged by copying.
+const SMALL_PIECE: usize = 1 << 10;
+
+/// More gaps than the cap allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TooManyGaps;
+
+#[derive(Debug)]
+struct Piece {
+    start: u64,
+    data: BytesMut,
+}
+
+impl Piece {
+    fn end(&self) -> u64 {
+        self.start.saturating_add(self.data.len() as u64)
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Assembler {
+    /// Offset of the next byte to hand out.
+    read: u64,
+    /// End of the bytes in order: `read`, plus `full`, plus `chunk`.
+    ready: u64,
+    /// Full chunks, before `chunk` in order.
+    full: VecDeque<Bytes>,
+    chunk: BytesMut,
+    /// Size of the allocation behind `chunk`.
+    allocated: usize,
+    /// Bytes beyond `ready`.
+    pieces: VecDeque<Piece>,
+}
+
+impl Assembler {
+    /// Offset of the next byte to hand out.
+    pub(super) const fn offset(&self) -> u64 {
+        self.read
+    }
+
+    /// End of the bytes that can be handed out.
+    pub(super) const fn ready(&self) -> u64 {
+        self.ready
+    }
+
+    /// Number of separate pieces that wait for bytes before them.
+    #[cfg(test)]
+    pub(super) fn pieces(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Adds bytes that came for `offset`. Bytes that are known already are ignored.
+    pub(super) fn insert(&mut self, offset: u64, data: &[u8], max_pieces: usize) -> Result<(), TooManyGaps> {
+        let known = usize::try_from(self.ready.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let Some(fresh) = data.get(known..).filter(|fresh| !fresh.is_empty()) else { return Ok(()) };
+        if offset <= self.ready {
+            self.append(fresh);
+            if !self.pieces.is_empty() {
+                self.take_pieces();
+            }
+            return Ok(());
+        }
+        self.insert_piece(offset, fresh);
+        if self.pieces.len() > max_pieces { Err(TooManyGaps) } else { Ok(()) }
+    }
+
+    /// The next bytes in order, at most `max` (at least one is asked for), or none.
+    pub(super) fn read(&mut self, max: usize) -> Option<Bytes> {
+        let max = max.max(1);
+        let data = match self.full.front_mut() {
+            Some(front) if front.len() <= max => self.full.pop_front()?,
+            Some(front) => {
+                let slice = front.split_to(max);
+                let pins = pins_too_much(max, front.len());
+                if pins { Bytes::copy_from_slice(&slice) } else { slice }
+            }
+            None if self.chunk.is_empty() => return None,
+            None => {
+                let len = self.chunk.len().min(max);
+                if pins_too_much(len, self.allocated) {
+                    let copy = Bytes::copy_from_slice(self.chunk.get(..len).unwrap_or_default());
+                    self.chunk.advance(len);
+                    copy
+                } else {
+                    self.chunk.split_to(len).freeze()
+                }
+            }
+        };
+        self.read = self.read.saturating_add(data.len() as u64);
+        Some(data)
+    }
+
+    /// Throws everything away and wants nothing more.
+    pub(super) fn clear(&mut self) {
+        *self = Assembler { read: self.read, ready: self.ready, ..Assembler::default() };
+    }
+
+    /// Gives back memory that holds no data.
+    pub(super) fn release_memory(&mut self) {
+        if self.chunk.is_empty() {
+            self.chunk = BytesMut::new();
+            self.allocated = 0;
+        }
+        self.full.shrink_to_fit();
+        self.pieces.shrink_to_fit();
+    }
+
+    /// Copies bytes behind the others in order.
+    fn append(&mut self, mut data: &[u8]) {
+        self.ready = self.ready.saturating_add(data.len() as u64);
+        let room = self.chunk.capacity().saturating_sub(self.chunk.len());
+        if room < data.len() && self.chunk.is_empty() && self.allocated >= LARGEST_CHUNK {
+            // All of it was read: if the reader holds no slice either, it can be filled from the start.
+            self.chunk.try_reclaim(self.allocated);
+        }
+        while !data.is_empty() {
+            let room = self.chunk.capacity().saturating_sub(self.chunk.len());
+            if room == 0 {
+                self.next_chunk(data.len());
+                continue;
+            }
+            let (head, rest) = data.split_at(room.min(data.len()));
+            self.chunk.extend_from_slice(head);
+            data = rest;
+        }
+    }
+
+    /// Makes room at the end for bytes in order: as much as the stream has carried so far.
+    fn next_chunk(&mut self, wanted: usize) {
+        if !self.chunk.is_empty() {
+            self.full.push_back(std::mem::take(&mut self.chunk).freeze());
+            self.allocated = 0;
+        }
+        let carried = usize::try_from(self.ready).unwrap_or(usize::MAX);
+        let size = carried.max(wanted).clamp(SMALLEST_CHUNK, LARGEST_CHUNK);
+        self.chunk = BytesMut::with_capacity(size);
+        self.allocated = size;
+    }
+
+    /// Moves pieces that are now in order behind the others.
+    fn take_pieces(&mut self) {
+        let ready = self.ready;
+        while let Some(mut piece) = self.pieces.pop_front_if(|piece| piece.start <= self.ready) {
+            let known = usize::try_from(self.ready.saturating_sub(piece.start)).unwrap_or(usize::MAX);
+            if known >= piece.data.len() {
+                continue;
+            }
+            piece.data.advance(known);
+            if piece.data.len() <= SMALL_PIECE {
+                self.append(&piece.data);
+                continue;
+            }
+            self.ready = self.ready.saturating_add(piece.data.len() as u64);
+            if !self.chunk.is_empty() {
+                self.full.push_back(self.chunk.split().freeze());
+            }
+            self.full.push_back(piece.data.freeze());
+        }
+        debug_assert!(self.ready >= ready, "bytes in order only grow");
+    }
+
+    /// Stores bytes beyond `ready`. Pieces that they cover wholly are replaced, partly known bytes cut off.
+    fn insert_piece(&mut self, offset: u64, data: &[u8]) {
+        let mut range = offset..offset.saturating_add(data.len() as u64);
+        let mut at = match self.pieces.back() {
+            Some(last) if last.end() > offset => self.pieces.partition_point(|piece| piece.end() <= offset),
+            _ => self.pieces.len(),
+        };
+        if let Some(piece) = self.pieces.get(at).filter(|piece| piece.start <= offset) {
+            range.start = piece.end();
+            at = at.saturating_add(1);
+        }
+        let mut covered = at..at;
+        while let Some(piece) = self.pieces.get(covered.end).filter(|piece| piece.start < range.end) {
+            if piece.end() > range.end {
+                range.end = piece.start;
+                break;
+            }
+            covered.end = covered.end.saturating_add(1);
+        }
+        let kept = |at: u64| usize::try_from(at.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let Some(data) = data.get(kept(range.start)..kept(range.end)) else { return };
+        if !data.is_empty() {
+            self.put_piece(covered, range, data);
+        }
+    }
+
+    /// Puts bytes in the place of the `covered` pieces, merged with their neighbours if that is cheap.
+    fn put_piece(&mut self, covered: Range<usize>, range: Range<u64>, data: &[u8]) {
+        let adjacent = |piece: &Piece, at: u64, limit: usize| {
+            piece.start == at
+                && piece.data.len() <= limit
+                && piece.data.len().saturating_add(data.len()) <= LARGEST_CHUNK
+        };
+        let before = covered.start.checked_sub(1);
+        let previous =
+            before.and_then(|at| self.pieces.get_mut(at)).filter(|piece| piece.end() == range.start);
+        let mut after_full = false;
+        if let Some(previous) = previous {
+            if previous.data.len().saturating_add(data.len()) <= LARGEST_CHUNK {
+                previous.data.extend_from_slice(data);
+                self.pieces.drain(covered);
+                self.merge_next(before.unwrap_or(0));
+                return;
+            }
+            after_full = true;
+        }
+        let mut piece = if after_full {
+            BytesMut::with_capacity(LARGEST_CHUNK)
+        } else {
+            BytesMut::with_capacity(data.len())
+        };
+        piece.extend_from_slice(data);
+        let piece = Piece { start: range.start, data: piece };
+        if let Some(next) = self.pieces.get_mut(covered.end).filter(|p| adjacent(p, range.end, SMALL_PIECE)) {
+            let next = std::mem::replace(next, piece);
+            if let Some(merged) = self.pieces.get_mut(covered.end) {
+                merged.data.extend_from_slice(&next.data);
+            }
+            self.pieces.drain(covered);
+        } else if let Some(first) = self.pieces.get_mut(covered.start).filter(|_| !covered.is_empty()) {
+            *first = piece;
+            self.pieces.drain(covered.start.saturating_add(1)..covered.end);
+        } else {
+            self.pieces.insert(covered.start, piece);
+        }
+    }
+
+    /// Appends the piece behind the one at `at` to it if they touch and the former is small.
+    fn merge_next(&mut self, at: usize) {
+        let next_at = at.saturating_add(1);
+        let Some((start, len)) = self.pieces.get(next_at).map(|next| (next.start, next.data.len())) else {
+            return;
+        };
+        let Some(piece) = self.pieces.get(at) else { return };
+        let fits = len <= SMALL_PIECE && piece.data.len().saturating_add(len) <= LARGEST_CHUNK;
+        if piece.end() != start || !fits {
+            return;
+        }
+        let next = self.pieces.remove(next_at);
+        if let (Some(piece), Some(next)) = (self.pieces.get_mut(at), next) {
+            piece.data.extend_from_slice(&next.data);
+        }
+    }
+}
+
+/// Whether a slice of `len` bytes is better copied than left in an allocation of `allocated` bytes.
+const fn pins_too_much(len: usize, allocated: usize) -> bool {
+    len < SMALL_SLICE && allocated >= len.saturating_mul(PIN_FACTOR) && allocated > SMALLEST_CHUNK
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::unwrap_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        reason = "tests"
+    )]
+    use super::*;
+    use proptest::prelude::*;
+
+    fn byte_at(offset: u64) -> u8 {
+        (offset * 11 + offset / 253) as u8
+    }
+
+    fn bytes(range: Range<u64>) -> Vec<u8> {
+        range.map(byte_at).collect()
+    }
+
+    #[derive(Debug, Clone)]
+    enum Op {
+        Insert(u64, u64),
+        Read(usize),
+    }
+
+    fn ops(span: u64, longest: u64) -> impl Strategy<Value = Vec<Op>> {
+        let op = prop_oneof![
+            5 => (0..span, 0..longest).prop_map(|(at, len)| Op::Insert(at, len)),
+            1 => (0usize..2000).prop_map(Op::Read),
+        ];
+        prop::collection::vec(op, 0..150)
+    }
+
+    fn agrees(ops: Vec<Op>) -> Result<(), TestCaseError> {
+        let (mut assembler, mut model) = (Assembler::default(), godwit_base::IntervalSet::new());
+        let mut read = 0;
+        for op in ops {
+            match op {
+                Op::Insert(at, len) => {
+                    prop_assert!(assembler.insert(at, &bytes(at..at + len), usize::MAX).is_ok());
+                    model.insert(at..at + len);
+                }
+                Op::Read(max) => {
+                    let got = assembler.read(max);
+                    let got = got.as_deref().unwrap_or_default();
+                    prop_assert!(got.len() <= max.max(1));
+                    prop_assert_eq!(got, bytes(read..read + got.len() as u64));
+                    read += got.len() as u64;
+                }
+            }
+            let ready = model.first().filter(|first| first.start == 0).map_or(0, |first| first.end);
+            prop_assert_eq!((assembler.offset(), assembler.ready()), (read, ready));
+            let in_order: usize = assembler.full.iter().map(Bytes::len).sum();
+            prop_assert_eq!(in_order + assembler.chunk.len(), (ready - read) as usize);
+            let mut last = ready;
+            let mut stored = godwit_base::IntervalSet::new();
+            for piece in &assembler.pieces {
+                prop_assert!(piece.start >= last && piece.start > ready && !piece.data.is_empty());
+                prop_assert_eq!(&piece.data[..], bytes(piece.start..piece.end()));
+                last = piece.end();
+                stored.insert(piece.start..last);
+            }
+            prop_assert!(model.iter().filter(|range| range.start > 0 || ready == 0).eq(stored.iter()));
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_model_on_small_frames(ops in ops(120, 12)) {
+            agrees(ops)?;
+        }
+
+        #[test]
+        fn agrees_with_a_model_on_large_frames(ops in ops(200_000, 40_000)) {
+            agrees(ops)?;
+        }
+    }
+
+    #[test]
+    fn a_small_stream_takes_a_small_chunk_and_a_big_one_grows_to_the_largest() {
+        let mut assembler = Assembler::default();
+        assembler.insert(0, &[7; 512], 0).unwrap();
+        assert_eq!(assembler.allocated, 512);
+        for packet in 0..1000u64 {
+            assembler.insert(512 + packet * 1200, &[7; 1200], 0).unwrap();
+            while assembler.read(4096).is_some() {}
+        }
+        assert_eq!(assembler.allocated, LARGEST_CHUNK);
+    }
+
+    #[test]
+    fn a_chunk_is_used_again_when_its_slices_are_gone() {
+        let mut assembler = Assembler::default();
+        let (mut at, mut places) = (0, std::collections::BTreeSet::new());
+        for packet in 0..2000u64 {
+            assembler.insert(at, &[7; 1200], 0).unwrap();
+            at += 1200;
+            while let Some(data) = assembler.read(usize::MAX) {
+                if packet >= 200 {
+                    places.insert(data.as_ptr() as usize >> 16);
+                }
+            }
+        }
+        assert!(places.len() <= 2, "one chunk of 64 KiB, wherever it lies: {places:?}");
+    }
+
+    #[test]
+    fn a_small_slice_does_not_pin_a_large_chunk() {
+        let mut assembler = Assembler::default();
+        assembler.insert(0, &vec![7; LARGEST_CHUNK], 0).unwrap();
+        let chunk = assembler.chunk.as_ptr() as usize;
+        let inside = |data: &Bytes| (chunk..chunk + LARGEST_CHUNK).contains(&(data.as_ptr() as usize));
+        assert!(!inside(&assembler.read(1).unwrap()));
+        assert!(inside(&assembler.read(2000).unwrap()));
+    }
+
+    #[test]
+    fn losing_every_other_packet_of_a_window_is_within_the_cap() {
+        let mut assembler = Assembler::default();
+        let cap = super::super::recv::max_pieces(16 << 20);
+        for packet in (1..(16 << 20) / 1200).step_by(2) {
+            assembler.insert(packet * 1200, &[7; 1200], cap).unwrap();
+        }
+        for packet in (0..(16 << 20) / 1200).step_by(2) {
+            assembler.insert(packet * 1200, &[7; 1200], cap).unwrap();
+        }
+        assert_eq!(assembler.pieces(), 0);
+    }
+
+    #[test]
+    fn gaps_beyond_the_cap_are_refused() {
+        let mut assembler = Assembler::default();
+        let outcome: Vec<_> = (0..5u64).map(|at| assembler.insert(at * 2 + 1, &[7], 4).is_ok()).collect();
+        assert_eq!(outcome, [true, true, true, true, false]);
+    }
+
+    #[test]
+    fn pieces_in_reverse_order_are_joined() {
+        let mut assembler = Assembler::default();
+        for at in (1..5000u64).rev() {
+            assembler.insert(at, &[byte_at(at)], usize::MAX).unwrap();
+        }
+        assert!(assembler.pieces() <= 5);
+        assembler.insert(0, &[byte_at(0)], usize::MAX).unwrap();
+        let mut all = Vec::new();
+        while let Some(data) = assembler.read(usize::MAX) {
+            all.extend_from_slice(&data);
+        }
+        assert_eq!(all, bytes(0..5000));
+    }
+}

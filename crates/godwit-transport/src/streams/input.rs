@@ -1,0 +1,213 @@
+//! Frames from the peer (RFC 9000 sections 19.4, 19.5 and 19.8 to 19.14).
+
+use super::{Streams, output};
+use crate::{Direction, Event, StreamId, WireError};
+use godwit_base::Time;
+use godwit_wire::TransportErrorCode;
+
+/// The half of a stream, seen from here, that a frame is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Half {
+    Receive,
+    Send,
+}
+
+impl Streams {
+    /// STREAM.
+    #[inline]
+    pub fn on_stream(
+        &mut self,
+        now: Time,
+        id: StreamId,
+        offset: u64,
+        data: &[u8],
+        fin: bool,
+    ) -> Result<(), WireError> {
+        let Some(slot) = self.resolve(id, Half::Receive)? else { return Ok(()) };
+        let Some(stream) = self.store.at_mut(slot) else { return Ok(()) };
+        let Some(recv) = stream.recv.as_mut() else { return Ok(()) };
+        let end = offset.saturating_add(data.len() as u64);
+        let fresh = recv.check(end, fin)?;
+        self.window.check(fresh)?;
+        self.window.on_received(now, fresh);
+        self.stats.bytes_received = self.stats.bytes_received.saturating_add(fresh);
+        let discarded = recv.on_data(now, offset, data, fin, fresh)?;
+        if recv.take_news() {
+            self.events.push_back(Event::Readable { id });
+        }
+        let over = recv.is_over();
+        self.discard(discarded);
+        if over {
+            self.reap(slot);
+        }
+        Ok(())
+    }
+
+    /// RESET_STREAM.
+    pub fn on_reset_stream(
+        &mut self,
+        now: Time,
+        id: StreamId,
+        code: u64,
+        final_size: u64,
+    ) -> Result<(), WireError> {
+        let Some(slot) = self.resolve(id, Half::Receive)? else { return Ok(()) };
+        let Some(recv) = self.store.at_mut(slot).and_then(|stream| stream.recv.as_mut()) else {
+            return Ok(());
+        };
+        let fresh = recv.check(final_size, true)?;
+        self.window.check(fresh)?;
+        self.window.on_received(now, fresh);
+        self.stats.bytes_received = self.stats.bytes_received.saturating_add(fresh);
+        let discarded = recv.on_reset(now, code, fresh);
+        if recv.take_news() {
+            self.events.push_back(Event::Readable { id });
+        }
+        self.discard(discarded);
+        self.reap(slot);
+        Ok(())
+    }
+
+    /// STOP_SENDING. The stream is reset with the peer's code (RFC 9000 section 3.5), unless all of it is
+    /// acknowledged or it was reset before.
+    pub fn on_stop_sending(&mut self, id: StreamId, code: u64) -> Result<(), WireError> {
+        let Some(slot) = self.resolve(id, Half::Send)? else { return Ok(()) };
+        let released = &mut self.released;
+        let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()) else {
+            return Ok(());
+        };
+        if let Some(freed) = send.on_stop(code, &mut |tag| released.push_back((id, tag))) {
+            self.events.push_back(Event::Stopped { id, code });
+            self.after_reset(slot, freed);
+        }
+        Ok(())
+    }
+
+    /// MAX_DATA.
+    pub fn on_max_data(&mut self, limit: u64) -> Result<(), WireError> {
+        self.raise_credit(limit);
+        Ok(())
+    }
+
+    /// MAX_STREAM_DATA.
+    pub fn on_max_stream_data(&mut self, id: StreamId, limit: u64) -> Result<(), WireError> {
+        let Some(slot) = self.resolve(id, Half::Send)? else { return Ok(()) };
+        if let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut())
+            && limit > send.limit()
+        {
+            send.raise_limit(limit);
+            self.reschedule(slot);
+        }
+        Ok(())
+    }
+
+    /// MAX_STREAMS.
+    pub fn on_max_streams(&mut self, direction: Direction, limit: u64) -> Result<(), WireError> {
+        self.raise_stream_limit(direction, limit);
+        Ok(())
+    }
+
+    /// DATA_BLOCKED: our limit depends on the reader alone, so there is nothing to do.
+    pub fn on_data_blocked(&mut self, _limit: u64) -> Result<(), WireError> {
+        Ok(())
+    }
+
+    /// STREAM_DATA_BLOCKED: it may open the stream, and must be for one that the peer sends on.
+    pub fn on_stream_data_blocked(&mut self, id: StreamId, _limit: u64) -> Result<(), WireError> {
+        self.resolve(id, Half::Receive).map(|_| ())
+    }
+
+    /// STREAMS_BLOCKED: what streams have finished since the last announcement is given out at once.
+    pub fn on_streams_blocked(&mut self, direction: Direction, limit: u64) -> Result<(), WireError> {
+        if self.limits.remote(direction).on_blocked(limit) {
+            self.control |= output::max_streams_bit(direction);
+        }
+        Ok(())
+    }
+
+    /// Finds the stream of a frame, opening it if the peer may, or none if it is over already.
+    fn resolve(&mut self, id: StreamId, half: Half) -> Result<Option<u32>, WireError> {
+        let found = self.store.find(id);
+        let local = id.initiator() == self.side;
+        if id.direction() == Direction::Unidirectional && local == (half == Half::Receive) {
+            return Err(WireError::new(
+                TransportErrorCode::STREAM_STATE_ERROR,
+                "a frame for the wrong direction of a stream",
+            ));
+        }
+        if found.is_some() {
+            return Ok(found);
+        }
+        if local {
+            return if id.index() < self.limits.local(id.direction()).opened() {
+                Ok(None)
+            } else {
+                Err(WireError::new(
+                    TransportErrorCode::STREAM_STATE_ERROR,
+                    "a frame for a stream that was not opened",
+                ))
+            };
+        }
+        self.open_by_peer(id)?;
+        Ok(self.store.find(id))
+    }
+
+    /// Opens a stream of the peer's and all before it (RFC 9000 section 3.2).
+    #[cold]
+    fn open_by_peer(&mut self, id: StreamId) -> Result<(), WireError> {
+        let direction = id.direction();
+        let limit = self.limits.remote(direction);
+        let announce = limit.all_accepted();
+        let new = limit.open_to(id.index())?;
+        if announce && !new.is_empty() {
+            self.events.push_back(Event::StreamOpened { direction });
+        }
+        for index in new {
+            self.create(StreamId::new(id.initiator(), direction, index));
+        }
+        Ok(())
+    }
+
+    /// What follows when sending was given up, by the application or because of the peer.
+    pub(super) fn after_reset(&mut self, slot: u32, freed: u64) {
+        self.scheduler.remove(slot);
+        self.owe(slot, output::RESET);
+        self.on_freed(slot, freed);
+    }
+
+    /// Room came free in the send buffer: whoever waited for it is told.
+    ///
+    /// A single stream is told when half of its own share is free; all are when a quarter of the
+    /// connection's buffer is. Not at the first byte, or writing would go on in crumbs.
+    pub(super) fn on_freed(&mut self, slot: u32, freed: u64) {
+        if freed == 0 {
+            return;
+        }
+        self.budget.used = self.budget.used.saturating_sub(freed);
+        if self.budget.waiting.is_empty() {
+            return;
+        }
+        if self.budget.used <= self.budget.limit.saturating_sub(self.budget.limit >> 2) {
+            while let Some(waiting) = self.budget.waiting.pop_front() {
+                if let Some(send) = self.store.at_mut(waiting).and_then(|stream| stream.send.as_mut()) {
+                    send.write_queued = false;
+                }
+                self.announce_writable(waiting);
+            }
+        } else if let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_ref())
+            && send.buffered() <= super::application::STREAM_SHARE >> 1
+        {
+            self.announce_writable(slot);
+        }
+    }
+
+    fn announce_writable(&mut self, slot: u32) {
+        let Some(stream) = self.store.at_mut(slot) else { return };
+        let id = stream.id;
+        if let Some(send) = &mut stream.send
+            && std::mem::take(&mut send.write_waiting)
+        {
+            self.events.push_back(Event::Writable { id });
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! Streams: their states, data in order, flow control, limits, and who sends next.
+//!
+//! [`Streams`] is wiring over parts that own one concern each: the two halves of a stream with their
+//! buffers, windows and credit, the limits on opening streams, and the scheduler. Frames come in through
+//! `on_*`, go out through `write_control` and `write_data`, and return through `on_acked` and `on_lost`.
+//! The application learns from [`Streams::next_event`] that there is something to do, and then calls.
+//!
+//! Invariants: a stream exists from when it is opened until both its halves are over and the application
+//! has seen the end; nothing exists for streams that are merely permitted. Every byte received is counted
+//! once against the connection's window and given back once, whether it is read, discarded or reset. What
+//! a peer can make us hold is bounded by the announced windows and stream limits.
+//!
+//! (RFC 9000 sections 2, 3, 4 and 19.4 to 19.14.)
+
+mod application;
+mod assembler;
+mod flow;
+mod input;
+mod limits;
+mod output;
+mod recv;
+mod scheduler;
+mod send;
+mod send_buffer;
+mod store;
+#[cfg(test)]
+mod tests;
+
+use crate::{Direction, Event, Side, StreamId, TransportConfig};
+use bytes::Bytes;
+use flow::{ReceiveWindow, SendCredit};
+use godwit_wire::transport_parameters::TransportParameters;
+use limits::Limits;
+use recv::RecvHalf;
+use scheduler::Scheduler;
+use send::{Readiness, SendHalf};
+use std::collections::VecDeque;
+use std::fmt;
+use store::{Store, Stream};
+
+/// What a read gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReadChunk {
+    /// The next bytes of the stream, at least one.
+    Data(Bytes),
+    /// The end: everything has been read. The stream needs no further reading.
+    Finished,
+    /// Nothing now. [`Event::Readable`] follows when there is.
+    Blocked,
+}
+
+/// Why there is nothing to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadError {
+    /// The peer gave up sending, with this application error code.
+    Reset(u64),
+    /// `stop_sending` was called.
+    Stopped,
+    /// There is no such stream to read from, or it is over.
+    UnknownStream,
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReadError::Reset(code) => write!(f, "the peer reset the stream with code {code:#x}"),
+            ReadError::Stopped => f.write_str("reading was stopped by this end"),
+            ReadError::UnknownStream => f.write_str("no such stream to read from, or it is over"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// Why nothing can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteError {
+    /// `finish` was called.
+    Finished,
+    /// `reset` was called.
+    Reset,
+    /// The peer does not read on, with this application error code. The stream was reset with the same.
+    Stopped(u64),
+    /// There is no such stream to write to, or it is over.
+    UnknownStream,
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WriteError::Finished => f.write_str("the stream is finished"),
+            WriteError::Reset => f.write_str("the stream was reset by this end"),
+            WriteError::Stopped(code) => write!(f, "the peer stopped reading with code {code:#x}"),
+            WriteError::UnknownStream => f.write_str("no such stream to write to, or it is over"),
+        }
+    }
+}
+
+impl std::error::Error for WriteError {}
+
+/// The call names a stream that does not exist, is over, or has no such half.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnknownStream;
+
+impl fmt::Display for UnknownStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no such stream, or it is over")
+    }
+}
+
+impl std::error::Error for UnknownStream {}
+
+/// What wants to go out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Interest {
+    /// Frames other than STREAM.
+    pub control: bool,
+    /// STREAM frames. May turn out to be nothing once, if flow control has just been used up.
+    pub data: bool,
+}
+
+impl Interest {
+    /// True if anything wants to go out.
+    pub const fn any(self) -> bool {
+        self.control || self.data
+    }
+}
+
+/// Counters, in bytes of stream data. They only rise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StreamStats {
+    /// Sent for the first time.
+    pub bytes_sent: u64,
+    /// Sent again.
+    pub bytes_retransmitted: u64,
+    /// Received, each byte of a stream once, gaps included.
+    pub bytes_received: u64,
+    /// Streams opened by this end.
+    pub opened_locally: u64,
+    /// Streams opened by the peer.
+    pub opened_by_peer: u64,
+}
+
+/// What a stream is made with, from the configuration and the peer's transport parameters.
+#[derive(Debug, Clone, Copy, Default)]
+struct Settings {
+    stream_window: u64,
+    max_stream_window: u64,
+    /// The peer's first limits on a stream's data.
+    peer_bidi_local: u64,
+    peer_bidi_remote: u64,
+    peer_uni: u64,
+}
+
+/// Bytes that the application has written and the peer not acknowledged.
+#[derive(Debug)]
+struct WriteBudget {
+    used: u64,
+    limit: u64,
+    /// Slots of streams whose `write` was refused, in order. Some may be gone.
+    waiting: VecDeque<u32>,
+}
+
+/// All streams of one connection.
+#[derive(Debug)]
+pub struct Streams {
+    side: Side,
+    settings: Settings,
+    store: Store,
+    scheduler: Scheduler,
+    limits: Limits,
+    window: ReceiveWindow,
+    credit: SendCredit,
+    /// The connection's own control frames to be written, as bits of [`output`].
+    control: u8,
+    /// Slots of streams that owe control frames. Some may be gone.
+    control_queue: VecDeque<u32>,
+    budget: WriteBudget,
+    events: VecDeque<Event>,
+    released: VecDeque<(StreamId, u64)>,
+    stats: StreamStats,
+}
+
+impl Streams {
+    /// No streams yet, and none may be opened before [`Streams::set_peer_limits`].
+    pub fn new(side: Side, config: &TransportConfig) -> Self {
+        Streams {
+            side,
+            settings: Settings {
+                stream_window: config.initial_stream_window,
+                max_stream_window: config.max_stream_window,
+                ..Settings::default()
+            },
+            store: Store::default(),
+            scheduler: Scheduler::new(),
+            limits: Limits::new(config.max_bidi_streams, config.max_uni_streams),
+            window: ReceiveWindow::new(config.initial_connection_window, config.max_connection_window),
+            credit: SendCredit::default(),
+            control: 0,
+            control_queue: VecDeque::new(),
+            budget: WriteBudget { used: 0, limit: config.send_buffer, waiting: VecDeque::new() },
+            events: VecDeque::new(),
+            released: VecDeque::new(),
+            stats: StreamStats::default(),
+        }
+    }
+
+    /// Puts the limits we begin with into our transport parameters.
+    pub fn announce(&self, config: &TransportConfig, parameters: &mut TransportParameters) {
+        parameters.initial_max_data = config.initial_connection_window;
+        parameters.initial_max_stream_data_bidi_local = config.initial_stream_window;
+        parameters.initial_max_stream_data_bidi_remote = config.initial_stream_window;
+        parameters.initial_max_stream_data_uni = config.initial_stream_window;
+        parameters.initial_max_streams_bidi = config.max_bidi_streams;
+        parameters.initial_max_streams_uni = config.max_uni_streams;
+    }
+
+    /// Takes the limits of the peer's transport parameters, remembered ones or its real ones. Limits
+    /// never fall (RFC 9000 section 7.4.1).
+    pub fn set_peer_limits(&mut self, parameters: &TransportParameters) {
+        let settings = &mut self.settings;
+        for (limit, new) in [
+            (&mut settings.peer_bidi_local, parameters.initial_max_stream_data_bidi_local),
+            (&mut settings.peer_bidi_remote, parameters.initial_max_stream_data_bidi_remote),
+            (&mut settings.peer_uni, parameters.initial_max_stream_data_uni),
+        ] {
+            *limit = new.max(*limit);
+        }
+        let (side, settings) = (self.side, self.settings);
+        let mut raised = Vec::new();
+        for (slot, stream) in self.store.iter_mut() {
+            if let Some(send) = &mut stream.send {
+                send.raise_limit(settings.peer_limit(side, stream.id));
+                raised.push(slot);
+            }
+        }
+        raised.into_iter().for_each(|slot| self.reschedule(slot));
+        self.raise_credit(parameters.initial_max_data);
+        self.raise_stream_limit(Direction::Bidirectional, parameters.initial_max_streams_bidi);
+        self.raise_stream_limit(Direction::Unidirectional, parameters.initial_max_streams_uni);
+    }
+
+    /// The next thing the application is to know.
+    pub fn next_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// The next tag of [`Streams::write_tagged`] whose data is acknowledged or was thrown away.
+    pub fn next_released(&mut self) -> Option<(StreamId, u64)> {
+        self.released.pop_front()
+    }
+
+    /// True if any stream is open.
+    pub const fn has_active_streams(&self) -> bool {
+        self.store.len() > 0
+    }
+
+    /// Number of streams that are open.
+    pub const fn active_streams(&self) -> usize {
+        self.store.len()
+    }
+
+    /// Bytes written by the application and not acknowledged.
+    pub const fn buffered(&self) -> u64 {
+        self.budget.used
+    }
+
+    /// Counters.
+    pub const fn stats(&self) -> StreamStats {
+        self.stats
+    }
+
+    /// Gives back memory that holds no data: for a connection that has been idle for a while.
+    pub fn release_memory(&mut self) {
+        for (_, stream) in self.store.iter_mut() {
+            if let Some(recv) = &mut stream.recv {
+                recv.release_memory();
+            }
+        }
+        self.control_queue.shrink_to_fit();
+        self.budget.waiting.shrink_to_fit();
+        self.events.shrink_to_fit();
+        self.released.shrink_to_fit();
+    }
+
+    /// Makes a stream of either end exist.
+    fn create(&mut self, id: StreamId) {
+        let local = id.initiator() == self.side;
+        let both = id.direction() == Direction::Bidirectional;
+        let settings = &self.settings;
+        let send = (local || both).then(|| SendHalf::new(settings.peer_limit(self.side, id)));
+        let recv =
+            (!local || both).then(|| RecvHalf::new(settings.stream_window, settings.max_stream_window));
+        let opened = if local { &mut self.stats.opened_locally } else { &mut self.stats.opened_by_peer };
+        *opened = opened.saturating_add(1);
+        self.store.insert(Stream::new(id, send, recv));
+    }
+
+    /// Forgets a stream that is over, and lets the peer open another in its place.
+    fn reap(&mut self, slot: u32) {
+        let Some(id) = self.store.at_mut(slot).filter(|stream| stream.is_over()).map(|stream| stream.id)
+        else {
+            return;
+        };
+        self.scheduler.remove(slot);
+        self.store.remove(slot);
+        if self.budget.waiting.len() > self.store.len().saturating_mul(2).saturating_add(64) {
+            let store = &mut self.store;
+            self.budget.waiting.retain(|&slot| {
+                store.at_mut(slot).and_then(|s| s.send.as_ref()).is_some_and(|send| send.write_queued)
+            });
+        }
+        if id.initiator() != self.side && self.limits.remote(id.direction()).on_finished() {
+            self.control |= output::max_streams_bit(id.direction());
+        }
+    }
+
+    /// Puts a stream where it belongs after something changed: among the ready, the blocked, or neither.
+    fn reschedule(&mut self, slot: u32) {
+        let Some(stream) = self.store.at_mut(slot) else { return };
+        let readiness =
+            stream.send.as_ref().map_or(Readiness::Idle, |send| send.readiness(self.credit.available()));
+        match readiness {
+            Readiness::Ready => self.scheduler.push_back(slot, stream.urgency),
+            Readiness::Idle => self.scheduler.remove(slot),
+            Readiness::StreamBlocked => {
+                self.scheduler.remove(slot);
+                if stream.send.as_mut().is_some_and(SendHalf::newly_blocked) {
+                    self.owe(slot, output::STREAM_BLOCKED);
+                }
+            }
+            Readiness::ConnectionBlocked => {
+                self.scheduler.block(slot);
+                if self.credit.newly_blocked() {
+                    self.control |= output::DATA_BLOCKED;
+                }
+            }
+        }
+    }
+
+    /// Takes note that a stream is to write control frames.
+    fn owe(&mut self, slot: u32, frames: u8) {
+        let Some(stream) = self.store.at_mut(slot) else { return };
+        stream.control |= frames;
+        if !stream.control_queued {
+            stream.control_queued = true;
+            self.control_queue.push_back(slot);
+        }
+    }
+
+    /// Gives back connection flow control for bytes that nobody will read.
+    fn discard(&mut self, bytes: u64) {
+        if bytes > 0 && self.window.on_discarded(bytes) {
+            self.control |= output::MAX_DATA;
+        }
+    }
+
+    fn raise_credit(&mut self, limit: u64) {
+        if self.credit.raise(limit) {
+            while let Some(slot) = self.scheduler.pop_blocked() {
+                self.reschedule(slot);
+            }
+        }
+    }
+
+    fn raise_stream_limit(&mut self, direction: Direction, limit: u64) {
+        if self.limits.local(direction).raise(limit) {
+            self.events.push_back(Event::StreamsAvailable { direction });
+        }
+    }
+}
+
+impl Settings {
+    /// The peer's first limit on what we send on a stream (RFC 9000 section 18.2: "local" and "remote"
+    /// are seen from the peer).
+    fn peer_limit(&self, side: Side, id: StreamId) -> u64 {
+        match (id.direction(), id.initiator() == side) {
+            (Direction::Unidirectional, true) => self.peer_uni,
+            (Direction::Unidirectional, false) => 0,
+            (Direction::Bidirectional, true) => self.peer_bidi_remote,
+            (Direction::Bidirectional, false) => self.peer_bidi_local,
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! The receiving half of a stream (RFC 9000 section 3.2).
+//!
+//! ```text
+//! Open ── all read ──> DataRead
+//!  ├── RESET_STREAM ──> Reset ── told to the reader ──> ResetRead
+//!  └── stop_sending ──> Stopped, over once the final size is known
+//! ```
+//! Whatever becomes of the data, its bytes are counted until the final size is known, so that both ends
+//! agree on what is left of the connection's limit (section 4.5).
+
+use super::assembler::Assembler;
+use super::flow::ReceiveWindow;
+use super::{ReadChunk, ReadError};
+use crate::WireError;
+use godwit_base::Time;
+use godwit_wire::TransportErrorCode;
+use std::time::Duration;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Data is received and read. (The RFC's "Recv", "Size Known", "Data Recvd".)
+    Open,
+    /// The application does not want the rest.
+    Stopped { code: u64 },
+    /// The peer gave up; the reader does not know yet.
+    Reset { code: u64 },
+    /// The reader knows of the reset.
+    ResetRead { code: u64 },
+    /// The reader has seen the end.
+    DataRead,
+}
+
+/// Pieces out of order that a stream may hold: a sender that loses every other packet of a whole window
+/// stays below half of it.
+pub(super) const fn max_pieces(window: u64) -> usize {
+    let pieces = window / 600;
+    if pieces < 1024 { 1024 } else { pieces as usize }
+}
+
+/// Receiving half of a stream.
+#[derive(Debug)]
+pub(super) struct RecvHalf {
+    state: State,
+    assembler: Assembler,
+    window: ReceiveWindow,
+    final_size: Option<u64>,
+    /// The reader was told to wait, or has not begun: it is to hear of news.
+    armed: bool,
+}
+
+/// What a read gave.
+#[derive(Debug)]
+pub(super) struct ReadOutcome {
+    pub(super) chunk: ReadChunk,
+    /// MAX_STREAM_DATA is to be sent.
+    pub(super) announce: bool,
+}
+
+impl RecvHalf {
+    /// A new half with a window of `size` bytes that may grow to `max`.
+    pub(super) fn new(size: u64, max: u64) -> Self {
+        RecvHalf {
+            state: State::Open,
+            assembler: Assembler::default(),
+            window: ReceiveWindow::new(size, max),
+            final_size: None,
+            armed: true,
+        }
+    }
+
+    /// True if nothing more can happen.
+    pub(super) const fn is_over(&self) -> bool {
+        match self.state {
+            State::DataRead | State::ResetRead { .. } => true,
+            State::Stopped { .. } => self.final_size.is_some(),
+            State::Open | State::Reset { .. } => false,
+        }
+    }
+
+    /// Checks data up to `end` against the final size and the stream's limit. Returns how many bytes it
+    /// adds to what was received.
+    pub(super) fn check(&self, end: u64, is_final: bool) -> Result<u64, WireError> {
+        let received = self.window.received();
+        let fits = match (self.final_size, is_final) {
+            (Some(size), true) => end == size,
+            (Some(size), false) => end <= size,
+            (None, true) => end >= received,
+            (None, false) => true,
+        };
+        if !fits {
+            return Err(WireError::new(
+                TransportErrorCode::FINAL_SIZE_ERROR,
+                "data or end contradicts the final size",
+            ));
+        }
+        let fresh = end.saturating_sub(received);
+        self.window.check(fresh)?;
+        Ok(fresh)
+    }
+
+    /// Takes data that [`RecvHalf::check`] let pass. Returns how many bytes nobody will read.
+    pub(super) fn on_data(
+        &mut self,
+        now: Time,
+        offset: u64,
+        data: &[u8],
+        fin: bool,
+        fresh: u64,
+    ) -> Result<u64, WireError> {
+        self.window.on_received(now, fresh);
+        if fin {
+            self.final_size = Some(self.window.received());
+        }
+        match self.state {
+            State::Open => {
+                let cap = max_pieces(self.window.size());
+                self.assembler.insert(offset, data, cap).map_err(|_| {
+                    WireError::new(TransportErrorCode::INTERNAL_ERROR, "too many gaps in a stream's data")
+                })?;
+                Ok(0)
+            }
+            State::Stopped { .. } => Ok(fresh),
+            State::Reset { .. } | State::ResetRead { .. } | State::DataRead => Ok(0),
+        }
+    }
+
+    /// The peer gave up. Returns how many bytes nobody will read. `fresh` is from [`RecvHalf::check`].
+    ///
+    /// A reset after all data came is ignored, as section 3.2 permits.
+    pub(super) fn on_reset(&mut self, now: Time, code: u64, fresh: u64) -> u64 {
+        self.window.on_received(now, fresh);
+        let size = self.window.received();
+        let complete = self.final_size.replace(size) == Some(self.assembler.ready());
+        match self.state {
+            State::Open if !complete => {
+                self.state = State::Reset { code };
+                self.assembler.clear();
+                size.saturating_sub(self.assembler.offset())
+            }
+            State::Stopped { .. } => fresh,
+            State::Open | State::Reset { .. } | State::ResetRead { .. } | State::DataRead => 0,
+        }
+    }
+
+    /// True once when there is something to read after the reader was told to wait.
+    pub(super) fn take_news(&mut self) -> bool {
+        let news = match self.state {
+            State::Open => {
+                let ready = self.assembler.ready();
+                ready > self.assembler.offset() || self.final_size == Some(ready)
+            }
+            State::Reset { .. } => true,
+            State::Stopped { .. } | State::ResetRead { .. } | State::DataRead => false,
+        };
+        news && std::mem::take(&mut self.armed)
+    }
+
+    /// The next data, the end, or nothing yet.
+    pub(super) fn read(&mut self, now: Time, rtt: Duration, max: usize) -> Result<ReadOutcome, ReadError> {
+        match self.state {
+            State::Open => {}
+            State::Stopped { .. } => return Err(ReadError::Stopped),
+            State::Reset { code } | State::ResetRead { code } => {
+                self.state = State::ResetRead { code };
+                return Err(ReadError::Reset(code));
+            }
+            State::DataRead => return Ok(ReadOutcome { chunk: ReadChunk::Finished, announce: false }),
+        }
+        if let Some(data) = self.assembler.read(max) {
+            let announce = self.window.on_consumed(now, rtt, data.len() as u64) && self.final_size.is_none();
+            return Ok(ReadOutcome { chunk: ReadChunk::Data(data), announce });
+        }
+        if self.final_size == Some(self.assembler.offset()) {
+            self.state = State::DataRead;
+            self.assembler.clear();
+            return Ok(ReadOutcome { chunk: ReadChunk::Finished, announce: false });
+        }
+        self.armed = true;
+        Ok(ReadOutcome { chunk: ReadChunk::Blocked, announce: false })
+    }
+
+    /// The application does not want the rest. Returns how many bytes nobody will read, or none if it is
+    /// too late.
+    pub(super) fn stop(&mut self, code: u64) -> Option<u64> {
+        match self.state {
+            State::Open => {
+                let unread = self.window.received().saturating_sub(self.assembler.offset());
+                self.assembler.clear();
+                self.state = State::Stopped { code };
+                Some(unread)
+            }
+            State::Reset { code } => {
+                self.state = State::ResetRead { code };
+                Some(0)
+            }
+            State::Stopped { .. } | State::ResetRead { .. } | State::DataRead => None,
+        }
+    }
+
+    /// The code for STOP_SENDING while it makes sense to send it.
+    pub(super) const fn stop_frame(&self) -> Option<u64> {
+        match (self.state, self.final_size) {
+            (State::Stopped { code }, None) => Some(code),
+            _ => None,
+        }
+    }
+
+    /// The limit for MAX_STREAM_DATA while it makes sense to send it.
+    pub(super) const fn limit_frame(&self) -> Option<u64> {
+        match (self.state, self.final_size) {
+            (State::Open, None) => Some(self.window.limit()),
+            _ => None,
+        }
+    }
+
+    /// Gives back memory that holds no data.
+    pub(super) fn release_memory(&mut self) {
+        self.assembler.release_memory();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, clippy::panic, reason = "tests")]
+    use super::*;
+
+    fn receive(half: &mut RecvHalf, offset: u64, data: &[u8], fin: bool) -> Result<u64, TransportErrorCode> {
+        let fresh = half.check(offset + data.len() as u64, fin).map_err(|error| error.code)?;
+        half.on_data(Time::ZERO, offset, data, fin, fresh).map_err(|error| error.code)
+    }
+
+    fn read(half: &mut RecvHalf) -> Result<ReadChunk, ReadError> {
+        half.read(Time::ZERO, Duration::ZERO, usize::MAX).map(|outcome| outcome.chunk)
+    }
+
+    #[test]
+    fn the_final_size_cannot_change() {
+        let mut half = RecvHalf::new(100, 100);
+        assert_eq!(receive(&mut half, 5, b"fghij", false), Ok(0));
+        assert_eq!(receive(&mut half, 0, b"abc", true), Err(TransportErrorCode::FINAL_SIZE_ERROR));
+        assert_eq!(receive(&mut half, 10, b"", true), Ok(0));
+        assert_eq!(receive(&mut half, 9, b"xy", false), Err(TransportErrorCode::FINAL_SIZE_ERROR));
+        assert_eq!(receive(&mut half, 10, b"x", true), Err(TransportErrorCode::FINAL_SIZE_ERROR));
+        assert_eq!(half.check(9, true).map_err(|e| e.code), Err(TransportErrorCode::FINAL_SIZE_ERROR));
+        assert_eq!(receive(&mut half, 0, b"abcde", false), Ok(0));
+        assert_eq!(read(&mut half), Ok(ReadChunk::Data("abcdefghij".into())));
+        assert_eq!(read(&mut half), Ok(ReadChunk::Finished));
+        assert!(half.is_over());
+    }
+
+    #[test]
+    fn data_beyond_the_window_is_an_error() {
+        let mut half = RecvHalf::new(10, 10);
+        assert_eq!(receive(&mut half, 8, b"abc", false), Err(TransportErrorCode::FLOW_CONTROL_ERROR));
+        assert_eq!(receive(&mut half, 8, b"ab", false), Ok(0));
+    }
+
+    #[test]
+    fn a_stopped_stream_counts_to_its_final_size() {
+        let mut half = RecvHalf::new(100, 100);
+        assert_eq!(receive(&mut half, 0, b"abcd", false), Ok(0));
+        assert_eq!(half.stop(1), Some(4));
+        assert_eq!(half.stop_frame(), Some(1));
+        assert_eq!(receive(&mut half, 0, b"abcdef", false), Ok(2));
+        assert!(!half.is_over());
+        let fresh = half.check(20, true).unwrap();
+        assert_eq!(half.on_reset(Time::ZERO, 3, fresh), 14);
+        assert!(half.is_over());
+        assert_eq!(half.stop_frame(), None);
+    }
+
+    #[test]
+    fn a_reset_is_told_once_and_credits_what_was_not_read() {
+        let mut half = RecvHalf::new(100, 100);
+        assert_eq!(receive(&mut half, 0, b"abcd", false), Ok(0));
+        assert!(half.take_news());
+        let fresh = half.check(30, true).unwrap();
+        assert_eq!(half.on_reset(Time::ZERO, 3, fresh), 30);
+        assert!(!half.take_news(), "the reader has not been told to wait since");
+        assert_eq!(read(&mut half), Err(ReadError::Reset(3)));
+        assert!(half.is_over());
+    }
+
+    #[test]
+    fn a_reset_after_all_data_is_ignored_but_not_before_the_end_is_known() {
+        let mut half = RecvHalf::new(100, 100);
+        assert_eq!(half.on_reset(Time::ZERO, 3, 0), 0);
+        assert_eq!(read(&mut half), Err(ReadError::Reset(3)));
+        let mut half = RecvHalf::new(100, 100);
+        assert_eq!(receive(&mut half, 0, b"abcd", true), Ok(0));
+        assert_eq!(half.on_reset(Time::ZERO, 3, 0), 0);
+        assert_eq!(read(&mut half), Ok(ReadChunk::Data("abcd".into())));
+        assert_eq!(read(&mut half), Ok(ReadChunk::Finished));
+    }
+
+    #[test]
+    fn readable_is_told_once_until_the_reader_waits() {
+        let mut half = RecvHalf::new(100, 100);
+        assert!(!half.take_news());
+        receive(&mut half, 1, b"b", false).unwrap();
+        assert!(!half.take_news(), "nothing in order");
+        receive(&mut half, 0, b"a", false).unwrap();
+        assert!(half.take_news());
+        receive(&mut half, 2, b"c", false).unwrap();
+        assert!(!half.take_news());
+        assert_eq!(read(&mut half), Ok(ReadChunk::Data("abc".into())));
+        assert_eq!(read(&mut half), Ok(ReadChunk::Blocked));
+        assert!(!half.take_news());
+        receive(&mut half, 3, b"", true).unwrap();
+        assert!(half.take_news());
+    }
+}

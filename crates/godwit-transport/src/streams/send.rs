@@ -1,0 +1,404 @@
+//! The sending half of a stream (RFC 9000 section 3.1).
+//!
+//! ```text
+//! Open ── finish ──> Finishing ── all acknowledged ──> Finished
+//!  └───────────────────┴── reset, STOP_SENDING ──> Reset ── acknowledged ──> ResetAcked
+//! ```
+
+use super::WriteError;
+use super::send_buffer::SendBuffer;
+use bytes::Bytes;
+use godwit_wire::{StreamId, Writer, varint_len};
+use std::ops::Range;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The application may write. (The RFC's "Ready" and "Send".)
+    Open,
+    /// The application has written all. (The RFC's "Send" until the end is sent, then "Data Sent".)
+    Finishing,
+    /// All is acknowledged. (The RFC's "Data Recvd".)
+    Finished,
+    /// RESET_STREAM is sent or about to be.
+    Reset { code: u64 },
+    /// RESET_STREAM is acknowledged.
+    ResetAcked { code: u64 },
+}
+
+/// What a stream would do if it were its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Readiness {
+    /// Nothing to send.
+    Idle,
+    /// It can send.
+    Ready,
+    /// The stream's flow control holds it back.
+    StreamBlocked,
+    /// The connection's flow control holds it back.
+    ConnectionBlocked,
+}
+
+/// A STREAM frame that was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SentFrame {
+    pub(super) offset: u64,
+    pub(super) len: u32,
+    pub(super) fin: bool,
+    /// Whether the data was sent for the first time and so counts against flow control.
+    pub(super) fresh: bool,
+}
+
+/// Sending half of a stream.
+#[derive(Debug)]
+pub(super) struct SendHalf {
+    state: State,
+    buffer: SendBuffer,
+    /// The peer's limit on our offsets.
+    limit: u64,
+    /// The limit that STREAM_DATA_BLOCKED was sent for.
+    blocked_at: Option<u64>,
+    /// The code of the peer's STOP_SENDING.
+    stopped: Option<u64>,
+    /// The end is to be sent, or sent again.
+    fin_pending: bool,
+    fin_acked: bool,
+    /// The application waits for room to write.
+    pub(super) write_waiting: bool,
+    /// The stream stands in the queue of those whose application waits (it may have been told since).
+    pub(super) write_queued: bool,
+}
+
+impl SendHalf {
+    /// A new half that may send `limit` bytes.
+    pub(super) fn new(limit: u64) -> Self {
+        SendHalf {
+            state: State::Open,
+            buffer: SendBuffer::default(),
+            limit,
+            blocked_at: None,
+            stopped: None,
+            fin_pending: false,
+            fin_acked: false,
+            write_waiting: false,
+            write_queued: false,
+        }
+    }
+
+    /// True if nothing more can happen.
+    pub(super) const fn is_over(&self) -> bool {
+        matches!(self.state, State::Finished | State::ResetAcked { .. })
+    }
+
+    /// Bytes kept in the buffer.
+    pub(super) const fn buffered(&self) -> u64 {
+        self.buffer.buffered()
+    }
+
+    /// The peer's limit on our offsets.
+    pub(super) const fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Whether the application may write.
+    pub(super) const fn check_writable(&self) -> Result<(), WriteError> {
+        match (self.stopped, self.state) {
+            (Some(code), _) => Err(WriteError::Stopped(code)),
+            (None, State::Open) => Ok(()),
+            (None, State::Finishing | State::Finished) => Err(WriteError::Finished),
+            (None, State::Reset { .. } | State::ResetAcked { .. }) => Err(WriteError::Reset),
+        }
+    }
+
+    /// Takes data to send; [`SendHalf::check_writable`] comes first.
+    pub(super) fn write(&mut self, data: Bytes, tag: Option<u64>) {
+        self.buffer.push(data, tag);
+    }
+
+    /// The application has written all.
+    pub(super) fn finish(&mut self) -> Result<(), WriteError> {
+        self.check_writable()?;
+        self.state = State::Finishing;
+        self.fin_pending = true;
+        Ok(())
+    }
+
+    /// Gives up sending. Returns the number of bytes freed, or none if it is too late.
+    pub(super) fn reset(&mut self, code: u64, released: &mut impl FnMut(u64)) -> Option<u64> {
+        if !matches!(self.state, State::Open | State::Finishing) {
+            return None;
+        }
+        self.state = State::Reset { code };
+        self.fin_pending = false;
+        self.write_waiting = false;
+        Some(self.buffer.clear(released))
+    }
+
+    /// The peer will not read on. Returns the bytes freed by the reset that follows, or none if the
+    /// half was over or reset anyway.
+    pub(super) fn on_stop(&mut self, code: u64, released: &mut impl FnMut(u64)) -> Option<u64> {
+        let freed = self.reset(code, released)?;
+        self.stopped = Some(code);
+        Some(freed)
+    }
+
+    /// The code and final size for RESET_STREAM while it is not acknowledged.
+    pub(super) const fn reset_frame(&self) -> Option<(u64, u64)> {
+        match self.state {
+            State::Reset { code } => Some((code, self.buffer.unsent())),
+            _ => None,
+        }
+    }
+
+    /// RESET_STREAM was acknowledged.
+    pub(super) fn on_reset_acked(&mut self) {
+        if let State::Reset { code } = self.state {
+            self.state = State::ResetAcked { code };
+        }
+    }
+
+    /// Raises the peer's limit.
+    pub(super) fn raise_limit(&mut self, limit: u64) {
+        self.limit = self.limit.max(limit);
+    }
+
+    /// True once per exhausted limit: STREAM_DATA_BLOCKED is to be sent.
+    pub(super) fn newly_blocked(&mut self) -> bool {
+        let new = self.blocked_at != Some(self.limit);
+        self.blocked_at = Some(self.limit);
+        new
+    }
+
+    /// Whether the stream's own flow control holds data back.
+    pub(super) fn is_stream_blocked(&self) -> bool {
+        let open = matches!(self.state, State::Open | State::Finishing);
+        open && self.buffer.unsent() < self.buffer.end() && self.buffer.unsent() >= self.limit
+    }
+
+    /// What could be sent with this much connection credit.
+    pub(super) fn readiness(&self, credit: u64) -> Readiness {
+        if !matches!(self.state, State::Open | State::Finishing) {
+            return Readiness::Idle;
+        }
+        if self.buffer.first_lost().is_some() {
+            return Readiness::Ready;
+        }
+        if self.buffer.unsent() < self.buffer.end() {
+            return if self.buffer.unsent() >= self.limit {
+                Readiness::StreamBlocked
+            } else if credit == 0 {
+                Readiness::ConnectionBlocked
+            } else {
+                Readiness::Ready
+            };
+        }
+        if self.fin_pending { Readiness::Ready } else { Readiness::Idle }
+    }
+
+    /// Writes one STREAM frame: lost data first, then new data within both limits, then a bare end.
+    ///
+    /// A frame that can fill the writer to its end goes without a length, hence the writer's end must
+    /// be the packet's. Nothing is written if there is nothing to send, or only room for a part of
+    /// the data that is smaller than `least`.
+    pub(super) fn write_frame(
+        &mut self,
+        id: StreamId,
+        credit: u64,
+        least: u64,
+        writer: &mut Writer<'_>,
+    ) -> Option<SentFrame> {
+        if self.readiness(credit) != Readiness::Ready {
+            return None;
+        }
+        let lost = self.buffer.first_lost();
+        let fresh = lost.is_none();
+        let range = lost.unwrap_or_else(|| self.fresh_range(credit));
+        let available = range.end.saturating_sub(range.start);
+        let (len, to_end) = fit(writer.remaining(), id, range.start, available)?;
+        if len < available && len < least {
+            return None;
+        }
+        let end = range.start.saturating_add(len);
+        let fin = self.state == State::Finishing && end == self.buffer.end();
+        let before = writer.len();
+        let written = self.put(id, range.start, len, fin, to_end, writer);
+        if written.is_none() {
+            writer.truncate(before);
+            return None;
+        }
+        self.buffer.on_sent(range.start..end);
+        if fin {
+            self.fin_pending = false;
+        }
+        Some(SentFrame { offset: range.start, len: u32::try_from(len).unwrap_or(u32::MAX), fin, fresh })
+    }
+
+    fn fresh_range(&self, credit: u64) -> Range<u64> {
+        let start = self.buffer.unsent();
+        let end = self.buffer.end().min(self.limit).min(start.saturating_add(credit));
+        start..end.max(start)
+    }
+
+    fn put(
+        &mut self,
+        id: StreamId,
+        offset: u64,
+        len: u64,
+        fin: bool,
+        to_end: bool,
+        writer: &mut Writer<'_>,
+    ) -> Option<()> {
+        let len = usize::try_from(len).ok()?;
+        godwit_wire::frame::stream::write_header(writer, id, offset, len, fin, to_end).ok()?;
+        let space = writer.space(len).ok()?;
+        self.buffer.copy_to(offset, space).then_some(())
+    }
+
+    /// A STREAM frame was acknowledged.
+    pub(super) fn on_acked(&mut self, range: Range<u64>, fin: bool, released: &mut impl FnMut(u64)) -> Acked {
+        let freed = self.buffer.on_acked(range, released);
+        if fin && self.state == State::Finishing {
+            self.fin_pending = false;
+            self.fin_acked = true;
+        }
+        let finished = self.state == State::Finishing && self.fin_acked && self.buffer.is_empty();
+        if finished {
+            self.state = State::Finished;
+        }
+        Acked { freed, finished }
+    }
+
+    /// A STREAM frame was lost, or is to be sent again to probe.
+    pub(super) fn on_lost(&mut self, range: Range<u64>, fin: bool) {
+        if !matches!(self.state, State::Open | State::Finishing) {
+            return;
+        }
+        self.buffer.on_lost(range);
+        if fin && !self.fin_acked {
+            self.fin_pending = true;
+        }
+    }
+}
+
+/// What an acknowledgement brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Acked {
+    /// Bytes freed in the buffer.
+    pub(super) freed: u64,
+    /// All data and the end are acknowledged by now, and were not before.
+    pub(super) finished: bool,
+}
+
+/// How many of `available` bytes a frame in `room` bytes can carry, and whether it then reaches the end
+/// of the room and needs no length. None if not even the header and one byte fit (or the header alone,
+/// if there is no data).
+fn fit(room: usize, id: StreamId, offset: u64, available: u64) -> Option<(u64, bool)> {
+    let offset_len = if offset == 0 { 0 } else { varint_len(offset) };
+    let header = 1usize.saturating_add(varint_len(id.as_u64())).saturating_add(offset_len);
+    let space = room.checked_sub(header)? as u64;
+    if available >= space {
+        return (space > 0 || available == 0).then_some((space, true));
+    }
+    let with_length = available.saturating_add(varint_len(available) as u64);
+    if with_length <= space {
+        return Some((available, false));
+    }
+    // The length field itself takes the room for the last bytes.
+    let len = space.saturating_sub(varint_len(space) as u64);
+    (len > 0).then_some((len, false))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::unwrap_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        reason = "tests"
+    )]
+    use super::*;
+    use godwit_wire::{Direction, Frame, Reader, Side};
+    use proptest::prelude::*;
+
+    const ID: StreamId = StreamId::new(Side::Client, Direction::Bidirectional, 20);
+
+    fn filled(len: usize) -> SendHalf {
+        let mut half = SendHalf::new(u64::MAX >> 2);
+        half.write((0..len).map(|at| at as u8).collect::<Vec<_>>().into(), None);
+        half
+    }
+
+    proptest! {
+        #[test]
+        fn frames_fit_any_room_and_say_where_they_end(len in 0usize..300, room in 0usize..320, start in 0usize..80) {
+            let mut half = filled(len + start);
+            if start > 0 {
+                let mut first = vec![0; start + 3 + usize::from(start > 63)];
+                while half.buffer.unsent() < start as u64 {
+                    half.write_frame(ID, (start as u64) - half.buffer.unsent(), 0, &mut Writer::new(&mut first)).unwrap();
+                }
+            }
+            half.finish().unwrap();
+            let mut room = vec![0; room];
+            let mut writer = Writer::new(&mut room);
+            let Some(sent) = half.write_frame(ID, u64::MAX, 0, &mut writer) else {
+                prop_assert!(writer.is_empty());
+                prop_assert!(room.len() < 7 + usize::from(len > 0), "a usable room was refused");
+                return Ok(());
+            };
+            let used = writer.len();
+            let mut reader = Reader::new(&room[..used]);
+            let frame = Frame::decode(&mut reader).unwrap();
+            prop_assert!(reader.is_empty());
+            let Frame::Stream { id, offset, data, fin } = frame else { panic!("{frame:?}") };
+            prop_assert_eq!((id, offset, data.len() as u32, fin), (ID, start as u64, sent.len, sent.fin));
+            prop_assert_eq!(fin, data.len() == len);
+            prop_assert!(data.iter().enumerate().all(|(at, byte)| *byte == (start + at) as u8));
+            prop_assert!(!data.is_empty() || fin);
+            prop_assert!(data.len() == len || room.len() - used <= 1, "room was left although there was data");
+        }
+    }
+
+    #[test]
+    fn a_lost_end_is_sent_again_alone_if_the_data_arrived() {
+        let mut half = filled(10);
+        half.finish().unwrap();
+        let mut room = [0; 100];
+        let sent = half.write_frame(ID, 100, 0, &mut Writer::new(&mut room)).unwrap();
+        assert_eq!(sent, SentFrame { offset: 0, len: 10, fin: true, fresh: true });
+        half.on_acked(0..10, false, &mut |_| ());
+        half.on_lost(0..10, true);
+        let sent = half.write_frame(ID, 0, 0, &mut Writer::new(&mut room)).unwrap();
+        assert_eq!((sent.offset, sent.len, sent.fin), (10, 0, true));
+        assert!(half.on_acked(10..10, true, &mut |_| ()).finished);
+        assert!(half.is_over());
+    }
+
+    #[test]
+    fn limits_hold_new_data_but_not_lost_data() {
+        let mut half = filled(100);
+        half.limit = 60;
+        let mut room = [0; 200];
+        assert_eq!(half.write_frame(ID, 40, 0, &mut Writer::new(&mut room)).unwrap().len, 40);
+        assert_eq!(half.readiness(0), Readiness::ConnectionBlocked);
+        assert_eq!(half.write_frame(ID, 40, 0, &mut Writer::new(&mut room)).unwrap().len, 20);
+        assert_eq!(half.readiness(20), Readiness::StreamBlocked);
+        half.on_lost(0..40, false);
+        assert_eq!(half.readiness(0), Readiness::Ready);
+        let again = half.write_frame(ID, 0, 0, &mut Writer::new(&mut room)).unwrap();
+        assert_eq!(again, SentFrame { offset: 0, len: 40, fin: false, fresh: false });
+    }
+
+    #[test]
+    fn a_reset_names_what_was_sent_and_frees_the_rest() {
+        let mut half = filled(100);
+        let mut room = [0; 40];
+        let sent = half.write_frame(ID, 100, 0, &mut Writer::new(&mut room)).unwrap();
+        assert_eq!(half.reset(7, &mut |_| ()), Some(100));
+        assert_eq!(half.reset_frame(), Some((7, u64::from(sent.len))));
+        half.on_lost(0..u64::from(sent.len), false);
+        assert_eq!(half.readiness(100), Readiness::Idle);
+        assert_eq!(half.check_writable(), Err(WriteError::Reset));
+        half.on_reset_acked();
+        assert!(half.is_over());
+    }
+}

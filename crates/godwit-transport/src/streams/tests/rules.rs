@@ -1,0 +1,326 @@
+//! The rules one by one: which frames are errors, and what the application hears.
+
+use super::super::*;
+use crate::TransportErrorCode;
+use crate::recovery_token::RecoveryToken;
+use godwit_base::Time;
+use godwit_wire::{Frame, Reader, Writer};
+use std::time::Duration;
+
+const NOW: Time = Time::ZERO;
+const BIDI: Direction = Direction::Bidirectional;
+const UNI: Direction = Direction::Unidirectional;
+
+fn config() -> TransportConfig {
+    TransportConfig {
+        initial_stream_window: 1000,
+        max_stream_window: 1000,
+        initial_connection_window: 2500,
+        max_connection_window: 2500,
+        max_bidi_streams: 4,
+        max_uni_streams: 4,
+        send_buffer: 100_000,
+        ..TransportConfig::default()
+    }
+}
+
+fn server() -> Streams {
+    let mut streams = Streams::new(Side::Server, &config());
+    let parameters = TransportParameters {
+        initial_max_data: 1 << 20,
+        initial_max_stream_data_bidi_local: 1 << 20,
+        initial_max_stream_data_bidi_remote: 1 << 20,
+        initial_max_stream_data_uni: 1 << 20,
+        initial_max_streams_bidi: 4,
+        initial_max_streams_uni: 4,
+        ..TransportParameters::default()
+    };
+    streams.set_peer_limits(&parameters);
+    streams
+}
+
+fn id(initiator: Side, direction: Direction, index: u64) -> StreamId {
+    StreamId::new(initiator, direction, index)
+}
+
+fn events(streams: &mut Streams) -> Vec<Event> {
+    std::iter::from_fn(|| streams.next_event()).collect()
+}
+
+fn send(streams: &mut Streams, room: usize) -> (Vec<u8>, Vec<RecoveryToken>) {
+    let (mut payload, mut tokens) = (vec![0; room], Vec::new());
+    let mut writer = Writer::new(&mut payload);
+    streams.write_control(&mut writer, &mut tokens);
+    streams.write_data(&mut writer, &mut tokens);
+    let len = writer.len();
+    payload.truncate(len);
+    (payload, tokens)
+}
+
+fn frames(payload: &[u8]) -> Vec<Frame<'_>> {
+    let mut reader = Reader::new(payload);
+    let mut frames = Vec::new();
+    while !reader.is_empty() {
+        frames.push(Frame::decode(&mut reader).unwrap());
+    }
+    frames
+}
+
+fn stream_ids(payload: &[u8]) -> Vec<u64> {
+    let id = |frame| if let Frame::Stream { id, .. } = frame { Some(id.index()) } else { None };
+    frames(payload).into_iter().filter_map(id).collect()
+}
+
+fn code(result: Result<(), crate::WireError>) -> Option<TransportErrorCode> {
+    result.err().map(|error| error.code)
+}
+
+#[test]
+fn frames_for_the_wrong_half_or_an_unopened_stream_are_errors() {
+    let state = Some(TransportErrorCode::STREAM_STATE_ERROR);
+    let limit = Some(TransportErrorCode::STREAM_LIMIT_ERROR);
+    let mut streams = server();
+    let own_uni = streams.open(UNI).unwrap();
+    let peer_uni = id(Side::Client, UNI, 0);
+    let unopened = id(Side::Server, BIDI, 0);
+    let beyond = id(Side::Client, BIDI, 4);
+    assert_eq!(code(streams.on_stream(NOW, own_uni, 0, b"x", false)), state);
+    assert_eq!(code(streams.on_reset_stream(NOW, own_uni, 0, 0)), state);
+    assert_eq!(code(streams.on_stream_data_blocked(own_uni, 0)), state);
+    assert_eq!(code(streams.on_stop_sending(peer_uni, 0)), state);
+    assert_eq!(code(streams.on_max_stream_data(peer_uni, 0)), state);
+    for frame in [
+        streams.on_stream(NOW, unopened, 0, b"x", false),
+        streams.on_reset_stream(NOW, unopened, 0, 0),
+        streams.on_stop_sending(unopened, 0),
+        streams.on_max_stream_data(unopened, 0),
+        streams.on_stream_data_blocked(unopened, 0),
+    ] {
+        assert_eq!(code(frame), state);
+    }
+    for frame in [
+        streams.on_stream(NOW, beyond, 0, b"x", false),
+        streams.on_reset_stream(NOW, beyond, 0, 0),
+        streams.on_stop_sending(beyond, 0),
+        streams.on_max_stream_data(beyond, 0),
+        streams.on_stream_data_blocked(beyond, 0),
+    ] {
+        assert_eq!(code(frame), limit);
+    }
+    assert_eq!(streams.active_streams(), 1, "no error opened a stream");
+}
+
+#[test]
+fn the_connections_limit_counts_over_all_streams() {
+    let mut streams = server();
+    let data = [0; 1000];
+    for index in 0..2 {
+        streams.on_stream(NOW, id(Side::Client, BIDI, index), 0, &data, false).unwrap();
+    }
+    streams.on_stream(NOW, id(Side::Client, BIDI, 1), 500, &data[..500], false).unwrap();
+    let third = id(Side::Client, BIDI, 2);
+    streams.on_stream(NOW, third, 499, &data[..1], false).unwrap();
+    let error = code(streams.on_stream(NOW, third, 500, &data[..1], false));
+    assert_eq!(error, Some(TransportErrorCode::FLOW_CONTROL_ERROR));
+    let error = code(streams.on_reset_stream(NOW, third, 0, 501));
+    assert_eq!(error, Some(TransportErrorCode::FLOW_CONTROL_ERROR));
+}
+
+#[test]
+fn using_a_stream_opens_those_before_it_once() {
+    let mut streams = server();
+    streams.on_max_stream_data(id(Side::Client, BIDI, 2), 5).unwrap();
+    assert_eq!(events(&mut streams), [Event::StreamOpened { direction: BIDI }]);
+    streams.on_stream(NOW, id(Side::Client, BIDI, 0), 0, b"x", false).unwrap();
+    assert_eq!(events(&mut streams), [Event::Readable { id: id(Side::Client, BIDI, 0) }]);
+    let accepted: Vec<_> = std::iter::from_fn(|| streams.accept(BIDI)).map(StreamId::index).collect();
+    assert_eq!(accepted, [0, 1, 2]);
+    streams.on_stream_data_blocked(id(Side::Client, BIDI, 3), 0).unwrap();
+    assert_eq!(events(&mut streams), [Event::StreamOpened { direction: BIDI }]);
+}
+
+#[test]
+fn a_finished_stream_makes_room_for_another() {
+    let mut streams = server();
+    for index in 0..4 {
+        let id = id(Side::Client, UNI, index);
+        streams.on_stream(NOW, id, 0, b"x", true).unwrap();
+        assert_eq!(streams.read(NOW, Duration::ZERO, id, 10), Ok(ReadChunk::Data("x".into())));
+        assert_eq!(streams.read(NOW, Duration::ZERO, id, 10), Ok(ReadChunk::Finished));
+        assert_eq!(streams.read(NOW, Duration::ZERO, id, 10), Err(ReadError::UnknownStream));
+        streams.on_stream(NOW, id, 0, b"x", true).unwrap();
+    }
+    assert!(!streams.has_active_streams());
+    assert_eq!(streams.accept(UNI), None, "streams that are over are not handed out");
+    let (payload, tokens) = send(&mut streams, 100);
+    assert_eq!(frames(&payload), [Frame::MaxStreams { direction: UNI, limit: 8 }]);
+    streams.on_lost(tokens[0]);
+    let (payload, _) = send(&mut streams, 100);
+    assert_eq!(frames(&payload), [Frame::MaxStreams { direction: UNI, limit: 8 }]);
+    assert!(!streams.wants_to_send().any());
+}
+
+#[test]
+fn being_blocked_is_told_once_and_ends_with_an_event() {
+    let mut streams = Streams::new(Side::Client, &config());
+    let limits = |data, streams| TransportParameters {
+        initial_max_data: data,
+        initial_max_stream_data_bidi_remote: 20,
+        initial_max_streams_bidi: streams,
+        ..TransportParameters::default()
+    };
+    streams.set_peer_limits(&limits(10, 1));
+    let first = streams.open(BIDI).unwrap();
+    assert_eq!(streams.open(BIDI), None);
+    assert_eq!(streams.open(BIDI), None);
+    assert_eq!(streams.write(first, Bytes::from_static(&[7; 30])), Ok(30));
+    let (payload, _) = send(&mut streams, 100);
+    assert_eq!(frames(&payload)[0], Frame::StreamsBlocked { direction: BIDI, limit: 1 });
+    assert_eq!(frames(&payload)[1], Frame::Stream { id: first, offset: 0, data: &[7; 10], fin: false });
+    assert_eq!(streams.wants_to_send(), Interest { control: true, data: false });
+    let (payload, _) = send(&mut streams, 100);
+    assert_eq!(frames(&payload), [Frame::DataBlocked { limit: 10 }]);
+    assert_eq!(streams.wants_to_send(), Interest::default());
+    streams.on_max_data(100).unwrap();
+    let (payload, _) = send(&mut streams, 100);
+    assert_eq!(frames(&payload), [Frame::Stream { id: first, offset: 10, data: &[7; 10], fin: false }]);
+    let (payload, _) = send(&mut streams, 100);
+    assert_eq!(frames(&payload), [Frame::StreamDataBlocked { id: first, limit: 20 }]);
+    assert_eq!(streams.wants_to_send(), Interest::default());
+    streams.on_max_stream_data(first, 30).unwrap();
+    streams.on_max_streams(BIDI, 2).unwrap();
+    assert_eq!(events(&mut streams), [Event::StreamsAvailable { direction: BIDI }]);
+    let (payload, _) = send(&mut streams, 100);
+    assert_eq!(frames(&payload), [Frame::Stream { id: first, offset: 20, data: &[7; 10], fin: false }]);
+    assert_eq!(streams.open(BIDI).map(StreamId::index), Some(1));
+}
+
+#[test]
+fn stop_sending_resets_the_stream_with_the_same_code() {
+    let mut streams = server();
+    let id = streams.open(UNI).unwrap();
+    streams.write(id, "hello".into()).unwrap();
+    send(&mut streams, 100);
+    streams.on_stop_sending(id, 9).unwrap();
+    streams.on_stop_sending(id, 9).unwrap();
+    assert_eq!(events(&mut streams), [Event::Stopped { id, code: 9 }]);
+    assert_eq!(streams.write(id, "x".into()), Err(WriteError::Stopped(9)));
+    assert_eq!(streams.buffered(), 0);
+    let (payload, tokens) = send(&mut streams, 100);
+    assert_eq!(frames(&payload), [Frame::ResetStream { id, code: 9, final_size: 5 }]);
+    streams.on_lost(tokens[0]);
+    let (payload, tokens) = send(&mut streams, 100);
+    assert_eq!(frames(&payload), [Frame::ResetStream { id, code: 9, final_size: 5 }]);
+    streams.on_acked(tokens[0]);
+    assert!(!streams.has_active_streams());
+    streams.on_lost(tokens[0]);
+    assert!(!streams.wants_to_send().any());
+}
+
+#[test]
+fn data_after_our_stop_is_counted_and_credited() {
+    let mut streams = server();
+    let id = id(Side::Client, UNI, 0);
+    streams.on_stream(NOW, id, 0, &[0; 600], false).unwrap();
+    streams.stop_sending(id, 3).unwrap();
+    let (payload, _) = send(&mut streams, 100);
+    assert_eq!(frames(&payload), [Frame::StopSending { id, code: 3 }]);
+    assert_eq!(streams.read(NOW, Duration::ZERO, id, 10), Err(ReadError::Stopped));
+    streams.on_stream(NOW, id, 600, &[0; 400], false).unwrap();
+    let error = code(streams.on_stream(NOW, id, 1000, &[0; 1], false));
+    assert_eq!(error, Some(TransportErrorCode::FLOW_CONTROL_ERROR));
+    streams.on_reset_stream(NOW, id, 0, 1000).unwrap();
+    assert!(!streams.has_active_streams());
+    assert_eq!((streams.window.received(), streams.window.consumed()), (1000, 1000));
+}
+
+#[test]
+fn the_urgent_go_first_and_the_incremental_take_turns() {
+    let mut streams = server();
+    let ids: Vec<_> = (0..4).map(|_| streams.open(BIDI).unwrap()).collect();
+    for (id, (urgency, incremental)) in ids.iter().zip([(5, false), (3, true), (3, true), (0, false)]) {
+        streams.set_priority(*id, urgency, incremental).unwrap();
+        streams.write(*id, vec![0; 3000].into()).unwrap();
+    }
+    let order: Vec<_> = (0..11).flat_map(|_| stream_ids(&send(&mut streams, 1200).0)).collect();
+    // The first turn of stream 1 is the rest of a packet, so that it needs one turn more.
+    assert_eq!(order, [3, 3, 3, 1, 2, 1, 2, 1, 2, 1, 0, 0, 0, 0]);
+}
+
+#[test]
+fn streams_of_one_urgency_finish_in_the_order_they_came() {
+    let mut streams = server();
+    let ids: Vec<_> = (0..3).map(|_| streams.open(BIDI).unwrap()).collect();
+    for id in &ids {
+        streams.write(*id, vec![0; 2000].into()).unwrap();
+    }
+    let mut order: Vec<_> = (0..8).flat_map(|_| stream_ids(&send(&mut streams, 1200).0)).collect();
+    order.dedup();
+    assert_eq!(order, [0, 1, 2]);
+}
+
+#[test]
+fn many_small_streams_share_a_packet() {
+    let mut streams = server();
+    for _ in 0..4 {
+        let id = streams.open(UNI).unwrap();
+        streams.write(id, "hello".into()).unwrap();
+        streams.finish(id).unwrap();
+    }
+    let (payload, tokens) = send(&mut streams, 1200);
+    assert_eq!(stream_ids(&payload), [0, 1, 2, 3]);
+    tokens.into_iter().for_each(|token| streams.on_acked(token));
+    assert_eq!(events(&mut streams).len(), 4);
+    assert!(!streams.has_active_streams());
+}
+
+#[test]
+fn a_full_send_buffer_refuses_and_then_tells() {
+    let mut streams = server();
+    let (big, small) = (streams.open(BIDI).unwrap(), streams.open(BIDI).unwrap());
+    assert_eq!(streams.write(big, vec![0; 150_000].into()), Ok(100_000));
+    assert_eq!(streams.write(big, vec![0; 1].into()), Ok(0));
+    assert_eq!(streams.write(small, vec![0; 70_000].into()), Ok(65_536), "each stream has a share");
+    assert_eq!(events(&mut streams), []);
+    let mut sent = Vec::new();
+    while streams.wants_to_send().data {
+        sent.extend(send(&mut streams, 10_000).1);
+    }
+    let mut told = Vec::new();
+    for token in sent {
+        streams.on_acked(token);
+        told.extend(events(&mut streams).into_iter().map(|event| (event, streams.buffered())));
+    }
+    assert_eq!(told.len(), 2);
+    assert_eq!(told[0].0, Event::Writable { id: big });
+    assert_eq!(told[1].0, Event::Writable { id: small });
+    assert!(told[0].1 > 60_000, "not only when everything is acknowledged");
+    assert_eq!(streams.buffered(), 0);
+}
+
+#[test]
+fn tags_come_back_when_data_is_acknowledged_or_thrown_away() {
+    let mut streams = server();
+    let id = streams.open(UNI).unwrap();
+    streams.write_tagged(id, "abc".into(), 1).unwrap();
+    streams.write_tagged(id, Bytes::new(), 2).unwrap();
+    assert_eq!(streams.next_released(), Some((id, 2)));
+    streams.write_tagged(id, "def".into(), 3).unwrap();
+    let (_, tokens) = send(&mut streams, 6);
+    assert_eq!(streams.next_released(), None);
+    streams.on_acked(tokens[0]);
+    assert_eq!(streams.next_released(), Some((id, 1)));
+    streams.reset(id, 0).unwrap();
+    assert_eq!(streams.next_released(), Some((id, 3)));
+}
+
+#[test]
+fn too_many_gaps_close_the_connection() {
+    let mut config = config();
+    config.initial_stream_window = 10_000;
+    config.initial_connection_window = 10_000;
+    let mut streams = Streams::new(Side::Server, &config);
+    let id = id(Side::Client, UNI, 0);
+    let error = (0..2000).find_map(|at| code(streams.on_stream(NOW, id, at * 2 + 1, b"x", false)));
+    assert_eq!(error, Some(TransportErrorCode::INTERNAL_ERROR));
+}
