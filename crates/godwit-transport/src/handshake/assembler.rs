@@ -28,7 +28,7 @@ impl Assembler {
     /// Adds data. At most `limit` bytes from the first one not consumed are kept: beyond that it is
     /// CRYPTO_BUFFER_EXCEEDED.
     pub(crate) fn insert(&mut self, offset: u64, data: &[u8], limit: usize) -> Result<(), WireError> {
-        let end = offset.saturating_add(data.len() as u64);
+        let end = offset.checked_add(data.len() as u64).ok_or_else(exceeded)?;
         let start = offset.max(self.consumed);
         if start >= end {
             return Ok(());

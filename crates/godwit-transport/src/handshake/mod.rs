@@ -12,7 +12,7 @@ pub(crate) mod client_hello;
 mod error;
 mod send_buffer;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use assembler::Assembler;
 

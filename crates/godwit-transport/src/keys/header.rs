@@ -120,3 +120,6 @@ fn apply(packet: PacketSpan, mask: &[u8], buffer: &mut [u8]) -> Option<()> {
     number.iter_mut().zip(number_mask).for_each(|(byte, mask)| *byte ^= mask);
     Some(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,8 @@ mod header;
 mod initial;
 mod one_rtt;
 #[cfg(test)]
+mod test_vectors;
+#[cfg(test)]
 mod tests;
 
 pub(crate) use header::{HeaderOpener, HeaderSealer, PacketSpan};

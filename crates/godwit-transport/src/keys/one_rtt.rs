@@ -287,3 +287,6 @@ fn next_phase(secrets: &mut Secrets) -> (Opener, Sealer) {
 fn update_limit(sealer: &Sealer) -> u64 {
     (sealer.confidentiality_limit() / 2).max(1)
 }
+
+#[cfg(test)]
+mod tests;
