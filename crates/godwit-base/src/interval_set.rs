@@ -65,6 +65,18 @@ impl IntervalSet {
         if new.start >= new.end {
             return false;
         }
+        // What comes in order only ever touches the end of the last range.
+        match self.ranges.back_mut() {
+            Some(last) if new.start == last.end => {
+                last.end = new.end;
+                return true;
+            }
+            Some(last) if new.start < last.end => {}
+            _ => {
+                self.ranges.push_back(new);
+                return true;
+            }
+        }
         // Ranges [from, to) touch or overlap `new` and become one with it.
         let from = self.ranges.partition_point(|range| range.end < new.start);
         let Some(touched) = self.ranges.get(from).cloned().filter(|range| range.start <= new.end) else {
