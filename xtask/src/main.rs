@@ -1,1 +1,40 @@
-fn main() {}
+//! The project's own chores, as `cargo xtask COMMAND`.
+//!
+//! `test` is the one test command. Every other command is one of its parts, to be run alone.
+
+mod check;
+mod gate;
+mod peers;
+mod shell;
+mod test;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  test [--full]     all tests; --full adds real peers, browsers and the long simulations
+  check             structure, dependency direction, formatting, lints, documentation
+  gate [--bless]    instruction and allocation counts against the checked-in baseline
+  peers             install the peers that test --full talks to (pinned versions)";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match words.as_slice() {
+        ["test"] => test::run(test::Tier::Quick),
+        ["test", "--full"] => test::run(test::Tier::Full),
+        ["check"] => check::run(),
+        ["gate"] => gate::run(gate::Mode::Compare),
+        ["gate", "--bless"] => gate::run(gate::Mode::Bless),
+        ["peers"] => peers::install(),
+        _ => Err(format!("unknown command: {:?}\n{USAGE}", words.join(" "))),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("xtask: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Writing ACK frames (RFC 9000 section 19.3).
+
+use crate::recovery_token::RecoveryToken;
+use godwit_base::Time;
+use godwit_recovery::AckTracker;
+use godwit_wire::frame::EcnCounts;
+use godwit_wire::{Frame, Writer};
+
+/// The exponent of our ACK delay fields, which is the default of the transport parameter.
+pub(super) const DELAY_EXPONENT: u32 = 3;
+
+/// Writes an ACK frame if anything has been received since the last one.
+#[inline]
+pub(super) fn write(
+    acks: &mut AckTracker,
+    now: Time,
+    writer: &mut Writer<'_>,
+    tokens: &mut Vec<RecoveryToken>,
+) {
+    if !acks.has_news() {
+        return;
+    }
+    let Some((largest, received)) = acks.largest() else { return };
+    let micros = u64::try_from(now.saturating_since(received).as_micros()).unwrap_or(u64::MAX);
+    let counts = acks.ecn_counts();
+    let counts = EcnCounts { ect0: counts.ect0, ect1: counts.ect1, ce: counts.ce };
+    let counts = Some(counts).filter(|counts| *counts != EcnCounts::default());
+    if Frame::encode_ack(writer, micros >> DELAY_EXPONENT, acks.ranges(), counts).is_ok() {
+        acks.on_ack_sent(now);
+        tokens.push(RecoveryToken::Ack { largest });
+    }
+}

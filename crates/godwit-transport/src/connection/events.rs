@@ -1,0 +1,50 @@
+//! What waits to be told to the application and to the endpoint.
+
+use crate::endpoint::shared::EndpointEvent;
+use crate::{ConnectionError, Event};
+use std::collections::VecDeque;
+
+/// Two short queues. Both are bounded by what the state machine can say once: events of streams stay
+/// with the streams until they are asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    application: VecDeque<Event>,
+    endpoint: VecDeque<EndpointEvent>,
+    closed: bool,
+    drained_told: bool,
+}
+
+impl Events {
+    pub(crate) fn push(&mut self, event: Event) {
+        if !self.closed {
+            self.application.push_back(event);
+        }
+    }
+
+    pub(crate) fn push_endpoint(&mut self, event: EndpointEvent) {
+        self.endpoint.push_back(event);
+    }
+
+    /// The last event of all.
+    pub(crate) fn on_closed(&mut self, reason: ConnectionError) {
+        self.push(Event::Closed { reason });
+        self.closed = true;
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// True once: the endpoint is told only once that the connection is over.
+    pub(crate) fn take_drained(&mut self) -> bool {
+        !std::mem::replace(&mut self.drained_told, true)
+    }
+
+    pub(crate) fn next(&mut self) -> Option<Event> {
+        self.application.pop_front()
+    }
+
+    pub(crate) fn next_endpoint(&mut self) -> Option<EndpointEvent> {
+        self.endpoint.pop_front()
+    }
+}

@@ -1,0 +1,137 @@
+//! Each frame to the component that owns it (RFC 9000 section 19).
+
+use super::Connection;
+use super::input::PacketInfo;
+use crate::keys::KeysUsed;
+use crate::{ConnectionError, WireError};
+use bytes::Bytes;
+use godwit_base::Time;
+use godwit_recovery::SpaceId;
+use godwit_wire::frame::Ack;
+use godwit_wire::{Frame, Side, TransportErrorCode};
+use std::time::Duration;
+
+impl Connection {
+    /// Acts on one frame. Whether the packet type permits the frame has been checked.
+    pub(super) fn on_frame(&mut self, now: Time, info: &PacketInfo, frame: Frame<'_>) -> Result<(), WireError> {
+        match frame {
+            Frame::Padding(_) | Frame::Ping => Ok(()),
+            Frame::Ack(ack) => self.on_ack(now, info, &ack),
+            Frame::Crypto { offset, data } => self.on_crypto(now, info, offset, data),
+            Frame::Stream { id, offset, data, fin } => self.streams.on_stream(now, id, offset, data, fin),
+            Frame::ResetStream { id, code, final_size } => {
+                self.streams.on_reset_stream(now, id, code, final_size)
+            }
+            Frame::StopSending { id, code } => self.streams.on_stop_sending(id, code),
+            Frame::MaxData { limit } => self.streams.on_max_data(limit),
+            Frame::MaxStreamData { id, limit } => self.streams.on_max_stream_data(id, limit),
+            Frame::MaxStreams { direction, limit } => self.streams.on_max_streams(direction, limit),
+            Frame::DataBlocked { limit } => self.streams.on_data_blocked(limit),
+            Frame::StreamDataBlocked { id, limit } => self.streams.on_stream_data_blocked(id, limit),
+            Frame::StreamsBlocked { direction, limit } => self.streams.on_streams_blocked(direction, limit),
+            Frame::NewConnectionId { sequence, retire_prior_to, cid, reset_token } => {
+                self.remote_cids.on_new_connection_id(sequence, retire_prior_to, cid, reset_token)?;
+                self.announce_reset_tokens();
+                Ok(())
+            }
+            Frame::RetireConnectionId { sequence } => self.on_retire_connection_id(info, sequence),
+            Frame::PathChallenge { data } => {
+                self.paths.on_path_challenge(info.path, data);
+                Ok(())
+            }
+            Frame::PathResponse { data } => {
+                let pto = self.paths.active().recovery.pto();
+                self.paths.on_path_response(now, data, pto);
+                Ok(())
+            }
+            Frame::NewToken { token } => self.on_new_token(token),
+            Frame::HandshakeDone => self.on_handshake_done(now),
+            Frame::ConnectionClose { code, frame_type, reason } => {
+                let reason = Bytes::copy_from_slice(reason);
+                self.on_peer_close(now, ConnectionError::PeerTransport { code, frame_type, reason });
+                Ok(())
+            }
+            Frame::ApplicationClose { code, reason } => {
+                let reason = Bytes::copy_from_slice(reason);
+                self.on_peer_close(now, ConnectionError::PeerApplication { code, reason });
+                Ok(())
+            }
+            Frame::Datagram { .. } => Err(WireError::new(
+                TransportErrorCode::PROTOCOL_VIOLATION,
+                "DATAGRAM without max_datagram_frame_size",
+            )),
+        }
+    }
+
+    fn on_ack(&mut self, now: Time, info: &PacketInfo, ack: &Ack<'_>) -> Result<(), WireError> {
+        let delay = self.negotiation.ack_delay(info.space, ack.delay, self.lifecycle.is_confirmed());
+        let Some(space) = self.spaces.get_mut(info.space) else { return Ok(()) };
+        let outcomes = &mut self.scratch.outcomes;
+        let path = &mut self.paths.active_mut().recovery;
+        let summary = space
+            .recovery
+            .on_ack_received(path, now, ack.largest, delay, ack.ranges.iter(), &mut |outcome, token| {
+                outcomes.push((outcome, token));
+            })
+            .map_err(|_| {
+                WireError::new(TransportErrorCode::PROTOCOL_VIOLATION, "acknowledged a packet that was not sent")
+            })?;
+        if summary.newly_acked_ack_eliciting {
+            space.probes = 0;
+        }
+        if info.space != SpaceId::Initial && self.side == Side::Client {
+            // The server has our Handshake packets and so our address is validated (RFC 9002 section 6.2.2.1).
+            path.set_peer_validated(true);
+        }
+        if info.space == SpaceId::Data
+            && let Some(keys) = self.spaces.data.keys.as_mut()
+        {
+            keys.on_ack_received(ack.largest, info.keys)?;
+        }
+        self.dispatch_outcomes(info.space);
+        Ok(())
+    }
+
+    fn on_retire_connection_id(&mut self, info: &PacketInfo, sequence: u64) -> Result<(), WireError> {
+        if let Some(cid) = self.local_cids.on_retire(sequence, info.dcid.as_bytes())? {
+            self.events.push_endpoint(crate::endpoint::shared::EndpointEvent::RetiredCid(cid));
+        }
+        self.request_cids();
+        Ok(())
+    }
+
+    fn on_new_token(&mut self, token: &[u8]) -> Result<(), WireError> {
+        if self.side == Side::Server {
+            return Err(WireError::new(TransportErrorCode::PROTOCOL_VIOLATION, "NEW_TOKEN from a client"));
+        }
+        self.negotiation.on_new_token(token);
+        Ok(())
+    }
+
+    fn on_handshake_done(&mut self, now: Time) -> Result<(), WireError> {
+        if self.side == Side::Server {
+            return Err(WireError::new(TransportErrorCode::PROTOCOL_VIOLATION, "HANDSHAKE_DONE from a client"));
+        }
+        // 1-RTT packets are opened only once TLS is complete, so this cannot come early.
+        self.on_confirmed(now);
+        Ok(())
+    }
+
+    /// Hands acknowledged and lost tokens to those who wrote them.
+    pub(super) fn dispatch_outcomes(&mut self, space: SpaceId) {
+        let mut outcomes = std::mem::take(&mut self.scratch.outcomes);
+        for (outcome, token) in outcomes.drain(..) {
+            self.on_outcome(space, outcome, token);
+        }
+        self.scratch.outcomes = outcomes;
+    }
+}
+
+/// Keys with which packets of the Initial and Handshake spaces count as opened.
+pub(super) const NO_PHASE: KeysUsed = KeysUsed::Current;
+
+/// Scales an ACK frame's delay field (RFC 9000 section 19.3), without overflow whatever it holds.
+pub(super) fn scale_ack_delay(field: u64, exponent: u8) -> Duration {
+    let micros = u128::from(field) << exponent.min(20);
+    Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
+}

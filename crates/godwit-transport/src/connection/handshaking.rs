@@ -1,0 +1,133 @@
+//! The handshake's progress: CRYPTO data in, keys out, spaces dropped (RFC 9001 section 4).
+
+use super::Connection;
+use super::input::PacketInfo;
+use super::outcome::level_of;
+use crate::endpoint::shared::EndpointEvent;
+use crate::handshake::NewKeys;
+use crate::{Event, WireError};
+use godwit_base::Time;
+use godwit_recovery::SpaceId;
+use godwit_wire::{Side, TransportErrorCode};
+
+/// TLS alert 109: an extension that must be there is missing (RFC 9001 section 8.2).
+const MISSING_EXTENSION: TransportErrorCode = TransportErrorCode::crypto(109);
+
+impl Connection {
+    pub(super) fn on_crypto(
+        &mut self,
+        _now: Time,
+        info: &PacketInfo,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<(), WireError> {
+        self.negotiation.crypto_progress = true;
+        self.handshake.on_crypto(level_of(info.space), offset, data)
+    }
+
+    /// Takes over what TLS has produced.
+    pub(super) fn advance_handshake(&mut self, now: Time) {
+        if !std::mem::take(&mut self.negotiation.crypto_progress) || !self.lifecycle.is_open() {
+            return;
+        }
+        if let Err(error) = self.try_advance(now) {
+            self.close_with(now, error);
+            return;
+        }
+        if !self.lifecycle.is_handshaking() {
+            self.replay_early(now);
+        }
+    }
+
+    fn try_advance(&mut self, now: Time) -> Result<(), WireError> {
+        if !self.negotiation.has_peer_parameters()
+            && let Some(encoded) = self.handshake.peer_parameters().map(<[u8]>::to_vec)
+        {
+            self.on_peer_parameters(&encoded)?;
+        }
+        while let Some(keys) = self.handshake.next_keys() {
+            match keys {
+                NewKeys::Handshake(keys) => self.spaces.on_handshake_keys(keys),
+                NewKeys::OneRtt(mut keys) => {
+                    keys.set_update_after(self.config.key_update_after);
+                    self.spaces.data.keys = Some(keys);
+                }
+            }
+        }
+        if self.lifecycle.is_handshaking() && self.handshake.is_complete() {
+            if !self.negotiation.has_peer_parameters() {
+                return Err(WireError::new(MISSING_EXTENSION, "no transport parameters"));
+            }
+            self.on_complete(now);
+        }
+        Ok(())
+    }
+
+    fn on_complete(&mut self, now: Time) {
+        self.lifecycle.on_complete();
+        self.timers.on_handshake_complete();
+        self.events.push(Event::Connected);
+        self.request_cids();
+        if self.side == Side::Server {
+            // A server's handshake is confirmed when it is complete (RFC 9001 section 4.1.2).
+            self.control.send_handshake_done();
+            self.on_confirmed(now);
+        }
+    }
+
+    pub(super) fn on_confirmed(&mut self, now: Time) {
+        if self.lifecycle.is_confirmed() {
+            return;
+        }
+        self.lifecycle.on_confirmed();
+        self.handshake.on_confirmed();
+        if let Some(keys) = self.spaces.data.keys.as_mut() {
+            keys.on_confirmed();
+        }
+        self.discard(SpaceId::Initial);
+        self.discard(SpaceId::Handshake);
+        self.paths.allow_migration();
+        let recovery = &mut self.paths.active_mut().recovery;
+        recovery.set_peer_validated(true);
+        recovery.mtu_search_mut().start(now);
+        self.events.push(Event::Confirmed);
+    }
+
+    /// Drops a packet number space with its keys (RFC 9001 section 4.9).
+    pub(super) fn discard(&mut self, id: SpaceId) {
+        let dropped = match id {
+            SpaceId::Initial => self.spaces.initial.take(),
+            SpaceId::Handshake => self.spaces.handshake.take(),
+            SpaceId::Data => None,
+        };
+        if let Some(dropped) = dropped {
+            dropped.space.recovery.discard(&mut self.paths.active_mut().recovery);
+            self.handshake.discard(level_of(id));
+        }
+    }
+
+    /// 1-RTT packets that overtook the end of the handshake.
+    fn replay_early(&mut self, now: Time) {
+        for (origin, mut packet) in self.early.take() {
+            self.receive_early(now, &origin, &mut packet);
+        }
+    }
+
+    /// The endpoint is asked for as many connection ids as the peer has room for.
+    pub(super) fn request_cids(&mut self) {
+        let wanted = self.local_cids.wanted();
+        if wanted > 0 {
+            self.events.push_endpoint(EndpointEvent::NeedCids(wanted));
+        }
+    }
+
+    /// The endpoint is told which reset tokens mean this connection.
+    pub(super) fn announce_reset_tokens(&mut self) {
+        if self.remote_cids.take_tokens_changed() {
+            let remote = self.paths.active().key().remote;
+            for token in self.remote_cids.reset_tokens() {
+                self.events.push_endpoint(EndpointEvent::PeerResetToken { remote, token });
+            }
+        }
+    }
+}

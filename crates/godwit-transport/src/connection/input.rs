@@ -1,0 +1,308 @@
+//! The way in: a datagram to packets, a packet to frames (RFC 9000 section 12.2, RFC 9001 section 5).
+//!
+//! Nothing is believed before it is authenticated: what cannot be opened is dropped without a trace,
+//! but for counters and the search for a stateless reset.
+
+use super::Connection;
+use super::frames::NO_PHASE;
+use super::space::space_of;
+use crate::WireError;
+use crate::keys::KeysUsed;
+use crate::path::{Arrival, PathId, PathKey};
+use godwit_base::{Ecn, Time};
+use godwit_recovery::SpaceId;
+use godwit_wire::frame::Frames;
+use godwit_wire::header::{self, Packet, PacketType};
+use godwit_wire::{ConnectionId, Side, TransportErrorCode};
+
+/// The datagram a packet came in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Datagram {
+    pub(super) key: PathKey,
+    pub(super) arrival: Arrival,
+    pub(super) ecn: Ecn,
+    pub(super) len: usize,
+}
+
+/// An opened packet.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PacketInfo {
+    pub(super) space: SpaceId,
+    pub(super) packet_type: PacketType,
+    pub(super) number: u64,
+    pub(super) dcid: ConnectionId,
+    pub(super) path: PathId,
+    /// With which phase's keys a 1-RTT packet was opened.
+    pub(super) keys: KeysUsed,
+}
+
+/// The reserved bits of a first byte, after header protection is removed.
+const RESERVED_LONG: u8 = 0x0c;
+const RESERVED_SHORT: u8 = 0x18;
+
+impl Connection {
+    /// Takes in a datagram that the endpoint found to be this connection's. Its bytes are decrypted in
+    /// place.
+    pub(crate) fn receive(&mut self, now: Time, key: PathKey, ecn: Ecn, datagram: &mut [u8]) {
+        if self.lifecycle.is_drained() {
+            return;
+        }
+        let arrival = self.paths.on_datagram(&key, datagram.len());
+        if arrival == Arrival::Ignored {
+            self.stats.datagrams_ignored = self.stats.datagrams_ignored.saturating_add(1);
+            return;
+        }
+        self.stats.on_received(datagram.len());
+        let origin = Datagram { key, arrival, ecn, len: datagram.len() };
+        let mut rest = datagram;
+        let mut first_dcid = None;
+        while let Some(first) = rest.first() {
+            if !header::has_quic_bit(*first) && first_dcid.is_none() && !header::is_long(*first) {
+                break;
+            }
+            let Ok(packet) = header::parse(rest, self.local_cid_len()) else { break };
+            let end = match &packet {
+                Packet::Long { end, dcid, .. } => {
+                    // Packets of one datagram are for one connection (RFC 9000 section 12.2).
+                    if *first_dcid.get_or_insert(*dcid) != *dcid {
+                        break;
+                    }
+                    *end
+                }
+                _ => rest.len(),
+            };
+            let Some((packet_bytes, next)) = std::mem::take(&mut rest).split_at_mut_checked(end) else { break };
+            self.on_packet(now, &origin, packet, packet_bytes);
+            rest = next;
+        }
+        self.lifecycle.on_packet_while_closing();
+    }
+
+    /// The datagrams of a batch have all been given to [`Connection::receive`]: one decision about
+    /// acknowledging them.
+    pub(crate) fn on_batch_end(&mut self, now: Time) {
+        for id in [SpaceId::Initial, SpaceId::Handshake, SpaceId::Data] {
+            if let Some(space) = self.spaces.get_mut(id) {
+                space.acks.on_batch_end(now);
+            }
+        }
+    }
+
+    /// A 1-RTT packet kept from before the handshake was complete.
+    pub(super) fn receive_early(&mut self, now: Time, origin: &Datagram, packet: &mut [u8]) {
+        if let Ok(Packet::Short { dcid, packet_number_offset, .. }) = header::parse(packet, self.local_cid_len()) {
+            self.on_short_packet(now, origin, dcid, packet_number_offset, packet);
+        }
+    }
+
+    fn on_packet(&mut self, now: Time, origin: &Datagram, packet: Packet, bytes: &mut [u8]) {
+        match packet {
+            Packet::Short { dcid, packet_number_offset, .. } => {
+                self.on_short_packet(now, origin, dcid, packet_number_offset, bytes);
+            }
+            Packet::Long { packet_type, version, dcid, scid, packet_number_offset, .. }
+                if version == self.version =>
+            {
+                if let Some(info) = self.open_long(packet_type, dcid, packet_number_offset, bytes)
+                    && self.negotiation.on_peer_cid(scid, &mut self.remote_cids)
+                {
+                    self.process(now, origin, info);
+                }
+            }
+            Packet::Long { .. } | Packet::UnknownVersion { .. } => {}
+            Packet::Retry { version, scid, token, tag, .. } if version == self.version => {
+                self.on_retry(now, scid, bytes.get(token).unwrap_or_default(), bytes, tag);
+            }
+            Packet::Retry { .. } => {}
+            Packet::VersionNegotiation { dcid, scid, versions } => {
+                self.on_version_negotiation(dcid, scid, bytes.get(versions).unwrap_or_default());
+            }
+        }
+    }
+
+    /// Removes the protection of an Initial or Handshake packet.
+    fn open_long<'a>(
+        &mut self,
+        packet_type: PacketType,
+        dcid: ConnectionId,
+        pn_offset: usize,
+        bytes: &'a mut [u8],
+    ) -> Option<Opened<'a>> {
+        let space_id = space_of(packet_type)?;
+        let Some(level) = self.spaces.handshake_space_mut(space_id) else {
+            self.stats.packets_dropped = self.stats.packets_dropped.saturating_add(1);
+            return None;
+        };
+        let (first, truncated) = level.keys.header_opener.unmask(bytes, pn_offset)?;
+        let number = truncated.expand(level.space.acks.next_expected());
+        let (header, payload) = bytes.split_at_mut_checked(pn_offset.saturating_add(truncated.len()))?;
+        let Some(len) = level.keys.opener.open(0, number, header, payload) else {
+            self.stats.packets_dropped = self.stats.packets_dropped.saturating_add(1);
+            return None;
+        };
+        let info =
+            PacketInfo { space: space_id, packet_type, number, dcid, path: PathId(0), keys: NO_PHASE };
+        Some(Opened { info, reserved: first & RESERVED_LONG, payload: payload.get(..len)? })
+    }
+
+    fn on_short_packet(
+        &mut self,
+        now: Time,
+        origin: &Datagram,
+        dcid: ConnectionId,
+        pn_offset: usize,
+        bytes: &mut [u8],
+    ) {
+        // Before the handshake is complete the peer's identity is unknown (RFC 9001 section 5.7).
+        if self.lifecycle.is_handshaking() {
+            self.early.keep(origin, bytes);
+            return;
+        }
+        let tail = bytes.last_chunk::<16>().copied();
+        match self.open_short(now, dcid, pn_offset, bytes) {
+            Ok(Some(opened)) => self.process(now, origin, opened),
+            Ok(None) => {
+                self.stats.packets_dropped = self.stats.packets_dropped.saturating_add(1);
+                if tail.is_some_and(|tail| self.remote_cids.matches_reset(&tail)) {
+                    self.on_stateless_reset(now);
+                }
+            }
+            Err(error) => self.close_with(now, error),
+        }
+    }
+
+    /// Removes the protection of a 1-RTT packet. `Ok(None)` is one to drop.
+    #[inline]
+    fn open_short<'a>(
+        &mut self,
+        now: Time,
+        dcid: ConnectionId,
+        pn_offset: usize,
+        bytes: &'a mut [u8],
+    ) -> Result<Option<Opened<'a>>, WireError> {
+        let Some(keys) = self.spaces.data.keys.as_mut() else { return Ok(None) };
+        let Some((first, truncated)) = keys.header_opener.unmask(bytes, pn_offset) else { return Ok(None) };
+        let number = truncated.expand(self.spaces.data.space.acks.next_expected());
+        let split = bytes.split_at_mut_checked(pn_offset.saturating_add(truncated.len()));
+        let Some((header, payload)) = split else { return Ok(None) };
+        let pto = self.paths.active().recovery.pto();
+        let Some(opened) = keys.open((now, pto), 0, number, header, payload)? else { return Ok(None) };
+        let info = PacketInfo {
+            space: SpaceId::Data,
+            packet_type: PacketType::OneRtt,
+            number,
+            dcid,
+            path: PathId(0),
+            keys: opened.keys,
+        };
+        let payload = payload.get(..opened.len).unwrap_or_default();
+        Ok(Some(Opened { info, reserved: first & RESERVED_SHORT, payload }))
+    }
+
+    /// An authentic packet.
+    fn process(&mut self, now: Time, origin: &Datagram, opened: Opened<'_>) {
+        let Opened { mut info, reserved, payload } = opened;
+        let Some(space) = self.spaces.get_mut(info.space) else { return };
+        if space.acks.is_duplicate(info.number) {
+            self.stats.packets_duplicate = self.stats.packets_duplicate.saturating_add(1);
+            return;
+        }
+        if !self.lifecycle.is_open() {
+            return self.process_while_closing(now, &info, payload);
+        }
+        let largest = space.acks.largest().is_none_or(|(largest, _)| info.number > largest);
+        info.path = match origin.arrival {
+            Arrival::Known(path) => path,
+            _ => match self.adopt_path(now, origin) {
+                Some(path) => path,
+                None => return,
+            },
+        };
+        self.timers.on_received(now);
+        let result = if reserved == 0 {
+            self.on_payload(now, &info, origin.ecn, largest, payload)
+        } else {
+            Err(WireError::new(TransportErrorCode::PROTOCOL_VIOLATION, "reserved bits are not zero"))
+        };
+        match result {
+            Ok(()) => self.after_packet(now, &info),
+            Err(error) => self.close_with(now, error),
+        }
+    }
+
+    /// The frames of a packet, and then the packet itself to the acknowledgements.
+    fn on_payload(
+        &mut self,
+        now: Time,
+        info: &PacketInfo,
+        ecn: Ecn,
+        largest: bool,
+        payload: &[u8],
+    ) -> Result<(), WireError> {
+        if payload.is_empty() {
+            return Err(WireError::new(TransportErrorCode::PROTOCOL_VIOLATION, "a packet without frames"));
+        }
+        let (mut ack_eliciting, mut non_probing) = (false, false);
+        for frame in Frames::new(payload) {
+            let frame = frame.map_err(|error| {
+                let code = TransportErrorCode::FRAME_ENCODING_ERROR;
+                WireError::new(code, error.reason).in_frame(error.frame_type)
+            })?;
+            let frame_type = frame.frame_type();
+            if !frame.permitted_in(info.packet_type) {
+                let reason = "a frame that this packet type does not permit";
+                return Err(WireError::new(TransportErrorCode::PROTOCOL_VIOLATION, reason).in_frame(frame_type));
+            }
+            ack_eliciting |= frame.is_ack_eliciting();
+            non_probing |= !frame.is_probing();
+            self.on_frame(now, info, frame).map_err(|error| match error.frame_type {
+                0 => error.in_frame(frame_type),
+                _ => error,
+            })?;
+            if !self.lifecycle.is_open() {
+                return Ok(());
+            }
+        }
+        if let Some(space) = self.spaces.get_mut(info.space) {
+            space.acks.on_packet_received(info.number, now, ack_eliciting, ecn);
+        }
+        if non_probing && info.space == SpaceId::Data {
+            let pto = self.paths.active().recovery.pto();
+            self.paths.on_non_probing(now, info.path, largest, pto);
+        }
+        Ok(())
+    }
+
+    /// What a packet changes beyond its frames: keys that are no longer needed, paths, new keys.
+    fn after_packet(&mut self, now: Time, info: &PacketInfo) {
+        if info.space == SpaceId::Handshake && self.side == Side::Server {
+            // The client has our Initial packets: its address is real (RFC 9000 section 8.1) and Initial
+            // keys are of no more use (RFC 9001 section 4.9.1).
+            self.paths.on_address_validated();
+            self.paths.active_mut().recovery.set_peer_validated(true);
+            self.discard(SpaceId::Initial);
+        }
+        if info.space != SpaceId::Data || self.negotiation.crypto_progress {
+            self.advance_handshake(now);
+        }
+        self.follow_paths();
+    }
+
+    /// While closing only the peer's own close matters (RFC 9000 section 10.2.1).
+    fn process_while_closing(&mut self, now: Time, info: &PacketInfo, payload: &[u8]) {
+        use godwit_wire::Frame::{ApplicationClose, ConnectionClose};
+        let closes = Frames::new(payload).map_while(Result::ok).find(|frame| {
+            matches!(frame, ConnectionClose { .. } | ApplicationClose { .. }) && frame.permitted_in(info.packet_type)
+        });
+        if closes.is_some() {
+            self.on_peer_close(now, crate::ConnectionError::ClosedLocally);
+        }
+    }
+}
+
+/// A packet without its protection.
+pub(super) struct Opened<'a> {
+    info: PacketInfo,
+    reserved: u8,
+    payload: &'a [u8],
+}

@@ -1,0 +1,225 @@
+//! The life of a connection, from the first packet to the last (RFC 9000 sections 10 and 17).
+//!
+//! ```text
+//!  Handshaking ──complete──▶ Established ──confirmed──▶ Confirmed
+//!       │                        │                          │
+//!       └───────────close────────┴────────────┬─────────────┘
+//!                                             ▼
+//!                   Closing (our close)  or  Draining (the peer's)
+//!                                             │ 3 PTO
+//!                                             ▼
+//!                                          Drained
+//! ```
+//!
+//! Idle timeout, stateless reset and a failed version negotiation go to Drained at once.
+
+use crate::{ConnectionError, WireError};
+use bytes::Bytes;
+use godwit_base::Time;
+
+/// Where a connection stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// The handshake is under way.
+    Handshaking,
+    /// The handshake is complete, but not yet confirmed (RFC 9001 section 4.1.1).
+    Established,
+    /// The handshake is confirmed (RFC 9001 section 4.1.2).
+    Confirmed,
+    /// We have closed: packets are answered with CONNECTION_CLOSE until then.
+    Closing {
+        /// The end of the state.
+        until: Time,
+    },
+    /// The peer has closed: nothing is sent any more.
+    Draining {
+        /// The end of the state.
+        until: Time,
+    },
+    /// Over.
+    Drained,
+}
+
+/// What a CONNECTION_CLOSE frame of ours says.
+#[derive(Debug, Clone)]
+pub(crate) enum CloseFrame {
+    /// Type 0x1c.
+    Transport(WireError),
+    /// Type 0x1d.
+    Application {
+        /// The application's code.
+        code: u64,
+        /// Its explanation.
+        reason: Bytes,
+    },
+}
+
+/// The state machine, and what is left to say at the end.
+#[derive(Debug)]
+pub(crate) struct Lifecycle {
+    state: State,
+    close: Option<CloseFrame>,
+    close_pending: bool,
+    packets_since_close: u32,
+    packets_until_close: u32,
+    ended: Option<ConnectionError>,
+}
+
+impl Lifecycle {
+    pub(crate) fn new() -> Self {
+        Lifecycle {
+            state: State::Handshaking,
+            close: None,
+            close_pending: false,
+            packets_since_close: 0,
+            packets_until_close: 1,
+            ended: None,
+        }
+    }
+
+    pub(crate) fn state(&self) -> State {
+        self.state
+    }
+
+    /// Neither closing nor draining nor over.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.state, State::Handshaking | State::Established | State::Confirmed)
+    }
+
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.state == State::Handshaking
+    }
+
+    pub(crate) fn is_confirmed(&self) -> bool {
+        self.state == State::Confirmed
+    }
+
+    pub(crate) fn is_drained(&self) -> bool {
+        self.state == State::Drained
+    }
+
+    pub(crate) fn on_complete(&mut self) {
+        if self.state == State::Handshaking {
+            self.state = State::Established;
+        }
+    }
+
+    pub(crate) fn on_confirmed(&mut self) {
+        if self.is_open() {
+            self.state = State::Confirmed;
+        }
+    }
+
+    /// We close. The frame is sent now and again in answer to later packets, until `until`.
+    pub(crate) fn on_close(&mut self, frame: CloseFrame, reason: ConnectionError, until: Time) {
+        if self.is_open() {
+            self.state = State::Closing { until };
+            self.close = Some(frame);
+            self.close_pending = true;
+            self.ended = Some(reason);
+        }
+    }
+
+    /// The peer has closed. A close of ours already under way keeps its reason.
+    pub(crate) fn on_peer_close(&mut self, reason: ConnectionError, until: Time) {
+        match self.state {
+            State::Draining { .. } | State::Drained => {}
+            State::Closing { until } => self.state = State::Draining { until },
+            State::Handshaking | State::Established | State::Confirmed => {
+                self.state = State::Draining { until };
+                self.ended = Some(reason);
+            }
+        }
+        self.close_pending = false;
+    }
+
+    /// The end without a word: time-out, stateless reset, no common version.
+    pub(crate) fn on_abandoned(&mut self, reason: ConnectionError) {
+        if self.is_open() {
+            self.ended = Some(reason);
+        }
+        self.state = State::Drained;
+        self.close_pending = false;
+    }
+
+    /// A packet came while closing: every power of two of them is answered (RFC 9000 section 10.2.1).
+    pub(crate) fn on_packet_while_closing(&mut self) {
+        if !matches!(self.state, State::Closing { .. }) {
+            return;
+        }
+        self.packets_since_close = self.packets_since_close.saturating_add(1);
+        if self.packets_since_close >= self.packets_until_close {
+            self.packets_since_close = 0;
+            self.packets_until_close = self.packets_until_close.saturating_mul(2);
+            self.close_pending = true;
+        }
+    }
+
+    /// When the closing or draining period ends.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        match self.state {
+            State::Closing { until } | State::Draining { until } => Some(until),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn on_timeout(&mut self, now: Time) {
+        if self.deadline().is_some_and(|until| until <= now) {
+            self.state = State::Drained;
+            self.close_pending = false;
+        }
+    }
+
+    /// The CONNECTION_CLOSE to send now, if one is due.
+    pub(crate) fn pending_close(&self) -> Option<&CloseFrame> {
+        self.close.as_ref().filter(|_| self.close_pending)
+    }
+
+    pub(crate) fn on_close_sent(&mut self) {
+        self.close_pending = false;
+    }
+
+    /// The reason of the end, once.
+    pub(crate) fn take_ended(&mut self) -> Option<ConnectionError> {
+        self.ended.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn closing_answers_ever_more_rarely() {
+        let mut life = Lifecycle::new();
+        let frame = CloseFrame::Application { code: 1, reason: Bytes::new() };
+        life.on_close(frame, ConnectionError::ClosedLocally, Time::ZERO + Duration::from_secs(1));
+        let mut answers = 0;
+        for _ in 0..1000 {
+            if life.pending_close().is_some() {
+                answers += 1;
+                life.on_close_sent();
+            }
+            life.on_packet_while_closing();
+        }
+        assert_eq!(answers, 10);
+        life.on_timeout(Time::ZERO + Duration::from_secs(1));
+        assert!(life.is_drained());
+        assert_eq!(life.take_ended(), Some(ConnectionError::ClosedLocally));
+        assert_eq!(life.take_ended(), None);
+    }
+
+    #[test]
+    fn the_peers_close_stops_ours() {
+        let mut life = Lifecycle::new();
+        life.on_close(
+            CloseFrame::Application { code: 1, reason: Bytes::new() },
+            ConnectionError::ClosedLocally,
+            Time::MAX,
+        );
+        life.on_peer_close(ConnectionError::Reset, Time::MAX);
+        assert!(life.pending_close().is_none());
+        assert_eq!(life.take_ended(), Some(ConnectionError::ClosedLocally));
+    }
+}

@@ -1,0 +1,340 @@
+//! One QUIC connection.
+//!
+//! [`Connection`] is wiring. Inputs are a datagram (`input`), the passing of time (`timers`) and calls
+//! of the application (`streams`, `close`); outputs are datagrams (`output`), a deadline and
+//! events. What happens in between belongs to components with one concern each: `Handshake` (TLS),
+//! `Spaces` (packet numbers and keys), `PathSet` (addresses, congestion), `LocalCids` and `RemoteCids`,
+//! `Streams`, `Control` and `Lifecycle`.
+//!
+//! Invariants: nothing unauthenticated changes state; an error on the wire closes this connection and
+//! no other; after `Drained` nothing is sent or told any more.
+//!
+//! RFC 9000 sections 5 to 14, RFC 9001 section 4, RFC 9002.
+
+mod acks;
+mod close;
+mod control;
+mod early;
+mod events;
+mod farewell;
+mod frames;
+mod handshaking;
+mod input;
+mod lifecycle;
+mod negotiation;
+mod outcome;
+mod output;
+mod packet;
+mod paths;
+mod space;
+mod stats;
+mod timers;
+
+#[cfg(test)]
+mod tests;
+
+pub use stats::ConnectionStats;
+
+use crate::cid::{LocalCids, RemoteCids};
+use crate::endpoint::shared::{ClientArgs, EndpointEvent, ServerArgs};
+use crate::handshake::Handshake;
+use crate::keys::{self, PacketSpan};
+use crate::path::PathSet;
+use crate::recovery_token::RecoveryToken;
+use crate::streams::{ReadChunk, ReadError, Streams, UnknownStream, WriteError};
+use crate::{ConnectError, Event, TransportConfig, WireError};
+use bytes::Bytes;
+use control::Control;
+use early::Early;
+use events::Events;
+use godwit_base::{Rng, Time};
+use godwit_recovery::{Outcome, PathRecovery, PathSettings};
+use godwit_wire::{ConnectionId, Direction, ResetToken, Side, StreamId, TransportErrorCode};
+use lifecycle::Lifecycle;
+use negotiation::Negotiation;
+use space::Spaces;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use timers::Timers;
+
+/// A connection, of either side.
+#[derive(Debug)]
+pub struct Connection {
+    side: Side,
+    version: u32,
+    config: Arc<TransportConfig>,
+    lifecycle: Lifecycle,
+    negotiation: Negotiation,
+    handshake: Handshake,
+    spaces: Spaces,
+    paths: PathSet,
+    local_cids: LocalCids,
+    remote_cids: RemoteCids,
+    streams: Streams,
+    control: Control,
+    early: Early,
+    timers: Timers,
+    events: Events,
+    scratch: Scratch,
+    stats: ConnectionStats,
+    next_recovery_id: u16,
+}
+
+/// Memory reused from packet to packet.
+#[derive(Debug, Default)]
+struct Scratch {
+    /// What the packets of the datagram being written carry.
+    tokens: Vec<RecoveryToken>,
+    /// What an acknowledgement or a loss brought back.
+    outcomes: Vec<(Outcome, RecoveryToken)>,
+    /// The 1-RTT packets of the run being written.
+    spans: Vec<PacketSpan>,
+    /// Packets in a row that only acknowledged.
+    ack_only_packets: u32,
+}
+
+impl Connection {
+    /// Begins a connection to a server. The first packets wait to be sent.
+    pub(crate) fn client(now: Time, args: ClientArgs<'_>, rng: &mut dyn Rng) -> Result<Self, ConnectError> {
+        let config = args.config.transport.clone();
+        let negotiation =
+            Negotiation::client(args.local_cid, args.initial_dcid, args.token.unwrap_or_default());
+        let parameters = negotiation.parameters(&config, args.config.version, args.versions);
+        let parameters = negotiation::encode(&parameters, rng.next_u64())?;
+        let tls = args.config.tls.clone();
+        let handshake = Handshake::client(tls, args.config.version, args.server_name, parameters)?;
+        let remote_cids = RemoteCids::new(args.initial_dcid, config.active_cid_limit);
+        let local_cids = LocalCids::new(args.local_cid, args.reset_token);
+        let mut recovery = PathRecovery::new(now, &path_settings(&config));
+        recovery.set_peer_validated(false);
+        let paths = PathSet::new(Side::Client, args.path, recovery, true);
+        let keys = initial_keys(args.config.version, &args.initial_dcid, Side::Client)?;
+        Ok(Connection {
+            side: Side::Client,
+            version: args.config.version,
+            lifecycle: Lifecycle::new(),
+            negotiation,
+            handshake,
+            spaces: Spaces::new(keys, config.max_ack_delay),
+            paths,
+            local_cids,
+            remote_cids,
+            streams: Streams::new(Side::Client, &config),
+            control: Control::default(),
+            early: Early::default(),
+            timers: Timers::new(now, config.handshake_timeout, nonzero(config.max_idle_timeout)),
+            events: Events::default(),
+            scratch: Scratch::default(),
+            stats: ConnectionStats::default(),
+            next_recovery_id: 0,
+            config,
+        })
+    }
+
+    /// Answers a client whose first datagram will be given to [`Connection::receive`] next.
+    pub(crate) fn server(now: Time, args: ServerArgs<'_>, rng: &mut dyn Rng) -> Result<Self, ConnectError> {
+        let config = args.config.transport.clone();
+        let negotiation =
+            Negotiation::server(args.local_cid, args.original_dcid, args.retry_scid, args.peer_scid);
+        let mut parameters = negotiation.parameters(&config, args.version, args.versions);
+        parameters.stateless_reset_token = Some(args.reset_token);
+        let parameters = negotiation::encode(&parameters, rng.next_u64())?;
+        let handshake = Handshake::server(args.config.tls.clone(), args.version, parameters)?;
+        let recovery = PathRecovery::new(now, &path_settings(&config));
+        let keys = initial_keys(args.version, &args.client_dcid, Side::Server)?;
+        let mut control = Control::default();
+        if let Some(token) = args.new_token {
+            control.send_new_token(token);
+        }
+        Ok(Connection {
+            side: Side::Server,
+            version: args.version,
+            lifecycle: Lifecycle::new(),
+            negotiation,
+            handshake,
+            spaces: Spaces::new(keys, config.max_ack_delay),
+            paths: PathSet::new(Side::Server, args.path, recovery, args.validated),
+            local_cids: LocalCids::new(args.local_cid, args.reset_token),
+            remote_cids: RemoteCids::new(args.peer_scid, config.active_cid_limit),
+            streams: Streams::new(Side::Server, &config),
+            control,
+            early: Early::default(),
+            timers: Timers::new(now, config.handshake_timeout, nonzero(config.max_idle_timeout)),
+            events: Events::default(),
+            scratch: Scratch::default(),
+            stats: ConnectionStats::default(),
+            next_recovery_id: 0,
+            config,
+        })
+    }
+
+    /// A connection id made by the endpoint, with its reset token, to be announced to the peer. False if
+    /// none is wanted.
+    pub(crate) fn add_local_cid(&mut self, cid: ConnectionId, token: ResetToken) -> bool {
+        self.local_cids.add(cid, token).is_some()
+    }
+
+    /// Our connection ids that the peer may use.
+    pub(crate) fn local_cids(&self) -> impl Iterator<Item = &ConnectionId> {
+        self.local_cids.iter()
+    }
+
+    /// The next thing the application should know.
+    pub fn next_event(&mut self) -> Option<Event> {
+        // What streams have to say comes before the end.
+        if self.events.is_closed() || self.lifecycle.is_handshaking() {
+            return self.events.next();
+        }
+        self.events.next().or_else(|| self.streams.next_event())
+    }
+
+    /// The next thing the endpoint should do.
+    pub(crate) fn next_endpoint_event(&mut self) -> Option<EndpointEvent> {
+        if let Some(event) = self.events.next_endpoint() {
+            return Some(event);
+        }
+        (self.lifecycle.is_drained() && self.events.take_drained()).then_some(EndpointEvent::Drained)
+    }
+
+    /// Which end this is.
+    pub fn side(&self) -> Side {
+        self.side
+    }
+
+    /// The QUIC version in use.
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// The peer's present address.
+    pub fn remote(&self) -> SocketAddr {
+        self.paths.active().key().remote
+    }
+
+    /// The local address, if the datapath told it.
+    pub fn local(&self) -> Option<std::net::IpAddr> {
+        self.paths.active().key().local
+    }
+
+    /// True until the connection is closed by either end.
+    pub fn is_open(&self) -> bool {
+        self.lifecycle.is_open()
+    }
+
+    /// True while the handshake is not complete.
+    pub fn is_handshaking(&self) -> bool {
+        self.lifecycle.is_handshaking()
+    }
+
+    /// True if it is over and may be forgotten.
+    pub fn is_drained(&self) -> bool {
+        self.lifecycle.is_drained()
+    }
+
+    /// The application protocol that was negotiated (ALPN).
+    pub fn alpn(&self) -> Option<&[u8]> {
+        self.handshake.data()?.alpn.as_deref()
+    }
+
+    /// At a server: the name the client asked for (SNI).
+    pub fn server_name(&self) -> Option<&str> {
+        self.handshake.data()?.server_name.as_deref()
+    }
+
+    /// The peer's certificates in DER, its own first; none before the handshake is complete.
+    pub fn peer_certificates(&self) -> &[rustls::pki_types::CertificateDer<'static>] {
+        self.handshake.data().map_or(&[], |data| &data.peer_certificates)
+    }
+
+    /// Why TLS failed, in more words than the peer is told.
+    pub fn tls_failure(&self) -> Option<&rustls::Error> {
+        self.handshake.failure()
+    }
+
+    /// A token for the next connection to this server, if it gave one (RFC 9000 section 8.1.3).
+    pub fn take_new_token(&mut self) -> Option<Bytes> {
+        self.negotiation.take_new_token()
+    }
+
+    /// Sends a PING, so that the peer's idle timer restarts.
+    pub fn ping(&mut self) {
+        self.control.send_ping();
+    }
+
+    /// Opens a stream; `None` if the peer permits no more now: [`Event::StreamsAvailable`] follows.
+    pub fn open(&mut self, direction: Direction) -> Option<StreamId> {
+        self.lifecycle.is_open().then(|| self.streams.open(direction)).flatten()
+    }
+
+    /// The next stream that the peer opened in `direction`.
+    pub fn accept(&mut self, direction: Direction) -> Option<StreamId> {
+        self.streams.accept(direction)
+    }
+
+    /// Queues data to send; returns how much was taken. Less than all, possibly 0, means that the send
+    /// buffer is full: [`Event::Writable`] follows.
+    pub fn write(&mut self, id: StreamId, data: Bytes) -> Result<usize, WriteError> {
+        self.streams.write(id, data)
+    }
+
+    /// Ends a stream's sending half after what has been written.
+    pub fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
+        self.streams.finish(id)
+    }
+
+    /// Abandons a stream's sending half.
+    pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
+        self.streams.reset(id, code)
+    }
+
+    /// Reads at most `max` bytes.
+    pub fn read(&mut self, now: Time, id: StreamId, max: usize) -> Result<ReadChunk, ReadError> {
+        let rtt = self.paths.active().recovery.rtt().smoothed();
+        self.streams.read(now, rtt, id, max)
+    }
+
+    /// Tells the peer that nothing more of this stream will be read.
+    pub fn stop_sending(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
+        self.streams.stop_sending(id, code)
+    }
+
+    /// Sets a stream's place in the scheduler: lower urgency first; streams of equal urgency in the order
+    /// in which they were written, or in turn if incremental.
+    pub fn set_priority(&mut self, id: StreamId, urgency: u8, incremental: bool) -> Result<(), UnknownStream> {
+        self.streams.set_priority(id, urgency, incremental)
+    }
+
+    /// True if any stream is open.
+    pub fn has_active_streams(&self) -> bool {
+        self.streams.has_active_streams()
+    }
+
+    fn local_cid_len(&self) -> usize {
+        self.negotiation.local_cid.len()
+    }
+}
+
+fn path_settings(config: &TransportConfig) -> PathSettings {
+    PathSettings {
+        id: 0,
+        initial_rtt: config.initial_rtt,
+        initial_mtu: config.initial_mtu,
+        max_mtu: config.max_mtu,
+        algorithm: config.congestion,
+    }
+}
+
+fn initial_keys(version: u32, dcid: &ConnectionId, side: Side) -> Result<keys::LevelKeys, ConnectError> {
+    keys::initial(version, dcid, side)
+        .ok_or_else(|| ConnectError::Tls(format!("QUIC version {version:#x} is not supported")))
+}
+
+fn nonzero(timeout: std::time::Duration) -> Option<std::time::Duration> {
+    Some(timeout).filter(|timeout| !timeout.is_zero())
+}
+
+/// A failure that no peer can cause.
+#[track_caller]
+fn internal(reason: &'static str) -> WireError {
+    WireError::new(TransportErrorCode::INTERNAL_ERROR, reason)
+}

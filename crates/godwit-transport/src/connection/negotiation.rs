@@ -1,0 +1,230 @@
+//! What both ends must agree on before and during the handshake: connection ids, Retry, versions,
+//! transport parameters (RFC 9000 sections 6, 7.2, 7.3, 7.4 and 17.2.5).
+
+use super::Connection;
+use super::frames::scale_ack_delay;
+use crate::cid::RemoteCids;
+use crate::error::ConnectionError;
+use crate::keys;
+use crate::{TransportConfig, WireError};
+use bytes::Bytes;
+use godwit_base::Time;
+use godwit_recovery::SpaceId;
+use godwit_wire::header;
+use godwit_wire::transport_parameters::{TransportParameters, VersionInformation, VersionList};
+use godwit_wire::{ConnectionId, Side, TransportErrorCode, Writer};
+use std::time::Duration;
+
+/// NEW_TOKEN tokens kept for the application at most.
+const MAX_NEW_TOKENS: usize = 4;
+
+/// The ids and parameters that authenticate the handshake.
+#[derive(Debug)]
+pub(super) struct Negotiation {
+    side: Side,
+    /// Our Source Connection ID in long headers.
+    pub(super) local_cid: ConnectionId,
+    /// The Destination Connection ID of the client's very first packet.
+    original_dcid: ConnectionId,
+    retry_scid: Option<ConnectionId>,
+    /// The peer's Source Connection ID, from its first packet.
+    peer_scid: Option<ConnectionId>,
+    /// The token in our Initial packets.
+    pub(super) token: Bytes,
+    new_tokens: Vec<Bytes>,
+    peer: Option<Peer>,
+    /// CRYPTO data has been read since the handshake was last advanced.
+    pub(super) crypto_progress: bool,
+}
+
+/// What is remembered of the peer's transport parameters.
+#[derive(Debug, Clone, Copy)]
+struct Peer {
+    ack_delay_exponent: u8,
+    max_ack_delay: Duration,
+}
+
+impl Negotiation {
+    pub(super) fn client(local_cid: ConnectionId, initial_dcid: ConnectionId, token: Bytes) -> Self {
+        Negotiation {
+            side: Side::Client,
+            local_cid,
+            original_dcid: initial_dcid,
+            retry_scid: None,
+            peer_scid: None,
+            token,
+            new_tokens: Vec::new(),
+            peer: None,
+            crypto_progress: false,
+        }
+    }
+
+    pub(super) fn server(
+        local_cid: ConnectionId,
+        original_dcid: ConnectionId,
+        retry_scid: Option<ConnectionId>,
+        peer_scid: ConnectionId,
+    ) -> Self {
+        let client = Self::client(local_cid, original_dcid, Bytes::new());
+        Negotiation { side: Side::Server, retry_scid, peer_scid: Some(peer_scid), ..client }
+    }
+
+    /// An authentic long-header packet named `scid` as the peer's id. False if that is not the id of the
+    /// packets before: the packet is to be dropped (RFC 9000 section 7.2).
+    pub(super) fn on_peer_cid(&mut self, scid: ConnectionId, remote: &mut RemoteCids) -> bool {
+        match self.peer_scid {
+            Some(known) => known == scid,
+            None => {
+                self.peer_scid = Some(scid);
+                remote.set_first(scid);
+                true
+            }
+        }
+    }
+
+    /// True once a packet of the server has been accepted: Retry and Version Negotiation come too late.
+    fn has_heard_server(&self) -> bool {
+        self.peer_scid.is_some()
+    }
+
+    pub(super) fn on_new_token(&mut self, token: &[u8]) {
+        if self.new_tokens.len() >= MAX_NEW_TOKENS {
+            self.new_tokens.remove(0);
+        }
+        self.new_tokens.push(Bytes::copy_from_slice(token));
+    }
+
+    pub(super) fn take_new_token(&mut self) -> Option<Bytes> {
+        self.new_tokens.pop()
+    }
+
+    pub(super) fn has_peer_parameters(&self) -> bool {
+        self.peer.is_some()
+    }
+
+    /// An ACK frame's delay: zero where no delay is permitted, and capped at what the peer declared once
+    /// the handshake is confirmed (RFC 9002 section 5.3).
+    pub(super) fn ack_delay(&self, space: SpaceId, field: u64, confirmed: bool) -> Duration {
+        let Some(peer) = self.peer.filter(|_| space == SpaceId::Data) else { return Duration::ZERO };
+        let delay = scale_ack_delay(field, peer.ack_delay_exponent);
+        if confirmed { delay.min(peer.max_ack_delay) } else { delay }
+    }
+
+    /// Compares the ids that the peer declares with those that were seen (RFC 9000 section 7.3).
+    fn check(&self, parameters: &TransportParameters) -> Result<(), WireError> {
+        let error = |reason| Err(WireError::new(TransportErrorCode::TRANSPORT_PARAMETER_ERROR, reason));
+        if parameters.initial_source_cid != self.peer_scid {
+            return error("initial_source_connection_id is not the id of the packets");
+        }
+        if self.side == Side::Client {
+            if parameters.original_destination_cid != Some(self.original_dcid) {
+                return error("original_destination_connection_id is not the id of the first packet");
+            }
+            if parameters.retry_source_cid != self.retry_scid {
+                return error("retry_source_connection_id does not match the Retry");
+            }
+        }
+        Ok(())
+    }
+
+    /// The parameters of this end.
+    pub(super) fn parameters(&self, config: &TransportConfig, version: u32, versions: &[u32]) -> TransportParameters {
+        let server = self.side == Side::Server;
+        TransportParameters {
+            original_destination_cid: Some(self.original_dcid).filter(|_| server),
+            retry_source_cid: self.retry_scid.filter(|_| server),
+            initial_source_cid: Some(self.local_cid),
+            max_idle_timeout: config.max_idle_timeout,
+            initial_max_data: config.initial_connection_window,
+            initial_max_stream_data_bidi_local: config.initial_stream_window,
+            initial_max_stream_data_bidi_remote: config.initial_stream_window,
+            initial_max_stream_data_uni: config.initial_stream_window,
+            initial_max_streams_bidi: config.max_bidi_streams,
+            initial_max_streams_uni: config.max_uni_streams,
+            max_ack_delay: config.max_ack_delay,
+            active_cid_limit: RemoteCids::offered_limit(config.active_cid_limit),
+            max_datagram_frame_size: 0,
+            version_information: Some(VersionInformation {
+                chosen: version,
+                available: VersionList::new(versions.iter().copied()),
+            }),
+            ..TransportParameters::default()
+        }
+    }
+}
+
+/// Encodes transport parameters for TLS.
+pub(super) fn encode(parameters: &TransportParameters, grease: u64) -> Result<Vec<u8>, crate::ConnectError> {
+    let mut buffer = [0; TransportParameters::MAX_LEN];
+    let mut writer = Writer::new(&mut buffer);
+    parameters
+        .encode(&mut writer, grease)
+        .map_err(|_| crate::ConnectError::Tls("a transport parameter is out of range".into()))?;
+    Ok(writer.written().to_vec())
+}
+
+impl Connection {
+    /// The peer's transport parameters have come with its first flight.
+    pub(super) fn on_peer_parameters(&mut self, encoded: &[u8]) -> Result<(), WireError> {
+        let parameters = TransportParameters::decode(encoded, self.side.peer()).map_err(|error| {
+            WireError::new(TransportErrorCode::TRANSPORT_PARAMETER_ERROR, error.reason)
+        })?;
+        self.negotiation.check(&parameters)?;
+        self.negotiation.peer = Some(Peer {
+            ack_delay_exponent: parameters.ack_delay_exponent,
+            max_ack_delay: parameters.max_ack_delay,
+        });
+        let idle = [self.config.max_idle_timeout, parameters.max_idle_timeout];
+        let idle = idle.into_iter().filter(|timeout| !timeout.is_zero()).min();
+        self.timers.set_idle(idle, self.config.keep_alive);
+        let recovery = &mut self.paths.active_mut().recovery;
+        recovery.set_peer_max_ack_delay(parameters.max_ack_delay);
+        let largest = u16::try_from(parameters.max_udp_payload_size).unwrap_or(u16::MAX);
+        recovery.mtu_search_mut().limit(largest);
+        self.local_cids.set_peer_limit(parameters.active_cid_limit);
+        if let Some(token) = parameters.stateless_reset_token {
+            self.remote_cids.set_first_reset_token(token);
+        }
+        self.streams.set_peer_limits(&parameters);
+        self.announce_reset_tokens();
+        Ok(())
+    }
+
+    /// A Retry packet: proves nothing but that the server saw our Initial, so it is believed once, before
+    /// anything else is heard (RFC 9000 section 17.2.5).
+    pub(super) fn on_retry(&mut self, now: Time, scid: ConnectionId, token: &[u8], packet: &[u8], tag: [u8; 16]) {
+        let expected = packet.len().checked_sub(tag.len()).and_then(|len| packet.get(..len)).and_then(|packet| {
+            keys::retry_integrity_tag(self.version, &self.negotiation.original_dcid, packet)
+        });
+        let welcome = self.side == Side::Client
+            && !self.negotiation.has_heard_server()
+            && self.negotiation.retry_scid.is_none()
+            && scid != self.negotiation.original_dcid
+            && expected == Some(tag);
+        let Some(new_keys) = keys::initial(self.version, &scid, self.side).filter(|_| welcome) else { return };
+        let Some(initial) = self.spaces.initial.as_deref_mut() else { return };
+        initial.keys = new_keys;
+        let outcomes = &mut self.scratch.outcomes;
+        initial.space.recovery.declare_all_lost(
+            &mut self.paths.active_mut().recovery,
+            now,
+            &mut |outcome, lost| outcomes.push((outcome, lost)),
+        );
+        self.dispatch_outcomes(SpaceId::Initial);
+        self.negotiation.retry_scid = Some(scid);
+        self.negotiation.token = Bytes::copy_from_slice(token);
+        self.remote_cids.set_first(scid);
+    }
+
+    /// A Version Negotiation packet: believed only before anything else is heard, and only if it does not
+    /// list the version that it refuses (RFC 9000 section 6.2).
+    pub(super) fn on_version_negotiation(&mut self, dcid: ConnectionId, scid: ConnectionId, body: &[u8]) {
+        let ours = dcid == self.negotiation.local_cid && scid == self.negotiation.original_dcid;
+        let welcome = self.side == Side::Client
+            && !self.negotiation.has_heard_server()
+            && self.negotiation.retry_scid.is_none();
+        if ours && welcome && !header::versions(body).any(|version| version == self.version) {
+            self.abandon(ConnectionError::VersionMismatch);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What a connection does when its paths change (RFC 9000 section 9), and the datagrams that go to paths
+//! other than the active one.
+
+use super::Connection;
+use super::input::Datagram;
+use super::output::elicits;
+use crate::Event;
+use crate::endpoint::shared::Transmitted;
+use crate::keys::TAG_LEN;
+use crate::path::{PROBE_SIZE, PathEvent, PathId, PathKey};
+use godwit_base::{Rng, SendBatch, SendMeta, Time};
+use godwit_recovery::{PathRecovery, PathSettings};
+use godwit_wire::{Frame, Writer};
+
+impl Connection {
+    /// An authentic packet came from a new address.
+    pub(super) fn adopt_path(&mut self, now: Time, origin: &Datagram) -> Option<PathId> {
+        let settings = self.fresh_path();
+        self.paths.adopt(origin.key, origin.len, |_| PathRecovery::new(now, &settings))
+    }
+
+    fn fresh_path(&mut self) -> PathSettings {
+        self.next_recovery_id = self.next_recovery_id.wrapping_add(1);
+        let config = &self.config;
+        PathSettings {
+            id: self.next_recovery_id,
+            initial_rtt: config.initial_rtt,
+            initial_mtu: config.initial_mtu,
+            max_mtu: config.max_mtu,
+            algorithm: config.congestion,
+        }
+    }
+
+    /// Draws the consequences of what happened to paths.
+    pub(super) fn follow_paths(&mut self) {
+        while let Some(event) = self.paths.next_event() {
+            match event {
+                PathEvent::Migrated { from, to } | PathEvent::FellBack { from, to } => {
+                    // The new path gets an id of its own, so that an observer cannot link the two.
+                    self.remote_cids.assign(to);
+                    self.remote_cids.promote(to, from);
+                    self.forget_flight(from);
+                }
+                PathEvent::Validated(id) => {
+                    if id == self.paths.active().id() {
+                        self.events.push(Event::PathChanged);
+                    }
+                }
+                PathEvent::Abandoned(id) => self.remote_cids.release(id),
+                // Nothing better is known: the idle timeout decides.
+                PathEvent::NoPath => {}
+            }
+            self.announce_reset_tokens();
+        }
+    }
+
+    fn forget_flight(&mut self, left: PathId) {
+        self.next_recovery_id = self.next_recovery_id.wrapping_add(1);
+        let id = self.next_recovery_id;
+        if let Some(path) = self.paths.get_mut(left) {
+            path.recovery.forget_in_flight(id);
+        }
+    }
+
+    /// PATH_CHALLENGE and PATH_RESPONSE frames for paths other than the active one, each in a datagram of
+    /// its own.
+    pub(super) fn transmit_path_probes(
+        &mut self,
+        now: Time,
+        batch: &mut SendBatch,
+        rng: &mut dyn Rng,
+    ) -> Transmitted {
+        while let Some(id) = self.paths.next_probe() {
+            if self.spaces.data.keys.is_none() {
+                break;
+            }
+            let Some(key) = self.paths.get(id).map(|path| *path.key()) else { break };
+            let Some(room) = batch.reserve(PROBE_SIZE) else { return Transmitted::More };
+            let Some(datagram) = room.get_mut(..PROBE_SIZE) else { break };
+            let len = self.build_path_probe(now, id, datagram, rng);
+            if len == 0 {
+                break;
+            }
+            batch.commit(len, len, meta_for(&key));
+            self.stats.on_sent(len, len);
+        }
+        Transmitted::Idle
+    }
+
+    fn build_path_probe(&mut self, now: Time, id: PathId, datagram: &mut [u8], rng: &mut dyn Rng) -> usize {
+        self.scratch.tokens.clear();
+        self.scratch.spans.clear();
+        self.remote_cids.assign(id);
+        let dcid = *self.remote_cids.for_path(id);
+        let Some(limit) = datagram.len().checked_sub(TAG_LEN) else { return 0 };
+        let Some(room) = datagram.get_mut(..limit) else { return 0 };
+        let mut writer = Writer::new(room);
+        let Some(mut packet) = self.begin_short(now, 0, &dcid, &mut writer, rng) else { return 0 };
+        let tokens = &mut self.scratch.tokens;
+        let Some(probe) = self.paths.write_probe(now, id, rng, &mut writer, tokens) else { return 0 };
+        packet.payload_end = writer.len();
+        packet.tokens = 0..self.scratch.tokens.len();
+        packet.ack_eliciting = elicits(&self.scratch.tokens, 0);
+        if probe.expand {
+            packet.pad_datagram_to(PROBE_SIZE, datagram);
+        }
+        packet.pad_for_sample(datagram);
+        let len = packet.end();
+        self.seal_and_record(now, packet, datagram, 0);
+        self.mask_run(now, datagram);
+        if let Some(path) = self.paths.get_mut(id) {
+            path.on_sent(len);
+        }
+        len
+    }
+
+    /// A packet of the size that the path-MTU search wants to try (RFC 8899), alone in its datagram.
+    pub(super) fn transmit_mtu_probe(
+        &mut self,
+        now: Time,
+        batch: &mut SendBatch,
+        rng: &mut dyn Rng,
+    ) -> Transmitted {
+        if !self.lifecycle.is_confirmed() || !self.paths.active().is_validated() {
+            return Transmitted::Idle;
+        }
+        let Some(size) = self.paths.active_mut().recovery.next_mtu_probe(now) else { return Transmitted::Idle };
+        let Some(room) = batch.reserve(usize::from(size)) else { return Transmitted::More };
+        let Some(datagram) = room.get_mut(..usize::from(size)) else { return Transmitted::Idle };
+        let len = self.build_mtu_probe(now, datagram, rng);
+        if len > 0 {
+            self.paths.active_mut().recovery.mtu_search_mut().on_probe_sent(size);
+            self.paths.active_mut().on_sent(len);
+            batch.commit(len, len, meta_for(self.paths.active().key()));
+            self.stats.on_sent(len, len);
+        }
+        Transmitted::Idle
+    }
+
+    fn build_mtu_probe(&mut self, now: Time, datagram: &mut [u8], rng: &mut dyn Rng) -> usize {
+        self.scratch.tokens.clear();
+        self.scratch.spans.clear();
+        let dcid = *self.remote_cids.active();
+        let Some(limit) = datagram.len().checked_sub(TAG_LEN) else { return 0 };
+        let Some(room) = datagram.get_mut(..limit) else { return 0 };
+        let mut writer = Writer::new(room);
+        let Some(mut packet) = self.begin_short(now, 0, &dcid, &mut writer, rng) else { return 0 };
+        if Frame::Ping.encode(&mut writer).is_err() {
+            return 0;
+        }
+        packet.payload_end = writer.len();
+        packet.ack_eliciting = true;
+        packet.mtu_probe = true;
+        packet.pad_datagram_to(datagram.len(), datagram);
+        let len = packet.end();
+        self.seal_and_record(now, packet, datagram, 0);
+        self.mask_run(now, datagram);
+        len
+    }
+}
+
+/// Where datagrams of the path `key` go.
+pub(super) fn meta_for(key: &PathKey) -> SendMeta {
+    SendMeta {
+        socket: key.socket,
+        local: key.local,
+        remote: key.remote,
+        ecn: godwit_base::Ecn::NotEct,
+        release: None,
+    }
+}

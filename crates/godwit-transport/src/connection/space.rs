@@ -1,0 +1,121 @@
+//! Packet number spaces (RFC 9000 section 12.3): what is sent and received under one set of numbers, and
+//! the keys that go with it.
+//!
+//! Initial and Handshake are values that exist as long as their keys: a packet, a timer or an
+//! acknowledgement of a dropped space finds nothing to act on.
+
+use crate::keys::{LevelKeys, OneRtt};
+use crate::recovery_token::RecoveryToken;
+use godwit_recovery::{AckTracker, SpaceId, SpaceRecovery};
+use godwit_wire::header::PacketType;
+use std::time::Duration;
+
+/// Sent packets, received packets and probes owed, of one space.
+#[derive(Debug)]
+pub(crate) struct Space {
+    /// The packets sent.
+    pub(crate) recovery: SpaceRecovery<RecoveryToken>,
+    /// The packets received.
+    pub(crate) acks: AckTracker,
+    /// Packets that may go out whatever the congestion window says (RFC 9002 section 6.2.4).
+    pub(crate) probes: u8,
+}
+
+impl Space {
+    fn new(id: SpaceId, acks: AckTracker) -> Self {
+        Space { recovery: SpaceRecovery::new(id), acks, probes: 0 }
+    }
+}
+
+/// The Initial or Handshake space.
+#[derive(Debug)]
+pub(crate) struct HandshakeSpace {
+    pub(crate) space: Space,
+    pub(crate) keys: LevelKeys,
+}
+
+impl HandshakeSpace {
+    fn new(id: SpaceId, keys: LevelKeys) -> Box<Self> {
+        Box::new(HandshakeSpace { space: Space::new(id, AckTracker::immediate()), keys })
+    }
+}
+
+/// The space of 1-RTT packets. Its numbers exist from the start, its keys come with the handshake.
+pub(crate) struct DataSpace {
+    pub(crate) space: Space,
+    pub(crate) keys: Option<Box<OneRtt>>,
+}
+
+impl std::fmt::Debug for DataSpace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DataSpace").field("space", &self.space).finish_non_exhaustive()
+    }
+}
+
+/// The three spaces.
+#[derive(Debug)]
+pub(crate) struct Spaces {
+    pub(crate) initial: Option<Box<HandshakeSpace>>,
+    pub(crate) handshake: Option<Box<HandshakeSpace>>,
+    pub(crate) data: DataSpace,
+}
+
+impl Spaces {
+    pub(crate) fn new(initial: LevelKeys, max_ack_delay: Duration) -> Self {
+        Spaces {
+            initial: Some(HandshakeSpace::new(SpaceId::Initial, initial)),
+            handshake: None,
+            data: DataSpace {
+                space: Space::new(SpaceId::Data, AckTracker::delayed(max_ack_delay)),
+                keys: None,
+            },
+        }
+    }
+
+    pub(crate) fn on_handshake_keys(&mut self, keys: LevelKeys) {
+        self.handshake = Some(HandshakeSpace::new(SpaceId::Handshake, keys));
+    }
+
+    /// The space `id`, unless it has been dropped (or, for Handshake, does not exist yet).
+    pub(crate) fn get_mut(&mut self, id: SpaceId) -> Option<&mut Space> {
+        match id {
+            SpaceId::Initial => self.initial.as_mut().map(|initial| &mut initial.space),
+            SpaceId::Handshake => self.handshake.as_mut().map(|handshake| &mut handshake.space),
+            SpaceId::Data => Some(&mut self.data.space),
+        }
+    }
+
+    /// The Initial or Handshake space with its keys.
+    pub(crate) fn handshake_space_mut(&mut self, id: SpaceId) -> Option<&mut HandshakeSpace> {
+        match id {
+            SpaceId::Initial => self.initial.as_deref_mut(),
+            SpaceId::Handshake => self.handshake.as_deref_mut(),
+            SpaceId::Data => None,
+        }
+    }
+
+    /// The sent packets of every space that exists, for the loss-detection timer.
+    pub(crate) fn recoveries(&self) -> impl Iterator<Item = &SpaceRecovery<RecoveryToken>> + Clone {
+        let initial = self.initial.iter().map(|initial| &initial.space.recovery);
+        let handshake = self.handshake.iter().map(|handshake| &handshake.space.recovery);
+        initial.chain(handshake).chain(std::iter::once(&self.data.space.recovery))
+    }
+
+    /// When an acknowledgement is due at the latest.
+    pub(crate) fn ack_deadline(&self) -> Option<godwit_base::Time> {
+        let handshakes = [self.initial.as_deref(), self.handshake.as_deref()].into_iter().flatten();
+        let delayed = handshakes.filter_map(|space| space.space.acks.ack_deadline());
+        let data = self.data.keys.as_ref().and_then(|_| self.data.space.acks.ack_deadline());
+        delayed.chain(data).min()
+    }
+}
+
+/// The space in which packets of this type are numbered; Retry packets have no number.
+pub(crate) const fn space_of(packet_type: PacketType) -> Option<SpaceId> {
+    match packet_type {
+        PacketType::Initial => Some(SpaceId::Initial),
+        PacketType::Handshake => Some(SpaceId::Handshake),
+        PacketType::ZeroRtt | PacketType::OneRtt => Some(SpaceId::Data),
+        PacketType::Retry => None,
+    }
+}

@@ -1,0 +1,196 @@
+//! Two connections back to back, without an endpoint and without a network.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::panic,
+    reason = "tests"
+)]
+
+use super::*;
+use crate::config::{ClientConfig, ServerConfig};
+use crate::path::PathKey;
+use crate::tls::deterministic;
+use godwit_base::{Ecn, SeededRng, SendBatch, SocketId};
+use std::time::Duration;
+
+struct Pair {
+    now: Time,
+    client: Connection,
+    server: Connection,
+    rng: SeededRng,
+    batch: SendBatch,
+    client_path: PathKey,
+    server_path: PathKey,
+    delay: Duration,
+}
+
+fn cid(n: u8) -> ConnectionId {
+    ConnectionId::new(&[n; 8]).unwrap()
+}
+
+fn path(local: &str, remote: &str) -> PathKey {
+    let local: SocketAddr = local.parse().unwrap();
+    PathKey { socket: SocketId(0), local: Some(local.ip()), remote: remote.parse().unwrap() }
+}
+
+impl Pair {
+    fn new(transport: TransportConfig) -> Self {
+        deterministic::seed(7);
+        let transport = Arc::new(transport);
+        let mut rng = SeededRng::new(7);
+        let now = Time::from_nanos(1_000_000_000);
+        let client_path = path("10.0.0.1:1", "10.0.0.2:443");
+        let server_path = path("10.0.0.2:443", "10.0.0.1:1");
+        let config = ClientConfig {
+            tls: deterministic::client_config(&[b"test"]),
+            transport: transport.clone(),
+            version: godwit_wire::version::V1,
+        };
+        let client_args = ClientArgs {
+            config: &config,
+            server_name: deterministic::SERVER_NAME,
+            path: client_path,
+            local_cid: cid(1),
+            reset_token: ResetToken([1; 16]),
+            initial_dcid: cid(9),
+            token: None,
+            versions: &[1],
+        };
+        let client = Connection::client(now, client_args, &mut rng).unwrap();
+        let server_args = ServerArgs {
+            config: Arc::new(ServerConfig {
+                tls: deterministic::server_config(&[b"test"]),
+                transport,
+                retry: false,
+            }),
+            version: 1,
+            path: server_path,
+            local_cid: cid(2),
+            reset_token: ResetToken([2; 16]),
+            client_dcid: cid(9),
+            original_dcid: cid(9),
+            retry_scid: None,
+            peer_scid: cid(1),
+            validated: false,
+            new_token: None,
+            versions: &[1],
+        };
+        let server = Connection::server(now, server_args, &mut rng).unwrap();
+        let batch = SendBatch::new(1 << 20);
+        Pair { now, client, server, rng, batch, client_path, server_path, delay: Duration::from_millis(5) }
+    }
+
+    /// One direction's worth of datagrams, delivered.
+    fn exchange(&mut self, from_client: bool) -> usize {
+        let (from, to, path) = if from_client {
+            (&mut self.client, &mut self.server, self.server_path)
+        } else {
+            (&mut self.server, &mut self.client, self.client_path)
+        };
+        self.batch.clear();
+        while from.transmit(self.now, &mut self.batch, &mut self.rng) == crate::endpoint::shared::Transmitted::More {}
+        let mut count = 0;
+        for (_, datagram) in self.batch.datagrams() {
+            to.receive(self.now, path, Ecn::NotEct, &mut datagram.to_vec());
+            count += 1;
+        }
+        to.on_batch_end(self.now);
+        count
+    }
+
+    /// Until nothing is sent any more, or `rounds` have passed.
+    fn run(&mut self, rounds: usize) {
+        for _ in 0..rounds {
+            let sent = self.exchange(true) + self.exchange(false);
+            if sent == 0 {
+                let deadlines = [self.client.deadline(), self.server.deadline()];
+                let Some(next) = deadlines.into_iter().flatten().min() else { break };
+                if next > self.now + Duration::from_secs(1) {
+                    break;
+                }
+                self.now = self.now.max(next);
+            } else {
+                self.now += self.delay;
+            }
+            self.client.on_timeout(self.now);
+            self.server.on_timeout(self.now);
+        }
+    }
+}
+
+fn events(connection: &mut Connection) -> Vec<Event> {
+    std::iter::from_fn(|| connection.next_event()).collect()
+}
+
+#[test]
+fn handshake_completes_and_is_confirmed() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.run(50);
+    let client = events(&mut pair.client);
+    assert_eq!(client[..2], [Event::Connected, Event::Confirmed], "{client:?}");
+    assert!(events(&mut pair.server).contains(&Event::Confirmed));
+    assert_eq!(pair.client.alpn(), Some(&b"test"[..]));
+    assert_eq!(pair.server.server_name(), Some(deterministic::SERVER_NAME));
+    assert!(pair.client.spaces.initial.is_none() && pair.client.spaces.handshake.is_none());
+    assert!(pair.server.spaces.initial.is_none() && pair.server.spaces.handshake.is_none());
+    assert_eq!(pair.client.stats().ptos + pair.server.stats().ptos, 0, "nothing was lost");
+}
+
+#[test]
+fn a_megabyte_crosses() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.run(20);
+    let id = pair.client.open(Direction::Bidirectional).unwrap();
+    let data: Vec<u8> = (0..1_000_000_u32).map(|n| (n % 251) as u8).collect();
+    let (mut written, mut received) = (0, Vec::new());
+    for _ in 0..2000 {
+        if written < data.len() {
+            written += pair.client.write(id, Bytes::copy_from_slice(&data[written..])).unwrap();
+            if written == data.len() {
+                pair.client.finish(id).unwrap();
+            }
+        }
+        pair.run(1);
+        while let Ok(ReadChunk::Data(chunk)) = pair.server.read(pair.now, id, usize::MAX) {
+            received.extend_from_slice(&chunk);
+        }
+        if received.len() == data.len() {
+            break;
+        }
+    }
+    assert!(received == data, "{} of {} bytes", received.len(), data.len());
+    assert_eq!(pair.client.stats().packets_lost, 0);
+    assert_eq!(pair.client.stats().mtu, 1472, "the path-MTU search went to its end");
+}
+
+#[test]
+fn close_reaches_the_peer_and_drains() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.run(20);
+    events(&mut pair.server);
+    pair.client.close(pair.now, 42, b"enough");
+    pair.run(40);
+    let closed = crate::ConnectionError::PeerApplication { code: 42, reason: Bytes::from_static(b"enough") };
+    assert_eq!(events(&mut pair.server).last(), Some(&Event::Closed { reason: closed }));
+    assert!(pair.client.is_drained() && pair.server.is_drained());
+}
+
+#[test]
+fn keys_are_updated_under_way() {
+    let config = TransportConfig { key_update_after: Some(50), ..TransportConfig::default() };
+    let mut pair = Pair::new(config);
+    pair.run(20);
+    let id = pair.client.open(Direction::Unidirectional).unwrap();
+    let mut received = 0;
+    for _ in 0..600 {
+        let _ = pair.client.write(id, Bytes::from_static(&[7; 10_000])).unwrap();
+        pair.run(1);
+        while let Ok(ReadChunk::Data(chunk)) = pair.server.read(pair.now, id, usize::MAX) {
+            received += chunk.len();
+        }
+    }
+    assert!(received > 1_000_000, "{received}");
+    assert!(pair.client.stats().key_updates > 3, "{:?}", pair.client.stats());
+    assert!(pair.server.is_open());
+}

@@ -1,0 +1,171 @@
+//! When the connection must be called again, and what happens then.
+
+use super::Connection;
+use super::lifecycle::State;
+use crate::ConnectionError;
+use godwit_base::Time;
+use godwit_recovery::{SpaceId, TimerInputs, TimerKind};
+use std::time::Duration;
+
+/// The deadlines that no component keeps.
+#[derive(Debug)]
+pub(super) struct Timers {
+    /// The start of the present silence (RFC 9000 section 10.1).
+    idle_since: Time,
+    /// An ack-eliciting packet has been sent since the last one received: another does not restart the
+    /// idle timer.
+    sent_since_received: bool,
+    idle_timeout: Option<Duration>,
+    keep_alive: Option<Duration>,
+    /// When the handshake is given up.
+    handshake: Option<Time>,
+    /// When the pacer permits the next packet.
+    pacing: Option<Time>,
+}
+
+impl Timers {
+    pub(super) fn new(now: Time, handshake_timeout: Duration, idle_timeout: Option<Duration>) -> Self {
+        Timers {
+            idle_since: now,
+            sent_since_received: false,
+            idle_timeout,
+            keep_alive: None,
+            handshake: Some(now + handshake_timeout),
+            pacing: None,
+        }
+    }
+
+    /// The idle timeout that both ends agreed on, and our own keep-alive interval.
+    pub(super) fn set_idle(&mut self, timeout: Option<Duration>, keep_alive: Option<Duration>) {
+        self.idle_timeout = timeout;
+        self.keep_alive = keep_alive;
+    }
+
+    pub(super) fn on_handshake_complete(&mut self) {
+        self.handshake = None;
+    }
+
+    pub(super) fn on_received(&mut self, now: Time) {
+        self.idle_since = now;
+        self.sent_since_received = false;
+    }
+
+    pub(super) fn on_ack_eliciting_sent(&mut self, now: Time) {
+        if !self.sent_since_received {
+            self.sent_since_received = true;
+            self.idle_since = now;
+        }
+    }
+
+    pub(super) fn set_pacing(&mut self, at: Option<Time>) {
+        self.pacing = at;
+    }
+
+    fn idle(&self, pto: Duration) -> Option<Time> {
+        // At least three probe timeouts, so that a lost packet does not end the connection (section 10.1).
+        self.idle_timeout.map(|timeout| self.idle_since + timeout.max(pto.saturating_mul(3)))
+    }
+
+    fn keep_alive(&self) -> Option<Time> {
+        self.keep_alive.filter(|_| !self.sent_since_received).map(|interval| self.idle_since + interval)
+    }
+}
+
+impl Connection {
+    /// When [`Connection::on_timeout`] is to be called at the latest; `None` if nothing is awaited.
+    pub fn deadline(&self) -> Option<Time> {
+        match self.lifecycle.state() {
+            State::Drained => return None,
+            State::Closing { .. } | State::Draining { .. } => return self.lifecycle.deadline(),
+            State::Handshaking | State::Established | State::Confirmed => {}
+        }
+        let pto = self.paths.active().recovery.pto();
+        [
+            self.loss_timer().map(|(at, _)| at),
+            // An acknowledgement that may not be sent yet waits for credit, not for time.
+            self.spaces.ack_deadline().filter(|_| self.paths.active().can_send(1)),
+            self.timers.pacing,
+            self.timers.idle(pto),
+            self.timers.keep_alive(),
+            self.timers.handshake,
+            self.paths.deadline(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// Time has passed: whatever is due by `now` happens.
+    pub fn on_timeout(&mut self, now: Time) {
+        self.lifecycle.on_timeout(now);
+        if !self.lifecycle.is_open() {
+            return;
+        }
+        let due = |at: Option<Time>| at.is_some_and(|at| at <= now);
+        let pto = self.paths.active().recovery.pto();
+        if due(self.timers.idle(pto)) || due(self.timers.handshake) {
+            self.abandon(ConnectionError::TimedOut);
+            return;
+        }
+        if due(self.timers.keep_alive()) {
+            self.control.send_ping();
+        }
+        if due(self.timers.pacing) {
+            self.timers.pacing = None;
+        }
+        if due(self.paths.deadline()) {
+            self.paths.on_timeout(now, pto);
+            self.follow_paths();
+        }
+        if let Some((_, kind)) = self.loss_timer().filter(|(at, _)| *at <= now) {
+            match kind {
+                TimerKind::LossTime(space) => self.on_loss_time(now, space),
+                TimerKind::Pto(space) => self.on_pto(now, space),
+            }
+        }
+    }
+
+    fn loss_timer(&self) -> Option<(Time, TimerKind)> {
+        let path = self.paths.active();
+        let inputs = TimerInputs {
+            handshake_confirmed: self.lifecycle.is_confirmed(),
+            has_handshake_keys: self.spaces.handshake.is_some(),
+            amplification_blocked: !path.can_send(1),
+        };
+        godwit_recovery::timer(self.spaces.recoveries(), &path.recovery, inputs)
+    }
+
+    fn on_loss_time(&mut self, now: Time, id: SpaceId) {
+        let Some(space) = self.spaces.get_mut(id) else { return };
+        let outcomes = &mut self.scratch.outcomes;
+        let path = &mut self.paths.active_mut().recovery;
+        space.recovery.on_loss_timer(path, now, &mut |outcome, token| outcomes.push((outcome, token)));
+        self.dispatch_outcomes(id);
+    }
+
+    /// A probe timeout: two packets go out whatever the window says, with the oldest unacknowledged
+    /// content, so that the peer answers and loss can be told (RFC 9002 section 6.2.4).
+    fn on_pto(&mut self, now: Time, id: SpaceId) {
+        const PROBES: u8 = 2;
+        self.paths.active_mut().recovery.on_pto(now);
+        self.stats.ptos = self.stats.ptos.saturating_add(1);
+        let mut tokens = std::mem::take(&mut self.scratch.tokens);
+        tokens.clear();
+        if let Some(space) = self.spaces.get_mut(id) {
+            space.probes = PROBES;
+            space.recovery.pto_tokens(usize::from(PROBES), &mut |token| tokens.push(token));
+        }
+        // While keys of both levels exist, both may be what is missing at the other end.
+        if id == SpaceId::Initial
+            && let Some(handshake) = self.spaces.get_mut(SpaceId::Handshake)
+            && handshake.recovery.has_ack_eliciting_in_flight()
+        {
+            handshake.probes = PROBES;
+            let mut more = Vec::new();
+            handshake.recovery.pto_tokens(usize::from(PROBES), &mut |token| more.push(token));
+            more.into_iter().for_each(|token| self.on_token_lost(SpaceId::Handshake, token));
+        }
+        tokens.drain(..).for_each(|token| self.on_token_lost(id, token));
+        self.scratch.tokens = tokens;
+    }
+}

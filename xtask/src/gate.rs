@@ -1,0 +1,3 @@
+//! placeholder
+pub(crate) enum Mode { Compare, Bless }
+pub(crate) fn run(_: Mode) -> Result<(), String> { Ok(()) }
