@@ -39,6 +39,7 @@ pub(crate) enum Level {
     /// Initial packets.
     Initial,
     /// 0-RTT packets; they carry no CRYPTO frames.
+    #[cfg_attr(not(test), expect(dead_code, reason = "0-RTT is not offered yet"))]
     ZeroRtt,
     /// Handshake packets.
     Handshake,
@@ -229,6 +230,7 @@ impl Handshake {
 
     /// Key material for the application, bound to this handshake (RFC 8446 section 7.5). `None` before the
     /// handshake is complete, and at a server after it is confirmed.
+    #[cfg_attr(not(test), expect(dead_code, reason = "no application protocol asks for it yet"))]
     pub(crate) fn export_keying_material(
         &self,
         label: &[u8],

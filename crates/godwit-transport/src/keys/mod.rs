@@ -14,7 +14,7 @@ mod tests;
 
 pub(crate) use header::{HeaderOpener, HeaderSealer, PacketSpan};
 pub(crate) use initial::{initial, retry_integrity_tag, tls_version};
-pub(crate) use one_rtt::{KeysUsed, OneRtt, Opened};
+pub(crate) use one_rtt::{KeysUsed, OneRtt};
 
 use rustls::quic::{Keys, PacketKey};
 use std::fmt;
