@@ -1,0 +1,487 @@
+//! The wires between the hosts, and the packets on them.
+//!
+//! Every wire joins a client to a server and has a [`Duplex`] link with the address translation at the
+//! client's end. What arrives in order waits in a plain queue; only what overtakes or is overtaken goes
+//! through a heap. Packets that arrive at the same instant on one wire keep the order in which they were sent.
+
+use crate::trace::{Fate, LogEntry, Trace};
+use godwit_base::timer_queue::TimerQueue;
+use godwit_base::{Ecn, SendMeta, Time};
+use godwit_link::{Delivery, Duplex, DuplexConfig, IpVersion, Outcome, Translation};
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::net::SocketAddr;
+
+/// Buffers kept for reuse.
+const POOL: usize = 4096;
+
+/// One of the simulated hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostId(pub u32);
+
+/// One of the wires between hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WireId(pub u32);
+
+/// A packet on its way, or arrived.
+#[derive(Debug)]
+pub struct Packet {
+    /// When it arrives.
+    pub at: Time,
+    /// The source address that its receiver sees.
+    pub source: SocketAddr,
+    /// The ECN codepoint with which it arrives.
+    pub ecn: Ecn,
+    /// The UDP payload.
+    pub bytes: Vec<u8>,
+    /// The destination as its sender sees it.
+    destination: SocketAddr,
+    /// Later packets have higher numbers; settles who comes first at the same instant.
+    sequence: u64,
+}
+
+impl Packet {
+    fn key(&self) -> (Time, u64) {
+        (self.at, self.sequence)
+    }
+}
+
+impl PartialEq for Packet {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Packet {}
+
+impl PartialOrd for Packet {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Packet {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+/// The packets on one direction of a wire.
+#[derive(Debug, Default)]
+struct Flight {
+    in_order: VecDeque<Packet>,
+    others: BinaryHeap<Reverse<Packet>>,
+}
+
+impl Flight {
+    fn push(&mut self, in_order: bool, packet: Packet) {
+        if in_order {
+            self.in_order.push_back(packet);
+        } else {
+            self.others.push(Reverse(packet));
+        }
+    }
+
+    fn next(&self) -> Option<Time> {
+        let plain = self.in_order.front().map(|packet| packet.at);
+        let other = self.others.peek().map(|Reverse(packet)| packet.at);
+        plain.into_iter().chain(other).min()
+    }
+
+    fn pop(&mut self, now: Time) -> Option<Packet> {
+        let plain = self.in_order.front().map(Packet::key);
+        let other = self.others.peek().map(|Reverse(packet)| packet.key());
+        let from_plain = match (plain, other) {
+            (Some(plain), Some(other)) => plain < other,
+            (plain, _) => plain.is_some(),
+        };
+        if from_plain {
+            self.in_order.pop_front_if(|packet| packet.at <= now)
+        } else {
+            other.filter(|(at, _)| *at <= now).and_then(|_| self.others.pop().map(|Reverse(packet)| packet))
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Wire {
+    client: HostId,
+    server: HostId,
+    duplex: Duplex,
+    flights: [Flight; 2],
+}
+
+/// The two directions of a wire: an index into its flights, and the low bit of its timers.
+const UP: usize = 0;
+const DOWN: usize = 1;
+
+/// A packet that a filter may look at, change or take out before it enters its link.
+#[derive(Debug)]
+pub struct Filtered<'a> {
+    /// When it is sent.
+    pub now: Time,
+    /// Who sends it.
+    pub from: HostId,
+    /// Who is to get it.
+    pub to: HostId,
+    /// The UDP payload.
+    pub bytes: &'a mut Vec<u8>,
+}
+
+/// Looks at every packet in order of sending; answers whether it may pass.
+pub type Filter = Box<dyn FnMut(Filtered<'_>) -> bool>;
+
+/// Packets that came to nothing outside the links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FabricCounters {
+    /// Nobody had the destination address.
+    pub unroutable: u64,
+    /// A filter took them out.
+    pub filtered: u64,
+    /// They came for an address that the translator had forgotten.
+    pub untranslatable: u64,
+}
+
+/// All wires of a network.
+#[derive(Default)]
+pub struct Fabric {
+    addresses: Vec<SocketAddr>,
+    wires: Vec<Wire>,
+    /// Who reaches which address over which wire: for a client the server's, for a server the
+    /// addresses under which its clients have been seen.
+    routes: BTreeMap<(HostId, SocketAddr), WireId>,
+    timers: TimerQueue<u32>,
+    pool: Vec<Vec<u8>>,
+    sequence: u64,
+    filter: Option<Filter>,
+    trace: Trace,
+    counters: FabricCounters,
+}
+
+impl std::fmt::Debug for Fabric {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Fabric").field("wires", &self.wires.len()).finish_non_exhaustive()
+    }
+}
+
+impl Fabric {
+    /// A host at this address.
+    pub fn add_host(&mut self, address: SocketAddr) -> HostId {
+        self.addresses.push(address);
+        HostId(self.addresses.len() as u32 - 1)
+    }
+
+    /// The address of a host, as it sees itself.
+    pub fn address(&self, host: HostId) -> Option<SocketAddr> {
+        self.addresses.get(host.0 as usize).copied()
+    }
+
+    /// Joins two hosts. `None` if there is no such host.
+    pub fn add_wire(
+        &mut self,
+        client: HostId,
+        server: HostId,
+        config: DuplexConfig,
+        seed: u64,
+    ) -> Option<WireId> {
+        let id = WireId(self.wires.len() as u32);
+        self.routes.insert((client, self.address(server)?), id);
+        self.routes.insert((server, self.address(client)?), id);
+        let duplex = Duplex::new(config, seed);
+        self.wires.push(Wire { client, server, duplex, flights: Default::default() });
+        Some(id)
+    }
+
+    /// Sends one packet.
+    pub fn send(&mut self, now: Time, from: HostId, meta: &SendMeta, payload: &[u8]) {
+        let route = self.routes.get(&(from, meta.remote)).copied();
+        let wire = route.and_then(|id| self.wires.get_mut(id.0 as usize).map(|wire| (id, wire)));
+        let Some((id, wire)) = wire else {
+            self.trace.on_packet(now, from, None, meta.ecn, payload);
+            self.counters.unroutable += 1;
+            self.note(now, from, from, payload, Fate::Unroutable);
+            return;
+        };
+        let up = wire.client == from;
+        let to = if up { wire.server } else { wire.client };
+        self.trace.on_packet(now, from, Some(to), meta.ecn, payload);
+        let mut bytes = self.pool.pop().unwrap_or_default();
+        bytes.clear();
+        bytes.extend_from_slice(payload);
+        if let Some(filter) = &mut self.filter
+            && !filter(Filtered { now, from, to, bytes: &mut bytes })
+        {
+            self.counters.filtered += 1;
+            self.recycle(bytes);
+            self.note(now, from, to, payload, Fate::Filtered);
+            return;
+        }
+        let outcome = self.enter(now, id, up, meta, bytes);
+        self.note(now, from, to, payload, outcome.into());
+    }
+
+    /// Translates the source, asks the link, and puts the packet and its copy on the wire.
+    fn enter(&mut self, now: Time, id: WireId, up: bool, meta: &SendMeta, bytes: Vec<u8>) -> Outcome {
+        let sender = self.wires.get(id.0 as usize).map(|wire| if up { wire.client } else { wire.server });
+        let source = sender.and_then(|sender| self.address(sender));
+        let (Some(wire), Some(source)) = (self.wires.get_mut(id.0 as usize), source) else {
+            return Outcome::Dropped(godwit_link::DropReason::Loss);
+        };
+        let (source, link) = if up {
+            let seen = wire.duplex.nat.outbound(now, source);
+            if seen != source {
+                self.routes.insert((wire.server, seen), id);
+            }
+            (seen, &mut wire.duplex.up)
+        } else {
+            (source, &mut wire.duplex.down)
+        };
+        let outcome = link.send(now, bytes.len(), IpVersion::from(meta.remote.ip()));
+        let direction = if up { UP } else { DOWN };
+        let mut original = Some(bytes);
+        let copy = match outcome {
+            Outcome::Delivered { copy: Some(_), .. } => original.as_ref().map(|bytes| {
+                let mut copy = self.pool.pop().unwrap_or_default();
+                copy.clone_from(bytes);
+                copy
+            }),
+            _ => None,
+        };
+        let mut buffers = original.take().into_iter().chain(copy);
+        for (delivery, bytes) in outcome.deliveries().zip(&mut buffers) {
+            let packet = Packet {
+                at: delivery.at,
+                source,
+                ecn: marked(meta.ecn, &delivery),
+                bytes: damaged(bytes, &delivery),
+                destination: meta.remote,
+                sequence: self.sequence,
+            };
+            self.sequence += 1;
+            wire.flights[direction].push(delivery.in_order, packet);
+        }
+        if let Some(unused) = buffers.next()
+            && self.pool.len() < POOL
+        {
+            self.pool.push(unused);
+        }
+        self.timers.set(timer(id, direction), wire.flights[direction].next());
+        outcome
+    }
+
+    /// When the next packet arrives.
+    pub fn next_arrival(&mut self) -> Option<Time> {
+        self.timers.next_deadline()
+    }
+
+    /// Hands over every packet that has arrived by `now` with its receiver.
+    pub fn deliver(&mut self, now: Time, mut to: impl FnMut(HostId, Packet)) {
+        while let Some(timer) = self.timers.pop_expired(now) {
+            let (index, direction) = ((timer / 2) as usize, (timer % 2) as usize);
+            let Some(wire) = self.wires.get_mut(index) else { continue };
+            while let Some(packet) = wire.flights[direction].pop(now) {
+                if direction == UP {
+                    to(wire.server, packet);
+                } else if wire.duplex.nat.inbound(now, packet.destination).is_some() {
+                    to(wire.client, packet);
+                } else {
+                    self.counters.untranslatable += 1;
+                }
+            }
+            self.timers.set(timer, wire.flights[direction].next());
+        }
+    }
+
+    /// Takes back the buffer of a packet that has been dealt with.
+    pub fn recycle(&mut self, bytes: Vec<u8>) {
+        if self.pool.len() < POOL {
+            self.pool.push(bytes);
+        }
+    }
+
+    /// Shows every packet to `filter` before it enters its link.
+    pub fn set_filter(&mut self, filter: Option<Filter>) {
+        self.filter = filter;
+    }
+
+    /// The link of a wire: for its counters, or to change it.
+    pub fn duplex(&mut self, wire: WireId) -> Option<&mut Duplex> {
+        self.wires.get_mut(wire.0 as usize).map(|wire| &mut wire.duplex)
+    }
+
+    /// The translator of a wire forgets its mappings now.
+    pub fn rebind(&mut self, wire: WireId, change: Translation) {
+        if let Some(duplex) = self.duplex(wire) {
+            duplex.nat.rebind(change);
+        }
+    }
+
+    /// What was sent.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// The trace, to switch its log on.
+    pub fn trace_mut(&mut self) -> &mut Trace {
+        &mut self.trace
+    }
+
+    /// Packets that came to nothing outside the links.
+    pub fn counters(&self) -> FabricCounters {
+        self.counters
+    }
+
+    fn note(&mut self, at: Time, from: HostId, to: HostId, payload: &[u8], fate: Fate) {
+        let first_byte = payload.first().copied().unwrap_or(0);
+        self.trace.on_fate(LogEntry { at, from, to, len: payload.len(), first_byte, fate });
+    }
+}
+
+fn timer(wire: WireId, direction: usize) -> u32 {
+    wire.0 * 2 + direction as u32
+}
+
+fn marked(ecn: Ecn, delivery: &Delivery) -> Ecn {
+    if delivery.marked && ecn != Ecn::NotEct { Ecn::Ce } else { ecn }
+}
+
+fn damaged(mut bytes: Vec<u8>, delivery: &Delivery) -> Vec<u8> {
+    if let Some(corruption) = delivery.corruption {
+        corruption.apply(&mut bytes);
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use godwit_base::SocketId;
+    use godwit_link::{Duplicate, LinkConfig, Probability, Reorder};
+    use std::time::Duration;
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    fn meta(remote: SocketAddr) -> SendMeta {
+        SendMeta { socket: SocketId(0), local: None, remote, ecn: Ecn::Ect0, release: None }
+    }
+
+    struct Pair {
+        fabric: Fabric,
+        client: HostId,
+        server: HostId,
+        wire: WireId,
+    }
+
+    fn pair(link: LinkConfig) -> Pair {
+        let mut fabric = Fabric::default();
+        let client = fabric.add_host("10.0.0.2:5000".parse().unwrap());
+        let server = fabric.add_host("10.0.0.1:443".parse().unwrap());
+        let wire = fabric.add_wire(client, server, DuplexConfig::symmetric(link), 7).unwrap();
+        Pair { fabric, client, server, wire }
+    }
+
+    impl Pair {
+        fn send(&mut self, now: Time, from: HostId, to: SocketAddr, payload: &[u8]) {
+            self.fabric.send(now, from, &meta(to), payload);
+        }
+
+        fn drain(&mut self) -> Vec<(HostId, Time, SocketAddr, Vec<u8>)> {
+            let mut out = Vec::new();
+            while let Some(now) = self.fabric.next_arrival() {
+                self.fabric.deliver(now, |host, packet| {
+                    out.push((host, packet.at, packet.source, packet.bytes));
+                });
+            }
+            out
+        }
+    }
+
+    #[test]
+    fn packets_arrive_where_they_are_sent_in_order_of_time() {
+        let mut pair = pair(LinkConfig {
+            delay: Duration::from_millis(10),
+            reorder: Some(Reorder { probability: Probability::new(0.3), extra: Duration::from_millis(4) }),
+            duplicate: Some(Duplicate {
+                probability: Probability::new(0.2),
+                after: Duration::from_millis(1),
+            }),
+            ..LinkConfig::default()
+        });
+        let (client, server) = (pair.client, pair.server);
+        let (a, b) = (pair.fabric.address(client).unwrap(), pair.fabric.address(server).unwrap());
+        for step in 0..200_u64 {
+            pair.send(at(step), client, b, &[step as u8; 30]);
+            pair.send(at(step), server, a, &[!step as u8; 40]);
+        }
+        let counters = *pair.fabric.duplex(pair.wire).unwrap().up.counters();
+        let arrived = pair.drain();
+        assert!(arrived.is_sorted_by_key(|(_, at, _, _)| *at));
+        let at_server: Vec<_> = arrived.iter().filter(|(host, ..)| *host == server).collect();
+        assert_eq!(at_server.len() as u64, 200 + counters.duplicated);
+        assert!(counters.duplicated > 0 && counters.reordered > 0);
+        for (_, arrival, source, bytes) in &at_server {
+            assert_eq!((bytes.len(), *source), (30, a));
+            let late = (*arrival - at(u64::from(bytes[0]))).as_millis();
+            assert!([10, 11, 14, 15].contains(&late), "{late}");
+        }
+        // Whatever was sent came at least once.
+        let seen: std::collections::BTreeSet<_> = at_server.iter().map(|(.., bytes)| bytes[0]).collect();
+        assert_eq!(seen.len(), 200);
+    }
+
+    #[test]
+    fn a_rebound_client_is_seen_elsewhere_and_its_old_address_is_dead() {
+        let mut pair = pair(LinkConfig::delayed(Duration::from_millis(5)));
+        let (client, server, wire) = (pair.client, pair.server, pair.wire);
+        let (a, b) = (pair.fabric.address(client).unwrap(), pair.fabric.address(server).unwrap());
+        pair.send(at(0), client, b, b"one");
+        assert_eq!(pair.drain()[0].2, a);
+        pair.fabric.rebind(wire, Translation::Port);
+        pair.send(at(10), server, a, b"to the old address");
+        assert!(pair.drain().is_empty());
+        assert_eq!(pair.fabric.counters().untranslatable, 1);
+        pair.send(at(20), client, b, b"two");
+        let seen = pair.drain()[0].2;
+        assert_ne!(seen, a);
+        pair.send(at(30), server, seen, b"to the new address");
+        assert_eq!(pair.drain()[0].0, client);
+        pair.send(at(40), server, "1.2.3.4:5".parse().unwrap(), b"nobody");
+        assert_eq!(pair.fabric.counters().unroutable, 1);
+    }
+
+    #[test]
+    fn filters_change_and_take_out() {
+        let mut pair = pair(LinkConfig::default());
+        let (client, server) = (pair.client, pair.server);
+        let b = pair.fabric.address(server).unwrap();
+        pair.fabric.trace_mut().keep_log(2);
+        pair.fabric.set_filter(Some(Box::new(|packet| {
+            packet.bytes[0] += 1;
+            packet.bytes[0] % 2 == 0
+        })));
+        for byte in 0..10 {
+            pair.send(at(0), client, b, &[byte]);
+        }
+        let bytes: Vec<_> = pair.drain().iter().map(|(.., bytes)| bytes[0]).collect();
+        assert_eq!(bytes, [2, 4, 6, 8, 10]);
+        assert_eq!(pair.fabric.counters().filtered, 5);
+        let log: Vec<_> = pair.fabric.trace().log().iter().map(|entry| entry.fate).collect();
+        assert_eq!(log, [Fate::Filtered, Fate::Arrives(at(0))]);
+        assert_eq!(pair.fabric.trace().packets(), 10);
+    }
+
+    #[test]
+    fn same_seed_same_trace() {
+        let run = || {
+            let mut pair = pair(LinkConfig::delayed(Duration::from_millis(1)));
+            let b = pair.fabric.address(pair.server).unwrap();
+            for step in 0..50_u64 {
+                pair.send(at(step), pair.client, b, &step.to_le_bytes());
+            }
+            pair.fabric.trace().hash()
+        };
+        assert_eq!(run(), run());
+    }
+}

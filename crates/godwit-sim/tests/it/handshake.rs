@@ -1,0 +1,194 @@
+//! Beginning a connection: versions, Retry, and those who must not be answered too much.
+
+use crate::{at, complete, delayed, ms, seeds};
+use godwit_link::{LinkConfig, Loss, Probability};
+use godwit_sim::apps::{ExchangeClient, Policy};
+use godwit_sim::scenario::Ending;
+use godwit_sim::{Exchange, Scenario};
+use godwit_transport::{ConnectionError, TransportErrorCode};
+use godwit_wire::version;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::time::Duration;
+
+#[test]
+fn a_handshake_takes_one_round_trip() {
+    let mut simulation = Scenario::new(1).both_ways(delayed(10)).build();
+    let report = simulation.finish();
+    assert_eq!(report.ending, Ending::Complete);
+    assert_eq!(report.connected_after, Some(ms(20)));
+    assert!(report.packets <= 16, "{} packets", report.packets);
+}
+
+#[test]
+fn the_handshake_is_confirmed_after_two() {
+    let mut scenario = Scenario::new(1).both_ways(delayed(10));
+    scenario.close_when_done = false;
+    let mut simulation = scenario.build();
+    simulation.network.run_until(at(ms(100)), |_| false);
+    assert_eq!(simulation.client_app().unwrap().confirmed_at, Some(at(ms(40))));
+    assert_eq!(simulation.server_app().unwrap().confirmed.first().unwrap().1, at(ms(30)));
+}
+
+#[test]
+fn handshakes_survive_heavy_loss() {
+    for seed in seeds(40, 2_000) {
+        let loss = Loss::Independent(Probability::percent(25.0));
+        let link = LinkConfig { loss, ..delayed(20) };
+        let scenario = Scenario::new(seed)
+            .both_ways(link)
+            .transport(|transport| transport.handshake_timeout = Duration::from_secs(60))
+            .plan(vec![Exchange::request(100, 1_000)], 1);
+        complete(&scenario);
+    }
+}
+
+#[test]
+fn retry_costs_a_round_trip() {
+    let mut scenario = Scenario::new(2).both_ways(delayed(10)).plan(vec![Exchange::request(100, 5_000)], 1);
+    scenario.policy = Policy::Retry;
+    let mut simulation = scenario.build();
+    let report = simulation.finish();
+    assert_eq!(report.ending, Ending::Complete, "{report:#?}");
+    assert_eq!(report.connected_after, Some(ms(40)));
+    assert_eq!(simulation.server_app().unwrap().retried, 1);
+}
+
+#[test]
+fn retry_survives_loss_and_either_version() {
+    for seed in seeds(20, 500) {
+        let link = LinkConfig { loss: Loss::Independent(Probability::percent(10.0)), ..delayed(20) };
+        let mut scenario = Scenario::new(seed).both_ways(link).plan(vec![Exchange::request(100, 5_000)], 1);
+        scenario.policy = Policy::Retry;
+        scenario.version = if seed % 2 == 0 { version::V1 } else { version::V2 };
+        complete(&scenario);
+    }
+}
+
+/// The versions in the long headers that went over the wires.
+fn versions_seen(scenario: &Scenario) -> (Ending, BTreeSet<u32>) {
+    let seen = Rc::new(RefCell::new(BTreeSet::new()));
+    let mut simulation = scenario.build();
+    let record = Rc::clone(&seen);
+    simulation.network.fabric().set_filter(Some(Box::new(move |packet| {
+        if packet.bytes[0] & 0x80 != 0 {
+            record.borrow_mut().insert(u32::from_be_bytes(packet.bytes[1..5].try_into().unwrap()));
+        }
+        true
+    })));
+    let ending = simulation.finish().ending;
+    let versions = seen.borrow().clone();
+    (ending, versions)
+}
+
+#[test]
+fn both_versions_work() {
+    for number in [version::V1, version::V2] {
+        let mut scenario =
+            Scenario::new(3).both_ways(delayed(10)).plan(vec![Exchange::two_way(50_000, 50_000)], 1);
+        scenario.version = number;
+        let (ending, seen) = versions_seen(&scenario);
+        assert_eq!(ending, Ending::Complete);
+        assert!(seen.contains(&number), "{seen:x?}");
+    }
+}
+
+#[test]
+fn an_unknown_version_is_negotiated_away_or_given_up() {
+    let mut scenario = Scenario::new(4).both_ways(delayed(10)).plan(vec![Exchange::request(10, 10)], 1);
+    scenario.version = version::greased(4);
+    assert!(version::is_reserved(scenario.version));
+    let (ending, seen) = versions_seen(&scenario);
+    assert!(seen.contains(&0), "no Version Negotiation packet: {seen:x?}");
+    assert!(
+        matches!(ending, Ending::Complete | Ending::Broken(Some(ConnectionError::VersionMismatch))),
+        "{ending:?}"
+    );
+}
+
+#[test]
+fn a_server_without_a_common_version_is_given_up() {
+    let mut scenario = Scenario::new(5).both_ways(delayed(10)).plan(vec![Exchange::request(10, 10)], 1);
+    scenario.server_versions = vec![0xff00_1234];
+    let report = scenario.run();
+    assert_eq!(report.ending, Ending::Broken(Some(ConnectionError::VersionMismatch)), "{report:#?}");
+    assert!(report.at_rest || report.duration < ms(100));
+}
+
+#[test]
+fn a_forged_version_negotiation_does_no_harm_later() {
+    // Once a packet of the server has been processed, Version Negotiation is ignored.
+    let mut simulation =
+        Scenario::new(6).both_ways(delayed(10)).plan(vec![Exchange::request(10, 10)], 1).build();
+    let scenario = Scenario::new(6);
+    simulation.network.run_until(at(ms(25)), |_| false);
+    let mut forged = vec![0x80, 0, 0, 0, 0, 8];
+    forged.extend_from_slice(&[7; 8]);
+    forged.extend_from_slice(&[8, 9, 9, 9, 9, 9, 9, 9, 9, 0xff, 0, 0, 1]);
+    simulation.network.inject(simulation.client, scenario.server_address(), &forged);
+    assert_eq!(simulation.finish().ending, Ending::Complete);
+}
+
+#[test]
+fn unproved_addresses_get_three_times_what_they_sent() {
+    // Only the client's first datagram arrives for five seconds.
+    let mut simulation = Scenario::new(7)
+        .both_ways(delayed(10))
+        .transport(|transport| transport.handshake_timeout = Duration::from_secs(30))
+        .plan(vec![Exchange::request(10, 10)], 1)
+        .build();
+    let (client, server) = (simulation.client, simulation.server);
+    let bytes = Rc::new(RefCell::new((0_usize, 0_usize)));
+    let count = Rc::clone(&bytes);
+    simulation.network.fabric().set_filter(Some(Box::new(move |packet| {
+        let (up, down) = &mut *count.borrow_mut();
+        if packet.from == client && *up > 0 && packet.now < at(Duration::from_secs(5)) {
+            return false;
+        }
+        if packet.from == client {
+            *up += packet.bytes.len();
+        } else if packet.from == server && packet.now < at(Duration::from_secs(5)) {
+            *down += packet.bytes.len();
+            assert!(*down <= 3 * *up, "{down} bytes for {up}");
+        }
+        true
+    })));
+    let report = simulation.finish();
+    assert_eq!(report.ending, Ending::Complete, "{report:#?}");
+    // The server tried more than once, and within its bounds.
+    assert!(bytes.borrow().1 > 1_200, "{} bytes", bytes.borrow().1);
+}
+
+#[test]
+fn a_server_that_says_no_is_believed() {
+    let mut scenario = Scenario::new(8).both_ways(delayed(10));
+    scenario.policy = Policy::Refuse;
+    let report = scenario.run();
+    let refused = TransportErrorCode::CONNECTION_REFUSED;
+    match report.ending {
+        Ending::Broken(Some(ConnectionError::PeerTransport { code, .. })) => assert_eq!(code, refused),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(report.duration, ms(20));
+}
+
+#[test]
+fn a_server_that_says_nothing_is_given_up() {
+    let mut scenario = Scenario::new(9).both_ways(delayed(10));
+    scenario.policy = Policy::Ignore;
+    let mut simulation = scenario.build();
+    let report = simulation.finish();
+    assert_eq!(report.ending, Ending::Broken(Some(ConnectionError::TimedOut)));
+    assert!(report.duration >= Duration::from_secs(10) && report.duration < Duration::from_secs(11));
+    let rest = simulation.network.run_for(Duration::from_secs(60));
+    assert_eq!(rest, godwit_sim::Stop::Idle);
+    assert!(simulation.network.app::<ExchangeClient>(simulation.client).unwrap().connected_at.is_none());
+}
+
+#[test]
+fn a_link_too_narrow_for_quic_is_given_up() {
+    let link = LinkConfig { mtu: Some(1_200), ..delayed(10) };
+    let report = Scenario::new(10).both_ways(link).run();
+    assert_eq!(report.ending, Ending::Broken(Some(ConnectionError::TimedOut)));
+}

@@ -1,0 +1,79 @@
+//! Addresses that change under a connection, and packets that belong to nobody.
+
+use crate::{at, complete, delayed, ms, seeds};
+use godwit_base::{Rng, SeededRng};
+use godwit_link::{DuplexConfig, LinkConfig, Loss, NatConfig, Probability, Rate, Rebinding, Translation};
+use godwit_sim::scenario::Ending;
+use godwit_sim::{Exchange, Scenario};
+use std::time::Duration;
+
+fn rebinding(at_ms: &[(u64, Translation)], link: LinkConfig) -> DuplexConfig {
+    let rebindings =
+        at_ms.iter().map(|(time, change)| Rebinding { at: at(ms(*time)), change: *change }).collect();
+    DuplexConfig { nat: NatConfig { rebindings, idle_timeout: None }, ..DuplexConfig::symmetric(link) }
+}
+
+#[test]
+fn rebinding_in_a_transfer_is_followed() {
+    let changes = [(1_000, Translation::Port), (2_000, Translation::Address), (3_000, Translation::Port)];
+    let link = LinkConfig::limited(Rate::megabits(20), ms(20), 100_000);
+    for plan in [Exchange::download(12_000_000), Exchange::upload(12_000_000)] {
+        let scenario = Scenario::new(1).link(rebinding(&changes, link.clone())).plan(vec![plan], 1);
+        let mut simulation = scenario.build();
+        let report = simulation.finish();
+        assert_eq!(report.ending, Ending::Complete, "{plan:?}: {report:#?}");
+        assert_eq!(report.uploaded + report.downloaded, 12_000_000);
+        let moves = simulation.server_app().unwrap().path_changes;
+        assert!(moves >= 3, "{moves} moves seen");
+        assert!(report.duration < Duration::from_secs(12), "{:?}", report.duration);
+    }
+}
+
+#[test]
+fn rebinding_is_followed_whatever_is_lost() {
+    for seed in seeds(10, 500) {
+        let changes = [(300, Translation::Port), (600, Translation::Address), (900, Translation::Address)];
+        let loss = Loss::Independent(Probability::percent(3.0));
+        let link = LinkConfig { loss, ..LinkConfig::limited(Rate::megabits(10), ms(15), 60_000) };
+        let plan = vec![Exchange::two_way(1 << 20, 1 << 20)];
+        complete(&Scenario::new(seed).link(rebinding(&changes, link)).plan(plan, 1));
+    }
+}
+
+#[test]
+fn a_translator_with_a_short_memory_is_no_trouble() {
+    let nat = NatConfig { rebindings: vec![], idle_timeout: Some(Duration::from_secs(2)) };
+    let link = DuplexConfig { nat, ..DuplexConfig::symmetric(delayed(10)) };
+    let mut scenario = Scenario::new(2).link(link).plan(vec![Exchange::request(10, 1_000)], 1);
+    scenario.close_when_done = false;
+    let mut simulation = scenario.build();
+    for round in 1..=5 {
+        simulation.run_to_completion();
+        simulation.network.run_for(Duration::from_secs(3));
+        simulation.network.act(simulation.client, |app: &mut godwit_sim::ExchangeClient, cx| {
+            assert_eq!(app.completed.len(), round);
+            app.add(cx, [Exchange::request(10, 1_000)]);
+        });
+    }
+    simulation.run_to_completion();
+    assert_eq!(simulation.client_app().unwrap().completed.len(), 6);
+    assert!(simulation.server_app().unwrap().path_changes >= 4);
+}
+
+#[test]
+fn noise_from_strangers_changes_nothing() {
+    let scenario = Scenario::new(3).both_ways(delayed(10)).plan(vec![Exchange::two_way(200_000, 200_000)], 1);
+    let mut simulation = scenario.build();
+    let mut rng = SeededRng::new(99);
+    for round in 0..200_u64 {
+        simulation.network.run_until(at(ms(round)), |_| false);
+        let mut noise = vec![0; 20 + rng.below(1_400) as usize];
+        rng.fill(&mut noise);
+        let stranger = ([192, 0, 2, 1], 1_000 + round as u16).into();
+        simulation.network.inject(simulation.server, stranger, &noise);
+        simulation.network.inject(simulation.client, scenario.server_address(), &noise);
+    }
+    let report = simulation.finish();
+    assert_eq!(report.ending, Ending::Complete, "{report:#?}");
+    assert_eq!((report.uploaded, report.downloaded), (200_000, 200_000));
+}

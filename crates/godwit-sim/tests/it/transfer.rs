@@ -1,0 +1,122 @@
+//! Moving bytes over good and bad links.
+
+use crate::{complete, delayed, ms, outage, seeds};
+use godwit_link::{
+    Corrupt, Damage, DuplexConfig, Duplicate, GilbertElliott, Jitter, LinkConfig, Loss, Probability,
+    QueueLimit, Rate, Reorder,
+};
+use godwit_sim::{Exchange, Scenario};
+use std::time::Duration;
+
+const MIB: u64 = 1 << 20;
+
+/// Everything goes wrong at once.
+fn hostile() -> LinkConfig {
+    LinkConfig {
+        loss: Loss::Independent(Probability::percent(5.0)),
+        queue: QueueLimit::Packets(200),
+        rate: Some(Rate::megabits(50)),
+        delay: ms(15),
+        jitter: Jitter::InOrder(ms(2)),
+        reorder: Some(Reorder { probability: Probability::percent(5.0), extra: ms(8) }),
+        duplicate: Some(Duplicate { probability: Probability::percent(3.0), after: ms(1) }),
+        corrupt: Some(Corrupt { probability: Probability::percent(3.0), damage: Damage::Bits(8) }),
+        ..LinkConfig::default()
+    }
+}
+
+#[test]
+fn two_ways_over_a_hostile_link() {
+    for seed in seeds(20, 1_000) {
+        let plan = vec![Exchange::two_way(MIB, MIB)];
+        let report = complete(&Scenario::new(seed).both_ways(hostile()).plan(plan, 1));
+        assert!(report.up.lost > 0 && report.down.reordered > 0 && report.down.corrupted > 0);
+    }
+}
+
+#[test]
+fn a_long_fat_link_is_filled() {
+    // 100 Mbit/s, 50 ms: 625,000 bytes of bandwidth-delay product, five of them in the queue.
+    let rate = Rate::megabits(100);
+    let link = LinkConfig::limited(rate, ms(25), 5 * rate.bytes_in(ms(50)));
+    let scenario = Scenario::new(1).both_ways(link).plan(vec![Exchange::download(100_000_000)], 1);
+    let report = complete(&scenario);
+    let wire = f64::from(100_000_000) / 8.0;
+    assert!(report.goodput() > 0.85 * wire, "goodput {} bytes/s: {report:#?}", report.goodput());
+    assert!(report.goodput() < wire);
+}
+
+#[test]
+fn an_upload_fills_the_link_as_well() {
+    let rate = Rate::megabits(20);
+    let link = LinkConfig::limited(rate, ms(20), 2 * rate.bytes_in(ms(40)));
+    let report = complete(&Scenario::new(2).both_ways(link).plan(vec![Exchange::upload(10_000_000)], 1));
+    assert!(report.goodput() > 0.8 * 2_500_000.0, "goodput {} bytes/s: {report:#?}", report.goodput());
+}
+
+#[test]
+fn asymmetric_rates_do_not_matter() {
+    let down = LinkConfig::limited(Rate::megabits(50), ms(10), 200_000);
+    let up = LinkConfig::limited(Rate::megabits(1), ms(10), 30_000);
+    let link = DuplexConfig { up, down, ..DuplexConfig::default() };
+    let report = complete(&Scenario::new(3).link(link).plan(vec![Exchange::download(10_000_000)], 1));
+    // Acknowledgements must fit into the thin direction.
+    assert!(report.goodput() > 0.7 * 6_250_000.0, "goodput {} bytes/s: {report:#?}", report.goodput());
+}
+
+#[test]
+fn bursts_of_loss_are_survived() {
+    for seed in seeds(5, 200) {
+        let loss = Loss::Bursts(GilbertElliott::on_off(ms(800), ms(60)));
+        let link = LinkConfig { loss, ..LinkConfig::limited(Rate::megabits(30), ms(20), 150_000) };
+        complete(&Scenario::new(seed).both_ways(link).plan(vec![Exchange::two_way(MIB, MIB)], 1));
+    }
+}
+
+#[test]
+fn unordered_jitter_is_survived() {
+    for seed in seeds(5, 200) {
+        let link = LinkConfig { jitter: Jitter::Unordered(ms(30)), delay: ms(20), ..LinkConfig::default() };
+        complete(&Scenario::new(seed).both_ways(link).plan(vec![Exchange::two_way(MIB, MIB)], 1));
+    }
+}
+
+#[test]
+fn a_black_hole_of_two_seconds_is_crossed() {
+    let outages = vec![outage(ms(1_000), ms(3_000))];
+    let link = LinkConfig { outages, ..LinkConfig::limited(Rate::megabits(20), ms(20), 100_000) };
+    let report = complete(&Scenario::new(4).both_ways(link).plan(vec![Exchange::download(5 * MIB)], 1));
+    assert!(report.down.outage_drops > 0);
+    // 2.1 s of sending, 2 s of darkness, and the wait of the last probe timeout.
+    assert!(report.duration < Duration::from_secs(8), "{:?}", report.duration);
+}
+
+#[test]
+fn the_mtu_search_finds_what_passes() {
+    for (mtu, seed) in [(1_500, 1), (1_420, 2), (1_280, 3)] {
+        let link = LinkConfig { mtu: Some(mtu), ..LinkConfig::limited(Rate::megabits(20), ms(10), 100_000) };
+        let plan = vec![Exchange::two_way(2 * MIB, 2 * MIB)];
+        let report = complete(&Scenario::new(seed).both_ways(link).plan(plan, 1));
+        let mean = report.down.delivered_bytes / report.down.delivered_packets;
+        assert!(report.down.mtu_drops < 40, "{} packets too large for {mtu}", report.down.mtu_drops);
+        assert!(mean > 900, "mean packet {mean} bytes with an MTU of {mtu}");
+    }
+}
+
+#[test]
+fn datagrams_of_ipv6_hosts_arrive() {
+    let mut scenario = Scenario::new(5).both_ways(delayed(5)).plan(vec![Exchange::two_way(MIB, MIB)], 1);
+    scenario.ipv6 = true;
+    complete(&scenario);
+}
+
+#[test]
+fn keys_are_updated_on_the_way() {
+    for seed in seeds(5, 200) {
+        let scenario = Scenario::new(seed)
+            .both_ways(hostile())
+            .transport(|transport| transport.key_update_after = Some(50))
+            .plan(vec![Exchange::two_way(MIB, MIB)], 1);
+        complete(&scenario);
+    }
+}
