@@ -133,6 +133,9 @@ impl AckTracker {
     /// tells of loss or reordering, which the peer wants to know at once.
     fn is_out_of_order(&self, packet_number: u64) -> bool {
         let Some(highest) = self.largest_ack_eliciting else { return false };
+        if packet_number.checked_sub(1) == Some(highest) {
+            return false;
+        }
         let contiguous = self.received.last().is_some_and(|range| range.start <= highest.saturating_add(1));
         packet_number < highest || !contiguous
     }

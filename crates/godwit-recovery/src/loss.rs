@@ -2,7 +2,7 @@
 //! a path is given the benefit of the doubt for.
 
 use crate::rtt::GRANULARITY;
-use crate::sent::State;
+use crate::sent::{SentPacket, State};
 use crate::space::{LossSummary, Outcome, SpaceRecovery, SpuriousTally};
 use crate::{PathRecovery, RttEstimator};
 use godwit_base::Time;
@@ -134,34 +134,15 @@ impl<T: Copy> SpaceRecovery<T> {
                 break;
             }
             let lost = *packet;
-            let ours = lost.path == path.id();
-            let congestion = ours && lost.in_flight && !lost.mtu_probe;
-            let (event, is_next) = if congestion { path.event_of_loss(lost.sent_at) } else { (0, false) };
+            let (event, is_next) = path.event_of_loss(&lost);
             packet.state = State::Lost { at: now, event };
             self.cursor = self.cursor.saturating_add(1);
-            summary.packets = summary.packets.saturating_add(1);
             if lost.in_flight && lost.ack_eliciting {
                 self.ack_eliciting_in_flight = self.ack_eliciting_in_flight.saturating_sub(1);
             }
-            if ours && lost.in_flight {
-                tally.bytes = tally.bytes.saturating_add(u64::from(lost.bytes));
-            }
-            if ours && lost.mtu_probe {
-                summary.mtu_probe_lost = Some(usize::from(lost.bytes));
-                path.on_mtu_probe_lost(now, lost.bytes);
-            }
-            if congestion {
-                tally.packets = tally.packets.saturating_add(1);
-                let since = tally.packets_since_reduction;
-                tally.packets_since_reduction = since.saturating_add(u32::from(is_next));
-                tally.newest = tally.newest.max(Some(lost.sent_at));
-                path.on_full_packet_lost(now, lost.bytes);
-                // Only packets sent after the first sample count (RFC 9002 section 7.6.2).
-                if lost.ack_eliciting && path.rtt.first_sample_at().is_some_and(|first| lost.sent_at > first)
-                {
-                    tally.longest_run = tally.longest_run.max(self.persistent.on_lost(lost.sent_at));
-                }
-            }
+            summary.packets = summary.packets.saturating_add(1);
+            tally.packets_since_reduction = tally.packets_since_reduction.saturating_add(u32::from(is_next));
+            self.account(path, now, &lost, &mut tally, &mut summary);
             self.sent.for_each_token(number, |token| outcome(Outcome::Lost, token));
         }
         if summary.packets > 0 {
@@ -169,5 +150,32 @@ impl<T: Copy> SpaceRecovery<T> {
             path.on_lost(now, &tally, &mut summary);
         }
         summary
+    }
+
+    /// Charges a lost packet to its path.
+    fn account(
+        &mut self,
+        path: &mut PathRecovery,
+        now: Time,
+        lost: &SentPacket,
+        tally: &mut LossTally,
+        summary: &mut LossSummary,
+    ) {
+        if lost.path != path.id() || !lost.in_flight {
+            return;
+        }
+        tally.bytes = tally.bytes.saturating_add(u64::from(lost.bytes));
+        if lost.mtu_probe {
+            summary.mtu_probe_lost = Some(usize::from(lost.bytes));
+            path.on_mtu_probe_lost(now, lost.bytes);
+            return;
+        }
+        tally.packets = tally.packets.saturating_add(1);
+        tally.newest = tally.newest.max(Some(lost.sent_at));
+        path.on_packet_lost(now, lost.bytes);
+        // Only packets sent after the first sample count (RFC 9002 section 7.6.2).
+        if lost.ack_eliciting && path.rtt.first_sample_at().is_some_and(|first| lost.sent_at > first) {
+            tally.longest_run = tally.longest_run.max(self.persistent.on_lost(lost.sent_at));
+        }
     }
 }

@@ -9,6 +9,7 @@ use crate::loss::{LossTally, ReorderTolerance};
 use crate::mtu::MtuSearch;
 use crate::pacer::Pacer;
 use crate::rtt::RttEstimator;
+use crate::sent::SentPacket;
 use crate::space::{AckTally, LossSummary, SpuriousTally};
 use godwit_base::Time;
 use std::time::Duration;
@@ -308,11 +309,13 @@ impl PathRecovery {
         self.event.number
     }
 
-    /// Which reduction of the window a packet found lost now is charged to, and whether that is the next one:
-    /// a packet sent before the last reduction has had its answer.
-    pub(crate) fn event_of_loss(&self, sent_at: Time) -> (u32, bool) {
+    /// Which reduction of the window a packet found lost now is charged to, and whether that is the next one: a
+    /// packet sent before the last reduction has had its answer. 0 if the loss does not mean congestion here.
+    pub(crate) fn event_of_loss(&self, lost: &SentPacket) -> (u32, bool) {
         let CongestionEvent { number, start, .. } = self.event;
-        if start.is_some_and(|start| sent_at <= start) {
+        if lost.path != self.id || !lost.in_flight || lost.mtu_probe {
+            (0, false)
+        } else if start.is_some_and(|start| lost.sent_at <= start) {
             (number, false)
         } else {
             (number.wrapping_add(1).max(1), true)
@@ -445,7 +448,7 @@ impl PathRecovery {
         self.mtu.on_probe_lost(now, size);
     }
 
-    pub(crate) fn on_full_packet_lost(&mut self, now: Time, size: u16) {
+    pub(crate) fn on_packet_lost(&mut self, now: Time, size: u16) {
         if self.mtu.on_packet_lost(now, size) {
             self.controller.on_mtu_changed(self.mtu.mtu());
         }
