@@ -1,1 +1,600 @@
-//! Tests of the endpoint with handshakes made by hand.
+//! The endpoint against handshakes made by hand.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::panic,
+    reason = "tests"
+)]
+
+use super::*;
+use crate::cid::Route;
+use crate::keys::{self, PacketSpan, TAG_LEN};
+use crate::secrets::ServerSecrets;
+use crate::{TransportConfig, tls};
+use godwit_base::{Ecn, RecvBatch, RecvMeta, SeededRng, SendBatch, SocketId};
+use godwit_wire::frame::Frames;
+use godwit_wire::header::{self, LongHeader, Packet, PacketType};
+use godwit_wire::packet_number::TruncatedPacketNumber;
+use godwit_wire::{Frame, Side, TransportErrorCode, Writer, version};
+use proptest::prelude::*;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+const CLIENT: &str = "192.0.2.1:4000";
+
+/// An endpoint, and a client that has only its hands.
+struct Rig {
+    endpoint: Endpoint,
+    now: Time,
+}
+
+impl Rig {
+    fn new(retry: bool) -> Self {
+        Rig::with(retry, |_| {})
+    }
+
+    fn with(retry: bool, change: impl FnOnce(&mut EndpointConfig)) -> Self {
+        let mut config = EndpointConfig {
+            secrets: Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(99))),
+            shard: 3,
+            generation: 4,
+            cid_len: 8,
+            max_connections: 10,
+            max_incoming: 100,
+            versions: vec![version::V1, version::V2],
+        };
+        change(&mut config);
+        tls::deterministic::seed(1);
+        let tls = tls::deterministic::server_config(&[b"test"]);
+        let server = ServerConfig { tls, transport: Arc::new(TransportConfig::default()), retry };
+        let endpoint = Endpoint::new(config, Some(Arc::new(server)), Box::new(SeededRng::new(1)));
+        Rig { endpoint, now: Time::from_nanos(1_000_000_000) }
+    }
+
+    fn wall(&self) -> WallTime {
+        WallTime::from_unix_micros(1_700_000_000_000_000 + self.now.as_micros())
+    }
+
+    /// One datagram goes in; the datagrams that come out.
+    fn receive_from(&mut self, from: &str, datagram: &[u8]) -> Vec<(SocketAddr, Vec<u8>)> {
+        let mut batch = RecvBatch::new(1, 65_536);
+        assert!(batch.push_datagram(meta(from), datagram));
+        self.endpoint.receive(self.now, self.wall(), &mut batch);
+        self.sent()
+    }
+
+    fn receive(&mut self, datagram: &[u8]) -> Vec<Vec<u8>> {
+        self.receive_from(CLIENT, datagram).into_iter().map(|(_, datagram)| datagram).collect()
+    }
+
+    fn sent(&mut self) -> Vec<(SocketAddr, Vec<u8>)> {
+        let (mut batch, mut sent) = (SendBatch::new(1 << 20), Vec::new());
+        loop {
+            let more = self.endpoint.transmit(self.now, &mut batch);
+            sent.extend(batch.datagrams().map(|(meta, bytes)| (meta.remote, bytes.to_vec())));
+            batch.clear();
+            if !more {
+                return sent;
+            }
+        }
+    }
+
+    /// An id that looks like one of ours but is nobody's.
+    fn forgotten_cid(&self) -> ConnectionId {
+        self.endpoint.cid_codec().issue(&mut SeededRng::new(1234))
+    }
+}
+
+fn meta(from: &str) -> RecvMeta {
+    RecvMeta {
+        socket: SocketId(0),
+        local: None,
+        remote: from.parse().unwrap(),
+        ecn: Ecn::NotEct,
+        len: 0,
+        stride: 1,
+    }
+}
+
+fn cid(n: u8) -> ConnectionId {
+    ConnectionId::new(&[n; 8]).unwrap()
+}
+
+/// A ClientHello that asks for a name and a protocol, made longer by an extension without meaning.
+fn client_hello(padding: usize) -> Vec<u8> {
+    fn vector<const LEN: usize>(content: &[u8]) -> Vec<u8> {
+        let len = (content.len() as u64).to_be_bytes();
+        [&len[8 - LEN..], content].concat()
+    }
+    let extension = |kind: u16, content: &[u8]| [&kind.to_be_bytes()[..], &vector::<2>(content)].concat();
+    let name = vector::<2>(&[&[0][..], &vector::<2>(b"example.org")].concat());
+    let alpn = vector::<2>(&vector::<1>(b"test"));
+    let extensions = [extension(0, &name), extension(16, &alpn), extension(21, &vec![0; padding])].concat();
+    let body = [
+        &[3, 3][..],
+        &[0x55; 32],
+        &vector::<1>(&[]),
+        &vector::<2>(&[0x13, 0x01]),
+        &vector::<1>(&[0]),
+        &vector::<2>(&extensions),
+    ]
+    .concat();
+    [&[1][..], &vector::<3>(&body)].concat()
+}
+
+/// A client's Initial packet.
+#[derive(Clone)]
+struct Initial<'a> {
+    version: u32,
+    dcid: ConnectionId,
+    token: &'a [u8],
+    number: u64,
+    offset: u64,
+    crypto: &'a [u8],
+    size: usize,
+}
+
+impl<'a> Initial<'a> {
+    fn new(dcid: u8, crypto: &'a [u8]) -> Self {
+        Initial {
+            version: version::V1,
+            dcid: cid(dcid),
+            token: &[],
+            number: 0,
+            offset: 0,
+            crypto,
+            size: 1200,
+        }
+    }
+
+    fn seal(&self) -> Vec<u8> {
+        let keys = keys::initial(self.version, &self.dcid, Side::Client).unwrap();
+        let mut buffer = vec![0; self.size];
+        let mut writer = Writer::new(&mut buffer);
+        let number = TruncatedPacketNumber::new(self.number, None);
+        let header = LongHeader {
+            packet_type: PacketType::Initial,
+            version: self.version,
+            dcid: &self.dcid,
+            scid: &cid(0xcc),
+            token: self.token,
+        };
+        let slot = header.encode(&mut writer, number).unwrap();
+        let payload_at = writer.len();
+        Frame::Crypto { offset: self.offset, data: self.crypto }.encode(&mut writer).unwrap();
+        writer.space(self.size - TAG_LEN - writer.len()).unwrap().fill(0);
+        slot.fill(&mut writer, TAG_LEN).unwrap();
+        writer.space(TAG_LEN).unwrap();
+        let (header, payload) = writer.written_mut().split_at_mut(payload_at);
+        keys.sealer.seal(0, self.number, header, payload).unwrap();
+        let span = PacketSpan { first: 0, pn_offset: slot.packet_number_offset(), pn_len: number.len() };
+        keys.header_sealer.mask_batch(&[span], writer.written_mut()).unwrap();
+        buffer
+    }
+}
+
+fn first_initial(dcid: u8) -> Vec<u8> {
+    Initial::new(dcid, &client_hello(0)).seal()
+}
+
+/// The code of a close that the endpoint sent in answer to a packet to `client_dcid`.
+fn close_code(datagram: &[u8], client_dcid: &ConnectionId) -> TransportErrorCode {
+    let mut datagram = datagram.to_vec();
+    let Ok(Packet::Long { version, packet_number_offset, .. }) = header::parse(&datagram, 8) else {
+        panic!("not a long header");
+    };
+    let keys = keys::initial(version, client_dcid, Side::Client).unwrap();
+    let (_, number) = keys.header_opener.unmask(&mut datagram, packet_number_offset).unwrap();
+    let (head, payload) = datagram.split_at_mut(packet_number_offset + number.len());
+    let len = keys.opener.open(0, number.expand(0), head, payload).unwrap();
+    match Frames::new(&payload[..len]).next() {
+        Some(Ok(Frame::ConnectionClose { code, .. })) => code,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn retry_of(datagram: &[u8]) -> (ConnectionId, Vec<u8>) {
+    match header::parse(datagram, 8) {
+        Ok(Packet::Retry { scid, token, .. }) => (scid, datagram[token].to_vec()),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn short_packet(dcid: &ConnectionId, len: usize) -> Vec<u8> {
+    let mut bytes = [&[0x40], dcid.as_bytes()].concat();
+    bytes.resize(len, 0xaa);
+    bytes
+}
+
+#[test]
+fn an_unknown_version_is_answered_once_and_only_if_it_is_long() {
+    let mut rig = Rig::new(false);
+    let mut datagram = first_initial(1);
+    datagram[1..5].copy_from_slice(&0x0a1a_2a3a_u32.to_be_bytes());
+    let answers = rig.receive(&datagram);
+    let [answer] = &answers[..] else { panic!("{} answers", answers.len()) };
+    let Ok(Packet::VersionNegotiation { dcid, scid, .. }) = header::parse(answer, 8) else { panic!() };
+    assert_eq!((dcid, scid), (cid(0xcc), cid(1)));
+    assert!(rig.receive(&datagram[..1199]).is_empty());
+    let mut negotiation = answer.clone();
+    negotiation.resize(1200, 0);
+    assert!(rig.receive(&negotiation).is_empty(), "never in answer to its like");
+    assert!(rig.endpoint.is_idle());
+    rig.endpoint.server = None;
+    assert!(rig.receive(&datagram).is_empty(), "a client speaks when it is spoken to");
+}
+
+#[test]
+fn a_known_version_that_is_not_wanted_counts_as_unknown() {
+    let mut rig = Rig::with(false, |config| config.versions = vec![version::V1]);
+    let hello = client_hello(0);
+    let datagram = Initial { version: version::V2, ..Initial::new(1, &hello) }.seal();
+    assert!(matches!(header::parse(&rig.receive(&datagram)[0], 8), Ok(Packet::VersionNegotiation { .. })));
+    assert_eq!(rig.endpoint.next_incoming(), None);
+}
+
+#[test]
+fn the_application_sees_who_wants_what() {
+    for version in [version::V1, version::V2] {
+        let mut rig = Rig::new(false);
+        let hello = client_hello(0);
+        assert!(rig.receive(&Initial { version, ..Initial::new(1, &hello) }.seal()).is_empty());
+        let key = rig.endpoint.next_incoming().unwrap();
+        let incoming = rig.endpoint.incoming(key).unwrap();
+        assert_eq!(incoming.server_name(), Some("example.org"));
+        assert_eq!(incoming.alpn().collect::<Vec<_>>(), [b"test"]);
+        assert_eq!(incoming.remote(), CLIENT.parse().unwrap());
+        assert_eq!(incoming.version(), version);
+        assert!(!incoming.is_validated());
+        assert_eq!(rig.endpoint.next_incoming(), None, "shown once");
+    }
+}
+
+#[test]
+fn what_cannot_be_a_first_packet_makes_no_state() {
+    let mut rig = Rig::new(false);
+    let hello = client_hello(0);
+    let whole = first_initial(1);
+    let small = Initial { size: 1199, ..Initial::new(1, &hello) }.seal();
+    let short_id = Initial { dcid: ConnectionId::new(&[1; 7]).unwrap(), ..Initial::new(1, &hello) }.seal();
+    let mut forged = whole.clone();
+    forged[600] ^= 1;
+    for datagram in
+        [small, short_id, forged, whole[..1100].to_vec(), [&[0xc0, 0, 0, 0, 1, 8][..], &[0; 1194]].concat()]
+    {
+        assert!(rig.receive(&datagram).is_empty());
+        assert!(rig.endpoint.is_idle());
+    }
+    let nonsense = Initial::new(1, &[2, 0, 0, 0]).seal();
+    let answers = rig.receive(&nonsense);
+    assert_eq!(close_code(&answers[0], &cid(1)), TransportErrorCode::PROTOCOL_VIOLATION);
+    assert!(rig.endpoint.is_idle());
+}
+
+#[test]
+fn a_client_hello_may_span_datagrams_in_any_order() {
+    let hello = client_hello(1500);
+    let (front, back) = hello.split_at(900);
+    let front = Initial::new(1, front).seal();
+    let back = Initial { number: 1, offset: 900, ..Initial::new(1, back) }.seal();
+    for datagrams in [[&front, &back], [&back, &front]] {
+        let mut rig = Rig::new(false);
+        rig.receive(datagrams[0]);
+        assert_eq!(rig.endpoint.next_incoming(), None);
+        rig.receive_from("192.0.2.9:4000", datagrams[1]);
+        assert_eq!(rig.endpoint.next_incoming(), None, "from elsewhere");
+        rig.receive(datagrams[1]);
+        let key = rig.endpoint.next_incoming().unwrap();
+        assert_eq!(rig.endpoint.incoming(key).unwrap().server_name(), Some("example.org"));
+        assert_eq!(rig.endpoint.incoming(key).unwrap().datagrams.len(), 2);
+        for _ in 0..10 {
+            rig.receive(datagrams[0]);
+        }
+        assert_eq!(rig.endpoint.incoming(key).unwrap().datagrams.len(), 4, "bounded");
+    }
+}
+
+#[test]
+fn a_retry_proves_the_address() {
+    let mut rig = Rig::new(true);
+    let hello = client_hello(0);
+    let answers = rig.receive(&first_initial(1));
+    let (retry_scid, token) = retry_of(&answers[0]);
+    assert!(rig.endpoint.is_idle(), "no state is kept");
+    let second = Initial { dcid: retry_scid, token: &token, ..Initial::new(1, &hello) };
+    rig.now += Duration::from_secs(14);
+    assert!(rig.receive(&second.seal()).is_empty());
+    let key = rig.endpoint.next_incoming().unwrap();
+    let incoming = rig.endpoint.incoming(key).unwrap();
+    assert!(incoming.is_validated());
+    assert_eq!(incoming.first.original_dcid, cid(1));
+    assert_eq!(incoming.first.retry_scid, Some(retry_scid));
+    assert_eq!(incoming.first.client_dcid, retry_scid);
+    assert!(!rig.endpoint.retry(key), "twice is once too often");
+    assert!(rig.endpoint.incoming(key).is_some());
+}
+
+#[test]
+fn a_retry_token_that_does_not_hold_is_refused() {
+    let mut rig = Rig::new(true);
+    let hello = client_hello(0);
+    let (retry_scid, token) = retry_of(&rig.receive(&first_initial(1))[0]);
+    let second = Initial { dcid: retry_scid, token: &token, ..Initial::new(1, &hello) };
+    let mut garbled = token.clone();
+    garbled[20] ^= 1;
+    let elsewhere = rig.receive_from("192.0.2.1:4001", &second.seal());
+    let garbled = rig.receive(&Initial { token: &garbled, ..second.clone() }.seal());
+    rig.now += Duration::from_secs(16);
+    let expired = rig.receive(&second.seal());
+    for answer in [&elsewhere[0].1, &garbled[0], &expired[0]] {
+        assert_eq!(close_code(answer, &retry_scid), TransportErrorCode::INVALID_TOKEN);
+    }
+    let unknown = rig.receive(&Initial { token: b"of another server", ..second }.seal());
+    retry_of(&unknown[0]);
+    assert!(rig.endpoint.is_idle());
+}
+
+#[test]
+fn a_token_for_later_proves_the_address() {
+    let mut rig = Rig::new(true);
+    let remote: SocketAddr = CLIENT.parse().unwrap();
+    let token = crate::address_token::NewToken { address: remote.ip(), issued: rig.wall() };
+    let token = token.seal(&rig.endpoint.config.secrets, &mut SeededRng::new(1)).unwrap();
+    let hello = client_hello(0);
+    rig.receive_from("192.0.2.1:9", &Initial { token: &token, ..Initial::new(1, &hello) }.seal());
+    let key = rig.endpoint.next_incoming().unwrap();
+    assert!(rig.endpoint.incoming(key).unwrap().is_validated());
+    let elsewhere =
+        rig.receive_from("192.0.2.2:9", &Initial { token: &token, ..Initial::new(2, &hello) }.seal());
+    retry_of(&elsewhere[0].1);
+}
+
+#[test]
+fn every_decision_ends_an_incoming_handshake() {
+    let mut rig = Rig::new(false);
+    rig.receive(&first_initial(1));
+    let key = rig.endpoint.next_incoming().unwrap();
+    assert!(rig.endpoint.refuse(key) && !rig.endpoint.refuse(key) && !rig.endpoint.ignore(key));
+    assert!(!rig.endpoint.retry(key));
+    let sent = rig.sent();
+    assert_eq!(close_code(&sent[0].1, &cid(1)), TransportErrorCode::CONNECTION_REFUSED);
+
+    rig.receive(&first_initial(1));
+    let key = rig.endpoint.next_incoming().unwrap();
+    assert!(rig.endpoint.ignore(key));
+    assert!(rig.sent().is_empty());
+
+    rig.receive(&first_initial(1));
+    let key = rig.endpoint.next_incoming().unwrap();
+    assert!(rig.endpoint.retry(key));
+    retry_of(&rig.sent()[0].1);
+    assert_eq!(rig.endpoint.accept(rig.now, key, None), Err(AcceptError::Gone));
+    assert!(rig.endpoint.is_idle());
+}
+
+#[test]
+fn an_accepted_handshake_is_a_connection() {
+    let mut rig = Rig::with(false, |config| config.max_connections = 1);
+    rig.receive(&first_initial(1));
+    let key = rig.endpoint.next_incoming().unwrap();
+    let conn = rig.endpoint.accept(rig.now, key, None).unwrap();
+    assert_eq!(rig.endpoint.connections(), 1);
+    assert!(rig.endpoint.incoming(key).is_none());
+    let found = rig.endpoint.demux.find(&cid(1), true);
+    assert_eq!(found, Some(demux::Target::Connection(conn)), "repeated first packets are its own");
+    let local = rig.endpoint.slots.get(conn.0).unwrap().cids[0];
+    assert_eq!(rig.endpoint.codec.route(local.as_bytes()), Route::Ours);
+    assert_eq!(rig.endpoint.demux.find(&local, false), Some(demux::Target::Connection(conn)));
+    assert_eq!(
+        rig.endpoint.demux.find(&cid(1), false),
+        None,
+        "a client's choice counts in long headers only"
+    );
+
+    rig.sent();
+    rig.receive(&first_initial(2));
+    let key = rig.endpoint.next_incoming().unwrap();
+    assert_eq!(rig.endpoint.accept(rig.now, key, None), Err(AcceptError::TooManyConnections));
+    let refusal = rig.sent().pop().unwrap().1;
+    assert_eq!(close_code(&refusal, &cid(2)), TransportErrorCode::CONNECTION_REFUSED);
+}
+
+#[test]
+fn a_drained_connection_leaves_nothing_behind() {
+    let mut rig = Rig::new(false);
+    rig.receive(&first_initial(1));
+    let key = rig.endpoint.next_incoming().unwrap();
+    let conn = rig.endpoint.accept(rig.now, key, None).unwrap();
+    rig.sent();
+    let local = rig.endpoint.slots.get(conn.0).unwrap().cids[0];
+    let remote = CLIENT.parse().unwrap();
+    for n in 0..20 {
+        let token = godwit_wire::ResetToken([n; 16]);
+        rig.endpoint.on_endpoint_event(conn, EndpointEvent::PeerResetToken { remote, token });
+    }
+    assert_eq!(rig.endpoint.demux.find_reset(remote, [0; 16]), None, "only the newest are kept");
+    assert_eq!(rig.endpoint.demux.find_reset(remote, [19; 16]), Some(conn));
+    rig.endpoint.on_endpoint_event(conn, EndpointEvent::Drained);
+    rig.endpoint.settle(conn);
+    assert_eq!(rig.endpoint.demux.find_reset(remote, [19; 16]), None);
+    assert!(!rig.endpoint.demux.is_taken(&local) && !rig.endpoint.demux.is_taken(&cid(1)));
+    while rig.endpoint.next_event().is_some() {}
+    assert!(rig.endpoint.connection(conn).is_none());
+    assert_eq!(rig.endpoint.deadline(), None);
+    rig.sent();
+    assert!(rig.endpoint.is_idle());
+}
+
+#[test]
+fn ids_come_and_go() {
+    let mut rig = Rig::new(false);
+    rig.receive(&first_initial(1));
+    let key = rig.endpoint.next_incoming().unwrap();
+    let conn = rig.endpoint.accept(rig.now, key, None).unwrap();
+    rig.endpoint.on_endpoint_event(conn, EndpointEvent::NeedCids(1_000_000));
+    let cids = rig.endpoint.slots.get(conn.0).unwrap().cids.clone();
+    assert_eq!(cids.len(), 1 + Endpoint::MAX_CIDS_AT_ONCE, "no more than is sensible");
+    assert!(cids.iter().all(|cid| rig.endpoint.demux.is_taken(cid)));
+    rig.endpoint.on_endpoint_event(conn, EndpointEvent::RetiredCid(cids[2]));
+    assert!(!rig.endpoint.demux.is_taken(&cids[2]));
+    assert!(rig.endpoint.demux.is_taken(&cids[3]));
+}
+
+#[test]
+fn an_undecided_handshake_expires() {
+    let mut rig = Rig::new(false);
+    rig.receive(&first_initial(1));
+    let key = rig.endpoint.next_incoming().unwrap();
+    let deadline = rig.endpoint.deadline().unwrap();
+    assert_eq!(deadline, rig.now + Duration::from_secs(10));
+    rig.endpoint.on_timeout(deadline - Duration::from_nanos(1));
+    assert!(rig.endpoint.incoming(key).is_some());
+    rig.endpoint.on_timeout(deadline);
+    assert!(rig.endpoint.incoming(key).is_none() && rig.endpoint.is_idle());
+    rig.receive(&first_initial(1));
+    assert!(rig.endpoint.next_incoming().is_some_and(|again| again != key));
+}
+
+#[test]
+fn when_many_wait_strangers_must_prove_their_address() {
+    let mut rig = Rig::with(false, |config| config.max_incoming = 8);
+    let mut retries = 0;
+    for n in 1..=12 {
+        for (_, answer) in rig.receive_from(&format!("10.0.{n}.1:7"), &first_initial(n)) {
+            retry_of(&answer);
+            retries += 1;
+        }
+    }
+    assert_eq!(retries, 8);
+    assert_eq!(std::iter::from_fn(|| rig.endpoint.next_incoming()).count(), 4);
+}
+
+#[test]
+fn a_graceful_shutdown_refuses_newcomers() {
+    let mut rig = Rig::new(true);
+    rig.endpoint.reject_new();
+    let answers = rig.receive(&first_initial(1));
+    assert_eq!(close_code(&answers[0], &cid(1)), TransportErrorCode::CONNECTION_REFUSED);
+    assert!(rig.endpoint.is_idle());
+}
+
+#[test]
+fn a_forgotten_connection_is_reset() {
+    let mut rig = Rig::new(false);
+    let dcid = rig.forgotten_cid();
+    let token = rig.endpoint.config.secrets.reset_token(&dcid);
+    for (len, answered) in [(20, false), (42, false), (43, true), (1200, true)] {
+        let answers = rig.receive(&short_packet(&dcid, len));
+        assert_eq!(answers.len(), usize::from(answered), "{len} bytes");
+        for answer in answers {
+            assert!(answer.len() < len && answer.ends_with(&token.0) && answer[0] >> 6 == 1);
+        }
+    }
+    let long = [&[0xe0, 0, 0, 0, 1, 8], dcid.as_bytes(), &[0; 100]].concat();
+    assert!(rig.receive(&long).is_empty(), "never in answer to a long header");
+    let many: usize = (0..300).map(|_| rig.receive(&short_packet(&dcid, 100)).len()).sum();
+    assert_eq!(many, 98, "limited");
+}
+
+#[test]
+fn two_endpoints_do_not_reset_each_other_for_ever() {
+    let mut rig = Rig::new(false);
+    let mut datagram = short_packet(&rig.forgotten_cid(), 1200);
+    let mut exchanged = 0;
+    loop {
+        datagram[1..9].copy_from_slice(rig.forgotten_cid().as_bytes());
+        match rig.receive(&datagram).pop() {
+            Some(answer) => datagram = answer,
+            None => break,
+        }
+        exchanged += 1;
+    }
+    assert!((1..12).contains(&exchanged), "{exchanged}");
+}
+
+#[test]
+fn foreign_ids_are_handed_on_before_anything_else() {
+    let mut rig = Rig::new(false);
+    let mut other = Rig::with(false, |config| config.shard = 5);
+    let dcid = other.forgotten_cid();
+    assert!(rig.receive(&short_packet(&dcid, 500)).is_empty());
+    let foreign = rig.endpoint.next_foreign().unwrap();
+    assert_eq!((foreign.shard, foreign.generation), (5, 4));
+    assert_eq!(foreign.datagram, short_packet(&dcid, 500));
+    assert_eq!(rig.endpoint.next_foreign(), None);
+    // The right shard does not know it either, and says so.
+    let (now, wall) = (other.now, other.wall());
+    other.endpoint.receive_foreign(now, wall, foreign.clone());
+    assert_eq!(other.endpoint.next_foreign(), None);
+    assert_eq!(other.sent().len(), 1);
+    // Handed to the wrong one it does not travel for ever.
+    rig.endpoint.receive_foreign(now, wall, foreign.clone());
+    assert_eq!(rig.endpoint.next_foreign(), None);
+    assert_eq!(rig.sent().len(), 1);
+    rig.endpoint.reject_foreign(now, &foreign);
+    assert_eq!(rig.sent().len(), 1);
+    for _ in 0..200 {
+        rig.receive(&short_packet(&dcid, 500));
+    }
+    assert_eq!(std::iter::from_fn(|| rig.endpoint.next_foreign()).count(), 64);
+}
+
+#[test]
+fn a_run_of_datagrams_is_taken_apart() {
+    let mut rig = Rig::new(false);
+    let hello = client_hello(1500);
+    let (front, back) = hello.split_at(900);
+    let front = Initial::new(1, front).seal();
+    let back = Initial { number: 1, offset: 900, ..Initial::new(1, back) }.seal();
+    let run = [front, back, first_initial(2), b"tail".to_vec()].concat();
+    let mut batch = RecvBatch::new(1, 65_536);
+    batch.free_slots()[0][..run.len()].copy_from_slice(&run);
+    batch.push(RecvMeta { len: run.len(), stride: 1200, ..meta(CLIENT) });
+    rig.endpoint.receive(rig.now, rig.wall(), &mut batch);
+    assert_eq!(std::iter::from_fn(|| rig.endpoint.next_incoming()).count(), 2);
+}
+
+proptest! {
+    #[test]
+    fn any_datagrams_are_survived(
+        datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 0..20),
+        long in any::<bool>(),
+    ) {
+        let mut rig = Rig::new(false);
+        for mut datagram in datagrams {
+            if long {
+                datagram.resize(1250, 0);
+                let first = datagram[0] | 0xc0;
+                datagram[..6].copy_from_slice(&[first, 0, 0, 0, 1, 8]);
+            }
+            if !datagram.is_empty() {
+                rig.receive(&datagram);
+            }
+        }
+        prop_assert_eq!(rig.endpoint.connections(), 0);
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_bytes(order in prop::collection::vec((0..4_u8, 1..20_u8), 0..30)) {
+        let [mut one, mut two] = [Rig::with(false, |config| config.max_incoming = 8), Rig::with(false, |config| config.max_incoming = 8)];
+        for (kind, n) in order {
+            let datagram = match kind {
+                0 | 1 => first_initial(n),
+                2 => short_packet(&one.forgotten_cid(), 40 + usize::from(n)),
+                _ => {
+                    let mut datagram = first_initial(n);
+                    datagram[4] = 77;
+                    datagram
+                }
+            };
+            prop_assert_eq!(one.receive(&datagram), two.receive(&datagram));
+            let keys = [one.endpoint.next_incoming(), two.endpoint.next_incoming()];
+            prop_assert_eq!(keys[0], keys[1]);
+            if let Some(key) = keys[0].filter(|_| n % 2 == 0) {
+                prop_assert_eq!(one.endpoint.refuse(key), two.endpoint.refuse(key));
+            }
+        }
+    }
+}
