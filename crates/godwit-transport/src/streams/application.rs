@@ -52,7 +52,7 @@ impl Streams {
             data.truncate(len);
             send.write_waiting = true;
             if !std::mem::replace(&mut send.write_queued, true) {
-                self.budget.waiting.push_back(slot);
+                self.budget.waiting.push_back(id);
             }
         }
         if len > 0 {

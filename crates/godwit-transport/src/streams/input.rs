@@ -188,11 +188,12 @@ impl Streams {
             return;
         }
         if self.budget.used <= self.budget.limit.saturating_sub(self.budget.limit >> 2) {
-            while let Some(waiting) = self.budget.waiting.pop_front() {
-                if let Some(send) = self.store.at_mut(waiting).and_then(|stream| stream.send.as_mut()) {
+            while let Some(id) = self.budget.waiting.pop_front() {
+                let Some(slot) = self.store.find(id) else { continue };
+                if let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()) {
                     send.write_queued = false;
                 }
-                self.announce_writable(waiting);
+                self.announce_writable(slot);
             }
         } else if let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_ref())
             && send.buffered() <= super::application::STREAM_SHARE >> 1

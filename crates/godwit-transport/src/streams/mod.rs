@@ -157,8 +157,8 @@ struct Settings {
 struct WriteBudget {
     used: u64,
     limit: u64,
-    /// Slots of streams whose `write` was refused, in order. Some may be gone.
-    waiting: VecDeque<u32>,
+    /// Streams whose `write` was refused, in order. Some may be gone.
+    waiting: VecDeque<StreamId>,
 }
 
 /// All streams of one connection.
@@ -173,8 +173,8 @@ pub struct Streams {
     credit: SendCredit,
     /// The connection's own control frames to be written, as bits of [`output`].
     control: u8,
-    /// Slots of streams that owe control frames. Some may be gone.
-    control_queue: VecDeque<u32>,
+    /// Streams that owe control frames, each once. Some may be gone.
+    control_queue: VecDeque<StreamId>,
     budget: WriteBudget,
     events: VecDeque<Event>,
     released: VecDeque<(StreamId, u64)>,
@@ -206,7 +206,7 @@ impl Streams {
     }
 
     /// Puts the limits we begin with into our transport parameters.
-    pub fn announce(&self, config: &TransportConfig, parameters: &mut TransportParameters) {
+    pub fn announce(config: &TransportConfig, parameters: &mut TransportParameters) {
         parameters.initial_max_data = config.initial_connection_window;
         parameters.initial_max_stream_data_bidi_local = config.initial_stream_window;
         parameters.initial_max_stream_data_bidi_remote = config.initial_stream_window;
@@ -304,12 +304,11 @@ impl Streams {
         };
         self.scheduler.remove(slot);
         self.store.remove(slot);
-        if self.budget.waiting.len() > self.store.len().saturating_mul(2).saturating_add(64) {
-            let store = &mut self.store;
-            self.budget.waiting.retain(|&slot| {
-                store.at_mut(slot).and_then(|s| s.send.as_ref()).is_some_and(|send| send.write_queued)
-            });
-        }
+        let store = &self.store;
+        forget_gone(&mut self.control_queue, store, |stream| stream.control_queued);
+        forget_gone(&mut self.budget.waiting, store, |stream| {
+            stream.send.as_ref().is_some_and(|send| send.write_queued)
+        });
         if id.initiator() != self.side && self.limits.remote(id.direction()).on_finished() {
             self.control |= output::max_streams_bit(id.direction());
         }
@@ -344,7 +343,7 @@ impl Streams {
         stream.control |= frames;
         if !stream.control_queued {
             stream.control_queued = true;
-            self.control_queue.push_back(slot);
+            self.control_queue.push_back(stream.id);
         }
     }
 
@@ -367,6 +366,13 @@ impl Streams {
         if self.limits.local(direction).raise(limit) {
             self.events.push_back(Event::StreamsAvailable { direction });
         }
+    }
+}
+
+/// Squeezes streams that are over out of a queue once they outnumber the living.
+fn forget_gone(queue: &mut VecDeque<StreamId>, store: &Store, stands_in: impl Fn(&Stream) -> bool) {
+    if queue.len() > store.len().saturating_mul(2).saturating_add(64) {
+        queue.retain(|id| store.find(*id).and_then(|slot| store.at(slot)).is_some_and(&stands_in));
     }
 }
 

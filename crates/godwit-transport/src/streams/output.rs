@@ -62,10 +62,8 @@ impl Streams {
         if self.control != 0 && self.write_own_control(writer, tokens).is_err() {
             return;
         }
-        while let Some(&slot) = self.control_queue.front() {
-            if let Some(stream) = self.store.at_mut(slot) {
-                // A slot may have gone to another stream since: then there is nothing to write, or it is
-                // written a little earlier.
+        while let Some(&id) = self.control_queue.front() {
+            if let Some(stream) = self.store.find(id).and_then(|slot| self.store.at_mut(slot)) {
                 if write_stream_control(stream, writer, tokens).is_err() {
                     return;
                 }

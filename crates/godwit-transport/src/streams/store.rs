@@ -109,6 +109,11 @@ impl Store {
     }
 
     /// The stream in a slot.
+    pub(super) fn at(&self, slot: u32) -> Option<&Stream> {
+        self.slots.get(slot as usize)?.as_deref()
+    }
+
+    /// The stream in a slot, to be changed.
     #[inline]
     pub(super) fn at_mut(&mut self, slot: u32) -> Option<&mut Stream> {
         self.slots.get_mut(slot as usize)?.as_deref_mut()

@@ -76,7 +76,7 @@ impl End {
     fn new(side: Side, seed: u64, config: &TransportConfig) -> Self {
         let mut streams = Streams::new(side, config);
         let mut parameters = TransportParameters::default();
-        streams.announce(config, &mut parameters);
+        Streams::announce(config, &mut parameters);
         streams.set_peer_limits(&parameters);
         End {
             side,

@@ -324,3 +324,24 @@ fn too_many_gaps_close_the_connection() {
     let error = (0..2000).find_map(|at| code(streams.on_stream(NOW, id, at * 2 + 1, b"x", false)));
     assert_eq!(error, Some(TransportErrorCode::INTERNAL_ERROR));
 }
+
+#[test]
+fn streams_that_are_gone_do_not_stay_in_queues() {
+    let mut config = config();
+    config.max_uni_streams = 1 << 20;
+    let mut streams = Streams::new(Side::Server, &config);
+    for index in 0..10_000 {
+        let id = id(Side::Client, UNI, index);
+        streams.on_stream(NOW, id, 0, b"x", false).unwrap();
+        streams.stop_sending(id, 0).unwrap();
+        streams.on_reset_stream(NOW, id, 0, 1).unwrap();
+    }
+    assert!(streams.control_queue.len() < 100);
+    assert_eq!(streams.active_streams(), 0);
+}
+
+#[test]
+fn an_idle_connection_with_a_few_streams_is_small() {
+    assert!(size_of::<Streams>() <= 1024, "{}", size_of::<Streams>());
+    assert!(size_of::<super::super::store::Stream>() <= 640, "{}", size_of::<super::super::store::Stream>());
+}
