@@ -18,7 +18,7 @@ pub struct Completion {
     pub exchange: Exchange,
     /// When its stream was opened.
     pub opened: Time,
-    /// When its last byte had come, or for a unidirectional stream had been acknowledged.
+    /// When its last byte had come, and it was known that those sent had arrived.
     pub ended: Time,
 }
 
@@ -28,6 +28,17 @@ struct Running {
     opened: Time,
     out: Outflow,
     back: Option<Inflow>,
+    /// Everything sent has been acknowledged.
+    delivered: bool,
+}
+
+impl Running {
+    /// An answer that came after the last byte proves that all have arrived; else the acknowledgement must.
+    fn is_done(&self) -> bool {
+        let answered = self.back.as_ref().is_some_and(Inflow::is_done);
+        let proved = answered && !self.exchange.at_once;
+        proved || self.delivered && (answered || self.back.is_none())
+    }
 }
 
 /// Connects at the start and works off a list of exchanges, so many at a time.
@@ -122,7 +133,7 @@ impl ExchangeClient {
                 Outflow::new(Bytes::copy_from_slice(&header.encode()), Pattern::new(header.seed), upload);
             let back = (direction == Direction::Bidirectional)
                 .then(|| Inflow::new(Pattern::new(!header.seed), download));
-            self.running.insert(id, Running { exchange, opened: cx.now, out, back });
+            self.running.insert(id, Running { exchange, opened: cx.now, out, back, delivered: false });
             self.pump(cx, id);
         }
     }
@@ -133,19 +144,22 @@ impl ExchangeClient {
         let outcome = cx.endpoint.with(conn, |conn| {
             running.out.pump(conn, id)?;
             match &mut running.back {
-                Some(back) => back.pump(now, conn, id).map(|()| back.is_done()),
-                None => Ok(false),
+                Some(back) => back.pump(now, conn, id),
+                None => Ok(()),
             }
         });
         match outcome {
-            Some(Ok(true)) => self.complete(cx, id),
-            Some(Ok(false)) => {}
+            Some(Ok(())) => self.complete(cx, id),
             Some(Err(failure)) => self.fail(cx, failure),
             None => {}
         }
     }
 
+    /// Takes note of the end of an exchange, if it is done.
     fn complete(&mut self, cx: &mut Context<'_>, id: StreamId) {
+        if !self.running.get(&id).is_some_and(Running::is_done) {
+            return;
+        }
         let Some(running) = self.running.remove(&id) else { return };
         self.verified += running.back.map_or(0, |back| back.verified());
         self.completed.push(Completion { exchange: running.exchange, opened: running.opened, ended: cx.now });
@@ -183,7 +197,8 @@ impl Application for ExchangeClient {
             Event::StreamsAvailable { .. } => self.open_more(cx),
             Event::Readable { id } | Event::Writable { id } => self.pump(cx, id),
             Event::Finished { id } => {
-                if self.running.get(&id).is_some_and(|running| running.back.is_none()) {
+                if let Some(running) = self.running.get_mut(&id) {
+                    running.delivered = true;
                     self.complete(cx, id);
                 }
             }

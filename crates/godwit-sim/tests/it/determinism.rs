@@ -30,7 +30,7 @@ fn the_same_seed_gives_the_same_packets() {
 #[test]
 fn print_hashes() {
     if std::env::var_os(SWITCH).is_some() {
-        println!("hashes {:016x} {:016x}", run(11), run(12));
+        println!("trace hashes {:016x} {:016x}", run(11), run(12));
     }
 }
 
@@ -41,13 +41,13 @@ fn hashes_of_a_child() -> String {
         .output()
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let at = text.find("hashes ").unwrap_or_else(|| panic!("no hashes in {text}"));
+    let at = text.find("trace hashes ").unwrap_or_else(|| panic!("no hashes in {text}"));
     text[at..].lines().next().unwrap().to_owned()
 }
 
 #[test]
 fn another_process_sends_the_same_packets() {
-    let ours = format!("hashes {:016x} {:016x}", run(11), run(12));
+    let ours = format!("trace hashes {:016x} {:016x}", run(11), run(12));
     assert_eq!(hashes_of_a_child(), ours);
     assert_eq!(hashes_of_a_child(), ours);
 }

@@ -95,16 +95,15 @@ fn both_versions_work() {
 }
 
 #[test]
-fn an_unknown_version_is_negotiated_away_or_given_up() {
-    let mut scenario = Scenario::new(4).both_ways(delayed(10)).plan(vec![Exchange::request(10, 10)], 1);
-    scenario.version = version::greased(4);
-    assert!(version::is_reserved(scenario.version));
-    let (ending, seen) = versions_seen(&scenario);
-    assert!(seen.contains(&0), "no Version Negotiation packet: {seen:x?}");
-    assert!(
-        matches!(ending, Ending::Complete | Ending::Broken(Some(ConnectionError::VersionMismatch))),
-        "{ending:?}"
-    );
+fn a_version_the_server_does_not_speak_is_given_up() {
+    for (ours, theirs) in [(version::V1, version::V2), (version::V2, version::V1)] {
+        let mut scenario = Scenario::new(4).both_ways(delayed(10)).plan(vec![Exchange::request(10, 10)], 1);
+        scenario.version = ours;
+        scenario.server_versions = vec![theirs];
+        let (ending, seen) = versions_seen(&scenario);
+        assert_eq!(seen, BTreeSet::from([0, ours]));
+        assert_eq!(ending, Ending::Broken(Some(ConnectionError::VersionMismatch)));
+    }
 }
 
 #[test]

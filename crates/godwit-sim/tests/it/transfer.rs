@@ -57,7 +57,7 @@ fn an_upload_fills_the_link_as_well() {
 #[test]
 fn asymmetric_rates_do_not_matter() {
     let down = LinkConfig::limited(Rate::megabits(50), ms(10), 200_000);
-    let up = LinkConfig::limited(Rate::megabits(1), ms(10), 30_000);
+    let up = LinkConfig::limited(Rate::megabits(3), ms(10), 30_000);
     let link = DuplexConfig { up, down, ..DuplexConfig::default() };
     let report = complete(&Scenario::new(3).link(link).plan(vec![Exchange::download(10_000_000)], 1));
     // Acknowledgements must fit into the thin direction.
