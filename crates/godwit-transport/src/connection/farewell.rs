@@ -86,7 +86,7 @@ impl Connection {
         };
         write_frame(frame, id == SpaceId::Data, &mut writer).ok()?;
         packet.payload_end = start.saturating_add(writer.len());
-        packet.tokens = 0..0;
+        packet.pad_for_sample(datagram);
         Some(packet)
     }
 

@@ -131,10 +131,11 @@ impl Connection {
         expand: &mut bool,
         rng: &mut dyn Rng,
     ) -> Option<OpenPacket> {
-        let packet = match space {
+        let mut packet = match space {
             SpaceId::Initial | SpaceId::Handshake => self.write_long(now, space, datagram, start, rng)?,
             SpaceId::Data => self.write_short(now, datagram, start, expand, rng)?,
         };
+        packet.pad_for_sample(datagram);
         // Clients expand every datagram with an Initial packet, servers those that elicit an
         // acknowledgement (RFC 9000 section 14.1).
         *expand |= space == SpaceId::Initial && (self.side == Side::Client || packet.ack_eliciting);
@@ -326,11 +327,10 @@ impl Connection {
     pub(super) fn seal_and_record(
         &mut self,
         now: Time,
-        mut packet: OpenPacket,
+        packet: OpenPacket,
         datagram: &mut [u8],
         base: usize,
     ) {
-        packet.pad_for_sample(datagram);
         if !self.seal(&packet, datagram, base) {
             self.close_with(now, super::internal("packet protection failed"));
             return;

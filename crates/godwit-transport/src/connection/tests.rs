@@ -81,7 +81,7 @@ impl Pair {
         Pair { now, client, server, rng, batch, client_path, server_path, delay: Duration::from_millis(5) }
     }
 
-    /// One direction's worth of datagrams, delivered.
+    /// One direction's worth of datagrams, delivered after the delay.
     fn exchange(&mut self, from_client: bool) -> usize {
         let (from, to, path) = if from_client {
             (&mut self.client, &mut self.server, self.server_path)
@@ -91,6 +91,7 @@ impl Pair {
         self.batch.clear();
         while from.transmit(self.now, &mut self.batch, &mut self.rng) == crate::endpoint::shared::Transmitted::More {}
         let mut count = 0;
+        self.now += self.delay;
         for (_, datagram) in self.batch.datagrams() {
             to.receive(self.now, path, Ecn::NotEct, &mut datagram.to_vec());
             count += 1;
@@ -110,8 +111,6 @@ impl Pair {
                     break;
                 }
                 self.now = self.now.max(next);
-            } else {
-                self.now += self.delay;
             }
             self.client.on_timeout(self.now);
             self.server.on_timeout(self.now);
