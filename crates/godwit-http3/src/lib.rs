@@ -1,1 +1,29 @@
-//! stub
+//! HTTP/3 (RFC 9114) and QPACK (RFC 9204) without sockets, threads or async.
+//!
+//! A connection sits on a [`Transport`]: a few synchronous calls on streams named by their ids. It is
+//! told what happened to streams (`on_*`), answers with events, and is called to send messages and
+//! to read bodies. Bodies are pulled, never pushed: what the application does not read stays in the
+//! transport, whose flow control then holds the peer back. Body bytes are slices of what the transport
+//! gave and are never copied.
+//!
+//! Everything that a peer can fill has a cap.
+#![forbid(unsafe_code)]
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unreachable,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects
+)]
+
+pub mod error;
+pub mod frame;
+pub mod qpack;
+pub mod settings;
+pub mod transport;
+
+pub use error::{Error, ErrorCode, ReadError, SendError};
+pub use godwit_wire::{Direction, Side, StreamId};
+pub use settings::Settings;
+pub use transport::{Read, StreamError, Transport};

@@ -1,0 +1,172 @@
+#![allow(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::panic, reason = "tests")]
+
+use super::streams::{Instructions, Kind};
+use super::*;
+use crate::error::ErrorCode;
+use proptest::prelude::*;
+
+type Owned = (Vec<u8>, Vec<u8>, bool);
+
+fn encoded(fields: &[Owned]) -> (Vec<u8>, u64) {
+    let mut out = Vec::new();
+    let mut encoder = Encoder::new(&mut out);
+    for (name, value, sensitive) in fields {
+        encoder.field(name, value, *sensitive);
+    }
+    let size = encoder.size();
+    (out, size)
+}
+
+fn decoded(section: &[u8], limit: u64) -> Result<Vec<Owned>, DecodeError> {
+    let mut fields = Vec::new();
+    let mut sink = |field: Field<'_>| {
+        fields.push((field.name.to_vec(), field.value.to_vec(), field.sensitive));
+    };
+    match Decoder::new().decode(section, limit, &mut sink)? {
+        Decoded::Ready { size } => {
+            let sum: u64 = fields.iter().map(|(name, value, _)| field_size(name, value)).sum();
+            assert_eq!(size, sum);
+            Ok(fields)
+        }
+        Decoded::Blocked => panic!("blocked without a dynamic table"),
+    }
+}
+
+fn field(name: &str, value: &str) -> Owned {
+    (name.into(), value.into(), false)
+}
+
+/// RFC 9204 appendix B.1.
+#[test]
+fn literal_with_static_name() {
+    let section = [&[0, 0, 0x51, 0x0b][..], b"/index.html"].concat();
+    assert_eq!(decoded(&section, 1000).unwrap(), [field(":path", "/index.html")]);
+}
+
+#[test]
+fn what_the_encoder_writes() {
+    let (bytes, size) = encoded(&[field(":method", "GET"), field(":path", "/"), field(":status", "999")]);
+    // Index 17; index 1; name at index 28, which is 15 + 13; "999" is no shorter Huffman-coded.
+    assert_eq!(bytes, [0, 0, 0xc0 | 17, 0xc0 | 1, 0x5f, 28 - 15, 3, b'9', b'9', b'9']);
+    assert_eq!(size, (7 + 3 + 32) + (5 + 1 + 32) + (7 + 3 + 32));
+}
+
+#[test]
+fn sensitive_fields_are_never_indexed() {
+    let fields = [
+        (b"authorization".to_vec(), b"secret".to_vec(), true),
+        (b":method".to_vec(), b"GET".to_vec(), true),
+        (b"x-key".to_vec(), b"secret".to_vec(), true),
+    ];
+    let (bytes, _) = encoded(&fields);
+    assert_eq!(bytes[2] & 0b1111_0000, 0b0111_0000);
+    assert_eq!(decoded(&bytes, 1000).unwrap(), fields);
+}
+
+#[test]
+fn dynamic_references_and_bad_sections_fail() {
+    for (section, why) in [
+        (&[][..], "empty"),
+        (&[0], "no base"),
+        (&[0x03, 0x81, 0x10], "appendix B.2"),
+        (&[0x05, 0x00, 0x80, 0xc1, 0x81], "appendix B.4"),
+        (&[0, 0x80], "negative base"),
+        (&[0, 0, 0x80], "dynamic index"),
+        (&[0, 0, 0x10], "post-base index"),
+        (&[0, 0, 0x00, 0x00], "post-base name"),
+        (&[0, 0, 0x40, 0x00], "dynamic name"),
+        (&[0, 0, 0xff, 36], "static index 99"),
+        (&[0, 0, 0xff], "index cut short"),
+        (&[0, 0, 0x51, 0x0b, b'/'], "value cut short"),
+        (&[0, 0, 0x51, 0x81, 0xff], "Huffman padding"),
+        (&[0, 0, 0x51, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], "length too large"),
+        (&[0, 0, 0x23, b'a', b'b'], "name cut short"),
+    ] {
+        assert!(matches!(decoded(section, 1000), Err(DecodeError::Failed(_))), "{why}");
+    }
+    assert_eq!(decoded(&[0, 0x7f, 0x00, 0xc1], 1000).unwrap(), [field(":path", "/")], "a Base above 0");
+}
+
+#[test]
+fn size_is_limited_before_it_is_spent() {
+    let (bytes, size) = encoded(&[field("cookie", &"0".repeat(1000)), field("cookie", "x")]);
+    assert!(bytes.len() < 700, "Huffman-coded");
+    assert_eq!(decoded(&bytes, size - 1), Err(DecodeError::TooLarge));
+    assert_eq!(decoded(&bytes, 900), Err(DecodeError::TooLarge));
+    assert_eq!(decoded(&bytes, size).unwrap().len(), 2);
+    // A thousand one-byte references to a long static field.
+    let bomb = [&[0, 0][..], &[0xc0 | 57; 1000]].concat();
+    assert_eq!(decoded(&bomb, 64 << 10), Err(DecodeError::TooLarge));
+}
+
+#[test]
+fn instructions() {
+    use ErrorCode as Code;
+    let (encoder, decoder) = (Kind::Encoder, Kind::Decoder);
+    for (kind, bytes, expected) in [
+        (encoder, &[0x20, 0x20, 0x20][..], Ok(3)),
+        (encoder, &[0x3f, 0x00], Err(Code::QPACK_ENCODER_STREAM_ERROR)),
+        (encoder, &[0x21], Err(Code::QPACK_ENCODER_STREAM_ERROR)),
+        (encoder, &[0x3f, 0xbd, 0x01], Err(Code::QPACK_ENCODER_STREAM_ERROR)),
+        (encoder, &[0xc0], Err(Code::QPACK_ENCODER_STREAM_ERROR)),
+        (encoder, &[0x4a], Err(Code::QPACK_ENCODER_STREAM_ERROR)),
+        (encoder, &[0x02], Err(Code::QPACK_ENCODER_STREAM_ERROR)),
+        (decoder, &[0x48, 0x7f, 0x80, 0x01], Ok(2)),
+        (decoder, &[0x84], Err(Code::QPACK_DECODER_STREAM_ERROR)),
+        (decoder, &[0x00], Err(Code::QPACK_DECODER_STREAM_ERROR)),
+        (decoder, &[0x01], Err(Code::QPACK_DECODER_STREAM_ERROR)),
+        (decoder, &[0x7f; 12], Ok(6)),
+        (decoder, &[0xff; 1], Err(Code::QPACK_DECODER_STREAM_ERROR)),
+    ] {
+        let whole = Instructions::new(kind).receive(bytes).map_err(|error| error.code);
+        let mut reader = Instructions::new(kind);
+        let by_byte = bytes.chunks(1).try_fold(0, |sum, byte| {
+            reader.receive(byte).map(|count| sum + count).map_err(|error| error.code)
+        });
+        assert_eq!(whole, expected, "{kind:?} {bytes:02x?}");
+        assert_eq!(by_byte, whole, "{kind:?} {bytes:02x?}");
+    }
+    let endless = [&[0x7f][..], &[0xff; 30]].concat();
+    let error = Instructions::new(Kind::Decoder).receive(&endless).unwrap_err();
+    assert_eq!(error.code, Code::QPACK_DECODER_STREAM_ERROR);
+}
+
+fn fields() -> impl Strategy<Value = Vec<Owned>> {
+    let name = prop_oneof![
+        Just(b"content-type".to_vec()),
+        Just(b":path".to_vec()),
+        Just(b":status".to_vec()),
+        prop::collection::vec(any::<u8>(), 0..20),
+    ];
+    let value = prop_oneof![
+        Just(b"200".to_vec()),
+        Just(b"text/plain".to_vec()),
+        prop::collection::vec(any::<u8>(), 0..300),
+    ];
+    prop::collection::vec((name, value, any::<bool>()), 0..12)
+}
+
+proptest! {
+    #[test]
+    fn round_trip(fields in fields()) {
+        let (bytes, size) = encoded(&fields);
+        prop_assert_eq!(decoded(&bytes, size), Ok(fields));
+    }
+
+    #[test]
+    fn truncation_never_invents_fields(fields in fields(), cut in any::<prop::sample::Index>()) {
+        let (bytes, size) = encoded(&fields);
+        if let Ok(some) = decoded(&bytes[..cut.index(bytes.len())], size) {
+            prop_assert!(some.len() <= fields.len());
+            prop_assert_eq!(&some[..], &fields[..some.len()]);
+        }
+    }
+
+    #[test]
+    fn arbitrary_bytes_stay_within_the_limit(mut bytes in prop::collection::vec(any::<u8>(), 0..200), limit in 0_u64..2000) {
+        bytes.splice(0..0, [0, 0]);
+        let mut size = 0;
+        let _ = Decoder::new().decode(&bytes, limit, &mut |field| size += field_size(field.name, field.value));
+        prop_assert!(size <= limit);
+    }
+}

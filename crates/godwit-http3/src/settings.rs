@@ -1,0 +1,152 @@
+//! The SETTINGS frame (RFC 9114 section 7.2.4; RFC 9204 section 5; RFC 9220; RFC 9297).
+
+use crate::error::{Error, ErrorCode};
+use crate::frame::{self, FrameType};
+use bytes::BufMut;
+use godwit_wire::Reader;
+
+const QPACK_MAX_TABLE_CAPACITY: u64 = 0x1;
+const MAX_FIELD_SECTION_SIZE: u64 = 0x6;
+const QPACK_BLOCKED_STREAMS: u64 = 0x7;
+const ENABLE_CONNECT_PROTOCOL: u64 = 0x8;
+const H3_DATAGRAM: u64 = 0x33;
+
+/// The most settings read from one frame.
+const MAX_COUNT: usize = 64;
+
+/// The longest SETTINGS frame accepted, in bytes: 64 settings at their longest.
+pub const MAX_FRAME_LEN: u64 = 16 * MAX_COUNT as u64;
+
+/// One side's settings. The default is what holds until they arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Settings {
+    /// The largest field section its sender takes; `None` is unlimited.
+    pub max_field_section_size: Option<u64>,
+    /// The capacity of the dynamic table its sender's decoder has, in bytes.
+    pub qpack_max_table_capacity: u64,
+    /// How many streams its sender's decoder lets wait for the dynamic table.
+    pub qpack_blocked_streams: u64,
+    /// Its sender takes extended CONNECT requests (RFC 9220).
+    pub enable_connect_protocol: bool,
+    /// Its sender takes HTTP datagrams (RFC 9297).
+    pub h3_datagram: bool,
+}
+
+impl Settings {
+    /// Reads the payload of a SETTINGS frame.
+    pub fn decode(payload: &[u8]) -> Result<Settings, Error> {
+        let mut settings = Settings::default();
+        let mut seen = Vec::new();
+        let mut reader = Reader::new(payload);
+        while !reader.is_empty() {
+            let (Ok(identifier), Ok(value)) = (reader.varint(), reader.varint()) else {
+                return Err(Error::new(ErrorCode::H3_FRAME_ERROR, "a SETTINGS frame ends within a setting"));
+            };
+            if seen.contains(&identifier) {
+                return Err(Error::new(ErrorCode::H3_SETTINGS_ERROR, "a setting was sent twice"));
+            }
+            if seen.len() >= MAX_COUNT {
+                return Err(Error::new(ErrorCode::H3_EXCESSIVE_LOAD, "too many settings"));
+            }
+            seen.push(identifier);
+            settings.set(identifier, value)?;
+        }
+        Ok(settings)
+    }
+
+    fn set(&mut self, identifier: u64, value: u64) -> Result<(), Error> {
+        match identifier {
+            QPACK_MAX_TABLE_CAPACITY => self.qpack_max_table_capacity = value,
+            MAX_FIELD_SECTION_SIZE => self.max_field_section_size = Some(value),
+            QPACK_BLOCKED_STREAMS => self.qpack_blocked_streams = value,
+            ENABLE_CONNECT_PROTOCOL => self.enable_connect_protocol = flag(value)?,
+            H3_DATAGRAM => self.h3_datagram = flag(value)?,
+            0x0 | 0x2 | 0x3 | 0x4 | 0x5 => {
+                return Err(Error::new(ErrorCode::H3_SETTINGS_ERROR, "a setting that only HTTP/2 has"));
+            }
+            // Unknown and reserved settings mean nothing.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Appends a SETTINGS frame; with one reserved setting if `grease` is set.
+    pub fn encode(&self, grease: bool, out: &mut impl BufMut) {
+        let mut payload = Vec::with_capacity(32);
+        let mut put = |identifier, value| {
+            frame::put_varint(identifier, &mut payload);
+            frame::put_varint(value, &mut payload);
+        };
+        // Settings at their initial value need not be sent.
+        for (identifier, value) in [
+            (QPACK_MAX_TABLE_CAPACITY, self.qpack_max_table_capacity),
+            (QPACK_BLOCKED_STREAMS, self.qpack_blocked_streams),
+            (ENABLE_CONNECT_PROTOCOL, u64::from(self.enable_connect_protocol)),
+            (H3_DATAGRAM, u64::from(self.h3_datagram)),
+        ] {
+            if value > 0 {
+                put(identifier, value);
+            }
+        }
+        if let Some(size) = self.max_field_section_size {
+            put(MAX_FIELD_SECTION_SIZE, size);
+        }
+        if grease {
+            put(frame::reserved(1), 0);
+        }
+        frame::put_header(FrameType::SETTINGS, payload.len() as u64, out);
+        out.put_slice(&payload);
+    }
+}
+
+fn flag(value: u64) -> Result<bool, Error> {
+    match value {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Error::new(ErrorCode::H3_SETTINGS_ERROR, "a setting that is 0 or 1 has another value")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn codes(payload: &[u8]) -> Result<Settings, ErrorCode> {
+        Settings::decode(payload).map_err(|error| error.code)
+    }
+
+    #[test]
+    fn bad_settings() {
+        for identifier in [0, 2, 3, 4, 5] {
+            assert_eq!(codes(&[identifier, 0]), Err(ErrorCode::H3_SETTINGS_ERROR), "{identifier:#x}");
+        }
+        assert_eq!(codes(&[6, 0, 6, 0]), Err(ErrorCode::H3_SETTINGS_ERROR));
+        assert_eq!(codes(&[0x21, 0, 0x21, 0]), Err(ErrorCode::H3_SETTINGS_ERROR));
+        assert_eq!(codes(&[8, 2]), Err(ErrorCode::H3_SETTINGS_ERROR));
+        assert_eq!(codes(&[0x33, 2]), Err(ErrorCode::H3_SETTINGS_ERROR));
+        assert_eq!(codes(&[6]), Err(ErrorCode::H3_FRAME_ERROR));
+        assert_eq!(codes(&[6, 0x40]), Err(ErrorCode::H3_FRAME_ERROR));
+        assert_eq!(codes(&[]), Ok(Settings::default()));
+        let many: Vec<u8> = (0..100).flat_map(|n: u8| [0x40, 100 + n, 0]).collect();
+        assert_eq!(codes(&many), Err(ErrorCode::H3_EXCESSIVE_LOAD));
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(size in prop::option::of(0..1_u64 << 62), table in 0_u64..1 << 30, blocked in 0_u64..200, flags in any::<[bool; 3]>()) {
+            let settings = Settings {
+                max_field_section_size: size,
+                qpack_max_table_capacity: table,
+                qpack_blocked_streams: blocked,
+                enable_connect_protocol: flags[0],
+                h3_datagram: flags[1],
+            };
+            let mut out = Vec::new();
+            settings.encode(flags[2], &mut out);
+            prop_assert_eq!(usize::from(out[1]), out[2..].len());
+            prop_assert_eq!(Settings::decode(&out[2..]), Ok(settings));
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What HTTP/3 needs of a transport: streams, and a way to close.
+
+use bytes::Bytes;
+use godwit_wire::{Direction, StreamId};
+
+/// What reading a stream gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Read {
+    /// The next bytes, at least one.
+    Data(Bytes),
+    /// The stream has ended and all of it has been read.
+    Finished,
+    /// Nothing has arrived. The transport reports when that changes.
+    Blocked,
+}
+
+/// Why a stream cannot be read or written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamError {
+    /// The peer reset it, with this code.
+    Reset(u64),
+    /// The peer asked not to send more, with this code.
+    Stopped(u64),
+    /// It does not exist, or no longer, or not in this direction.
+    Unknown,
+}
+
+/// One connection's streams. No call blocks, waits, or calls back.
+pub trait Transport {
+    /// Opens a stream; `None` if the peer's limit is reached.
+    fn open(&mut self, direction: Direction) -> Option<StreamId>;
+
+    /// The next stream that the peer opened, in order of id.
+    fn accept(&mut self, direction: Direction) -> Option<StreamId>;
+
+    /// Offers bytes and returns how many of them, from the front, were taken. Fewer than offered means
+    /// that the transport will report when it takes more.
+    fn write(&mut self, id: StreamId, data: Bytes) -> Result<usize, StreamError>;
+
+    /// Ends what this side sends on the stream, after what was written.
+    fn finish(&mut self, id: StreamId);
+
+    /// Abandons what this side sends on the stream. Does nothing if that is over already.
+    fn reset(&mut self, id: StreamId, code: u64);
+
+    /// Asks the peer to send no more on the stream, and drops what has arrived. Does nothing if the
+    /// peer's side is over already.
+    fn stop_sending(&mut self, id: StreamId, code: u64);
+
+    /// Takes at most `max` (at least 1) of the bytes that have arrived.
+    fn read(&mut self, id: StreamId, max: usize) -> Result<Read, StreamError>;
+
+    /// Closes the connection with an application error code.
+    fn close(&mut self, code: u64, reason: &str);
+}
