@@ -19,11 +19,13 @@
 
 pub mod error;
 pub mod frame;
+pub mod message;
 pub mod qpack;
 pub mod settings;
 pub mod transport;
 
 pub use error::{Error, ErrorCode, ReadError, SendError};
 pub use godwit_wire::{Direction, Side, StreamId};
+pub use message::Protocol;
 pub use settings::Settings;
 pub use transport::{Read, StreamError, Transport};
