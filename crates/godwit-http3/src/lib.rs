@@ -1,12 +1,12 @@
 //! HTTP/3 (RFC 9114) and QPACK (RFC 9204) without sockets, threads or async.
 //!
-//! A connection sits on a [`Transport`]: a few synchronous calls on streams named by their ids. It is
-//! told what happened to streams (`on_*`), answers with events, and is called to send messages and
+//! A [`Connection`] sits on a [`Transport`]: a few synchronous calls on streams named by their ids. It is
+//! told what happened to streams (`on_*`), answers with [`Event`]s, and is called to send messages and
 //! to read bodies. Bodies are pulled, never pushed: what the application does not read stays in the
 //! transport, whose flow control then holds the peer back. Body bytes are slices of what the transport
 //! gave and are never copied.
 //!
-//! Everything that a peer can fill has a cap.
+//! Everything that a peer can fill has a cap, see [`Config`].
 #![forbid(unsafe_code)]
 #![deny(
     clippy::unwrap_used,
@@ -17,14 +17,21 @@
     clippy::arithmetic_side_effects
 )]
 
+mod budget;
+pub mod config;
+pub mod connection;
 pub mod error;
+pub mod event;
 pub mod frame;
 pub mod message;
 pub mod qpack;
 pub mod settings;
 pub mod transport;
 
+pub use config::Config;
+pub use connection::{BodyRead, Connection};
 pub use error::{Error, ErrorCode, ReadError, SendError};
+pub use event::Event;
 pub use godwit_wire::{Direction, Side, StreamId};
 pub use message::Protocol;
 pub use settings::Settings;

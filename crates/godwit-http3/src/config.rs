@@ -1,0 +1,40 @@
+//! Limits and switches of a connection.
+
+/// Limits and switches of a connection. Plain values with defaults.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The most that the fields of one message may take, counted as `SETTINGS_MAX_FIELD_SECTION_SIZE`
+    /// does: names, values and 32 bytes for each. Headers, informational responses and trailers share
+    /// it. Default 64 KiB.
+    pub max_field_section_size: u64,
+    /// Requests a server handles at once; more are rejected. Default 1024.
+    pub max_requests: usize,
+    /// Bytes of incomplete HEADERS frames held at once, over all streams. Default 1 MiB.
+    pub max_buffered_headers: usize,
+    /// Whether a server accepts extended CONNECT (RFC 9220). Default false.
+    pub enable_connect_protocol: bool,
+    /// Whether reserved settings and frames are sent now and then, so that peers keep ignoring what they
+    /// do not know (RFC 9114 section 7.2.8). Default true.
+    pub grease: bool,
+    /// How many useless things (empty DATA frames, frames and streams of unknown types, KiB of those,
+    /// repeated control frames) a peer may send beyond what its useful traffic earns before the
+    /// connection is closed with H3_EXCESSIVE_LOAD. Default 1000.
+    pub useless_allowance: u32,
+    /// How many requests a client may abandon (or get wrong) before they are answered, beyond one for
+    /// each that it lets finish, before the connection is closed with H3_EXCESSIVE_LOAD. Default 256.
+    pub abandoned_allowance: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            max_field_section_size: 64 << 10,
+            max_requests: 1024,
+            max_buffered_headers: 1 << 20,
+            enable_connect_protocol: false,
+            grease: true,
+            useless_allowance: 1000,
+            abandoned_allowance: 256,
+        }
+    }
+}

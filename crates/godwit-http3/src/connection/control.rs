@@ -1,0 +1,114 @@
+//! Our control stream: settings first, GOAWAY later (RFC 9114 sections 6.2.1 and 5.2).
+
+use super::Connection;
+use crate::config::Config;
+use crate::error::{Error, ErrorCode, SendError};
+use crate::frame::{self, FrameType};
+use crate::settings::Settings;
+use crate::transport::Transport;
+use bytes::{Buf, BytesMut};
+use godwit_wire::{Direction, Side, StreamId};
+
+/// Bytes that may wait for the peer to take them. It must let the control stream flow.
+const MAX_PENDING: usize = 4096;
+
+/// The stream type of a control stream (section 6.2.1).
+const CONTROL: u64 = 0x0;
+
+/// Our control stream.
+#[derive(Debug)]
+pub(super) struct Control {
+    id: Option<StreamId>,
+    pending: BytesMut,
+    /// The id of our last GOAWAY.
+    pub(super) goaway: Option<u64>,
+}
+
+impl Control {
+    pub(super) fn new(side: Side, config: &Config) -> Self {
+        let settings = Settings {
+            max_field_section_size: Some(config.max_field_section_size),
+            enable_connect_protocol: side == Side::Server && config.enable_connect_protocol,
+            ..Settings::default()
+        };
+        let mut pending = BytesMut::with_capacity(64);
+        frame::put_varint(CONTROL, &mut pending);
+        settings.encode(config.grease, &mut pending);
+        if config.grease {
+            frame::put_header(FrameType(frame::reserved(2)), 0, &mut pending);
+        }
+        Control { id: None, pending, goaway: None }
+    }
+
+    /// True if this is the stream's id.
+    pub(super) fn is(&self, id: StreamId) -> bool {
+        self.id == Some(id)
+    }
+
+    /// Opens the stream if need be and offers what is pending.
+    pub(super) fn flush(&mut self, io: &mut dyn Transport) -> Result<(), Error> {
+        if self.id.is_none() {
+            self.id = io.open(Direction::Unidirectional);
+        }
+        let Some(id) = self.id else { return Ok(()) };
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let data = self.pending.split().freeze();
+        let taken = io.write(id, data.clone()).map_err(|_| {
+            Error::new(ErrorCode::H3_CLOSED_CRITICAL_STREAM, "the control stream was refused")
+        })?;
+        let mut rest = data;
+        rest.advance(taken.min(rest.len()));
+        self.pending.extend_from_slice(&rest);
+        Ok(())
+    }
+
+    fn send(&mut self, io: &mut dyn Transport, frame_type: FrameType, id: u64) -> Result<(), Error> {
+        if self.pending.len() > MAX_PENDING {
+            return Err(Error::new(
+                ErrorCode::H3_EXCESSIVE_LOAD,
+                "the peer does not read the control stream",
+            ));
+        }
+        frame::put_id_frame(frame_type, id, &mut self.pending);
+        self.flush(io)
+    }
+}
+
+impl Connection {
+    /// Tells the peer not to begin anything new (section 5.2). A server names the first request stream
+    /// that it will not process, or 2^62 - 4 as a first notice; a client names a push id. Ids must not
+    /// grow from one call to the next.
+    ///
+    /// Requests from `id` on are rejected from now on.
+    pub fn goaway(&mut self, io: &mut dyn Transport, id: u64) -> Result<(), SendError> {
+        if self.shared.closed {
+            return Err(SendError::Closed);
+        }
+        let stream = StreamId::from_u64(id);
+        let request = stream.initiator() == Side::Client && stream.direction() == Direction::Bidirectional;
+        if id > godwit_wire::codec::VARINT_MAX || (self.shared.side == Side::Server && !request) {
+            return Err(SendError::NotPermitted("not the id of a request stream"));
+        }
+        if self.control.goaway.is_some_and(|before| id > before) {
+            return Err(SendError::NotPermitted("a GOAWAY with a larger id than the one before"));
+        }
+        if self.control.goaway.replace(id) != Some(id) {
+            let result = self.control.send(io, FrameType::GOAWAY, id);
+            self.settle_connection(io, result);
+        }
+        Ok(())
+    }
+
+    /// Sends GOAWAY so that what has arrived is finished and nothing new begins. Once
+    /// [`Connection::open_requests`] is 0, [`Connection::close`] loses nothing.
+    pub fn shutdown(&mut self, io: &mut dyn Transport) -> Result<(), SendError> {
+        let next = match self.shared.side {
+            Side::Server => StreamId::new(Side::Client, Direction::Bidirectional, self.next_request).as_u64(),
+            // No push has been allowed.
+            Side::Client => 0,
+        };
+        self.goaway(io, self.control.goaway.map_or(next, |before| before.min(next)))
+    }
+}

@@ -1,0 +1,211 @@
+//! One HTTP/3 connection: streams, messages and shutdown (RFC 9114).
+//!
+//! Inputs are the `on_*` methods, to be called for what the transport reports; outputs are events and
+//! calls on the [`Transport`] passed in. Errors of the peer that end the connection close it at once and
+//! are told with [`Event::Closed`]; errors that end one message reset its stream.
+//!
+//! The parts: `recv` and `sender` are the two halves of a request stream, `uni` the peer's
+//! unidirectional streams, `control` our own control stream; `request` and `send` join them.
+
+mod control;
+mod recv;
+mod request;
+mod send;
+mod sender;
+mod shared;
+mod uni;
+
+pub use request::BodyRead;
+
+use crate::config::Config;
+use crate::error::{Error, ErrorCode};
+use crate::event::Event;
+use crate::settings::Settings;
+use crate::transport::{Read, Transport};
+use control::Control;
+use godwit_wire::{Direction, Side, StreamId};
+use request::RequestStream;
+use shared::Shared;
+use std::collections::BTreeMap;
+use uni::{Next, Peer, UniStream};
+
+/// Unidirectional streams of the peer held at once. All but three are there only until their type has
+/// arrived.
+const MAX_UNI_STREAMS: usize = 128;
+
+/// One HTTP/3 connection.
+#[derive(Debug)]
+pub struct Connection {
+    shared: Shared,
+    control: Control,
+    peer: Peer,
+    uni: BTreeMap<StreamId, UniStream>,
+    requests: BTreeMap<StreamId, RequestStream>,
+    /// The index of the first request stream not yet seen (at a server).
+    next_request: u64,
+}
+
+impl Connection {
+    /// A connection on this side of a transport that has none of its streams open yet.
+    pub fn new(side: Side, config: Config) -> Self {
+        Connection {
+            control: Control::new(side, &config),
+            shared: Shared::new(side, config),
+            peer: Peer::default(),
+            uni: BTreeMap::new(),
+            requests: BTreeMap::new(),
+            next_request: 0,
+        }
+    }
+
+    /// Opens the control stream and sends the settings. To be called when the transport can send, as
+    /// early as possible, and again (or [`Connection::on_streams_available`]) should it permit no stream
+    /// yet.
+    pub fn start(&mut self, io: &mut dyn Transport) {
+        if self.shared.closed {
+            return;
+        }
+        let result = self.control.flush(io);
+        self.settle_connection(io, result);
+    }
+
+    /// The transport permits more streams than before.
+    pub fn on_streams_available(&mut self, io: &mut dyn Transport, direction: Direction) {
+        if direction == Direction::Unidirectional {
+            self.start(io);
+        }
+    }
+
+    /// The peer opened streams in this direction.
+    pub fn on_stream_opened(&mut self, io: &mut dyn Transport, direction: Direction) {
+        while !self.shared.closed
+            && let Some(id) = io.accept(direction)
+        {
+            let result = match direction {
+                Direction::Unidirectional => self.accept_uni(id),
+                Direction::Bidirectional => self.accept_request(io, id),
+            };
+            self.settle_connection(io, result);
+            self.on_readable(io, id);
+        }
+    }
+
+    /// A stream has data, an end or a reset to be read.
+    pub fn on_readable(&mut self, io: &mut dyn Transport, id: StreamId) {
+        if self.shared.closed {
+            return;
+        }
+        let result = match id.direction() {
+            Direction::Unidirectional => self.read_uni(io, id),
+            Direction::Bidirectional => self.read_request(io, id),
+        };
+        self.settle_connection(io, result);
+    }
+
+    /// A stream takes data after it had refused some.
+    pub fn on_writable(&mut self, io: &mut dyn Transport, id: StreamId) {
+        if self.shared.closed {
+            return;
+        }
+        let result = match id.direction() {
+            Direction::Unidirectional => self.control.flush(io),
+            Direction::Bidirectional => self.write_request(io, id),
+        };
+        self.settle_connection(io, result);
+    }
+
+    /// The peer asked not to send more on a stream.
+    pub fn on_stopped(&mut self, io: &mut dyn Transport, id: StreamId, code: u64) {
+        if self.shared.closed {
+            return;
+        }
+        let result = match id.direction() {
+            Direction::Unidirectional if self.control.is(id) => {
+                Err(Error::new(ErrorCode::H3_CLOSED_CRITICAL_STREAM, "the control stream was refused"))
+            }
+            Direction::Unidirectional => Ok(()),
+            Direction::Bidirectional => self.stop_request(io, id, ErrorCode(code)),
+        };
+        self.settle_connection(io, result);
+    }
+
+    /// The transport's connection is over, for whatever reason. Everything but reading the remaining
+    /// events is refused from now on.
+    pub fn on_closed(&mut self) {
+        self.shared.closed = true;
+        self.uni.clear();
+        self.requests.clear();
+    }
+
+    /// The next thing that the application should know.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.shared.pop_event()
+    }
+
+    /// The peer's settings, once they have arrived.
+    pub fn peer_settings(&self) -> Option<&Settings> {
+        self.shared.peer_settings.as_ref()
+    }
+
+    /// True once the connection is closed.
+    pub fn is_closed(&self) -> bool {
+        self.shared.closed
+    }
+
+    /// Number of requests that are not over in both directions.
+    pub fn open_requests(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Closes the connection without an error. Requests still open are lost; see
+    /// [`Connection::shutdown`].
+    pub fn close(&mut self, io: &mut dyn Transport) {
+        if !self.shared.closed {
+            self.on_closed();
+            io.close(ErrorCode::H3_NO_ERROR.0, "");
+        }
+    }
+
+    /// Ends the connection if `result` says so.
+    fn settle_connection(&mut self, io: &mut dyn Transport, result: Result<(), Error>) {
+        if let Err(error) = result
+            && !self.shared.closed
+        {
+            self.on_closed();
+            io.close(error.code.0, error.reason);
+            self.shared.push_closed(error);
+        }
+    }
+
+    fn accept_uni(&mut self, id: StreamId) -> Result<(), Error> {
+        if self.uni.len() >= MAX_UNI_STREAMS {
+            return Err(Error::new(ErrorCode::H3_EXCESSIVE_LOAD, "too many streams without a type"));
+        }
+        self.uni.insert(id, UniStream::Untyped(crate::frame::PartialVarint::default()));
+        Ok(())
+    }
+
+    fn read_uni(&mut self, io: &mut dyn Transport, id: StreamId) -> Result<(), Error> {
+        while let Some(stream) = self.uni.get_mut(&id) {
+            match io.read(id, recv::CHUNK) {
+                Ok(Read::Blocked) => break,
+                Ok(Read::Data(data)) => match uni::receive(stream, &mut self.peer, &mut self.shared, data)? {
+                    Next::Continue => self.apply_goaway(io)?,
+                    Next::Refuse => {
+                        self.uni.remove(&id);
+                        io.stop_sending(id, ErrorCode::H3_STREAM_CREATION_ERROR.0);
+                    }
+                },
+                Ok(Read::Finished) | Err(_) if stream.is_critical() => {
+                    let reason = "the peer closed a stream that the connection needs";
+                    return Err(Error::new(ErrorCode::H3_CLOSED_CRITICAL_STREAM, reason));
+                }
+                Ok(Read::Finished) | Err(_) => drop(self.uni.remove(&id)),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

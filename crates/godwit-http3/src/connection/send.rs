@@ -1,0 +1,175 @@
+//! What the application sends.
+//!
+//! Header sections are always taken, and kept until the transport takes them; content is taken only as
+//! far as the transport takes it, and at most one DATA frame more.
+
+use super::Connection;
+use super::recv::{Asked, Receiver};
+use super::request::RequestStream;
+use super::sender::Phase;
+use crate::error::{ErrorCode, SendError};
+use crate::message::{Protocol, write_request, write_response, write_trailers};
+use crate::transport::Transport;
+use bytes::Bytes;
+use godwit_wire::{Direction, Side, StreamId};
+use http::{HeaderMap, Request, Response};
+
+impl Connection {
+    /// Sends a request and returns the id of its stream; `end` says that nothing follows. (Clients
+    /// only.)
+    ///
+    /// The URI's authority, or Host if it has none, becomes `:authority`; the scheme is `https` unless
+    /// the URI has one. A [`Protocol`] in the extensions makes a CONNECT an extended one.
+    pub fn send_request(
+        &mut self,
+        io: &mut dyn Transport,
+        request: &Request<()>,
+        end: bool,
+    ) -> Result<StreamId, SendError> {
+        self.require_open(Side::Client)?;
+        if self.peer.goaway.is_some() || self.control.goaway.is_some() {
+            return Err(SendError::GoingAway);
+        }
+        let extended = request.extensions().get::<Protocol>().is_some();
+        if extended && !self.shared.peer_settings.is_some_and(|settings| settings.enable_connect_protocol) {
+            return Err(SendError::NotPermitted("the server has not enabled extended CONNECT"));
+        }
+        let frame = self.shared.headers_frame(|out| write_request(request, out))?;
+        // The settings should be on their way before any request.
+        self.start(io);
+        let id = io.open(Direction::Bidirectional).ok_or(SendError::NoStreams)?;
+        let mut stream = RequestStream::new(Receiver::new(Asked::of(request.method()), &self.shared));
+        stream.send.frame(io, id, frame, if end { Phase::Ending } else { Phase::Body })?;
+        self.requests.insert(id, stream);
+        Ok(id)
+    }
+
+    /// Sends an informational (1xx) response; the final one must follow. (Servers only.)
+    pub fn send_informational(
+        &mut self,
+        io: &mut dyn Transport,
+        id: StreamId,
+        response: &Response<()>,
+    ) -> Result<(), SendError> {
+        self.require_open(Side::Server)?;
+        if !response.status().is_informational() {
+            return Err(SendError::NotPermitted("not an informational response"));
+        }
+        self.send_fields(io, id, Phase::Head, Phase::Head, |out| write_response(response, out))
+    }
+
+    /// Sends the final response; `end` says that nothing follows. (Servers only.)
+    pub fn send_response(
+        &mut self,
+        io: &mut dyn Transport,
+        id: StreamId,
+        response: &Response<()>,
+        end: bool,
+    ) -> Result<(), SendError> {
+        self.require_open(Side::Server)?;
+        if response.status().is_informational() {
+            return Err(SendError::NotPermitted("not a final response"));
+        }
+        let then = if end { Phase::Ending } else { Phase::Body };
+        self.send_fields(io, id, Phase::Head, then, |out| write_response(response, out))
+    }
+
+    /// Sends content and returns how many bytes, from the front, were taken. If not all were, wait for
+    /// [`crate::Event::Writable`] before offering the rest.
+    ///
+    /// The content is not copied: the transport is given slices of it.
+    pub fn send_data(
+        &mut self,
+        io: &mut dyn Transport,
+        id: StreamId,
+        data: Bytes,
+    ) -> Result<usize, SendError> {
+        let stream = open_stream(&mut self.requests, id, Phase::Body, self.shared.closed)?;
+        let result = stream.send.data(&mut self.shared, io, id, data);
+        self.settle_sent(io, id);
+        result
+    }
+
+    /// Sends trailers, which ends the message.
+    pub fn send_trailers(
+        &mut self,
+        io: &mut dyn Transport,
+        id: StreamId,
+        trailers: &HeaderMap,
+    ) -> Result<(), SendError> {
+        self.send_fields(io, id, Phase::Body, Phase::Ending, |out| write_trailers(trailers, out))
+    }
+
+    /// Ends the message.
+    pub fn finish(&mut self, io: &mut dyn Transport, id: StreamId) -> Result<(), SendError> {
+        let stream = open_stream(&mut self.requests, id, Phase::Body, self.shared.closed)?;
+        stream.send.phase = Phase::Ending;
+        let result = stream.send.flush(io, id).map(drop);
+        self.settle_sent(io, id);
+        result
+    }
+
+    /// Abandons an exchange in both directions.
+    pub fn reset(&mut self, io: &mut dyn Transport, id: StreamId, code: ErrorCode) {
+        self.drop_request(io, id, code);
+    }
+
+    /// Reads no more of a message. The other direction goes on: a server that answers without the whole
+    /// request says [`ErrorCode::H3_NO_ERROR`].
+    pub fn stop_sending(&mut self, io: &mut dyn Transport, id: StreamId, code: ErrorCode) {
+        if let Some(stream) = self.requests.get_mut(&id)
+            && !stream.recv.is_done()
+        {
+            io.stop_sending(id, code.0);
+            stream.recv.give_up(&mut self.shared);
+            self.settle_sent(io, id);
+        }
+    }
+
+    fn send_fields(
+        &mut self,
+        io: &mut dyn Transport,
+        id: StreamId,
+        now: Phase,
+        then: Phase,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<u64, &'static str>,
+    ) -> Result<(), SendError> {
+        let stream = open_stream(&mut self.requests, id, now, self.shared.closed)?;
+        let frame = self.shared.headers_frame(write)?;
+        let result = stream.send.frame(io, id, frame, then);
+        self.settle_sent(io, id);
+        result
+    }
+
+    fn settle_sent(&mut self, io: &mut dyn Transport, id: StreamId) {
+        let result = self.settle_request(id);
+        self.settle_connection(io, result);
+    }
+
+    fn require_open(&self, side: Side) -> Result<(), SendError> {
+        match self.shared.side == side {
+            _ if self.shared.closed => Err(SendError::Closed),
+            true => Ok(()),
+            false => Err(SendError::NotPermitted("that is for the other side to send")),
+        }
+    }
+}
+
+/// The stream, if it is in this phase of sending.
+fn open_stream(
+    requests: &mut std::collections::BTreeMap<StreamId, RequestStream>,
+    id: StreamId,
+    phase: Phase,
+    closed: bool,
+) -> Result<&mut RequestStream, SendError> {
+    if closed {
+        return Err(SendError::Closed);
+    }
+    let stream = requests.get_mut(&id).ok_or(SendError::UnknownStream)?;
+    match (stream.send.phase, phase) {
+        (is, wanted) if is == wanted => Ok(stream),
+        (Phase::Head, _) => Err(SendError::NotPermitted("the response has not begun")),
+        (Phase::Body, _) => Err(SendError::NotPermitted("the header section has been sent")),
+        (Phase::Ending | Phase::Done, _) => Err(SendError::NotPermitted("the message is complete")),
+    }
+}

@@ -1,0 +1,135 @@
+//! The sending half of a request stream: what the transport has not taken yet, and what may follow.
+
+use super::shared::Shared;
+use crate::error::{ErrorCode, SendError};
+use crate::transport::{StreamError, Transport};
+use bytes::{Buf, Bytes};
+use godwit_wire::StreamId;
+use std::collections::VecDeque;
+
+/// The most content in one DATA frame, in bytes: what is owed of a frame is held, so it must be bounded.
+const MAX_DATA: usize = 64 << 10;
+
+/// How far the message has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// No final header section has been sent.
+    Head,
+    /// Content or trailers may be sent.
+    Body,
+    /// All has been said; the stream ends once the transport has taken it.
+    Ending,
+    /// The stream has ended or been given up.
+    Done,
+}
+
+/// The sending half of a request stream.
+#[derive(Debug)]
+pub(super) struct Sender {
+    pub(super) phase: Phase,
+    /// What was promised and not yet taken: at most one DATA frame and the header sections around it.
+    pending: VecDeque<Bytes>,
+    /// The application was told to wait.
+    blocked: bool,
+    /// The transport has taken the whole message and its end.
+    complete: bool,
+}
+
+impl Sender {
+    pub(super) fn new() -> Self {
+        Sender { phase: Phase::Head, pending: VecDeque::new(), blocked: false, complete: false }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.phase == Phase::Done
+    }
+
+    /// True once the transport has taken the whole message.
+    pub(super) fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Nothing more will be sent.
+    pub(super) fn give_up(&mut self) {
+        self.phase = Phase::Done;
+        self.pending.clear();
+        self.blocked = false;
+    }
+
+    /// Offers what is pending. True if nothing is left.
+    pub(super) fn flush(&mut self, io: &mut dyn Transport, id: StreamId) -> Result<bool, SendError> {
+        while let Some(front) = self.pending.front_mut() {
+            match io.write(id, front.clone()) {
+                Ok(taken) if taken >= front.len() => drop(self.pending.pop_front()),
+                Ok(taken) => {
+                    front.advance(taken);
+                    return Ok(false);
+                }
+                Err(error) => return Err(self.failed(error)),
+            }
+        }
+        if self.phase == Phase::Ending {
+            io.finish(id);
+            self.phase = Phase::Done;
+            self.complete = true;
+        }
+        Ok(true)
+    }
+
+    /// Sends a whole frame, now or later.
+    pub(super) fn frame(
+        &mut self,
+        io: &mut dyn Transport,
+        id: StreamId,
+        frame: Bytes,
+        then: Phase,
+    ) -> Result<(), SendError> {
+        self.pending.push_back(frame);
+        self.phase = then;
+        self.flush(io, id).map(drop)
+    }
+
+    /// Sends as much of `data` as the transport takes and one frame more, and returns how much.
+    pub(super) fn data(
+        &mut self,
+        shared: &mut Shared,
+        io: &mut dyn Transport,
+        id: StreamId,
+        mut data: Bytes,
+    ) -> Result<usize, SendError> {
+        let whole = data.len();
+        while !data.is_empty() && self.flush(io, id)? {
+            let content = data.slice(..data.len().min(MAX_DATA));
+            let mut header = shared.data_header(content.len());
+            let taken = io.write(id, header.clone()).map_err(|error| self.failed(error))?;
+            if taken == 0 {
+                // Nothing has been promised.
+                break;
+            }
+            header.advance(taken.min(header.len()));
+            data.advance(content.len());
+            if !header.is_empty() {
+                self.pending.push_back(header);
+            }
+            self.pending.push_back(content);
+        }
+        if data.is_empty() {
+            self.flush(io, id)?;
+        }
+        self.blocked |= !data.is_empty();
+        Ok(whole.saturating_sub(data.len()))
+    }
+
+    /// The transport takes more. True if the application was waiting for that.
+    pub(super) fn on_writable(&mut self, io: &mut dyn Transport, id: StreamId) -> Result<bool, SendError> {
+        Ok(self.flush(io, id)? && std::mem::take(&mut self.blocked))
+    }
+
+    fn failed(&mut self, error: StreamError) -> SendError {
+        self.give_up();
+        match error {
+            StreamError::Stopped(code) => SendError::Stopped(ErrorCode(code)),
+            StreamError::Reset(_) | StreamError::Unknown => SendError::UnknownStream,
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What all streams of a connection have in common.
+
+use crate::budget::{Allowance, Units};
+use crate::config::Config;
+use crate::error::{Error, ErrorCode, SendError};
+use crate::event::Event;
+use crate::frame::{self, FrameType};
+use crate::qpack::Decoder;
+use crate::settings::Settings;
+use bytes::{BufMut, Bytes, BytesMut};
+use godwit_wire::Side;
+use std::collections::VecDeque;
+
+/// Events held for the application at most; a peer that fills them faster than they are taken is
+/// disconnected.
+const MAX_EVENTS: usize = 1 << 14;
+
+/// What a request that was served, or answered, pays back of the useless allowance.
+const EARNED_BY_MESSAGE: u32 = 4;
+
+/// Limits, buffers and events, beside the streams so that both can be borrowed at once.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) side: Side,
+    pub(super) config: Config,
+    pub(super) closed: bool,
+    /// The peer's settings, once they have arrived.
+    pub(super) peer_settings: Option<Settings>,
+    pub(super) decoder: Decoder,
+    events: VecDeque<Event>,
+    /// Bytes in incomplete HEADERS frames of all streams.
+    buffered: usize,
+    useless: Allowance,
+    useless_bytes: Units,
+    useful_bytes: Units,
+    abandoned: Allowance,
+    /// The field section being written.
+    section: Vec<u8>,
+    /// Where frame headers are written, to be cut off one by one.
+    arena: BytesMut,
+}
+
+impl Shared {
+    pub(super) fn new(side: Side, config: Config) -> Self {
+        Shared {
+            side,
+            closed: false,
+            peer_settings: None,
+            decoder: Decoder::new(),
+            events: VecDeque::new(),
+            buffered: 0,
+            useless: Allowance::new(config.useless_allowance, "too many useless frames or streams"),
+            useless_bytes: Units::default(),
+            useful_bytes: Units::default(),
+            abandoned: Allowance::new(config.abandoned_allowance, "too many abandoned requests"),
+            section: Vec::new(),
+            arena: BytesMut::new(),
+            config,
+        }
+    }
+
+    pub(super) fn push_event(&mut self, event: Event) -> Result<(), Error> {
+        if self.events.len() >= MAX_EVENTS {
+            return Err(Error::new(ErrorCode::H3_EXCESSIVE_LOAD, "more happens than is dealt with"));
+        }
+        self.events.push_back(event);
+        Ok(())
+    }
+
+    /// The last event of all.
+    pub(super) fn push_closed(&mut self, error: Error) {
+        self.events.push_back(Event::Closed { error });
+    }
+
+    pub(super) fn pop_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Accounts for something that a peer may send, but that serves nothing.
+    #[track_caller]
+    pub(super) fn on_useless(&mut self) -> Result<(), Error> {
+        self.useless.charge(1)
+    }
+
+    /// Accounts for ignored bytes: each KiB is a useless thing.
+    #[track_caller]
+    pub(super) fn on_useless_bytes(&mut self, bytes: u64) -> Result<(), Error> {
+        let units = self.useless_bytes.add(bytes, 10);
+        self.useless.charge(units)
+    }
+
+    /// Accounts for content: each 4 KiB make up for a useless thing.
+    pub(super) fn on_content(&mut self, bytes: u64) {
+        let units = self.useful_bytes.add(bytes, 12);
+        self.useless.earn(units);
+    }
+
+    /// Accounts for an exchange that went well.
+    pub(super) fn on_exchange(&mut self) {
+        self.useless.earn(EARNED_BY_MESSAGE);
+        self.abandoned.earn(1);
+    }
+
+    /// Accounts for a request that the client gave up, or got wrong, before it was answered.
+    #[track_caller]
+    pub(super) fn on_abandoned(&mut self) -> Result<(), Error> {
+        self.abandoned.charge(1)
+    }
+
+    /// Replaces `before` bytes held for a HEADERS frame by `after`. False if that is more than the
+    /// connection may hold; the new bytes count until they are released all the same.
+    pub(super) fn hold(&mut self, before: usize, after: usize) -> bool {
+        self.buffered = self.buffered.saturating_sub(before).saturating_add(after);
+        self.buffered <= self.config.max_buffered_headers
+    }
+
+    /// A HEADERS frame around the field section that `write` writes, and whose size it returns.
+    pub(super) fn headers_frame(
+        &mut self,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<u64, &'static str>,
+    ) -> Result<Bytes, SendError> {
+        self.section.clear();
+        let size = write(&mut self.section).map_err(SendError::Malformed)?;
+        let limit = self.peer_settings.and_then(|settings| settings.max_field_section_size);
+        if limit.is_some_and(|limit| size > limit) {
+            return Err(SendError::FieldsTooLarge);
+        }
+        let mut frame = BytesMut::with_capacity(self.section.len().saturating_add(16));
+        frame::put_header(FrameType::HEADERS, self.section.len() as u64, &mut frame);
+        frame.put_slice(&self.section);
+        Ok(frame.freeze())
+    }
+
+    /// The header of a DATA frame with `len` bytes of content.
+    pub(super) fn data_header(&mut self, len: usize) -> Bytes {
+        if self.arena.capacity() < 16 {
+            self.arena.reserve(1024);
+        }
+        frame::put_header(FrameType::DATA, len as u64, &mut self.arena);
+        self.arena.split().freeze()
+    }
+}

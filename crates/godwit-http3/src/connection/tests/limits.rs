@@ -1,0 +1,237 @@
+//! What a peer can make this end hold or do has a limit.
+
+use super::memory::World;
+use super::*;
+use crate::{BodyRead, Direction, ErrorCode, ReadError, SendError, StreamId, Transport};
+use http::{Request, Response};
+
+fn server(config: Config) -> (World, Peer, End) {
+    let world = World::new(1 << 22, usize::MAX);
+    let server = Peer::new(Side::Server, &world, config);
+    let io = world.end(Side::Client);
+    (world, server, io)
+}
+
+fn status_of(section: &[u8]) -> Option<String> {
+    let mut status = None;
+    let mut decoder = crate::qpack::Decoder::new();
+    // Type and length of a short HEADERS frame take a byte each.
+    decoder
+        .decode(section.get(2..)?, 10_000, &mut |field| {
+            if field.name == b":status" {
+                status = Some(String::from_utf8_lossy(field.value).into_owned());
+            }
+        })
+        .ok()?;
+    status
+}
+
+#[test]
+fn large_headers_are_answered_with_431() {
+    let filler = "x".repeat(70_000);
+    let bomb: Vec<u8> = {
+        let section = [&[0, 0][..], &[0xc0 | 57; 1000]].concat();
+        frame(1, &section)
+    };
+    for bytes in [get(&[("a", &filler)]), vec![1, 0xbf, 0xff, 0xff, 0xff], bomb] {
+        let (world, mut server, mut io) = server(Config::default());
+        let id = io.open(Direction::Bidirectional).unwrap();
+        io.put(id, &bytes);
+        server.pump();
+        assert_eq!(world.closed(), None);
+        assert!(server.events().iter().all(|event| !matches!(event, Event::Request { .. })));
+        assert_eq!(status_of(&io.drain(id)).unwrap(), "431");
+        assert_eq!(io.read(id, 1), Ok(crate::Read::Finished));
+        assert_eq!(world.stop_code(id, Side::Client), Some(ErrorCode::H3_NO_ERROR.0));
+        assert_eq!(server.connection.open_requests(), 0);
+    }
+}
+
+#[test]
+fn headers_and_trailers_share_one_limit() {
+    let filler = "x".repeat(40_000);
+    let (world, mut server, mut io) = server(Config::default());
+    let id = io.open(Direction::Bidirectional).unwrap();
+    io.put(id, &[get(&[("a", &filler)]), headers(&[("a", &filler)])].concat());
+    server.pump();
+    assert!(matches!(server.events()[..], [Event::Request { .. }]));
+    let read = server.connection.read_body(&mut server.io, id, 10);
+    assert_eq!(read, Err(ReadError::Reset { code: ErrorCode::H3_EXCESSIVE_LOAD, local: true }));
+    assert_eq!(world.reset_code(id, Side::Server), Some(ErrorCode::H3_EXCESSIVE_LOAD.0));
+
+    // Informational responses too.
+    let world = World::new(1 << 22, usize::MAX);
+    let mut client = Peer::new(Side::Client, &world, Config::default());
+    let request = Request::get("https://a.example/").body(()).unwrap();
+    let id = client.connection.send_request(&mut client.io, &request, true).unwrap();
+    let mut io = world.end(Side::Server);
+    for _ in 0..3 {
+        io.put(id, &headers(&[(":status", "103"), ("a", &filler)]));
+    }
+    client.pump();
+    let events = client.events();
+    assert!(
+        matches!(
+            events[..],
+            [
+                Event::Informational { .. },
+                Event::Reset { code: ErrorCode::H3_EXCESSIVE_LOAD, local: true, .. }
+            ]
+        ),
+        "{events:?}"
+    );
+}
+
+#[test]
+fn incomplete_headers_are_limited_over_all_streams() {
+    let (world, mut server, mut io) = server(Config { max_buffered_headers: 100_000, ..Config::default() });
+    let begun = [&[1, 0x80, 0, 0xc0, 0][..], &[b'x'; 40_000]].concat();
+    for id in super::memory::ids(&mut io, Direction::Bidirectional, 4) {
+        io.put(id, &begun);
+        server.pump();
+    }
+    // The third does not fit and is refused; then there is room for the fourth.
+    let refused: Vec<bool> = (0..4)
+        .map(|n| StreamId::new(Side::Client, Direction::Bidirectional, n))
+        .map(|id| world.stop_code(id, Side::Client).is_some())
+        .collect();
+    assert_eq!(refused.iter().filter(|refused| **refused).count(), 2);
+    assert_eq!(server.connection.open_requests(), 2);
+    // Room comes back with the streams.
+    for n in 0..2 {
+        io.reset(StreamId::new(Side::Client, Direction::Bidirectional, n), 0);
+    }
+    server.pump();
+    assert_eq!(server.connection.open_requests(), 0);
+    let id = io.open(Direction::Bidirectional).unwrap();
+    io.put(id, &begun);
+    server.pump();
+    assert_eq!(world.stop_code(id, Side::Client), None);
+}
+
+#[test]
+fn requests_at_once_are_limited() {
+    let (world, mut server, mut io) = server(Config { max_requests: 3, ..Config::default() });
+    let ids = super::memory::ids(&mut io, Direction::Bidirectional, 4);
+    for id in &ids {
+        io.put(*id, &get(&[]));
+    }
+    server.pump();
+    assert_eq!(server.connection.open_requests(), 3);
+    assert_eq!(world.reset_code(ids[3], Side::Server), Some(ErrorCode::H3_REQUEST_REJECTED.0));
+    assert_eq!(world.closed(), None);
+}
+
+/// Sends `bytes` on a request stream, all of which is read, until the connection is closed.
+fn flood(bytes: &[u8], rounds: usize) -> Option<(Side, u64)> {
+    let (world, mut server, mut io) = server(Config::default());
+    let id = io.open(Direction::Bidirectional).unwrap();
+    io.put(id, &get(&[]));
+    for _ in 0..rounds {
+        io.put(id, bytes);
+        server.pump();
+        server.events();
+        while let Ok(BodyRead::Data(_)) = server.connection.read_body(&mut server.io, id, 1 << 20) {}
+        if world.closed().is_some() {
+            break;
+        }
+    }
+    world.closed()
+}
+
+#[test]
+fn useless_frames_are_limited() {
+    let closed = Some((Side::Server, ErrorCode::H3_EXCESSIVE_LOAD.0));
+    assert_eq!(flood(&data(b""), 900), None);
+    assert_eq!(flood(&data(b""), 1100), closed);
+    assert_eq!(flood(&frame(0x21, b""), 1100), closed);
+    // Long unknown frames cost by the KiB.
+    assert_eq!(flood(&frame(0x21, &[0; 10_000]), 80), None);
+    assert_eq!(flood(&frame(0x21, &[0; 10_000]), 120), closed);
+    // Content pays for them.
+    assert_eq!(flood(&[frame(0x21, b""), data(&[0; 4096])].concat(), 5000), None);
+}
+
+#[test]
+fn useless_control_traffic_is_limited() {
+    for bytes in [id_frame(FrameType::GOAWAY, 0), id_frame(FrameType::MAX_PUSH_ID, 0), frame(0x21, b"")] {
+        let (world, mut server, mut io) = server(Config::default());
+        let id = io.open(Direction::Unidirectional).unwrap();
+        io.put(id, &control());
+        io.put(id, &bytes.repeat(900));
+        server.pump();
+        assert_eq!(world.closed(), None);
+        server.events();
+        io.put(id, &bytes.repeat(200));
+        server.pump();
+        assert_eq!(world.closed(), Some((Side::Server, ErrorCode::H3_EXCESSIVE_LOAD.0)));
+    }
+    // Streams of unknown types.
+    let (world, mut server, mut io) = server(Config::default());
+    for _ in 0..1100 {
+        let id = io.open(Direction::Unidirectional).unwrap();
+        io.write(id, Bytes::from_static(&[0x21, 0])).unwrap();
+        server.pump();
+    }
+    assert_eq!(world.closed(), Some((Side::Server, ErrorCode::H3_EXCESSIVE_LOAD.0)));
+    // Streams that never say what they are.
+    let (world, mut server, mut io) = self::server(Config::default());
+    for _ in 0..200 {
+        io.open(Direction::Unidirectional).unwrap();
+    }
+    server.pump();
+    assert_eq!(world.closed(), Some((Side::Server, ErrorCode::H3_EXCESSIVE_LOAD.0)));
+}
+
+/// A client that gives up each request in the way given; the number after which it is disconnected.
+fn rapid(give_up: impl Fn(&mut End, StreamId), serve: bool) -> Option<usize> {
+    let (world, mut server, mut io) = server(Config::default());
+    let ok = Response::builder().status(200).body(()).unwrap();
+    for n in 0..1000 {
+        let id = io.open(Direction::Bidirectional).unwrap();
+        io.put(id, &get(&[]));
+        server.pump();
+        server.events();
+        if serve {
+            server.connection.send_response(&mut server.io, id, &ok, true).unwrap();
+        }
+        give_up(&mut io, id);
+        server.pump();
+        let _ = server.connection.read_body(&mut server.io, id, 10);
+        server.connection.reset(&mut server.io, id, ErrorCode::H3_REQUEST_CANCELLED);
+        if world.closed().is_some() {
+            assert_eq!(world.closed(), Some((Side::Server, ErrorCode::H3_EXCESSIVE_LOAD.0)));
+            return Some(n);
+        }
+        assert_eq!(server.connection.open_requests(), 0);
+    }
+    None
+}
+
+#[test]
+fn abandoned_requests_are_limited() {
+    assert_eq!(rapid(|io, id| io.reset(id, 0x10c), false), Some(256));
+    assert_eq!(rapid(|io, id| io.stop_sending(id, 0x10c), false), Some(256));
+    // Errors that make the server give up count as well.
+    assert_eq!(rapid(|io, id| io.put(id, &headers(&[("A", "b")])), false), Some(256));
+    // Requests that were served do not.
+    assert_eq!(rapid(|io, id| io.reset(id, 0x10c), true), None);
+    assert_eq!(rapid(|io, id| io.finish(id), true), None);
+}
+
+#[test]
+fn the_peers_limits_are_kept() {
+    let world = World::new(1 << 20, usize::MAX);
+    let config = Config { max_field_section_size: 500, ..Config::default() };
+    let mut client = Peer::new(Side::Client, &world, Config::default());
+    let mut server = Peer::new(Side::Server, &world, config);
+    pump(&mut client, &mut server);
+    world.limit_requests(1);
+    let large = Request::get("https://a.example/").header("a", "b".repeat(400)).body(()).unwrap();
+    let sent = client.connection.send_request(&mut client.io, &large, true);
+    assert_eq!(sent, Err(SendError::FieldsTooLarge));
+    let small = Request::get("https://a.example/").body(()).unwrap();
+    client.connection.send_request(&mut client.io, &small, true).unwrap();
+    let sent = client.connection.send_request(&mut client.io, &small, true);
+    assert_eq!(sent, Err(SendError::NoStreams));
+}

@@ -1,0 +1,253 @@
+//! A transport in memory: two ends, streams with a window each, reads of limited size.
+
+use crate::{Connection, Direction, Read, Side, StreamError, StreamId, Transport};
+use bytes::Bytes;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Notice {
+    Opened(Direction),
+    Readable(StreamId),
+    Writable(StreamId),
+    Stopped(StreamId, u64),
+}
+
+pub(super) fn deliver(connection: &mut Connection, io: &mut End, notice: Notice) {
+    match notice {
+        Notice::Opened(direction) => connection.on_stream_opened(io, direction),
+        Notice::Readable(id) => connection.on_readable(io, id),
+        Notice::Writable(id) => connection.on_writable(io, id),
+        Notice::Stopped(id, code) => connection.on_stopped(io, id, code),
+    }
+}
+
+#[derive(Debug, Default)]
+struct Half {
+    data: VecDeque<Bytes>,
+    queued: usize,
+    finished: bool,
+    reset: Option<u64>,
+    stopped: Option<u64>,
+    writer_waits: bool,
+    /// The reader has not read until blocked since it was last told.
+    told: bool,
+}
+
+#[derive(Debug)]
+struct State {
+    window: usize,
+    chunk: usize,
+    halves: BTreeMap<(StreamId, Side), Half>,
+    opened: BTreeMap<(Side, Direction), u64>,
+    accepted: BTreeMap<(Side, Direction), u64>,
+    notices: BTreeMap<Side, VecDeque<Notice>>,
+    closed: Option<(Side, u64)>,
+    max_requests: u64,
+}
+
+/// Both ends' view.
+#[derive(Debug, Clone)]
+pub(super) struct World(Rc<RefCell<State>>);
+
+#[derive(Debug)]
+pub(super) struct End {
+    side: Side,
+    world: World,
+}
+
+impl World {
+    /// Each stream holds `window` bytes; a read gives at most `chunk`.
+    pub(super) fn new(window: usize, chunk: usize) -> World {
+        World(Rc::new(RefCell::new(State {
+            window,
+            chunk,
+            halves: BTreeMap::new(),
+            opened: BTreeMap::new(),
+            accepted: BTreeMap::new(),
+            notices: BTreeMap::new(),
+            closed: None,
+            max_requests: 1 << 20,
+        })))
+    }
+
+    pub(super) fn end(&self, side: Side) -> End {
+        End { side, world: self.clone() }
+    }
+
+    pub(super) fn limit_requests(&self, max: u64) {
+        self.0.borrow_mut().max_requests = max;
+    }
+
+    pub(super) fn closed(&self) -> Option<(Side, u64)> {
+        self.0.borrow().closed
+    }
+
+    /// The code with which `sender` reset its half of a stream.
+    pub(super) fn reset_code(&self, id: StreamId, sender: Side) -> Option<u64> {
+        self.0.borrow().halves.get(&(id, sender)).and_then(|half| half.reset)
+    }
+
+    /// The code with which `sender` was asked to stop.
+    pub(super) fn stop_code(&self, id: StreamId, sender: Side) -> Option<u64> {
+        self.0.borrow().halves.get(&(id, sender)).and_then(|half| half.stopped)
+    }
+
+    pub(super) fn queued(&self, id: StreamId, sender: Side) -> usize {
+        self.0.borrow().halves[&(id, sender)].queued
+    }
+}
+
+impl State {
+    fn notify(&mut self, side: Side, notice: Notice) {
+        self.notices.entry(side).or_default().push_back(notice);
+    }
+
+    /// Tells a reader, once until it has read until blocked.
+    fn notify_readable(&mut self, id: StreamId, sender: Side) {
+        let half = self.halves.get_mut(&(id, sender)).unwrap();
+        if half.stopped.is_none() && !std::mem::replace(&mut half.told, true) {
+            self.notify(sender.peer(), Notice::Readable(id));
+        }
+    }
+}
+
+impl End {
+    pub(super) fn next_notice(&mut self) -> Option<Notice> {
+        self.world.0.borrow_mut().notices.get_mut(&self.side)?.pop_front()
+    }
+
+    /// Everything that can be read now.
+    pub(super) fn drain(&mut self, id: StreamId) -> Vec<u8> {
+        let mut out = Vec::new();
+        while let Ok(Read::Data(data)) = self.read(id, usize::MAX) {
+            out.extend_from_slice(&data);
+        }
+        out
+    }
+
+    pub(super) fn put(&mut self, id: StreamId, bytes: &[u8]) {
+        assert_eq!(self.write(id, Bytes::copy_from_slice(bytes)), Ok(bytes.len()));
+    }
+}
+
+impl Transport for End {
+    fn open(&mut self, direction: Direction) -> Option<StreamId> {
+        let mut state = self.world.0.borrow_mut();
+        let (side, limit) = (self.side, state.max_requests);
+        let next = state.opened.entry((side, direction)).or_default();
+        if direction == Direction::Bidirectional && *next >= limit {
+            return None;
+        }
+        let id = StreamId::new(side, direction, *next);
+        *next += 1;
+        state.halves.insert((id, side), Half::default());
+        if direction == Direction::Bidirectional {
+            state.halves.insert((id, side.peer()), Half::default());
+        }
+        state.notify(side.peer(), Notice::Opened(direction));
+        Some(id)
+    }
+
+    fn accept(&mut self, direction: Direction) -> Option<StreamId> {
+        let mut state = self.world.0.borrow_mut();
+        let key = (self.side.peer(), direction);
+        let opened = state.opened.get(&key).copied().unwrap_or_default();
+        let next = state.accepted.entry(key).or_default();
+        (*next < opened).then(|| {
+            *next += 1;
+            StreamId::new(key.0, direction, *next - 1)
+        })
+    }
+
+    fn write(&mut self, id: StreamId, mut data: Bytes) -> Result<usize, StreamError> {
+        let mut state = self.world.0.borrow_mut();
+        let window = state.window;
+        let half = state.halves.get_mut(&(id, self.side)).ok_or(StreamError::Unknown)?;
+        if let Some(code) = half.stopped {
+            return Err(StreamError::Stopped(code));
+        }
+        if half.finished || half.reset.is_some() {
+            return Err(StreamError::Unknown);
+        }
+        let whole = data.len();
+        data.truncate(window.saturating_sub(half.queued));
+        let taken = data.len();
+        half.queued += taken;
+        half.writer_waits |= taken < whole;
+        if taken > 0 {
+            half.data.push_back(data);
+            state.notify_readable(id, self.side);
+        }
+        Ok(taken)
+    }
+
+    fn finish(&mut self, id: StreamId) {
+        let mut state = self.world.0.borrow_mut();
+        state.halves.get_mut(&(id, self.side)).unwrap().finished = true;
+        state.notify_readable(id, self.side);
+    }
+
+    fn reset(&mut self, id: StreamId, code: u64) {
+        let mut state = self.world.0.borrow_mut();
+        let half = state.halves.get_mut(&(id, self.side)).unwrap();
+        if half.reset.is_none() {
+            half.reset = Some(code);
+            half.data.clear();
+            state.notify_readable(id, self.side);
+        }
+    }
+
+    fn stop_sending(&mut self, id: StreamId, code: u64) {
+        let mut state = self.world.0.borrow_mut();
+        let sender = self.side.peer();
+        let half = state.halves.get_mut(&(id, sender)).unwrap();
+        if half.stopped.is_none() {
+            half.stopped = Some(code);
+            state.notify(sender, Notice::Stopped(id, code));
+        }
+    }
+
+    fn read(&mut self, id: StreamId, max: usize) -> Result<Read, StreamError> {
+        assert!(max > 0);
+        let mut state = self.world.0.borrow_mut();
+        let (sender, chunk) = (self.side.peer(), state.chunk);
+        let half = state.halves.get_mut(&(id, sender)).ok_or(StreamError::Unknown)?;
+        if half.stopped.is_some() {
+            return Err(StreamError::Unknown);
+        }
+        if let Some(code) = half.reset {
+            return Err(StreamError::Reset(code));
+        }
+        let Some(front) = half.data.front_mut() else {
+            if half.finished {
+                return Ok(Read::Finished);
+            }
+            half.told = false;
+            return Ok(Read::Blocked);
+        };
+        let data = front.split_to(front.len().min(max).min(chunk));
+        if front.is_empty() {
+            half.data.pop_front();
+        }
+        half.queued -= data.len();
+        if std::mem::take(&mut half.writer_waits) {
+            state.notify(sender, Notice::Writable(id));
+        }
+        Ok(Read::Data(data))
+    }
+
+    fn close(&mut self, code: u64, _reason: &str) {
+        let mut state = self.world.0.borrow_mut();
+        let open = state.closed.replace((self.side, code));
+        assert_eq!(open, None, "closed once");
+    }
+}
+
+/// Streams that a raw peer opened, by name.
+pub(super) fn ids(io: &mut End, direction: Direction, count: usize) -> Vec<StreamId> {
+    let ids: Vec<_> = (0..count).map(|_| io.open(direction).unwrap()).collect();
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), count);
+    ids
+}
