@@ -179,3 +179,47 @@ impl<T: Copy> SpaceRecovery<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests")]
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn rtt() -> RttEstimator {
+        let mut rtt = RttEstimator::new(333 * MS);
+        rtt.on_sample(Time::ZERO, 80 * MS, Duration::ZERO);
+        rtt
+    }
+
+    fn late(distance: u64, verdict_after: Duration) -> SpuriousTally {
+        SpuriousTally { packets: 1, of_current_event: 0, distance, verdict_after }
+    }
+
+    #[test]
+    fn the_threshold_that_was_too_tight_is_widened_and_both_are_capped() {
+        let (mut reorder, rtt) = (ReorderTolerance::new(), rtt());
+        assert_eq!((reorder.packet_threshold(), reorder.time_threshold(&rtt)), (3, 90 * MS));
+        reorder.on_spurious(&late(7, 80 * MS), &rtt);
+        assert_eq!((reorder.packet_threshold(), reorder.time_threshold(&rtt)), (8, 90 * MS));
+        reorder.on_spurious(&late(1, 90 * MS), &rtt);
+        assert_eq!((reorder.packet_threshold(), reorder.time_threshold(&rtt)), (8, 100 * MS));
+        for _ in 0..9 {
+            reorder.on_spurious(&late(u64::MAX, Duration::MAX), &rtt);
+        }
+        assert_eq!((reorder.packet_threshold(), reorder.time_threshold(&rtt)), (512, 160 * MS));
+    }
+
+    #[test]
+    fn a_path_that_keeps_order_again_is_trusted_again() {
+        let (mut reorder, rtt) = (ReorderTolerance::new(), rtt());
+        reorder.on_spurious(&late(7, 90 * MS), &rtt);
+        for _ in 0..FORGET_AFTER_EVENTS - 1 {
+            reorder.on_loss_event();
+        }
+        assert_eq!(reorder.packet_threshold(), 8);
+        reorder.on_loss_event();
+        assert_eq!((reorder.packet_threshold(), reorder.time_threshold(&rtt)), (3, 90 * MS));
+    }
+}

@@ -223,6 +223,9 @@ fn the_example_of_rfc_9002_section_7_6_3_is_persistent_congestion() {
     assert_eq!(summary.lost.packets, 7);
     assert!(summary.lost.persistent_congestion);
     assert_eq!(bench.path.window(), minimum_window(1200));
+    // Late acknowledgements do not undo that.
+    assert_eq!(bench.ack(second(12.3), &[0..=8]).unwrap().spurious, 7);
+    assert_eq!(bench.path.stats().congestion_undone, 0);
 }
 
 #[test]
@@ -446,4 +449,37 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn after_an_undone_reduction_the_next_loss_counts_again() {
+    let mut bench = Bench::new(SpaceId::Handshake);
+    for _ in 0..10 {
+        bench.send(ms(0));
+    }
+    // Packet 0 is late and 1 to 5 are lost: all sent before the reduction that 0 brought about, and undid.
+    assert!(bench.ack(ms(50), &[3..=3]).unwrap().lost.congestion);
+    bench.ack(ms(51), &[3..=3, 0..=0]).unwrap();
+    assert_eq!(bench.path.stats().congestion_undone, 1);
+    assert!(bench.ack(ms(52), &[9..=9, 3..=3, 0..=0]).unwrap().lost.congestion);
+    assert_eq!(bench.path.stats().congestion_events, 2);
+}
+
+#[test]
+fn an_mtu_probe_waits_for_the_window_and_its_late_arrival_says_nothing_of_reordering() {
+    let mut bench = Bench::new(SpaceId::Handshake);
+    bench.path.mtu_search_mut().start(ms(0));
+    for _ in 0..9 {
+        bench.send(ms(0));
+    }
+    assert_eq!(bench.path.next_mtu_probe(ms(0)), None);
+    bench.ack(ms(50), &[0..=8]).unwrap();
+    let probe = bench.send_as(ms(60), true, true, 1472);
+    for _ in 0..3 {
+        bench.send(ms(60));
+    }
+    bench.ack(ms(110), &[probe + 1..=probe + 3, 0..=8]).unwrap();
+    let summary = bench.ack(ms(111), &[0..=probe + 3]).unwrap();
+    assert_eq!((summary.spurious, summary.mtu_probe_acked), (1, Some(1472)));
+    assert_eq!((bench.path.stats().spurious_losses, bench.path.mtu()), (0, 1472));
 }
