@@ -4,6 +4,9 @@ use crate::{Error, ErrorCode, StreamId};
 use http::{Request, Response};
 
 /// Something that happened on a connection.
+///
+/// Events wait until they are taken: one may name a request that has ended since, of which calls then
+/// say that it is unknown.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event {

@@ -91,6 +91,10 @@ impl Connection {
         if id > godwit_wire::codec::VARINT_MAX || (self.shared.side == Side::Server && !request) {
             return Err(SendError::NotPermitted("not the id of a request stream"));
         }
+        if self.shared.side == Side::Server && stream.index() < self.next_request {
+            // The client would send again what may have been acted on.
+            return Err(SendError::NotPermitted("requests from that id on have been taken already"));
+        }
         if self.control.goaway.is_some_and(|before| id > before) {
             return Err(SendError::NotPermitted("a GOAWAY with a larger id than the one before"));
         }
@@ -104,11 +108,18 @@ impl Connection {
     /// Sends GOAWAY so that what has arrived is finished and nothing new begins. Once
     /// [`Connection::open_requests`] is 0, [`Connection::close`] loses nothing.
     pub fn shutdown(&mut self, io: &mut dyn Transport) -> Result<(), SendError> {
-        let next = match self.shared.side {
+        if self.control.goaway.is_some_and(|before| before < self.next_goaway()) {
+            // Requests rejected since then do not move the limit.
+            return Ok(());
+        }
+        self.goaway(io, self.next_goaway())
+    }
+
+    fn next_goaway(&self) -> u64 {
+        match self.shared.side {
             Side::Server => StreamId::new(Side::Client, Direction::Bidirectional, self.next_request).as_u64(),
             // No push has been allowed.
             Side::Client => 0,
-        };
-        self.goaway(io, self.control.goaway.map_or(next, |before| before.min(next)))
+        }
     }
 }

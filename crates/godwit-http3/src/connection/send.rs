@@ -39,8 +39,12 @@ impl Connection {
         self.start(io);
         let id = io.open(Direction::Bidirectional).ok_or(SendError::NoStreams)?;
         let mut stream = RequestStream::new(Receiver::new(Asked::of(request.method()), &self.shared));
-        stream.send.frame(io, id, frame, if end { Phase::Ending } else { Phase::Body })?;
+        let sent = stream.send.frame(io, id, frame, if end { Phase::Ending } else { Phase::Body });
         self.requests.insert(id, stream);
+        if let Err(error) = sent {
+            self.drop_request(io, id, ErrorCode::H3_REQUEST_CANCELLED);
+            return Err(error);
+        }
         Ok(id)
     }
 

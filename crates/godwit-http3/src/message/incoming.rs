@@ -210,7 +210,8 @@ impl Builder {
             _ => None,
         };
         let authority = pseudo.authority.or(from_host);
-        let web = scheme == Scheme::HTTP || scheme == Scheme::HTTPS;
+        // Schemes are case-insensitive, and what follows must not be evaded by writing them in capitals.
+        let web = ["http", "https"].iter().any(|name| scheme.as_str().eq_ignore_ascii_case(name));
         if web && authority.is_none() {
             return Err("neither :authority nor Host");
         }

@@ -93,6 +93,7 @@ fn malformed_requests() {
         ("bad method", with(":method", "G T")),
         ("empty method", with(":method", "")),
         ("bad scheme", with(":scheme", "ht tp")),
+        ("no authority, scheme in capitals", vec![(":method", "GET"), (":scheme", "HTTPS"), (":path", "/")]),
         ("empty authority", with(":authority", "")),
         ("userinfo", with(":authority", "me@a.example")),
         ("CONNECT with path", with(":method", "CONNECT")),

@@ -309,8 +309,30 @@ fn graceful_shutdown_of_a_server() {
     assert!(matches!(client.events()[..], [Event::Response { end: true, .. }]));
     assert_eq!(server.connection.open_requests(), 0);
     assert!(server.connection.goaway(&mut server.io, 8).is_err(), "ids do not grow");
+    assert!(server.connection.goaway(&mut server.io, 0).is_err(), "the first request was taken");
+    server.connection.shutdown(&mut server.io).unwrap();
+    client.pump();
+    assert!(client.events().is_empty(), "the GOAWAY stands");
     server.connection.close(&mut server.io);
     assert_eq!(world.closed(), Some((Side::Server, 0x100)));
+}
+
+#[test]
+fn a_notice_before_the_shutdown() {
+    let (mut client, mut server) = pair(&World::new(1 << 20, usize::MAX));
+    let request = Request::get("https://a.example/").body(()).unwrap();
+    server.connection.goaway(&mut server.io, (1 << 62) - 4).unwrap();
+    // On its way already, and still served.
+    client.connection.send_request(&mut client.io, &request, true).unwrap();
+    pump(&mut client, &mut server);
+    assert!(matches!(server.events()[..], [Event::Request { .. }]));
+    server.connection.shutdown(&mut server.io).unwrap();
+    pump(&mut client, &mut server);
+    assert!(matches!(
+        client.events()[..],
+        [Event::GoAway { id: 0x3fff_ffff_ffff_fffc }, Event::GoAway { id: 4 }]
+    ));
+    assert_eq!(client.connection.open_requests(), 1);
 }
 
 #[test]
