@@ -30,11 +30,12 @@ pub mod timer;
 pub use config::{Backend, BindError, SocketConfig, bind, bind_group};
 
 use godwit_base::{RecvBatch, SendBatch, SocketId};
-use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::task::Waker;
+use std::{fmt, io};
 
 /// One socket, or what stands in for one.
-pub trait Datapath: Send {
+pub trait Datapath: Send + fmt::Debug {
     /// Receives what is there into the free slots of `batch`, with one system call where the platform
     /// allows. Never blocks.
     ///
@@ -70,6 +71,9 @@ pub trait Datapath: Send {
 
     /// The socket to wait for, if there is one.
     fn socket(&self) -> Option<&UdpSocket>;
+
+    /// Where there is no socket to wait for: has `waker` woken when something can be received.
+    fn wake_on_arrival(&self, _waker: &Waker) {}
 }
 
 /// The outcome of [`Datapath::receive`].

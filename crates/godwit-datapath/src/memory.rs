@@ -10,12 +10,20 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 
 /// Connects memory sockets.
 #[derive(Debug, Clone)]
 pub struct Hub {
-    queues: Arc<Mutex<BTreeMap<SocketAddr, VecDeque<Parcel>>>>,
+    queues: Arc<Mutex<BTreeMap<SocketAddr, Queue>>>,
     capacity: usize,
+}
+
+/// What a socket has not received yet, and who waits for it.
+#[derive(Debug, Default)]
+struct Queue {
+    parcels: VecDeque<Parcel>,
+    waker: Option<Waker>,
 }
 
 #[derive(Debug)]
@@ -40,11 +48,11 @@ impl Hub {
 
     /// A socket with the address `addr`. One that had it before receives nothing more.
     pub fn socket(&self, id: SocketId, addr: SocketAddr) -> MemorySocket {
-        self.lock().insert(addr, VecDeque::new());
+        self.lock().insert(addr, Queue::default());
         MemorySocket { hub: self.clone(), id, addr, counters: Counters::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<SocketAddr, VecDeque<Parcel>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SocketAddr, Queue>> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -76,7 +84,7 @@ impl Datapath for MemorySocket {
         let Some(queue) = queues.get_mut(&self.addr) else { return Ok(Received::default()) };
         let mut runs = 0;
         while let Some(slot) = batch.free_slots().first_mut() {
-            let Some(parcel) = queue.pop_front() else { return Ok(Received { runs, more: false }) };
+            let Some(parcel) = queue.parcels.pop_front() else { return Ok(Received { runs, more: false }) };
             let Some(place) = slot.get_mut(..parcel.bytes.len()) else {
                 self.counters.truncated += 1;
                 continue;
@@ -96,20 +104,21 @@ impl Datapath for MemorySocket {
             self.counters.datagrams_received += len.div_ceil(stride) as u64;
             runs += 1;
         }
-        Ok(Received { runs, more: !queue.is_empty() })
+        Ok(Received { runs, more: !queue.parcels.is_empty() })
     }
 
     fn send(&mut self, batch: &SendBatch, progress: &mut Progress) -> io::Result<Sent> {
         let mut queues = self.hub.lock();
         for piece in crate::pieces(batch, *progress, self.id, |_| SendBatch::MAX_SEGMENTS) {
             if let Some(queue) = queues.get_mut(&piece.meta.remote) {
-                if queue.len() >= self.hub.capacity {
+                if queue.parcels.len() >= self.hub.capacity {
                     self.counters.send_blocked += 1;
                     return Ok(Sent::Blocked);
                 }
                 let from = self.from(&piece.meta);
                 let bytes = piece.payload.into();
-                queue.push_back(Parcel { from, ecn: piece.meta.ecn, segment: piece.segment, bytes });
+                queue.parcels.push_back(Parcel { from, ecn: piece.meta.ecn, segment: piece.segment, bytes });
+                queue.waker.take().into_iter().for_each(Waker::wake);
             }
             self.counters.datagrams_sent += piece.datagrams() as u64;
             progress.advance(&piece);
@@ -144,5 +153,14 @@ impl Datapath for MemorySocket {
 
     fn socket(&self) -> Option<&UdpSocket> {
         None
+    }
+
+    fn wake_on_arrival(&self, waker: &Waker) {
+        if let Some(queue) = self.hub.lock().get_mut(&self.addr) {
+            match queue.parcels.is_empty() {
+                true => queue.waker = Some(waker.clone()),
+                false => waker.wake_by_ref(),
+            }
+        }
     }
 }
