@@ -20,7 +20,7 @@ struct Prefix(u64);
 impl Prefix {
     fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
-            // The two kinds cannot meet: no IPv6 network has the highest byte of 0 in use and these bits.
+            // An IPv6 network takes 56 bits: the highest one tells the kinds apart.
             IpAddr::V4(address) => Prefix(u64::from(u32::from(address) >> 8) | 1 << 63),
             IpAddr::V6(address) => Prefix((u128::from(address) >> 72) as u64),
         }

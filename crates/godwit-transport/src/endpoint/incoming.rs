@@ -102,6 +102,17 @@ pub(super) enum Peeked {
     Complete,
 }
 
+/// Why a datagram does not begin a handshake, or ends one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rejected {
+    /// No packet in it is authentic: it may belong to a connection of another shard.
+    Forged,
+    /// There is no room for another handshake.
+    Full,
+    /// There is no sense in what it says.
+    Malformed,
+}
+
 /// The handshakes that wait.
 #[derive(Debug)]
 pub(super) struct IncomingSet {
@@ -134,27 +145,26 @@ impl IncomingSet {
         self.entries.get(key.0)
     }
 
-    /// Keeps a new handshake. `Ok(None)` if there is no room for it or its first datagram is forged;
-    /// `Err` if it makes no sense.
+    /// Keeps a new handshake.
     pub(super) fn begin(
         &mut self,
         now: Time,
         first: FirstInitial,
         ecn: Ecn,
         datagram: &[u8],
-    ) -> Result<Option<IncomingKey>, ()> {
+    ) -> Result<IncomingKey, Rejected> {
         let mut incoming = Incoming { first, datagrams: Vec::new(), peek: Peek::new(), hello: None };
         match incoming.peek(datagram) {
-            Peeked::Forged => return Ok(None),
-            Peeked::Malformed => return Err(()),
+            Peeked::Forged => return Err(Rejected::Forged),
+            Peeked::Malformed => return Err(Rejected::Malformed),
             Peeked::Partial | Peeked::Complete => {}
         }
         if !self.admission.admit(first.path.remote.ip()) {
-            return Ok(None);
+            return Err(Rejected::Full);
         }
         if !self.admission.charge(datagram.len()) {
             self.admission.leave(first.path.remote.ip());
-            return Ok(None);
+            return Err(Rejected::Full);
         }
         incoming.datagrams.push((ecn, datagram.into()));
         let complete = incoming.hello.is_some();
@@ -163,17 +173,18 @@ impl IncomingSet {
         if complete {
             self.ready.push_back(key);
         }
-        Ok(Some(key))
+        Ok(key)
     }
 
-    /// A further datagram came for a handshake. `Err` if it makes no sense.
+    /// A further datagram came for a handshake. What there is no room for is dropped; `Err` if the
+    /// handshake cannot go on.
     pub(super) fn on_datagram(
         &mut self,
         key: IncomingKey,
         path: &PathKey,
         ecn: Ecn,
         datagram: &[u8],
-    ) -> Result<(), ()> {
+    ) -> Result<(), Rejected> {
         let Some(incoming) = self.entries.get_mut(key.0) else { return Ok(()) };
         if !incoming.first.path.matches(path) || incoming.datagrams.len() >= MAX_DATAGRAMS {
             return Ok(());
@@ -182,7 +193,7 @@ impl IncomingSet {
             match incoming.peek(datagram) {
                 // Not an Initial packet: it may be 0-RTT, which only the connection can tell.
                 Peeked::Forged | Peeked::Partial => {}
-                Peeked::Malformed => return Err(()),
+                Peeked::Malformed => return Err(Rejected::Malformed),
                 Peeked::Complete => self.ready.push_back(key),
             }
         }

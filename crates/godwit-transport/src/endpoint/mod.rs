@@ -372,4 +372,6 @@ impl fmt::Debug for Endpoint {
 }
 
 #[cfg(test)]
+mod pair_tests;
+#[cfg(test)]
 mod tests;

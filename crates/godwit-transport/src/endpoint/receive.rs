@@ -2,7 +2,7 @@
 //! belong to none.
 
 use super::demux::Target;
-use super::incoming::FirstInitial;
+use super::incoming::{FirstInitial, Rejected};
 use super::{ConnKey, Endpoint, IncomingKey, negotiate, stateless_reset};
 use crate::address_token::{NewToken, RetryToken, TokenKind};
 use crate::cid::{CidCodec, Route};
@@ -232,16 +232,16 @@ impl Endpoint {
             return self.send_close(&first, REFUSED);
         }
         if wants_retry && !first.validated {
-            // An Initial of another shard's connection would be taken for a new one, but a Retry would
-            // be no answer to it: only the right connection's client ignores it.
+            // Should it be an Initial of another shard's connection: that client ignores the Retry.
             return self.send_retry(&first);
         }
         match self.incoming.begin(origin.now, first, origin.ecn, datagram) {
-            Ok(Some(key)) => self.demux.insert_initial(first.client_dcid, Target::Incoming(key)),
-            Ok(None) => {
+            Ok(key) => self.demux.insert_initial(first.client_dcid, Target::Incoming(key)),
+            Err(Rejected::Forged) => {
                 self.hand_on(origin, &first.client_dcid, datagram);
             }
-            Err(()) => self.send_close(&first, MALFORMED),
+            Err(Rejected::Full) => {}
+            Err(Rejected::Malformed) => self.send_close(&first, MALFORMED),
         }
     }
 

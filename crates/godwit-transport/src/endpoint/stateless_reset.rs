@@ -51,7 +51,8 @@ impl Limiter {
 
     /// True if one may be sent now.
     pub(super) fn take(&mut self, now: Time) -> bool {
-        let earned = now.saturating_since(self.since).as_nanos() / Self::INTERVAL.as_nanos();
+        let waited = now.saturating_since(self.since).as_nanos();
+        let earned = waited.checked_div(Self::INTERVAL.as_nanos()).unwrap_or(0);
         let earned = u32::try_from(earned).unwrap_or(u32::MAX);
         if self.tokens.saturating_add(earned) >= Self::BURST {
             self.tokens = Self::BURST;

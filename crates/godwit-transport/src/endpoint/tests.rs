@@ -542,6 +542,21 @@ fn foreign_ids_are_handed_on_before_anything_else() {
 }
 
 #[test]
+fn a_handshake_of_another_shard_is_handed_on() {
+    let mut rig = Rig::new(false);
+    let dcid = Rig::with(false, |config| config.generation = 9).forgotten_cid();
+    // The client's keys follow from its very first id, which only the right endpoint knows.
+    let mut datagram = first_initial(1);
+    datagram[6..14].copy_from_slice(dcid.as_bytes());
+    assert!(rig.receive(&datagram).is_empty());
+    assert_eq!(rig.endpoint.next_foreign().unwrap().generation, 9);
+    datagram[0] = 0xe0;
+    assert!(rig.receive(&datagram).is_empty());
+    assert_eq!(rig.endpoint.next_foreign().unwrap().datagram, datagram, "a Handshake packet, too");
+    assert!(rig.endpoint.is_idle());
+}
+
+#[test]
 fn a_run_of_datagrams_is_taken_apart() {
     let mut rig = Rig::new(false);
     let hello = client_hello(1500);

@@ -185,8 +185,17 @@ proptest! {
                 Step::Announce { sequence, retire_prior_to } => {
                     announce(&mut cids, sequence, retire_prior_to).is_err()
                 }
-                Step::Rotate => !cids.rotate() && false,
-                Step::Assign(path) => !cids.assign(PathId(path)) && false,
+                Step::Rotate => {
+                    let before = *cids.active();
+                    let rotated = cids.rotate();
+                    prop_assert_eq!(rotated, *cids.active() != before);
+                    false
+                }
+                Step::Assign(path) => {
+                    let shared = !cids.assign(PathId(path));
+                    prop_assert!(!shared || cids.for_path(PathId(path)) == cids.active());
+                    false
+                }
                 Step::Promote(path, previous) => {
                     cids.promote(PathId(path), PathId(previous));
                     false

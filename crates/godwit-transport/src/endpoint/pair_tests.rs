@@ -1,0 +1,283 @@
+//! Two endpoints with real connections, and a wire between them that a test can tamper with.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::panic,
+    reason = "tests"
+)]
+
+use super::*;
+use crate::secrets::ServerSecrets;
+use crate::tls::deterministic;
+use crate::{ConnectionError, TransportConfig};
+use godwit_base::{RecvBatch, RecvMeta, SeededRng, SendBatch, SocketId};
+use godwit_wire::{Direction, version};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+const SERVER: &str = "203.0.113.1:443";
+const CLIENT: &str = "192.0.2.1:4000";
+
+struct Pair {
+    client: Endpoint,
+    server: Endpoint,
+    now: Time,
+    /// Where the server sees the client. Datagrams to other addresses are lost.
+    client_address: SocketAddr,
+    /// Number of datagrams carried.
+    carried: u64,
+    /// A hash of all their bytes.
+    hash: u64,
+}
+
+fn endpoint_config(seed: u64) -> EndpointConfig {
+    EndpointConfig {
+        secrets: Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(seed))),
+        shard: 0,
+        generation: 0,
+        cid_len: 8,
+        max_connections: 100,
+        max_incoming: 100,
+        versions: vec![version::V1, version::V2],
+    }
+}
+
+fn server(retry: bool, seed: u64) -> Endpoint {
+    let tls = deterministic::server_config(&[b"test"]);
+    let config = ServerConfig { tls, transport: Arc::new(TransportConfig::default()), retry };
+    Endpoint::new(endpoint_config(1), Some(Arc::new(config)), Box::new(SeededRng::new(seed)))
+}
+
+fn client_config(version: u32) -> ClientConfig {
+    let tls = deterministic::client_config(&[b"test"]);
+    ClientConfig { tls, transport: Arc::new(TransportConfig::default()), version }
+}
+
+fn path_to(remote: SocketAddr) -> PathKey {
+    PathKey { socket: SocketId(0), local: None, remote }
+}
+
+impl Pair {
+    fn new(retry: bool) -> Self {
+        deterministic::seed(5);
+        Pair {
+            client: Endpoint::new(endpoint_config(2), None, Box::new(SeededRng::new(3))),
+            server: server(retry, 4),
+            now: Time::from_nanos(1_000_000_000),
+            client_address: CLIENT.parse().unwrap(),
+            carried: 0,
+            hash: 0,
+        }
+    }
+
+    fn connect(&mut self) -> ConnKey {
+        let path = path_to(SERVER.parse().unwrap());
+        let config = client_config(version::V1);
+        self.client.connect(self.now, &config, path, deterministic::SERVER_NAME, None).unwrap()
+    }
+
+    /// Carries what `from_client` tells, 5 ms one way.
+    fn carry(&mut self, from_client: bool) {
+        let (from, to) = if from_client {
+            (&mut self.client, &mut self.server)
+        } else {
+            (&mut self.server, &mut self.client)
+        };
+        let (mut out, mut batch) = (SendBatch::new(1 << 20), RecvBatch::new(1024, 1500));
+        let server: SocketAddr = SERVER.parse().unwrap();
+        loop {
+            let more = from.transmit(self.now, &mut out);
+            for (meta, bytes) in out.datagrams() {
+                let (source, destination) =
+                    if from_client { (self.client_address, server) } else { (server, self.client_address) };
+                if meta.remote != destination {
+                    continue;
+                }
+                self.carried += 1;
+                for byte in bytes {
+                    self.hash = self.hash.wrapping_mul(0x100_0000_01b3) ^ u64::from(*byte);
+                }
+                let meta = RecvMeta {
+                    socket: SocketId(0),
+                    local: None,
+                    remote: source,
+                    ecn: meta.ecn,
+                    len: 0,
+                    stride: 1,
+                };
+                assert!(batch.push_datagram(meta, bytes));
+            }
+            out.clear();
+            if !more {
+                break;
+            }
+        }
+        let wall = WallTime::from_unix_micros(deterministic::NOW * 1_000_000 + self.now.as_micros());
+        to.receive(self.now + Duration::from_millis(5), wall, &mut batch);
+    }
+
+    /// Runs for `time`; accepts whoever comes.
+    fn run(&mut self, time: Duration) {
+        let end = self.now + time;
+        while self.now < end {
+            self.carry(true);
+            while let Some(key) = self.server.next_incoming() {
+                self.server.accept(self.now + Duration::from_millis(5), key, None).unwrap();
+            }
+            self.carry(false);
+            self.now += Duration::from_millis(5);
+            for endpoint in [&mut self.client, &mut self.server] {
+                if endpoint.deadline().is_some_and(|deadline| deadline <= self.now) {
+                    endpoint.on_timeout(self.now);
+                }
+            }
+        }
+    }
+
+    fn run_millis(&mut self, millis: u64) {
+        self.run(Duration::from_millis(millis));
+    }
+}
+
+fn events(endpoint: &mut Endpoint) -> Vec<Event> {
+    std::iter::from_fn(|| endpoint.next_event()).map(|(_, event)| event).collect()
+}
+
+/// Opens a stream and writes a little: something that must arrive.
+fn say(endpoint: &mut Endpoint, key: ConnKey) {
+    endpoint
+        .with(key, |connection| {
+            let id = connection.open(Direction::Unidirectional).unwrap();
+            connection.write(id, Bytes::from_static(&[b'x'; 50])).unwrap();
+            connection.finish(id).unwrap();
+        })
+        .unwrap();
+}
+
+fn heard(events: &[Event]) -> usize {
+    events.iter().filter(|event| matches!(event, Event::StreamOpened { .. })).count()
+}
+
+#[test]
+fn endpoints_shake_hands() {
+    for retry in [false, true] {
+        let mut pair = Pair::new(retry);
+        pair.connect();
+        pair.run_millis(200);
+        let (client, server) = (events(&mut pair.client), events(&mut pair.server));
+        assert!(client.contains(&Event::Connected) && client.contains(&Event::Confirmed), "{client:?}");
+        assert!(server.contains(&Event::Connected) && server.contains(&Event::Confirmed), "{server:?}");
+        let ids = pair.server.slots.iter().next().unwrap().1.cids.len();
+        assert!(ids > 1, "further connection ids were made: {ids}");
+        assert_ne!(pair.carried, 0);
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let hash = || {
+        let mut pair = Pair::new(true);
+        let key = pair.connect();
+        pair.run_millis(100);
+        say(&mut pair.client, key);
+        pair.run_millis(100);
+        (pair.hash, pair.carried)
+    };
+    assert_eq!(hash(), hash());
+}
+
+#[test]
+fn closing_ends_in_idleness() {
+    let mut pair = Pair::new(false);
+    pair.connect();
+    pair.connect();
+    pair.run_millis(200);
+    assert_eq!(pair.server.connections(), 2);
+    pair.client.close_all(pair.now, 7, b"enough");
+    pair.run_millis(3000);
+    let server = events(&mut pair.server);
+    let closed = |event: &&Event| {
+        matches!(event, Event::Closed { reason: ConnectionError::PeerApplication { code: 7, .. } })
+    };
+    assert_eq!(server.iter().filter(closed).count(), 2, "{server:?}");
+    events(&mut pair.client);
+    assert!(pair.client.is_idle() && pair.server.is_idle());
+    assert_eq!((pair.client.deadline(), pair.server.deadline()), (None, None));
+}
+
+#[test]
+fn a_rebound_client_is_followed() {
+    for address in ["192.0.2.1:5000", "198.51.100.9:4000"] {
+        let mut pair = Pair::new(false);
+        let key = pair.connect();
+        pair.run_millis(200);
+        events(&mut pair.server);
+        pair.client_address = address.parse().unwrap();
+        say(&mut pair.client, key);
+        pair.run_millis(2000);
+        let server = events(&mut pair.server);
+        assert_eq!(heard(&server), 1, "{server:?}");
+        assert!(server.contains(&Event::PathChanged), "{server:?}");
+        let server_key = ConnKey(pair.server.slots.iter().next().unwrap().0);
+        say(&mut pair.server, server_key);
+        pair.run_millis(500);
+        assert_eq!(heard(&events(&mut pair.client)), 1);
+    }
+}
+
+#[test]
+fn a_server_that_forgot_resets_its_clients() {
+    let mut pair = Pair::new(false);
+    let key = pair.connect();
+    pair.run_millis(200);
+    events(&mut pair.client);
+    pair.server = server(false, 77);
+    say(&mut pair.client, key);
+    pair.run_millis(1000);
+    let client = events(&mut pair.client);
+    assert_eq!(client, [Event::Closed { reason: ConnectionError::Reset }]);
+    assert!(pair.client.is_idle());
+    assert!(pair.server.is_idle());
+}
+
+#[test]
+fn a_refused_client_learns_it() {
+    let mut pair = Pair::new(false);
+    pair.server.reject_new();
+    pair.connect();
+    pair.run_millis(100);
+    let client = events(&mut pair.client);
+    let refused = |event: &Event| {
+        let code = godwit_wire::TransportErrorCode::CONNECTION_REFUSED;
+        matches!(event, Event::Closed { reason: ConnectionError::PeerTransport { code: c, .. } } if *c == code)
+    };
+    assert!(client.iter().any(refused), "{client:?}");
+}
+
+#[test]
+fn a_client_without_a_common_version_learns_it() {
+    let mut pair = Pair::new(false);
+    pair.server.config.versions = vec![version::V2];
+    let path = path_to(SERVER.parse().unwrap());
+    pair.client.config.versions = vec![version::V1];
+    let config = client_config(version::V1);
+    pair.client.connect(pair.now, &config, path, deterministic::SERVER_NAME, None).unwrap();
+    pair.run_millis(100);
+    let client = events(&mut pair.client);
+    assert_eq!(client, [Event::Closed { reason: ConnectionError::VersionMismatch }]);
+    assert!(pair.server.is_idle());
+}
+
+#[test]
+fn connections_are_limited() {
+    let mut pair = Pair::new(false);
+    pair.client.config.max_connections = 2;
+    pair.connect();
+    pair.connect();
+    let config = client_config(version::V1);
+    let path = path_to(SERVER.parse().unwrap());
+    let refused = pair.client.connect(pair.now, &config, path, deterministic::SERVER_NAME, None);
+    assert_eq!(refused, Err(ConnectError::TooManyConnections));
+}
