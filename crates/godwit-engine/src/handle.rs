@@ -1,0 +1,281 @@
+//! Using a shard from anywhere.
+//!
+//! A shard lives behind one lock, which its driver holds during a turn and which is otherwise free: on the
+//! shard's own thread taking it costs nothing to speak of. A visit marks the shard as having something to
+//! do and wakes the driver, which then sends for all visits together, in large batches.
+
+use crate::handler::{Handler, ShardCx};
+use crate::neighbours::Inbox;
+use crate::shard::Shard;
+use godwit_datapath::{Counters, Datapath};
+use godwit_transport::endpoint::Foreign;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::task::Waker;
+use std::{fmt, io};
+
+/// Datagrams from other shards that wait to be taken in; more are dropped.
+const INBOX_CAP: usize = 1024;
+
+/// Why a shard makes no progress any more.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Stopped {
+    /// Its last connection is over, and it was told to end or nobody holds a handle.
+    Finished,
+    /// One of its sockets became unusable.
+    Socket(Arc<io::Error>),
+    /// Its driver was dropped before that, or a handler panicked.
+    Abandoned,
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stopped::Finished => f.write_str("the endpoint was closed"),
+            Stopped::Socket(error) => write!(f, "the endpoint's socket failed: {error}"),
+            Stopped::Abandoned => f.write_str("the endpoint's driver was dropped"),
+        }
+    }
+}
+
+impl std::error::Error for Stopped {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Stopped::Socket(error) => Some(&**error),
+            _ => None,
+        }
+    }
+}
+
+/// What the driver is asked to do beside its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Ending {
+    /// Nothing.
+    None = 0,
+    /// To end when the last connection is over.
+    WhenIdle = 1,
+    /// To end now.
+    Now = 2,
+}
+
+pub(crate) struct Shared<H> {
+    shard: Mutex<Shard<H>>,
+    /// The driver's next poll is already certain.
+    scheduled: AtomicBool,
+    driver: Mutex<Option<Waker>>,
+    ending: AtomicU8,
+    handles: AtomicUsize,
+    stopped: OnceLock<Stopped>,
+    inbox: Mutex<Vec<Foreign>>,
+}
+
+impl<H: Handler> Shared<H> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Shard<H>> {
+        // A handler that panicked takes its driver with it, which then says so: the state itself is sound.
+        self.shard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the driver run.
+    pub(crate) fn schedule(&self) {
+        if !self.scheduled.swap(true, Ordering::AcqRel)
+            && let Some(waker) = &*self.driver.lock().unwrap_or_else(PoisonError::into_inner)
+        {
+            waker.wake_by_ref();
+        }
+    }
+
+    /// Called by the driver as it begins: from here on, whoever changes something wakes it again.
+    pub(crate) fn register_driver(&self, waker: &Waker) {
+        let mut driver = self.driver.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *driver {
+            Some(known) => known.clone_from(waker),
+            none => *none = Some(waker.clone()),
+        }
+        drop(driver);
+        self.scheduled.swap(false, Ordering::AcqRel);
+    }
+
+    /// Marks the shard as having ended. Only the first reason counts.
+    pub(crate) fn stop(&self, why: Stopped) {
+        if self.stopped.set(why.clone()).is_err() {
+            return;
+        }
+        let mut shard = self.lock();
+        shard.stop(&why);
+        let wakes = std::mem::take(&mut shard.wakes);
+        drop(shard);
+        wakes.into_iter().for_each(Waker::wake);
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.get().is_some()
+    }
+
+    pub(crate) fn ending(&self) -> Ending {
+        match self.ending.load(Ordering::Acquire) {
+            2 => Ending::Now,
+            1 => Ending::WhenIdle,
+            _ if self.handles.load(Ordering::Acquire) == 0 => Ending::WhenIdle,
+            _ => Ending::None,
+        }
+    }
+
+    pub(crate) fn take_inbox(&self, into: &mut Vec<Foreign>) {
+        let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::swap(&mut *inbox, into);
+    }
+}
+
+impl<H: Handler> Inbox for Shared<H> {
+    fn put(&self, foreign: Foreign) {
+        let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+        if inbox.len() < INBOX_CAP {
+            inbox.push(foreign);
+        }
+        drop(inbox);
+        self.schedule();
+    }
+}
+
+/// A handle of a shard. Cloning it is cheap; when the last one is gone, the driver ends as soon as there
+/// are no connections.
+pub struct ShardHandle<H: Handler> {
+    shared: Arc<Shared<H>>,
+}
+
+impl<H: Handler> ShardHandle<H> {
+    /// Puts `shard` behind handles, of which this is the first. Nothing happens before a
+    /// [`crate::Driver`] runs.
+    pub fn new(shard: Shard<H>) -> Self {
+        let shared = Shared {
+            shard: Mutex::new(shard),
+            scheduled: AtomicBool::new(false),
+            driver: Mutex::new(None),
+            ending: AtomicU8::new(Ending::None as u8),
+            handles: AtomicUsize::new(1),
+            stopped: OnceLock::new(),
+            inbox: Mutex::new(Vec::new()),
+        };
+        ShardHandle { shared: Arc::new(shared) }
+    }
+
+    /// Calls `visit` with the shard's inside, and has the driver deal with the consequences afterwards.
+    /// Blocks while another thread is inside. Must not be called from within the shard's handler.
+    pub fn with<R>(&self, visit: impl FnOnce(&mut ShardCx<'_>, &mut H) -> R) -> R {
+        let mut shard = self.shared.lock();
+        let result = shard.with(visit);
+        let wakes = std::mem::take(&mut shard.wakes);
+        drop(shard);
+        wakes.into_iter().for_each(Waker::wake);
+        self.shared.schedule();
+        result
+    }
+
+    /// As [`ShardHandle::with`], for looking only: the driver is not woken.
+    pub fn peek<R>(&self, look: impl FnOnce(&ShardCx<'_>, &H) -> R) -> R {
+        self.shared.lock().with(|cx, handler| look(cx, handler))
+    }
+
+    /// Closes every connection with the application's `code` and `reason`, takes no new ones, and ends the
+    /// driver when all have been closed in good order.
+    pub fn close(&self, code: u64, reason: &[u8]) {
+        self.shared.ending.fetch_max(Ending::WhenIdle as u8, Ordering::AcqRel);
+        self.with(|cx, _| {
+            let now = cx.now();
+            cx.endpoint_mut().reject_new();
+            cx.endpoint_mut().close_all(now, code, reason);
+        });
+    }
+
+    /// Ends the driver as soon as the last connection is over, and takes no new ones.
+    pub fn finish(&self) {
+        self.shared.ending.fetch_max(Ending::WhenIdle as u8, Ordering::AcqRel);
+        self.with(|cx, _| cx.endpoint_mut().reject_new());
+    }
+
+    /// Ends the driver at once. Peers are told nothing and will time out.
+    pub fn stop(&self) {
+        self.shared.ending.store(Ending::Now as u8, Ordering::Release);
+        self.shared.schedule();
+    }
+
+    /// Why the shard has ended, if it has.
+    pub fn stopped(&self) -> Option<Stopped> {
+        self.shared.stopped.get().cloned()
+    }
+
+    /// The addresses the sockets are bound to.
+    pub fn local_addrs(&self) -> Vec<SocketAddr> {
+        self.shared.lock().local_addrs()
+    }
+
+    /// What each socket has done so far.
+    pub fn counters(&self) -> Vec<Counters> {
+        self.shared.lock().counters()
+    }
+
+    /// Puts `socket` in the place of the one with the same id: connections go on from another address.
+    pub fn replace_socket(&self, socket: Box<dyn Datapath>) {
+        self.shared.lock().replace_socket(socket);
+        self.shared.schedule();
+    }
+
+    /// A handle that does not keep the driver going.
+    pub fn downgrade(&self) -> WeakShardHandle<H> {
+        WeakShardHandle { shared: Arc::downgrade(&self.shared) }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared<H>> {
+        &self.shared
+    }
+}
+
+impl<H: Handler> Clone for ShardHandle<H> {
+    fn clone(&self) -> Self {
+        self.shared.handles.fetch_add(1, Ordering::AcqRel);
+        ShardHandle { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<H: Handler> Drop for ShardHandle<H> {
+    fn drop(&mut self) {
+        if self.shared.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.shared.schedule();
+        }
+    }
+}
+
+impl<H: Handler> fmt::Debug for ShardHandle<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ShardHandle").field("stopped", &self.stopped()).finish_non_exhaustive()
+    }
+}
+
+/// A handle of a shard that does not keep its driver going.
+pub struct WeakShardHandle<H: Handler> {
+    shared: Weak<Shared<H>>,
+}
+
+impl<H: Handler> WeakShardHandle<H> {
+    /// A full handle, if the shard still exists.
+    pub fn upgrade(&self) -> Option<ShardHandle<H>> {
+        let shared = self.shared.upgrade()?;
+        shared.handles.fetch_add(1, Ordering::AcqRel);
+        Some(ShardHandle { shared })
+    }
+}
+
+impl<H: Handler> Clone for WeakShardHandle<H> {
+    fn clone(&self) -> Self {
+        WeakShardHandle { shared: Weak::clone(&self.shared) }
+    }
+}
+
+impl<H: Handler> fmt::Debug for WeakShardHandle<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WeakShardHandle").finish_non_exhaustive()
+    }
+}

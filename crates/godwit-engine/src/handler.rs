@@ -1,0 +1,88 @@
+//! The upward face of a shard.
+
+use godwit_base::{SocketId, Time, WallTime};
+use godwit_datapath::Datapath;
+use godwit_transport::endpoint::IncomingKey;
+use godwit_transport::path::PathKey;
+use godwit_transport::{ConnKey, Endpoint, Event};
+use std::net::SocketAddr;
+use std::task::Waker;
+
+use crate::Stopped;
+
+/// What an application is to a shard. All calls are made on the shard's turn, with its lock held and no
+/// connection borrowed: a handler may call into every connection through [`ShardCx::endpoint_mut`], but
+/// must not use a handle of the same shard.
+pub trait Handler: Send + 'static {
+    /// Something happened on a connection.
+    fn on_event(&mut self, cx: &mut ShardCx<'_>, conn: ConnKey, event: Event);
+
+    /// A client wants to connect. It waits, for a limited time, until it is accepted, refused, sent a
+    /// Retry or ignored, which need not be done in this call. By default it is accepted with the
+    /// endpoint's settings.
+    fn on_incoming(&mut self, cx: &mut ShardCx<'_>, incoming: IncomingKey) {
+        let now = cx.now();
+        // What cannot be accepted is gone, and has been answered.
+        let _ = cx.endpoint_mut().accept(now, incoming, None);
+    }
+
+    /// Everything that a batch of datagrams or a deadline caused has been told. What was put off until
+    /// more is known can be done now.
+    fn on_turn_end(&mut self, _cx: &mut ShardCx<'_>) {}
+
+    /// The shard is at its end: no connection makes progress any more. Called once.
+    fn on_stopped(&mut self, _cx: &mut ShardCx<'_>, _why: &Stopped) {}
+}
+
+/// What a handler, or a visitor through a handle, sees of the shard.
+#[derive(Debug)]
+pub struct ShardCx<'a> {
+    pub(crate) endpoint: &'a mut Endpoint,
+    pub(crate) now: Time,
+    pub(crate) wall: WallTime,
+    pub(crate) wakes: &'a mut Vec<Waker>,
+    pub(crate) sockets: &'a [Box<dyn Datapath>],
+}
+
+impl ShardCx<'_> {
+    /// The endpoint with all its connections.
+    pub fn endpoint(&self) -> &Endpoint {
+        self.endpoint
+    }
+
+    /// The endpoint with all its connections, to call into them.
+    pub fn endpoint_mut(&mut self) -> &mut Endpoint {
+        self.endpoint
+    }
+
+    /// The time of this turn.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The wall time of this turn.
+    pub fn wall(&self) -> WallTime {
+        self.wall
+    }
+
+    /// Wakes a task once the shard's lock is released, so that the task does not have to wait for it.
+    pub fn wake(&mut self, waker: Waker) {
+        self.wakes.push(waker);
+    }
+
+    /// The address a socket is bound to.
+    pub fn local_addr(&self, socket: SocketId) -> Option<SocketAddr> {
+        self.sockets.iter().find(|candidate| candidate.id() == socket).map(|socket| socket.local_addr())
+    }
+
+    /// The path to `remote` over the first socket that can reach its address family, with the local
+    /// address left to the system. `None` if no socket can.
+    pub fn path_to(&self, remote: SocketAddr) -> Option<PathKey> {
+        // An IPv6 socket may be dual-stack; if it is not, the kernel will say so.
+        let reaches = |local: SocketAddr| local.is_ipv4() == remote.is_ipv4();
+        let exact = self.sockets.iter().find(|socket| reaches(socket.local_addr()));
+        let dual = || self.sockets.iter().find(|socket| socket.local_addr().is_ipv6());
+        let socket = exact.or_else(dual)?;
+        Some(PathKey { socket: socket.id(), local: None, remote })
+    }
+}

@@ -1,0 +1,62 @@
+//! Handing datagrams to the shard they belong to.
+//!
+//! Where the kernel steers by connection id this is rare (a merged run can carry two connections of one
+//! address); where it does not, it happens to every datagram of a connection that changed its address. The
+//! way is a bounded queue per shard: what does not fit is dropped, as a full socket would.
+
+use godwit_transport::endpoint::Foreign;
+use std::sync::{Arc, OnceLock, Weak};
+
+/// Where a shard takes in datagrams from others.
+pub(crate) trait Inbox: Send + Sync {
+    fn put(&self, foreign: Foreign);
+}
+
+/// The shards of one address. Each knows all of them through a clone of this.
+#[derive(Clone)]
+pub struct Neighbours {
+    inboxes: Arc<[OnceLock<Weak<dyn Inbox>>]>,
+    generation: u8,
+}
+
+impl Neighbours {
+    /// A place for `count` shards, whose connection ids carry `generation`.
+    pub fn new(count: usize, generation: u8) -> Self {
+        Neighbours { inboxes: (0..count).map(|_| OnceLock::new()).collect(), generation }
+    }
+
+    /// Number of shards.
+    pub fn len(&self) -> usize {
+        self.inboxes.len()
+    }
+
+    /// True if there is no shard at all.
+    pub fn is_empty(&self) -> bool {
+        self.inboxes.is_empty()
+    }
+
+    pub(crate) fn join(&self, shard: usize, inbox: Weak<dyn Inbox>) {
+        if let Some(place) = self.inboxes.get(shard) {
+            let _ = place.set(inbox);
+        }
+    }
+
+    /// Gives a datagram to its shard, or gives it back if there is no such shard in this process.
+    pub(crate) fn hand_over(&self, foreign: Foreign) -> Result<(), Foreign> {
+        if foreign.generation != self.generation {
+            return Err(foreign);
+        }
+        // The shard is named as it is in our own ids, not reduced: what is beyond was not issued by us.
+        match self.inboxes.get(usize::from(foreign.shard)).and_then(OnceLock::get).and_then(Weak::upgrade) {
+            Some(inbox) => inbox.put(foreign),
+            None => return Err(foreign),
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Neighbours {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Neighbours").field("shards", &self.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,272 @@
+//! Sockets, endpoint and handler together, and what one turn of them is.
+
+use crate::handler::{Handler, ShardCx};
+use crate::{Clock, Neighbours, Stopped};
+use godwit_base::{RecvBatch, SendBatch, SocketId, Time, WallTime};
+use godwit_datapath::{Counters, Datapath, Progress, Received, Sent};
+use godwit_transport::Endpoint;
+use godwit_transport::endpoint::Foreign;
+use std::net::SocketAddr;
+use std::task::Waker;
+use std::{fmt, io};
+
+/// Runs received at once, and the most bytes of one.
+const RECV_SLOTS: usize = 16;
+const RECV_SLOT_SIZE: usize = 1 << 16;
+/// Bytes sent at once: four of the largest runs.
+const SEND_BYTES: usize = 4 * (1 << 16);
+
+/// A shard: sockets, an endpoint with its connections, and a handler.
+pub struct Shard<H> {
+    pub(crate) sockets: Vec<Box<dyn Datapath>>,
+    /// Raised whenever a socket is exchanged, so that a driver waits for the right one.
+    pub(crate) sockets_version: u64,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) handler: H,
+    pub(crate) clock: Clock,
+    pub(crate) wakes: Vec<Waker>,
+    pub(crate) neighbours: Option<Neighbours>,
+    recv: RecvBatch,
+    send: SendBatch,
+    progress: Progress,
+    now: Time,
+    wall: WallTime,
+}
+
+/// Batches sent before it is looked whether something was received: acknowledgements must not wait until a
+/// whole congestion window is out.
+const BATCHES_AT_ONCE: usize = 4;
+
+/// How far sending got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Transmit {
+    /// There is nothing more to send.
+    Done,
+    /// This socket is full.
+    Blocked(SocketId),
+    /// There may be more: it is another's turn.
+    More,
+}
+
+/// The outcome of [`Shard::turn`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turn {
+    /// When to call again at the latest.
+    pub deadline: Option<Time>,
+    /// A socket that has to become writable before more can be sent.
+    pub blocked: Option<SocketId>,
+    /// Whether to call again at once, because more may have come.
+    pub more: bool,
+}
+
+impl<H> fmt::Debug for Shard<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sockets: Vec<_> = self.sockets.iter().map(|socket| socket.local_addr()).collect();
+        f.debug_struct("Shard").field("sockets", &sockets).finish_non_exhaustive()
+    }
+}
+
+impl<H: Handler> Shard<H> {
+    /// A shard of these parts. Each socket must have an id of its own.
+    pub fn new(endpoint: Endpoint, sockets: Vec<Box<dyn Datapath>>, handler: H) -> Self {
+        let mut clock = Clock::new();
+        let now = clock.now();
+        Shard {
+            sockets,
+            sockets_version: 0,
+            endpoint,
+            handler,
+            wall: clock.wall(now),
+            clock,
+            wakes: Vec::new(),
+            neighbours: None,
+            recv: RecvBatch::new(RECV_SLOTS, RECV_SLOT_SIZE),
+            send: SendBatch::new(SEND_BYTES),
+            progress: Progress::default(),
+            now,
+        }
+    }
+
+    /// Lets datagrams that belong to another shard be handed to it.
+    #[must_use]
+    pub fn with_neighbours(mut self, neighbours: Neighbours) -> Self {
+        self.neighbours = Some(neighbours);
+        self
+    }
+
+    /// One turn: everything that can be done now without waiting, except that no more than one batch is
+    /// received from each socket.
+    ///
+    /// # Errors
+    /// If a socket has become unusable.
+    pub fn turn(&mut self) -> io::Result<Turn> {
+        self.begin_turn();
+        self.run_timers();
+        let mut more = false;
+        for at in 0..self.sockets.len() {
+            more |= self.receive_from(at)?.more;
+        }
+        self.dispatch();
+        let transmit = self.transmit()?;
+        // Sending may have caused events: a connection that is over, for one.
+        self.dispatch();
+        let deadline = self.deadline();
+        more |= transmit == Transmit::More || deadline.is_some_and(|deadline| deadline <= self.now);
+        let blocked = if let Transmit::Blocked(socket) = transmit { Some(socket) } else { None };
+        Ok(Turn { deadline, blocked, more })
+    }
+
+    /// Calls `visit` with the shard's inside, outside of any turn.
+    pub fn with<R>(&mut self, visit: impl FnOnce(&mut ShardCx<'_>, &mut H) -> R) -> R {
+        self.begin_turn();
+        let (mut cx, handler) = self.split();
+        visit(&mut cx, handler)
+    }
+
+    /// The addresses the sockets are bound to.
+    pub fn local_addrs(&self) -> Vec<SocketAddr> {
+        self.sockets.iter().map(|socket| socket.local_addr()).collect()
+    }
+
+    /// What each socket has done so far.
+    pub fn counters(&self) -> Vec<Counters> {
+        self.sockets.iter().map(|socket| socket.counters()).collect()
+    }
+
+    /// Puts `socket` in the place of the one with the same id, or beside the others if there is none.
+    /// What was to be sent through the old one and has not been is sent through the new one.
+    pub fn replace_socket(&mut self, socket: Box<dyn Datapath>) {
+        match self.sockets.iter_mut().find(|old| old.id() == socket.id()) {
+            Some(old) => *old = socket,
+            None => self.sockets.push(socket),
+        }
+        self.sockets_version += 1;
+    }
+
+    /// Reads the clock.
+    pub(crate) fn begin_turn(&mut self) -> Time {
+        self.now = self.clock.now();
+        self.wall = self.clock.wall(self.now);
+        self.now
+    }
+
+    /// The time of this turn.
+    pub(crate) fn now(&self) -> Time {
+        self.now
+    }
+
+    pub(crate) fn run_timers(&mut self) {
+        if self.endpoint.deadline().is_some_and(|deadline| deadline <= self.now) {
+            self.endpoint.on_timeout(self.now);
+        }
+    }
+
+    /// Receives one batch from a socket into the endpoint.
+    pub(crate) fn receive_from(&mut self, at: usize) -> io::Result<Received> {
+        let Some(socket) = self.sockets.get_mut(at) else { return Ok(Received::default()) };
+        self.recv.clear();
+        let received = socket.receive(&mut self.recv)?;
+        if received.runs > 0 {
+            self.endpoint.receive(self.now, self.wall, &mut self.recv);
+        }
+        Ok(received)
+    }
+
+    /// Takes in what other shards handed over.
+    pub(crate) fn receive_foreign(&mut self, datagrams: impl Iterator<Item = Foreign>) {
+        for foreign in datagrams {
+            self.endpoint.receive_foreign(self.now, self.wall, foreign);
+        }
+    }
+
+    /// Tells the handler everything that happened, and hands on what is not for this shard.
+    pub(crate) fn dispatch(&mut self) {
+        let mut any = false;
+        loop {
+            let (mut cx, handler) = self.split();
+            if let Some(incoming) = cx.endpoint.next_incoming() {
+                handler.on_incoming(&mut cx, incoming);
+            } else if let Some((conn, event)) = cx.endpoint.next_event() {
+                handler.on_event(&mut cx, conn, event);
+            } else if any {
+                // The end of the turn may cause events in its turn.
+                any = false;
+                handler.on_turn_end(&mut cx);
+                continue;
+            } else {
+                break;
+            }
+            any = true;
+        }
+        while let Some(foreign) = self.endpoint.next_foreign() {
+            let refused = match &self.neighbours {
+                Some(neighbours) => neighbours.hand_over(foreign),
+                None => Err(foreign),
+            };
+            if let Err(foreign) = refused {
+                self.endpoint.reject_foreign(self.now, &foreign);
+            }
+        }
+    }
+
+    /// Sends a few batches, less if there is nothing more to send or a socket is full.
+    pub(crate) fn transmit(&mut self) -> io::Result<Transmit> {
+        for _ in 0..BATCHES_AT_ONCE {
+            if let Some(blocked) = self.flush()? {
+                return Ok(Transmit::Blocked(blocked));
+            }
+            self.send.clear();
+            self.progress = Progress::default();
+            // Whether there is more is found out by asking again: it may be that it writes nothing.
+            self.endpoint.transmit(self.now, &mut self.send);
+            if self.send.is_empty() {
+                return Ok(Transmit::Done);
+            }
+        }
+        Ok(match self.flush()? {
+            Some(blocked) => Transmit::Blocked(blocked),
+            None => Transmit::More,
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<Option<SocketId>> {
+        while let Some(id) = self.progress.next_socket(&self.send) {
+            let Some(socket) = self.sockets.iter_mut().find(|socket| socket.id() == id) else {
+                // A socket that is gone: what was for it is lost.
+                self.send.clear();
+                self.progress = Progress::default();
+                break;
+            };
+            if socket.send(&self.send, &mut self.progress)? == Sent::Blocked {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
+    }
+
+    /// When the endpoint has to be called again.
+    pub(crate) fn deadline(&mut self) -> Option<Time> {
+        self.endpoint.deadline()
+    }
+
+    /// Whether everything is over: no connections, nothing left to send.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.endpoint.is_idle() && self.progress.next_socket(&self.send).is_none()
+    }
+
+    pub(crate) fn stop(&mut self, why: &Stopped) {
+        let (mut cx, handler) = self.split();
+        handler.on_stopped(&mut cx, why);
+    }
+
+    pub(crate) fn split(&mut self) -> (ShardCx<'_>, &mut H) {
+        let cx = ShardCx {
+            endpoint: &mut self.endpoint,
+            now: self.now,
+            wall: self.wall,
+            wakes: &mut self.wakes,
+            sockets: &self.sockets,
+        };
+        (cx, &mut self.handler)
+    }
+}

@@ -1,0 +1,209 @@
+//! Shards on tokio with real sockets on the loopback device.
+#![allow(missing_docs, reason = "tests")]
+
+mod common;
+
+use common::{Echo, client, exchange, exchange_on, server, socket, wait_for};
+use godwit_base::{RecvBatch, SendBatch, SocketId};
+use godwit_datapath::{
+    Backend, Capabilities, Counters, Datapath, Progress, Received, Sent, SocketConfig, bind_group,
+    memory::Hub,
+};
+use godwit_engine::{Driver, DriverConfig, Neighbours, Shard, ShardHandle, Shards, Stopped, run_shards};
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+type Task = JoinHandle<Result<(), Stopped>>;
+
+fn start(shard: Shard<Echo>, config: &DriverConfig) -> (ShardHandle<Echo>, Task) {
+    let handle = ShardHandle::new(shard);
+    let driver = Driver::new(&handle, config.clone()).unwrap();
+    let task = tokio::spawn(driver);
+    (handle, task)
+}
+
+async fn round_trip(bound: &str, asked: &str, socket_config: &SocketConfig, driver: &DriverConfig, len: u64) {
+    let (server, server_task) = start(server(socket(bound, socket_config)), driver);
+    let from = if asked.starts_with('[') { "[::1]:0" } else { "127.0.0.1:0" };
+    let (client, client_task) = start(client(socket(from, socket_config)), driver);
+    let mut remote: SocketAddr = asked.parse().unwrap();
+    remote.set_port(server.local_addrs()[0].port());
+    exchange(&client, remote, len).await;
+    client.close(3, b"enough");
+    wait_for(&server, |_, echo| (echo.closed == 1).then_some(())).await;
+    drop(server);
+    client_task.await.unwrap().unwrap();
+    assert!(matches!(client.stopped(), Some(Stopped::Finished)));
+    server_task.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn bytes_come_back_on_every_backend_and_family() {
+    for backend in [Backend::Native, Backend::Portable] {
+        let config = SocketConfig { backend, ..SocketConfig::default() };
+        let driver = DriverConfig::default();
+        round_trip("127.0.0.1:0", "127.0.0.1:0", &config, &driver, 2_000_000).await;
+        round_trip("0.0.0.0:0", "127.0.0.5:0", &config, &driver, 100_000).await;
+        round_trip("[::]:0", "[::1]:0", &config, &driver, 100_000).await;
+        round_trip("[::]:0", "127.0.0.6:0", &config, &driver, 100_000).await;
+    }
+}
+
+#[tokio::test]
+async fn bytes_come_back_while_spinning_and_without_offload() {
+    let plain = SocketConfig { gso: false, gro: false, ..SocketConfig::default() };
+    let driver = DriverConfig { spin: Duration::from_millis(2), batches_per_poll: 1 };
+    round_trip("127.0.0.1:0", "127.0.0.1:0", &plain, &driver, 1_000_000).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn handles_are_used_from_many_threads() {
+    let config = DriverConfig::default();
+    let (server, _server_task) = start(server(socket("127.0.0.1:0", &SocketConfig::default())), &config);
+    let (client, _client_task) = start(client(socket("127.0.0.1:0", &SocketConfig::default())), &config);
+    let remote = server.local_addrs()[0];
+    let tasks: Vec<_> = (0..8)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { exchange(&client, remote, 50_000).await })
+        })
+        .collect();
+    let mut conns = Vec::new();
+    for task in tasks {
+        conns.push(task.await.unwrap());
+    }
+    conns.dedup();
+    assert_eq!(conns.len(), 8);
+}
+
+#[tokio::test]
+async fn a_client_goes_on_from_another_socket() {
+    let config = DriverConfig::default();
+    let (server, _server_task) = start(server(socket("127.0.0.1:0", &SocketConfig::default())), &config);
+    let (client, _client_task) = start(client(socket("127.0.0.1:0", &SocketConfig::default())), &config);
+    let conn = exchange(&client, server.local_addrs()[0], 1000).await;
+    let before = client.local_addrs();
+    client.replace_socket(socket("127.0.0.1:0", &SocketConfig::default()));
+    assert_ne!(client.local_addrs(), before);
+    exchange_on(&client, conn, 200_000).await;
+}
+
+#[tokio::test]
+async fn the_end_of_a_driver_is_told() {
+    let config = DriverConfig::default();
+    let (stopped, task) = start(client(socket("127.0.0.1:0", &SocketConfig::default())), &config);
+    stopped.stop();
+    task.await.unwrap().unwrap();
+    assert!(matches!(stopped.stopped(), Some(Stopped::Finished)));
+    stopped.with(|_, echo| assert!(echo.stopped.is_some()));
+
+    let abandoned = ShardHandle::new(client(socket("127.0.0.1:0", &SocketConfig::default())));
+    drop(Driver::new(&abandoned, config.clone()).unwrap());
+    assert!(matches!(abandoned.stopped(), Some(Stopped::Abandoned)));
+
+    let (failing, task) = start(client(Box::new(Failing)), &config);
+    assert!(matches!(task.await.unwrap(), Err(Stopped::Socket(_))));
+    wait_for(&failing, |_, echo| echo.stopped.clone()).await;
+    assert!(failing.stopped().unwrap().to_string().contains("no such cable"));
+
+    let (last, task) = start(client(socket("127.0.0.1:0", &SocketConfig::default())), &config);
+    drop(last);
+    task.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_shard_on_memory_needs_no_socket() {
+    let (here, there) = ("10.0.0.1:1".parse().unwrap(), "10.0.0.2:2".parse().unwrap());
+    let hub = Hub::new(64);
+    let config = DriverConfig::default();
+    let (_server, _server_task) = start(server(Box::new(hub.socket(SocketId(0), there))), &config);
+    let (client, _client_task) = start(client(Box::new(hub.socket(SocketId(0), here))), &config);
+    exchange(&client, there, 300_000).await;
+}
+
+#[derive(Debug)]
+struct Failing;
+
+impl Datapath for Failing {
+    fn receive(&mut self, _: &mut RecvBatch) -> io::Result<Received> {
+        Err(io::Error::other("no such cable"))
+    }
+
+    fn send(&mut self, _: &SendBatch, _: &mut Progress) -> io::Result<Sent> {
+        Ok(Sent::Done)
+    }
+
+    fn id(&self) -> SocketId {
+        SocketId(0)
+    }
+
+    fn local_addr(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], 1))
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Hub::new(1).socket(SocketId(0), self.local_addr()).capabilities()
+    }
+
+    fn counters(&self) -> Counters {
+        Counters::default()
+    }
+
+    fn socket(&self) -> Option<&UdpSocket> {
+        None
+    }
+}
+
+/// Servers on one address, one per thread, with or without the kernel's help in finding the right one.
+#[cfg(target_os = "linux")]
+fn servers(count: usize, steer: bool) -> (Shards<Echo>, SocketAddr) {
+    use godwit_transport::cid::CidCodec;
+    let any = "127.0.0.1:0".parse().unwrap();
+    let sockets = bind_group(SocketId(0), any, count, &SocketConfig::default()).unwrap();
+    let addr = sockets[0].local_addr();
+    if steer {
+        let key = CidCodec::new(common::secrets().cid_key(), 8, 0, 0).steering_key();
+        godwit_datapath::steering::attach(sockets[0].socket().unwrap(), key, count).unwrap();
+    }
+    let mut sockets = sockets.into_iter();
+    let neighbours = Neighbours::new(count, 0);
+    let make = |number: usize| {
+        let socket = sockets.next().ok_or_else(|| io::Error::other("a socket for each shard"))?;
+        let endpoint = common::server_endpoint(number as u8);
+        let shard = Shard::new(endpoint, vec![socket], Echo::default());
+        // One or the other, so that each has to do it alone.
+        Ok(if steer { shard } else { shard.with_neighbours(neighbours.clone()) })
+    };
+    let cores = godwit_datapath::affinity::allowed_cores();
+    let shards = run_shards(count, Some(cores), &DriverConfig::default(), make, |_, _| async {}).unwrap();
+    (shards, addr)
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn connections_stay_with_their_shard_when_the_client_moves() {
+    for steer in [true, false] {
+        let (servers, addr) = servers(3, steer);
+        let config = DriverConfig::default();
+        let (client, client_task) = start(client(socket("127.0.0.1:0", &SocketConfig::default())), &config);
+        let mut conns = Vec::new();
+        for _ in 0..6 {
+            conns.push(exchange(&client, addr, 5000).await);
+        }
+        for _ in 0..3 {
+            client.replace_socket(socket("127.0.0.1:0", &SocketConfig::default()));
+            for conn in &conns {
+                exchange_on(&client, *conn, 5000).await;
+            }
+        }
+        let served: Vec<usize> =
+            servers.handles().iter().map(|shard| shard.with(|_, echo| echo.connected.len())).collect();
+        assert_eq!(served.iter().sum::<usize>(), 6, "no connection began anew: {served:?}");
+        client.close(0, b"");
+        client_task.await.unwrap().unwrap();
+        servers.close(0, b"");
+        servers.join().unwrap();
+    }
+}

@@ -1,0 +1,55 @@
+//! Shards kept going by hand, over a network in memory.
+#![allow(missing_docs, reason = "tests")]
+
+mod common;
+
+use common::{client, connect, request, server};
+use godwit_base::SocketId;
+use godwit_datapath::memory::Hub;
+use godwit_engine::{Clock, Shard};
+use std::net::SocketAddr;
+
+/// Turns both until `done`, sleeping until the next deadline where neither has anything to do.
+fn run(
+    a: &mut Shard<common::Echo>,
+    b: &mut Shard<common::Echo>,
+    mut done: impl FnMut(&mut Shard<common::Echo>) -> bool,
+) {
+    let clock = Clock::new();
+    let mut idle = 0;
+    while !done(a) {
+        let turns = [a.turn().unwrap(), b.turn().unwrap()];
+        idle = if turns.iter().any(|turn| turn.more || turn.blocked.is_some()) { 0 } else { idle + 1 };
+        if idle > 3 {
+            let deadline = turns.iter().filter_map(|turn| turn.deadline).min().expect("something is awaited");
+            std::thread::sleep(deadline.saturating_since(clock.now()));
+            idle = 0;
+        }
+    }
+}
+
+#[test]
+fn an_exchange_without_a_runtime() {
+    // Few slots, so that the senders are blocked again and again.
+    let addrs: [SocketAddr; 2] = ["10.0.0.1:1000".parse().unwrap(), "10.0.0.2:443".parse().unwrap()];
+    let hub = Hub::new(2);
+    let mut client = client(Box::new(hub.socket(SocketId(0), addrs[0])));
+    let mut server = server(Box::new(hub.socket(SocketId(0), addrs[1])));
+    let conn = client.with(|cx, _| connect(cx, addrs[1]));
+    run(&mut client, &mut server, |client| client.with(|_, echo| echo.connected.contains(&conn)));
+    let len = 3_000_000;
+    let id = client.with(|cx, echo| request(cx, echo, conn, len));
+    run(&mut client, &mut server, |client| client.with(|_, echo| echo.streams[&(conn, id)].finished));
+    client.with(|_, echo| {
+        let flow = &echo.streams[&(conn, id)];
+        assert_eq!((flow.received, flow.correct), (len, true));
+    });
+    assert!(client.counters()[0].send_blocked + server.counters()[0].send_blocked > 0);
+    client.with(|cx, _| {
+        let now = cx.now();
+        cx.endpoint_mut().close_all(now, 7, b"done");
+    });
+    run(&mut client, &mut server, |client| {
+        client.with(|cx, echo| echo.closed == 1 && cx.endpoint().is_idle())
+    });
+}
