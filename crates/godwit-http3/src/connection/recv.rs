@@ -167,7 +167,7 @@ impl Receiver {
             if let Some(item) = item {
                 return Ok(item);
             }
-            if self.input.is_empty() && self.frames.current().is_none_or(|frame| frame.remaining > 0) {
+            if self.input.is_empty() {
                 match self.refill(shared, io, id, max)? {
                     Some(item) => return Ok(item),
                     None => continue,

@@ -184,7 +184,7 @@ fn useless_control_traffic_is_limited() {
 }
 
 /// A client that gives up each request in the way given; the number after which it is disconnected.
-fn rapid(give_up: impl Fn(&mut End, StreamId), serve: bool) -> Option<usize> {
+fn rapid(give_up: impl Fn(&mut End, StreamId), serve: impl Fn(usize) -> bool) -> Option<usize> {
     let (world, mut server, mut io) = server(Config::default());
     let ok = Response::builder().status(200).body(()).unwrap();
     for n in 0..1000 {
@@ -192,7 +192,7 @@ fn rapid(give_up: impl Fn(&mut End, StreamId), serve: bool) -> Option<usize> {
         io.put(id, &get(&[]));
         server.pump();
         server.events();
-        if serve {
+        if serve(n) {
             server.connection.send_response(&mut server.io, id, &ok, true).unwrap();
         }
         give_up(&mut io, id);
@@ -210,13 +210,20 @@ fn rapid(give_up: impl Fn(&mut End, StreamId), serve: bool) -> Option<usize> {
 
 #[test]
 fn abandoned_requests_are_limited() {
-    assert_eq!(rapid(|io, id| io.reset(id, 0x10c), false), Some(256));
-    assert_eq!(rapid(|io, id| io.stop_sending(id, 0x10c), false), Some(256));
+    let (never, always) = (|_| false, |_| true);
+    assert_eq!(rapid(|io, id| io.reset(id, 0x10c), never), Some(256));
+    assert_eq!(rapid(|io, id| io.stop_sending(id, 0x10c), never), Some(256));
     // Errors that make the server give up count as well.
-    assert_eq!(rapid(|io, id| io.put(id, &headers(&[("A", "b")])), false), Some(256));
-    // Requests that were served do not.
-    assert_eq!(rapid(|io, id| io.reset(id, 0x10c), true), None);
-    assert_eq!(rapid(|io, id| io.finish(id), true), None);
+    assert_eq!(rapid(|io, id| io.put(id, &headers(&[("A", "b")])), never), Some(256));
+    // Requests that were served do not, and make up for others.
+    assert_eq!(rapid(|io, id| io.reset(id, 0x10c), always), None);
+    assert_eq!(rapid(|io, id| io.finish(id), always), None);
+    let end = |io: &mut End, id: StreamId| {
+        io.finish(id);
+        io.stop_sending(id, 0x10c);
+    };
+    assert_eq!(rapid(end, |n| n % 2 == 0), None);
+    assert_eq!(rapid(end, |n| n % 3 == 0), Some(256 * 3 - 1));
 }
 
 #[test]
