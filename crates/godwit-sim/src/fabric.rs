@@ -199,7 +199,7 @@ impl Fabric {
         let Some((id, wire)) = wire else {
             self.trace.on_packet(now, from, None, meta.ecn, payload);
             self.counters.unroutable += 1;
-            self.note(now, from, from, payload, Fate::Unroutable);
+            self.note(now, (from, from), meta.remote, payload, Fate::Unroutable);
             return;
         };
         let up = wire.client == from;
@@ -213,11 +213,11 @@ impl Fabric {
         {
             self.counters.filtered += 1;
             self.recycle(bytes);
-            self.note(now, from, to, payload, Fate::Filtered);
+            self.note(now, (from, to), meta.remote, payload, Fate::Filtered);
             return;
         }
         let outcome = self.enter(now, id, up, meta, bytes);
-        self.note(now, from, to, payload, outcome.into());
+        self.note(now, (from, to), meta.remote, payload, outcome.into());
     }
 
     /// Translates the source, asks the link, and puts the packet and its copy on the wire.
@@ -331,9 +331,16 @@ impl Fabric {
         self.counters
     }
 
-    fn note(&mut self, at: Time, from: HostId, to: HostId, payload: &[u8], fate: Fate) {
+    fn note(
+        &mut self,
+        at: Time,
+        (from, to): (HostId, HostId),
+        remote: SocketAddr,
+        payload: &[u8],
+        fate: Fate,
+    ) {
         let first_byte = payload.first().copied().unwrap_or(0);
-        self.trace.on_fate(LogEntry { at, from, to, len: payload.len(), first_byte, fate });
+        self.trace.on_fate(LogEntry { at, from, to, remote, len: payload.len(), first_byte, fate });
     }
 }
 

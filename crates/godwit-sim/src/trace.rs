@@ -4,6 +4,7 @@ use crate::fabric::HostId;
 use godwit_base::{Ecn, Time};
 use godwit_link::{DropReason, Outcome};
 use std::fmt;
+use std::net::SocketAddr;
 
 /// A running hash over the time, the direction and the bytes of every packet sent, and perhaps a log.
 #[derive(Debug, Clone)]
@@ -24,6 +25,8 @@ pub struct LogEntry {
     pub from: HostId,
     /// To whom.
     pub to: HostId,
+    /// The address it was sent to.
+    pub remote: SocketAddr,
     /// Bytes of UDP payload.
     pub len: usize,
     /// The first byte of the payload.
@@ -124,7 +127,7 @@ impl fmt::Display for LogEntry {
         };
         let micros = self.at.as_micros();
         write!(f, "{:>6}.{:06} ", micros / 1_000_000, micros % 1_000_000)?;
-        write!(f, "{} > {} {kind:5} {:5} bytes ", self.from.0, self.to.0, self.len)?;
+        write!(f, "{} > {} ({}) {kind:5} {:5} bytes ", self.from.0, self.to.0, self.remote, self.len)?;
         match self.fate {
             Fate::Arrives(at) => write!(f, "+{:?}", at - self.at),
             Fate::Dropped(reason) => write!(f, "dropped: {reason:?}"),

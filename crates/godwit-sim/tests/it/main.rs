@@ -14,6 +14,7 @@ mod isolation;
 mod lifecycle;
 mod network;
 mod streams;
+mod sweep;
 mod transfer;
 
 use godwit_base::Time;

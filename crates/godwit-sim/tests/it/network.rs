@@ -36,7 +36,10 @@ fn rebinding_is_followed_whatever_is_lost() {
         let loss = Loss::Independent(Probability::percent(3.0));
         let link = LinkConfig { loss, ..LinkConfig::limited(Rate::megabits(10), ms(15), 60_000) };
         let plan = vec![Exchange::two_way(1 << 20, 1 << 20)];
-        complete(&Scenario::new(seed).link(rebinding(&changes, link)).plan(plan, 1));
+        let mut scenario = Scenario::new(seed).link(rebinding(&changes, link)).plan(plan, 1);
+        // A client that only listens never learns that it is heard of no more: it must speak by itself.
+        scenario.client.keep_alive = Some(Duration::from_secs(2));
+        complete(&scenario);
     }
 }
 
@@ -49,7 +52,8 @@ fn a_translator_with_a_short_memory_is_no_trouble() {
     let mut simulation = scenario.build();
     for round in 1..=5 {
         simulation.run_to_completion();
-        simulation.network.run_for(Duration::from_secs(3));
+        // Longer than the translator remembers, and than the server tries the address before.
+        simulation.network.run_for(Duration::from_secs(10));
         simulation.network.act(simulation.client, |app: &mut godwit_sim::ExchangeClient, cx| {
             assert_eq!(app.completed.len(), round);
             app.add(cx, [Exchange::request(10, 1_000)]);

@@ -31,6 +31,9 @@ fn two_ways_over_a_hostile_link() {
         let plan = vec![Exchange::two_way(MIB, MIB)];
         let report = complete(&Scenario::new(seed).both_ways(hostile()).plan(plan, 1));
         assert!(report.up.lost > 0 && report.down.reordered > 0 && report.down.corrupted > 0);
+        assert!(
+            report.client_stats.stream_bytes_retransmitted > 0 && report.client_stats.packets_duplicate > 0
+        );
     }
 }
 
@@ -117,6 +120,9 @@ fn keys_are_updated_on_the_way() {
             .both_ways(hostile())
             .transport(|transport| transport.key_update_after = Some(50))
             .plan(vec![Exchange::two_way(MIB, MIB)], 1);
-        complete(&scenario);
+        let report = complete(&scenario);
+        // Some 1200 packets each way.
+        assert!((5..=30).contains(&report.client_stats.key_updates), "{report:#?}");
+        assert_eq!(report.client_stats.key_updates.abs_diff(report.server_stats.key_updates) / 2, 0);
     }
 }
