@@ -10,8 +10,11 @@ use godwit_datapath::{
     memory::Hub,
 };
 use godwit_engine::{Driver, DriverConfig, Neighbours, Shard, ShardHandle, Shards, Stopped, run_shards};
+use godwit_transport::tls::deterministic;
+use godwit_transport::{ClientConfig, TransportConfig};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
@@ -111,6 +114,21 @@ async fn the_end_of_a_driver_is_told() {
     let (last, task) = start(client(socket("127.0.0.1:0", &SocketConfig::default())), &config);
     drop(last);
     task.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn deadlines_pass_although_nothing_is_heard() {
+    let silent = socket("127.0.0.1:0", &SocketConfig::default());
+    let (client, _task) =
+        start(client(socket("127.0.0.1:0", &SocketConfig::default())), &DriverConfig::default());
+    let transport =
+        TransportConfig { handshake_timeout: Duration::from_millis(30), ..TransportConfig::default() };
+    let config = ClientConfig { transport: Arc::new(transport), ..common::client_config() };
+    client.with(|cx, _| {
+        let (now, path) = (cx.now(), cx.path_to(silent.local_addr()).unwrap());
+        cx.endpoint_mut().connect(now, &config, path, deterministic::SERVER_NAME, None).unwrap();
+    });
+    wait_for(&client, |_, echo| (echo.closed == 1).then_some(())).await;
 }
 
 #[tokio::test]
