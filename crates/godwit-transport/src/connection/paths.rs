@@ -129,7 +129,6 @@ impl Connection {
         let Some(datagram) = room.get_mut(..usize::from(size)) else { return Transmitted::Idle };
         let len = self.build_mtu_probe(now, datagram, rng);
         if len > 0 {
-            self.paths.active_mut().recovery.mtu_search_mut().on_probe_sent(size);
             self.paths.active_mut().on_sent(len);
             batch.commit(len, len, meta_for(self.paths.active().key()));
             self.stats.on_sent(len, len);
