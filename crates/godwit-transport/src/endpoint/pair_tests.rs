@@ -150,7 +150,7 @@ fn say(endpoint: &mut Endpoint, key: ConnKey) {
     endpoint
         .with(key, |connection| {
             let id = connection.open(Direction::Unidirectional).unwrap();
-            connection.write(id, Bytes::from_static(&[b'x'; 50])).unwrap();
+            connection.write(id, Bytes::from_static(&[b'x'; 1])).unwrap();
             connection.finish(id).unwrap();
         })
         .unwrap();

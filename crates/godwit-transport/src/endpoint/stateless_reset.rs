@@ -4,9 +4,11 @@ use godwit_base::{Rng, Time};
 use godwit_wire::ResetToken;
 use std::time::Duration;
 
-/// The smallest datagram that is answered. The answer is at least one byte shorter, and still as long as
-/// the shortest packet that a connection would send with an id of the greatest length.
-pub(super) const SMALLEST_TRIGGER: usize = 43;
+/// The smallest datagram that is answered, with the smallest reset there is: one byte shorter.
+pub(super) const SMALLEST_TRIGGER: usize = SMALLEST_RESET + 1;
+/// What an answer to a longer datagram has at least: the shortest packet that a connection would send with
+/// an id of the greatest length, so that it does not stand out (section 10.3).
+const INCONSPICUOUS: usize = 42;
 /// Datagrams shorter than this cannot be stateless resets (section 10.3).
 pub(super) const SMALLEST_RESET: usize = 21;
 
@@ -18,7 +20,7 @@ pub(super) fn build(trigger: usize, token: ResetToken, rng: &mut dyn Rng) -> Opt
         return None;
     }
     let longest = trigger.saturating_sub(1);
-    let wanted = SMALLEST_TRIGGER.saturating_sub(1).saturating_add(rng.below(VARIETY) as usize);
+    let wanted = INCONSPICUOUS.saturating_add(rng.below(VARIETY) as usize);
     let mut bytes = vec![0; wanted.min(longest)];
     rng.fill(&mut bytes);
     // It must look like a packet with a short header.

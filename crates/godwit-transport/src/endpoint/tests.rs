@@ -485,7 +485,7 @@ fn a_forgotten_connection_is_reset() {
     let mut rig = Rig::new(false);
     let dcid = rig.forgotten_cid();
     let token = rig.endpoint.config.secrets.reset_token(&dcid);
-    for (len, answered) in [(20, false), (42, false), (43, true), (1200, true)] {
+    for (len, answered) in [(20, false), (21, false), (22, true), (1200, true)] {
         let answers = rig.receive(&short_packet(&dcid, len));
         assert_eq!(answers.len(), usize::from(answered), "{len} bytes");
         for answer in answers {
@@ -511,7 +511,8 @@ fn two_endpoints_do_not_reset_each_other_for_ever() {
         }
         exchanged += 1;
     }
-    assert!((1..12).contains(&exchanged), "{exchanged}");
+    // Each answer is shorter than the one before, from at most 49 bytes down to 21.
+    assert!((1..30).contains(&exchanged), "{exchanged}");
 }
 
 #[test]
