@@ -56,8 +56,11 @@ pub fn timer<'a, T: Copy + 'a>(
         let due = (since + path.backed_off(path.rtt().pto().saturating_add(ack_delay)), space.id());
         earliest = Some(earliest.map_or(due, |other| other.min(due)));
     }
-    if !in_flight && !path.is_peer_validated() {
-        // RFC 9002 section 6.2.2.1: the server may be waiting for bytes that credit it.
+    // A client's server may be waiting for bytes that credit it (RFC 9002 section 6.2.2.1). And data that
+    // is in flight before the handshake is confirmed has no PTO of its own, but can fill the window so
+    // that a lost handshake message is not repeated: nothing else would ever end that.
+    let data_only = in_flight && !inputs.handshake_confirmed;
+    if earliest.is_none() && (data_only || !path.is_peer_validated()) {
         let id = if inputs.has_handshake_keys { SpaceId::Handshake } else { SpaceId::Initial };
         earliest = Some((path.last_activity() + path.backed_off(path.rtt().pto()), id));
     }

@@ -59,7 +59,8 @@ fn the_data_space_waits_for_confirmation_and_the_peers_delay() {
         (SpaceRecovery::new(SpaceId::Handshake), SpaceRecovery::new(SpaceId::Data), path());
     send(&mut data, &mut path, ms(0));
     let unconfirmed = TimerInputs { handshake_confirmed: false, ..CONFIRMED };
-    assert_eq!(timer([&handshake, &data], &path, unconfirmed), None);
+    let due = timer([&handshake, &data], &path, unconfirmed);
+    assert_eq!(due, Some((ms(300), TimerKind::Pto(SpaceId::Handshake))), "the handshake probes in its place");
     assert_eq!(timer([&data], &path, CONFIRMED), Some((ms(325), TimerKind::Pto(SpaceId::Data))));
     send(&mut handshake, &mut path, ms(100));
     let due = timer([&handshake, &data], &path, unconfirmed);

@@ -153,6 +153,11 @@ impl Connection {
     ) -> Option<OpenPacket> {
         let limit = datagram.len().checked_sub(TAG_LEN)?;
         let permitted = self.paths.active().recovery.can_send(limit.saturating_sub(start));
+        if self.spaces.get_mut(id)?.probes > 0 && !self.handshake.wants_to_send(level_of(id)) {
+            // Each probe says the oldest again, not only the first: a PING alone does not help a peer that
+            // still misses the handshake message.
+            self.repeat_oldest(id, 1);
+        }
         let space = self.spaces.get_mut(id)?;
         let crypto = self.handshake.wants_to_send(level_of(id)) && (permitted || space.probes > 0);
         if !space.acks.ack_due(now) && !crypto && space.probes == 0 {

@@ -149,23 +149,27 @@ impl Connection {
         const PROBES: u8 = 2;
         self.paths.active_mut().recovery.on_pto(now);
         self.stats.ptos = self.stats.ptos.saturating_add(1);
-        let mut tokens = std::mem::take(&mut self.scratch.tokens);
-        tokens.clear();
         if let Some(space) = self.spaces.get_mut(id) {
             space.probes = PROBES;
-            space.recovery.pto_tokens(usize::from(PROBES), &mut |token| tokens.push(token));
         }
+        self.repeat_oldest(id, PROBES);
         // While keys of both levels exist, both may be what is missing at the other end.
         if id == SpaceId::Initial
             && let Some(handshake) = self.spaces.get_mut(SpaceId::Handshake)
             && handshake.recovery.has_ack_eliciting_in_flight()
         {
             handshake.probes = PROBES;
-            let mut more = Vec::new();
-            handshake.recovery.pto_tokens(usize::from(PROBES), &mut |token| more.push(token));
-            more.into_iter().for_each(|token| self.on_token_lost(SpaceId::Handshake, token));
+            self.repeat_oldest(SpaceId::Handshake, PROBES);
         }
-        tokens.drain(..).for_each(|token| self.on_token_lost(id, token));
-        self.scratch.tokens = tokens;
+    }
+
+    /// What the oldest `packets` unacknowledged packets of a space carried is to be sent again, without
+    /// calling them lost.
+    pub(super) fn repeat_oldest(&mut self, id: SpaceId, packets: u8) {
+        let mut tokens = Vec::new();
+        if let Some(space) = self.spaces.get_mut(id) {
+            space.recovery.pto_tokens(usize::from(packets), &mut |token| tokens.push(token));
+        }
+        tokens.into_iter().for_each(|token| self.on_token_lost(id, token));
     }
 }
