@@ -9,27 +9,62 @@ use godwit_wire::{Direction, StreamId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecoveryToken {
     /// An ACK frame whose largest packet number was this.
-    Ack { largest: u64 },
+    Ack {
+        /// The largest packet number it acknowledged.
+        largest: u64,
+    },
     /// CRYPTO data of the packet's own encryption level.
-    Crypto { offset: u64, len: u32 },
+    Crypto {
+        /// Offset of the first byte.
+        offset: u64,
+        /// Number of bytes.
+        len: u32,
+    },
     /// STREAM data.
-    Stream { id: StreamId, offset: u64, len: u32, fin: bool },
+    Stream {
+        /// The stream.
+        id: StreamId,
+        /// Offset of the first byte.
+        offset: u64,
+        /// Number of bytes.
+        len: u32,
+        /// Whether it ended the stream.
+        fin: bool,
+    },
     /// RESET_STREAM.
-    ResetStream { id: StreamId },
+    ResetStream {
+        /// The stream.
+        id: StreamId,
+    },
     /// STOP_SENDING.
-    StopSending { id: StreamId },
+    StopSending {
+        /// The stream.
+        id: StreamId,
+    },
     /// MAX_DATA.
     MaxData,
     /// MAX_STREAM_DATA.
-    MaxStreamData { id: StreamId },
+    MaxStreamData {
+        /// The stream.
+        id: StreamId,
+    },
     /// MAX_STREAMS.
-    MaxStreams { direction: Direction },
+    MaxStreams {
+        /// The direction of the streams.
+        direction: Direction,
+    },
     /// DATA_BLOCKED, STREAM_DATA_BLOCKED and STREAMS_BLOCKED: informative.
     Blocked,
     /// NEW_CONNECTION_ID.
-    NewConnectionId { sequence: u64 },
+    NewConnectionId {
+        /// The id's sequence number.
+        sequence: u64,
+    },
     /// RETIRE_CONNECTION_ID.
-    RetireConnectionId { sequence: u64 },
+    RetireConnectionId {
+        /// The id's sequence number.
+        sequence: u64,
+    },
     /// NEW_TOKEN.
     NewToken,
     /// HANDSHAKE_DONE.
@@ -39,5 +74,8 @@ pub enum RecoveryToken {
     /// PATH_CHALLENGE and PATH_RESPONSE: never resent as they are (RFC 9000 section 13.3).
     Path,
     /// DATAGRAM (RFC 9221): reported, never resent.
-    Datagram { id: u64 },
+    Datagram {
+        /// Which datagram.
+        id: u64,
+    },
 }

@@ -174,11 +174,6 @@ impl Connection {
         self.local_cids.add(cid, token).is_some()
     }
 
-    /// Our connection ids that the peer may use.
-    pub(crate) fn local_cids(&self) -> impl Iterator<Item = &ConnectionId> {
-        self.local_cids.iter()
-    }
-
     /// The next thing the application should know.
     pub fn next_event(&mut self) -> Option<Event> {
         // What streams have to say comes before the end.
@@ -275,6 +270,11 @@ impl Connection {
     /// buffer is full: [`Event::Writable`] follows.
     pub fn write(&mut self, id: StreamId, data: Bytes) -> Result<usize, WriteError> {
         self.streams.write(id, data)
+    }
+
+    /// Bytes that [`Connection::write`] would take now.
+    pub fn write_room(&self, id: StreamId) -> Result<usize, WriteError> {
+        self.streams.write_room(id)
     }
 
     /// Ends a stream's sending half after what has been written.

@@ -54,6 +54,11 @@ impl Connection {
     /// Fills `room` with datagrams of `segment` bytes, the last one possibly shorter. Returns how many
     /// bytes were written.
     fn build_run(&mut self, now: Time, segment: usize, room: &mut [u8], rng: &mut dyn Rng) -> usize {
+        if self.spaces.data.space.recovery.is_full() {
+            // Only a peer that provokes packets and never acknowledges any gets a connection here.
+            self.close_with(now, super::internal("too many unacknowledged packets"));
+            return 0;
+        }
         let path = self.paths.active();
         let most = if path.is_validated() { path.max_segments } else { 1 };
         let mut len: usize = 0;
