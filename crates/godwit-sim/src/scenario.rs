@@ -42,7 +42,7 @@ pub struct Scenario {
     pub concurrency: usize,
     /// Whether the client closes after the last exchange. Default true.
     pub close_when_done: bool,
-    /// The run ends after this much simulated time at the latest. Default 120 s.
+    /// The run ends after this much simulated time at the latest. Default 15 minutes.
     pub limit: Duration,
     /// Whether the hosts have IPv6 addresses.
     pub ipv6: bool,
@@ -63,7 +63,7 @@ impl Default for Scenario {
             plan: Vec::new(),
             concurrency: 1,
             close_when_done: true,
-            limit: Duration::from_secs(120),
+            limit: Duration::from_secs(900),
             ipv6: false,
             log_limit: 0,
         }

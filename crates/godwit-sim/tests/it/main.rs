@@ -49,12 +49,42 @@ fn seeds(quick: u64, full: u64) -> std::ops::Range<u64> {
 #[track_caller]
 fn complete(scenario: &Scenario) -> Report {
     let report = scenario.run();
-    let plan = |up: bool| -> u64 {
-        scenario.plan.iter().map(|exchange| if up { exchange.upload } else { exchange.download }).sum()
-    };
-    assert_eq!(report.ending, Ending::Complete, "seed {}: {report:#?}", scenario.seed);
-    assert_eq!(report.uploaded, plan(true), "seed {}", scenario.seed);
-    assert_eq!(report.downloaded, plan(false), "seed {}", scenario.seed);
-    assert!(report.at_rest, "seed {}: {report:#?}", scenario.seed);
+    if let Err(why) = verify(scenario, &report) {
+        panic!("seed {}: {why}: {report:#?}", scenario.seed);
+    }
     report
+}
+
+/// The same for many scenarios: says which seeds fail, not only the first.
+#[track_caller]
+fn complete_all(seeds: std::ops::Range<u64>, scenario: impl Fn(u64) -> Scenario, check: impl Fn(&Report)) {
+    judge_all(seeds, |seed| {
+        let scenario = scenario(seed);
+        let report = scenario.run();
+        if verify(&scenario, &report).is_ok() {
+            check(&report);
+        }
+        verify(&scenario, &report)
+    });
+}
+
+#[track_caller]
+fn judge_all(seeds: std::ops::Range<u64>, judge: impl Fn(u64) -> Result<(), String>) {
+    let failures: Vec<_> = seeds.clone().filter_map(|seed| Some((seed, judge(seed).err()?))).collect();
+    let few: Vec<_> = failures.iter().take(20).collect();
+    assert!(failures.is_empty(), "{} of {} seeds fail: {few:#?}", failures.len(), seeds.end - seeds.start);
+}
+
+fn verify(scenario: &Scenario, report: &Report) -> Result<(), String> {
+    let up: u64 = scenario.plan.iter().map(|exchange| exchange.upload).sum();
+    let down: u64 = scenario.plan.iter().map(|exchange| exchange.download).sum();
+    let moved = (report.uploaded, report.downloaded);
+    let Report { ending, duration, .. } = report;
+    if *ending != Ending::Complete {
+        return Err(format!("{ending:?} after {duration:?} with {moved:?} of {:?} bytes", (up, down)));
+    }
+    if moved != (up, down) {
+        return Err(format!("complete with {moved:?} of {:?} bytes", (up, down)));
+    }
+    if report.at_rest { Ok(()) } else { Err("something is still awaited at the end".into()) }
 }

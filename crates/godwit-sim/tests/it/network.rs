@@ -1,10 +1,10 @@
 //! Addresses that change under a connection, and packets that belong to nobody.
 
-use crate::{at, complete, delayed, ms, seeds};
+use crate::{at, delayed, judge_all, ms, seeds, verify};
 use godwit_base::{Rng, SeededRng};
 use godwit_link::{DuplexConfig, LinkConfig, Loss, NatConfig, Probability, Rate, Rebinding, Translation};
 use godwit_sim::scenario::Ending;
-use godwit_sim::{Exchange, Scenario};
+use godwit_sim::{Exchange, ExchangeClient, Network, Report, Scenario};
 use std::time::Duration;
 
 fn rebinding(at_ms: &[(u64, Translation)], link: LinkConfig) -> DuplexConfig {
@@ -29,18 +29,39 @@ fn rebinding_in_a_transfer_is_followed() {
     }
 }
 
+/// Runs a scenario in which the client's address changes at these times after the handshake: before it is
+/// confirmed nobody may move.
+pub(crate) fn run_rebound(scenario: &Scenario, changes: &[(Duration, Translation)]) -> Report {
+    let mut simulation = scenario.build();
+    let client = simulation.client;
+    let limit = at(scenario.limit);
+    let confirmed = |network: &mut Network| {
+        network
+            .app::<ExchangeClient>(client)
+            .is_none_or(|app| app.confirmed_at.is_some() || app.closed.is_some())
+    };
+    simulation.network.run_until(limit, confirmed);
+    let start = simulation.network.now();
+    for (after, change) in changes {
+        simulation.network.run_until(start + *after, |_| false);
+        simulation.network.fabric().rebind(simulation.wire, *change);
+    }
+    simulation.finish()
+}
+
 #[test]
 fn rebinding_is_followed_whatever_is_lost() {
-    for seed in seeds(10, 500) {
-        let changes = [(300, Translation::Port), (600, Translation::Address), (900, Translation::Address)];
+    let changes = [(300, Translation::Port), (600, Translation::Address), (900, Translation::Address)];
+    let changes = changes.map(|(after, change)| (ms(after), change));
+    judge_all(seeds(10, 500), |seed| {
         let loss = Loss::Independent(Probability::percent(3.0));
         let link = LinkConfig { loss, ..LinkConfig::limited(Rate::megabits(10), ms(15), 60_000) };
         let plan = vec![Exchange::two_way(1 << 20, 1 << 20)];
-        let mut scenario = Scenario::new(seed).link(rebinding(&changes, link)).plan(plan, 1);
+        let mut scenario = Scenario::new(seed).both_ways(link).plan(plan, 1);
         // A client that only listens never learns that it is heard of no more: it must speak by itself.
         scenario.client.keep_alive = Some(Duration::from_secs(2));
-        complete(&scenario);
-    }
+        verify(&scenario, &run_rebound(&scenario, &changes))
+    });
 }
 
 #[test]
@@ -54,7 +75,7 @@ fn a_translator_with_a_short_memory_is_no_trouble() {
         simulation.run_to_completion();
         // Longer than the translator remembers, and than the server tries the address before.
         simulation.network.run_for(Duration::from_secs(10));
-        simulation.network.act(simulation.client, |app: &mut godwit_sim::ExchangeClient, cx| {
+        simulation.network.act(simulation.client, |app: &mut ExchangeClient, cx| {
             assert_eq!(app.completed.len(), round);
             app.add(cx, [Exchange::request(10, 1_000)]);
         });

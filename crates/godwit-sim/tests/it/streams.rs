@@ -1,6 +1,6 @@
 //! Many streams, their limits, and streams that end in one direction first.
 
-use crate::{complete, delayed, ms, seeds};
+use crate::{complete, complete_all, delayed, ms, seeds};
 use godwit_link::{LinkConfig, Loss, Probability, Rate};
 use godwit_sim::{Exchange, Scenario};
 
@@ -16,14 +16,18 @@ fn a_thousand_streams_pass_through_a_limit_of_ten() {
 
 #[test]
 fn a_thousand_streams_survive_loss() {
-    for seed in seeds(3, 100) {
-        let loss = Loss::Independent(Probability::percent(3.0));
-        let link = LinkConfig { loss, ..LinkConfig::limited(Rate::megabits(20), ms(10), 100_000) };
-        let mut scenario =
-            Scenario::new(seed).both_ways(link).plan(vec![Exchange::request(300, 2_000); 1_000], 40);
-        scenario.server.max_bidi_streams = 16;
-        complete(&scenario);
-    }
+    complete_all(
+        seeds(3, 100),
+        |seed| {
+            let loss = Loss::Independent(Probability::percent(3.0));
+            let link = LinkConfig { loss, ..LinkConfig::limited(Rate::megabits(20), ms(10), 100_000) };
+            let mut scenario =
+                Scenario::new(seed).both_ways(link).plan(vec![Exchange::request(300, 2_000); 1_000], 40);
+            scenario.server.max_bidi_streams = 16;
+            scenario
+        },
+        |_| {},
+    );
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Scenarios drawn at random: any link that is not hopeless carries any plan, and nothing hangs.
 
-use crate::{at, complete, ms, outage, seeds};
+use crate::network::run_rebound;
+use crate::{judge_all, ms, outage, seeds, verify};
 use godwit_base::{Rng, SeededRng};
 use godwit_link::{
     Corrupt, Damage, DuplexConfig, Duplicate, GilbertElliott, Jitter, LinkConfig, Loss, NatConfig,
-    Probability, QueueLimit, Rate, Rebinding, Reorder, Translation,
+    Probability, QueueLimit, Rate, Reorder, Translation,
 };
 use godwit_sim::apps::Policy;
 use godwit_sim::{Exchange, Scenario};
@@ -66,15 +67,16 @@ impl Dice {
         LinkConfig { loss, queue, mark_above, rate, delay, jitter, reorder, duplicate, corrupt, mtu, outages }
     }
 
-    fn nat(&mut self) -> NatConfig {
+    fn rebindings(&mut self) -> Vec<(Duration, Translation)> {
         let count = if self.one_in(4) { self.below(4) } else { 0 };
-        let rebindings = (0..count)
-            .map(|_| Rebinding {
-                at: at(ms(self.below(5_000))),
-                change: if self.one_in(2) { Translation::Port } else { Translation::Address },
+        let mut changes: Vec<_> = (0..count)
+            .map(|_| {
+                let change = if self.one_in(2) { Translation::Port } else { Translation::Address };
+                (ms(self.below(3_000)), change)
             })
             .collect();
-        NatConfig { rebindings, idle_timeout: None }
+        changes.sort_by_key(|(after, _)| *after);
+        changes
     }
 
     fn exchange(&mut self) -> Exchange {
@@ -107,15 +109,16 @@ impl Dice {
     }
 }
 
-pub(crate) fn scenario(seed: u64) -> Scenario {
+pub(crate) fn scenario(seed: u64) -> (Scenario, Vec<(Duration, Translation)>) {
     let mut dice = Dice(SeededRng::new(seed ^ 0x5eed));
     let mut scenario = Scenario::new(seed);
-    scenario.link = DuplexConfig { up: dice.link(), down: dice.link(), nat: dice.nat() };
+    scenario.link = DuplexConfig { up: dice.link(), down: dice.link(), nat: NatConfig::default() };
+    let changes = dice.rebindings();
     scenario.plan = (0..1 + dice.any_size(40)).map(|_| dice.exchange()).collect();
     scenario.concurrency = 1 + dice.any_size(20) as usize;
     dice.transport(&mut scenario.client);
     dice.transport(&mut scenario.server);
-    if !scenario.link.nat.rebindings.is_empty() {
+    if !changes.is_empty() {
         // A client that only listens never learns that it is heard of no more: it must speak by itself.
         scenario.client.keep_alive = Some(Duration::from_secs(2));
     }
@@ -123,13 +126,14 @@ pub(crate) fn scenario(seed: u64) -> Scenario {
     scenario.policy = if dice.one_in(3) { Policy::Retry } else { Policy::Accept };
     scenario.ipv6 = dice.one_in(3);
     scenario.limit = Duration::from_secs(3_600);
-    scenario
+    (scenario, changes)
 }
 
 #[test]
 fn whatever_the_link_and_the_plan() {
     let only = std::env::var("GODWIT_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
-    for seed in only.map_or(seeds(60, 5_000), |seed| seed..seed + 1) {
-        complete(&scenario(seed));
-    }
+    judge_all(only.map_or(seeds(60, 5_000), |seed| seed..seed + 1), |seed| {
+        let (scenario, changes) = scenario(seed);
+        verify(&scenario, &run_rebound(&scenario, &changes))
+    });
 }

@@ -1,6 +1,6 @@
 //! Moving bytes over good and bad links.
 
-use crate::{complete, delayed, ms, outage, seeds};
+use crate::{complete, complete_all, delayed, ms, outage, seeds};
 use godwit_link::{
     Corrupt, Damage, DuplexConfig, Duplicate, GilbertElliott, Jitter, LinkConfig, Loss, Probability,
     QueueLimit, Rate, Reorder,
@@ -27,14 +27,20 @@ fn hostile() -> LinkConfig {
 
 #[test]
 fn two_ways_over_a_hostile_link() {
-    for seed in seeds(20, 1_000) {
-        let plan = vec![Exchange::two_way(MIB, MIB)];
-        let report = complete(&Scenario::new(seed).both_ways(hostile()).plan(plan, 1));
-        assert!(report.up.lost > 0 && report.down.reordered > 0 && report.down.corrupted > 0);
-        assert!(
-            report.client_stats.stream_bytes_retransmitted > 0 && report.client_stats.packets_duplicate > 0
-        );
-    }
+    complete_all(
+        seeds(20, 1_000),
+        |seed| {
+            let plan = vec![Exchange::two_way(MIB, MIB)];
+            Scenario::new(seed).both_ways(hostile()).plan(plan, 1)
+        },
+        |report| {
+            assert!(report.up.lost > 0 && report.down.reordered > 0 && report.down.corrupted > 0);
+            assert!(
+                report.client_stats.stream_bytes_retransmitted > 0
+                    && report.client_stats.packets_duplicate > 0
+            );
+        },
+    );
 }
 
 #[test]
@@ -69,19 +75,28 @@ fn asymmetric_rates_do_not_matter() {
 
 #[test]
 fn bursts_of_loss_are_survived() {
-    for seed in seeds(5, 200) {
-        let loss = Loss::Bursts(GilbertElliott::on_off(ms(800), ms(60)));
-        let link = LinkConfig { loss, ..LinkConfig::limited(Rate::megabits(30), ms(20), 150_000) };
-        complete(&Scenario::new(seed).both_ways(link).plan(vec![Exchange::two_way(MIB, MIB)], 1));
-    }
+    complete_all(
+        seeds(5, 200),
+        |seed| {
+            let loss = Loss::Bursts(GilbertElliott::on_off(ms(800), ms(60)));
+            let link = LinkConfig { loss, ..LinkConfig::limited(Rate::megabits(30), ms(20), 150_000) };
+            Scenario::new(seed).both_ways(link).plan(vec![Exchange::two_way(MIB, MIB)], 1)
+        },
+        |_| {},
+    );
 }
 
 #[test]
 fn unordered_jitter_is_survived() {
-    for seed in seeds(5, 200) {
-        let link = LinkConfig { jitter: Jitter::Unordered(ms(30)), delay: ms(20), ..LinkConfig::default() };
-        complete(&Scenario::new(seed).both_ways(link).plan(vec![Exchange::two_way(MIB, MIB)], 1));
-    }
+    complete_all(
+        seeds(5, 200),
+        |seed| {
+            let link =
+                LinkConfig { jitter: Jitter::Unordered(ms(30)), delay: ms(20), ..LinkConfig::default() };
+            Scenario::new(seed).both_ways(link).plan(vec![Exchange::two_way(MIB, MIB)], 1)
+        },
+        |_| {},
+    );
 }
 
 #[test]
@@ -115,14 +130,19 @@ fn datagrams_of_ipv6_hosts_arrive() {
 
 #[test]
 fn keys_are_updated_on_the_way() {
-    for seed in seeds(5, 200) {
-        let scenario = Scenario::new(seed)
-            .both_ways(hostile())
-            .transport(|transport| transport.key_update_after = Some(50))
-            .plan(vec![Exchange::two_way(MIB, MIB)], 1);
-        let report = complete(&scenario);
-        // Some 1200 packets each way.
-        assert!((5..=30).contains(&report.client_stats.key_updates), "{report:#?}");
-        assert_eq!(report.client_stats.key_updates.abs_diff(report.server_stats.key_updates) / 2, 0);
-    }
+    complete_all(
+        seeds(5, 200),
+        |seed| {
+            let scenario = Scenario::new(seed)
+                .both_ways(hostile())
+                .transport(|transport| transport.key_update_after = Some(50))
+                .plan(vec![Exchange::two_way(MIB, MIB)], 1);
+            scenario
+        },
+        |report| {
+            // Some 1200 packets each way.
+            assert!((5..=30).contains(&report.client_stats.key_updates), "{report:#?}");
+            assert_eq!(report.client_stats.key_updates.abs_diff(report.server_stats.key_updates) / 2, 0);
+        },
+    );
 }
