@@ -11,7 +11,21 @@ impl Connection {
     pub(super) fn on_outcome(&mut self, space: SpaceId, outcome: Outcome, token: RecoveryToken) {
         match outcome {
             Outcome::Acked | Outcome::Spurious => self.on_token_acked(space, token),
-            Outcome::Lost => self.on_token_lost(space, token),
+            Outcome::Lost => {
+                self.on_token_lost(space, token);
+                self.resend_handshake(space, token);
+            }
+        }
+    }
+
+    /// A lost handshake message is repeated whatever the window says, as one packet may be on entering
+    /// recovery (RFC 9002 section 7.3.2): the window can be full of data that the peer cannot read, and so
+    /// cannot acknowledge, before it has the message.
+    fn resend_handshake(&mut self, space: SpaceId, token: RecoveryToken) {
+        if let (SpaceId::Initial | SpaceId::Handshake, RecoveryToken::Crypto { .. }) = (space, token)
+            && let Some(space) = self.spaces.get_mut(space)
+        {
+            space.probes = space.probes.max(1);
         }
     }
 

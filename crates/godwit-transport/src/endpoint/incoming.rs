@@ -54,6 +54,12 @@ pub struct Incoming {
 }
 
 impl Incoming {
+    /// True if the first packet of a datagram was made by who knows the version's Initial keys.
+    pub(super) fn is_authentic(first: FirstInitial, datagram: &[u8]) -> bool {
+        let mut incoming = Incoming { first, datagrams: Vec::new(), peek: Peek::new(), hello: None };
+        incoming.peek(datagram) != Peeked::Forged
+    }
+
     /// The client's address, which may be forged unless it is [validated](Incoming::is_validated).
     pub fn remote(&self) -> SocketAddr {
         self.first.path.remote

@@ -2,7 +2,7 @@
 //! belong to none.
 
 use super::demux::Target;
-use super::incoming::{FirstInitial, Rejected};
+use super::incoming::{FirstInitial, Incoming, Rejected};
 use super::{ConnKey, Endpoint, IncomingKey, negotiate, stateless_reset};
 use crate::address_token::{NewToken, RetryToken, TokenKind};
 use crate::cid::{CidCodec, Route};
@@ -226,7 +226,12 @@ impl Endpoint {
         }
         let wants_retry = server.retry || self.incoming.is_strained();
         if let Err(Refused) = self.check_token(&mut first, token) {
-            return self.send_close(&first, INVALID_TOKEN);
+            // The token may be damaged rather than wrong: then the packet is not authentic either, and the
+            // client's next one will do.
+            if Incoming::is_authentic(first, datagram) {
+                self.send_close(&first, INVALID_TOKEN);
+            }
+            return;
         }
         if !self.accepting {
             return self.send_close(&first, REFUSED);
