@@ -7,6 +7,7 @@
 
 pub mod capped;
 pub mod datagram;
+pub mod event;
 pub mod interval_set;
 pub mod ledger;
 pub mod rng;
