@@ -4,7 +4,7 @@ use crate::{at, complete_all, delayed, ms, seeds};
 use godwit_link::{LinkConfig, Loss, Probability};
 use godwit_sim::apps::{ExchangeClient, Policy};
 use godwit_sim::scenario::Ending;
-use godwit_sim::{Exchange, Scenario};
+use godwit_sim::{Exchange, HostId, Scenario, Simulation};
 use godwit_transport::{ConnectionError, TransportConfig, TransportErrorCode};
 use godwit_wire::version;
 use std::cell::RefCell;
@@ -205,4 +205,57 @@ fn a_link_too_narrow_for_quic_is_given_up() {
     let link = LinkConfig { mtu: Some(1_200), ..delayed(10) };
     let report = Scenario::new(10).both_ways(link).run();
     assert_eq!(report.ending, Ending::Broken(Some(ConnectionError::TimedOut)));
+}
+
+/// Takes out the datagrams of one side whose numbers are given, counting from 0.
+fn drop_from(simulation: &mut Simulation, side: HostId, numbers: &'static [u32]) {
+    let mut number = 0;
+    simulation.network.fabric().set_filter(Some(Box::new(move |packet| {
+        let ours = packet.from == side;
+        number += u32::from(ours);
+        !(ours && numbers.contains(&(number - 1)))
+    })));
+}
+
+#[test]
+fn a_lost_end_of_the_handshake_is_repeated_though_the_window_is_full() {
+    // The client's Finished is lost, and what it sends behind it fills the window: the server cannot read
+    // it, and so does not acknowledge it, before it has the Finished.
+    let scenario = Scenario::new(11).both_ways(delayed(10)).plan(vec![Exchange::upload(200_000)], 1);
+    let mut simulation = scenario.build();
+    let client = simulation.client;
+    drop_from(&mut simulation, client, &[1]);
+    let report = simulation.finish();
+    assert_eq!(report.ending, Ending::Complete, "{report:#?}");
+    assert!(report.duration < ms(600), "{:?}", report.duration);
+}
+
+#[test]
+fn each_probe_carries_the_whole_message() {
+    // The first flight is lost, and the first of the two probes a second later: the other must do.
+    let scenario = Scenario::new(12).both_ways(delayed(10)).plan(vec![Exchange::request(10, 10)], 1);
+    let mut simulation = scenario.build();
+    let client = simulation.client;
+    drop_from(&mut simulation, client, &[0, 1]);
+    let report = simulation.finish();
+    assert_eq!(report.ending, Ending::Complete, "{report:#?}");
+    assert!(report.connected_after.unwrap() < ms(1_500), "{:?}", report.connected_after);
+}
+
+#[test]
+fn a_damaged_retry_token_is_not_held_against_the_client() {
+    let mut scenario = Scenario::new(13).both_ways(delayed(10)).plan(vec![Exchange::request(10, 10)], 1);
+    scenario.policy = Policy::Retry;
+    let mut simulation = scenario.build();
+    let client = simulation.client;
+    let mut number = 0;
+    simulation.network.fabric().set_filter(Some(Box::new(move |packet| {
+        number += u32::from(packet.from == client);
+        if packet.from == client && number == 2 {
+            // Behind the version and the two connection ids: the token.
+            packet.bytes[40] ^= 1;
+        }
+        true
+    })));
+    assert_eq!(simulation.finish().ending, Ending::Complete);
 }
