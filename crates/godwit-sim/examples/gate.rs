@@ -10,7 +10,8 @@ use godwit_transport::secrets::ServerSecrets;
 use godwit_transport::streams::ReadChunk;
 use godwit_transport::tls::deterministic;
 use godwit_transport::{
-    ClientConfig, ConnKey, Direction, Endpoint, EndpointConfig, Event, ServerConfig, StreamId, TransportConfig,
+    ClientConfig, ConnKey, Direction, Endpoint, EndpointConfig, Event, ServerConfig, StreamId,
+    TransportConfig,
 };
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
@@ -68,14 +69,12 @@ const CLIENT: &str = "10.0.0.1:1";
 const SERVER: &str = "10.0.0.2:443";
 
 fn endpoint_config(seed: u64) -> EndpointConfig {
+    let secrets = Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(seed)));
     EndpointConfig {
-        secrets: Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(seed))),
-        shard: 0,
-        generation: 0,
-        cid_len: 8,
         max_connections: 10,
         max_incoming: 10,
         versions: vec![1],
+        ..EndpointConfig::new(secrets)
     }
 }
 
@@ -174,8 +173,7 @@ impl Rig {
     }
 
     fn receive(&mut self, from_client: bool, measured: bool) -> usize {
-        let (to, remote) =
-            if from_client { (&mut self.server, CLIENT) } else { (&mut self.client, SERVER) };
+        let (to, remote) = if from_client { (&mut self.server, CLIENT) } else { (&mut self.client, SERVER) };
         self.input.clear();
         for (run, bytes) in self.out.runs() {
             let Some(slot) = self.input.free_slots().first_mut() else { break };

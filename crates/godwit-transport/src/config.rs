@@ -1,5 +1,6 @@
 //! Settings: built once, validated once, then shared and never changed.
 
+use crate::observe::ObserverFactory;
 use crate::secrets::ServerSecrets;
 use godwit_recovery::congestion::Algorithm;
 use std::sync::Arc;
@@ -140,4 +141,22 @@ pub struct EndpointConfig {
     pub max_incoming: usize,
     /// Versions spoken, in order of preference.
     pub versions: Vec<u32>,
+    /// Who watches connections. Default nobody.
+    pub observe: ObserverFactory,
+}
+
+impl EndpointConfig {
+    /// The defaults, with these secrets: shard 0, ids of 8 bytes, versions 1 and 2.
+    pub fn new(secrets: Arc<ServerSecrets>) -> Self {
+        EndpointConfig {
+            secrets,
+            shard: 0,
+            generation: 0,
+            cid_len: 8,
+            max_connections: 1_000_000,
+            max_incoming: 1024,
+            versions: vec![godwit_wire::version::V1, godwit_wire::version::V2],
+            observe: ObserverFactory::default(),
+        }
+    }
 }
