@@ -7,7 +7,7 @@
 use crate::handler::{Handler, ShardCx};
 use crate::neighbours::Inbox;
 use crate::shard::Shard;
-use godwit_datapath::{Counters, Datapath};
+use godwit_datapath::{Capabilities, Counters, Datapath};
 use godwit_transport::endpoint::Foreign;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
@@ -174,6 +174,20 @@ impl<H: Handler> ShardHandle<H> {
         result
     }
 
+    /// As [`ShardHandle::with`], but the driver is woken only if `visit` says, with true, that there are
+    /// consequences: something to send, an event, another deadline.
+    pub fn with_if<R>(&self, visit: impl FnOnce(&mut ShardCx<'_>, &mut H) -> (R, bool)) -> R {
+        let mut shard = self.shared.lock();
+        let (result, consequences) = shard.with(visit);
+        let wakes = std::mem::take(&mut shard.wakes);
+        drop(shard);
+        wakes.into_iter().for_each(Waker::wake);
+        if consequences {
+            self.shared.schedule();
+        }
+        result
+    }
+
     /// As [`ShardHandle::with`], for looking only: the driver is not woken.
     pub fn peek<R>(&self, look: impl FnOnce(&ShardCx<'_>, &H) -> R) -> R {
         self.shared.lock().with(|cx, handler| look(cx, handler))
@@ -215,6 +229,11 @@ impl<H: Handler> ShardHandle<H> {
     /// What each socket has done so far.
     pub fn counters(&self) -> Vec<Counters> {
         self.shared.lock().counters()
+    }
+
+    /// What each socket can do at present.
+    pub fn capabilities(&self) -> Vec<Capabilities> {
+        self.shared.lock().capabilities()
     }
 
     /// Puts `socket` in the place of the one with the same id: connections go on from another address.

@@ -30,6 +30,10 @@ pub trait Handler: Send + 'static {
     /// more is known can be done now.
     fn on_turn_end(&mut self, _cx: &mut ShardCx<'_>) {}
 
+    /// The last connection is over, no handshake is under way and nothing is left to send. Called each time
+    /// that this comes to be.
+    fn on_idle(&mut self, _cx: &mut ShardCx<'_>) {}
+
     /// The shard is at its end: no connection makes progress any more. Called once.
     fn on_stopped(&mut self, _cx: &mut ShardCx<'_>, _why: &Stopped) {}
 }

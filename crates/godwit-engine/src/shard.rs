@@ -3,7 +3,7 @@
 use crate::handler::{Handler, ShardCx};
 use crate::{Clock, Neighbours, Stopped};
 use godwit_base::{RecvBatch, SendBatch, SocketId, Time, WallTime};
-use godwit_datapath::{Counters, Datapath, Progress, Received, Sent};
+use godwit_datapath::{Capabilities, Counters, Datapath, Progress, Received, Sent};
 use godwit_transport::Endpoint;
 use godwit_transport::endpoint::Foreign;
 use std::net::SocketAddr;
@@ -31,6 +31,8 @@ pub struct Shard<H> {
     progress: Progress,
     now: Time,
     wall: WallTime,
+    /// The handler knows that the shard is idle.
+    idle_told: bool,
 }
 
 /// Batches sent before it is looked whether something was received: acknowledgements must not wait until a
@@ -84,6 +86,7 @@ impl<H: Handler> Shard<H> {
             send: SendBatch::new(SEND_BYTES),
             progress: Progress::default(),
             now,
+            idle_told: true,
         }
     }
 
@@ -110,6 +113,7 @@ impl<H: Handler> Shard<H> {
         let transmit = self.transmit()?;
         // Sending may have caused events: a connection that is over, for one.
         self.dispatch();
+        self.watch_idle();
         let deadline = self.deadline();
         more |= transmit == Transmit::More || deadline.is_some_and(|deadline| deadline <= self.now);
         let blocked = if let Transmit::Blocked(socket) = transmit { Some(socket) } else { None };
@@ -131,6 +135,11 @@ impl<H: Handler> Shard<H> {
     /// What each socket has done so far.
     pub fn counters(&self) -> Vec<Counters> {
         self.sockets.iter().map(|socket| socket.counters()).collect()
+    }
+
+    /// What each socket can do at present.
+    pub fn capabilities(&self) -> Vec<Capabilities> {
+        self.sockets.iter().map(|socket| socket.capabilities()).collect()
     }
 
     /// Puts `socket` in the place of the one with the same id, or beside the others if there is none.
@@ -207,6 +216,16 @@ impl<H: Handler> Shard<H> {
                 self.endpoint.reject_foreign(self.now, &foreign);
             }
         }
+    }
+
+    /// Tells the handler when the shard has become idle.
+    pub(crate) fn watch_idle(&mut self) {
+        let idle = self.is_idle();
+        if idle && !self.idle_told {
+            let (mut cx, handler) = self.split();
+            handler.on_idle(&mut cx);
+        }
+        self.idle_told = idle;
     }
 
     /// Sends a few batches, less if there is nothing more to send or a socket is full.

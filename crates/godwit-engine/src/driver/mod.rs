@@ -96,6 +96,7 @@ impl<H: Handler> Driver<H> {
         again |= self.transmit(cx, &mut shard)?;
         // Sending may have caused events: a connection that closes, for one.
         shard.dispatch();
+        shard.watch_idle();
         std::mem::swap(&mut shard.wakes, &mut self.wakes);
         match shared.ending() {
             Ending::Now => return Ok(Poll::Ready(())),
