@@ -63,6 +63,17 @@ impl Streams {
         Ok(len)
     }
 
+    /// Bytes that [`Streams::write`] would take now.
+    pub fn write_room(&self, id: StreamId) -> Result<usize, WriteError> {
+        let slot = self.store.find(id).ok_or(WriteError::UnknownStream)?;
+        let stream = self.store.at(slot).ok_or(WriteError::UnknownStream)?;
+        let send = stream.send.as_ref().ok_or(WriteError::UnknownStream)?;
+        send.check_writable()?;
+        let own = STREAM_SHARE.saturating_sub(send.buffered());
+        let room = self.budget.limit.saturating_sub(self.budget.used).max(own);
+        Ok(usize::try_from(room).unwrap_or(usize::MAX))
+    }
+
     /// Takes all of `data` whatever the send buffer holds; the tag comes back from
     /// [`Streams::next_released`] when the data is no longer needed. For callers that bound their own
     /// memory.
