@@ -1,1 +1,91 @@
-//! stub
+//! QUIC for asynchronous Rust, on tokio.
+//!
+//! An [`Endpoint`] is a UDP socket with connections on it. A [`Connection`] has any number of streams, each
+//! with a [`SendStream`], a [`RecvStream`], or both. Streams implement tokio's `AsyncRead` and
+//! `AsyncWrite`.
+//!
+//! ```
+//! use godwit::{ClientConfig, Endpoint, ServerConfig};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
+//! # let (certificate, key) = (made.cert.pem().into_bytes(), made.signing_key.serialize_pem().into_bytes());
+//! // A server that sends back what it gets. `certificate` and `key` are in PEM format.
+//! let config = ServerConfig::from_pem(&certificate, &key)?.alpn(["echo"]);
+//! let server = Endpoint::server(config, "127.0.0.1:0".parse()?)?;
+//! let addr = server.local_addr()?;
+//! tokio::spawn(async move {
+//!     while let Some(incoming) = server.accept().await {
+//!         let connection = incoming.await?;
+//!         let (mut send, mut recv) = connection.accept_bi().await?;
+//!         tokio::io::copy(&mut recv, &mut send).await?;
+//!         send.finish()?;
+//!         connection.closed().await;
+//!     }
+//!     Ok::<_, std::io::Error>(())
+//! });
+//!
+//! // A client that trusts that certificate.
+//! let client = Endpoint::client("127.0.0.1:0".parse()?)?;
+//! let config = ClientConfig::with_roots_pem(&certificate)?.alpn(["echo"]);
+//! let connection = client.connect(&config, addr, "localhost")?.await?;
+//! let (mut send, mut recv) = connection.open_bi().await?;
+//! send.write_all(b"hello").await?;
+//! send.finish()?;
+//! assert_eq!(recv.read_to_end(1024).await?, b"hello");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # How it behaves
+//!
+//! - Everything that waits can be cancelled by dropping its future; where that loses something, the
+//!   documentation of the method says so.
+//! - Dropping is saying no: an [`Incoming`] is refused, a [`SendStream`] that was not finished is reset, a
+//!   [`RecvStream`] before its end is stopped, a connection without handles is closed, each with code 0.
+//! - What had arrived before the peer closed the connection can still be accepted and read.
+//! - Handles may be used from any thread. They are fastest on the thread that drives the endpoint: see
+//!   [`EndpointBuilder::run_shards`] for servers on many cores.
+#![forbid(unsafe_code)]
+
+mod builder;
+mod config;
+mod connecting;
+mod connection;
+mod endpoint;
+mod error;
+mod handler;
+mod incoming;
+#[expect(dead_code, reason = "protocols on top of connections will use it")]
+mod raw;
+mod recv_stream;
+mod send_stream;
+mod shards;
+mod stats;
+mod visit;
+
+pub use builder::EndpointBuilder;
+pub use config::{ClientConfig, ServerConfig, TransportConfig};
+pub use connecting::Connecting;
+pub use connection::Connection;
+pub use endpoint::Endpoint;
+pub use error::{
+    ConfigError, ConnectError, ConnectErrorKind, ConnectionError, ConnectionErrorKind, ReadError,
+    ReadToEndError, WriteError,
+};
+pub use godwit_datapath::affinity::pin_current_thread;
+pub use godwit_datapath::{Backend, Capabilities, Counters, SocketConfig};
+pub use godwit_engine::Stopped;
+pub use godwit_transport::connection::ConnectionStats;
+pub use godwit_transport::secrets::ServerSecrets;
+pub use godwit_transport::tls::provider as crypto_provider;
+pub use godwit_transport::{CongestionAlgorithm, Direction, Side, StreamId};
+pub use incoming::Incoming;
+pub use recv_stream::RecvStream;
+pub use send_stream::SendStream;
+pub use shards::Shards;
+pub use stats::{EndpointStats, SocketStats};
+
+/// The rustls that configurations are made with.
+pub use rustls;

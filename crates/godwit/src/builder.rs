@@ -1,0 +1,275 @@
+//! Making endpoints.
+
+use crate::config::ServerConfig;
+use crate::connection::Connection;
+use crate::endpoint::Endpoint;
+use crate::handler::Api;
+use crate::shards::{self, Shards};
+use godwit_base::SocketId;
+use godwit_datapath::{Backend, BindError, Capabilities, Datapath, SocketConfig, bind, bind_group};
+use godwit_engine::{Driver, DriverConfig, Neighbours, OsRng, Shard, ShardHandle};
+use godwit_transport::EndpointConfig;
+use godwit_transport::cid::CidCodec;
+use godwit_transport::secrets::ServerSecrets;
+use godwit_wire::version;
+use std::future::Future;
+use std::io;
+use std::net::{Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Settings of an [`Endpoint`]; made by [`Endpoint::builder`].
+#[derive(Debug, Clone)]
+#[must_use = "nothing happens before `build` or `run_shards`"]
+pub struct EndpointBuilder {
+    server: Option<ServerConfig>,
+    addrs: Vec<SocketAddr>,
+    socket: SocketConfig,
+    driver: DriverConfig,
+    secrets: Option<Arc<ServerSecrets>>,
+    shard: u8,
+    generation: u8,
+    max_connections: usize,
+    max_incoming: usize,
+}
+
+impl EndpointBuilder {
+    pub(crate) fn new() -> Self {
+        EndpointBuilder {
+            server: None,
+            addrs: Vec::new(),
+            socket: SocketConfig::default(),
+            driver: DriverConfig::default(),
+            secrets: None,
+            shard: 0,
+            generation: 0,
+            max_connections: 1_000_000,
+            max_incoming: 1024,
+        }
+    }
+
+    /// Accepts connections, with these settings unless others are given when accepting.
+    pub fn server(mut self, config: ServerConfig) -> Self {
+        self.server = Some(config);
+        self
+    }
+
+    /// Adds an address to bind a socket to. Without any it is `[::]:0`, any free port. A socket on `[::]`
+    /// serves IPv4 too unless [`SocketConfig::only_v6`] says otherwise.
+    pub fn bind(mut self, addr: SocketAddr) -> Self {
+        self.addrs.push(addr);
+        self
+    }
+
+    /// Sets everything about the sockets.
+    pub fn socket(mut self, config: SocketConfig) -> Self {
+        self.socket = config;
+        self
+    }
+
+    /// Sets how many bytes the kernel shall hold of what was received and not yet fetched. It may grant
+    /// less, see [`Endpoint::stats`]. Default 4 MiB.
+    pub fn recv_buffer(mut self, bytes: usize) -> Self {
+        self.socket.recv_buffer = bytes;
+        self
+    }
+
+    /// Sets how many bytes the kernel shall hold of what is to be sent. Default 4 MiB.
+    pub fn send_buffer(mut self, bytes: usize) -> Self {
+        self.socket.send_buffer = bytes;
+        self
+    }
+
+    /// Chooses how UDP is spoken to. Default: the best for the system.
+    pub fn datapath(mut self, backend: Backend) -> Self {
+        self.socket.backend = backend;
+        self
+    }
+
+    /// Sets for how long to look for more datagrams after the last one before going to sleep. It saves
+    /// the time of being woken, and costs a core for that long. Default zero.
+    pub fn spin(mut self, time: Duration) -> Self {
+        self.driver.spin = time;
+        self
+    }
+
+    /// Sets the secrets from which stateless resets, address tokens and connection ids follow. Without it
+    /// they are made anew, and clients of an earlier process time out instead of being reset.
+    pub fn secrets(mut self, secrets: Arc<ServerSecrets>) -> Self {
+        self.secrets = Some(secrets);
+        self
+    }
+
+    /// Sets the number that the endpoint's connection ids carry, where several endpoints share an address
+    /// and datagrams are steered by connection id. Default 0.
+    pub fn shard(mut self, shard: u8) -> Self {
+        self.shard = shard;
+        self
+    }
+
+    /// Sets the number of the process that the endpoint's connection ids carry, where an old process
+    /// finishes its connections beside a new one. Default 0.
+    pub fn generation(mut self, generation: u8) -> Self {
+        self.generation = generation;
+        self
+    }
+
+    /// Sets how many connections are held at most. Default 1,000,000.
+    pub fn max_connections(mut self, connections: usize) -> Self {
+        self.max_connections = connections;
+        self
+    }
+
+    /// Sets how many handshakes may wait to be accepted. Default 1024.
+    pub fn max_incoming(mut self, handshakes: usize) -> Self {
+        self.max_incoming = handshakes;
+        self
+    }
+
+    /// Makes the endpoint and begins to drive it on the present tokio runtime.
+    ///
+    /// # Errors
+    /// If an address cannot be had, or this is not called within a tokio runtime.
+    pub fn build(self) -> io::Result<Endpoint> {
+        let runtime = tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
+        let mut sockets = Vec::new();
+        for (id, addr) in self.numbered_addrs() {
+            let socket = bind(id, addr, &self.socket).map_err(bind_error)?;
+            warn_if_small(&socket.capabilities(), self.socket.recv_buffer);
+            sockets.push(socket);
+        }
+        let secrets = self.shared_secrets();
+        let handle = ShardHandle::new(self.shard_of(self.shard, secrets, sockets));
+        let driver = Driver::new(&handle, self.driver.clone())?;
+        runtime.spawn(async move {
+            if let Err(error) = driver.await {
+                tracing::error!(%error, "the endpoint has ended");
+            }
+        });
+        Ok(Endpoint::new(handle))
+    }
+
+    /// Runs `count` shards: threads, each with its own socket on the address, its own single-threaded tokio
+    /// runtime and its own connections. `application` is called for every connection whose handshake is
+    /// complete, on the thread of its shard; the future it returns runs there and may use
+    /// `tokio::task::spawn_local`.
+    ///
+    /// With `pin`, shard i runs on core `pin[i % pin.len()]`. Not to be called with 0 shards or more than
+    /// 256.
+    ///
+    /// # Errors
+    /// If an address cannot be had, not even shared by several sockets, or no threads.
+    pub fn run_shards<A, F>(self, count: usize, pin: Option<Vec<usize>>, application: A) -> io::Result<Shards>
+    where
+        A: Fn(Connection) -> F + Send + Sync + 'static,
+        F: Future<Output = ()> + 'static,
+    {
+        let application = Arc::new(application);
+        self.run_shards_with(count, pin, move |endpoint| {
+            shards::accept_all(endpoint, Arc::clone(&application))
+        })
+    }
+
+    /// As [`EndpointBuilder::run_shards`], but `application` is called once per shard, with the shard's
+    /// endpoint.
+    ///
+    /// # Errors
+    /// As [`EndpointBuilder::run_shards`].
+    pub fn run_shards_with<A, F>(
+        self,
+        count: usize,
+        pin: Option<Vec<usize>>,
+        application: A,
+    ) -> io::Result<Shards>
+    where
+        A: Fn(Endpoint) -> F + Send + Sync + 'static,
+        F: Future<Output = ()> + 'static,
+    {
+        if !(1..=256).contains(&count) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "there must be 1 to 256 shards"));
+        }
+        let mut sockets: Vec<Vec<Box<dyn Datapath>>> = (0..count).map(|_| Vec::new()).collect();
+        for (id, addr) in self.numbered_addrs() {
+            let group = bind_group(id, addr, count, &self.socket).map_err(bind_error)?;
+            if let Some(first) = group.first() {
+                warn_if_small(&first.capabilities(), self.socket.recv_buffer);
+            }
+            sockets.iter_mut().zip(group).for_each(|(sockets, socket)| sockets.push(socket));
+        }
+        let secrets = self.shared_secrets();
+        sockets.first().into_iter().flatten().for_each(|socket| steer(&**socket, &secrets, count));
+        let neighbours = Neighbours::new(count, self.generation);
+        let mut sockets = sockets.into_iter();
+        let make = |number: usize| {
+            let number = u8::try_from(number).map_err(io::Error::other)?;
+            let sockets = sockets.next().unwrap_or_default();
+            let shard = self.shard_of(number, Arc::clone(&secrets), sockets);
+            Ok(shard.with_neighbours(neighbours.clone()))
+        };
+        let run = move |_, handle| application(Endpoint::new(handle));
+        let shards = godwit_engine::run_shards(count, pin, &self.driver, make, run)?;
+        Ok(Shards::new(shards))
+    }
+
+    fn numbered_addrs(&self) -> impl Iterator<Item = (SocketId, SocketAddr)> {
+        let default = self.addrs.is_empty().then(|| SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)));
+        (0..).map(SocketId).zip(self.addrs.iter().copied().chain(default))
+    }
+
+    fn shared_secrets(&self) -> Arc<ServerSecrets> {
+        self.secrets.clone().unwrap_or_else(|| Arc::new(ServerSecrets::from_rng(&mut OsRng::new())))
+    }
+
+    fn shard_of(
+        &self,
+        number: u8,
+        secrets: Arc<ServerSecrets>,
+        sockets: Vec<Box<dyn Datapath>>,
+    ) -> Shard<Api> {
+        let config = EndpointConfig {
+            shard: number,
+            generation: self.generation,
+            cid_len: CidCodec::MIN_LEN,
+            max_connections: self.max_connections,
+            max_incoming: self.max_incoming,
+            versions: vec![version::V1, version::V2],
+            ..EndpointConfig::new(secrets)
+        };
+        let server = self.server.as_ref().map(ServerConfig::to_transport);
+        let endpoint = godwit_transport::Endpoint::new(config, server, Box::new(OsRng::new()));
+        Shard::new(endpoint, sockets, Api::new())
+    }
+}
+
+fn bind_error(error: BindError) -> io::Error {
+    io::Error::new(error.io_error().kind(), error)
+}
+
+/// Has the kernel give each datagram to the shard of its connection, not to one by address: a client that
+/// moves keeps its shard.
+#[cfg(target_os = "linux")]
+fn steer(socket: &dyn Datapath, secrets: &ServerSecrets, count: usize) {
+    // Every shard and generation has the same key.
+    let key = CidCodec::new(secrets.cid_key(), CidCodec::MIN_LEN, 0, 0).steering_key();
+    if count > 1
+        && let Some(socket) = socket.socket()
+        && let Err(error) = godwit_datapath::steering::attach(socket, key, count)
+    {
+        tracing::warn!(%error, "datagrams are steered by address, not by connection");
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn steer(_: &dyn Datapath, _: &ServerSecrets, _: usize) {}
+
+/// A burst that does not fit is lost, and that looks like a bad network.
+fn warn_if_small(capabilities: &Capabilities, asked: usize) {
+    let granted = capabilities.recv_buffer;
+    if granted > 0 && granted < asked / 2 {
+        tracing::warn!(
+            asked,
+            granted,
+            "the kernel grants a small receive buffer, so bursts may be lost; on Linux, raise net.core.rmem_max"
+        );
+    }
+}

@@ -1,0 +1,116 @@
+//! Settings of a client.
+
+use super::danger::AcceptAny;
+use super::{TransportConfig, certificates, checked, protocols, read};
+use crate::error::ConfigError;
+use godwit_transport::tls;
+use rustls::RootCertStore;
+use rustls::client::{ClientConfig as TlsConfig, Resumption, WantsClientCert};
+use rustls::version::TLS13;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a client needs to connect: whom to trust, the application protocols it speaks, and transport
+/// settings.
+#[derive(Debug, Clone)]
+pub struct ClientConfig {
+    inner: godwit_transport::ClientConfig,
+}
+
+impl ClientConfig {
+    /// Trusts servers whose certificate goes back to one of these authorities.
+    pub fn with_roots(roots: RootCertStore) -> Self {
+        Self::from_rustls(builder(|builder| builder.with_root_certificates(roots)).with_no_client_auth())
+    }
+
+    /// Trusts servers whose certificate goes back to an authority in this text in PEM format, which may
+    /// also be the server's own certificate.
+    ///
+    /// # Errors
+    /// If there is no usable certificate in it.
+    pub fn with_roots_pem(pem: &[u8]) -> Result<Self, ConfigError> {
+        Self::with_pem(pem, "the text given")
+    }
+
+    /// As [`ClientConfig::with_roots_pem`], from a file.
+    ///
+    /// # Errors
+    /// If the file cannot be read or has no usable certificate in it.
+    pub fn with_roots_file(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
+        Self::with_pem(&read(path.as_ref())?, &path.as_ref().display().to_string())
+    }
+
+    /// Takes TLS settings of any kind: client certificates, verifiers, resumption. They must allow TLS
+    /// 1.3; with the provider of [`crate::crypto_provider`], packets are protected a little faster.
+    pub fn from_rustls(tls: TlsConfig) -> Self {
+        let inner = godwit_transport::ClientConfig {
+            tls: Arc::new(tls),
+            transport: Arc::default(),
+            version: godwit_wire::version::V1,
+        };
+        ClientConfig { inner }
+    }
+
+    /// Accepts whatever certificate a server presents. **Whoever sits in between can read and change
+    /// everything.** For tests and measurements in closed networks.
+    pub fn danger_accept_any_certificate() -> Self {
+        let verifier = Arc::new(AcceptAny::new(tls::provider()));
+        let tls = builder(|builder| builder.dangerous().with_custom_certificate_verifier(verifier));
+        Self::from_rustls(tls.with_no_client_auth())
+    }
+
+    /// Sets the application protocols (ALPN) to offer, the preferred first. QUIC requires one.
+    #[must_use]
+    pub fn alpn<P: AsRef<[u8]>>(mut self, protocols_spoken: impl IntoIterator<Item = P>) -> Self {
+        Arc::make_mut(&mut self.inner.tls).alpn_protocols = protocols(protocols_spoken);
+        self
+    }
+
+    /// Sets the transport's settings.
+    ///
+    /// # Errors
+    /// If they contradict each other or the protocol.
+    pub fn transport(mut self, transport: TransportConfig) -> Result<Self, ConfigError> {
+        self.inner.transport = checked(transport)?;
+        Ok(self)
+    }
+
+    /// Sets whether later connections to a server may resume the TLS session of earlier ones, which saves
+    /// both ends most of the cryptography of a handshake. Default true.
+    #[must_use]
+    pub fn resumption(mut self, resumption: bool) -> Self {
+        Arc::make_mut(&mut self.inner.tls).resumption =
+            if resumption { Resumption::default() } else { Resumption::disabled() };
+        self
+    }
+
+    /// Sets the QUIC version of the first packets: 1 (RFC 9000), the default, or 0x6b3343cf for version 2
+    /// (RFC 9369).
+    #[must_use]
+    pub fn version(mut self, version: u32) -> Self {
+        self.inner.version = version;
+        self
+    }
+
+    pub(crate) fn as_transport(&self) -> &godwit_transport::ClientConfig {
+        &self.inner
+    }
+
+    fn with_pem(pem: &[u8], from: &str) -> Result<Self, ConfigError> {
+        let mut roots = RootCertStore::empty();
+        for certificate in certificates(pem, from)? {
+            let unusable = |error| ConfigError::because(format!("unusable certificate in {from}"), error);
+            roots.add(certificate).map_err(unusable)?;
+        }
+        Ok(Self::with_roots(roots))
+    }
+}
+
+type Builder<State> = rustls::ConfigBuilder<TlsConfig, State>;
+
+fn builder(
+    verify: impl FnOnce(Builder<rustls::WantsVerifier>) -> Builder<WantsClientCert>,
+) -> Builder<WantsClientCert> {
+    let builder = TlsConfig::builder_with_provider(tls::provider()).with_protocol_versions(&[&TLS13]);
+    verify(builder.expect("the provider has cipher suites of TLS 1.3"))
+}

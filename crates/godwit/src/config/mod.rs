@@ -1,0 +1,46 @@
+//! Settings of servers and clients.
+//!
+//! Both are TLS settings of rustls and a [`TransportConfig`]. They are cheap to clone, and a change applies
+//! to connections begun afterwards.
+
+mod client;
+mod danger;
+mod server;
+
+pub use client::ClientConfig;
+pub use godwit_transport::TransportConfig;
+pub use server::ServerConfig;
+
+use crate::error::ConfigError;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::path::Path;
+use std::sync::Arc;
+
+fn checked(transport: TransportConfig) -> Result<Arc<TransportConfig>, ConfigError> {
+    transport.validate().map_err(ConfigError::new)?;
+    Ok(Arc::new(transport))
+}
+
+fn protocols<P: AsRef<[u8]>>(alpn: impl IntoIterator<Item = P>) -> Vec<Vec<u8>> {
+    alpn.into_iter().map(|protocol| protocol.as_ref().to_vec()).collect()
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, ConfigError> {
+    std::fs::read(path)
+        .map_err(|error| ConfigError::because(format!("cannot read {}", path.display()), error))
+}
+
+fn certificates(pem: &[u8], from: &str) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    match chain {
+        Ok(chain) if !chain.is_empty() => Ok(chain),
+        Ok(_) => Err(ConfigError::new(format!("no certificate in PEM format in {from}"))),
+        Err(error) => Err(ConfigError::because(format!("malformed certificate in {from}"), error)),
+    }
+}
+
+fn private_key(pem: &[u8], from: &str) -> Result<PrivateKeyDer<'static>, ConfigError> {
+    PrivateKeyDer::from_pem_slice(pem)
+        .map_err(|error| ConfigError::because(format!("no private key in PEM format in {from}"), error))
+}

@@ -1,0 +1,91 @@
+//! Settings of a server.
+
+use super::{TransportConfig, certificates, checked, private_key, protocols, read};
+use crate::error::ConfigError;
+use godwit_transport::tls;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::version::TLS13;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a server needs to accept connections: a certificate with its key, the application protocols it
+/// speaks, and transport settings.
+#[derive(Debug, Clone)]
+pub struct ServerConfig {
+    tls: Arc<rustls::ServerConfig>,
+    transport: Arc<TransportConfig>,
+    retry: bool,
+}
+
+impl ServerConfig {
+    /// Takes a certificate chain, the server's own certificate first, and its private key.
+    ///
+    /// # Errors
+    /// If the key is malformed, of an unknown kind, or not the certificate's.
+    pub fn with_single_cert(
+        chain: Vec<CertificateDer<'static>>,
+        key: PrivateKeyDer<'static>,
+    ) -> Result<Self, ConfigError> {
+        let tls = rustls::ServerConfig::builder_with_provider(tls::provider())
+            .with_protocol_versions(&[&TLS13])
+            .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
+            .map_err(|error| ConfigError::because("the certificate or its key cannot be used", error))?;
+        Ok(Self::from_rustls(tls))
+    }
+
+    /// As [`ServerConfig::with_single_cert`], with both in PEM format.
+    ///
+    /// # Errors
+    /// If there is no certificate or no key in it, or they cannot be used.
+    pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, ConfigError> {
+        let chain = certificates(chain, "the certificate chain")?;
+        Self::with_single_cert(chain, private_key(key, "the key")?)
+    }
+
+    /// As [`ServerConfig::from_pem`], from two files.
+    ///
+    /// # Errors
+    /// If a file cannot be read, has no certificate or no key in it, or they cannot be used.
+    pub fn from_pem_files(chain: impl AsRef<Path>, key: impl AsRef<Path>) -> Result<Self, ConfigError> {
+        let (chain_path, key_path) = (chain.as_ref(), key.as_ref());
+        let chain = certificates(&read(chain_path)?, &chain_path.display().to_string())?;
+        let key = private_key(&read(key_path)?, &key_path.display().to_string())?;
+        Self::with_single_cert(chain, key)
+    }
+
+    /// Takes TLS settings of any kind. They must allow TLS 1.3; with the provider of
+    /// [`crate::crypto_provider`], packets are protected a little faster.
+    pub fn from_rustls(tls: rustls::ServerConfig) -> Self {
+        ServerConfig { tls: Arc::new(tls), transport: Arc::default(), retry: false }
+    }
+
+    /// Sets the application protocols (ALPN) to choose from, the preferred first. QUIC requires one.
+    #[must_use]
+    pub fn alpn<P: AsRef<[u8]>>(mut self, protocols_spoken: impl IntoIterator<Item = P>) -> Self {
+        Arc::make_mut(&mut self.tls).alpn_protocols = protocols(protocols_spoken);
+        self
+    }
+
+    /// Sets the transport's settings.
+    ///
+    /// # Errors
+    /// If they contradict each other or the protocol.
+    pub fn transport(mut self, transport: TransportConfig) -> Result<Self, ConfigError> {
+        self.transport = checked(transport)?;
+        Ok(self)
+    }
+
+    /// Sets whether clients have to prove their address before they are shown to
+    /// [`crate::Endpoint::accept`] (Retry, RFC 9000 section 8.1.2). It costs them a round trip. Default
+    /// false; under strain it is done anyway.
+    #[must_use]
+    pub fn retry(mut self, retry: bool) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    pub(crate) fn to_transport(&self) -> Arc<godwit_transport::ServerConfig> {
+        let (tls, transport) = (Arc::clone(&self.tls), Arc::clone(&self.transport));
+        Arc::new(godwit_transport::ServerConfig { tls, transport, retry: self.retry })
+    }
+}

@@ -1,0 +1,80 @@
+//! Handshakes under way.
+
+use crate::connection::Connection;
+use crate::error::ConnectionError;
+use crate::handler::{Ticket, Topic};
+use crate::visit::Shared;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// A handshake under way: a future that gives the connection. Dropping it gives the connection up.
+#[derive(Debug)]
+#[must_use = "dropping it closes the connection"]
+pub struct Connecting {
+    state: State,
+    ticket: Option<Ticket>,
+}
+
+#[derive(Debug)]
+enum State {
+    Failed(ConnectionError),
+    Pending(Arc<Shared>),
+    Taken,
+}
+
+impl Connecting {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Connecting { state: State::Pending(shared), ticket: None }
+    }
+
+    pub(crate) fn failed(error: ConnectionError) -> Self {
+        Connecting { state: State::Failed(error), ticket: None }
+    }
+
+    /// The peer's address, unless it has failed.
+    pub fn remote_address(&self) -> Option<SocketAddr> {
+        let State::Pending(shared) = &self.state else { return None };
+        Some(Connection::from_shared(Arc::clone(shared)).remote_address())
+    }
+}
+
+impl Future for Connecting {
+    type Output = Result<Connection, ConnectionError>;
+
+    /// # Panics
+    /// If it is polled after it was ready.
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        if let State::Pending(shared) = &this.state {
+            let ready = shared.visit(|visit| {
+                if visit.state.connected || visit.state.ended.is_some() {
+                    return Some(visit.state.ended.clone().map_or(Ok(()), Err));
+                }
+                visit.state.waiters.wait(&mut this.ticket, Topic::Connected, cx.waker());
+                None
+            });
+            match ready {
+                None => return Poll::Pending,
+                // Closed right after it was complete: whoever asks the connection is told.
+                Some(Err(error)) if !is_connected(shared) => this.state = State::Failed(error),
+                Some(_) => {}
+            }
+        }
+        match std::mem::replace(&mut this.state, State::Taken) {
+            State::Pending(shared) => {
+                let ticket = this.ticket.take();
+                shared.visit(|visit| ticket.map(|ticket| visit.state.waiters.leave(ticket)));
+                Poll::Ready(Ok(Connection::from_shared(shared)))
+            }
+            State::Failed(error) => Poll::Ready(Err(error)),
+            State::Taken => panic!("polled after it was ready"),
+        }
+    }
+}
+
+fn is_connected(shared: &Shared) -> bool {
+    shared.visit(|visit| visit.state.connected)
+}

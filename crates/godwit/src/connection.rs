@@ -1,0 +1,202 @@
+//! Connections.
+
+use crate::error::ConnectionError;
+use crate::handler::{Summary, Topic};
+use crate::recv_stream::RecvStream;
+use crate::send_stream::SendStream;
+use crate::visit::{Shared, Visit};
+use godwit_transport::connection::ConnectionStats;
+use godwit_wire::{Direction, Side, StreamId};
+use rustls::pki_types::CertificateDer;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A QUIC connection.
+///
+/// Cloning gives another handle of the same connection. When the last handle is gone, those of its streams
+/// included, the connection is closed with code 0: what the peer has not acknowledged by then may be lost.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    shared: Arc<Shared>,
+}
+
+impl Connection {
+    pub(crate) fn from_shared(shared: Arc<Shared>) -> Self {
+        Connection { shared }
+    }
+
+    pub(crate) fn into_shared(self) -> Arc<Shared> {
+        self.shared
+    }
+
+    /// Opens a bidirectional stream. Waits if the peer permits no more at present. The peer learns of the
+    /// stream when something is written to it.
+    ///
+    /// Nothing is lost if this is dropped before it is ready.
+    ///
+    /// # Errors
+    /// If the connection is over.
+    pub async fn open_bi(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
+        self.open(Direction::Bidirectional).await.map(|id| self.both_halves(id))
+    }
+
+    /// Opens a unidirectional stream; otherwise as [`Connection::open_bi`].
+    ///
+    /// # Errors
+    /// If the connection is over.
+    pub async fn open_uni(&self) -> Result<SendStream, ConnectionError> {
+        self.open(Direction::Unidirectional).await.map(|id| SendStream::new(Arc::clone(&self.shared), id))
+    }
+
+    /// Waits for the next bidirectional stream that the peer opens.
+    ///
+    /// Nothing is lost if this is dropped before it is ready.
+    ///
+    /// # Errors
+    /// If the connection is over, and all streams that the peer had opened have been accepted.
+    pub async fn accept_bi(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
+        self.accept(Direction::Bidirectional).await.map(|id| self.both_halves(id))
+    }
+
+    /// Waits for the next unidirectional stream that the peer opens; otherwise as
+    /// [`Connection::accept_bi`].
+    ///
+    /// # Errors
+    /// As [`Connection::accept_bi`].
+    pub async fn accept_uni(&self) -> Result<RecvStream, ConnectionError> {
+        self.accept(Direction::Unidirectional).await.map(|id| RecvStream::new(Arc::clone(&self.shared), id))
+    }
+
+    /// Closes the connection with the application's `code`, below 2^62, and `reason`. Data that is not
+    /// acknowledged may be lost: to be sure that the peer has everything, await [`SendStream::stopped`]
+    /// first, or an answer.
+    pub fn close(&self, code: u64, reason: &[u8]) {
+        self.shared.visit(|visit| {
+            let now = visit.shard.now();
+            if let Some(connection) = visit.connection() {
+                connection.close(now, code.min(godwit_wire::codec::VARINT_MAX), reason);
+                visit.touch();
+            }
+        });
+    }
+
+    /// Waits until the connection is over, for whatever reason.
+    pub async fn closed(&self) -> ConnectionError {
+        self.shared.until(Topic::Closed, |visit| visit.state.ended.clone()).await
+    }
+
+    /// Why the connection is over, if it is.
+    pub fn close_reason(&self) -> Option<ConnectionError> {
+        self.shared.visit(|visit| visit.state.ended.clone())
+    }
+
+    /// The peer's present address. It changes when the peer moves to another network.
+    pub fn remote_address(&self) -> SocketAddr {
+        self.ask(|connection| connection.remote(), |summary| summary.remote)
+    }
+
+    /// The local address that the peer talks to, where the system tells.
+    pub fn local_address(&self) -> Option<IpAddr> {
+        self.ask(|connection| connection.local(), |summary| summary.local)
+    }
+
+    /// The application protocol that was negotiated.
+    pub fn alpn(&self) -> Option<Vec<u8>> {
+        self.ask(|connection| connection.alpn().map(<[u8]>::to_vec), |summary| summary.alpn)
+    }
+
+    /// At a server: the name that the client asked for (SNI).
+    pub fn server_name(&self) -> Option<String> {
+        self.ask(|connection| connection.server_name().map(str::to_owned), |summary| summary.server_name)
+    }
+
+    /// The peer's certificates, its own first. Empty if it presented none.
+    pub fn peer_certificates(&self) -> Vec<CertificateDer<'static>> {
+        self.ask(|connection| connection.peer_certificates().to_vec(), |summary| summary.certificates)
+    }
+
+    /// The smoothed round-trip time.
+    pub fn rtt(&self) -> Duration {
+        self.stats().rtt
+    }
+
+    /// Counters and estimates.
+    pub fn stats(&self) -> ConnectionStats {
+        self.ask(|connection| connection.stats(), |summary| summary.stats)
+    }
+
+    /// A number that no other connection of the endpoint has or will have.
+    pub fn id(&self) -> u64 {
+        self.shared.conn.as_u64()
+    }
+
+    /// Which end this is.
+    pub fn side(&self) -> Side {
+        self.shared.side
+    }
+
+    /// Changes the keys that protect packets now (RFC 9001 section 6). False if it is too early: the
+    /// handshake is not confirmed, or the last change is not acknowledged yet.
+    pub fn force_key_update(&self) -> bool {
+        self.shared.visit(|visit| {
+            let now = visit.shard.now();
+            let updated = visit.connection().is_some_and(|connection| connection.update_keys(now));
+            visit.touch();
+            updated
+        })
+    }
+
+    fn ask<R>(
+        &self,
+        living: impl FnOnce(&godwit_transport::Connection) -> R,
+        over: impl FnOnce(Summary) -> R,
+    ) -> R {
+        self.shared.visit(|visit| {
+            let connection = visit.shard.endpoint().connection(visit.state.conn);
+            match connection {
+                Some(connection) if visit.state.ended.is_none() => living(connection),
+                connection => over(visit.state.summary(connection)),
+            }
+        })
+    }
+
+    async fn open(&self, direction: Direction) -> Result<StreamId, ConnectionError> {
+        let halves = if direction == Direction::Bidirectional { 2 } else { 1 };
+        let attempt = move |visit: &mut Visit<'_, '_>| {
+            if let Some(error) = &visit.state.ended {
+                return Some(Err(error.clone()));
+            }
+            let opened = visit.connection()?.open(direction);
+            match opened {
+                Some(id) => visit.state.add_stream(id, halves),
+                // The peer is told that there could be more.
+                None => visit.touch(),
+            }
+            opened.map(Ok)
+        };
+        self.shared.until(Topic::Open(direction), attempt).await
+    }
+
+    async fn accept(&self, direction: Direction) -> Result<StreamId, ConnectionError> {
+        let halves = if direction == Direction::Bidirectional { 2 } else { 1 };
+        let attempt = move |visit: &mut Visit<'_, '_>| {
+            let accepted = match &visit.state.ended {
+                Some(error) => {
+                    let error = error.clone();
+                    visit.state.accept_left(direction).ok_or(error)
+                }
+                None => Ok(visit.connection()?.accept(direction)?),
+            };
+            if let Ok(id) = accepted {
+                visit.state.add_stream(id, halves);
+            }
+            Some(accepted)
+        };
+        self.shared.until(Topic::Accept(direction), attempt).await
+    }
+
+    fn both_halves(&self, id: StreamId) -> (SendStream, RecvStream) {
+        (SendStream::new(Arc::clone(&self.shared), id), RecvStream::new(Arc::clone(&self.shared), id))
+    }
+}

@@ -1,0 +1,170 @@
+//! Endpoints: sockets with the connections on them.
+
+use crate::builder::EndpointBuilder;
+use crate::config::{ClientConfig, ServerConfig};
+use crate::connecting::Connecting;
+use crate::error::{ConnectError, ConnectFailure};
+use crate::handler::{Api, Topic};
+use crate::incoming::Incoming;
+use crate::stats::EndpointStats;
+use crate::visit::{Shared, Until};
+use godwit_engine::{ShardHandle, Stopped};
+use godwit_wire::Side;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// One or several UDP sockets with any number of connections on them, as client, as server, or both.
+///
+/// Cloning gives another handle of the same endpoint. When the last handle is gone, no new connections are
+/// taken; those that exist live on until they are closed.
+///
+/// An endpoint is driven by a task on the runtime in which it was made. If that runtime ends, so do all
+/// connections.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    shard: ShardHandle<Api>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.shard.with(|shard, api| api.stop_accepting(shard));
+        self.shard.finish();
+    }
+}
+
+impl Endpoint {
+    pub(crate) fn new(shard: ShardHandle<Api>) -> Self {
+        Endpoint { inner: Arc::new(Inner { shard }) }
+    }
+
+    /// A server on `addr`. To be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// If the address cannot be had, or there is no runtime.
+    pub fn server(config: ServerConfig, addr: SocketAddr) -> io::Result<Endpoint> {
+        Self::builder().server(config).bind(addr).build()
+    }
+
+    /// An endpoint for clients. `addr` is mostly `[::]:0` (or `0.0.0.0:0` where there is no IPv6), which
+    /// leaves the choice of address and port to the system. To be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// If the address cannot be had, or there is no runtime.
+    pub fn client(addr: SocketAddr) -> io::Result<Endpoint> {
+        Self::builder().bind(addr).build()
+    }
+
+    /// For an endpoint with settings of its own.
+    pub fn builder() -> EndpointBuilder {
+        EndpointBuilder::new()
+    }
+
+    /// Waits for the next client that wants to connect. `None` when the endpoint is closed or has ended.
+    ///
+    /// Nothing is lost if this is dropped before it is ready. A client is kept waiting for ten seconds at
+    /// most.
+    pub async fn accept(&self) -> Option<Incoming> {
+        let handle = &self.inner.shard;
+        let attempt = |shard: &mut godwit_engine::ShardCx<'_>, api: &mut Api| {
+            let next =
+                api.next_incoming(shard).map(|key| Incoming::new(handle.clone(), key, shard.endpoint()));
+            let over = !api.accepting;
+            (next.map(Some).or(over.then_some(None)), false)
+        };
+        Until::endpoint(handle, Topic::Incoming, attempt).await
+    }
+
+    /// Begins a connection to `addr`, whose certificate must be for `server_name`. What is returned is a
+    /// future that is ready when the handshake is complete; the handshake makes progress without it being
+    /// polled.
+    ///
+    /// # Errors
+    /// If there is no point in sending anything; see [`crate::ConnectErrorKind`].
+    pub fn connect(
+        &self,
+        config: &ClientConfig,
+        addr: SocketAddr,
+        server_name: &str,
+    ) -> Result<Connecting, ConnectError> {
+        let handle = &self.inner.shard;
+        let (conn, state) = handle
+            .with(|shard, api| {
+                if let Some(why) = &api.stopped {
+                    return Err(ConnectFailure::Stopped(why.clone()));
+                }
+                if api.closed {
+                    return Err(ConnectFailure::Closed);
+                }
+                let path = shard.path_to(addr).filter(|_| addr.port() != 0);
+                let path = path.ok_or(ConnectFailure::NoSocket(addr))?;
+                let now = shard.now();
+                let begun = shard.endpoint_mut().connect(now, config.as_transport(), path, server_name, None);
+                let conn = begun.map_err(ConnectFailure::Transport)?;
+                Ok((conn, api.insert(conn, addr)))
+            })
+            .map_err(ConnectError)?;
+        Ok(Connecting::new(Shared::new(handle.clone(), conn, Side::Client, state)))
+    }
+
+    /// The address of the first socket.
+    ///
+    /// # Errors
+    /// If there is none, which does not happen.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        let none = || io::Error::new(io::ErrorKind::NotFound, "the endpoint has no socket");
+        self.local_addrs().first().copied().ok_or_else(none)
+    }
+
+    /// The addresses of all sockets.
+    pub fn local_addrs(&self) -> Vec<SocketAddr> {
+        self.inner.shard.local_addrs()
+    }
+
+    /// Takes no new connections, and closes those that exist with the application's `code` and `reason`.
+    /// Data that is not acknowledged may be lost. Returns at once; [`Endpoint::wait_idle`] waits until the
+    /// peers have been told.
+    pub fn close(&self, code: u64, reason: &[u8]) {
+        self.inner.shard.with(|shard, api| api.close(shard));
+        self.inner.shard.close(code.min(godwit_wire::codec::VARINT_MAX), reason);
+    }
+
+    /// Refuses clients from now on, those included that wait to be accepted, and lets the connections that
+    /// exist live on. [`Endpoint::accept`] gives `None` then.
+    pub fn stop_accepting(&self) {
+        self.inner.shard.with(|shard, api| {
+            shard.endpoint_mut().reject_new();
+            api.stop_accepting(shard);
+        });
+    }
+
+    /// Waits until there is no connection any more, including the short time for which a closed connection
+    /// still answers late packets. A program should do this before it exits, so that peers are told.
+    pub async fn wait_idle(&self) {
+        let attempt = |shard: &mut godwit_engine::ShardCx<'_>, api: &mut Api| {
+            let idle = api.stopped.is_some() || shard.endpoint().is_idle();
+            (idle.then_some(()), false)
+        };
+        Until::endpoint(&self.inner.shard, Topic::Idle, attempt).await;
+    }
+
+    /// Why the endpoint makes no progress any more, if that is so.
+    pub fn stopped(&self) -> Option<Stopped> {
+        self.inner.shard.stopped()
+    }
+
+    /// Number of connections, those included that are being closed.
+    pub fn connections(&self) -> usize {
+        self.inner.shard.peek(|shard, _| shard.endpoint().connections())
+    }
+
+    /// What the sockets have done and can do.
+    pub fn stats(&self) -> EndpointStats {
+        EndpointStats::of(&self.inner.shard)
+    }
+}

@@ -1,0 +1,97 @@
+//! Tasks that wait for something that happens to a whole connection or endpoint.
+//!
+//! A waiter holds a ticket for as long as its future lives. What comes one at a time (a stream, a free
+//! place for one, an incoming handshake) wakes one waiter; that waiter wakes the next when it was served, and
+//! also when it is dropped without having looked. So nothing is lost by cancelling, and a thousand waiters
+//! do not run for one stream.
+
+use godwit_engine::ShardCx;
+use godwit_wire::{Direction, StreamId};
+use std::collections::VecDeque;
+use std::task::Waker;
+
+/// What somebody waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Topic {
+    /// The peer opens a stream.
+    Accept(Direction),
+    /// The connection is over.
+    Closed,
+    /// The handshake is complete.
+    Connected,
+    /// The endpoint has no connection.
+    Idle,
+    /// A client wants to connect.
+    Incoming,
+    /// The peer permits another stream.
+    Open(Direction),
+    /// The peer has everything of a stream, or does not want it.
+    SendOver(StreamId),
+}
+
+/// A place in the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Ticket(u64);
+
+#[derive(Debug)]
+struct Waiter {
+    ticket: Ticket,
+    topic: Topic,
+    /// `None` once it was woken, until it looks and finds that it has to wait on.
+    waker: Option<Waker>,
+}
+
+/// Those who wait, in the order in which they came.
+#[derive(Debug, Default)]
+pub(crate) struct Waiters {
+    next: u64,
+    queue: VecDeque<Waiter>,
+}
+
+impl Waiters {
+    /// Joins the queue, or keeps the place in it that `ticket` stands for.
+    pub(crate) fn wait(&mut self, ticket: &mut Option<Ticket>, topic: Topic, waker: &Waker) {
+        if let Some(at) = ticket.and_then(|ticket| self.find(ticket))
+            && let Some(waiter) = self.queue.get_mut(at)
+        {
+            match &mut waiter.waker {
+                Some(known) => known.clone_from(waker),
+                none => *none = Some(waker.clone()),
+            }
+            return;
+        }
+        let fresh = Ticket(self.next);
+        self.next += 1;
+        *ticket = Some(fresh);
+        self.queue.push_back(Waiter { ticket: fresh, topic, waker: Some(waker.clone()) });
+    }
+
+    /// Leaves the queue. True if the waiter had been woken and has not looked since.
+    pub(crate) fn leave(&mut self, ticket: Ticket) -> bool {
+        let waiter = self.find(ticket).and_then(|at| self.queue.remove(at));
+        waiter.is_some_and(|waiter| waiter.waker.is_none())
+    }
+
+    /// Wakes the first who waits for `topic` and has not been woken.
+    pub(crate) fn wake_one(&mut self, topic: Topic, shard: &mut ShardCx<'_>) {
+        let mut waiting = self.queue.iter_mut().filter(|waiter| waiter.topic == topic);
+        if let Some(waker) = waiting.find_map(|waiter| waiter.waker.take()) {
+            shard.wake(waker);
+        }
+    }
+
+    /// Wakes all who wait for `topic`.
+    pub(crate) fn wake_all(&mut self, topic: Topic, shard: &mut ShardCx<'_>) {
+        let waiting = self.queue.iter_mut().filter(|waiter| waiter.topic == topic);
+        waiting.filter_map(|waiter| waiter.waker.take()).for_each(|waker| shard.wake(waker));
+    }
+
+    /// Wakes all, whatever they wait for.
+    pub(crate) fn wake_everyone(&mut self, shard: &mut ShardCx<'_>) {
+        self.queue.iter_mut().filter_map(|waiter| waiter.waker.take()).for_each(|waker| shard.wake(waker));
+    }
+
+    fn find(&self, ticket: Ticket) -> Option<usize> {
+        self.queue.binary_search_by_key(&ticket, |waiter| waiter.ticket).ok()
+    }
+}

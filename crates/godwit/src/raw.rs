@@ -1,0 +1,167 @@
+//! Raw mode: a protocol that is its own state machine takes over a connection.
+//!
+//! The protocol's state lives beside the connection, under the shard's lock. Events are given to it on the
+//! shard's turn with the connection at hand ([`RawHandler::on_event`]), and everybody else reaches both
+//! through [`RawConnection::with`]. Tasks are woken with [`RawCx::wake`], after the lock is released.
+//! [`Events`] is for protocols that prefer a queue and a task of their own.
+
+use crate::connection::Connection;
+use crate::error::ConnectionError;
+use crate::visit::Shared;
+use godwit_base::Time;
+use godwit_engine::ShardCx;
+use godwit_transport::{ConnKey, Event};
+use godwit_wire::Direction;
+use std::any::Any;
+use std::collections::VecDeque;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+/// A protocol's state for one connection. It must neither hold nor use handles of the connection's shard,
+/// except weak ones: it is called with the lock held.
+pub(crate) trait RawHandler: Any + fmt::Debug + Send {
+    /// Something happened. [`Event::Closed`] is the last; the connection may be gone by then.
+    fn on_event(&mut self, cx: &mut RawCx<'_, '_>, event: &Event);
+
+    /// The endpoint's driver has ended: the connection makes no progress any more.
+    fn on_stopped(&mut self, cx: &mut RawCx<'_, '_>);
+}
+
+/// A connection in raw mode, under the lock.
+pub(crate) struct RawCx<'a, 'b> {
+    shard: &'a mut ShardCx<'b>,
+    conn: ConnKey,
+    touched: bool,
+}
+
+impl RawCx<'_, '_> {
+    /// The time now.
+    pub(crate) fn now(&self) -> Time {
+        self.shard.now()
+    }
+
+    /// The connection, to be called for whatever is needed. `None` once it is over and forgotten.
+    pub(crate) fn connection(&mut self) -> Option<&mut godwit_transport::Connection> {
+        self.touched = true;
+        self.shard.endpoint_mut().connection_mut(self.conn)
+    }
+
+    /// Wakes a task once the lock is released.
+    pub(crate) fn wake(&mut self, waker: Waker) {
+        self.shard.wake(waker);
+    }
+}
+
+/// A handle of a connection in raw mode, whose protocol is `P`. The connection is closed with code 0 when
+/// the last handle is gone.
+pub(crate) struct RawConnection<P> {
+    shared: Arc<Shared>,
+    protocol: PhantomData<fn() -> P>,
+}
+
+impl<P: RawHandler> RawConnection<P> {
+    /// Gives a connection to `protocol`. What happened before is told again where it still matters: that
+    /// streams may have been opened, that streams may be opened, or that the connection is over.
+    ///
+    /// No stream of the connection should have been opened or accepted before.
+    pub(crate) fn new(connection: Connection, protocol: P) -> Self {
+        let shared = connection.into_shared();
+        let raw = RawConnection { shared, protocol: PhantomData };
+        raw.shared.visit(|visit| {
+            let conn = visit.state.conn;
+            visit.state.raw = Some(Box::new(protocol));
+            let Some(handler) = &mut visit.state.raw else { return };
+            if visit.state.ended.is_some() {
+                let mut cx = RawCx { shard: visit.shard, conn, touched: false };
+                handler.on_stopped(&mut cx);
+                return;
+            }
+            for direction in [Direction::Bidirectional, Direction::Unidirectional] {
+                on_event(&mut **handler, visit.shard, conn, &Event::StreamsAvailable { direction });
+                on_event(&mut **handler, visit.shard, conn, &Event::StreamOpened { direction });
+            }
+            visit.touch();
+        });
+        raw
+    }
+
+    /// Calls `change` with the protocol's state and the connection, and has what follows sent.
+    pub(crate) fn with<R>(&self, change: impl FnOnce(&mut P, &mut RawCx<'_, '_>) -> R) -> R {
+        self.shared.visit(|visit| {
+            let conn = visit.state.conn;
+            let handler = visit.state.raw.as_mut().expect("a connection in raw mode stays in it");
+            let protocol: &mut dyn Any = &mut **handler;
+            let protocol = protocol.downcast_mut().expect("the protocol was given with the handle's type");
+            let mut cx = RawCx { shard: visit.shard, conn, touched: false };
+            let result = change(protocol, &mut cx);
+            if cx.touched {
+                visit.touch();
+            }
+            result
+        })
+    }
+
+    /// Why the connection is over, if it is.
+    pub(crate) fn ended(&self) -> Option<ConnectionError> {
+        self.shared.visit(|visit| visit.state.ended.clone())
+    }
+
+    /// An ordinary handle, for everything but streams.
+    pub(crate) fn connection(&self) -> Connection {
+        Connection::from_shared(Arc::clone(&self.shared))
+    }
+}
+
+impl<P> Clone for RawConnection<P> {
+    fn clone(&self) -> Self {
+        RawConnection { shared: Arc::clone(&self.shared), protocol: PhantomData }
+    }
+}
+
+impl<P> fmt::Debug for RawConnection<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RawConnection").field("connection", &self.shared.conn).finish_non_exhaustive()
+    }
+}
+
+/// Events in a queue, and the one task that works it off.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    queue: VecDeque<Event>,
+    waker: Option<Waker>,
+}
+
+impl Events {
+    /// Puts an event into the queue.
+    pub(crate) fn push(&mut self, cx: &mut RawCx<'_, '_>, event: &Event) {
+        self.queue.push_back(event.clone());
+        self.waker.take().into_iter().for_each(|waker| cx.wake(waker));
+    }
+
+    /// Takes the next event out, or has the task woken when there is one.
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
+        match self.queue.pop_front() {
+            Some(event) => Poll::Ready(event),
+            None => {
+                self.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// Gives an event to a protocol.
+pub(crate) fn on_event(handler: &mut dyn RawHandler, shard: &mut ShardCx<'_>, conn: ConnKey, event: &Event) {
+    let mut cx = RawCx { shard, conn, touched: false };
+    handler.on_event(&mut cx, event);
+    if cx.touched {
+        shard.endpoint_mut().touch(conn);
+    }
+}
+
+/// Tells a protocol that it is over.
+pub(crate) fn on_stopped(handler: &mut dyn RawHandler, shard: &mut ShardCx<'_>, conn: ConnKey) {
+    handler.on_stopped(&mut RawCx { shard, conn, touched: false });
+}

@@ -1,0 +1,261 @@
+//! The sending half of a stream.
+
+use crate::error::{ConnectionError, WriteError};
+use crate::handler::Topic;
+use crate::visit::{Shared, Visit};
+use bytes::Bytes;
+use godwit_transport::streams;
+use godwit_wire::StreamId;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use tokio::io::AsyncWrite;
+use tokio::task::coop;
+
+/// Bytes copied at once, with the shard held.
+const COPY_AT_ONCE: usize = 64 << 10;
+
+/// The sending half of a stream.
+///
+/// What is written is kept until the peer has acknowledged it; writing waits while the connection keeps as
+/// much as it may. Dropping a stream that was not finished resets it with code 0.
+#[derive(Debug)]
+pub struct SendStream {
+    shared: Arc<Shared>,
+    id: StreamId,
+    /// `finish` or `reset` was called: dropping is nothing to tell the peer about.
+    over: bool,
+}
+
+impl SendStream {
+    pub(crate) fn new(shared: Arc<Shared>, id: StreamId) -> Self {
+        SendStream { shared, id, over: false }
+    }
+
+    /// The stream's id.
+    pub fn id(&self) -> StreamId {
+        self.id
+    }
+
+    /// Writes some of `data`, and returns how much. Waits until at least one byte is taken.
+    ///
+    /// Nothing has been written if this is dropped before it is ready.
+    ///
+    /// # Errors
+    /// If the stream takes no more data.
+    pub async fn write(&mut self, data: &[u8]) -> Result<usize, WriteError> {
+        poll_fn(|cx| self.poll_write_slice(cx, data)).await
+    }
+
+    /// Writes all of `data`.
+    ///
+    /// An unknown part has been written if this is dropped before it is ready.
+    ///
+    /// # Errors
+    /// If the stream takes no more data.
+    pub async fn write_all(&mut self, mut data: &[u8]) -> Result<(), WriteError> {
+        while !data.is_empty() {
+            let written = self.write(data).await?;
+            data = data.get(written..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// Writes all of `data` without copying it.
+    ///
+    /// An unknown part has been written if this is dropped before it is ready.
+    ///
+    /// # Errors
+    /// If the stream takes no more data.
+    pub async fn write_chunk(&mut self, mut data: Bytes) -> Result<(), WriteError> {
+        poll_fn(|cx| self.poll_write_chunk(cx, &mut data)).await
+    }
+
+    /// Takes bytes off the front of `data` until there are none; without copying.
+    ///
+    /// # Errors
+    /// If the stream takes no more data.
+    pub fn poll_write_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+        data: &mut Bytes,
+    ) -> Poll<Result<(), WriteError>> {
+        if data.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        let progress = ready!(coop::poll_proceed(cx));
+        let id = self.id;
+        let poll = self.shared.visit(|visit| {
+            let room = match room(visit, id) {
+                Ok(room) => room,
+                Err(error) => return Poll::Ready(Err(error)),
+            };
+            if room > 0 {
+                let piece = if data.len() <= room { std::mem::take(data) } else { data.split_to(room) };
+                push(visit, id, piece);
+            }
+            if data.is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            wait(visit, id, cx);
+            Poll::Pending
+        });
+        if poll.is_ready() {
+            progress.made_progress();
+        }
+        poll
+    }
+
+    fn poll_write_slice(&mut self, cx: &mut Context<'_>, data: &[u8]) -> Poll<Result<usize, WriteError>> {
+        if data.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
+        let progress = ready!(coop::poll_proceed(cx));
+        let id = self.id;
+        let poll = self.shared.visit(|visit| match room(visit, id) {
+            Err(error) => Poll::Ready(Err(error)),
+            Ok(0) => {
+                wait(visit, id, cx);
+                Poll::Pending
+            }
+            Ok(room) => {
+                let len = data.len().min(room).min(COPY_AT_ONCE);
+                push(visit, id, Bytes::copy_from_slice(data.get(..len).unwrap_or_default()));
+                Poll::Ready(Ok(len))
+            }
+        });
+        if poll.is_ready() {
+            progress.made_progress();
+        }
+        poll
+    }
+
+    /// Says that this was all. What has been written is still sent; nobody needs to wait for it, but the
+    /// connection must not be closed before it has arrived, see [`SendStream::stopped`].
+    ///
+    /// # Errors
+    /// If it was said before, or the stream or the connection is over.
+    pub fn finish(&mut self) -> Result<(), WriteError> {
+        let id = self.id;
+        self.shared.visit(|visit| {
+            room(visit, id)?;
+            let finished = visit.connection().map(|connection| connection.finish(id));
+            visit.touch();
+            finished.unwrap_or(Ok(())).map_err(|error| write_error(visit, id, error))
+        })?;
+        self.over = true;
+        Ok(())
+    }
+
+    /// Gives up: what has not been sent yet is thrown away, and the peer is told the application's `code`,
+    /// below 2^62. Without effect if all was acknowledged or the stream is over.
+    pub fn reset(&mut self, code: u64) {
+        let id = self.id;
+        self.over = true;
+        self.shared.visit(|visit| {
+            // A stream that is unknown is over.
+            let _ = visit.connection().map(|connection| connection.reset(id, code));
+            visit.touch();
+        });
+    }
+
+    /// Waits until the peer needs nothing more of this stream: `Some(code)` if it has said that it reads no
+    /// more, `None` if it has acknowledged everything up to the end.
+    ///
+    /// # Errors
+    /// If the connection is over before.
+    pub async fn stopped(&self) -> Result<Option<u64>, ConnectionError> {
+        let id = self.id;
+        let attempt = move |visit: &mut Visit<'_, '_>| {
+            if let Some(code) = visit.state.stop_code(id) {
+                return Some(Ok(Some(code)));
+            }
+            if visit.state.is_acknowledged(id) {
+                return Some(Ok(None));
+            }
+            visit.state.ended.clone().map(Err)
+        };
+        self.shared.until(Topic::SendOver(id), attempt).await
+    }
+
+    /// Sets when this stream is served: streams of lower `urgency` first (0 to 7, at the start 3); among
+    /// equal ones in the order in which they were written to, or in turn if `incremental` (RFC 9218).
+    pub fn set_priority(&mut self, urgency: u8, incremental: bool) {
+        let id = self.id;
+        self.shared.visit(|visit| {
+            // A stream that is unknown is over.
+            let _ = visit.connection().map(|connection| connection.set_priority(id, urgency, incremental));
+            visit.touch();
+        });
+    }
+}
+
+impl Drop for SendStream {
+    fn drop(&mut self) {
+        let (id, over) = (self.id, self.over);
+        self.shared.visit(|visit| {
+            visit.state.remove_half(id);
+            if !over && visit.state.ended.is_none() {
+                let _ = visit.connection().map(|connection| connection.reset(id, 0));
+                visit.touch();
+            }
+        });
+    }
+}
+
+impl AsyncWrite for SendStream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write_slice(cx, data).map_err(io::Error::from)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    /// Finishes the stream; does not wait for acknowledgements.
+    fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.over {
+            return Poll::Ready(Ok(()));
+        }
+        Poll::Ready(self.finish().map_err(io::Error::from))
+    }
+}
+
+/// How much can be written.
+fn room(visit: &mut Visit<'_, '_>, id: StreamId) -> Result<usize, WriteError> {
+    if let Some(error) = &visit.state.ended {
+        return Err(WriteError::ConnectionLost(error.clone()));
+    }
+    let room = visit.connection().map_or(Err(streams::WriteError::UnknownStream), |it| it.write_room(id));
+    room.map_err(|error| write_error(visit, id, error))
+}
+
+/// Writes what there is room for.
+fn push(visit: &mut Visit<'_, '_>, id: StreamId, data: Bytes) {
+    let len = data.len();
+    let written = visit.connection().map(|connection| connection.write(id, data));
+    debug_assert_eq!(written, Some(Ok(len)), "there was room");
+    visit.touch();
+}
+
+/// Has the task woken when there is room.
+fn wait(visit: &mut Visit<'_, '_>, id: StreamId, cx: &Context<'_>) {
+    // Only a write that was refused is told about.
+    let refused = visit.connection().map(|connection| connection.write(id, Bytes::from_static(&[0])));
+    debug_assert_eq!(refused, Some(Ok(0)), "there was no room");
+    visit.state.register_writer(id, cx.waker());
+}
+
+fn write_error(visit: &Visit<'_, '_>, id: StreamId, error: streams::WriteError) -> WriteError {
+    match error {
+        streams::WriteError::Reset => WriteError::Reset,
+        streams::WriteError::Stopped(code) => WriteError::Stopped(code),
+        streams::WriteError::Finished => WriteError::Finished,
+        // It is over, and forgotten by the transport.
+        streams::WriteError::UnknownStream => {
+            visit.state.stop_code(id).map_or(WriteError::Finished, WriteError::Stopped)
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Servers on several cores.
+
+use crate::connection::Connection;
+use crate::endpoint::Endpoint;
+use crate::handler::Api;
+use crate::stats::EndpointStats;
+use godwit_engine::Stopped;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Shards that run on threads of their own; made by [`crate::EndpointBuilder::run_shards`].
+#[derive(Debug)]
+pub struct Shards {
+    inner: godwit_engine::Shards<Api>,
+}
+
+impl Shards {
+    pub(crate) fn new(inner: godwit_engine::Shards<Api>) -> Self {
+        Shards { inner }
+    }
+
+    /// The address that all shards share.
+    ///
+    /// # Errors
+    /// If there is none, which does not happen.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        let none = || io::Error::new(io::ErrorKind::NotFound, "there is no shard");
+        self.inner.handles().first().and_then(|shard| shard.local_addrs().first().copied()).ok_or_else(none)
+    }
+
+    /// What the sockets of each shard have done and can do.
+    pub fn stats(&self) -> Vec<EndpointStats> {
+        self.inner.handles().iter().map(EndpointStats::of).collect()
+    }
+
+    /// Takes no new connections, closes those that exist with the application's `code` and `reason`, and
+    /// lets the threads end.
+    pub fn close(&self, code: u64, reason: &[u8]) {
+        for shard in self.inner.handles() {
+            shard.with(|shard, api| api.close(shard));
+        }
+        self.inner.close(code.min(godwit_wire::codec::VARINT_MAX), reason);
+    }
+
+    /// Blocks until every thread has ended. Not to be called from an asynchronous task.
+    ///
+    /// # Errors
+    /// The first reason, other than having been closed, for which a shard ended.
+    pub fn join(self) -> Result<(), Stopped> {
+        self.inner.join()
+    }
+}
+
+/// Accepts everybody and runs the application for each on the thread of the caller.
+pub(crate) async fn accept_all<A, F>(endpoint: Endpoint, application: Arc<A>)
+where
+    A: Fn(Connection) -> F + 'static,
+    F: Future<Output = ()> + 'static,
+{
+    while let Some(incoming) = endpoint.accept().await {
+        let application = Arc::clone(&application);
+        tokio::task::spawn_local(async move {
+            let remote = incoming.remote_address();
+            match incoming.accept().await {
+                Ok(connection) => application(connection).await,
+                Err(error) => tracing::debug!(%remote, %error, "a handshake failed"),
+            }
+        });
+    }
+}

@@ -1,0 +1,171 @@
+//! How handles reach the state of their connection, and how they wait.
+
+use crate::handler::{Api, ConnState, Ticket, Topic, Waiters};
+use godwit_base::slab::Key;
+use godwit_engine::{ShardCx, ShardHandle};
+use godwit_transport::{ConnKey, Connection};
+use godwit_wire::Side;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// What all handles of a connection and its streams share. When the last of them is dropped, the connection
+/// is closed.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) shard: ShardHandle<Api>,
+    pub(crate) conn: ConnKey,
+    pub(crate) side: Side,
+    state: Key,
+}
+
+impl Shared {
+    /// The first handle of a connection that [`Api::insert`] has just taken in.
+    pub(crate) fn new(shard: ShardHandle<Api>, conn: ConnKey, side: Side, state: Key) -> Arc<Self> {
+        Arc::new(Shared { shard, conn, side, state })
+    }
+
+    /// Calls `look` with the connection, under the shard's lock. Handles must not be used in it, nor
+    /// dropped.
+    pub(crate) fn visit<R>(&self, look: impl FnOnce(&mut Visit<'_, '_>) -> R) -> R {
+        self.shard.with_if(|shard, api| {
+            let state =
+                api.conns.get_mut(self.state).expect("a connection's state lives as long as its handles");
+            let mut visit = Visit { state, shard, consequences: false };
+            let result = look(&mut visit);
+            (result, visit.consequences)
+        })
+    }
+
+    /// Waits until `attempt` succeeds, trying whenever something of `topic` happens.
+    pub(crate) fn until<T, F>(
+        &self,
+        topic: Topic,
+        mut attempt: F,
+    ) -> impl Future<Output = T> + Send + use<'_, T, F>
+    where
+        F: FnMut(&mut Visit<'_, '_>) -> Option<T> + Send + Unpin,
+    {
+        let key = self.state;
+        Until {
+            shard: &self.shard,
+            place: Some(key),
+            topic,
+            ticket: None,
+            attempt: move |shard: &mut ShardCx<'_>, api: &mut Api| {
+                let state =
+                    api.conns.get_mut(key).expect("a connection's state lives as long as its handles");
+                let mut visit = Visit { state, shard, consequences: false };
+                let result = attempt(&mut visit);
+                (result, visit.consequences)
+            },
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let (conn, key) = (self.conn, self.state);
+        let state = self.shard.with(|shard, api| {
+            let state = api.remove(key);
+            if state.as_ref().is_some_and(|state| state.ended.is_none()) {
+                let now = shard.now();
+                shard.endpoint_mut().with(conn, |connection| connection.close(now, 0, b""));
+            }
+            state
+        });
+        // Outside of the lock: it holds wakers, and whatever a raw handler is made of.
+        drop(state);
+    }
+}
+
+/// A connection under the shard's lock.
+pub(crate) struct Visit<'a, 'b> {
+    pub(crate) state: &'a mut ConnState,
+    pub(crate) shard: &'a mut ShardCx<'b>,
+    consequences: bool,
+}
+
+impl Visit<'_, '_> {
+    /// The connection, unless it is over. After changes, [`Visit::touch`].
+    pub(crate) fn connection(&mut self) -> Option<&mut Connection> {
+        self.shard.endpoint_mut().connection_mut(self.state.conn)
+    }
+
+    /// The connection was changed: it may have something to send.
+    pub(crate) fn touch(&mut self) {
+        self.consequences = true;
+        self.shard.endpoint_mut().touch(self.state.conn);
+    }
+}
+
+/// Waits for something that happens to a connection, or (without one) to the endpoint.
+pub(crate) struct Until<'a, F> {
+    shard: &'a ShardHandle<Api>,
+    place: Option<Key>,
+    topic: Topic,
+    ticket: Option<Ticket>,
+    attempt: F,
+}
+
+impl<'a, T, F> Until<'a, F>
+where
+    F: FnMut(&mut ShardCx<'_>, &mut Api) -> (Option<T>, bool) + Unpin,
+{
+    /// Waits for something that happens to the endpoint. `attempt` also says whether it changed something.
+    pub(crate) fn endpoint(shard: &'a ShardHandle<Api>, topic: Topic, attempt: F) -> Self {
+        Until { shard, place: None, topic, ticket: None, attempt }
+    }
+}
+
+impl<T, F> Future for Until<'_, F>
+where
+    F: FnMut(&mut ShardCx<'_>, &mut Api) -> (Option<T>, bool) + Unpin,
+{
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        let this = &mut *self;
+        this.shard.with_if(|shard, api| {
+            let (result, consequences) = (this.attempt)(shard, api);
+            let Some(waiters) = waiters(api, this.place) else { return (Poll::Pending, consequences) };
+            let poll = match result {
+                Some(result) => {
+                    if let Some(ticket) = this.ticket.take() {
+                        waiters.leave(ticket);
+                    }
+                    // There may be one for the next as well.
+                    waiters.wake_one(this.topic, shard);
+                    Poll::Ready(result)
+                }
+                None => {
+                    waiters.wait(&mut this.ticket, this.topic, cx.waker());
+                    Poll::Pending
+                }
+            };
+            (poll, consequences)
+        })
+    }
+}
+
+impl<F> Drop for Until<'_, F> {
+    fn drop(&mut self) {
+        let Some(ticket) = self.ticket else { return };
+        self.shard.with_if(|shard, api| {
+            if let Some(waiters) = waiters(api, self.place)
+                && waiters.leave(ticket)
+            {
+                waiters.wake_one(self.topic, shard);
+            }
+            ((), false)
+        });
+    }
+}
+
+fn waiters(api: &mut Api, place: Option<Key>) -> Option<&mut Waiters> {
+    match place {
+        Some(key) => api.conns.get_mut(key).map(|state| &mut state.waiters),
+        None => Some(&mut api.waiters),
+    }
+}

@@ -1,0 +1,47 @@
+//! Settings that cannot be.
+
+use crate::support::CERTIFICATE;
+use godwit::{ClientConfig, ServerConfig, TransportConfig};
+
+#[test]
+fn files_and_what_is_in_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let (certificate, key) = (folder.path().join("certificate.pem"), folder.path().join("key.pem"));
+    let absent = ServerConfig::from_pem_files(&certificate, &key).unwrap_err().to_string();
+    assert!(absent.starts_with("cannot read ") && absent.contains("certificate.pem"), "{absent}");
+    std::fs::write(&certificate, &CERTIFICATE.0).unwrap();
+    std::fs::write(&key, &CERTIFICATE.1).unwrap();
+    assert!(ServerConfig::from_pem_files(&certificate, &key).is_ok());
+    assert!(ClientConfig::with_roots_file(&certificate).is_ok());
+    let swapped = ServerConfig::from_pem_files(&key, &certificate).unwrap_err().to_string();
+    assert!(
+        swapped.starts_with("no certificate in PEM format in ") && swapped.contains("key.pem"),
+        "{swapped}"
+    );
+    let keyless = ServerConfig::from_pem_files(&certificate, &certificate).unwrap_err().to_string();
+    assert!(keyless.starts_with("no private key in PEM format in "), "{keyless}");
+}
+
+#[test]
+fn a_key_of_another_certificate() {
+    let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let key = other.signing_key.serialize_pem();
+    let error = ServerConfig::from_pem(&CERTIFICATE.0, key.as_bytes()).unwrap_err().to_string();
+    assert!(error.starts_with("the certificate or its key cannot be used: "), "{error}");
+}
+
+#[test]
+fn text_that_is_no_certificate() {
+    let error = ClientConfig::with_roots_pem(b"nothing").unwrap_err().to_string();
+    assert_eq!(error, "no certificate in PEM format in the text given");
+    let text = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    let error = ClientConfig::with_roots_pem(text).unwrap_err().to_string();
+    assert!(error.starts_with("unusable certificate in the text given: "), "{error}");
+}
+
+#[test]
+fn contradictions() {
+    let small = TransportConfig { initial_mtu: 1000, ..Default::default() };
+    let error = ClientConfig::danger_accept_any_certificate().transport(small).unwrap_err().to_string();
+    assert!(error.contains("initial_mtu"), "{error}");
+}

@@ -1,0 +1,114 @@
+//! Deciding on those who want to connect.
+
+use crate::support::{Net, client_config, echo, impatient, on_every_net, server_config};
+use godwit::ConnectionErrorKind as Kind;
+
+on_every_net! {
+    what_is_known_of_an_incoming_client,
+    refusing,
+    ignoring,
+    retrying,
+    retrying_by_configuration,
+    settings_by_protocol,
+    quic_version_2,
+    giving_up_a_handshake,
+}
+
+async fn what_is_known_of_an_incoming_client(net: Net) {
+    let (server, client) = (net.server(), net.client());
+    let config = client_config().alpn(["test", "other"]);
+    let connecting = client.connect(&config, server.local_addr().unwrap(), "localhost").unwrap();
+    let incoming = server.accept().await.unwrap();
+    assert_eq!(incoming.remote_address(), client.local_addr().unwrap());
+    assert_eq!(incoming.server_name(), Some("localhost"));
+    assert_eq!(incoming.alpn().collect::<Vec<_>>(), [&b"test"[..], b"other"]);
+    assert!(!incoming.is_validated());
+    let (accepted, connected) = tokio::join!(incoming.accept(), connecting);
+    assert_eq!(accepted.unwrap().alpn(), connected.unwrap().alpn());
+}
+
+async fn refusing(net: Net) {
+    let (server, client) = (net.server(), net.client());
+    for explicit in [true, false] {
+        let connecting = client.connect(&client_config(), server.local_addr().unwrap(), "localhost").unwrap();
+        let incoming = server.accept().await.unwrap();
+        if explicit {
+            incoming.refuse()
+        } else {
+            drop(incoming)
+        }
+        let error = connecting.await.unwrap_err();
+        assert_eq!(error.kind(), Kind::Refused);
+        assert_eq!(error.to_string(), "the server refused the connection");
+    }
+}
+
+async fn ignoring(net: Net) {
+    let (server, client) = (net.server(), net.client());
+    let config = client_config().transport(impatient()).unwrap();
+    let connecting = client.connect(&config, server.local_addr().unwrap(), "localhost").unwrap();
+    server.accept().await.unwrap().ignore();
+    // It comes again and again until it has no more patience.
+    let again = tokio::spawn(async move {
+        while let Some(incoming) = server.accept().await {
+            incoming.ignore();
+        }
+    });
+    assert_eq!(connecting.await.unwrap_err().kind(), Kind::HandshakeTimedOut);
+    again.abort();
+}
+
+async fn retrying(net: Net) {
+    let (server, client) = (net.server(), net.client());
+    let connecting = client.connect(&client_config(), server.local_addr().unwrap(), "localhost").unwrap();
+    assert!(server.accept().await.unwrap().retry().is_ok());
+    let incoming = server.accept().await.unwrap();
+    assert!(incoming.is_validated());
+    let incoming = incoming.retry().unwrap_err();
+    let (accepted, connected) = tokio::join!(incoming.accept(), connecting);
+    assert!(accepted.is_ok());
+    assert!(connected.is_ok());
+}
+
+async fn retrying_by_configuration(net: Net) {
+    let (server, client) = (net.server_with(server_config().retry(true)), net.client());
+    let connecting = client.connect(&client_config(), server.local_addr().unwrap(), "localhost").unwrap();
+    let incoming = server.accept().await.unwrap();
+    assert!(incoming.is_validated());
+    let (accepted, connected) = tokio::join!(incoming.accept(), connecting);
+    assert!(accepted.is_ok() && connected.is_ok());
+}
+
+async fn settings_by_protocol(net: Net) {
+    let (server, client) = (net.server(), net.client());
+    let config = client_config().alpn(["special"]);
+    let connecting = client.connect(&config, server.local_addr().unwrap(), "localhost").unwrap();
+    let incoming = server.accept().await.unwrap();
+    assert_eq!(incoming.alpn().next(), Some(&b"special"[..]));
+    let special = server_config().alpn(["special"]);
+    let (accepted, connected) = tokio::join!(incoming.accept_with(&special), connecting);
+    assert_eq!(connected.unwrap().alpn().as_deref(), Some(&b"special"[..]));
+    assert!(accepted.is_ok());
+}
+
+async fn quic_version_2(net: Net) {
+    let (server, client) = (net.server(), net.client());
+    let config = client_config().version(0x6b33_43cf);
+    let connecting = client.connect(&config, server.local_addr().unwrap(), "localhost").unwrap();
+    let accepting = async { server.accept().await.unwrap().await };
+    let (connected, accepted) = tokio::join!(connecting, accepting);
+    tokio::spawn(echo(accepted.unwrap()));
+    let (mut send, mut recv) = connected.unwrap().open_bi().await.unwrap();
+    send.write_all(b"two").await.unwrap();
+    send.finish().unwrap();
+    assert_eq!(recv.read_to_end(10).await.unwrap(), b"two");
+}
+
+async fn giving_up_a_handshake(net: Net) {
+    let (server, client) = (net.server(), net.client());
+    let connecting = client.connect(&client_config(), server.local_addr().unwrap(), "localhost").unwrap();
+    assert_eq!(connecting.remote_address(), Some(server.local_addr().unwrap()));
+    drop(connecting);
+    client.wait_idle().await;
+    assert_eq!(client.connections(), 0);
+}

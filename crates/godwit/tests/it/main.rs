@@ -1,0 +1,11 @@
+//! The public API over real sockets: both datapaths, IPv4 and IPv6, both kinds of tokio runtime.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "tests")]
+
+mod config;
+mod errors;
+mod examples;
+mod handshake;
+mod lifecycle;
+mod shards;
+mod streams;
+mod support;
