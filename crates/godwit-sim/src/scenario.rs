@@ -191,15 +191,8 @@ impl Scenario {
 
     /// An endpoint configuration whose secrets follow from the seed.
     pub fn endpoint_config(&self, versions: Vec<u32>) -> EndpointConfig {
-        EndpointConfig {
-            secrets: Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(self.seed))),
-            shard: 0,
-            generation: 0,
-            cid_len: 8,
-            max_connections: 10_000,
-            max_incoming: 1024,
-            versions,
-        }
+        let secrets = Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(self.seed)));
+        EndpointConfig { max_connections: 10_000, versions, ..EndpointConfig::new(secrets) }
     }
 
     /// A server's endpoint. One made later with the same scenario has the same secrets but another state.

@@ -44,11 +44,10 @@ fn handshakes_survive_heavy_loss() {
         |seed| {
             let loss = Loss::Independent(Probability::percent(25.0));
             let link = LinkConfig { loss, ..delayed(20) };
-            let scenario = Scenario::new(seed)
+            Scenario::new(seed)
                 .both_ways(link)
                 .transport(patient)
-                .plan(vec![Exchange::request(100, 1_000)], 1);
-            scenario
+                .plan(vec![Exchange::request(100, 1_000)], 1)
         },
         |_| {},
     );
@@ -71,8 +70,10 @@ fn retry_survives_loss_and_either_version() {
         seeds(20, 500),
         |seed| {
             let link = LinkConfig { loss: Loss::Independent(Probability::percent(10.0)), ..delayed(20) };
-            let mut scenario =
-                Scenario::new(seed).both_ways(link).plan(vec![Exchange::request(100, 5_000)], 1);
+            let mut scenario = Scenario::new(seed)
+                .both_ways(link)
+                .transport(patient)
+                .plan(vec![Exchange::request(100, 5_000)], 1);
             scenario.policy = Policy::Retry;
             scenario.version = if seed % 2 == 0 { version::V1 } else { version::V2 };
             scenario

@@ -133,11 +133,10 @@ fn keys_are_updated_on_the_way() {
     complete_all(
         seeds(5, 200),
         |seed| {
-            let scenario = Scenario::new(seed)
+            Scenario::new(seed)
                 .both_ways(hostile())
                 .transport(|transport| transport.key_update_after = Some(50))
-                .plan(vec![Exchange::two_way(MIB, MIB)], 1);
-            scenario
+                .plan(vec![Exchange::two_way(MIB, MIB)], 1)
         },
         |report| {
             // Some 1200 packets each way.
