@@ -326,6 +326,20 @@ impl<T: Copy> SpaceRecovery<T> {
         summary
     }
 
+    /// Packets with lower numbers have been acknowledged or declared lost.
+    pub const fn decided(&self) -> u64 {
+        self.cursor
+    }
+
+    /// Packets from number `from` on that have been declared lost, and have not come after all, with whether
+    /// they probed the path's MTU. They are remembered for one more probe timeout.
+    pub fn lost_from(&self, from: u64) -> impl Iterator<Item = (u64, bool)> {
+        (from.max(self.sent.base())..self.cursor).filter_map(|number| {
+            let packet = self.sent.get(number)?;
+            matches!(packet.state, State::Lost { .. }).then_some((number, packet.mtu_probe))
+        })
+    }
+
     /// Names what the `packets` oldest unacknowledged ack-eliciting packets carried, so that a probe can carry
     /// it again. Nothing is declared lost (RFC 9002 section 6.2.4). Returns how many packets were found.
     pub fn pto_tokens(&self, packets: usize, token: &mut impl FnMut(T)) -> usize {

@@ -157,13 +157,11 @@ pub fn secrets() -> Arc<ServerSecrets> {
 
 pub fn endpoint_config(shard: u8) -> EndpointConfig {
     EndpointConfig {
-        secrets: secrets(),
         shard,
-        generation: 0,
-        cid_len: 8,
         max_connections: 1000,
         max_incoming: 100,
         versions: vec![1],
+        ..EndpointConfig::new(secrets())
     }
 }
 

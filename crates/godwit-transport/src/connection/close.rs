@@ -13,6 +13,7 @@ impl Connection {
     /// The peer is told; the connection lingers for three probe timeouts to answer late packets and
     /// is then drained. `reason` is cut to what fits a packet.
     pub fn close(&mut self, now: Time, code: u64, reason: &[u8]) {
+        self.observe_time(now);
         let frame = CloseFrame::Application { code, reason: Bytes::copy_from_slice(reason) };
         let until = self.closing_ends(now);
         self.lifecycle.on_close(frame, ConnectionError::ClosedLocally, until);
@@ -55,6 +56,7 @@ impl Connection {
 
     fn after_close(&mut self) {
         if let Some(reason) = self.lifecycle.take_ended() {
+            self.observe_closed(&reason);
             self.events.on_closed(reason);
         }
     }

@@ -88,6 +88,8 @@ impl Connection {
         {
             keys.on_ack_received(ack.largest, info.keys)?;
         }
+        self.observe_lost(info.space, None);
+        self.observe_recovery();
         self.dispatch_outcomes(info.space);
         Ok(())
     }

@@ -5,6 +5,7 @@ use super::input::PacketInfo;
 use super::outcome::level_of;
 use crate::endpoint::shared::EndpointEvent;
 use crate::handshake::NewKeys;
+use crate::observe::ConnectionState;
 use crate::{Event, WireError};
 use godwit_base::Time;
 use godwit_recovery::SpaceId;
@@ -47,10 +48,14 @@ impl Connection {
         }
         while let Some(keys) = self.handshake.next_keys() {
             match keys {
-                NewKeys::Handshake(keys) => self.spaces.on_handshake_keys(keys),
+                NewKeys::Handshake(keys) => {
+                    self.spaces.on_handshake_keys(keys);
+                    self.observe_keys(SpaceId::Handshake);
+                }
                 NewKeys::OneRtt(mut keys) => {
                     keys.set_update_after(self.config.key_update_after);
                     self.spaces.data.keys = Some(keys);
+                    self.observe_keys(SpaceId::Data);
                 }
             }
         }
@@ -65,6 +70,7 @@ impl Connection {
 
     fn on_complete(&mut self, now: Time) {
         self.lifecycle.on_complete();
+        self.observe_state(ConnectionState::HandshakeComplete);
         self.timers.on_handshake_complete();
         self.events.push(Event::Connected);
         self.request_cids();
@@ -80,6 +86,7 @@ impl Connection {
             return;
         }
         self.lifecycle.on_confirmed();
+        self.observe_state(ConnectionState::HandshakeConfirmed);
         self.handshake.on_confirmed();
         if let Some(keys) = self.spaces.data.keys.as_mut() {
             keys.on_confirmed();
@@ -103,6 +110,7 @@ impl Connection {
         if let Some(dropped) = dropped {
             dropped.space.recovery.discard(&mut self.paths.active_mut().recovery);
             self.handshake.discard(level_of(id));
+            self.observe_discarded(id);
         }
     }
 

@@ -8,6 +8,7 @@ use super::frames::NO_PHASE;
 use super::space::space_of;
 use crate::WireError;
 use crate::keys::KeysUsed;
+use crate::observe::{DropTrigger, PacketName};
 use crate::path::{Arrival, PathId, PathKey};
 use godwit_base::{Ecn, Time};
 use godwit_recovery::SpaceId;
@@ -34,6 +35,8 @@ pub(super) struct PacketInfo {
     pub(super) path: PathId,
     /// With which phase's keys a 1-RTT packet was opened.
     pub(super) keys: KeysUsed,
+    /// Its size in bytes.
+    pub(super) len: usize,
 }
 
 /// The reserved bits of a first byte, after header protection is removed.
@@ -47,9 +50,11 @@ impl Connection {
         if self.lifecycle.is_drained() {
             return;
         }
+        self.observe_time(now);
         let arrival = self.paths.on_datagram(&key, datagram.len());
         if arrival == Arrival::Ignored {
             self.stats.datagrams_ignored = self.stats.datagrams_ignored.saturating_add(1);
+            self.observe_dropped(None, datagram.len(), DropTrigger::Rejected);
             return;
         }
         self.stats.on_received(datagram.len());
@@ -86,6 +91,7 @@ impl Connection {
                 space.acks.on_batch_end(now);
             }
         }
+        self.observe_time(now);
     }
 
     /// A 1-RTT packet kept from before the handshake was complete.
@@ -109,12 +115,16 @@ impl Connection {
                     self.process(now, origin, info);
                 }
             }
-            Packet::Long { .. } | Packet::UnknownVersion { .. } => {}
+            Packet::Long { .. } | Packet::UnknownVersion { .. } => {
+                self.observe_dropped(None, bytes.len(), DropTrigger::Unsupported);
+            }
             Packet::Retry { version, scid, token, tag, .. } if version == self.version => {
+                self.observe_unnumbered(PacketName::Retry, bytes.len());
                 self.on_retry(now, scid, bytes.get(token).unwrap_or_default(), bytes, tag);
             }
             Packet::Retry { .. } => {}
             Packet::VersionNegotiation { dcid, scid, versions } => {
+                self.observe_unnumbered(PacketName::VersionNegotiation, bytes.len());
                 self.on_version_negotiation(dcid, scid, bytes.get(versions).unwrap_or_default());
             }
         }
@@ -131,17 +141,20 @@ impl Connection {
         let space_id = space_of(packet_type)?;
         let Some(level) = self.spaces.handshake_space_mut(space_id) else {
             self.stats.packets_dropped = self.stats.packets_dropped.saturating_add(1);
+            self.observe_dropped(Some(PacketName::of(packet_type)), bytes.len(), DropTrigger::KeyUnavailable);
             return None;
         };
         let (first, truncated) = level.keys.header_opener.unmask(bytes, pn_offset)?;
         let number = truncated.expand(level.space.acks.next_expected());
         let (header, payload) = bytes.split_at_mut_checked(pn_offset.saturating_add(truncated.len()))?;
+        let packet_len = header.len().saturating_add(payload.len());
         let Some(len) = level.keys.opener.open(0, number, header, payload) else {
             self.stats.packets_dropped = self.stats.packets_dropped.saturating_add(1);
+            self.observe_dropped(Some(PacketName::of(packet_type)), packet_len, DropTrigger::DecryptionFailure);
             return None;
         };
-        let info =
-            PacketInfo { space: space_id, packet_type, number, dcid, path: PathId(0), keys: NO_PHASE };
+        let (path, keys) = (PathId(0), NO_PHASE);
+        let info = PacketInfo { space: space_id, packet_type, number, dcid, path, keys, len: packet_len };
         Some(Opened { info, reserved: first & RESERVED_LONG, payload: payload.get(..len)? })
     }
 
@@ -163,6 +176,7 @@ impl Connection {
             Ok(Some(opened)) => self.process(now, origin, opened),
             Ok(None) => {
                 self.stats.packets_dropped = self.stats.packets_dropped.saturating_add(1);
+                self.observe_dropped(Some(PacketName::OneRtt), bytes.len(), DropTrigger::DecryptionFailure);
                 if tail.is_some_and(|tail| self.remote_cids.matches_reset(&tail)) {
                     self.on_stateless_reset(now);
                 }
@@ -194,6 +208,7 @@ impl Connection {
             dcid,
             path: PathId(0),
             keys: opened.keys,
+            len: header.len().saturating_add(payload.len()),
         };
         let payload = payload.get(..opened.len).unwrap_or_default();
         Ok(Some(Opened { info, reserved: first & RESERVED_SHORT, payload }))
@@ -205,12 +220,14 @@ impl Connection {
         let Some(space) = self.spaces.get_mut(info.space) else { return };
         if space.acks.is_duplicate(info.number) {
             self.stats.packets_duplicate = self.stats.packets_duplicate.saturating_add(1);
+            self.observe_dropped(Some(PacketName::of(info.packet_type)), info.len, DropTrigger::Duplicate);
             return;
         }
+        let largest = space.acks.largest().is_none_or(|(largest, _)| info.number > largest);
+        self.observe_received(&info, payload);
         if !self.lifecycle.is_open() {
             return self.process_while_closing(now, &info, payload);
         }
-        let largest = space.acks.largest().is_none_or(|(largest, _)| info.number > largest);
         info.path = match origin.arrival {
             Arrival::Known(path) => path,
             _ => match self.adopt_path(now, origin) {

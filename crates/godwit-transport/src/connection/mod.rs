@@ -22,6 +22,7 @@ mod handshaking;
 mod input;
 mod lifecycle;
 mod negotiation;
+mod observing;
 mod outcome;
 mod output;
 mod packet;
@@ -52,6 +53,7 @@ use godwit_recovery::{Outcome, PathRecovery, PathSettings};
 use godwit_wire::{ConnectionId, Direction, ResetToken, Side, StreamId, TransportErrorCode};
 use lifecycle::Lifecycle;
 use negotiation::Negotiation;
+use observing::Observation;
 use space::Spaces;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -78,6 +80,7 @@ pub struct Connection {
     scratch: Scratch,
     stats: ConnectionStats,
     next_recovery_id: u16,
+    observation: Observation,
 }
 
 /// Memory reused from packet to packet.
@@ -127,6 +130,7 @@ impl Connection {
             scratch: Scratch::default(),
             stats: ConnectionStats::default(),
             next_recovery_id: 0,
+            observation: Observation::default(),
             config,
         })
     }
@@ -164,6 +168,7 @@ impl Connection {
             scratch: Scratch::default(),
             stats: ConnectionStats::default(),
             next_recovery_id: 0,
+            observation: Observation::default(),
             config,
         })
     }

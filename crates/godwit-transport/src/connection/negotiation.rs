@@ -25,7 +25,7 @@ pub(super) struct Negotiation {
     /// Our Source Connection ID in long headers.
     pub(super) local_cid: ConnectionId,
     /// The Destination Connection ID of the client's very first packet.
-    original_dcid: ConnectionId,
+    pub(super) original_dcid: ConnectionId,
     retry_scid: Option<ConnectionId>,
     /// The peer's Source Connection ID, from its first packet.
     peer_scid: Option<ConnectionId>,
@@ -96,6 +96,11 @@ impl Negotiation {
 
     pub(super) fn take_new_token(&mut self) -> Option<Bytes> {
         self.new_tokens.pop()
+    }
+
+    /// In what units the peer's ACK frames count delays, once it is known.
+    pub(super) fn peer_ack_delay_exponent(&self) -> Option<u8> {
+        self.peer.map(|peer| peer.ack_delay_exponent)
     }
 
     pub(super) fn has_peer_parameters(&self) -> bool {
@@ -169,6 +174,7 @@ impl Connection {
         let parameters = TransportParameters::decode(encoded, self.side.peer()).map_err(|error| {
             WireError::new(TransportErrorCode::TRANSPORT_PARAMETER_ERROR, error.reason)
         })?;
+        self.observe_parameters(&parameters);
         self.negotiation.check(&parameters)?;
         self.negotiation.peer = Some(Peer {
             ack_delay_exponent: parameters.ack_delay_exponent,

@@ -30,6 +30,7 @@ const INITIAL_SIZE: usize = 1200;
 impl Connection {
     /// Writes what is to be sent now into `batch`.
     pub(crate) fn transmit(&mut self, now: Time, batch: &mut SendBatch, rng: &mut dyn Rng) -> Transmitted {
+        self.observe_time(now);
         match self.lifecycle.state() {
             State::Handshaking | State::Established | State::Confirmed => {}
             State::Closing { .. } => return self.transmit_close(now, batch, rng),
@@ -74,6 +75,7 @@ impl Connection {
         if len > 0 {
             self.paths.active_mut().on_sent(len);
             self.mask_run(now, room);
+            self.observe_recovery();
         }
         len
     }
@@ -341,6 +343,7 @@ impl Connection {
         datagram: &mut [u8],
         base: usize,
     ) {
+        self.observe_sent(&packet, datagram);
         if !self.seal(&packet, datagram, base) {
             self.close_with(now, super::internal("packet protection failed"));
             return;

@@ -34,6 +34,7 @@ impl Connection {
     /// Draws the consequences of what happened to paths.
     pub(super) fn follow_paths(&mut self) {
         while let Some(event) = self.paths.next_event() {
+            self.observe_path(&event);
             match event {
                 PathEvent::Migrated { from, to } | PathEvent::FellBack { from, to } => {
                     // The new path gets an id of its own, so that an observer cannot link the two.

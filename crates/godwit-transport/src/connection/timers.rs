@@ -97,6 +97,7 @@ impl Connection {
 
     /// Time has passed: whatever is due by `now` happens.
     pub fn on_timeout(&mut self, now: Time) {
+        self.observe_time(now);
         self.lifecycle.on_timeout(now);
         if !self.lifecycle.is_open() {
             return;
@@ -140,6 +141,8 @@ impl Connection {
         let outcomes = &mut self.scratch.outcomes;
         let path = &mut self.paths.active_mut().recovery;
         space.recovery.on_loss_timer(path, now, &mut |outcome, token| outcomes.push((outcome, token)));
+        self.observe_lost(id, Some(crate::observe::LossTrigger::TimeThreshold));
+        self.observe_recovery();
         self.dispatch_outcomes(id);
     }
 
@@ -148,6 +151,7 @@ impl Connection {
     fn on_pto(&mut self, now: Time, id: SpaceId) {
         const PROBES: u8 = 2;
         self.paths.active_mut().recovery.on_pto(now);
+        self.observe_recovery();
         self.stats.ptos = self.stats.ptos.saturating_add(1);
         if let Some(space) = self.spaces.get_mut(id) {
             space.probes = PROBES;

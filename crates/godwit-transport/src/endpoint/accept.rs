@@ -92,10 +92,11 @@ impl Endpoint {
             new_token: self.new_token(&incoming),
             versions: &self.config.versions,
         };
-        let connection = Connection::server(now, args, &mut *self.rng).map_err(|error| {
+        let mut connection = Connection::server(now, args, &mut *self.rng).map_err(|error| {
             self.send_close(&first, REFUSED);
             AcceptError::Config(error)
         })?;
+        connection.start_observing(now, self.clock.wall, &self.config);
         let conn = self.insert(connection, local_cid, Some(first.client_dcid));
         if let Some(slot) = self.slots.get_mut(conn.0) {
             for (ecn, mut datagram) in incoming.datagrams {

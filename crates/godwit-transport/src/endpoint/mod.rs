@@ -177,7 +177,8 @@ impl Endpoint {
             token,
             versions: &self.config.versions,
         };
-        let connection = Connection::client(now, args, &mut *self.rng)?;
+        let mut connection = Connection::client(now, args, &mut *self.rng)?;
+        connection.start_observing(now, self.clock.wall, &self.config);
         let key = self.insert(connection, local_cid, None);
         self.touch(key);
         Ok(key)

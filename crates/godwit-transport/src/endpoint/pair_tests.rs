@@ -34,13 +34,9 @@ struct Pair {
 
 fn endpoint_config(seed: u64) -> EndpointConfig {
     EndpointConfig {
-        secrets: Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(seed))),
-        shard: 0,
-        generation: 0,
-        cid_len: 8,
         max_connections: 100,
         max_incoming: 100,
-        versions: vec![version::V1, version::V2],
+        ..EndpointConfig::new(Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(seed))))
     }
 }
 

@@ -37,13 +37,11 @@ impl Rig {
 
     fn with(retry: bool, change: impl FnOnce(&mut EndpointConfig)) -> Self {
         let mut config = EndpointConfig {
-            secrets: Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(99))),
             shard: 3,
             generation: 4,
-            cid_len: 8,
             max_connections: 10,
             max_incoming: 100,
-            versions: vec![version::V1, version::V2],
+            ..EndpointConfig::new(Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(99))))
         };
         change(&mut config);
         tls::deterministic::seed(1);

@@ -178,6 +178,8 @@ pub struct Streams {
     budget: WriteBudget,
     events: VecDeque<Event>,
     released: VecDeque<(StreamId, u64)>,
+    /// Streams opened (true) and over, for an observer; not kept without one.
+    journal: Option<Vec<(StreamId, bool)>>,
     stats: StreamStats,
 }
 
@@ -201,6 +203,7 @@ impl Streams {
             budget: WriteBudget { used: 0, limit: config.send_buffer, waiting: VecDeque::new() },
             events: VecDeque::new(),
             released: VecDeque::new(),
+            journal: None,
             stats: StreamStats::default(),
         }
     }
@@ -250,6 +253,22 @@ impl Streams {
         self.released.pop_front()
     }
 
+    /// Remembers from now on which streams are opened and which are over.
+    pub(crate) fn keep_journal(&mut self) {
+        self.journal.get_or_insert_default();
+    }
+
+    /// The streams opened (true) and over since the last call, in order.
+    pub(crate) fn take_journal(&mut self) -> Vec<(StreamId, bool)> {
+        self.journal.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn note(&mut self, id: StreamId, opened: bool) {
+        if let Some(journal) = &mut self.journal {
+            journal.push((id, opened));
+        }
+    }
+
     /// True if any stream is open.
     pub const fn has_active_streams(&self) -> bool {
         self.store.len() > 0
@@ -293,6 +312,7 @@ impl Streams {
             (!local || both).then(|| RecvHalf::new(settings.stream_window, settings.max_stream_window));
         let opened = if local { &mut self.stats.opened_locally } else { &mut self.stats.opened_by_peer };
         *opened = opened.saturating_add(1);
+        self.note(id, true);
         self.store.insert(Stream::new(id, send, recv));
     }
 
@@ -302,6 +322,7 @@ impl Streams {
         else {
             return;
         };
+        self.note(id, false);
         self.scheduler.remove(slot);
         self.store.remove(slot);
         let store = &self.store;

@@ -1,0 +1,354 @@
+//! What the hooks do when somebody watches.
+
+use super::{Connection, Kind};
+use crate::config::EndpointConfig;
+use crate::connection::input::PacketInfo;
+use crate::connection::lifecycle::{CloseFrame, State};
+use crate::connection::packet::OpenPacket;
+use crate::keys::KeysUsed;
+use crate::observe::{
+    Alpn, Changes, Cid, CloseTrigger, CongestionState, ConnectionState, DropTrigger, ErrorName, FrameList,
+    Initiator, KeyName, KeyTrigger, LossTrigger, MigrationState, ObserverInfo, PacketHeader, PacketName,
+    Parameters, RawInfo, Recovery, Stream, StreamSide, StreamState, TextBytes, TransportEvent, TupleEndpoint,
+    Version, Versions, stream_type,
+};
+use crate::path::{PathEvent, PathId, PathKey};
+use crate::{ConnectionError, WireError};
+use godwit_base::{Time, WallTime};
+use godwit_recovery::SpaceId;
+use godwit_wire::header::PacketType;
+use godwit_wire::transport_parameters::TransportParameters;
+use godwit_wire::{ConnectionId, Direction, Side, StreamId, TransportErrorCode};
+
+/// The exponent of ACK delays in packets of ours, and in the peer's before its parameters are known.
+const DEFAULT_ACK_DELAY_EXPONENT: u8 = 3;
+
+impl Connection {
+    #[cold]
+    pub(super) fn tell_start(&mut self, now: Time, wall: WallTime, config: &EndpointConfig) {
+        let info = ObserverInfo {
+            side: self.side,
+            original_dcid: self.negotiation.original_dcid,
+            remote: self.remote(),
+            wall: Some(wall).filter(|wall| *wall != WallTime::default()),
+        };
+        let Some(observer) = config.observe.observer(&info) else { return };
+        self.observation.start(now, observer, *self.remote_cids.active());
+        if self.observation.wants(Kind::StreamStateUpdated.mask()) {
+            self.streams.keep_journal();
+        }
+        let (local, remote) = self.tuple(self.paths.active().key());
+        self.observation.tell(&TransportEvent::ConnectionStarted { local, remote });
+        self.tell_state(ConnectionState::Attempted);
+        let versions = Some(Versions(&config.versions));
+        let (server_versions, client_versions) = match self.side {
+            Side::Server => (versions, None),
+            Side::Client => (None, versions),
+        };
+        let chosen_version = Some(Version(self.version));
+        let event = TransportEvent::VersionInformation { server_versions, client_versions, chosen_version };
+        self.observation.tell(&event);
+        let parameters = self.negotiation.parameters(&self.config, self.version, &config.versions);
+        self.tell_parameters(Initiator::Local, &parameters);
+        self.tell_keys(SpaceId::Initial);
+        self.tell_recovery();
+    }
+
+    /// What happened to streams since the last time is told as well.
+    pub(super) fn tell_time(&mut self, now: Time) {
+        if let Some(watch) = &mut self.observation.watch {
+            watch.now = watch.now.max(now);
+        }
+        for (id, opened) in self.streams.take_journal() {
+            self.tell_stream(id, opened);
+        }
+    }
+
+    fn tell_stream(&mut self, stream: StreamId, opened: bool) {
+        let (old, new) = match opened {
+            true => (StreamState::Idle, StreamState::Open),
+            false => (StreamState::Open, StreamState::Closed),
+        };
+        let both = stream.direction() == Direction::Bidirectional;
+        let ours = stream.initiator() == self.side;
+        for (stream_side, exists) in
+            [(StreamSide::Sending, ours || both), (StreamSide::Receiving, !ours || both)]
+        {
+            if exists {
+                self.observation.tell(&TransportEvent::StreamStateUpdated {
+                    stream_id: Stream(stream),
+                    stream_type: stream_type(stream),
+                    old,
+                    new,
+                    stream_side,
+                });
+            }
+        }
+    }
+
+    pub(super) fn tell_sent(&mut self, packet: &OpenPacket, datagram: &[u8]) {
+        self.tell_key_phase(KeyTrigger::LocalUpdate);
+        self.tell_remote_cid();
+        let (packet_type, key_phase) = match packet.space {
+            SpaceId::Initial => (PacketName::Initial, None),
+            SpaceId::Handshake => (PacketName::Handshake, None),
+            SpaceId::Data => (PacketName::OneRtt, self.key_phase()),
+        };
+        let payload = datagram.get(packet.payload_start()..packet.payload_end).unwrap_or_default();
+        self.observation.tell(&TransportEvent::PacketSent {
+            header: PacketHeader { packet_type, packet_number: Some(packet.number), key_phase },
+            frames: FrameList::new(payload, DEFAULT_ACK_DELAY_EXPONENT),
+            raw: RawInfo::length(packet.end().saturating_sub(packet.start)),
+            is_mtu_probe_packet: packet.mtu_probe.then_some(true),
+        });
+    }
+
+    pub(super) fn tell_received(&mut self, info: &PacketInfo, payload: &[u8]) {
+        let updated = info.keys == KeysUsed::Updated;
+        self.tell_key_phase(if updated { KeyTrigger::RemoteUpdate } else { KeyTrigger::LocalUpdate });
+        self.tell_local_cid(info.dcid);
+        let key_phase = self.key_phase().filter(|_| info.packet_type == PacketType::OneRtt);
+        let key_phase = match info.keys {
+            KeysUsed::Previous => key_phase.map(|phase| phase.saturating_sub(1)),
+            KeysUsed::Current | KeysUsed::Updated => key_phase,
+        };
+        let packet_type = PacketName::of(info.packet_type);
+        let exponent = self.negotiation.peer_ack_delay_exponent().unwrap_or(DEFAULT_ACK_DELAY_EXPONENT);
+        self.observation.tell(&TransportEvent::PacketReceived {
+            header: PacketHeader { packet_type, packet_number: Some(info.number), key_phase },
+            frames: Some(FrameList::new(payload, exponent)),
+            raw: RawInfo::length(info.len),
+        });
+    }
+
+    #[cold]
+    pub(super) fn tell_unnumbered(&mut self, packet_type: PacketName, len: usize) {
+        self.observation.tell(&TransportEvent::PacketReceived {
+            header: PacketHeader::of_type(packet_type),
+            frames: None,
+            raw: RawInfo::length(len),
+        });
+    }
+
+    #[cold]
+    pub(super) fn tell_dropped(&mut self, packet_type: Option<PacketName>, len: usize, trigger: DropTrigger) {
+        self.observation.tell(&TransportEvent::PacketDropped {
+            header: packet_type.map(PacketHeader::of_type),
+            raw: RawInfo::length(len),
+            trigger,
+        });
+    }
+
+    pub(super) fn tell_lost(&mut self, space: SpaceId, trigger: Option<LossTrigger>) {
+        let packet_type = match space {
+            SpaceId::Initial => PacketName::Initial,
+            SpaceId::Handshake => PacketName::Handshake,
+            SpaceId::Data => PacketName::OneRtt,
+        };
+        let (Some(of_space), Some(watch)) = (self.spaces.get_mut(space), &mut self.observation.watch) else {
+            return;
+        };
+        let Some(from) = watch.lost_from.get_mut(space as usize) else { return };
+        let (recovery, start) = (&of_space.recovery, *from);
+        *from = recovery.decided();
+        for (number, mtu_probe) in recovery.lost_from(start) {
+            self.observation.tell(&TransportEvent::PacketLost {
+                header: PacketHeader::numbered(packet_type, number),
+                is_mtu_probe_packet: mtu_probe.then_some(true),
+                trigger,
+            });
+        }
+    }
+
+    pub(super) fn tell_recovery(&mut self) {
+        let path = &self.paths.active().recovery;
+        let now = Recovery::of(path);
+        let state = match path.controller().is_slow_start() {
+            true => CongestionState::SlowStart,
+            false => CongestionState::CongestionAvoidance,
+        };
+        let mtu = path.mtu();
+        let Some(watch) = &mut self.observation.watch else { return };
+        let before = std::mem::replace(&mut watch.recovery, now);
+        let old_state = watch.congestion.replace(state);
+        let old_mtu = watch.mtu.replace(mtu);
+        if before != now {
+            let metrics = Changes { before, now };
+            self.observation.tell(&TransportEvent::RecoveryMetricsUpdated { metrics });
+        }
+        if let Some(old) = old_state.filter(|old| *old != state) {
+            self.observation.tell(&TransportEvent::CongestionStateUpdated { old, new: state });
+        }
+        if old_mtu != Some(mtu) {
+            self.observation.tell(&TransportEvent::MtuUpdated { old: old_mtu, new: mtu });
+        }
+    }
+
+    #[cold]
+    pub(super) fn tell_keys(&mut self, space: SpaceId) {
+        for key_type in key_names(space) {
+            let key_phase = (space == SpaceId::Data).then_some(0);
+            let trigger = KeyTrigger::Tls;
+            self.observation.tell(&TransportEvent::KeyUpdated { key_type, key_phase, trigger });
+        }
+    }
+
+    #[cold]
+    pub(super) fn tell_discarded(&mut self, space: SpaceId) {
+        for key_type in key_names(space) {
+            self.observation.tell(&TransportEvent::KeyDiscarded { key_type, trigger: KeyTrigger::Tls });
+        }
+    }
+
+    #[cold]
+    pub(super) fn tell_state(&mut self, new: ConnectionState) {
+        self.observation.tell(&TransportEvent::ConnectionStateUpdated { new });
+        if new == ConnectionState::HandshakeComplete
+            && let Some(alpn) = self.handshake.data().and_then(|data| data.alpn.as_deref())
+        {
+            self.observation.tell(&TransportEvent::AlpnInformation { chosen_alpn: Alpn(alpn) });
+        }
+    }
+
+    #[cold]
+    pub(super) fn tell_parameters(&mut self, initiator: Initiator, parameters: &TransportParameters) {
+        let parameters = Parameters(parameters);
+        self.observation.tell(&TransportEvent::ParametersSet { initiator, parameters });
+    }
+
+    #[cold]
+    pub(super) fn tell_path(&mut self, event: &PathEvent) {
+        let (id, new) = match *event {
+            PathEvent::Migrated { to, .. } => (to, MigrationState::MigrationStarted),
+            PathEvent::FellBack { from, .. } => (from, MigrationState::MigrationAbandoned),
+            PathEvent::Validated(id) if id == self.paths.active().id() => {
+                (id, MigrationState::MigrationComplete)
+            }
+            PathEvent::Validated(id) => (id, MigrationState::ProbingSuccessful),
+            PathEvent::Abandoned(id) => (id, MigrationState::ProbingAbandoned),
+            PathEvent::NoPath => return,
+        };
+        let name = tuple_name(id);
+        let tuple = self.paths.get(id).map(|path| self.tuple(path.key()));
+        let (tuple_local, tuple_remote) = tuple.unzip();
+        if matches!(event, PathEvent::Migrated { .. } | PathEvent::Abandoned(_)) {
+            let event = TransportEvent::TupleAssigned { tuple_id: &name, tuple_remote, tuple_local };
+            self.observation.tell(&event);
+        }
+        self.observation.tell(&TransportEvent::MigrationStateUpdated { new, tuple_id: &name });
+    }
+
+    #[cold]
+    pub(super) fn tell_closed(&mut self, reason: &ConnectionError) {
+        let code = match self.lifecycle.pending_close() {
+            Some(CloseFrame::Application { code, .. }) => Some(*code),
+            _ => None,
+        };
+        self.observation.tell(&closed(reason, code));
+        let new = match self.lifecycle.state() {
+            State::Closing { .. } => ConnectionState::Closing,
+            State::Draining { .. } => ConnectionState::Draining,
+            _ => ConnectionState::Closed,
+        };
+        self.tell_state(new);
+    }
+
+    /// How often the 1-RTT keys have been updated, once there are any.
+    fn key_phase(&self) -> Option<u64> {
+        self.spaces.data.keys.as_ref().map(|keys| keys.updates())
+    }
+
+    fn tell_key_phase(&mut self, trigger: KeyTrigger) {
+        let Some(phase) = self.key_phase() else { return };
+        let Some(watch) = &mut self.observation.watch else { return };
+        if std::mem::replace(&mut watch.key_phase, phase) == phase {
+            return;
+        }
+        for key_type in key_names(SpaceId::Data) {
+            let key_phase = Some(phase);
+            self.observation.tell(&TransportEvent::KeyUpdated { key_type, key_phase, trigger });
+        }
+    }
+
+    fn tell_remote_cid(&mut self) {
+        let new = *self.remote_cids.active();
+        let Some(watch) = &mut self.observation.watch else { return };
+        let old = std::mem::replace(&mut watch.remote_cid, new);
+        if old != new {
+            let (initiator, old, new) = (Initiator::Remote, Cid(old), Cid(new));
+            self.observation.tell(&TransportEvent::ConnectionIdUpdated { initiator, old, new });
+        }
+    }
+
+    fn tell_local_cid(&mut self, new: ConnectionId) {
+        let Some(watch) = &mut self.observation.watch else { return };
+        if let Some(old) = watch.local_cid.replace(new).filter(|old| *old != new) {
+            let (initiator, old, new) = (Initiator::Local, Cid(old), Cid(new));
+            self.observation.tell(&TransportEvent::ConnectionIdUpdated { initiator, old, new });
+        }
+    }
+
+    /// The two ends of a path: this one and the peer.
+    fn tuple(&self, key: &PathKey) -> (TupleEndpoint, TupleEndpoint) {
+        let local = TupleEndpoint { address: key.local, port: None, cid: Some(self.negotiation.local_cid) };
+        let (address, port) = (Some(key.remote.ip()), Some(key.remote.port()));
+        (local, TupleEndpoint { address, port, cid: Some(*self.remote_cids.active()) })
+    }
+}
+
+/// The path of the handshake has the name that stands for no name.
+fn tuple_name(id: PathId) -> String {
+    if id == PathId(0) { String::new() } else { id.0.to_string() }
+}
+
+const fn key_names(space: SpaceId) -> [KeyName; 2] {
+    match space {
+        SpaceId::Initial => [KeyName::ClientInitial, KeyName::ServerInitial],
+        SpaceId::Handshake => [KeyName::ClientHandshake, KeyName::ServerHandshake],
+        SpaceId::Data => [KeyName::ClientOneRtt, KeyName::ServerOneRtt],
+    }
+}
+
+/// The end of a connection as an event. `code` is that of this end's application, if it closed.
+fn closed<'a>(reason: &'a ConnectionError, code: Option<u64>) -> TransportEvent<'a> {
+    let plain = |initiator, trigger| TransportEvent::ConnectionClosed {
+        initiator: Some(initiator),
+        connection_error: None,
+        application_error: None,
+        error_code: None,
+        reason: None,
+        trigger,
+    };
+    let transport = |initiator, error: TransportErrorCode, reason: &'a [u8]| {
+        let peaceful = [TransportErrorCode::NO_ERROR, TransportErrorCode::APPLICATION_ERROR].contains(&error);
+        TransportEvent::ConnectionClosed {
+            initiator: Some(initiator),
+            connection_error: Some(ErrorName(error)),
+            application_error: None,
+            error_code: error.name().is_none().then_some(error.0),
+            reason: Some(TextBytes(reason)),
+            trigger: if peaceful { CloseTrigger::Application } else { CloseTrigger::Error },
+        }
+    };
+    let application = |initiator, code: Option<u64>, reason| TransportEvent::ConnectionClosed {
+        initiator: Some(initiator),
+        connection_error: None,
+        application_error: Some("unknown"),
+        error_code: code,
+        reason,
+        trigger: CloseTrigger::Application,
+    };
+    match reason {
+        ConnectionError::ClosedLocally => application(Initiator::Local, code, None),
+        ConnectionError::Transport(WireError { code, reason, .. }) => {
+            transport(Initiator::Local, *code, reason.as_bytes())
+        }
+        ConnectionError::PeerTransport { code, reason, .. } => transport(Initiator::Remote, *code, reason),
+        ConnectionError::PeerApplication { code, reason } => {
+            application(Initiator::Remote, Some(*code), Some(TextBytes(reason)))
+        }
+        ConnectionError::Reset => plain(Initiator::Remote, CloseTrigger::StatelessReset),
+        ConnectionError::TimedOut => plain(Initiator::Local, CloseTrigger::IdleTimeout),
+        ConnectionError::VersionMismatch => plain(Initiator::Remote, CloseTrigger::VersionMismatch),
+    }
+}
