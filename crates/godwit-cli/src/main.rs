@@ -1,1 +1,51 @@
-fn main() {}
+//! The `godwit` program: an HTTP/3 server, a client and a laboratory in one binary.
+//!
+//! `main` only parses the command line and hands over: each command has a folder of its own with its
+//! arguments and its `run`. A command fails with one [`error::Failure`], which is printed as one line on the
+//! standard error and ends the program with code 1; wrong usage ends it with 2.
+
+mod certificates;
+mod cli;
+mod error;
+mod get;
+mod output;
+mod perf;
+mod serve;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    start_tracing();
+    let outcome = match cli.command {
+        Command::Serve(arguments) => serve::run(arguments),
+        Command::Get(arguments) => get::run(arguments),
+        Command::Perf(arguments) => perf::run(arguments),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(failure) => {
+            let _ = writeln!(std::io::stderr(), "godwit: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Diagnostics go to the standard error, and only when `RUST_LOG` asks for them.
+fn start_tracing() {
+    use tracing_subscriber::EnvFilter;
+    if std::env::var_os(EnvFilter::DEFAULT_ENV).is_none() {
+        return;
+    }
+    let colour = output::Style::of_stderr().is_coloured();
+    tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::from_default_env())
+        .with_ansi(colour)
+        .with_writer(std::io::stderr)
+        .init();
+}

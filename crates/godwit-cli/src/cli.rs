@@ -1,0 +1,66 @@
+//! The command line: which commands there are. What each one takes is declared in its own folder.
+
+use clap::{Parser, Subcommand};
+
+use crate::{get, perf, serve};
+
+/// The overview in place of clap's flat list: the commands by what one wants to do.
+const TEMPLATE: &str = "\
+{about}
+
+{usage-heading} {usage}
+
+For use:
+  serve  Serve a folder over HTTP/3, HTTP/2 and HTTP/1.1 on one port
+  get    Fetch URLs over HTTP/3
+
+Laboratory:
+  perf   Measure throughput, requests and latency between two machines
+
+Options:
+{options}
+
+`godwit help COMMAND` or `godwit COMMAND --help` tells more about one of them.
+";
+
+/// QUIC and HTTP/3 in one program.
+#[derive(Debug, Parser)]
+#[command(name = "godwit", version, about, help_template = TEMPLATE)]
+#[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve a folder over HTTP/3, HTTP/2 and HTTP/1.1 on one port
+    Serve(serve::Arguments),
+    /// Fetch URLs over HTTP/3
+    Get(get::Arguments),
+    /// Measure throughput, requests and latency between two machines
+    Perf(perf::Arguments),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_overview_names_every_command() {
+        for command in Cli::command().get_subcommands() {
+            let name = command.get_name();
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            let line = TEMPLATE.lines().find(|line| line.trim_start().starts_with(name));
+            let line = line.unwrap_or_else(|| panic!("the overview has no line for {name}"));
+            assert!(line.ends_with(&about), "{line:?} should say {about:?}");
+        }
+    }
+}
