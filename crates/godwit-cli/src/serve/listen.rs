@@ -1,0 +1,173 @@
+//! Binds a port for UDP and TCP alike: HTTP/3 is found through the port on which HTTP/2 is spoken.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::h3;
+use crate::certificates::Identity;
+use crate::error::{Failure, plain};
+
+const DEFAULT_PORT: u16 = 4433;
+/// With port 0 the system picks a UDP port that may be taken for TCP: how often to ask for another.
+const ATTEMPTS: usize = 32;
+/// Connections that the kernel keeps until they are accepted.
+const BACKLOG: i32 = 1024;
+
+/// One address with both its sockets.
+pub(super) struct Listener {
+    /// As bound: the port is never 0.
+    pub(super) address: SocketAddr,
+    pub(super) udp: h3::Socket,
+    pub(super) tcp: tokio::net::TcpListener,
+}
+
+/// `ADDR:PORT`, `:PORT` or `PORT`.
+pub(super) fn parse(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    if let Ok(port) = text.strip_prefix(':').unwrap_or(text).parse() {
+        return Ok(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port));
+    }
+    if text.parse::<IpAddr>().is_ok() {
+        return Err("the port is missing; expected for example 127.0.0.1:4433 or [::1]:4433".to_owned());
+    }
+    Err("expected an address and a port such as 127.0.0.1:4433, [::]:443 or :8443".to_owned())
+}
+
+/// Binds every address, or the default one; all or none.
+pub(super) fn bind(
+    addresses: &[SocketAddr],
+    identity: &Identity,
+    options: h3::Options,
+) -> Result<Vec<Listener>, Failure> {
+    if addresses.is_empty() {
+        return Ok(vec![bind_default(identity, options)?]);
+    }
+    addresses.iter().map(|address| bind_one(*address, identity, options).map_err(Refused::explain)).collect()
+}
+
+/// Every address of this machine, or every IPv4 address where there is no IPv6.
+fn bind_default(identity: &Identity, options: h3::Options) -> Result<Listener, Failure> {
+    let dual = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), DEFAULT_PORT);
+    match bind_one(dual, identity, options) {
+        Err(refused) if refused.no_ipv6() => {
+            let address = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), DEFAULT_PORT);
+            bind_one(address, identity, options).map_err(Refused::explain)
+        }
+        outcome => outcome.map_err(Refused::explain),
+    }
+}
+
+fn bind_one(wanted: SocketAddr, identity: &Identity, options: h3::Options) -> Result<Listener, Refused> {
+    let mut attempts = if wanted.port() == 0 { ATTEMPTS } else { 1 };
+    loop {
+        attempts -= 1;
+        let refused = |transport| move |error| Refused { transport, address: wanted, error };
+        let udp = h3::Socket::bind(wanted, identity, options).map_err(refused("UDP"))?;
+        let address = udp.local_address().map_err(refused("UDP"))?;
+        match bind_tcp(address) {
+            Ok(tcp) => return Ok(Listener { address, udp, tcp }),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && attempts > 0 => {}
+            Err(error) => return Err(refused("TCP")(error)),
+        }
+    }
+}
+
+fn bind_tcp(address: SocketAddr) -> io::Result<tokio::net::TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(false)?;
+    }
+    // Connections of a server just stopped may linger; they are no reason to wait. (On Windows the option would
+    // let two servers share the port.)
+    #[cfg(unix)]
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    tokio::net::TcpListener::from_std(socket.into())
+}
+
+/// A port that could not be had.
+#[derive(Debug)]
+struct Refused {
+    transport: &'static str,
+    address: SocketAddr,
+    error: io::Error,
+}
+
+impl Refused {
+    fn no_ipv6(&self) -> bool {
+        const EAFNOSUPPORT: i32 = if cfg!(target_os = "linux") { 97 } else { 47 };
+        self.error.kind() == io::ErrorKind::AddrNotAvailable
+            || self.error.raw_os_error() == Some(EAFNOSUPPORT)
+            || self.error.kind() == io::ErrorKind::Unsupported
+    }
+
+    fn explain(self) -> Failure {
+        let Refused { transport, address, error } = self;
+        let remedy = match error.kind() {
+            io::ErrorKind::AddrInUse => {
+                "another program uses it: stop that one, or choose another port with --listen".to_owned()
+            }
+            io::ErrorKind::PermissionDenied if (1..1024).contains(&address.port()) => format!(
+                "ports below 1024 need a privilege: choose another with --listen, or grant it with \
+                 `sudo setcap cap_net_bind_service=+ep {}`",
+                program()
+            ),
+            io::ErrorKind::AddrNotAvailable => {
+                "this machine does not have the address: choose one of its own, or [::] for all".to_owned()
+            }
+            _ => "choose another address or port with --listen".to_owned(),
+        };
+        let port = address.port();
+        let ip = address.ip();
+        Failure::new(format!("cannot use {transport} port {port} of {ip} ({}); {remedy}", plain(&error)))
+    }
+}
+
+fn program() -> String {
+    std::env::current_exe().map_or_else(|_| "godwit".to_owned(), |path| path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_in_all_their_forms() {
+        for (text, expected) in [
+            ("127.0.0.1:80", "127.0.0.1:80"),
+            ("[::1]:443", "[::1]:443"),
+            (":8443", "[::]:8443"),
+            ("8443", "[::]:8443"),
+            ("0", "[::]:0"),
+        ] {
+            assert_eq!(parse(text).unwrap().to_string(), expected, "{text}");
+        }
+        assert!(parse("127.0.0.1").unwrap_err().contains("port is missing"));
+        for text in ["", "localhost:80", "99999", "1.2.3.4:x"] {
+            assert!(parse(text).unwrap_err().contains("expected"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_transport_and_the_way_out() {
+        let explain = |transport, address: &str, kind: io::ErrorKind| {
+            let address = address.parse().unwrap();
+            Refused { transport, address, error: kind.into() }.explain().to_string()
+        };
+        let text = explain("TCP", "[::]:443", io::ErrorKind::PermissionDenied);
+        assert!(text.starts_with("cannot use TCP port 443 of ::"), "{text}");
+        assert!(text.contains("setcap cap_net_bind_service"), "{text}");
+        let text = explain("UDP", "[::]:4433", io::ErrorKind::AddrInUse);
+        assert!(text.starts_with("cannot use UDP port 4433") && text.contains("another program"), "{text}");
+        let text = explain("UDP", "192.0.2.1:4433", io::ErrorKind::AddrNotAvailable);
+        assert!(text.contains("does not have the address"), "{text}");
+        let text = explain("UDP", "[::]:4433", io::ErrorKind::PermissionDenied);
+        assert!(!text.contains("1024"), "{text}");
+    }
+}
