@@ -16,7 +16,9 @@ usage: cargo xtask COMMAND
   test [--full]     all tests; --full adds real peers, browsers and the long simulations
   check             structure, dependency direction, formatting, lints, documentation
   gate [--bless]    instruction and allocation counts against the checked-in baseline
-  peers             install the peers that test --full talks to (pinned versions)";
+  peers             install the peers that test --full talks to (pinned versions)
+  peers --test [WORDS]
+                    only the tests against them, or those whose name contains WORDS";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
         ["gate"] => gate::run(gate::Mode::Compare),
         ["gate", "--bless"] => gate::run(gate::Mode::Bless),
         ["peers"] => peers::install(),
+        ["peers", "--test", filter @ ..] => peers::test_matching(&filter.join(" ")),
         _ => Err(format!("unknown command: {:?}\n{USAGE}", words.join(" "))),
     };
     match result {

@@ -1,5 +1,6 @@
 //! Running other programs, and finding the project's root.
 
+use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -32,6 +33,14 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
         let errors = String::from_utf8_lossy(&output.stderr);
         Err(format!("{} ended with {}\n{errors}", describe(command), output.status))
     }
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target_dir() -> Result<PathBuf, String> {
+    let text = output(cargo().args(["metadata", "--format-version=1", "--no-deps"]))?;
+    let metadata: Value = serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))?;
+    let folder = metadata.get("target_directory").and_then(Value::as_str);
+    folder.map(PathBuf::from).ok_or_else(|| "cargo metadata names no target directory".into())
 }
 
 fn describe(command: &Command) -> String {

@@ -54,10 +54,13 @@ pub(crate) fn findings() -> Result<Vec<String>, String> {
                 Some(_) if for_tests => {}
                 Some((_, below, _)) if below < layer && allowed.contains(&wanted) => {}
                 Some((_, other, _)) => {
-                    findings.push(format!("{name} (layer {layer}) must not depend on {wanted} (layer {other})"));
+                    findings
+                        .push(format!("{name} (layer {layer}) must not depend on {wanted} (layer {other})"));
                 }
                 None if for_tests || name == "xtask" || reasons.contains(&format!("| `{wanted}` |")) => {}
-                None => findings.push(format!("{name} depends on {wanted}, for which {REASONS} gives no reason")),
+                None => {
+                    findings.push(format!("{name} depends on {wanted}, for which {REASONS} gives no reason"))
+                }
             }
         }
     }

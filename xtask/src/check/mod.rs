@@ -10,7 +10,9 @@ pub(crate) fn run() -> Result<(), String> {
     structure()?;
     shell::run(cargo().args(["fmt", "--all", "--check"]))?;
     shell::run(cargo().args(["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))?;
-    shell::run(cargo().args(["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings"))
+    shell::run(
+        cargo().args(["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings"),
+    )
 }
 
 /// Sizes of files, functions and types; direction and reasons of dependencies.

@@ -58,7 +58,8 @@ impl Visitor<'_> {
         let lines = end + 1 - start;
         if lines > MAX_FUNCTION_LINES {
             let at = format!("{}:{start}", self.name);
-            self.findings.push(format!("{at}: function {name} has {lines} lines (at most {MAX_FUNCTION_LINES})"));
+            self.findings
+                .push(format!("{at}: function {name} has {lines} lines (at most {MAX_FUNCTION_LINES})"));
         }
     }
 }
@@ -87,7 +88,8 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
         let record = item.fields.iter().all(|field| matches!(field.vis, syn::Visibility::Public(_)));
         if self.in_transport && fields > MAX_FIELDS && !record {
             let at = format!("{}:{line}", self.name);
-            self.findings.push(format!("{at}: struct {} has {fields} fields (at most {MAX_FIELDS})", item.ident));
+            self.findings
+                .push(format!("{at}: struct {} has {fields} fields (at most {MAX_FIELDS})", item.ident));
         }
         syn::visit::visit_item_struct(self, item);
     }

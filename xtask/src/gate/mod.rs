@@ -44,8 +44,17 @@ pub(crate) fn run(mode: Mode) -> Result<(), String> {
             Ok(())
         };
     }
-    shell::run(cargo().args(["build", "--quiet", "--profile", "gate", "-p", "godwit-sim", "--example", "gate"]))?;
-    let program = target_dir()?.join("gate/examples/gate");
+    shell::run(cargo().args([
+        "build",
+        "--quiet",
+        "--profile",
+        "gate",
+        "-p",
+        "godwit-sim",
+        "--example",
+        "gate",
+    ]))?;
+    let program = shell::target_dir()?.join("gate/examples/gate");
     let mut figures = BTreeMap::new();
     for path in PATHS {
         figures.insert(path, measure(&program, path)?);
@@ -54,13 +63,6 @@ pub(crate) fn run(mode: Mode) -> Result<(), String> {
         Mode::Bless => bless(&figures),
         Mode::Compare => compare(&figures),
     }
-}
-
-fn target_dir() -> Result<PathBuf, String> {
-    let text = shell::output(cargo().args(["metadata", "--format-version=1", "--no-deps"]))?;
-    let metadata: Value = serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))?;
-    let folder = metadata.get("target_directory").and_then(Value::as_str);
-    folder.map(PathBuf::from).ok_or_else(|| "cargo metadata names no target directory".into())
 }
 
 fn measure(program: &PathBuf, path: &str) -> Result<Figures, String> {
@@ -90,12 +92,14 @@ fn bless(figures: &BTreeMap<&str, Figures>) -> Result<(), String> {
         })
         .collect();
     let text = serde_json::to_string_pretty(&entries).map_err(|error| error.to_string())?;
-    std::fs::write(baseline_file(), text + "\n").map_err(|error| format!("cannot write the baseline: {error}"))
+    std::fs::write(baseline_file(), text + "\n")
+        .map_err(|error| format!("cannot write the baseline: {error}"))
 }
 
 fn compare(figures: &BTreeMap<&str, Figures>) -> Result<(), String> {
     let text = std::fs::read_to_string(baseline_file()).unwrap_or_else(|_| "{}".into());
-    let baseline: Value = serde_json::from_str(&text).map_err(|error| format!("gate-baseline.json: {error}"))?;
+    let baseline: Value =
+        serde_json::from_str(&text).map_err(|error| format!("gate-baseline.json: {error}"))?;
     let mut worse = Vec::new();
     for (path, now) in figures {
         let before = |name| baseline.get(path).and_then(|entry| entry.get(name)).and_then(Value::as_f64);

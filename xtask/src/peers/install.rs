@@ -1,0 +1,199 @@
+//! Installing the peers: what is there is left alone, the rest comes from the package registries at the
+//! versions that `peers/` pins.
+
+use crate::shell::{self, cargo};
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A program of another stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Peer {
+    Aioquic,
+    Chromium,
+    QuicGo,
+    Quinn,
+}
+
+const ALL: [Peer; 4] = [Peer::QuicGo, Peer::Aioquic, Peer::Quinn, Peer::Chromium];
+/// Under which names browsers of the Chromium family are installed.
+const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+impl Peer {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Peer::Aioquic => "aioquic",
+            Peer::Chromium => "Chromium",
+            Peer::QuicGo => "quic-go",
+            Peer::Quinn => "quinn",
+        }
+    }
+
+    /// The program with the face that `peers/README.md` describes; for the browser, what drives it.
+    pub(crate) fn command(self) -> Command {
+        let mut command = match self {
+            Peer::Aioquic => Command::new(venv().join("bin/python")),
+            Peer::Chromium => Command::new("node"),
+            Peer::QuicGo => Command::new(quic_go_program()),
+            Peer::Quinn => Command::new(quinn_target().join("release/peer")),
+        };
+        match self {
+            Peer::Aioquic => command.arg(peers().join("python/peer.py")),
+            Peer::Chromium => command.arg(peers().join("node/chromium.mjs")),
+            Peer::QuicGo | Peer::Quinn => &mut command,
+        };
+        command
+    }
+
+    fn install(self) -> Result<(), String> {
+        match self {
+            Peer::Aioquic => install_aioquic(),
+            Peer::Chromium => install_playwright(),
+            Peer::QuicGo => install_quic_go(),
+            Peer::Quinn => install_quinn(),
+        }
+    }
+}
+
+/// What is there and what is not.
+pub(crate) struct Installed {
+    missing: Vec<(Peer, String)>,
+    pub(crate) browser: Option<PathBuf>,
+}
+
+impl Installed {
+    /// Installs what can be installed.
+    pub(crate) fn prepare() -> Self {
+        let mut missing = Vec::new();
+        for peer in ALL {
+            match peer.install() {
+                Ok(()) => eprintln!("xtask: peer {}: ready", peer.name()),
+                Err(why) => missing.push((peer, why)),
+            }
+        }
+        let browser = browser();
+        if let Err(why) = &browser {
+            missing.push((Peer::Chromium, why.clone()));
+        }
+        for (peer, why) in &missing {
+            eprintln!("xtask: peer {}: MISSING, its tests are skipped: {why}", peer.name());
+        }
+        Self { missing, browser: browser.ok() }
+    }
+
+    /// Why a peer cannot be tested against, if that is so. Without quinn nothing can be: its program makes
+    /// the certificates and files.
+    pub(crate) fn why_missing(&self, peer: Peer) -> Option<&str> {
+        let why =
+            |wanted| self.missing.iter().find(|(missing, _)| *missing == wanted).map(|(_, why)| why.as_str());
+        why(peer).or_else(|| why(Peer::Quinn))
+    }
+
+    /// In CI nothing may be missing.
+    pub(crate) fn verdict(&self) -> Result<(), String> {
+        let Some((peer, why)) = self.missing.first().filter(|_| std::env::var_os("CI").is_some()) else {
+            return Ok(());
+        };
+        Err(format!("{} is not installed, and in CI no peer may be skipped: {why}", peer.name()))
+    }
+}
+
+fn peers() -> PathBuf {
+    shell::root().join("peers")
+}
+
+fn venv() -> PathBuf {
+    peers().join(".cache/venv")
+}
+
+fn quic_go_program() -> PathBuf {
+    peers().join(".cache/bin/quic-go-peer")
+}
+
+fn quinn_target() -> PathBuf {
+    peers().join(".cache/rust-target")
+}
+
+/// The Go tool has a cache of its own: building again costs nothing.
+fn install_quic_go() -> Result<(), String> {
+    needs("go", "the Go toolchain")?;
+    let mut build = Command::new("go");
+    build.args(["build", "-o"]).arg(quic_go_program()).arg(".").current_dir(peers().join("go"));
+    shell::run(&mut build)
+}
+
+fn install_quinn() -> Result<(), String> {
+    let mut build = cargo();
+    build.args(["build", "--release", "--quiet", "--locked"]).current_dir(peers().join("rust"));
+    shell::run(build.env("CARGO_TARGET_DIR", quinn_target()))
+}
+
+fn install_aioquic() -> Result<(), String> {
+    let wanted = peers().join("python/requirements.txt");
+    let stamp = venv().join("requirements.txt");
+    unless_stamped(&wanted, &stamp, || {
+        needs("python3", "Python")?;
+        let _ = fs::remove_dir_all(venv());
+        let made = shell::run(Command::new("python3").args(["-m", "venv"]).arg(venv()));
+        made.map_err(|why| format!("{why} (the package python3-venv has the module)"))?;
+        let mut pip = Command::new(venv().join("bin/pip"));
+        shell::run(pip.args(["install", "--quiet", "--requirement"]).arg(&wanted))
+    })
+}
+
+fn install_playwright() -> Result<(), String> {
+    needs("node", "Node")?;
+    let wanted = peers().join("node/package-lock.json");
+    let stamp = peers().join("node/node_modules/.stamp");
+    unless_stamped(&wanted, &stamp, || {
+        needs("npm", "npm")?;
+        let mut npm = Command::new("npm");
+        npm.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", "--prefix"]);
+        shell::run(npm.arg(peers().join("node")))
+    })
+}
+
+/// A browser of the Chromium family; installed from Debian's packages if there is none and we may.
+fn browser() -> Result<PathBuf, String> {
+    if let Some(found) = BROWSERS.iter().find_map(find_program) {
+        return Ok(found);
+    }
+    let root = shell::output(Command::new("id").arg("-u")).is_ok_and(|user| user.trim() == "0");
+    if !root || find_program("apt-get").is_none() {
+        return Err("no Chromium is installed, and only root can install Debian's package `chromium`".into());
+    }
+    let apt = |words: &[&str]| {
+        shell::run(Command::new("apt-get").args(words).env("DEBIAN_FRONTEND", "noninteractive"))
+    };
+    apt(&["update", "-qq"])?;
+    apt(&["install", "-y", "-qq", "--no-install-recommends", "chromium"])?;
+    find_program("chromium")
+        .ok_or("the package `chromium` was installed, but there is no such program".into())
+}
+
+fn needs(program: &str, what: &str) -> Result<(), String> {
+    find_program(program).map(drop).ok_or(format!("{what} (`{program}`) is not installed"))
+}
+
+/// Where a program is that can be started by its name.
+pub(crate) fn find_program(name: impl AsRef<OsStr>) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let name = Path::new(name.as_ref());
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
+}
+
+/// Runs `install` unless `stamp` says that it was run for just this list of versions.
+fn unless_stamped(
+    wanted: &Path,
+    stamp: &Path,
+    install: impl FnOnce() -> Result<(), String>,
+) -> Result<(), String> {
+    let read = |path: &Path| fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
+    let list = read(wanted)?;
+    if read(stamp).is_ok_and(|done| done == list) {
+        return Ok(());
+    }
+    install()?;
+    fs::write(stamp, list).map_err(|error| format!("{}: {error}", stamp.display()))
+}
