@@ -27,7 +27,7 @@ const LAYERS: &[(&str, u8, &[&str])] = &[
             "godwit-wire",
         ],
     ),
-    ("godwit-sim", 6, &["godwit-base", "godwit-link", "godwit-transport"]),
+    ("godwit-sim", 6, &["godwit-base", "godwit-link", "godwit-transport", "godwit-wire"]),
     ("godwit-cli", 7, &["godwit", "godwit-base", "godwit-sim"]),
     ("xtask", 8, &[]),
 ];

@@ -41,13 +41,21 @@ impl Connection {
         Transmitted::Idle
     }
 
-    fn build_close(&mut self, now: Time, frame: &CloseFrame, datagram: &mut [u8], rng: &mut dyn Rng) -> usize {
+    fn build_close(
+        &mut self,
+        now: Time,
+        frame: &CloseFrame,
+        datagram: &mut [u8],
+        rng: &mut dyn Rng,
+    ) -> usize {
         self.scratch.tokens.clear();
         self.scratch.spans.clear();
         let mut end = 0;
         let mut packets = [const { None }; 3];
         for (slot, space) in packets.iter_mut().zip([SpaceId::Initial, SpaceId::Handshake, SpaceId::Data]) {
-            let Some(packet) = self.write_close_packet(now, space, frame, datagram, end, rng) else { continue };
+            let Some(packet) = self.write_close_packet(now, space, frame, datagram, end, rng) else {
+                continue;
+            };
             end = packet.end();
             *slot = Some(packet);
         }
@@ -137,11 +145,9 @@ fn write_frame(frame: &CloseFrame, one_rtt: bool, writer: &mut Writer<'_>) -> Re
         CloseFrame::Application { code, reason } if one_rtt => {
             Frame::ApplicationClose { code: *code, reason: cut(reason) }
         }
-        CloseFrame::Application { .. } => Frame::ConnectionClose {
-            code: TransportErrorCode::APPLICATION_ERROR,
-            frame_type: 0,
-            reason: &[],
-        },
+        CloseFrame::Application { .. } => {
+            Frame::ConnectionClose { code: TransportErrorCode::APPLICATION_ERROR, frame_type: 0, reason: &[] }
+        }
     };
     frame.encode(writer)
 }

@@ -13,7 +13,12 @@ use std::time::Duration;
 
 impl Connection {
     /// Acts on one frame. Whether the packet type permits the frame has been checked.
-    pub(super) fn on_frame(&mut self, now: Time, info: &PacketInfo, frame: Frame<'_>) -> Result<(), WireError> {
+    pub(super) fn on_frame(
+        &mut self,
+        now: Time,
+        info: &PacketInfo,
+        frame: Frame<'_>,
+    ) -> Result<(), WireError> {
         match frame {
             Frame::Padding(_) | Frame::Ping => Ok(()),
             Frame::Ack(ack) => self.on_ack(now, info, &ack),
@@ -74,7 +79,10 @@ impl Connection {
                 outcomes.push((outcome, token));
             })
             .map_err(|_| {
-                WireError::new(TransportErrorCode::PROTOCOL_VIOLATION, "acknowledged a packet that was not sent")
+                WireError::new(
+                    TransportErrorCode::PROTOCOL_VIOLATION,
+                    "acknowledged a packet that was not sent",
+                )
             })?;
         if summary.newly_acked_ack_eliciting {
             space.probes = 0;
@@ -112,7 +120,10 @@ impl Connection {
 
     fn on_handshake_done(&mut self, now: Time) -> Result<(), WireError> {
         if self.side == Side::Server {
-            return Err(WireError::new(TransportErrorCode::PROTOCOL_VIOLATION, "HANDSHAKE_DONE from a client"));
+            return Err(WireError::new(
+                TransportErrorCode::PROTOCOL_VIOLATION,
+                "HANDSHAKE_DONE from a client",
+            ));
         }
         // 1-RTT packets are opened only once TLS is complete, so this cannot come early.
         self.on_confirmed(now);

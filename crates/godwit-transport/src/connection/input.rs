@@ -76,7 +76,9 @@ impl Connection {
                 }
                 _ => rest.len(),
             };
-            let Some((packet_bytes, next)) = std::mem::take(&mut rest).split_at_mut_checked(end) else { break };
+            let Some((packet_bytes, next)) = std::mem::take(&mut rest).split_at_mut_checked(end) else {
+                break;
+            };
             self.on_packet(now, &origin, packet, packet_bytes);
             rest = next;
         }
@@ -96,7 +98,9 @@ impl Connection {
 
     /// A 1-RTT packet kept from before the handshake was complete.
     pub(super) fn receive_early(&mut self, now: Time, origin: &Datagram, packet: &mut [u8]) {
-        if let Ok(Packet::Short { dcid, packet_number_offset, .. }) = header::parse(packet, self.local_cid_len()) {
+        if let Ok(Packet::Short { dcid, packet_number_offset, .. }) =
+            header::parse(packet, self.local_cid_len())
+        {
             self.on_short_packet(now, origin, dcid, packet_number_offset, packet);
         }
     }
@@ -150,7 +154,11 @@ impl Connection {
         let packet_len = header.len().saturating_add(payload.len());
         let Some(len) = level.keys.opener.open(0, number, header, payload) else {
             self.stats.packets_dropped = self.stats.packets_dropped.saturating_add(1);
-            self.observe_dropped(Some(PacketName::of(packet_type)), packet_len, DropTrigger::DecryptionFailure);
+            self.observe_dropped(
+                Some(PacketName::of(packet_type)),
+                packet_len,
+                DropTrigger::DecryptionFailure,
+            );
             return None;
         };
         let (path, keys) = (PathId(0), NO_PHASE);
@@ -268,7 +276,9 @@ impl Connection {
             let frame_type = frame.frame_type();
             if !frame.permitted_in(info.packet_type) {
                 let reason = "a frame that this packet type does not permit";
-                return Err(WireError::new(TransportErrorCode::PROTOCOL_VIOLATION, reason).in_frame(frame_type));
+                return Err(
+                    WireError::new(TransportErrorCode::PROTOCOL_VIOLATION, reason).in_frame(frame_type)
+                );
             }
             ack_eliciting |= frame.is_ack_eliciting();
             non_probing |= !frame.is_probing();
@@ -309,7 +319,8 @@ impl Connection {
     fn process_while_closing(&mut self, now: Time, info: &PacketInfo, payload: &[u8]) {
         use godwit_wire::Frame::{ApplicationClose, ConnectionClose};
         let closes = Frames::new(payload).map_while(Result::ok).find(|frame| {
-            matches!(frame, ConnectionClose { .. } | ApplicationClose { .. }) && frame.permitted_in(info.packet_type)
+            matches!(frame, ConnectionClose { .. } | ApplicationClose { .. })
+                && frame.permitted_in(info.packet_type)
         });
         if closes.is_some() {
             self.on_peer_close(now, crate::ConnectionError::ClosedLocally);

@@ -305,7 +305,12 @@ impl Connection {
 
     /// Sets a stream's place in the scheduler: lower urgency first; streams of equal urgency in the order
     /// in which they were written, or in turn if incremental.
-    pub fn set_priority(&mut self, id: StreamId, urgency: u8, incremental: bool) -> Result<(), UnknownStream> {
+    pub fn set_priority(
+        &mut self,
+        id: StreamId,
+        urgency: u8,
+        incremental: bool,
+    ) -> Result<(), UnknownStream> {
         self.streams.set_priority(id, urgency, incremental)
     }
 

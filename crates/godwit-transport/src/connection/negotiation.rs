@@ -133,7 +133,12 @@ impl Negotiation {
     }
 
     /// The parameters of this end.
-    pub(super) fn parameters(&self, config: &TransportConfig, version: u32, versions: &[u32]) -> TransportParameters {
+    pub(super) fn parameters(
+        &self,
+        config: &TransportConfig,
+        version: u32,
+        versions: &[u32],
+    ) -> TransportParameters {
         let server = self.side == Side::Server;
         TransportParameters {
             original_destination_cid: Some(self.original_dcid).filter(|_| server),
@@ -171,9 +176,8 @@ pub(super) fn encode(parameters: &TransportParameters, grease: u64) -> Result<Ve
 impl Connection {
     /// The peer's transport parameters have come with its first flight.
     pub(super) fn on_peer_parameters(&mut self, encoded: &[u8]) -> Result<(), WireError> {
-        let parameters = TransportParameters::decode(encoded, self.side.peer()).map_err(|error| {
-            WireError::new(TransportErrorCode::TRANSPORT_PARAMETER_ERROR, error.reason)
-        })?;
+        let parameters = TransportParameters::decode(encoded, self.side.peer())
+            .map_err(|error| WireError::new(TransportErrorCode::TRANSPORT_PARAMETER_ERROR, error.reason))?;
         self.observe_parameters(&parameters);
         self.negotiation.check(&parameters)?;
         self.negotiation.peer = Some(Peer {
@@ -198,16 +202,26 @@ impl Connection {
 
     /// A Retry packet: proves nothing but that the server saw our Initial, so it is believed once, before
     /// anything else is heard (RFC 9000 section 17.2.5).
-    pub(super) fn on_retry(&mut self, now: Time, scid: ConnectionId, token: &[u8], packet: &[u8], tag: [u8; 16]) {
-        let expected = packet.len().checked_sub(tag.len()).and_then(|len| packet.get(..len)).and_then(|packet| {
-            keys::retry_integrity_tag(self.version, &self.negotiation.original_dcid, packet)
-        });
+    pub(super) fn on_retry(
+        &mut self,
+        now: Time,
+        scid: ConnectionId,
+        token: &[u8],
+        packet: &[u8],
+        tag: [u8; 16],
+    ) {
+        let expected =
+            packet.len().checked_sub(tag.len()).and_then(|len| packet.get(..len)).and_then(|packet| {
+                keys::retry_integrity_tag(self.version, &self.negotiation.original_dcid, packet)
+            });
         let welcome = self.side == Side::Client
             && !self.negotiation.has_heard_server()
             && self.negotiation.retry_scid.is_none()
             && scid != self.negotiation.original_dcid
             && expected == Some(tag);
-        let Some(new_keys) = keys::initial(self.version, &scid, self.side).filter(|_| welcome) else { return };
+        let Some(new_keys) = keys::initial(self.version, &scid, self.side).filter(|_| welcome) else {
+            return;
+        };
         let Some(initial) = self.spaces.initial.as_deref_mut() else { return };
         initial.keys = new_keys;
         let outcomes = &mut self.scratch.outcomes;

@@ -98,7 +98,9 @@ impl Connection {
         self.scratch.tokens.clear();
         let spaces = [SpaceId::Initial, SpaceId::Handshake, SpaceId::Data];
         for (slot, space) in open.iter_mut().zip(spaces) {
-            let Some(packet) = self.write_packet(now, space, datagram, end, &mut expand, rng) else { continue };
+            let Some(packet) = self.write_packet(now, space, datagram, end, &mut expand, rng) else {
+                continue;
+            };
             end = packet.end();
             *slot = Some(packet);
         }
@@ -202,7 +204,9 @@ impl Connection {
         let limit = datagram.len().checked_sub(TAG_LEN)?;
         self.spaces.data.keys.as_ref()?;
         let permitted = self.may_send_data(now, datagram.len().saturating_sub(start));
-        if !permitted && !self.spaces.data.space.acks.ack_due(now) {
+        // A path is validated whatever the window says: its state may be what keeps the window shut.
+        let probing = self.paths.active().wants_probe();
+        if !permitted && !probing && !self.spaces.data.space.acks.ack_due(now) {
             return None;
         }
         let mut writer = Writer::new(datagram.get_mut(start..limit)?);
@@ -211,8 +215,11 @@ impl Connection {
         let payload_start = writer.len();
         let first_token = self.scratch.tokens.len();
         super::acks::write(&mut self.spaces.data.space.acks, now, &mut writer, &mut self.scratch.tokens);
+        if probing {
+            self.write_path_probe(now, &mut writer, expand, rng);
+        }
         if permitted {
-            self.write_frames(now, &mut writer, expand, rng);
+            self.write_frames(&mut writer);
         }
         self.elicit_now_and_then(first_token, writer.len() > payload_start, &mut writer);
         let tokens = &mut self.scratch.tokens;
@@ -256,15 +263,17 @@ impl Connection {
         })
     }
 
-    /// Everything in a 1-RTT packet but the acknowledgements.
+    /// PATH_CHALLENGE and PATH_RESPONSE frames for the active path.
+    fn write_path_probe(&mut self, now: Time, writer: &mut Writer<'_>, expand: &mut bool, rng: &mut dyn Rng) {
+        let id = self.paths.active().id();
+        let written = self.paths.write_probe(now, id, rng, writer, &mut self.scratch.tokens);
+        *expand |= written.is_some_and(|probe| probe.expand);
+    }
+
+    /// Everything in a 1-RTT packet but the acknowledgements and path probes.
     #[inline]
-    fn write_frames(&mut self, now: Time, writer: &mut Writer<'_>, expand: &mut bool, rng: &mut dyn Rng) {
+    fn write_frames(&mut self, writer: &mut Writer<'_>) {
         let tokens = &mut self.scratch.tokens;
-        if self.paths.active().wants_probe() {
-            let id = self.paths.active().id();
-            let written = self.paths.write_probe(now, id, rng, writer, tokens);
-            *expand |= written.is_some_and(|probe| probe.expand);
-        }
         if self.control.wants_to_send() {
             self.control.write(writer, tokens);
         }
@@ -299,8 +308,7 @@ impl Connection {
             || self.control.wants_to_send()
             || self.local_cids.wants_to_send()
             || self.remote_cids.wants_to_send()
-            || self.handshake.wants_to_send(level_of(SpaceId::Data))
-            || self.paths.active().wants_probe();
+            || self.handshake.wants_to_send(level_of(SpaceId::Data));
         let recovery = &mut self.paths.active_mut().recovery;
         if !wanted {
             recovery.on_app_limited();
@@ -409,7 +417,12 @@ pub(super) fn elicits(tokens: &[RecoveryToken], first: usize) -> bool {
 }
 
 /// A probe owed is paid by any ack-eliciting packet; if there is nothing to say, by a PING.
-fn finish_probe(probes: &mut u8, first_token: usize, writer: &mut Writer<'_>, tokens: &mut Vec<RecoveryToken>) {
+fn finish_probe(
+    probes: &mut u8,
+    first_token: usize,
+    writer: &mut Writer<'_>,
+    tokens: &mut Vec<RecoveryToken>,
+) {
     if *probes == 0 {
         return;
     }

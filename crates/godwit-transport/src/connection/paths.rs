@@ -3,7 +3,6 @@
 
 use super::Connection;
 use super::input::Datagram;
-use super::output::elicits;
 use crate::Event;
 use crate::endpoint::shared::Transmitted;
 use crate::keys::TAG_LEN;
@@ -101,11 +100,13 @@ impl Connection {
         let Some(probe) = self.paths.write_probe(now, id, rng, &mut writer, tokens) else { return 0 };
         packet.payload_end = writer.len();
         packet.tokens = 0..self.scratch.tokens.len();
-        packet.ack_eliciting = elicits(&self.scratch.tokens, 0);
         if probe.expand {
             packet.pad_datagram_to(PROBE_SIZE, datagram);
         }
         packet.pad_for_sample(datagram);
+        // What happens on another path says nothing about the active one: the packet counts neither for its
+        // window nor for its probe timeout, and its frames are never resent as they are.
+        (packet.ack_eliciting, packet.padded) = (false, false);
         let len = packet.end();
         self.seal_and_record(now, packet, datagram, 0);
         self.mask_run(now, datagram);
@@ -125,7 +126,9 @@ impl Connection {
         if !self.lifecycle.is_confirmed() || !self.paths.active().is_validated() {
             return Transmitted::Idle;
         }
-        let Some(size) = self.paths.active_mut().recovery.next_mtu_probe(now) else { return Transmitted::Idle };
+        let Some(size) = self.paths.active_mut().recovery.next_mtu_probe(now) else {
+            return Transmitted::Idle;
+        };
         let Some(room) = batch.reserve(usize::from(size)) else { return Transmitted::More };
         let Some(datagram) = room.get_mut(..usize::from(size)) else { return Transmitted::Idle };
         let len = self.build_mtu_probe(now, datagram, rng);

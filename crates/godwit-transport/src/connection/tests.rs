@@ -89,7 +89,9 @@ impl Pair {
             (&mut self.server, &mut self.client, self.client_path)
         };
         self.batch.clear();
-        while from.transmit(self.now, &mut self.batch, &mut self.rng) == crate::endpoint::shared::Transmitted::More {}
+        while from.transmit(self.now, &mut self.batch, &mut self.rng)
+            == crate::endpoint::shared::Transmitted::More
+        {}
         let mut count = 0;
         self.now += self.delay;
         for (_, datagram) in self.batch.datagrams() {

@@ -165,6 +165,11 @@ impl Connection {
             handshake.probes = PROBES;
             self.repeat_oldest(SpaceId::Handshake, PROBES);
         }
+        // A server that has dropped its Handshake keys cannot read a Handshake probe; if our address has
+        // changed meanwhile, only a 1-RTT packet tells it.
+        if id == SpaceId::Handshake && !self.lifecycle.is_handshaking() {
+            self.spaces.data.space.probes = 1;
+        }
     }
 
     /// What the oldest `packets` unacknowledged packets of a space carried is to be sent again, without

@@ -55,6 +55,7 @@ impl Connection {
     }
 
     /// What happened to streams since the last time is told as well.
+    #[cold]
     pub(super) fn tell_time(&mut self, now: Time) {
         if let Some(watch) = &mut self.observation.watch {
             watch.now = watch.now.max(now);
@@ -86,6 +87,7 @@ impl Connection {
         }
     }
 
+    #[cold]
     pub(super) fn tell_sent(&mut self, packet: &OpenPacket, datagram: &[u8]) {
         self.tell_key_phase(KeyTrigger::LocalUpdate);
         self.tell_remote_cid();
@@ -103,6 +105,7 @@ impl Connection {
         });
     }
 
+    #[cold]
     pub(super) fn tell_received(&mut self, info: &PacketInfo, payload: &[u8]) {
         let updated = info.keys == KeysUsed::Updated;
         self.tell_key_phase(if updated { KeyTrigger::RemoteUpdate } else { KeyTrigger::LocalUpdate });
@@ -139,6 +142,7 @@ impl Connection {
         });
     }
 
+    #[cold]
     pub(super) fn tell_lost(&mut self, space: SpaceId, trigger: Option<LossTrigger>) {
         let packet_type = match space {
             SpaceId::Initial => PacketName::Initial,
@@ -160,6 +164,7 @@ impl Connection {
         }
     }
 
+    #[cold]
     pub(super) fn tell_recovery(&mut self) {
         let path = &self.paths.active().recovery;
         let now = Recovery::of(path);
