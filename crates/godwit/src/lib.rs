@@ -56,6 +56,7 @@ mod connection;
 mod endpoint;
 mod error;
 mod handler;
+pub mod http3;
 mod incoming;
 #[expect(dead_code, reason = "protocols on top of connections will use it")]
 mod raw;

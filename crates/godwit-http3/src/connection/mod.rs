@@ -157,6 +157,11 @@ impl Connection {
         self.requests.len()
     }
 
+    /// Whether a request is not over in both directions.
+    pub fn has_request(&self, id: StreamId) -> bool {
+        self.requests.contains_key(&id)
+    }
+
     /// Closes the connection without an error. Requests still open are lost; see
     /// [`Connection::shutdown`].
     pub fn close(&mut self, io: &mut dyn Transport) {

@@ -1,0 +1,266 @@
+//! Clients: many requests at once on one connection.
+
+use super::BoxError;
+use super::body::Body;
+use super::error::{Error, ErrorKind};
+use super::exchange::{Head, RecvHalf, SendHalf};
+use super::link::Link;
+use super::outgoing::{Outgoing, content_length, has_no_content, send_body, set_content_length};
+use super::stream::Stream;
+use crate::{ClientConfig, Connection, Endpoint};
+use bytes::Bytes;
+use godwit_http3::{Config, ErrorCode, SendError};
+use godwit_wire::StreamId;
+use http::header::{CONTENT_LENGTH, HOST};
+use http::{HeaderValue, Method, Request, Response};
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tower::Service;
+
+/// A connection to an HTTP/3 server, for any number of requests at once.
+///
+/// Cloning gives another handle of the same connection. It is closed when the last handle is gone and no
+/// response is being read any more.
+#[derive(Debug, Clone)]
+pub struct Client {
+    link: Arc<Link>,
+    /// For requests that do not name the server themselves.
+    host: HeaderValue,
+}
+
+/// What to do with informational (1xx) responses: put it into a request's extensions. Without it they are
+/// ignored.
+#[derive(Clone)]
+pub struct OnInformational(Arc<dyn Fn(Response<()>) + Send + Sync>);
+
+impl OnInformational {
+    /// Calls `act` with each.
+    pub fn new(act: impl Fn(Response<()>) + Send + Sync + 'static) -> Self {
+        OnInformational(Arc::new(act))
+    }
+}
+
+impl fmt::Debug for OnInformational {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnInformational")
+    }
+}
+
+impl Client {
+    /// Connects to the server at `addr`, whose certificate must be valid for `name`. If `config` names no
+    /// application protocol, [`super::ALPN`] is offered.
+    ///
+    /// # Errors
+    /// If the connection cannot be established, or the server does not speak HTTP/3.
+    pub async fn connect(
+        endpoint: &Endpoint,
+        config: &ClientConfig,
+        addr: SocketAddr,
+        name: &str,
+    ) -> Result<Self, Error> {
+        let offers = !config.as_transport().tls.alpn_protocols.is_empty();
+        let connecting = match offers {
+            true => endpoint.connect(config, addr, name),
+            false => endpoint.connect(&config.clone().alpn([super::ALPN]), addr, name),
+        };
+        let connection = connecting.map_err(Error::connect)?.await.map_err(Error::handshake)?;
+        Self::on_connection(connection, name, Config::default())
+    }
+
+    /// Speaks HTTP/3 on a connection none of whose streams has been used. `authority` stands for the server
+    /// in requests that do not name it; its port is added unless it has one or that is 443.
+    ///
+    /// # Errors
+    /// If the connection is for another protocol, or `authority` cannot be one.
+    pub fn on_connection(connection: Connection, authority: &str, config: Config) -> Result<Self, Error> {
+        let alpn = connection.alpn();
+        if alpn.as_deref() != Some(super::ALPN) {
+            return Err(Error::other_protocol(alpn.as_deref()));
+        }
+        let host = host(authority, connection.remote_address().port())
+            .ok_or_else(|| Error::from_send(SendError::Malformed("not the name of a server")))?;
+        Ok(Client { link: Link::new(connection, config), host })
+    }
+
+    /// Sends a request and waits for the head of the response; the bodies of both go on in parallel.
+    ///
+    /// If the server permits no more requests at once, this waits until it does. Dropping the future gives
+    /// up the request, as does dropping the response's body before its end (H3_REQUEST_CANCELLED). A URI
+    /// without an authority is completed with the server's name.
+    ///
+    /// # Errors
+    /// If the request cannot be sent, or no response comes. [`Error::is_retryable`] tells whether the server
+    /// may have acted on it.
+    pub async fn send<B>(&self, request: Request<B>) -> Result<Response<Body>, Error>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let (mut parts, body) = request.into_parts();
+        let informational = parts.extensions.remove::<OnInformational>();
+        let end = body.is_end_stream();
+        if parts.uri.authority().is_none() && !parts.headers.contains_key(HOST) {
+            parts.headers.insert(HOST, self.host.clone());
+        }
+        if !end && parts.method != Method::CONNECT {
+            set_content_length(&mut parts.headers, &body);
+        } else if end && matches!(parts.method, Method::POST | Method::PUT | Method::PATCH) {
+            parts.headers.entry(CONTENT_LENGTH).or_insert(HeaderValue::from_static("0"));
+        }
+        let no_content = parts.method == Method::HEAD;
+        let head = Request::from_parts(parts, ());
+        let id = Opening {
+            link: &self.link,
+            head: &head,
+            end,
+            informational: informational.is_some(),
+            ticket: None,
+        }
+        .await?;
+        let mut recv = RecvHalf::new(Arc::clone(&self.link), id);
+        if !end {
+            let send = SendHalf::new(Arc::clone(&self.link), id);
+            recv.upload = begin_upload(Box::pin(upload(send, body))).await;
+        }
+        loop {
+            match poll_fn(|cx| recv.poll_head(cx)).await? {
+                Head::Informational(response) => {
+                    informational.iter().for_each(|informational| (informational.0)(response.clone()));
+                }
+                Head::Final(response, end) => {
+                    let (parts, ()) = response.into_parts();
+                    let bodiless = no_content || has_no_content(parts.status);
+                    let body = match end {
+                        true => Body::empty(),
+                        false => Body::arriving(recv, content_length(&parts.headers).filter(|_| !bodiless)),
+                    };
+                    return Ok(Response::from_parts(parts, body));
+                }
+            }
+        }
+    }
+
+    /// True if no request can be sent any more: the connection is over, or the server is going away.
+    pub fn is_closed(&self) -> bool {
+        self.link.look(|protocol, _| protocol.end.is_some() || protocol.going_away)
+    }
+
+    /// Closes the connection with H3_NO_ERROR. What is under way is lost.
+    pub fn close(&self) {
+        self.link.close();
+    }
+
+    /// The QUIC connection, for addresses, certificates and counters. Its streams must be left alone.
+    pub fn connection(&self) -> Connection {
+        self.link.connection()
+    }
+}
+
+impl<B> Service<Request<B>> for Client
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Body>;
+    type Error = Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Error>> + Send>>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let client = self.clone();
+        Box::pin(async move { client.send(request).await })
+    }
+}
+
+/// The authority of a server's name and port.
+fn host(name: &str, port: u16) -> Option<HeaderValue> {
+    let authority = match name.parse::<std::net::Ipv6Addr>() {
+        Ok(_) => format!("[{name}]"),
+        Err(_) => name.to_owned(),
+    };
+    let parsed: http::uri::Authority = authority.parse().ok()?;
+    let complete = parsed.port().is_some() || port == 443;
+    let text = if complete { authority } else { format!("{authority}:{port}") };
+    HeaderValue::try_from(text).ok()
+}
+
+type Upload = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Sends as much as can be sent at once, and the rest in a task of its own.
+async fn begin_upload(mut upload: Upload) -> Option<tokio::task::AbortHandle> {
+    let ready = poll_fn(|cx| Poll::Ready(upload.as_mut().poll(cx).is_ready())).await;
+    (!ready).then(|| tokio::spawn(upload).abort_handle())
+}
+
+async fn upload<B>(mut send: SendHalf, body: B)
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    let sent = send_body(&mut send, Outgoing::default(), body, ErrorCode::H3_REQUEST_CANCELLED).await;
+    if let Err(error) = sent {
+        tracing::debug!(%error, "a request's body was not sent to its end");
+        match error.kind() {
+            // A server may answer without the whole request.
+            ErrorKind::Reset => send.leave(),
+            _ => send.abandon(ErrorCode::H3_REQUEST_CANCELLED, error),
+        }
+    }
+}
+
+/// Waits for a stream and begins a request on it.
+struct Opening<'a> {
+    link: &'a Link,
+    head: &'a Request<()>,
+    end: bool,
+    informational: bool,
+    ticket: Option<u64>,
+}
+
+impl Future for Opening<'_> {
+    type Output = Result<StreamId, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        this.link.with(|protocol, io| {
+            if let Some(error) = &protocol.end {
+                return Poll::Ready(Err(error.clone()));
+            }
+            if !protocol.turns.is_first(this.ticket) && !protocol.going_away {
+                protocol.turns.wait(&mut this.ticket, cx.waker());
+                return Poll::Pending;
+            }
+            let id = match protocol.h3.send_request(io, this.head, this.end) {
+                Ok(id) => id,
+                Err(SendError::NoStreams) => {
+                    protocol.turns.wait(&mut this.ticket, cx.waker());
+                    return Poll::Pending;
+                }
+                Err(error) => return Poll::Ready(Err(Error::from_send(error))),
+            };
+            let mut stream = Stream::new(if this.end { 1 } else { 2 });
+            stream.informational = this.informational.then(VecDeque::new);
+            protocol.streams.insert(id, stream);
+            Poll::Ready(Ok(id))
+        })
+    }
+}
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            self.link.look(|protocol, _| {
+                let next = protocol.turns.leave(Some(ticket));
+                protocol.wakes.extend(next);
+            });
+        }
+    }
+}

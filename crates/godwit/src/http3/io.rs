@@ -1,0 +1,87 @@
+//! The QUIC connection as what HTTP/3 calls a transport.
+
+use bytes::Bytes;
+use godwit_base::Time;
+use godwit_http3::{Read, StreamError, Transport};
+use godwit_transport::Connection;
+use godwit_transport::streams::{ReadChunk, ReadError, WriteError};
+use godwit_wire::{Direction, StreamId};
+
+/// A connection at one moment, under the shard's lock.
+pub(super) struct Io<'a> {
+    /// None once it is over and forgotten: then there are no streams.
+    pub(super) connection: Option<&'a mut Connection>,
+    pub(super) now: Time,
+    /// The request streams accepted through this.
+    pub(super) accepted: Vec<StreamId>,
+}
+
+impl<'a> Io<'a> {
+    pub(super) fn new(connection: Option<&'a mut Connection>, now: Time) -> Self {
+        Io { connection, now, accepted: Vec::new() }
+    }
+
+    /// Whether the peer still has to acknowledge what was sent on a stream, to its end.
+    pub(super) fn is_sending(&self, id: StreamId) -> bool {
+        let room = self.connection.as_ref().map(|connection| connection.write_room(id));
+        matches!(room, Some(Ok(_) | Err(WriteError::Finished)))
+    }
+}
+
+impl Transport for Io<'_> {
+    fn open(&mut self, direction: Direction) -> Option<StreamId> {
+        self.connection.as_mut()?.open(direction)
+    }
+
+    fn accept(&mut self, direction: Direction) -> Option<StreamId> {
+        let id = self.connection.as_mut()?.accept(direction)?;
+        if direction == Direction::Bidirectional {
+            self.accepted.push(id);
+        }
+        Some(id)
+    }
+
+    fn write(&mut self, id: StreamId, data: Bytes) -> Result<usize, StreamError> {
+        let connection = self.connection.as_mut().ok_or(StreamError::Unknown)?;
+        connection.write(id, data).map_err(|error| match error {
+            WriteError::Stopped(code) => StreamError::Stopped(code),
+            WriteError::Finished | WriteError::Reset | WriteError::UnknownStream => StreamError::Unknown,
+        })
+    }
+
+    fn finish(&mut self, id: StreamId) {
+        if let Some(connection) = &mut self.connection {
+            // What cannot be ended is over.
+            let _ = connection.finish(id);
+        }
+    }
+
+    fn reset(&mut self, id: StreamId, code: u64) {
+        if let Some(connection) = &mut self.connection {
+            let _ = connection.reset(id, code);
+        }
+    }
+
+    fn stop_sending(&mut self, id: StreamId, code: u64) {
+        if let Some(connection) = &mut self.connection {
+            let _ = connection.stop_sending(id, code);
+        }
+    }
+
+    fn read(&mut self, id: StreamId, max: usize) -> Result<Read, StreamError> {
+        let connection = self.connection.as_mut().ok_or(StreamError::Unknown)?;
+        match connection.read(self.now, id, max) {
+            Ok(ReadChunk::Data(data)) => Ok(Read::Data(data)),
+            Ok(ReadChunk::Finished) => Ok(Read::Finished),
+            Ok(ReadChunk::Blocked) => Ok(Read::Blocked),
+            Err(ReadError::Reset(code)) => Err(StreamError::Reset(code)),
+            Err(ReadError::Stopped | ReadError::UnknownStream) => Err(StreamError::Unknown),
+        }
+    }
+
+    fn close(&mut self, code: u64, reason: &str) {
+        if let Some(connection) = &mut self.connection {
+            connection.close(self.now, code, reason.as_bytes());
+        }
+    }
+}

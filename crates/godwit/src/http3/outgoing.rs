@@ -1,0 +1,163 @@
+//! Sending a message: what is ready of it goes out in one visit to the connection.
+
+use super::BoxError;
+use super::error::Error;
+use super::exchange::SendHalf;
+use super::io::Io;
+use super::protocol::Protocol;
+use bytes::{Buf, Bytes};
+use godwit_http3::{ErrorCode, SendError};
+use godwit_wire::StreamId;
+use http::header::CONTENT_LENGTH;
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http_body::Frame;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::{Poll, ready};
+
+/// What is to be sent next.
+#[derive(Debug, Default)]
+pub(super) struct Outgoing {
+    /// The response's head, unless it has been sent.
+    pub(super) head: Option<Response<()>>,
+    data: Bytes,
+    then: Then,
+}
+
+/// What follows.
+#[derive(Debug, Default)]
+enum Then {
+    /// It is not known yet.
+    #[default]
+    More,
+    Trailers(HeaderMap),
+    End,
+    /// All has been sent.
+    Nothing,
+}
+
+impl Outgoing {
+    /// A response of which only the head is known.
+    pub(super) fn response(head: Response<()>) -> Self {
+        Outgoing { head: Some(head), ..Outgoing::default() }
+    }
+
+    /// A response without a body.
+    pub(super) fn empty_response(head: Response<()>) -> Self {
+        Outgoing { head: Some(head), then: Then::End, ..Outgoing::default() }
+    }
+
+    /// True once the whole message has been taken.
+    pub(super) fn is_complete(&self) -> bool {
+        matches!(self.then, Then::Nothing)
+    }
+
+    /// Writes as much as there is room for; true if that is all.
+    pub(super) fn write(
+        &mut self,
+        protocol: &mut Protocol,
+        io: &mut Io<'_>,
+        id: StreamId,
+        head: Option<&Response<()>>,
+    ) -> Result<bool, SendError> {
+        let whole = self.data.is_empty() && matches!(self.then, Then::End);
+        if let Some(head) = head {
+            protocol.h3.send_response(io, id, head, whole)?;
+            if whole {
+                self.then = Then::Nothing;
+            }
+        }
+        if !self.data.is_empty() {
+            let taken = protocol.h3.send_data(io, id, self.data.clone())?;
+            self.data.advance(taken);
+            if !self.data.is_empty() {
+                return Ok(false);
+            }
+        }
+        match &self.then {
+            Then::More | Then::Nothing => return Ok(true),
+            Then::Trailers(trailers) => protocol.h3.send_trailers(io, id, trailers)?,
+            Then::End => protocol.h3.finish(io, id)?,
+        }
+        self.then = Then::Nothing;
+        Ok(true)
+    }
+
+    fn take_frame(&mut self, frame: Option<Frame<Bytes>>, last: bool) {
+        match frame.map(Frame::into_data) {
+            None => self.then = Then::End,
+            Some(Ok(data)) => {
+                self.data = data;
+                if last {
+                    self.then = Then::End;
+                }
+            }
+            Some(Err(frame)) => {
+                if let Ok(trailers) = frame.into_trailers() {
+                    self.then = Then::Trailers(trailers);
+                }
+            }
+        }
+    }
+}
+
+/// Sends `body` after what `outgoing` holds, to the end of the message. The first error ends it: the body's
+/// own gives up the exchange with `code`.
+pub(super) async fn send_body<B>(
+    half: &mut SendHalf,
+    mut outgoing: Outgoing,
+    body: B,
+    code: ErrorCode,
+) -> Result<(), Error>
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    let mut body = pin!(body);
+    if body.is_end_stream() {
+        outgoing.then = Then::End;
+    }
+    while !outgoing.is_complete() {
+        if matches!(outgoing.then, Then::More) {
+            let frame = poll_fn(|cx| {
+                if let Poll::Ready(frame) = body.as_mut().poll_frame(cx) {
+                    return Poll::Ready(Ok(frame));
+                }
+                // Nobody waits longer for the head than necessary, nor for a body that is not wanted.
+                if outgoing.head.is_some() {
+                    ready!(half.poll_send(cx, &mut outgoing))?;
+                }
+                half.poll_refused(cx).map(Err)
+            });
+            match frame.await?.transpose() {
+                Ok(frame) => outgoing.take_frame(frame, body.is_end_stream()),
+                Err(error) => {
+                    let error = Error::body(error.into());
+                    half.abandon(code, error.clone());
+                    return Err(error);
+                }
+            }
+        }
+        poll_fn(|cx| half.poll_send(cx, &mut outgoing)).await?;
+    }
+    Ok(())
+}
+
+/// How long a body is, according to its headers.
+pub(super) fn content_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// Whether responses with this status have no body, whatever their headers say (RFC 9110 section 6.4.1).
+pub(super) fn has_no_content(status: StatusCode) -> bool {
+    matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+}
+
+/// Says how long a body is, if that is known and nothing else is said.
+pub(super) fn set_content_length(headers: &mut HeaderMap, body: &impl http_body::Body) {
+    if let Some(len) = body.size_hint().exact()
+        && !headers.contains_key(CONTENT_LENGTH)
+    {
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(len));
+    }
+}

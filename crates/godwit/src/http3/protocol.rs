@@ -1,0 +1,328 @@
+//! The state of an HTTP/3 connection, under the shard's lock: it takes in what happens to the QUIC
+//! connection and wakes those who wait for what follows.
+//!
+//! Invariants: a stream is in `streams` as long as one of its halves exists; whoever finds nothing to do has
+//! put down a waker in the same visit; once `end` is set nothing but what had arrived is given out. Tasks
+//! are woken after the lock is released, and nothing of the application is dropped under it.
+
+use super::error::Error;
+use super::io::Io;
+use super::stream::{Left, Piece, Stream, register};
+use super::turns::Turns;
+use crate::error::{ConnectionError, EndReason};
+use crate::raw::{RawCx, RawHandler};
+use godwit_base::Time;
+use godwit_http3::{BodyRead, Config, Connection, ErrorCode, Event};
+use godwit_wire::{Direction, Side, StreamId};
+use http::Request;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::task::{Context, Poll, Waker};
+
+/// Bytes of a body taken at once.
+pub(super) const READ_AT_ONCE: usize = 256 << 10;
+
+/// A request that has arrived at a server.
+#[derive(Debug)]
+pub(super) struct Arrival {
+    pub(super) id: StreamId,
+    pub(super) request: Request<()>,
+    /// There is no body to read.
+    pub(super) end: bool,
+}
+
+/// An HTTP/3 connection.
+#[derive(Debug)]
+pub(super) struct Protocol {
+    pub(super) side: Side,
+    pub(super) h3: Connection,
+    pub(super) streams: BTreeMap<StreamId, Stream>,
+    pub(super) turns: Turns,
+    /// Why the connection is over, if it is.
+    pub(super) end: Option<Error>,
+    /// To be woken when the visit is over.
+    pub(super) wakes: Vec<Waker>,
+    /// The server said that it takes no more requests.
+    pub(super) going_away: bool,
+    pub(super) serving: Serving,
+}
+
+/// What only a server needs.
+#[derive(Debug, Default)]
+pub(super) struct Serving {
+    arrivals: VecDeque<Arrival>,
+    /// The task that waits for them.
+    driver: Option<Waker>,
+    /// Requests of which nothing or only a part of the headers has come, and since when. Some may be gone.
+    headless: VecDeque<(StreamId, Time)>,
+    /// Responses that the client has not acknowledged to their end.
+    unacknowledged: BTreeSet<StreamId>,
+    draining: bool,
+}
+
+/// Headless requests noted before those that are gone are taken out.
+const HEADLESS_SWEEP: usize = 2048;
+
+impl Protocol {
+    pub(super) fn new(side: Side, config: Config) -> Self {
+        Protocol {
+            side,
+            h3: Connection::new(side, config),
+            streams: BTreeMap::new(),
+            turns: Turns::default(),
+            end: None,
+            wakes: Vec::new(),
+            going_away: false,
+            serving: Serving::default(),
+        }
+    }
+
+    /// What is to be done after anything that changed something.
+    pub(super) fn settle(&mut self, cx: &mut RawCx<'_, '_>, accepted: Vec<StreamId>) {
+        while let Some(event) = self.h3.poll_event() {
+            self.on_http3(event);
+        }
+        accepted.into_iter().for_each(|id| self.note_headless(id, cx.now()));
+        if self.serving.draining && self.is_drained() {
+            self.wakes.extend(self.serving.driver.take());
+        }
+        self.wakes.drain(..).for_each(|waker| cx.wake(waker));
+    }
+
+    /// The connection is over; the first reason counts.
+    pub(super) fn end(&mut self, error: Error) {
+        self.h3.on_closed();
+        self.end.get_or_insert(error);
+        self.wakes.extend(self.streams.values_mut().flat_map(Stream::wakers));
+        self.wakes.extend(self.turns.everyone());
+        self.wakes.extend(self.serving.driver.take());
+    }
+
+    /// An exchange is over before its time.
+    pub(super) fn fail(&mut self, id: StreamId, error: Error) {
+        self.serving.unacknowledged.remove(&id);
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.failure.get_or_insert(error);
+            self.wakes.extend(stream.wakers());
+        }
+    }
+
+    /// Gives up an exchange in both directions, with this code for the peer.
+    pub(super) fn abandon(&mut self, io: &mut Io<'_>, id: StreamId, code: ErrorCode, error: Error) {
+        self.h3.reset(io, id, code);
+        self.fail(id, error);
+    }
+
+    /// One half of an exchange is gone.
+    pub(super) fn release(&mut self, id: StreamId) {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.halves = stream.halves.saturating_sub(1);
+            if stream.halves == 0 {
+                self.wakes.extend(stream.wakers());
+                self.streams.remove(&id);
+            }
+        }
+    }
+
+    /// Why nothing follows on this stream, if so.
+    pub(super) fn failure(&self, id: StreamId) -> Option<Error> {
+        self.streams.get(&id).and_then(|stream| stream.failure.clone()).or_else(|| self.end.clone())
+    }
+
+    /// The next requests, or the end of the connection.
+    pub(super) fn poll_arrivals(
+        &mut self,
+        cx: &Context<'_>,
+        into: &mut VecDeque<Arrival>,
+    ) -> Poll<Result<(), Error>> {
+        if let Some(error) = &self.end {
+            return Poll::Ready(Err(error.clone()));
+        }
+        if self.serving.arrivals.is_empty() {
+            register(&mut self.serving.driver, cx.waker());
+            return Poll::Pending;
+        }
+        into.append(&mut self.serving.arrivals);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Since when the oldest request has been without its headers.
+    pub(super) fn oldest_headless(&mut self) -> Option<Time> {
+        while let Some((id, since)) = self.serving.headless.front() {
+            if self.h3.has_request(*id) {
+                return Some(*since);
+            }
+            self.serving.headless.pop_front();
+        }
+        None
+    }
+
+    /// Gives up requests that have been without their headers since `latest` or before.
+    pub(super) fn drop_headless(&mut self, io: &mut Io<'_>, latest: Time) {
+        while let Some((id, _)) = self.serving.headless.pop_front_if(|(_, since)| *since <= latest) {
+            self.h3.reset(io, id, ErrorCode::H3_REQUEST_REJECTED);
+        }
+    }
+
+    /// Takes no new requests from now on.
+    pub(super) fn drain(&mut self, io: &mut Io<'_>) {
+        self.serving.draining = true;
+        // It fails only if the connection is over.
+        let _ = self.h3.shutdown(io);
+    }
+
+    /// Ready once every request is answered and every answer has been acknowledged.
+    pub(super) fn poll_drained(&mut self, cx: &Context<'_>, io: &Io<'_>) -> Poll<()> {
+        self.serving.unacknowledged.retain(|id| io.is_sending(*id));
+        if self.end.is_some() || self.is_drained() {
+            return Poll::Ready(());
+        }
+        register(&mut self.serving.driver, cx.waker());
+        Poll::Pending
+    }
+
+    fn is_drained(&self) -> bool {
+        self.streams.is_empty()
+            && self.serving.arrivals.is_empty()
+            && self.h3.open_requests() == 0
+            && self.serving.unacknowledged.is_empty()
+    }
+
+    fn note_headless(&mut self, id: StreamId, now: Time) {
+        if self.streams.contains_key(&id) || !self.h3.has_request(id) {
+            return;
+        }
+        if self.serving.headless.len() >= HEADLESS_SWEEP {
+            self.serving.headless.retain(|(id, _)| self.h3.has_request(*id));
+        }
+        if self.serving.headless.is_empty() {
+            // The driver has to keep an eye on the time.
+            self.wakes.extend(self.serving.driver.take());
+        }
+        self.serving.headless.push_back((id, now));
+    }
+
+    fn on_http3(&mut self, event: Event) {
+        match event {
+            Event::Request { id, request, end } => self.on_request(Arrival { id, request, end }),
+            Event::Informational { id, response } => {
+                if let Some(stream) = self.streams.get_mut(&id)
+                    && let Some(informational) = &mut stream.informational
+                {
+                    informational.push_back(response);
+                    self.wakes.extend(stream.reader.take());
+                }
+            }
+            Event::Response { id, response, end } => {
+                if let Some(stream) = self.streams.get_mut(&id) {
+                    stream.response = Some((response, end));
+                    self.wakes.extend(stream.reader.take());
+                }
+            }
+            Event::DataReadable { id } => {
+                self.wakes.extend(self.streams.get_mut(&id).and_then(|stream| stream.reader.take()));
+            }
+            Event::Writable { id } => {
+                self.wakes.extend(self.streams.get_mut(&id).and_then(|stream| stream.writer.take()));
+            }
+            Event::Reset { id, code, local } => self.fail(id, Error::reset(code, local)),
+            Event::StopSending { id, code } => {
+                self.serving.unacknowledged.remove(&id);
+                if let Some(stream) = self.streams.get_mut(&id) {
+                    stream.stopped = Some(code);
+                    self.wakes.extend(stream.writer.take());
+                }
+            }
+            Event::GoAway { .. } => {
+                self.going_away = true;
+                self.wakes.extend(self.turns.everyone());
+            }
+            Event::Closed { error } => self.end(Error::protocol(error)),
+            _ => {}
+        }
+    }
+
+    fn on_request(&mut self, arrival: Arrival) {
+        let id = arrival.id;
+        if let Ok(at) = self.serving.headless.binary_search_by_key(&id, |(id, _)| *id) {
+            self.serving.headless.remove(at);
+        }
+        self.streams.insert(id, Stream::new(if arrival.end { 1 } else { 2 }));
+        self.serving.unacknowledged.insert(id);
+        self.serving.arrivals.push_back(arrival);
+        self.wakes.extend(self.serving.driver.take());
+    }
+
+    /// The peer, or time, has ended the connection. What has arrived for a client can still be read.
+    fn on_transport_closed(&mut self, io: &mut Io<'_>, error: Error) {
+        if self.side == Side::Client && self.end.is_none() {
+            let ids: Vec<_> = self.streams.keys().copied().collect();
+            ids.iter().for_each(|id| self.h3.on_readable(io, *id));
+            while let Some(event) = self.h3.poll_event() {
+                self.on_http3(event);
+            }
+            ids.iter().for_each(|id| self.collect_left(io, *id));
+        }
+        self.end(error);
+    }
+
+    fn collect_left(&mut self, io: &mut Io<'_>, id: StreamId) {
+        let Some(stream) = self.streams.get_mut(&id).filter(|stream| stream.failure.is_none()) else {
+            return;
+        };
+        let mut left = Left::default();
+        loop {
+            match self.h3.read_body(io, id, READ_AT_ONCE) {
+                Ok(BodyRead::Data(data)) => left.pieces.push_back(Piece::Data(data)),
+                Ok(BodyRead::Trailers(trailers)) => left.pieces.push_back(Piece::Trailers(trailers)),
+                Ok(BodyRead::End) => {
+                    left.complete = true;
+                    break;
+                }
+                Ok(BodyRead::Blocked) | Err(_) => break,
+            }
+        }
+        stream.left = Some(left);
+    }
+
+    fn on_transport(&mut self, io: &mut Io<'_>, event: &godwit_transport::Event) {
+        use godwit_transport::Event as Transport;
+        match event {
+            Transport::StreamOpened { direction } => self.h3.on_stream_opened(io, *direction),
+            Transport::StreamsAvailable { direction } => {
+                self.h3.on_streams_available(io, *direction);
+                if *direction == Direction::Bidirectional {
+                    self.wakes.extend(self.turns.first());
+                }
+            }
+            Transport::Readable { id } => self.h3.on_readable(io, *id),
+            Transport::Writable { id } => self.h3.on_writable(io, *id),
+            Transport::Finished { id } => {
+                self.serving.unacknowledged.remove(id);
+            }
+            Transport::Stopped { id, code } => {
+                self.serving.unacknowledged.remove(id);
+                self.h3.on_stopped(io, *id, *code);
+            }
+            Transport::Closed { reason } => {
+                let reason = ConnectionError::new(EndReason::Transport(reason.clone()), None, true);
+                self.on_transport_closed(io, Error::connection(reason));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl RawHandler for Protocol {
+    fn on_event(&mut self, cx: &mut RawCx<'_, '_>, event: &godwit_transport::Event) {
+        let now = cx.now();
+        let mut io = Io::new(cx.connection(), now);
+        self.on_transport(&mut io, event);
+        let accepted = io.accepted;
+        self.settle(cx, accepted);
+    }
+
+    fn on_stopped(&mut self, cx: &mut RawCx<'_, '_>) {
+        self.end(Error::endpoint_stopped());
+        self.settle(cx, Vec::new());
+    }
+}

@@ -1,0 +1,94 @@
+//! Serving one request, in a task of its own: what goes wrong in it, a panic included, stays in it.
+
+use super::BoxError;
+use super::body::Body;
+use super::connection_info::ConnectionInfo;
+use super::exchange::{RecvHalf, SendHalf};
+use super::link::Link;
+use super::outgoing::{Outgoing, content_length, has_no_content, send_body, set_content_length};
+use super::protocol::Arrival;
+use bytes::Bytes;
+use godwit_http3::ErrorCode;
+use http::{Method, Request, Response, StatusCode};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use tower::{Service, ServiceExt};
+
+/// A request with both halves of its exchange.
+pub(super) struct Task {
+    request: Request<Body>,
+    send: SendHalf,
+}
+
+impl Task {
+    pub(super) fn new(link: &Arc<Link>, info: &ConnectionInfo, arrival: Arrival) -> Self {
+        let (mut parts, ()) = arrival.request.into_parts();
+        parts.extensions.insert(info.clone());
+        let body = match arrival.end {
+            true => Body::empty(),
+            false => {
+                Body::arriving(RecvHalf::new(Arc::clone(link), arrival.id), content_length(&parts.headers))
+            }
+        };
+        let send = SendHalf::new(Arc::clone(link), arrival.id);
+        Task { request: Request::from_parts(parts, body), send }
+    }
+
+    /// Has `service` answer the request, and sends the answer. A service that fails is answered for with
+    /// status 500; one that panics, or whose body fails, leaves the exchange reset with H3_INTERNAL_ERROR.
+    /// If the client gives up, the service's future is dropped.
+    pub(super) async fn run<S, B>(self, service: S)
+    where
+        S: Service<Request<Body>, Response = Response<B>>,
+        S::Error: Into<BoxError>,
+        B: http_body::Body<Data = Bytes>,
+        B::Error: Into<BoxError>,
+    {
+        let Task { request, mut send } = self;
+        let method = request.method().clone();
+        let answer = {
+            let mut answer = pin!(service.oneshot(request));
+            poll_fn(|cx| match answer.as_mut().poll(cx) {
+                Poll::Ready(answer) => Poll::Ready(Ok(answer.map_err(Into::<BoxError>::into))),
+                Poll::Pending => send.poll_refused(cx).map(Err),
+            })
+            .await
+        };
+        let sent = match answer {
+            Ok(Ok(response)) => respond(&mut send, &method, response).await,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "a service failed: answering with status 500");
+                let mut response = Response::new(Body::empty());
+                *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+                respond(&mut send, &method, response).await
+            }
+            Err(error) => Err(error),
+        };
+        if let Err(error) = sent {
+            tracing::debug!(%error, "a response was not sent to its end");
+            send.abandon(ErrorCode::H3_INTERNAL_ERROR, error);
+        }
+    }
+}
+
+async fn respond<B>(send: &mut SendHalf, method: &Method, response: Response<B>) -> Result<(), super::Error>
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    let (mut parts, body) = response.into_parts();
+    let status = parts.status;
+    if has_no_content(status) || *method == Method::HEAD {
+        // What the body would have been is not looked at.
+        drop(body);
+        let mut outgoing = Outgoing::empty_response(Response::from_parts(parts, ()));
+        return poll_fn(|cx| send.poll_send(cx, &mut outgoing)).await;
+    }
+    if !(*method == Method::CONNECT && status.is_success()) {
+        set_content_length(&mut parts.headers, &body);
+    }
+    let outgoing = Outgoing::response(Response::from_parts(parts, ()));
+    send_body(send, outgoing, body, ErrorCode::H3_INTERNAL_ERROR).await
+}

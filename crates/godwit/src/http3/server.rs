@@ -1,0 +1,267 @@
+//! Servers: settings, the loop over connections, and the loop over a connection's requests.
+
+use super::BoxError;
+use super::body::Body;
+use super::connection_info::ConnectionInfo;
+use super::error::{Error, ErrorKind};
+use super::link::Link;
+use super::protocol::Arrival;
+use super::request_task::Task;
+use crate::{Connection, Endpoint, Incoming};
+use bytes::Bytes;
+use godwit_base::Time;
+use godwit_http3::{Config, ErrorCode};
+use http::{Request, Response};
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tower::Service;
+
+/// How to serve HTTP/3. A plain value with defaults; `serve` and its relatives do the serving.
+///
+/// A service is any `tower` service from `http::Request<`[`Body`]`>` to an `http::Response` of any body
+/// whose data is `Bytes`. It is cloned for every request, and each request is served in a task of its own.
+/// A request's extensions hold a [`ConnectionInfo`].
+///
+/// A service that fails is answered for with status 500. When it panics, or its body fails, the exchange is
+/// reset with H3_INTERNAL_ERROR, and nothing else happens. When the client gives up an exchange, the
+/// service's future or body is dropped. A request's body that is dropped before its end is stopped with
+/// H3_NO_ERROR: the response goes on.
+#[derive(Debug, Clone)]
+pub struct Server {
+    config: Config,
+    header_timeout: Duration,
+    drain_timeout: Duration,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Server::new()
+    }
+}
+
+impl Server {
+    /// The defaults.
+    pub fn new() -> Self {
+        Server {
+            config: Config::default(),
+            header_timeout: Duration::from_secs(10),
+            drain_timeout: Duration::from_secs(30),
+        }
+    }
+
+    /// Sets limits and switches of the protocol.
+    #[must_use]
+    pub fn config(mut self, config: Config) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Sets how long the headers of a request may take to arrive from when its stream is opened. Requests
+    /// that take longer are rejected. Default 10 s.
+    #[must_use]
+    pub fn header_timeout(mut self, timeout: Duration) -> Self {
+        self.header_timeout = timeout;
+        self
+    }
+
+    /// Sets how long a shutdown waits for requests under way before it closes their connections. Default
+    /// 30 s.
+    #[must_use]
+    pub fn drain_timeout(mut self, timeout: Duration) -> Self {
+        self.drain_timeout = timeout;
+        self
+    }
+
+    /// Serves all connections of an endpoint, until the endpoint is closed. The endpoint's settings must
+    /// name [`super::ALPN`]; connections that speak another protocol are closed.
+    ///
+    /// Dropping the future stops accepting connections and closes those that there are, as soon as their
+    /// requests under way are done.
+    pub async fn serve<S, B>(&self, endpoint: &Endpoint, service: S)
+    where
+        S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+        S::Error: Into<BoxError>,
+        S::Future: Send,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        self.serve_until(endpoint, service, std::future::pending()).await;
+    }
+
+    /// As [`Server::serve`], until `shutdown` is ready. Then new connections are refused, clients are told
+    /// to send no new requests (GOAWAY), and requests under way are finished, for as long as
+    /// [`Server::drain_timeout`] says. When this is ready all connections are closed;
+    /// [`Endpoint::wait_idle`] waits until the clients have been told.
+    pub async fn serve_until<S, B>(&self, endpoint: &Endpoint, service: S, shutdown: impl Future<Output = ()>)
+    where
+        S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+        S::Error: Into<BoxError>,
+        S::Future: Send,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let (stop, stopped) = watch::channel(false);
+        let mut connections = JoinSet::new();
+        let mut shutdown = pin!(shutdown);
+        loop {
+            let incoming = tokio::select! {
+                incoming = endpoint.accept() => incoming,
+                () = &mut shutdown => break,
+                Some(_) = connections.join_next() => continue,
+            };
+            let Some(incoming) = incoming else { break };
+            let (server, service, mut stopped) = (self.clone(), service.clone(), stopped.clone());
+            connections.spawn(async move {
+                let shutdown = async move { drop(stopped.wait_for(|stopped| *stopped).await) };
+                server.serve_incoming(incoming, service, shutdown).await;
+            });
+        }
+        // An error says that nobody is there to be told.
+        let _ = stop.send(true);
+        let drained = async { while connections.join_next().await.is_some() {} };
+        let refused = async {
+            while let Some(incoming) = endpoint.accept().await {
+                incoming.refuse();
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = drained => {}
+            () = refused => {}
+        }
+    }
+
+    /// Serves one connection, until it is over.
+    ///
+    /// # Errors
+    /// If it is not for HTTP/3, or ends in any other way than closed without an error or by either
+    /// application.
+    pub async fn serve_connection<S, B>(&self, connection: Connection, service: S) -> Result<(), Error>
+    where
+        S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+        S::Error: Into<BoxError>,
+        S::Future: Send,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        self.serve_connection_until(connection, service, std::future::pending()).await
+    }
+
+    /// As [`Server::serve_connection`], until `shutdown` is ready: see [`Server::serve_until`].
+    ///
+    /// # Errors
+    /// As [`Server::serve_connection`].
+    pub async fn serve_connection_until<S, B>(
+        &self,
+        connection: Connection,
+        service: S,
+        shutdown: impl Future<Output = ()>,
+    ) -> Result<(), Error>
+    where
+        S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+        S::Error: Into<BoxError>,
+        S::Future: Send,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let alpn = connection.alpn();
+        if alpn.as_deref() != Some(super::ALPN) {
+            connection.close(ErrorCode::H3_VERSION_FALLBACK.0, b"this is an HTTP/3 server");
+            return Err(Error::other_protocol(alpn.as_deref()));
+        }
+        let info = ConnectionInfo::of(&connection);
+        let link = Link::new(connection, self.config.clone());
+        let served = Arc::clone(&link);
+        let mut serve =
+            move |arrival| drop(tokio::spawn(Task::new(&served, &info, arrival).run(service.clone())));
+        let ended = tokio::select! {
+            ended = self.serve_arrivals(&link, &mut serve) => ended,
+            () = shutdown => {
+                self.drain(&link, &mut serve).await;
+                link.close();
+                return Ok(());
+            }
+        };
+        let harmless = |error: &Error| {
+            error.kind() == ErrorKind::Connection
+                && error.code().is_none_or(|code| code == ErrorCode::H3_NO_ERROR || code.0 == 0)
+        };
+        ended.or_else(|error| if harmless(&error) { Ok(()) } else { Err(error) })
+    }
+
+    async fn serve_incoming<S, B>(&self, incoming: Incoming, service: S, shutdown: impl Future<Output = ()>)
+    where
+        S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+        S::Error: Into<BoxError>,
+        S::Future: Send,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let remote = incoming.remote_address();
+        let connection = match incoming.accept().await {
+            Ok(connection) => connection,
+            Err(error) => return tracing::debug!(%remote, %error, "a handshake failed"),
+        };
+        match self.serve_connection_until(connection, service, shutdown).await {
+            Ok(()) => tracing::debug!(%remote, "a connection ended"),
+            Err(error) => tracing::debug!(%remote, %error, "a connection broke"),
+        }
+    }
+
+    /// Has every request served. Returns why the connection is over.
+    async fn serve_arrivals(&self, link: &Link, serve: &mut impl FnMut(Arrival)) -> Result<(), Error> {
+        let mut arrivals = VecDeque::new();
+        loop {
+            self.next_arrivals(link, &mut arrivals).await?;
+            arrivals.drain(..).for_each(&mut *serve);
+        }
+    }
+
+    /// Waits for requests. Meanwhile those whose headers do not come are dropped.
+    async fn next_arrivals(&self, link: &Link, into: &mut VecDeque<Arrival>) -> Result<(), Error> {
+        let mut timer = pin!(tokio::time::sleep(Duration::ZERO));
+        let mut set_for: Option<Time> = None;
+        poll_fn(|cx| {
+            loop {
+                let (poll, oldest, now) = link.look(|protocol, now| {
+                    (protocol.poll_arrivals(cx, into), protocol.oldest_headless(), now)
+                });
+                if poll.is_ready() {
+                    return poll;
+                }
+                let Some(oldest) = oldest else { return Poll::Pending };
+                if set_for.replace(oldest) != Some(oldest) {
+                    let left = (oldest + self.header_timeout).saturating_since(now);
+                    timer.as_mut().reset(tokio::time::Instant::now() + left);
+                }
+                if timer.as_mut().poll(cx).is_pending() {
+                    return Poll::Pending;
+                }
+                link.with(|protocol, io| protocol.drop_headless(io, oldest));
+            }
+        })
+        .await
+    }
+
+    /// Finishes what is under way, within the time for it.
+    async fn drain(&self, link: &Link, serve: &mut impl FnMut(Arrival)) {
+        link.with(|protocol, io| protocol.drain(io));
+        let mut arrivals = VecDeque::new();
+        let drained = poll_fn(|cx| {
+            while let Poll::Ready(Ok(())) = link.look(|protocol, _| protocol.poll_arrivals(cx, &mut arrivals))
+            {
+                arrivals.drain(..).for_each(&mut *serve);
+            }
+            link.with(|protocol, io| protocol.poll_drained(cx, io))
+        });
+        if tokio::time::timeout(self.drain_timeout, drained).await.is_err() {
+            tracing::debug!("requests are still under way: their connection is closed");
+        }
+    }
+}
