@@ -17,9 +17,12 @@ pub(crate) enum Tier {
     Full,
 }
 
+/// A part of a tier.
+type Stage = fn() -> Result<(), String>;
+
 /// Runs a tier to its end or to the first failure.
 pub(crate) fn run(tier: Tier) -> Result<(), String> {
-    let mut stages: Vec<(&str, fn() -> Result<(), String>)> = vec![
+    let mut stages: Vec<(&str, Stage)> = vec![
         ("static checks", check::run),
         ("tests", unit_tests),
         ("regression gate", || gate::run(gate::Mode::Compare)),
