@@ -483,3 +483,20 @@ fn an_mtu_probe_waits_for_the_window_and_its_late_arrival_says_nothing_of_reorde
     assert_eq!((summary.spurious, summary.mtu_probe_acked), (1, Some(1472)));
     assert_eq!((bench.path.stats().spurious_losses, bench.path.mtu()), (0, 1472));
 }
+
+#[test]
+fn lost_packets_are_listed_from_a_number_on() {
+    let mut bench = Bench::new(SpaceId::Initial);
+    for number in 0..8 {
+        bench.send_as(ms(0), true, number == 2, SIZE);
+    }
+    bench.ack(ms(10), &[5..=5]).unwrap();
+    let listed = |bench: &Bench, from| bench.space.lost_from(from).collect::<Vec<_>>();
+    assert_eq!(listed(&bench, 0), [(0, false), (1, false), (2, true)]);
+    let decided = bench.space.decided();
+    assert_eq!((decided, listed(&bench, decided)), (3, vec![]));
+    bench.ack(ms(11), &[5..=5, 1..=1]).unwrap();
+    assert_eq!(listed(&bench, 0), [(0, false), (2, true)]);
+    bench.expire(ms(50));
+    assert_eq!(listed(&bench, decided), [(3, false), (4, false)]);
+}
