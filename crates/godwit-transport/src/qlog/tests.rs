@@ -98,8 +98,8 @@ fn times_are_milliseconds_since_the_first_event() {
 fn a_packet_shows_its_frames() {
     let payload = [
         &[0x02, 10, 0x40, 100, 1, 2, 3, 0][..], // ACK of 8..=10 and 3
-        &[0x0b, 4, 2, b'h', b'i'],        // STREAM 4 with end, "hi"
-        &[0x18, 1, 0, 4, 1, 2, 3, 4],     // NEW_CONNECTION_ID
+        &[0x0b, 4, 2, b'h', b'i'],              // STREAM 4 with end, "hi"
+        &[0x18, 1, 0, 4, 1, 2, 3, 4],           // NEW_CONNECTION_ID
         &[7; 16],
         &[0x1d, 5, 3, b'b', b'"', 0xff], // CONNECTION_CLOSE of the application
         &[0, 0, 0],                      // PADDING
