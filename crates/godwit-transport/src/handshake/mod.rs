@@ -217,10 +217,14 @@ impl Handshake {
         self.data.as_deref()
     }
 
-    /// The peer's encoded transport parameters, from when its first flight has been read until
-    /// [`Handshake::on_confirmed`]. They are authentic only when the handshake is complete.
+    /// The peer's encoded transport parameters: at a server from when the client's first flight has been
+    /// read (they are authentic only when the handshake is complete), at a client from when the handshake is
+    /// complete; until [`Handshake::on_confirmed`].
     pub(crate) fn peer_parameters(&self) -> Option<&[u8]> {
-        self.tls.as_ref()?.quic_transport_parameters()
+        let tls = self.tls.as_ref()?;
+        // Before, a client that resumes a session would be told those of the earlier connection.
+        let early = matches!(**tls, Connection::Client(_)) && !self.is_complete();
+        if early { None } else { tls.quic_transport_parameters() }
     }
 
     /// What TLS says about the failure that [`Handshake::on_crypto`] reported.
