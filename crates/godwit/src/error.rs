@@ -188,6 +188,9 @@ fn explain_tls(f: &mut fmt::Formatter<'_>, error: &rustls::Error) -> fmt::Result
         rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
             write!(f, "{certificate}: no authority that is trusted here has issued it")
         }
+        rustls::Error::InvalidCertificate(CertificateError::BadSignature) => {
+            write!(f, "{certificate}: the authority of that name which is trusted here has another key")
+        }
         rustls::Error::InvalidCertificate(error) => write!(f, "{certificate}: {error}"),
         rustls::Error::NoApplicationProtocol => {
             f.write_str("both ends have no application protocol (ALPN) in common")
@@ -201,7 +204,7 @@ fn explain_tls(f: &mut fmt::Formatter<'_>, error: &rustls::Error) -> fmt::Result
 fn explain_alert(f: &mut fmt::Formatter<'_>, alert: u8, reason: &[u8]) -> fmt::Result {
     let known = match alert {
         40 => "the peer found no common TLS parameters",
-        42..=46 | 48 => "the peer did not accept this end's certificate",
+        42..=46 | 48 | 51 => "the peer did not accept this end's certificate",
         70 => "the peer does not speak this version of TLS",
         112 => "the server does not know the name it was asked for",
         116 => "the server asks for a certificate",

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 
 on_every_net! {
     an_untrusted_certificate,
+    a_certificate_of_a_namesake,
     a_certificate_for_another_name,
     any_certificate_if_asked_for,
     no_common_protocol,
@@ -37,15 +38,29 @@ async fn failure(
 }
 
 async fn an_untrusted_certificate(net: Net) {
-    let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let client = ClientConfig::with_roots_pem(other.cert.pem().as_bytes()).unwrap().alpn(["test"]);
+    let mut other = rcgen::CertificateParams::new(["localhost".to_owned()]).unwrap();
+    other.distinguished_name.push(rcgen::DnType::CommonName, "another authority");
+    let other = other.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap();
+    let client = ClientConfig::with_roots_pem(other.pem().as_bytes()).unwrap().alpn(["test"]);
     let (client, server) = failure(net, server_config(), client, "localhost").await;
     assert_eq!((client.kind(), server.kind()), (Kind::Tls, Kind::Tls));
     let text = client.to_string();
-    assert!(text.starts_with("the peer's certificate was not accepted: "), "{text}");
+    let expected = "the peer's certificate was not accepted: no authority that is trusted here has issued it";
+    assert_eq!(text, expected);
     assert!(client.tls().is_some());
     let text = server.to_string();
     assert!(text.starts_with("the peer did not accept this end's certificate (TLS alert "), "{text}");
+}
+
+/// The same name with another key: what happens after a certificate was made anew.
+async fn a_certificate_of_a_namesake(net: Net) {
+    let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let client = ClientConfig::with_roots_pem(other.cert.pem().as_bytes()).unwrap().alpn(["test"]);
+    let (client, server) = failure(net, server_config(), client, "localhost").await;
+    let text = client.to_string();
+    assert!(text.ends_with("the authority of that name which is trusted here has another key"), "{text}");
+    let text = server.to_string();
+    assert!(text.starts_with("the peer did not accept this end's certificate (TLS alert 51)"), "{text}");
 }
 
 async fn a_certificate_for_another_name(net: Net) {

@@ -1,58 +1,69 @@
 //! What the tests have in common.
 
-use godwit::{Backend, ClientConfig, Connection, Endpoint, EndpointBuilder, ServerConfig, TransportConfig};
+use godwit::{
+    Backend, ClientConfig, Connection, ConnectionError, Endpoint, EndpointBuilder, ServerConfig,
+    TransportConfig,
+};
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::LazyLock;
 use std::time::Duration;
 
 /// A certificate for localhost, issued by itself, with its key; both in PEM format.
-pub static CERTIFICATE: LazyLock<(Vec<u8>, Vec<u8>)> = LazyLock::new(|| {
+pub(crate) static CERTIFICATE: LazyLock<(Vec<u8>, Vec<u8>)> = LazyLock::new(|| {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     (made.cert.pem().into_bytes(), made.signing_key.serialize_pem().into_bytes())
 });
 
 /// How a test reaches its peer.
 #[derive(Debug, Clone, Copy)]
-pub struct Net {
-    pub backend: Backend,
-    pub v6: bool,
+pub(crate) struct Net {
+    pub(crate) backend: Backend,
+    pub(crate) v6: bool,
 }
 
 impl Net {
-    pub const NATIVE_V4: Net = Net { backend: Backend::Native, v6: false };
-    pub const NATIVE_V6: Net = Net { backend: Backend::Native, v6: true };
-    pub const PORTABLE_V4: Net = Net { backend: Backend::Portable, v6: false };
-    pub const PORTABLE_V6: Net = Net { backend: Backend::Portable, v6: true };
+    pub(crate) const NATIVE_V4: Net = Net { backend: Backend::Native, v6: false };
+    pub(crate) const NATIVE_V6: Net = Net { backend: Backend::Native, v6: true };
+    pub(crate) const PORTABLE_V4: Net = Net { backend: Backend::Portable, v6: false };
+    pub(crate) const PORTABLE_V6: Net = Net { backend: Backend::Portable, v6: true };
 
     /// Any free port of the loopback interface.
-    pub fn any_port(self) -> SocketAddr {
+    pub(crate) fn any_port(self) -> SocketAddr {
         let ip: IpAddr = if self.v6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
         SocketAddr::new(ip, 0)
     }
 
-    pub fn builder(self) -> EndpointBuilder {
+    pub(crate) fn builder(self) -> EndpointBuilder {
         Endpoint::builder().datapath(self.backend).bind(self.any_port())
     }
 
-    pub fn server(self) -> Endpoint {
+    pub(crate) fn server(self) -> Endpoint {
         self.server_with(server_config())
     }
 
-    pub fn server_with(self, config: ServerConfig) -> Endpoint {
+    pub(crate) fn server_with(self, config: ServerConfig) -> Endpoint {
         self.builder().server(config).build().unwrap()
     }
 
-    pub fn client(self) -> Endpoint {
+    pub(crate) fn client(self) -> Endpoint {
         self.builder().build().unwrap()
     }
 
     /// A client and a server that are connected.
-    pub async fn pair(self) -> Pair {
+    pub(crate) async fn pair(self) -> Pair {
         self.pair_with(TransportConfig::default(), TransportConfig::default()).await
     }
 
-    pub async fn pair_with(self, client: TransportConfig, server: TransportConfig) -> Pair {
+    pub(crate) async fn pair_with(self, client: TransportConfig, server: TransportConfig) -> Pair {
+        self.try_pair(client, server).await.unwrap()
+    }
+
+    pub(crate) async fn try_pair(
+        self,
+        client: TransportConfig,
+        server: TransportConfig,
+    ) -> Result<Pair, ConnectionError> {
         let server_endpoint = self.server_with(server_config().transport(server).unwrap());
         let client_endpoint = self.client();
         let config = client_config().transport(client).unwrap();
@@ -60,33 +71,33 @@ impl Net {
         let connecting = client_endpoint.connect(&config, addr, "localhost").unwrap();
         let accepting = async { server_endpoint.accept().await.unwrap().await };
         let (client, server) = tokio::join!(connecting, accepting);
-        Pair { client: client.unwrap(), server: server.unwrap(), client_endpoint, server_endpoint }
+        Ok(Pair { client: client?, server: server?, client_endpoint, server_endpoint })
     }
 }
 
-pub struct Pair {
-    pub client: Connection,
-    pub server: Connection,
-    pub client_endpoint: Endpoint,
-    pub server_endpoint: Endpoint,
+pub(crate) struct Pair {
+    pub(crate) client: Connection,
+    pub(crate) server: Connection,
+    pub(crate) client_endpoint: Endpoint,
+    pub(crate) server_endpoint: Endpoint,
 }
 
-pub fn server_config() -> ServerConfig {
+pub(crate) fn server_config() -> ServerConfig {
     let (certificate, key) = &*CERTIFICATE;
     ServerConfig::from_pem(certificate, key).unwrap().alpn(["test"])
 }
 
-pub fn client_config() -> ClientConfig {
+pub(crate) fn client_config() -> ClientConfig {
     ClientConfig::with_roots_pem(&CERTIFICATE.0).unwrap().alpn(["test"])
 }
 
 /// Settings with which an unanswered handshake ends soon.
-pub fn impatient() -> TransportConfig {
+pub(crate) fn impatient() -> TransportConfig {
     TransportConfig { handshake_timeout: Duration::from_millis(150), ..TransportConfig::default() }
 }
 
 /// Runs a test on a runtime: one thread for IPv4, two workers for IPv6.
-pub fn run<F: Future<Output = ()>>(net: Net, test: impl FnOnce(Net) -> F) {
+pub(crate) fn run<F: Future<Output = ()>>(net: Net, test: impl FnOnce(Net) -> F) {
     if net.v6 && UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).is_err() {
         eprintln!("skipped: this system has no IPv6");
         return;
@@ -100,7 +111,7 @@ pub fn run<F: Future<Output = ()>>(net: Net, test: impl FnOnce(Net) -> F) {
 }
 
 /// Sends everything back, stream by stream, until the connection is over.
-pub async fn echo(connection: Connection) {
+pub(crate) async fn echo(connection: Connection) {
     while let Ok((mut send, mut recv)) = connection.accept_bi().await {
         tokio::spawn(async move {
             while let Some(chunk) = recv.read_chunk(usize::MAX).await? {
@@ -113,7 +124,7 @@ pub async fn echo(connection: Connection) {
 }
 
 /// Bytes that are easy to make and unlikely to come about by accident.
-pub fn pattern(seed: u64, len: usize) -> Vec<u8> {
+pub(crate) fn pattern(seed: u64, len: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let step = |_| {
         state ^= state << 13;
