@@ -36,7 +36,6 @@ pub(super) struct Banner<'a> {
     directory: Option<&'a Path>,
     identity: &'a Identity,
     targets: Vec<Target>,
-    http3: bool,
     granted: Option<Granted>,
     ports: String,
     style: Style,
@@ -57,7 +56,6 @@ impl<'a> Banner<'a> {
             directory: directory.as_deref(),
             identity,
             targets: targets(&addresses, host.as_deref()),
-            http3: listeners.iter().any(|listener| listener.udp.speaks_http3()),
             granted: listeners.first().and_then(|listener| listener.udp.granted()),
             ports: ports.join(", "),
             style,
@@ -100,10 +98,8 @@ impl<'a> Banner<'a> {
         }
         if let Some(target) = self.target() {
             lines.push(self.row("browser", &self.browser(target)));
-            lines.push(
-                self.row("curl", &self.command("curl", if self.http3 { " --http3" } else { "" }, target)),
-            );
-            lines.push(self.row("godwit", &self.command("godwit get", "", target)));
+            lines.push(self.row("curl", &self.command("curl --http3", target)));
+            lines.push(self.row("godwit", &self.command("godwit get", target)));
         }
         lines.push(String::new());
         lines
@@ -115,8 +111,7 @@ impl<'a> Banner<'a> {
     }
 
     fn protocols(&self) -> String {
-        let http3 = if self.http3 { "HTTP/3 (UDP), " } else { "" };
-        format!("{http3}HTTP/2 and HTTP/1.1 (TCP), port {}", self.ports)
+        format!("HTTP/3 (UDP), HTTP/2 and HTTP/1.1 (TCP), port {}", self.ports)
     }
 
     fn certificate(&self) -> String {
@@ -139,11 +134,11 @@ impl<'a> Banner<'a> {
         format!("chromium {} {} {}", flags.join(" "), shell_word(&profile), target.url())
     }
 
-    fn command(&self, program: &str, flag: &str, target: &Target) -> String {
+    fn command(&self, program: &str, target: &Target) -> String {
         let trust = self.identity.authority.as_ref().map_or_else(String::new, |authority| {
             format!(" --cacert {}", shell_word(&authority.display().to_string()))
         });
-        format!("{program}{flag}{trust} {}", target.url())
+        format!("{program}{trust} {}", target.url())
     }
 }
 
@@ -171,16 +166,16 @@ fn udp(granted: &Granted) -> String {
         "GSO {}, GRO {}, receive buffer {}",
         on(granted.gso),
         on(granted.gro),
-        size(granted.receive_buffer)
+        size(granted.receive_buffer as u64)
     )
 }
 
 /// What to do about a small receive buffer.
 fn remedy(granted: &Granted) -> Option<String> {
     let wanted = granted.wanted_buffer;
-    let small = (granted.receive_buffer as f64) < wanted as f64 * ENOUGH;
+    let small = granted.receive_buffer > 0 && (granted.receive_buffer as f64) < wanted as f64 * ENOUGH;
     small.then(|| {
-        let asked = size(wanted);
+        let asked = size(wanted as u64);
         format!("of {asked} asked for; bursts may be lost: sudo sysctl -w net.core.rmem_max={wanted}")
     })
 }
@@ -208,13 +203,12 @@ mod tests {
         }
     }
 
-    fn banner(identity: &Identity, receive_buffer: u64) -> Banner<'_> {
+    fn banner(identity: &Identity, receive_buffer: usize) -> Banner<'_> {
         let addresses = ["[::]:4433", "127.0.0.1:443", "[::1]:8443"].map(|text| text.parse().unwrap());
         Banner {
             directory: None,
             identity,
             targets: targets(&addresses, Some("box")),
-            http3: true,
             granted: Some(Granted { gso: true, gro: false, receive_buffer, wanted_buffer: 7 << 20 }),
             ports: "4433".to_owned(),
             style: Style::PLAIN,

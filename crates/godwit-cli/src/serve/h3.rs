@@ -1,23 +1,56 @@
 //! HTTP/3: the UDP side of a listener.
 //!
-//! This is the only file of the server that knows how HTTP/3 is started; the rest sees a socket that is bound
-//! first, may say what the system granted, and is then given the service to run.
+//! This is the only file of the server that knows how HTTP/3 is run; the rest sees a socket that is bound first,
+//! says what the system granted it, and is then given the service to run. One shard runs on the program's own
+//! thread; several run on a thread each.
 
+use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU8;
 
-use super::Datapath;
-use super::site::Front;
-use crate::certificates::Identity;
+use godwit::http3::{self, ErrorCode};
+use godwit::{Backend, Capabilities, Endpoint, EndpointBuilder, ServerConfig, Shards, SocketConfig};
+use tokio::sync::{mpsc, watch};
 
-/// What the command line says about HTTP/3.
-#[derive(Clone, Copy, Debug)]
+use super::site::Front;
+use super::{Datapath, GRACE};
+use crate::certificates::Identity;
+use crate::error::Failure;
+
+/// How HTTP/3 is to run.
+#[derive(Clone, Debug)]
 pub(super) struct Options {
-    #[expect(dead_code, reason = "for the HTTP/3 server")]
-    pub(super) datapath: Datapath,
-    #[expect(dead_code, reason = "for the HTTP/3 server")]
-    pub(super) shards: NonZeroU8,
+    config: ServerConfig,
+    datapath: Datapath,
+    shards: NonZeroU8,
+}
+
+impl Options {
+    /// # Errors
+    /// If QUIC cannot use the certificate, or this system does not have the datapath.
+    pub(super) fn new(
+        identity: &Identity,
+        datapath: Datapath,
+        shards: NonZeroU8,
+    ) -> Result<Options, Failure> {
+        if datapath == Datapath::Linux && !cfg!(target_os = "linux") {
+            return Err(Failure::new(
+                "--datapath linux is for Linux only; leave it out for the best there is here",
+            ));
+        }
+        let config = ServerConfig::with_single_cert(identity.chain.clone(), identity.key.clone_key())
+            .map_err(|error| Failure::new(format!("cannot use the certificate for HTTP/3: {error}")))?;
+        Ok(Options { config: config.alpn([http3::ALPN]), datapath, shards })
+    }
+
+    fn builder(&self, address: SocketAddr) -> EndpointBuilder {
+        let backend = match self.datapath {
+            Datapath::Auto | Datapath::Linux => Backend::Native,
+            Datapath::Portable => Backend::Portable,
+        };
+        Endpoint::builder().server(self.config.clone()).bind(address).datapath(backend)
+    }
 }
 
 /// What the system gave the UDP socket.
@@ -25,53 +58,115 @@ pub(super) struct Options {
 pub(super) struct Granted {
     pub(super) gso: bool,
     pub(super) gro: bool,
-    /// Receive buffer in bytes.
-    pub(super) receive_buffer: u64,
+    /// Receive buffer in bytes; 0 if unknown.
+    pub(super) receive_buffer: usize,
     /// The receive buffer that was asked for, in bytes.
-    pub(super) wanted_buffer: u64,
+    pub(super) wanted_buffer: usize,
 }
 
-/// A bound UDP socket.
-pub(super) struct Socket(socket2::Socket);
+impl Granted {
+    fn of(capabilities: &Capabilities) -> Granted {
+        Granted {
+            gso: capabilities.gso_segments > 1,
+            gro: capabilities.gro,
+            receive_buffer: capabilities.recv_buffer,
+            wanted_buffer: SocketConfig::default().recv_buffer,
+        }
+    }
+}
+
+/// A bound UDP socket, whose shards wait for the service. Dropped, it is closed.
+#[derive(Debug)]
+pub(super) struct Socket {
+    address: SocketAddr,
+    granted: Option<Granted>,
+    running: Running,
+}
 
 impl Socket {
-    pub(super) fn bind(address: SocketAddr, _identity: &Identity, _options: Options) -> io::Result<Socket> {
-        let socket = socket2::Socket::new(
-            socket2::Domain::for_address(address),
-            socket2::Type::DGRAM,
-            Some(socket2::Protocol::UDP),
-        )?;
-        if address.is_ipv6() {
-            socket.set_only_v6(false)?;
-        }
-        socket.bind(&address.into())?;
-        Ok(Socket(socket))
+    pub(super) fn bind(address: SocketAddr, options: &Options) -> io::Result<Socket> {
+        let (front, fronts) = watch::channel(None);
+        let (stop, stops) = watch::channel(false);
+        let (done, ended) = mpsc::channel(1);
+        let run = move |endpoint| shard(endpoint, fronts.clone(), stops.clone(), done.clone());
+        let builder = options.builder(address);
+        let (address, stats, threads) = match usize::from(options.shards.get()) {
+            1 => {
+                let endpoint = builder.build().map_err(bare)?;
+                let (address, stats) = (endpoint.local_addr()?, endpoint.stats());
+                tokio::spawn(run(endpoint));
+                (address, Some(stats), None)
+            }
+            count => {
+                let threads = builder.run_shards_with(count, None, run).map_err(bare)?;
+                (threads.local_addr()?, threads.stats().into_iter().next(), Some(threads))
+            }
+        };
+        let socket = stats.and_then(|stats| stats.sockets.into_iter().next());
+        let granted = socket.map(|socket| Granted::of(&socket.capabilities));
+        Ok(Socket { address, granted, running: Running { front, stop, ended, _threads: threads } })
     }
 
-    pub(super) fn local_address(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()?.as_socket().ok_or_else(|| io::ErrorKind::Unsupported.into())
-    }
-
-    /// Whether HTTP/3 will be answered here; only then is it advertised.
-    pub(super) fn speaks_http3(&self) -> bool {
-        false
+    /// As bound: the port is never 0.
+    pub(super) fn local_address(&self) -> SocketAddr {
+        self.address
     }
 
     /// `None` where it is not known.
     pub(super) fn granted(&self) -> Option<Granted> {
-        None
+        self.granted
     }
 
-    /// Answers requests from tasks of its own, until [`drain`].
-    pub(super) fn serve(self, _front: Front) -> Running {
-        Running { _socket: self }
+    /// Answers requests from now on, until [`drain`].
+    pub(super) fn serve(self, front: Front) -> Running {
+        self.running.front.send_replace(Some(front));
+        self.running
     }
 }
 
 /// HTTP/3 at work on one socket.
+#[derive(Debug)]
 pub(super) struct Running {
-    _socket: Socket,
+    front: watch::Sender<Option<Front>>,
+    stop: watch::Sender<bool>,
+    /// Closed when the last shard has ended.
+    ended: mpsc::Receiver<()>,
+    _threads: Option<Shards>,
 }
 
-/// Sends GOAWAY on every connection and waits for the requests in progress.
-pub(super) async fn drain(_running: Vec<Running>) {}
+/// Sends GOAWAY on every connection, waits for the requests in progress, and closes.
+pub(super) async fn drain(running: Vec<Running>) {
+    for socket in &running {
+        socket.stop.send_replace(true);
+    }
+    for mut socket in running {
+        while socket.ended.recv().await.is_some() {}
+    }
+}
+
+/// One shard from its first to its last request. Ends as well when nobody can give it a service any more.
+async fn shard(
+    endpoint: Endpoint,
+    mut fronts: watch::Receiver<Option<Front>>,
+    mut stop: watch::Receiver<bool>,
+    done: mpsc::Sender<()>,
+) {
+    let front = match fronts.wait_for(Option::is_some).await.as_deref() {
+        Ok(Some(front)) => front.clone(),
+        _ => return,
+    };
+    let stopped = async move { drop(stop.wait_for(|stop| *stop).await) };
+    http3::Server::new().drain_timeout(GRACE).serve_until(&endpoint, front, stopped).await;
+    endpoint.close(ErrorCode::H3_NO_ERROR.0, b"");
+    endpoint.wait_idle().await;
+    drop(done);
+}
+
+/// The system's own error, which decides what the user is told.
+fn bare(error: io::Error) -> io::Error {
+    let inner = error.get_ref().and_then(Error::source).and_then(<dyn Error>::downcast_ref::<io::Error>);
+    match inner.and_then(io::Error::raw_os_error) {
+        Some(code) => io::Error::from_raw_os_error(code),
+        None => error,
+    }
+}

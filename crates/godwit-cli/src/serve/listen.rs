@@ -6,7 +6,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::h3;
-use crate::certificates::Identity;
 use crate::error::{Failure, plain};
 
 const DEFAULT_PORT: u16 = 4433;
@@ -38,36 +37,32 @@ pub(super) fn parse(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// Binds every address, or the default one; all or none.
-pub(super) fn bind(
-    addresses: &[SocketAddr],
-    identity: &Identity,
-    options: h3::Options,
-) -> Result<Vec<Listener>, Failure> {
+pub(super) fn bind(addresses: &[SocketAddr], options: &h3::Options) -> Result<Vec<Listener>, Failure> {
     if addresses.is_empty() {
-        return Ok(vec![bind_default(identity, options)?]);
+        return Ok(vec![bind_default(options)?]);
     }
-    addresses.iter().map(|address| bind_one(*address, identity, options).map_err(Refused::explain)).collect()
+    addresses.iter().map(|address| bind_one(*address, options).map_err(Refused::explain)).collect()
 }
 
 /// Every address of this machine, or every IPv4 address where there is no IPv6.
-fn bind_default(identity: &Identity, options: h3::Options) -> Result<Listener, Failure> {
+fn bind_default(options: &h3::Options) -> Result<Listener, Failure> {
     let dual = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), DEFAULT_PORT);
-    match bind_one(dual, identity, options) {
+    match bind_one(dual, options) {
         Err(refused) if refused.no_ipv6() => {
             let address = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), DEFAULT_PORT);
-            bind_one(address, identity, options).map_err(Refused::explain)
+            bind_one(address, options).map_err(Refused::explain)
         }
         outcome => outcome.map_err(Refused::explain),
     }
 }
 
-fn bind_one(wanted: SocketAddr, identity: &Identity, options: h3::Options) -> Result<Listener, Refused> {
+fn bind_one(wanted: SocketAddr, options: &h3::Options) -> Result<Listener, Refused> {
     let mut attempts = if wanted.port() == 0 { ATTEMPTS } else { 1 };
     loop {
         attempts -= 1;
         let refused = |transport| move |error| Refused { transport, address: wanted, error };
-        let udp = h3::Socket::bind(wanted, identity, options).map_err(refused("UDP"))?;
-        let address = udp.local_address().map_err(refused("UDP"))?;
+        let udp = h3::Socket::bind(wanted, options).map_err(refused("UDP"))?;
+        let address = udp.local_address();
         match bind_tcp(address) {
             Ok(tcp) => return Ok(Listener { address, udp, tcp }),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse && attempts > 0 => {}

@@ -123,9 +123,9 @@ async fn serve(
     identity: &Identity,
     browser: Option<Browser>,
 ) -> Result<(), Failure> {
-    let options = h3::Options { datapath: arguments.datapath, shards: arguments.shards };
+    let options = h3::Options::new(identity, arguments.datapath, arguments.shards)?;
     let tls = tcp::tls(identity)?;
-    let listeners = listen::bind(&arguments.listen, identity, options)?;
+    let listeners = listen::bind(&arguments.listen, &options)?;
     let mut signals = Signals::install()?;
     warn_of_dates(identity);
 
@@ -138,7 +138,7 @@ async fn serve(
     let tcp = tcp::Server::new(tls);
     let mut http3 = Vec::new();
     for Listener { address, udp, tcp: listener } in listeners {
-        let front = Front::new(Arc::clone(&source), log, udp.speaks_http3().then_some(address.port()));
+        let front = Front::new(Arc::clone(&source), log, Some(address.port()));
         tcp.serve(listener, front.clone());
         http3.push(udp.serve(front));
     }

@@ -26,6 +26,7 @@ pub(super) fn not_found(own: Option<Bytes>, head: bool) -> Response<Body> {
 pub(super) fn method_not_allowed() -> Response<Body> {
     let mut response = empty(StatusCode::METHOD_NOT_ALLOWED);
     response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+    response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(0));
     response
 }
 
@@ -41,6 +42,7 @@ pub(super) fn to_folder(path: &str, query: Option<&str>) -> Response<Body> {
     let Ok(location) = HeaderValue::try_from(location) else { return not_found(None, false) };
     let mut response = empty(StatusCode::TEMPORARY_REDIRECT);
     response.headers_mut().insert(LOCATION, location);
+    response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(0));
     response
 }
 
