@@ -106,7 +106,7 @@ impl<'a> Banner<'a> {
     }
 
     fn row(&self, label: &str, text: &str) -> String {
-        let label = format!("  {label:<12}");
+        let label = format!("  {label:<13}");
         format!("{}{text}", self.style.dim(&label))
     }
 
