@@ -1,0 +1,133 @@
+//! What `godwit get` takes.
+
+use std::path::PathBuf;
+
+/// Fetches URLs over HTTP/3, many at a time on one connection per server.
+///
+/// A single body goes to the standard output unless -o, -O or --output-dir says otherwise. Files appear under
+/// their names only when they are whole. The exit code is 0 if everything was fetched, 1 if anything failed (a
+/// status of 400 or more counts as failure) and 2 for wrong usage.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// What to fetch; only https:// URLs, as HTTP/3 is always encrypted
+    #[arg(value_name = "URL", required_unless_present = "url_file")]
+    pub(super) urls: Vec<String>,
+
+    /// Fetch the URLs in FILE too, one a line (`-`: standard input; empty lines and lines with # are skipped)
+    #[arg(long, value_name = "FILE")]
+    pub(super) url_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) output: OutputArguments,
+
+    #[command(flatten)]
+    pub(super) request: RequestArguments,
+
+    #[command(flatten)]
+    pub(super) network: NetworkArguments,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(super) struct OutputArguments {
+    /// Write the body to FILE (`-`: standard output)
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["remote_name", "output_dir"])]
+    pub(super) output: Option<PathBuf>,
+
+    /// Write each body to a file named as at the end of its URL
+    #[arg(short = 'O', long)]
+    pub(super) remote_name: bool,
+
+    /// Like -O, into the folder DIR
+    #[arg(long, value_name = "DIR")]
+    pub(super) output_dir: Option<PathBuf>,
+
+    /// Print the status and headers of responses to the standard output
+    #[arg(short, long)]
+    pub(super) include: bool,
+
+    /// Tell on the standard error how long each URL took: DNS, handshake, first byte, total
+    #[arg(long)]
+    pub(super) timing: bool,
+
+    /// No progress, no summary, no remarks: only errors
+    #[arg(short, long)]
+    pub(super) quiet: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Request")]
+pub(super) struct RequestArguments {
+    /// Send a header; may be given several times
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
+    pub(super) headers: Vec<String>,
+
+    /// The method, instead of GET (or POST with --data)
+    #[arg(short = 'X', long = "request", value_name = "METHOD")]
+    pub(super) method: Option<String>,
+
+    /// Send STRING, the file after @, or the standard input (`@-`) as the request's body
+    #[arg(short, long, value_name = "STRING|@FILE|@-")]
+    pub(super) data: Option<String>,
+
+    /// Ask for the status and headers only, and print them
+    #[arg(short = 'I', long, conflicts_with_all = ["data", "method", "output", "remote_name", "output_dir"])]
+    pub(super) head: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Connection")]
+pub(super) struct NetworkArguments {
+    /// Trust the certificate authority in FILE (PEM) besides the system's; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub(super) cacert: Vec<PathBuf>,
+
+    /// Accept any certificate: anybody on the way can then read and change everything
+    #[arg(short = 'k', long, conflicts_with = "cacert")]
+    pub(super) insecure: bool,
+
+    /// Give up connecting after SECONDS
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub(super) connect_timeout: std::time::Duration,
+
+    /// Give up a URL after SECONDS
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(super) max_time: Option<std::time::Duration>,
+
+    /// Fetch at most N URLs at a time
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub(super) parallel: u16,
+
+    /// Use IPv4 only
+    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    pub(super) ipv4: bool,
+
+    /// Use IPv6 only
+    #[arg(short = '6', long)]
+    pub(super) ipv6: bool,
+}
+
+fn seconds(text: &str) -> Result<std::time::Duration, String> {
+    const EXPECTED: &str = "expected a number of seconds above 0, such as 10 or 2.5";
+    /// A year: beyond it nobody means it, and clocks must not overflow.
+    const MAX: f64 = 31_536_000.0;
+    let seconds: f64 = text.parse().map_err(|_| EXPECTED.to_owned())?;
+    if seconds > 0.0 && seconds <= MAX {
+        Ok(std::time::Duration::from_secs_f64(seconds))
+    } else {
+        Err(EXPECTED.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_positive_numbers() {
+        assert_eq!(seconds("2.5").unwrap(), std::time::Duration::from_millis(2500));
+        for bad in ["0", "-1", "", "ten", "inf", "NaN", "1e300"] {
+            assert!(seconds(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! The command line made into what is to be done. Everything that is wrong with it is said before the first
+//! packet is sent.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, TE, USER_AGENT};
+use http::uri::Authority;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+
+use super::arguments::Arguments;
+use super::names::file_names;
+use super::problem::no_folder;
+use super::sink::Destination;
+use super::target::Target;
+use super::upload::Source;
+use crate::error::{Failure, plain};
+
+/// Headers that HTTP/3 does not have (RFC 9114 section 4.2).
+const OF_HTTP1: [&str; 5] = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
+
+/// What is to be done.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) items: Vec<Item>,
+    pub(super) exchange: Exchange,
+    /// URLs fetched at a time.
+    pub(super) parallel: usize,
+}
+
+/// One URL.
+#[derive(Debug)]
+pub(super) struct Item {
+    pub(super) target: Target,
+    pub(super) destination: Destination,
+}
+
+/// What is the same for every URL.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    pub(super) method: Method,
+    pub(super) headers: HeaderMap,
+    /// From a `Host` header.
+    pub(super) authority: Option<Authority>,
+    pub(super) source: Option<Source>,
+    /// Print the head of each response.
+    pub(super) print_head: bool,
+    pub(super) max_time: Option<Duration>,
+}
+
+/// Why nothing can be done.
+#[derive(Debug)]
+pub(super) enum Wrong {
+    /// The command line makes no sense: exit code 2.
+    Usage(String),
+    /// Something it names cannot be used: exit code 1.
+    World(Failure),
+}
+
+impl From<String> for Wrong {
+    fn from(text: String) -> Wrong {
+        Wrong::Usage(text)
+    }
+}
+
+impl Plan {
+    pub(super) fn new(arguments: &Arguments) -> Result<Plan, Wrong> {
+        let exchange = Exchange::new(arguments)?;
+        let targets = targets(arguments)?;
+        if exchange.source == Some(Source::Stdin) && targets.len() > 1 {
+            return Err(format!(
+                "--data @-: the standard input can be sent once, but there are {} URLs; give a file (@FILE)",
+                targets.len()
+            )
+            .into());
+        }
+        let destinations = destinations(arguments, &targets)?;
+        let items = targets.into_iter().zip(destinations);
+        let items = items.map(|(target, destination)| Item { target, destination }).collect();
+        Ok(Plan { items, exchange, parallel: arguments.network.parallel.into() })
+    }
+}
+
+impl Exchange {
+    fn new(arguments: &Arguments) -> Result<Exchange, String> {
+        let request = &arguments.request;
+        let source = request.data.as_deref().map(Source::parse).transpose()?;
+        let method = match (&request.method, &source) {
+            (Some(method), _) => parse_method(method)?,
+            (None, _) if request.head => Method::HEAD,
+            (None, Some(_)) => Method::POST,
+            (None, None) => Method::GET,
+        };
+        if method == Method::HEAD && source.is_some() {
+            return Err("-X HEAD with --data: a HEAD request has no body; leave out one of them".to_owned());
+        }
+        let (mut headers, authority) = parse_headers(&request.headers)?;
+        let mut or_default = |name: HeaderName, value: &'static str| {
+            headers.entry(name).or_insert(HeaderValue::from_static(value));
+        };
+        or_default(USER_AGENT, concat!("godwit/", env!("CARGO_PKG_VERSION")));
+        or_default(ACCEPT, "*/*");
+        if let Some(source) = &source {
+            or_default(CONTENT_TYPE, source.content_type());
+        }
+        let print_head = request.head || arguments.output.include || method == Method::HEAD;
+        Ok(Exchange { method, headers, authority, source, print_head, max_time: arguments.network.max_time })
+    }
+}
+
+fn parse_method(text: &str) -> Result<Method, String> {
+    match Method::from_bytes(text.as_bytes()) {
+        Ok(Method::CONNECT) => Err("-X CONNECT: tunnels are not supported; use GET, POST, PUT, …".to_owned()),
+        Ok(method) => Ok(method),
+        Err(_) => Err(format!("-X {}: expected a method such as GET or PUT", text.escape_debug())),
+    }
+}
+
+fn parse_headers(texts: &[String]) -> Result<(HeaderMap, Option<Authority>), String> {
+    let mut headers = HeaderMap::new();
+    let mut authority = None;
+    for text in texts {
+        let (name, value) =
+            parse_header(text).map_err(|problem| format!("-H '{}': {problem}", text.escape_debug()))?;
+        if name == HOST {
+            let parsed = Authority::try_from(value.as_bytes());
+            authority =
+                Some(parsed.map_err(|_| format!("-H '{text}': expected a host name, perhaps with a port"))?);
+        } else {
+            headers.try_append(name, value).map_err(|_| "too many headers (-H)".to_owned())?;
+        }
+    }
+    Ok((headers, authority))
+}
+
+fn parse_header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let (name, value) = text.split_once(':').ok_or("expected 'NAME: VALUE'")?;
+    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
+        if name.is_empty() {
+            "expected 'NAME: VALUE'; names that begin with : are made from the URL and the method".to_owned()
+        } else {
+            format!("{} is not the name of a header", name.escape_debug())
+        }
+    })?;
+    let value = HeaderValue::from_bytes(value.trim_matches([' ', '\t']).as_bytes())
+        .map_err(|_| "the value has control characters in it".to_owned())?;
+    if OF_HTTP1.contains(&name.as_str()) || (name == TE && value != "trailers") {
+        return Err(format!("HTTP/3 has no {name} header; leave it out"));
+    }
+    if name == CONTENT_LENGTH {
+        return Err("the length is that of the body and is sent by itself; leave it out".to_owned());
+    }
+    Ok((name, value))
+}
+
+fn targets(arguments: &Arguments) -> Result<Vec<Target>, Wrong> {
+    let mut targets = Vec::new();
+    for text in &arguments.urls {
+        let target = Target::parse(text).map_err(|problem| format!("{}: {problem}", text.escape_debug()))?;
+        targets.push(target);
+    }
+    if let Some(path) = &arguments.url_file {
+        let stdin = path == Path::new("-");
+        if stdin && arguments.request.data.as_deref() == Some("@-") {
+            return Err("--url-file - and --data @- both read the standard input; give one a file"
+                .to_owned()
+                .into());
+        }
+        let shown = if stdin { "the standard input".to_owned() } else { path.display().to_string() };
+        let text = read_list(path, stdin).map_err(|problem| {
+            let remedy = "--url-file takes a text file with one URL a line";
+            Wrong::World(Failure::new(format!("list of URLs {shown}: {problem}; {remedy}")))
+        })?;
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let target = Target::parse(line)
+                .map_err(|problem| format!("{shown}, line {number}: {}: {problem}", line.escape_debug()))?;
+            targets.push(target);
+        }
+        if targets.is_empty() {
+            return Err(format!("there are no URLs in {shown}").into());
+        }
+    }
+    Ok(targets)
+}
+
+fn read_list(path: &Path, stdin: bool) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let read = if stdin {
+        std::io::stdin().lock().read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut bytes))
+    };
+    read.map_err(|error| plain(&error))?;
+    String::from_utf8(bytes).map_err(|_| "it is not text".to_owned())
+}
+
+fn destinations(arguments: &Arguments, targets: &[Target]) -> Result<Vec<Destination>, Wrong> {
+    let output = &arguments.output;
+    if arguments.request.head {
+        return Ok(vec![Destination::Discard; targets.len()]);
+    }
+    if output.remote_name || output.output_dir.is_some() {
+        let folder = output.output_dir.clone().unwrap_or_default();
+        if !folder.as_os_str().is_empty() && !folder.is_dir() {
+            return Err(Wrong::World(Failure::new(no_folder(&folder))));
+        }
+        let names = file_names(targets.iter().map(Target::path));
+        return Ok(names.into_iter().map(|name| Destination::File(folder.join(name))).collect());
+    }
+    if targets.len() > 1 {
+        let remedy = "give -O for files named as in the URLs, or --output-dir DIR";
+        let option =
+            if output.output.is_some() { "-o names one file" } else { "there is one standard output" };
+        return Err(format!("{option}, but there are {} URLs; {remedy}", targets.len()).into());
+    }
+    let destination = match &output.output {
+        Some(path) if path != Path::new("-") => Destination::File(PathBuf::from(path)),
+        _ => Destination::Stdout,
+    };
+    Ok(vec![destination; targets.len()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Get {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn plan(line: &[&str]) -> Result<Plan, Wrong> {
+        let words = std::iter::once("get").chain(line.iter().copied());
+        Plan::new(&Get::try_parse_from(words).unwrap().arguments)
+    }
+
+    fn usage(line: &[&str]) -> String {
+        match plan(line) {
+            Err(Wrong::Usage(text)) => text,
+            other => panic!("{line:?}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_method_follows_from_the_data() {
+        let method = |line: &[&str]| plan(line).unwrap().exchange.method;
+        assert_eq!(method(&["https://a/"]), Method::GET);
+        assert_eq!(method(&["https://a/", "-d", "x"]), Method::POST);
+        assert_eq!(method(&["https://a/", "-d", "x", "-X", "PUT"]), Method::PUT);
+        assert_eq!(method(&["https://a/", "-I"]), Method::HEAD);
+        assert_eq!(method(&["https://a/", "-X", "purge"]).as_str(), "purge");
+    }
+
+    #[test]
+    fn headers_are_read_and_have_defaults() {
+        let headers = ["-H", "X-A:  b c ", "-H", "x-a: d", "-H", "Host: b:1", "-H", "accept: text/html"];
+        let line: Vec<&str> = ["https://a/", "-d", "x=y"].into_iter().chain(headers).collect();
+        let exchange = plan(&line).unwrap().exchange;
+        let values =
+            |name| exchange.headers.get_all(name).iter().map(|v| v.to_str().unwrap()).collect::<Vec<_>>();
+        assert_eq!(values("x-a"), ["b c", "d"]);
+        assert_eq!(values("accept"), ["text/html"]);
+        assert_eq!(values("content-type"), ["application/x-www-form-urlencoded"]);
+        assert!(values("user-agent")[0].starts_with("godwit/"));
+        assert_eq!(exchange.authority.unwrap().as_str(), "b:1");
+        assert!(exchange.headers.get("host").is_none());
+    }
+
+    #[test]
+    fn destinations_follow_the_options() {
+        let destinations = |line: &[&str]| -> Vec<Destination> {
+            plan(line).unwrap().items.into_iter().map(|item| item.destination).collect()
+        };
+        let file = |path: &str| Destination::File(path.into());
+        assert_eq!(destinations(&["https://a/x"]), [Destination::Stdout]);
+        assert_eq!(destinations(&["https://a/x", "-o", "-"]), [Destination::Stdout]);
+        assert_eq!(destinations(&["https://a/x", "-o", "y"]), [file("y")]);
+        assert_eq!(destinations(&["https://a/x", "https://b/x", "-O"]), [file("x"), file("x.1")]);
+        assert_eq!(destinations(&["https://a/x", "-I"]), [Destination::Discard]);
+        let folder = tempfile::tempdir().unwrap();
+        let text = folder.path().to_str().unwrap();
+        let expected = Destination::File(folder.path().join("x"));
+        assert_eq!(destinations(&["https://a/x", "--output-dir", text]), [expected]);
+    }
+
+    #[test]
+    fn wrong_usage_is_explained() {
+        let cases: &[(&[&str], &str)] = &[
+            (&["a"], "a: expected a URL that begins with https://"),
+            (&["https://a/", "https://b/"], "give -O"),
+            (&["https://a/", "https://b/", "-o", "x"], "-o names one file, but there are 2 URLs"),
+            (&["https://a/", "https://b/", "-O", "-d", "@-"], "can be sent once"),
+            (&["https://a/", "-d", "@"], "after @"),
+            (&["https://a/", "-X", "CONNECT"], "tunnels"),
+            (&["https://a/", "-X", "G T"], "expected a method"),
+            (&["https://a/", "-X", "HEAD", "-d", "x"], "no body"),
+            (&["https://a/", "-H", "x"], "expected 'NAME: VALUE'"),
+            (&["https://a/", "-H", ":path: /x"], "made from the URL"),
+            (&["https://a/", "-H", "a b: c"], "not the name of a header"),
+            (&["https://a/", "-H", "a: \u{1}"], "control characters"),
+            (&["https://a/", "-H", "Connection: close"], "HTTP/3 has no connection header"),
+            (&["https://a/", "-H", "te: gzip"], "HTTP/3 has no te header"),
+            (&["https://a/", "-H", "content-length: 3"], "leave it out"),
+            (&["https://a/", "-H", "host: a b"], "expected a host name"),
+            (&["--url-file", "-", "-d", "@-"], "both read the standard input"),
+        ];
+        for (line, expected) in cases {
+            let text = usage(line);
+            assert!(text.contains(expected), "{line:?}: {text}");
+        }
+    }
+
+    #[test]
+    fn lists_of_urls_have_comments() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list");
+        std::fs::write(&path, "https://a/1\n\n # no\r\n  https://a/2  \r\n").unwrap();
+        let list = path.to_str().unwrap();
+        let plan_of_list = plan(&["https://a/0", "--url-file", list, "-O"]).unwrap();
+        let texts: Vec<String> = plan_of_list.items.iter().map(|item| item.target.to_string()).collect();
+        assert_eq!(texts, ["https://a/0", "https://a/1", "https://a/2"]);
+
+        std::fs::write(&path, "https://a/1\nhttp://a/2\n").unwrap();
+        assert!(
+            usage(&["--url-file", list, "-O"]).contains("line 2: http://a/2: HTTP/3 is always encrypted")
+        );
+        std::fs::write(&path, "#\n").unwrap();
+        assert!(usage(&["--url-file", list, "-O"]).contains("no URLs in"));
+    }
+
+    #[test]
+    fn what_is_missing_is_said_before_anything_is_sent() {
+        let world = |line: &[&str]| match plan(line) {
+            Err(Wrong::World(failure)) => failure.to_string(),
+            other => panic!("{other:?}"),
+        };
+        assert!(world(&["https://a/", "--output-dir", "/no/such"]).contains("mkdir -p /no/such"));
+        let text = world(&["--url-file", "/no/such", "-O"]);
+        assert!(text.contains("/no/such: no such file or directory; --url-file takes"), "{text}");
+    }
+}

@@ -1,0 +1,324 @@
+//! Where a body goes. A file stands under its name only when it is whole: until then it is a hidden file beside
+//! it, `.NAME.godwit-XXXXXXXX.part`, which is removed if anything fails.
+//!
+//! Data is collected and written in large pieces, without copying: a piece is a list of what came.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, IoSlice, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use super::names::part_name;
+use super::problem::Problem;
+
+/// What is collected before it is written, in bytes.
+const PIECE: usize = 512 << 10;
+/// The same in chunks: one system call takes no more than 1024.
+const CHUNKS: usize = 1024;
+
+/// Where a body shall go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Destination {
+    /// Nowhere: the response's head is all that is wanted.
+    Discard,
+    File(PathBuf),
+    Stdout,
+}
+
+/// A destination that takes data.
+pub(super) struct Sink {
+    place: Place,
+    name: String,
+    pending: Vec<Bytes>,
+    pending_len: usize,
+    written: u64,
+}
+
+enum Place {
+    Discard,
+    /// The standard output, or a file that is no regular one, such as a device.
+    Direct(Box<dyn Write + Send>),
+    /// A file in the making.
+    Part {
+        file: File,
+        part: Part,
+        last: PathBuf,
+    },
+}
+
+impl Sink {
+    /// Makes ready to write.
+    ///
+    /// # Errors
+    /// If the file cannot be made.
+    pub(super) fn open(destination: &Destination) -> Result<Sink, Problem> {
+        let (place, name) = match destination {
+            Destination::Discard => (Place::Discard, String::new()),
+            Destination::Stdout => (Place::Direct(stdout()), "the standard output".to_owned()),
+            Destination::File(path) => {
+                let place = open_file(path).map_err(|error| Problem::creating(path, &error))?;
+                (place, path.display().to_string())
+            }
+        };
+        Ok(Sink { place, name, pending: Vec::new(), pending_len: 0, written: 0 })
+    }
+
+    /// Takes data, and writes when there is enough.
+    pub(super) fn push(&mut self, data: Bytes) -> Result<(), Problem> {
+        if matches!(self.place, Place::Discard) || data.is_empty() {
+            return Ok(());
+        }
+        self.pending_len += data.len();
+        self.pending.push(data);
+        if self.pending_len >= PIECE || self.pending.len() >= CHUNKS { self.write_pending() } else { Ok(()) }
+    }
+
+    /// Writes something that is not part of the body at once.
+    pub(super) fn push_aside(&mut self, data: Bytes) -> Result<(), Problem> {
+        self.pending_len += data.len();
+        self.pending.push(data);
+        self.write_pending()
+    }
+
+    /// To be called when no more data is there for the moment: who reads along sees what there is.
+    pub(super) fn on_idle(&mut self) -> Result<(), Problem> {
+        if matches!(self.place, Place::Direct(_)) { self.write_pending() } else { Ok(()) }
+    }
+
+    /// Everything came: the file gets its name.
+    pub(super) fn finish(mut self) -> Result<(), Problem> {
+        self.write_pending()?;
+        match self.place {
+            Place::Part { file, part, last } => {
+                drop(file);
+                part.rename(&last).map_err(|error| Problem::creating(&last, &error))
+            }
+            Place::Direct(mut to) => {
+                to.flush().map_err(|error| Problem::writing(&self.name, self.written, &error))
+            }
+            Place::Discard => Ok(()),
+        }
+    }
+
+    fn write_pending(&mut self) -> Result<(), Problem> {
+        let written = match &mut self.place {
+            Place::Discard => Ok(()),
+            Place::Direct(to) => write_all(to, &self.pending, &mut self.written),
+            Place::Part { file, .. } => write_all(file, &self.pending, &mut self.written),
+        };
+        self.pending.clear();
+        self.pending_len = 0;
+        written.map_err(|error| Problem::writing(&self.name, self.written, &error))
+    }
+}
+
+fn write_all(to: &mut impl Write, chunks: &[Bytes], total: &mut u64) -> io::Result<()> {
+    let mut slices: Vec<IoSlice<'_>> = chunks.iter().map(|chunk| IoSlice::new(chunk)).collect();
+    let mut rest = slices.as_mut_slice();
+    while !rest.is_empty() {
+        match to.write_vectored(rest) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => {
+                *total += written as u64;
+                IoSlice::advance_slices(&mut rest, written);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// The standard output without Rust's line buffer, which would look for line ends in everything.
+fn stdout() -> Box<dyn Write + Send> {
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd;
+        if let Ok(descriptor) = io::stdout().as_fd().try_clone_to_owned() {
+            return Box::new(File::from(descriptor));
+        }
+    }
+    Box::new(io::stdout())
+}
+
+fn open_file(path: &Path) -> io::Result<Place> {
+    // A link stays a link: it is its target that is replaced.
+    let last = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let existing = fs::metadata(&last).ok();
+    match &existing {
+        Some(metadata) if metadata.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+        Some(metadata) if !metadata.is_file() => {
+            return Ok(Place::Direct(Box::new(OpenOptions::new().write(true).open(&last)?)));
+        }
+        // A file that may not be written shall not be replaced either.
+        Some(_) => drop(OpenOptions::new().write(true).open(&last)?),
+        None => {}
+    }
+    let (file, part) = Part::create(&last)?;
+    if let Some(metadata) = existing {
+        // The new file is as readable as the old one; where that is not possible it is still a new file.
+        let _ = file.set_permissions(metadata.permissions());
+    }
+    Ok(Place::Part { file, part, last })
+}
+
+/// The parts that exist now, for [`remove_parts`].
+static PARTS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn parts() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    PARTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes the parts of all files, right before the program ends.
+pub(super) fn remove_parts() {
+    for path in &*parts() {
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// A temporary file, removed unless it is renamed.
+struct Part {
+    path: PathBuf,
+}
+
+impl Part {
+    fn create(last: &Path) -> io::Result<(File, Part)> {
+        let name = last.file_name().and_then(OsStr::to_str).unwrap_or("download");
+        // Listed before it exists, so that an interruption in between leaves nothing.
+        let mut parts = parts();
+        loop {
+            let mark = RandomState::new().hash_one(last) as u32;
+            let path = last.with_file_name(part_name(name, mark));
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+                Ok(file) => {
+                    parts.insert(path.clone());
+                    return Ok((file, Part { path }));
+                }
+            }
+        }
+    }
+
+    fn rename(self, last: &Path) -> io::Result<()> {
+        let mut parts = parts();
+        fs::rename(&self.path, last)?;
+        parts.remove(&self.path);
+        Ok(())
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if parts().remove(&self.path) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(folder: &Path) -> Vec<String> {
+        let names = fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> =
+            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    fn open(path: &Path) -> Result<Sink, Problem> {
+        Sink::open(&Destination::File(path.to_owned()))
+    }
+
+    #[test]
+    fn a_file_gets_its_name_when_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.bin");
+        fs::write(&path, "before").unwrap();
+        let mut sink = open(&path).unwrap();
+        let mut expected = Vec::new();
+        for n in 0..3000_usize {
+            let chunk = vec![(n % 256) as u8; n];
+            expected.extend_from_slice(&chunk);
+            sink.push(Bytes::from(chunk)).unwrap();
+        }
+        assert_eq!(fs::read(&path).unwrap(), b"before");
+        let names = entries(folder.path());
+        assert!(names.len() == 2 && names[0].starts_with(".x.bin.godwit-"), "{names:?}");
+        sink.finish().unwrap();
+        assert!(fs::read(&path).unwrap() == expected);
+        assert_eq!(entries(folder.path()), ["x.bin"]);
+    }
+
+    #[test]
+    fn an_unfinished_file_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        let mut sink = open(&path).unwrap();
+        sink.push(Bytes::from(vec![1; 2 * PIECE])).unwrap();
+        drop(sink);
+        assert!(entries(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn short_writes_are_continued() {
+        struct Stingy(Vec<u8>);
+        impl Write for Stingy {
+            fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+                let length = data.len().min(3);
+                self.0.extend_from_slice(&data[..length]);
+                Ok(length)
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut to = Stingy(Vec::new());
+        let chunks = ["hello", "a", "b", "cdef"].map(|text| Bytes::from_static(text.as_bytes()));
+        let mut total = 0;
+        write_all(&mut to, &chunks, &mut total).unwrap();
+        assert_eq!((to.0.as_slice(), total), (&b"helloabcdef"[..], 11));
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let message = |path: &Path| open(path).map(|_| ()).unwrap_err().to_string();
+        assert!(message(folder.path()).contains("is a directory"), "{}", message(folder.path()));
+        let missing = folder.path().join("no/x");
+        assert!(message(&missing).contains("mkdir -p"), "{}", message(&missing));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_said() {
+        let mut sink = open(Path::new("/dev/full")).unwrap();
+        sink.push(Bytes::from_static(b"x")).unwrap();
+        let message = sink.finish().unwrap_err().to_string();
+        assert!(message.contains("no room left for /dev/full after 0 B"), "{message}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_and_permissions_stay() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let (target, link) = (folder.path().join("target"), folder.path().join("link"));
+        fs::write(&target, "before").unwrap();
+        fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).unwrap();
+        symlink("target", &link).unwrap();
+        let mut sink = open(&link).unwrap();
+        sink.push(Bytes::from_static(b"after")).unwrap();
+        sink.finish().unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&target).unwrap(), b"after");
+        assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o640);
+    }
+}

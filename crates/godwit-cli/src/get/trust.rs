@@ -1,0 +1,159 @@
+//! Whom to believe: the system's certificate authorities and those given on the command line.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use godwit::rustls::client::WebPkiServerVerifier;
+use godwit::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use godwit::rustls::pki_types::pem::PemObject;
+use godwit::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use godwit::rustls::{self, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use godwit::{ClientConfig, crypto_provider};
+
+use crate::certificates::Facts;
+use crate::error::{Failure, plain};
+
+/// What certificates are checked against.
+#[derive(Debug)]
+pub(super) enum Trust {
+    Anybody,
+    Verifier(Arc<WebPkiServerVerifier>),
+}
+
+impl Trust {
+    /// The system's authorities (or those that came with the program, where the system has none) and those in
+    /// `files`.
+    ///
+    /// # Errors
+    /// If a file cannot be read or holds no certificate.
+    pub(super) fn load(files: &[PathBuf]) -> Result<Trust, Failure> {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if roots.is_empty() {
+            roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+        }
+        for file in files {
+            add(&mut roots, file)?;
+        }
+        let verifier =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), crypto_provider()).build();
+        verifier
+            .map(Trust::Verifier)
+            .map_err(|error| Failure::new(format!("no certificate can be checked: {error}")))
+    }
+
+    /// Settings for connections to one server, and who tells afterwards what was wrong with its certificate.
+    pub(super) fn client(&self) -> Result<(ClientConfig, Arc<Witness>), rustls::Error> {
+        let witness = Arc::new(Witness::default());
+        let Trust::Verifier(verifier) = self else {
+            return Ok((ClientConfig::danger_accept_any_certificate(), witness));
+        };
+        let judge = Judge { verifier: Arc::clone(verifier), witness: Arc::clone(&witness) };
+        let tls = rustls::ClientConfig::builder_with_provider(crypto_provider())
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(judge))
+            .with_no_client_auth();
+        Ok((ClientConfig::from_rustls(tls), witness))
+    }
+}
+
+fn add(roots: &mut RootCertStore, path: &Path) -> Result<(), Failure> {
+    let remedy = "--cacert takes a PEM file with the certificate of an authority";
+    let fail = |problem: String| Failure::file("certificate authority", path, problem, remedy);
+    let text = std::fs::read(path).map_err(|error| fail(plain(&error)))?;
+    let mut found = false;
+    for certificate in CertificateDer::pem_slice_iter(&text) {
+        let certificate = certificate.map_err(|error| fail(format!("damaged ({error})")))?;
+        roots.add(certificate).map_err(|error| fail(format!("cannot be used ({error})")))?;
+        found = true;
+    }
+    if found { Ok(()) } else { Err(fail("no BEGIN CERTIFICATE in it".to_owned())) }
+}
+
+/// Remembers the certificate that was refused last: errors do not say who issued it.
+#[derive(Debug, Default)]
+pub(super) struct Witness(Mutex<Option<Facts>>);
+
+impl Witness {
+    pub(super) fn refused(&self) -> Option<Facts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, certificate: &CertificateDer<'_>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Facts::read(certificate).ok();
+    }
+}
+
+/// The usual checks, with a witness.
+#[derive(Debug)]
+struct Judge {
+    verifier: Arc<WebPkiServerVerifier>,
+    witness: Arc<Witness>,
+}
+
+impl ServerCertVerifier for Judge {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        self.verifier
+            .verify_server_cert(certificate, intermediates, name, ocsp, now)
+            .inspect_err(|_| self.witness.note(certificate))
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.verifier.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.verifier.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.verifier.supported_verify_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn authorities_are_added_to_those_of_the_system() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ca.pem");
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        std::fs::write(&path, made.cert.pem()).unwrap();
+        let trust = Trust::load(&[path]).unwrap();
+        let (_, witness) = trust.client().unwrap();
+        assert!(witness.refused().is_none());
+    }
+
+    #[test]
+    fn unusable_files_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ca.pem");
+        let message = || Trust::load(std::slice::from_ref(&path)).unwrap_err().to_string();
+        assert!(message().contains("ca.pem: no such file or directory; --cacert takes"), "{}", message());
+        std::fs::write(&path, "hello").unwrap();
+        assert!(message().contains("no BEGIN CERTIFICATE"), "{}", message());
+        let pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        std::fs::write(&path, pem).unwrap();
+        assert!(message().contains("cannot be used"), "{}", message());
+    }
+}
