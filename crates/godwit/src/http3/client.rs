@@ -211,7 +211,7 @@ where
         match error.kind() {
             // A server may answer without the whole request.
             ErrorKind::Reset => send.leave(),
-            _ => send.abandon(ErrorCode::H3_REQUEST_CANCELLED, error),
+            _ => send.abandon(ErrorCode::H3_REQUEST_CANCELLED, &error),
         }
     }
 }

@@ -119,7 +119,7 @@ fn read_left(protocol: &mut Protocol, id: StreamId) -> Option<Option<Result<Piec
 impl Drop for RecvHalf {
     fn drop(&mut self) {
         let (id, done) = (self.id, self.done);
-        self.link.with(|protocol, io| {
+        let gone = self.link.with(|protocol, io| {
             match protocol.side {
                 _ if done => {}
                 Side::Client => {
@@ -127,8 +127,9 @@ impl Drop for RecvHalf {
                 }
                 Side::Server => protocol.h3.stop_sending(io, id, ErrorCode::H3_NO_ERROR),
             }
-            protocol.release(id);
+            protocol.release(id)
         });
+        drop(gone);
         if let Some(upload) = self.upload.take().filter(|_| !done) {
             upload.abort();
         }
@@ -190,10 +191,10 @@ impl SendHalf {
     }
 
     /// Gives up the exchange, with this code for the peer and this error for the other half.
-    pub(super) fn abandon(&mut self, code: ErrorCode, error: Error) {
+    pub(super) fn abandon(&mut self, code: ErrorCode, error: &Error) {
         let id = self.id;
         self.done = true;
-        self.link.with(|protocol, io| protocol.abandon(io, id, code, error));
+        self.link.with(|protocol, io| protocol.abandon(io, id, code, error.clone()));
     }
 
     /// Nothing more is to be sent; the other direction goes on.
@@ -211,7 +212,7 @@ fn refused(protocol: &Protocol, id: StreamId) -> Option<Error> {
 impl Drop for SendHalf {
     fn drop(&mut self) {
         let (id, done) = (self.id, self.done);
-        self.link.with(|protocol, io| {
+        let gone = self.link.with(|protocol, io| {
             if !done {
                 let code = match protocol.side {
                     Side::Client => ErrorCode::H3_REQUEST_CANCELLED,
@@ -219,7 +220,8 @@ impl Drop for SendHalf {
                 };
                 protocol.abandon(io, id, code, Error::cancelled());
             }
-            protocol.release(id);
+            protocol.release(id)
         });
+        drop(gone);
     }
 }

@@ -31,6 +31,7 @@ mod client;
 mod connection_info;
 mod error;
 mod exchange;
+mod informational;
 mod io;
 mod link;
 mod outgoing;
@@ -45,6 +46,7 @@ pub use client::{Client, OnInformational};
 pub use connection_info::ConnectionInfo;
 pub use error::{Error, ErrorKind};
 pub use godwit_http3::{Config, ErrorCode, Protocol};
+pub use informational::Informational;
 pub use server::Server;
 
 /// The name of HTTP/3 in ALPN (RFC 9114 section 3.1), for [`crate::ServerConfig::alpn`] and

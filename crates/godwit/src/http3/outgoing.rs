@@ -133,7 +133,7 @@ where
                 Ok(frame) => outgoing.take_frame(frame, body.is_end_stream()),
                 Err(error) => {
                     let error = Error::body(error.into());
-                    half.abandon(code, error.clone());
+                    half.abandon(code, &error);
                     return Err(error);
                 }
             }

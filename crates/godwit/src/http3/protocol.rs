@@ -112,15 +112,16 @@ impl Protocol {
         self.fail(id, error);
     }
 
-    /// One half of an exchange is gone.
-    pub(super) fn release(&mut self, id: StreamId) {
-        if let Some(stream) = self.streams.get_mut(&id) {
-            stream.halves = stream.halves.saturating_sub(1);
-            if stream.halves == 0 {
-                self.wakes.extend(stream.wakers());
-                self.streams.remove(&id);
-            }
+    /// One half of an exchange is gone. What is returned is to be dropped outside of the lock: it may hold an
+    /// error of the application.
+    pub(super) fn release(&mut self, id: StreamId) -> Option<Stream> {
+        let stream = self.streams.get_mut(&id)?;
+        stream.halves = stream.halves.saturating_sub(1);
+        if stream.halves > 0 {
+            return None;
         }
+        self.wakes.extend(stream.wakers());
+        self.streams.remove(&id)
     }
 
     /// Why nothing follows on this stream, if so.

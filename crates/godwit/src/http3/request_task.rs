@@ -4,6 +4,7 @@ use super::BoxError;
 use super::body::Body;
 use super::connection_info::ConnectionInfo;
 use super::exchange::{RecvHalf, SendHalf};
+use super::informational::Informational;
 use super::link::Link;
 use super::outgoing::{Outgoing, content_length, has_no_content, send_body, set_content_length};
 use super::protocol::Arrival;
@@ -26,6 +27,7 @@ impl Task {
     pub(super) fn new(link: &Arc<Link>, info: &ConnectionInfo, arrival: Arrival) -> Self {
         let (mut parts, ()) = arrival.request.into_parts();
         parts.extensions.insert(info.clone());
+        parts.extensions.insert(Informational::new(link, arrival.id));
         let body = match arrival.end {
             true => Body::empty(),
             false => {
@@ -68,7 +70,7 @@ impl Task {
         };
         if let Err(error) = sent {
             tracing::debug!(%error, "a response was not sent to its end");
-            send.abandon(ErrorCode::H3_INTERNAL_ERROR, error);
+            send.abandon(ErrorCode::H3_INTERNAL_ERROR, &error);
         }
     }
 }

@@ -26,7 +26,7 @@ use tower::Service;
 ///
 /// A service is any `tower` service from `http::Request<`[`Body`]`>` to an `http::Response` of any body
 /// whose data is `Bytes`. It is cloned for every request, and each request is served in a task of its own.
-/// A request's extensions hold a [`ConnectionInfo`].
+/// A request's extensions hold a [`ConnectionInfo`] and an [`super::Informational`].
 ///
 /// A service that fails is answered for with status 500. When it panics, or its body fails, the exchange is
 /// reset with H3_INTERNAL_ERROR, and nothing else happens. When the client gives up an exchange, the
