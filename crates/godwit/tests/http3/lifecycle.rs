@@ -1,0 +1,229 @@
+//! Connections from beginning to end.
+
+use crate::bodies::{Long, digest};
+use crate::support::{
+    World, any, client_config, client_endpoint, echo, get, ok, server_endpoint, service, text,
+};
+use godwit::http3::{ALPN, Body, Client, Config, ErrorCode, ErrorKind, Server};
+use godwit::{ClientConfig, ConnectionErrorKind, Endpoint, ReadError, TransportConfig};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Semaphore, mpsc};
+
+#[tokio::test]
+async fn shutting_down_under_load() {
+    const REQUESTS: usize = 50;
+    const LEN: usize = 1 << 20;
+    let gate = Arc::new(Semaphore::new(0));
+    let (arrived, mut arrivals) = mpsc::unbounded_channel();
+    let mut world = World::new(service({
+        let gate = Arc::clone(&gate);
+        move |_| {
+            let (gate, arrived) = (Arc::clone(&gate), arrived.clone());
+            async move {
+                arrived.send(())?;
+                gate.acquire().await?.forget();
+                ok(any(Long::new(LEN)))
+            }
+        }
+    }));
+    let client = world.client().await;
+    let mut requests = tokio::task::JoinSet::new();
+    for _ in 0..REQUESTS {
+        let client = client.clone();
+        requests
+            .spawn(async move { digest(client.send(get("/")).await.unwrap().into_body()).await.unwrap() });
+    }
+    for _ in 0..REQUESTS {
+        arrivals.recv().await.unwrap();
+    }
+    world.begin_shutdown();
+    while !client.is_closed() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let error = client.send(get("/")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::GoingAway, "{error:?}");
+    assert!(error.is_retryable());
+    gate.add_permits(REQUESTS);
+    let hash = Long::hash(LEN);
+    while let Some(digest) = requests.join_next().await {
+        assert_eq!(digest.unwrap().hash, hash);
+    }
+    let endpoint = world.endpoint.clone();
+    world.shut_down().await;
+    let error = client.connection().closed().await;
+    assert_eq!(error.application_code(), Some(ErrorCode::H3_NO_ERROR.0));
+    endpoint.wait_idle().await;
+}
+
+#[tokio::test]
+async fn shutting_down_does_not_wait_for_ever() {
+    let (arrived, mut arrivals) = mpsc::unbounded_channel();
+    let server = Server::new().drain_timeout(Duration::from_millis(20));
+    let mut world = World::with(
+        server,
+        TransportConfig::default(),
+        service(move |_| {
+            let arrived = arrived.clone();
+            async move {
+                arrived.send(())?;
+                std::future::pending::<()>().await;
+                ok(Body::empty())
+            }
+        }),
+    );
+    let client = world.client().await;
+    let request = tokio::spawn(async move { client.send(get("/")).await });
+    arrivals.recv().await.unwrap();
+    world.begin_shutdown();
+    world.shut_down().await;
+    let error = request.await.unwrap().unwrap_err();
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Connection, Some(ErrorCode::H3_NO_ERROR)));
+}
+
+#[tokio::test]
+async fn what_arrived_before_the_end_can_be_read() {
+    const LEN: usize = 60_000;
+    let mut world = World::new(service(|_| async { ok(any(Long::new(LEN))) }));
+    let client = world.client().await;
+    let response = client.send(get("/")).await.unwrap();
+    world.begin_shutdown();
+    client.connection().closed().await;
+    let digest = digest(response.into_body()).await.unwrap();
+    assert_eq!(digest.hash, Long::hash(LEN));
+    let error = client.send(get("/")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Connection);
+    assert!(error.to_string().contains("H3_NO_ERROR"), "{error}");
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_ends_in_good_order() {
+    let endpoint = server_endpoint(&TransportConfig::default(), &[ALPN]);
+    let addr = endpoint.local_addr().unwrap();
+    let serving = tokio::spawn(async move {
+        let connection = endpoint.accept().await.unwrap().await.unwrap();
+        let watched = connection.clone();
+        let result = Server::new().serve_connection(connection, echo()).await;
+        (result, watched.closed().await)
+    });
+    let client = Client::connect(&client_endpoint(), &client_config(), addr, "localhost").await.unwrap();
+    let response = client.send(get("/")).await.unwrap();
+    drop(client);
+    assert_eq!(text(response).await, "");
+    let (result, closed) = serving.await.unwrap();
+    result.unwrap();
+    assert_eq!(closed.application_code(), Some(ErrorCode::H3_NO_ERROR.0));
+}
+
+#[tokio::test]
+async fn a_server_without_http3() {
+    let endpoint = server_endpoint(&TransportConfig::default(), &[b"other"]);
+    let addr = endpoint.local_addr().unwrap();
+    let accepting = tokio::spawn({
+        let endpoint = endpoint.clone();
+        async move {
+            while let Some(incoming) = endpoint.accept().await {
+                drop(incoming.await)
+            }
+        }
+    });
+    let error = Client::connect(&client_endpoint(), &client_config(), addr, "localhost").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotHttp3);
+    assert!(error.to_string().contains("does not speak HTTP/3"), "{error}");
+    let config = client_config().alpn(["other"]);
+    let error = Client::connect(&client_endpoint(), &config, addr, "localhost").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotHttp3);
+    assert!(error.to_string().contains("other"), "{error}");
+    accepting.abort();
+}
+
+#[tokio::test]
+async fn a_client_without_http3() {
+    let endpoint = server_endpoint(&TransportConfig::default(), &[ALPN, b"other"]);
+    let addr = endpoint.local_addr().unwrap();
+    let serving = tokio::spawn(async move { Server::new().serve(&endpoint, echo()).await });
+    let config = client_config().alpn(["other"]);
+    let connection = client_endpoint().connect(&config, addr, "localhost").unwrap().await.unwrap();
+    let error = connection.closed().await;
+    assert_eq!(error.application_code(), Some(ErrorCode::H3_VERSION_FALLBACK.0));
+    serving.abort();
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_trusted() {
+    let world = World::new(echo());
+    let config = ClientConfig::with_roots(godwit::rustls::RootCertStore::empty());
+    let error = Client::connect(&client_endpoint(), &config, world.addr, "localhost").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Connect);
+    assert!(error.to_string().contains("certificate"), "{error}");
+    let source =
+        std::error::Error::source(&error).unwrap().downcast_ref::<godwit::ConnectionError>().unwrap();
+    assert_eq!(source.kind(), ConnectionErrorKind::Tls);
+}
+
+/// A connection on which a test speaks for itself.
+async fn by_hand(world: &World) -> (Endpoint, godwit::Connection) {
+    let endpoint = client_endpoint();
+    let config = client_config().alpn([ALPN]);
+    let connection = endpoint.connect(&config, world.addr, "localhost").unwrap().await.unwrap();
+    (endpoint, connection)
+}
+
+#[tokio::test]
+async fn headers_that_do_not_come() {
+    let server = Server::new().header_timeout(Duration::from_millis(30));
+    let world = World::with(server, TransportConfig::default(), echo());
+    let (_endpoint, connection) = by_hand(&world).await;
+    for _ in 0..2 {
+        let (mut send, mut recv) = connection.open_bi().await.unwrap();
+        send.write_all(&[1]).await.unwrap();
+        let error = recv.read(&mut [0; 10]).await.unwrap_err();
+        assert!(matches!(error, ReadError::Reset(0x10b)), "{error}");
+    }
+    assert!(connection.close_reason().is_none());
+}
+
+#[tokio::test]
+async fn a_client_that_breaks_the_rules() {
+    let endpoint = server_endpoint(&TransportConfig::default(), &[ALPN]);
+    let addr = endpoint.local_addr().unwrap();
+    let serving = tokio::spawn(async move {
+        let connection = endpoint.accept().await.unwrap().await.unwrap();
+        Server::new().config(Config::default()).serve_connection(connection, echo()).await
+    });
+    let client = client_endpoint();
+    let connection = client.connect(&client_config().alpn([ALPN]), addr, "localhost").unwrap().await.unwrap();
+    let (mut send, _recv) = connection.open_bi().await.unwrap();
+    // DATA before HEADERS.
+    send.write_all(&[0, 1, 0]).await.unwrap();
+    let closed = connection.closed().await;
+    assert_eq!(closed.application_code(), Some(ErrorCode::H3_FRAME_UNEXPECTED.0));
+    let error = serving.await.unwrap().unwrap_err();
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Protocol, Some(ErrorCode::H3_FRAME_UNEXPECTED)));
+}
+
+#[tokio::test]
+async fn an_endpoint_that_is_closed() {
+    let world = World::new(service(|_| async {
+        std::future::pending::<()>().await;
+        ok(Body::empty())
+    }));
+    let endpoint = client_endpoint();
+    let client = Client::connect(&endpoint, &client_config(), world.addr, "localhost").await.unwrap();
+    let request = tokio::spawn({
+        let client = client.clone();
+        async move { client.send(get("/")).await }
+    });
+    tokio::task::yield_now().await;
+    endpoint.close(7, b"");
+    let error = request.await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Connection, "{error}");
+    world.endpoint.close(8, b"");
+    world.shut_down().await;
+}
+
+#[test]
+fn handles_may_go_to_other_threads() {
+    fn check<T: Send + Sync + 'static>() {}
+    check::<(Body, Client, Server, godwit::http3::Error, godwit::http3::Informational)>();
+}

@@ -1,0 +1,17 @@
+//! HTTP/3 over real sockets.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::panic,
+    unreachable_pub,
+    reason = "tests"
+)]
+
+mod bodies;
+mod breaking;
+mod examples;
+mod exchanges;
+mod lifecycle;
+mod pressure;
+mod support;
