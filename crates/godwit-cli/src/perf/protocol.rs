@@ -1,0 +1,127 @@
+//! The "perf" protocol that QUIC implementations measure each other with.
+//!
+//! The client opens a bidirectional stream. Its first 8 bytes are the length of the answer, big-endian; what
+//! follows, up to the end, is upload. The server reads to the end and answers with that many bytes of no
+//! meaning. A length of [`UNTIL_STOPPED`] asks for more than can ever be sent: the client stops the stream when
+//! it has had enough. Unidirectional streams are read and never answered.
+
+use bytes::Bytes;
+
+/// The application protocol of TLS (ALPN).
+pub(super) const ALPN: &[u8] = b"perf";
+
+/// The answer's length that means: until the client stops it.
+pub(super) const UNTIL_STOPPED: u64 = u64::MAX;
+
+/// Bytes written at once, by both ends.
+pub(super) const WRITE: usize = 64 << 10;
+
+/// The code of streams and connections that end in order.
+pub(super) const NO_ERROR: u64 = 0;
+
+/// The code with which a server resets a stream that ended before its header did.
+pub(super) const BAD_REQUEST: u64 = 1;
+
+const HEADER: usize = 8;
+
+static FILLING: [u8; WRITE] = [0x67; WRITE];
+
+/// What is written: up to [`WRITE`] bytes of `remaining`, without copying.
+pub(super) fn filling(remaining: u64) -> Bytes {
+    let len = usize::try_from(remaining).map_or(WRITE, |remaining| remaining.min(WRITE));
+    Bytes::from_static(FILLING.get(..len).unwrap_or(&FILLING))
+}
+
+/// The beginning of a request that asks for `response` bytes.
+pub(super) fn header(response: u64) -> Bytes {
+    Bytes::copy_from_slice(&response.to_be_bytes())
+}
+
+/// A whole request of the header and `upload` bytes, in the pieces to be written.
+pub(super) fn request(response: u64, upload: u64) -> Vec<Bytes> {
+    let mut first = response.to_be_bytes().to_vec();
+    let with_header = usize::try_from(upload).map_or(WRITE, |upload| upload.min(WRITE - HEADER));
+    first.resize(HEADER + with_header, FILLING[0]);
+    let mut remaining = upload - with_header as u64;
+    let mut pieces = vec![Bytes::from(first)];
+    while remaining > 0 {
+        let piece = filling(remaining);
+        remaining -= piece.len() as u64;
+        pieces.push(piece);
+    }
+    pieces
+}
+
+/// A request's header as it arrives, in whatever pieces.
+#[derive(Debug, Default)]
+pub(super) struct Header {
+    bytes: [u8; HEADER],
+    len: usize,
+}
+
+impl Header {
+    /// Takes from the next piece of the stream what belongs to the header.
+    pub(super) fn feed(&mut self, piece: &[u8]) {
+        let missing = self.bytes.get_mut(self.len..).unwrap_or_default();
+        let taken = missing.len().min(piece.len());
+        for (to, from) in missing.iter_mut().zip(piece) {
+            *to = *from;
+        }
+        self.len += taken;
+    }
+
+    /// The length of the answer, once it is known.
+    pub(super) fn response(&self) -> Option<u64> {
+        (self.len == HEADER).then(|| u64::from_be_bytes(self.bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_may_come_in_pieces() {
+        let request: Vec<u8> = request(0x0102_0304_0506_0708, 3).concat();
+        assert_eq!(request.len(), 11);
+        for cut in 0..request.len() {
+            let (left, right) = request.split_at(cut);
+            let mut header = Header::default();
+            header.feed(left);
+            assert_eq!(header.response().is_some(), cut >= HEADER, "{cut}");
+            header.feed(right);
+            assert_eq!(header.response(), Some(0x0102_0304_0506_0708));
+        }
+    }
+
+    #[test]
+    fn a_header_needs_all_its_bytes() {
+        let mut header = Header::default();
+        for byte in 0..7 {
+            header.feed(&[byte]);
+            header.feed(&[]);
+            assert_eq!(header.response(), None);
+        }
+        header.feed(&[7, 8, 9]);
+        assert_eq!(header.response(), Some(0x0001_0203_0405_0607));
+    }
+
+    #[test]
+    fn filling_is_bounded() {
+        assert_eq!(filling(UNTIL_STOPPED).len(), WRITE);
+        assert_eq!(filling(WRITE as u64 + 1).len(), WRITE);
+        assert_eq!(filling(10).len(), 10);
+        assert!(filling(0).is_empty());
+    }
+
+    #[test]
+    fn requests_carry_what_was_asked_for() {
+        for upload in [0, 1, 512, WRITE as u64 - 8, WRITE as u64 - 7, 200_000] {
+            let pieces = request(5, upload);
+            assert!(pieces.iter().all(|piece| piece.len() <= WRITE && !piece.is_empty()));
+            let whole = pieces.concat();
+            assert_eq!(whole.len() as u64, 8 + upload);
+            assert_eq!(whole[..8], 5_u64.to_be_bytes());
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The transport, TLS and socket settings of both ends.
+
+use super::arguments::{ClientArguments, CongestionControl, DatapathChoice, ServerArguments, Tuning};
+use super::protocol::ALPN;
+use crate::certificates;
+use crate::error::Failure;
+use godwit::{
+    Backend, ClientConfig, CongestionAlgorithm, Endpoint, EndpointBuilder, ServerConfig, TransportConfig,
+};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes asked for as a socket's buffer, in each direction.
+const SOCKET_BUFFER: usize = 4 << 20;
+
+/// Streams the peer may have open at once, in each direction.
+const STREAMS: u64 = 10_000;
+
+/// The settings that a server and a client share.
+fn transport(tuning: Tuning) -> TransportConfig {
+    TransportConfig {
+        max_idle_timeout: Duration::from_secs(30),
+        initial_stream_window: 16 << 20,
+        max_stream_window: 16 << 20,
+        initial_connection_window: 32 << 20,
+        max_connection_window: 32 << 20,
+        max_bidi_streams: STREAMS,
+        max_uni_streams: STREAMS,
+        max_mtu: tuning.mtu,
+        congestion: match tuning.cc {
+            CongestionControl::Cubic => CongestionAlgorithm::Cubic,
+            CongestionControl::NewReno => CongestionAlgorithm::NewReno,
+        },
+        ..TransportConfig::default()
+    }
+}
+
+/// An endpoint's settings, but for its address.
+pub(super) fn endpoint(tuning: Tuning) -> Result<EndpointBuilder, Failure> {
+    Ok(Endpoint::builder()
+        .recv_buffer(SOCKET_BUFFER)
+        .send_buffer(SOCKET_BUFFER)
+        .datapath(backend(tuning)?)
+        .spin(Duration::from_micros(tuning.spin)))
+}
+
+/// The datapath asked for.
+fn backend(tuning: Tuning) -> Result<Backend, Failure> {
+    match tuning.datapath {
+        DatapathChoice::Auto => Ok(Backend::Native),
+        DatapathChoice::Portable => Ok(Backend::Portable),
+        DatapathChoice::Linux if cfg!(target_os = "linux") => Ok(Backend::Native),
+        DatapathChoice::Linux => {
+            Err(Failure::new("--datapath linux: this system is not Linux; use auto or portable"))
+        }
+    }
+}
+
+/// A server's settings, with a certificate from files or made up now.
+pub(super) fn server(arguments: &ServerArguments) -> Result<ServerConfig, Failure> {
+    let (chain, key) = match (&arguments.cert, &arguments.key) {
+        (Some(certificate), Some(key)) => {
+            let identity = certificates::from_files(certificate, key)?;
+            (identity.chain, identity.key)
+        }
+        _ => made_up_certificate()?,
+    };
+    let unusable = |error: rustls::Error| Failure::new(format!("the certificate cannot be used: {error}"));
+    let mut tls = rustls::ServerConfig::builder_with_provider(godwit::crypto_provider())
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
+        .map_err(unusable)?;
+    // Full handshakes only: nobody will resume, so there is nothing to hand out.
+    tls.send_tls13_tickets = 0;
+    tls.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
+    let config = ServerConfig::from_rustls(tls).alpn([ALPN]);
+    config.transport(transport(arguments.tuning)).map_err(|error| Failure::new(error.to_string()))
+}
+
+/// A client's settings.
+pub(super) fn client(arguments: &ClientArguments) -> Result<ClientConfig, Failure> {
+    let config = match &arguments.cacert {
+        Some(file) => ClientConfig::with_roots_file(file).map_err(|error| Failure::new(error.to_string()))?,
+        None => ClientConfig::danger_accept_any_certificate(),
+    };
+    let config = config.alpn([ALPN]).resumption(false);
+    config.transport(transport(arguments.tuning)).map_err(|error| Failure::new(error.to_string()))
+}
+
+type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+/// An ECDSA P-256 certificate that lives as long as this process.
+fn made_up_certificate() -> Result<Identity, Failure> {
+    let failed = |error: rcgen::Error| Failure::new(format!("cannot make a certificate: {error}"));
+    let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).map_err(failed)?;
+    let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+    let certificate =
+        rcgen::CertificateParams::new(names).and_then(|params| params.self_signed(&key)).map_err(failed)?;
+    let key = PrivateKeyDer::try_from(key.serialize_der()).map_err(Failure::new)?;
+    Ok((vec![certificate.der().clone()], key))
+}

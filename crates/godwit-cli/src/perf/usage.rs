@@ -1,0 +1,73 @@
+//! The processor time of this process.
+//!
+//! On Linux the scheduler's own figures per thread are read, which are exact and tell as well how long the
+//! threads were ready to run and had no core. Elsewhere nothing is known.
+
+use std::ops::Sub;
+use std::time::Duration;
+
+/// Processor time since the process began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Usage {
+    /// Time on a core.
+    pub(super) ran: Duration,
+    /// Time in which a thread was ready and had to wait for a core.
+    pub(super) waited: Duration,
+}
+
+impl Usage {
+    /// As of now, over all threads that are alive. `None` where the system does not tell.
+    pub(super) fn now() -> Option<Usage> {
+        let mut sum = Usage::default();
+        for thread in std::fs::read_dir("/proc/self/task").ok()? {
+            // A thread may end meanwhile.
+            let Ok(text) = std::fs::read_to_string(thread.ok()?.path().join("schedstat")) else { continue };
+            let thread = Usage::parse(&text)?;
+            sum.ran += thread.ran;
+            sum.waited += thread.waited;
+        }
+        Some(sum)
+    }
+
+    /// `time on a core` and `time waiting`, in nanoseconds, and a count that is of no interest.
+    fn parse(schedstat: &str) -> Option<Usage> {
+        let mut fields = schedstat.split_whitespace().map(|field| field.parse().map(Duration::from_nanos));
+        let (ran, waited) = (fields.next()?.ok()?, fields.next()?.ok()?);
+        Some(Usage { ran, waited })
+    }
+}
+
+impl Sub for Usage {
+    type Output = Usage;
+
+    fn sub(self, earlier: Usage) -> Usage {
+        Usage {
+            ran: self.ran.saturating_sub(earlier.ran),
+            waited: self.waited.saturating_sub(earlier.waited),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schedulers_figures_are_nanoseconds() {
+        let usage = Usage::parse("1500000000 20000 42\n").unwrap();
+        assert_eq!(usage.ran, Duration::from_millis(1500));
+        assert_eq!(usage.waited, Duration::from_micros(20));
+        assert_eq!(Usage::parse("12 x 1"), None);
+        assert_eq!(Usage::parse(""), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn work_counts() {
+        let before = Usage::now().unwrap();
+        let mut sum = 0_u64;
+        while (Usage::now().unwrap() - before).ran.is_zero() {
+            sum = std::hint::black_box(sum + 1);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! `godwit perf` as a person runs it: both ends as programs, over loopback.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_godwit");
+
+/// A server on a free port, which ends with this value.
+struct Server {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    port: u16,
+}
+
+impl Server {
+    fn start(options: &[&str]) -> Server {
+        Server::listening("127.0.0.1:0", options)
+    }
+
+    fn listening(listen: &str, options: &[&str]) -> Server {
+        let arguments = ["perf", "server", "--listen", listen];
+        let child = Command::new(PROGRAM).args(arguments).args(options).stdout(Stdio::piped()).spawn();
+        let mut child = child.unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        let addr = line.trim_end().strip_prefix("listening on ").unwrap_or_else(|| panic!("{line:?}"));
+        let (_, port) = addr.rsplit_once(':').unwrap();
+        let port = port.parse().unwrap();
+        Server { child, stdout, port }
+    }
+
+    fn client(&self, options: &str) -> Output {
+        client(&format!("127.0.0.1:{}", self.port), options)
+    }
+
+    fn measure(&self, options: &str) -> Value {
+        let output = self.client(&format!("{options} --json"));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(text.lines().count(), 1, "{text}");
+        serde_json::from_str(&text).unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn client(target: &str, options: &str) -> Output {
+    Command::new(PROGRAM).args(["perf", "client", target]).args(options.split_whitespace()).output().unwrap()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+#[test]
+fn downloads_are_measured() {
+    let server = Server::start(&[]);
+    let report = server.measure("--download 300ms");
+    assert_eq!(report["scenario"], "download");
+    assert!(number(&report["bytes"]) > 1e5, "{report}");
+    assert!(number(&report["mbit_per_second"]) > 0.0);
+    assert!(number(&report["seconds"]) >= 0.3);
+    assert!(number(&report["transport"]["packets_sent"]) > 0.0);
+    assert!(report.get("latency_us").is_none());
+}
+
+#[test]
+fn an_upload_is_over_when_it_is_confirmed() {
+    let server = Server::start(&[]);
+    let report = server.measure("--upload 300ms --streams 3 --connections 2");
+    assert_eq!(report["scenario"], "upload");
+    // Whole pieces: only what was confirmed is counted, and all of it.
+    let bytes = report["bytes"].as_u64().unwrap();
+    assert!(bytes > 0 && bytes.is_multiple_of(64 << 10), "{report}");
+}
+
+#[test]
+fn requests_are_counted_and_timed() {
+    let server = Server::start(&["--shards", "2"]);
+    let report = server.measure("--rps 300ms --streams 20 --connections 3 --request 100000 --response 70000");
+    let requests = &report["requests"];
+    assert!(number(&requests["count"]) > 0.0, "{report}");
+    assert_eq!(requests["response_bytes"], 70_000);
+    let latency = &report["latency_us"];
+    assert!(number(&latency["p50"]) > 0.0);
+    assert!(number(&latency["p50"]) <= number(&latency["p99.99"]));
+    assert!(number(&latency["p99.99"]) <= number(&latency["max"]));
+}
+
+#[test]
+fn requests_may_be_empty() {
+    let server = Server::start(&[]);
+    let report = server.measure("--rps 200ms --streams 2 --request 0 --response 0");
+    assert!(number(&report["requests"]["count"]) > 0.0, "{report}");
+}
+
+#[test]
+fn handshakes_are_counted_and_timed() {
+    let server = Server::start(&[]);
+    let report = server.measure("--hps 300ms --concurrency 4");
+    assert!(number(&report["handshakes"]["count"]) > 0.0, "{report}");
+    assert!(number(&report["latency_us"]["p50"]) > 0.0);
+    assert!(report.get("transport").is_none());
+}
+
+#[test]
+fn other_settings_work_together() {
+    let options = ["--datapath", "portable", "--cc", "newreno", "--mtu", "1200", "--spin", "50"];
+    let server = Server::listening("[::1]:0", &options);
+    let target = format!("[::1]:{}", server.port);
+    let output = client(&target, "--download 200ms --datapath portable --mtu 1200 --json");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["transport"]["mtu"], 1200, "{report}");
+    assert!(number(&report["bytes"]) > 0.0);
+}
+
+#[test]
+fn people_get_a_table() {
+    let server = Server::start(&[]);
+    let output = server.client("--rps --duration 200ms");
+    let text = String::from_utf8(output.stdout).unwrap();
+    for row in ["requests", "per second", "latency (us)", "P99.9", "cpu", "transport"] {
+        assert!(text.contains(row), "{text}");
+    }
+    assert!(!text.contains('\x1b'));
+}
+
+#[test]
+fn certificates_are_verified_if_a_root_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
+    let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let file = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (cert, key) = (file("cert.pem", made.cert.pem()), file("key.pem", made.signing_key.serialize_pem()));
+    let other = file("other.pem", other.cert.pem());
+    let server = Server::start(&["--cert", &cert, "--key", &key]);
+    let report = server.measure(&format!("--download 100ms --cacert {cert}"));
+    assert!(number(&report["bytes"]) > 0.0);
+    let output = server.client(&format!("--download 100ms --cacert {other}"));
+    assert_eq!(output.status.code(), Some(1));
+    assert_one_line(&output, "certificate");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_server_that_is_interrupted_tells_what_it_did() {
+    let mut server = Server::start(&[]);
+    server.measure("--upload 100ms");
+    let id = server.child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    assert!(server.child.wait().unwrap().success());
+    let mut rest = String::new();
+    server.stdout.read_to_string(&mut rest).unwrap();
+    assert!(rest.starts_with("served 1 connections, 1 streams, "), "{rest}");
+}
+
+#[test]
+fn what_cannot_work_is_said_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("missing.pem");
+    let missing = missing.to_str().unwrap();
+    let server = Server::start(&[]);
+    let taken = format!("127.0.0.1:{}", server.port);
+    for (arguments, named) in [
+        (vec!["client", "nowhere", "--hps"], "expected HOST:PORT"),
+        (vec!["client", "127.0.0.1:0", "--hps"], "expected HOST:PORT"),
+        (vec!["client", &taken, "--hps", "--pin", "100000"], "--pin 100000"),
+        (vec!["client", &taken, "--hps", "--cacert", missing], "missing.pem"),
+        (vec!["server", "--listen", &taken], &taken),
+        (vec!["server", "--cert", missing, "--key", missing], "missing.pem"),
+    ] {
+        let output = Command::new(PROGRAM).arg("perf").args(&arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        assert_one_line(&output, named);
+    }
+}
+
+#[test]
+fn wrong_usage_ends_with_2() {
+    for options in ["", "--download 5", "--rps --hps", "--download --mtu 1000", "--rps --streams 0"] {
+        let output = client("127.0.0.1:1", options);
+        assert_eq!(output.status.code(), Some(2), "{options:?}");
+    }
+}
+
+fn assert_one_line(output: &Output, named: &str) {
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.starts_with("godwit: ") && text.lines().count() == 1 && text.contains(named), "{text}");
+}
