@@ -81,8 +81,7 @@ impl Server {
     /// Serves all connections of an endpoint, until the endpoint is closed. The endpoint's settings must
     /// name [`super::ALPN`]; connections that speak another protocol are closed.
     ///
-    /// Dropping the future stops accepting connections and closes those that there are, as soon as their
-    /// requests under way are done.
+    /// Dropping the future closes the connections at once; [`Server::serve_until`] ends in good order.
     pub async fn serve<S, B>(&self, endpoint: &Endpoint, service: S)
     where
         S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
@@ -137,7 +136,7 @@ impl Server {
         }
     }
 
-    /// Serves one connection, until it is over.
+    /// Serves one connection, until it is over. Dropping the future closes it.
     ///
     /// # Errors
     /// If it is not for HTTP/3, or ends in any other way than closed without an error or by either
@@ -177,6 +176,7 @@ impl Server {
         }
         let info = ConnectionInfo::of(&connection);
         let link = Link::new(connection, self.config.clone());
+        let _guard = CloseOnDrop(&link);
         let served = Arc::clone(&link);
         let mut serve =
             move |arrival| drop(tokio::spawn(Task::new(&served, &info, arrival).run(service.clone())));
@@ -184,7 +184,6 @@ impl Server {
             ended = self.serve_arrivals(&link, &mut serve) => ended,
             () = shutdown => {
                 self.drain(&link, &mut serve).await;
-                link.close();
                 return Ok(());
             }
         };
@@ -263,5 +262,14 @@ impl Server {
         if tokio::time::timeout(self.drain_timeout, drained).await.is_err() {
             tracing::debug!("requests are still under way: their connection is closed");
         }
+    }
+}
+
+/// Closes the connection when its serving ends, however it ends: tasks of requests may go on.
+struct CloseOnDrop<'a>(&'a Link);
+
+impl Drop for CloseOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }

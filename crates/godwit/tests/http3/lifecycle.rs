@@ -227,3 +227,26 @@ fn handles_may_go_to_other_threads() {
     fn check<T: Send + Sync + 'static>() {}
     check::<(Body, Client, Server, godwit::http3::Error, godwit::http3::Informational)>();
 }
+
+#[tokio::test]
+async fn a_server_that_is_dropped() {
+    let endpoint = server_endpoint(&TransportConfig::default(), &[ALPN]);
+    let addr = endpoint.local_addr().unwrap();
+    let (arrived, mut arrivals) = mpsc::unbounded_channel();
+    let never = service(move |_| {
+        let arrived = arrived.clone();
+        async move {
+            arrived.send(())?;
+            std::future::pending::<()>().await;
+            ok(Body::empty())
+        }
+    });
+    let serving = tokio::spawn(async move { Server::new().serve(&endpoint, never).await });
+    let client = Client::connect(&client_endpoint(), &client_config(), addr, "localhost").await.unwrap();
+    let request = tokio::spawn(async move { client.send(get("/")).await });
+    arrivals.recv().await.unwrap();
+    serving.abort();
+    let error = request.await.unwrap().unwrap_err();
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Connection, Some(ErrorCode::H3_NO_ERROR)));
+    assert!(arrivals.recv().await.is_none(), "the service and its futures are gone");
+}
