@@ -4,7 +4,7 @@ mod get_support;
 
 use std::fs;
 
-use get_support::{Background, Run, TestServer, contents, entries, sha256};
+use get_support::{Background, Run, Settings, TestServer, contents, entries, sha256};
 
 #[test]
 fn a_body_goes_to_the_standard_output() {
@@ -57,6 +57,17 @@ fn a_thousand_files_come_over_one_connection() {
         assert_eq!(text, format!("file {n}\n"));
     }
     assert_eq!(server.connections(), 1);
+}
+
+#[test]
+fn a_server_that_shuts_connections_down_is_connected_to_again() {
+    let server = TestServer::with(Settings { requests_per_connection: 5, ..Settings::default() });
+    let folder = tempfile::tempdir().unwrap();
+    let urls = (0..23).map(|n| server.url(&format!("/file/{n}")));
+    let run = Run::of(server.get().args(["--parallel", "3", "--output-dir"]).arg(folder.path()).args(urls));
+    run.expect_success();
+    assert_eq!(entries(folder.path()).len(), 23);
+    assert!(server.connections() > 1);
 }
 
 #[test]

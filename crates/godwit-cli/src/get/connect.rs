@@ -99,15 +99,14 @@ impl Network {
             handshake(endpoint, config.clone(), address, origin.host.clone())
         };
         let left = self.connect_timeout.saturating_sub(dns);
-        match timeout(left, race(&addresses, attempt)).await {
-            Ok(Ok(client)) => Ok(Connected { client, dns, handshake: begun.elapsed().saturating_sub(dns) }),
-            Ok(Err(refusals)) => {
+        let mut refusals = Vec::new();
+        match timeout(left, race(&addresses, attempt, &mut refusals)).await {
+            Ok(Some(client)) => Ok(Connected { client, dns, handshake: begun.elapsed().saturating_sub(dns) }),
+            // At the end of the time some addresses may have refused and others are silent.
+            Ok(None) | Err(_) => {
+                refusals.extend(addresses.first().map(|address| (*address, Refusal::Silent)));
                 let found = explain::most_telling(refusals);
                 Err(explain::refusal(origin, &found, witness.refused().as_ref(), self.connect_timeout))
-            }
-            Err(_) => {
-                let silent = (addresses.first().copied(), Refusal::Silent);
-                Err(explain::refusal(origin, &silent, None, self.connect_timeout))
             }
         }
     }
@@ -208,24 +207,24 @@ async fn nobody_listens(address: SocketAddr) {
 }
 
 /// Tries addresses in their order: the next one is begun when [`HEAD_START`] has passed or an attempt has failed.
-/// The first to succeed ends the others.
+/// The first to succeed ends the others; `None` if none did. `refusals` says what became of those that failed.
 async fn race<T, F>(
     addresses: &[SocketAddr],
     mut attempt: impl FnMut(SocketAddr) -> F,
-) -> Result<T, Vec<(SocketAddr, Refusal)>>
+    refusals: &mut Vec<(SocketAddr, Refusal)>,
+) -> Option<T>
 where
     T: Send + 'static,
     F: Future<Output = Result<T, Refusal>> + Send + 'static,
 {
     let mut running = JoinSet::new();
-    let mut refusals = Vec::new();
     let mut waiting = addresses.iter().copied();
     loop {
         if let Some(address) = waiting.next() {
             let attempt = attempt(address);
             running.spawn(async move { attempt.await.map_err(|refusal| (address, refusal)) });
         } else if running.is_empty() {
-            return Err(refusals);
+            return None;
         }
         let ended = if waiting.len() == 0 {
             running.join_next().await
@@ -233,7 +232,7 @@ where
             timeout(HEAD_START, running.join_next()).await.unwrap_or_default()
         };
         match ended {
-            Some(Ok(Ok(connection))) => return Ok(connection),
+            Some(Ok(Ok(connection))) => return Some(connection),
             Some(Ok(Err(refusal))) => refusals.push(refusal),
             Some(Err(_)) | None => {}
         }
@@ -257,25 +256,27 @@ mod tests {
         }
     }
 
-    fn run(ports: &[u16]) -> Result<u16, Vec<(SocketAddr, Refusal)>> {
+    /// The winner, and the ports that refused.
+    fn run(ports: &[u16]) -> (Option<u16>, Vec<u16>) {
         let addresses: Vec<SocketAddr> = ports.iter().copied().map(address).collect();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(race(&addresses, scripted))
+        let mut refusals = Vec::new();
+        let winner = runtime.block_on(race(&addresses, scripted, &mut refusals));
+        (winner, refusals.iter().map(|(address, _)| address.port()).collect())
     }
 
     #[test]
     fn the_first_to_answer_wins() {
-        assert_eq!(run(&[20, 21]).unwrap(), 20);
-        assert_eq!(run(&[1, 2, 20]).unwrap(), 20);
-        assert_eq!(run(&[10, 11, 20]).unwrap(), 20);
-        assert_eq!(run(&[10, 1, 20]).unwrap(), 20);
+        assert_eq!(run(&[20, 21]).0, Some(20));
+        assert_eq!(run(&[1, 2, 20]), (Some(20), vec![1, 2]));
+        assert_eq!(run(&[10, 11, 20]), (Some(20), vec![]));
+        assert_eq!(run(&[10, 1, 20]), (Some(20), vec![1]));
     }
 
     #[test]
     fn all_refusals_are_kept() {
-        let refusals = run(&[1, 2]).unwrap_err();
-        let ports: Vec<u16> = refusals.iter().map(|(address, _)| address.port()).collect();
-        assert_eq!(ports, [1, 2]);
+        assert_eq!(run(&[1, 2]), (None, vec![1, 2]));
+        assert_eq!(run(&[]), (None, vec![]));
     }
 
     #[test]

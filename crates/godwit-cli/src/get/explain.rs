@@ -151,7 +151,10 @@ fn certificate(origin: &Origin, problem: &CertificateError, facts: Option<&Facts
             format!("the server's certificate is not valid{from}: is the clock of this machine right?")
         }
         E::NotValidForName | E::NotValidForNameContext { .. } => {
-            let names = facts.map_or_else(|| "another name".to_owned(), Facts::names_in_words);
+            let names = facts.map_or_else(
+                || "another name".to_owned(),
+                |facts| facts.names_in_words().escape_debug().to_string(),
+            );
             format!(
                 "the server's certificate is for {names}, not for {}; use a name it is for ({insecure})",
                 origin.host
@@ -214,14 +217,6 @@ pub(super) fn exchange(error: &http3::Error) -> Problem {
         _ => error.to_string(),
     });
     if error.is_retryable() { problem.unprocessed() } else { problem }
-}
-
-/// True if the connection cannot be used for other requests any more.
-pub(super) fn ends_connection(error: &http3::Error) -> bool {
-    use ErrorKind::{Connect, Connection, GoingAway, NotHttp3};
-    let remote = matches!(error.kind(), Connect | Connection | GoingAway | NotHttp3);
-    // A violation may have ended one exchange or all of them: a new connection is right in both cases.
-    remote || error.kind() == ErrorKind::Protocol
 }
 
 fn connection_error(error: &http3::Error) -> Option<&ConnectionError> {

@@ -15,17 +15,12 @@ pub(super) struct Server {
     link: Mutex<Link>,
 }
 
-struct Link {
-    state: State,
-    /// Connections begun so far.
-    number: u64,
-}
-
-enum State {
-    /// Not connected, or not any more.
+enum Link {
+    /// Not connected yet.
     Apart,
     /// It cannot be reached: nobody waits for that a second time.
     Failed(Problem),
+    /// Connected, perhaps not any more.
     Open(Client),
 }
 
@@ -34,42 +29,32 @@ pub(super) struct Session {
     pub(super) client: Client,
     /// What connecting took, for the URL that caused it: DNS and handshake.
     pub(super) fresh: Option<(Duration, Duration)>,
-    number: u64,
 }
 
 impl Server {
     pub(super) fn new(origin: Origin) -> Server {
-        Server { origin, link: Mutex::new(Link { state: State::Apart, number: 0 }) }
+        Server { origin, link: Mutex::new(Link::Apart) }
     }
 
-    /// The connection, made now if there is none. Others wait for it meanwhile.
+    /// The connection, made now if there is none that takes requests. Others wait for it meanwhile.
     pub(super) async fn session(&self, network: &Network) -> Result<Session, Problem> {
         let mut link = self.link.lock().await;
-        match &link.state {
-            State::Failed(problem) => return Err(problem.clone()),
-            State::Open(client) => {
-                return Ok(Session { client: client.clone(), fresh: None, number: link.number });
+        match &*link {
+            Link::Failed(problem) => return Err(problem.clone()),
+            Link::Open(client) if !client.is_closed() => {
+                return Ok(Session { client: client.clone(), fresh: None });
             }
-            State::Apart => {}
+            Link::Apart | Link::Open(_) => {}
         }
         match network.connect(&self.origin).await {
             Ok(Connected { client, dns, handshake }) => {
-                link.number += 1;
-                link.state = State::Open(client.clone());
-                Ok(Session { client, fresh: Some((dns, handshake)), number: link.number })
+                *link = Link::Open(client.clone());
+                Ok(Session { client, fresh: Some((dns, handshake)) })
             }
             Err(problem) => {
-                link.state = State::Failed(problem.clone());
+                *link = Link::Failed(problem.clone());
                 Err(problem)
             }
-        }
-    }
-
-    /// The connection of `session` cannot be used any more: the next URL makes another one.
-    pub(super) async fn leave(&self, session: &Session) {
-        let mut link = self.link.lock().await;
-        if link.number == session.number && matches!(link.state, State::Open(_)) {
-            link.state = State::Apart;
         }
     }
 }

@@ -20,12 +20,12 @@ use super::problem::Problem;
 use super::report::Report;
 use super::server::{Server, Session};
 use super::sink::{Destination, Sink};
-use super::upload::{Fault, Source, Upload};
+use super::upload::{Source, Upload};
 use crate::error::plain;
 use crate::output::instant_now;
 
 /// How often a request is sent that the server says it has not processed.
-const ATTEMPTS: u32 = 3;
+const ATTEMPTS: u32 = 5;
 
 /// What all transfers share.
 pub(super) struct Job {
@@ -123,10 +123,12 @@ impl Transfer<'_> {
             Upload::open(exchange.source.as_ref()).map_err(|error| self.unreadable(&plain(&error)))?;
         let fault = upload.fault();
         let request = self.request(upload)?;
-        match session.client.send(request).await {
-            Ok(response) => Ok(response),
-            Err(error) => Err(self.failed(&error, Some(session), &fault).await),
-        }
+        let response = session.client.send(request).await;
+        // The exchange is only told that it failed, the fault says why.
+        response.map_err(|error| match fault.get() {
+            Some(fault) => self.unreadable(fault),
+            None => explain::exchange(&error),
+        })
     }
 
     fn request(self, upload: Upload) -> Result<Request<Upload>, Problem> {
@@ -141,16 +143,6 @@ impl Transfer<'_> {
             request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
         Ok(request)
-    }
-
-    async fn failed(self, error: &http3::Error, session: Option<&Session>, fault: &Fault) -> Problem {
-        if let Some(session) = session.filter(|_| explain::ends_connection(error)) {
-            self.server.leave(session).await;
-        }
-        match fault.get() {
-            Some(fault) => self.unreadable(fault),
-            None => explain::exchange(error),
-        }
     }
 
     /// The body to send cannot be read.

@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use godwit::http3::{Body, ConnectionInfo, Server};
-use godwit::{Endpoint, ServerConfig};
+use godwit::{Endpoint, Incoming, ServerConfig};
 use http::{Request, Response};
 use http_body::Frame;
 use http_body_util::BodyExt;
@@ -24,16 +24,26 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
+/// The numbers of the connections on which requests came.
+type Connections = Arc<Mutex<BTreeSet<u64>>>;
+
 /// What a server shall be like.
 pub(crate) struct Settings {
     pub(crate) alpn: &'static [u8],
     pub(crate) names: &'static [&'static str],
     pub(crate) expired: bool,
+    /// After so many requests a connection is shut down in good order.
+    pub(crate) requests_per_connection: usize,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { alpn: b"h3", names: &["localhost", "127.0.0.1"], expired: false }
+        Settings {
+            alpn: b"h3",
+            names: &["localhost", "127.0.0.1"],
+            expired: false,
+            requests_per_connection: usize::MAX,
+        }
     }
 }
 
@@ -42,7 +52,7 @@ pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     /// The certificate of its authority.
     pub(crate) authority: PathBuf,
-    connections: Arc<Mutex<BTreeSet<SocketAddr>>>,
+    connections: Connections,
     folder: TempDir,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -59,7 +69,7 @@ impl TestServer {
         let (chain, key, ca) = certificate(&settings);
         std::fs::write(&authority, ca).unwrap();
         let config = ServerConfig::from_pem(chain.as_bytes(), key.as_bytes()).unwrap().alpn([settings.alpn]);
-        let connections = Arc::<Mutex<BTreeSet<SocketAddr>>>::default();
+        let connections = Connections::default();
         let (stop, stopped) = oneshot::channel();
         let (tell, told) = std::sync::mpsc::channel();
         let seen = Arc::clone(&connections);
@@ -68,11 +78,13 @@ impl TestServer {
             runtime.block_on(async {
                 let endpoint = Endpoint::server(config, (Ipv4Addr::LOCALHOST, 0).into()).unwrap();
                 tell.send(endpoint.local_addr().unwrap()).unwrap();
-                let service =
-                    tower::service_fn(move |request: Request<Body>| answer(request, Arc::clone(&seen)));
-                let server = Server::new().drain_timeout(Duration::ZERO);
+                let serve = async {
+                    while let Some(incoming) = endpoint.accept().await {
+                        tokio::spawn(serve(incoming, Arc::clone(&seen), settings.requests_per_connection));
+                    }
+                };
                 tokio::select! {
-                    _ = server.serve(&endpoint, service) => {}
+                    () = serve => {}
                     _ = stopped => {}
                 }
             });
@@ -105,6 +117,17 @@ impl Drop for TestServer {
             let _ = thread.join();
         }
     }
+}
+
+async fn serve(incoming: Incoming, seen: Connections, requests: usize) {
+    let Ok(connection) = incoming.accept().await else { return };
+    let (count, mut counted) = tokio::sync::watch::channel(0);
+    let service = tower::service_fn(move |request: Request<Body>| {
+        count.send_modify(|count| *count += 1);
+        answer(request, Arc::clone(&seen))
+    });
+    let shutdown = async move { drop(counted.wait_for(|count| *count >= requests).await) };
+    let _ = Server::new().serve_connection_until(connection, service, shutdown).await;
 }
 
 /// Chain, key and authority in PEM.
@@ -273,12 +296,9 @@ impl http_body::Body for Reply {
     }
 }
 
-async fn answer(
-    request: Request<Body>,
-    connections: Arc<Mutex<BTreeSet<SocketAddr>>>,
-) -> Result<Response<Reply>, Infallible> {
-    let remote = request.extensions().get::<ConnectionInfo>().map(ConnectionInfo::remote);
-    connections.lock().unwrap().extend(remote);
+async fn answer(request: Request<Body>, connections: Connections) -> Result<Response<Reply>, Infallible> {
+    let number = request.extensions().get::<ConnectionInfo>().map(ConnectionInfo::connection_id);
+    connections.lock().unwrap().extend(number);
     let path = request.uri().path().to_owned();
     let number = path.rsplit('/').next().and_then(|last| last.parse::<usize>().ok());
     let response = Response::builder();
