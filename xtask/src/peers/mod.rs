@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 const PARALLEL: usize = 2;
 /// If set: the full sizes, for the bars that a release has to clear.
 const BARS: &str = "GODWIT_BARS";
+/// If set: the folder of built programs to test, which are not built then.
+const BUILT: &str = "GODWIT_BUILT";
 
 /// Installs them. What cannot be installed is named with the reason; in CI that is a failure.
 pub(crate) fn install() -> Result<(), String> {
@@ -45,19 +47,27 @@ pub(crate) fn test_matching(filter: &str) -> Result<(), String> {
     report(&outcomes, &skipped, &installed)
 }
 
-/// Builds our side and makes what the cases need.
-fn bench(installed: &Installed) -> Result<Bench, String> {
+/// Our programs, built as they are released.
+fn build() -> Result<PathBuf, String> {
+    if let Some(built) = std::env::var_os(BUILT) {
+        return Ok(built.into());
+    }
     shell::run(cargo().args(["build", "--quiet", "--release", "-p", "godwit-cli"]))?;
     shell::run(cargo().args(["build", "--quiet", "--release", "-p", "godwit", "--example", "hq_interop"]))?;
-    let release = shell::target_dir()?.join("release");
+    Ok(shell::target_dir()?.join("release"))
+}
+
+/// Has our side built and makes what the cases need.
+fn bench(installed: &Installed) -> Result<Bench, String> {
+    let built = build()?;
     let folder = shell::root().join("out/peers");
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let bars = std::env::var_os(BARS).is_some();
     let large: &[u64] = if bars { &[100, 1024] } else { &[10, 100] };
     Ok(Bench {
-        godwit: release.join("godwit"),
-        hq: release.join("examples/hq_interop"),
+        godwit: built.join("godwit"),
+        hq: built.join("examples/hq_interop"),
         browser: installed.browser.clone().unwrap_or_default(),
         material: Material::make(&folder, large)?,
         large_slow: large[0],
