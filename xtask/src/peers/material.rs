@@ -86,3 +86,28 @@ fn file_name(path: &str) -> &str {
         name => name,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_the_same_only_byte_for_byte() {
+        let folder = std::env::temp_dir().join(format!("xtask-material-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let long = vec![7; 100_000];
+        let mut other = long.clone();
+        other[99_999] = 8;
+        let write = |name: &str, content: &[u8]| {
+            let path = folder.join(name);
+            fs::write(&path, content).unwrap();
+            path
+        };
+        let path = write("long", &long);
+        assert!(same(&path, &write("copy", &long)).unwrap());
+        assert!(!same(&path, &write("other", &other)).unwrap());
+        assert!(!same(&path, &write("short", &long[..65_536])).unwrap());
+        assert!(!same(&write("empty", b""), &path).unwrap());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -43,7 +43,13 @@ pub(crate) fn test_matching(filter: &str) -> Result<(), String> {
     let (cases, skipped): (Vec<_>, Vec<_>) = cases
         .into_iter()
         .partition(|case| case.needs.iter().all(|peer| installed.why_missing(*peer).is_none()));
-    let outcomes = if cases.is_empty() { Vec::new() } else { run_all(&bench(&installed)?, &cases) };
+    let mut outcomes = Vec::new();
+    if !cases.is_empty() {
+        let bench = bench(&installed)?;
+        outcomes = run_all(&bench, &cases);
+        // The files are large and the same next time.
+        let _ = std::fs::remove_dir_all(&bench.material.site);
+    }
     report(&outcomes, &skipped, &installed)
 }
 

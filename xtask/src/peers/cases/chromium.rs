@@ -28,8 +28,8 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 fn load(stage: &mut Stage<'_>, mode: &str) -> Result<Value, String> {
-    let mut serve = stage.godwit(&["serve", "--quiet"]);
-    let (_server, port) = stage.serve(serve.arg(&stage.bench.material.site))?;
+    // The example site that is in the program.
+    let (_server, port) = stage.serve(&mut stage.godwit(&["serve", "--quiet"]))?;
     let screenshot = shell::root().join(format!("out/chromium-{mode}.png"));
     let _ = std::fs::remove_file(&screenshot);
     let mut browser = Peer::Chromium.command();
