@@ -92,7 +92,7 @@ impl Rig {
             if !self.provoke(client, server) {
                 break;
             }
-            let copies = self.rng.below(2);
+            let copies = u64::from(self.rng.below(4) == 0);
             self.exchange(&mut server, copies);
         }
         provider::lie(0);
