@@ -22,7 +22,9 @@ pub(super) fn cases() -> Vec<Case> {
             if fetched.last() != Some(&Value::from("h3")) {
                 return Err(format!("HTTP/3 was never used: {seen}"));
             }
-            Ok(format!("page over h2, h3 from fetch {} on", fetched.len()))
+            let second = seen.pointer("/second/navigation/protocol").and_then(Value::as_str);
+            let (fetch, second) = (fetched.len(), second.unwrap_or("its cache"));
+            Ok(format!("page over h2, h3 from fetch {fetch} on, second page over {second}"))
         }),
     ]
 }
