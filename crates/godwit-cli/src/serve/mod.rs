@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     directory: Option<PathBuf>,
 
     /// Address and port, both for UDP and TCP; may be repeated. A port alone means every address,
-    /// port 0 any free port [default: [::]:4433, which is IPv4 as well]
+    /// port 0 any free port [default: `[::]:4433`, which is IPv4 as well]
     #[arg(long, value_name = "ADDR:PORT", value_parser = listen::parse)]
     listen: Vec<SocketAddr>,
 
