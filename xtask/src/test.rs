@@ -45,9 +45,7 @@ fn unit_tests() -> Result<(), String> {
     shell::run(cargo().args(["test", "--workspace", "--quiet"]))
 }
 
-/// The simulations with all their seeds, optimised.
+/// The simulations with all their seeds.
 fn long_simulations() -> Result<(), String> {
-    let mut command = cargo();
-    command.args(["test", "--release", "--quiet", "-p", "godwit-sim"]).env("GODWIT_FULL", "1");
-    shell::run(&mut command)
+    shell::run(cargo().args(["test", "--quiet", "-p", "godwit-sim"]).env("GODWIT_FULL", "1"))
 }

@@ -44,17 +44,8 @@ pub(crate) fn run(mode: Mode) -> Result<(), String> {
             Ok(())
         };
     }
-    shell::run(cargo().args([
-        "build",
-        "--quiet",
-        "--profile",
-        "gate",
-        "-p",
-        "godwit-sim",
-        "--example",
-        "gate",
-    ]))?;
-    let program = shell::target_dir()?.join("gate/examples/gate");
+    shell::run(cargo().args(["build", "--quiet", "--release", "-p", "godwit-sim", "--example", "gate"]))?;
+    let program = shell::target_dir()?.join("release/examples/gate");
     let mut figures = BTreeMap::new();
     for path in PATHS {
         figures.insert(path, measure(&program, path)?);
