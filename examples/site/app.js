@@ -45,7 +45,8 @@ async function explain(protocol) {
   }
   const altSvc = await advertised();
   const parts = performance.getEntriesByType('resource');
-  if (parts.some((part) => part.nextHopProtocol === 'h3' && part.transferSize > 0)) {
+  // The question asked just now counts as well: its answer may have come by HTTP/3, which carries no Alt-Svc.
+  if (parts.some((part) => part.nextHopProtocol === 'h3' && !isCached(part))) {
     reason.textContent = 'The page itself came over TCP, which told the browser of HTTP/3: '
       + 'some of the parts below came by it already. Reload for the rest.';
   } else if (!altSvc.includes('h3=')) {
@@ -71,9 +72,11 @@ function nameOf(entry) {
   return url.pathname === '/' ? 'this page' : url.pathname.split('/').pop();
 }
 
+// What the browser had already: its protocol would be that of an earlier fetch.
+const isCached = (entry) => entry.transferSize === 0 && entry.decodedBodySize > 0;
+
 function row(entry, span) {
-  // What the browser had already: its protocol would be that of an earlier fetch.
-  const cached = entry.transferSize === 0 && entry.decodedBodySize > 0;
+  const cached = isCached(entry);
   const protocol = cached ? '' : entry.nextHopProtocol;
   const tag = element('span', `tag ${grade(protocol)}`, cached ? 'cache' : protocol || '?');
   const bar = element('div', 'bar');
