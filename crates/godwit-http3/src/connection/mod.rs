@@ -205,7 +205,10 @@ impl Connection {
                     let reason = "the peer closed a stream that the connection needs";
                     return Err(Error::new(ErrorCode::H3_CLOSED_CRITICAL_STREAM, reason));
                 }
-                Ok(Read::Finished) | Err(_) => drop(self.uni.remove(&id)),
+                Ok(Read::Finished) | Err(_) => {
+                    self.uni.remove(&id);
+                    self.shared.on_useless()?;
+                }
             }
         }
         Ok(())

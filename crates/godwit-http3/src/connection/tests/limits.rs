@@ -174,6 +174,20 @@ fn useless_control_traffic_is_limited() {
         server.pump();
     }
     assert_eq!(world.closed(), Some((Side::Server, ErrorCode::H3_EXCESSIVE_LOAD.0)));
+    // Streams that end, or are given up, before they say what they are.
+    for give_up in [true, false] {
+        let (world, mut server, mut io) = self::server(Config::default());
+        for _ in 0..1100 {
+            let id = io.open(Direction::Unidirectional).unwrap();
+            if give_up {
+                io.reset(id, 0);
+            } else {
+                io.finish(id);
+            }
+            server.pump();
+        }
+        assert_eq!(world.closed(), Some((Side::Server, ErrorCode::H3_EXCESSIVE_LOAD.0)));
+    }
     // Streams that never say what they are.
     let (world, mut server, mut io) = self::server(Config::default());
     for _ in 0..200 {
