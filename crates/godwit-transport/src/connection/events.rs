@@ -10,19 +10,32 @@ use std::collections::VecDeque;
 pub(crate) struct Events {
     application: VecDeque<Event>,
     endpoint: VecDeque<EndpointEvent>,
+    /// The endpoint is to be asked for connection ids, once however often the peer gives reason to.
+    wants_cids: bool,
     closed: bool,
     drained_told: bool,
 }
 
 impl Events {
     pub(crate) fn push(&mut self, event: Event) {
-        if !self.closed {
+        // Told twice before anyone listens is told once: a peer can change its path as often as it likes.
+        if !self.closed && self.application.back() != Some(&event) {
             self.application.push_back(event);
         }
     }
 
     pub(crate) fn push_endpoint(&mut self, event: EndpointEvent) {
         self.endpoint.push_back(event);
+    }
+
+    /// The number of connection ids has fallen.
+    pub(crate) fn want_cids(&mut self) {
+        self.wants_cids = true;
+    }
+
+    /// True once after [`Events::want_cids`].
+    pub(crate) fn take_wants_cids(&mut self) -> bool {
+        std::mem::take(&mut self.wants_cids)
     }
 
     /// The last event of all.

@@ -123,10 +123,7 @@ impl Connection {
 
     /// The endpoint is asked for as many connection ids as the peer has room for.
     pub(super) fn request_cids(&mut self) {
-        let wanted = self.local_cids.wanted();
-        if wanted > 0 {
-            self.events.push_endpoint(EndpointEvent::NeedCids(wanted));
-        }
+        self.events.want_cids();
     }
 
     /// The endpoint is told which reset tokens mean this connection.

@@ -193,6 +193,12 @@ impl Connection {
         if let Some(event) = self.events.next_endpoint() {
             return Some(event);
         }
+        if self.events.take_wants_cids() {
+            let wanted = self.local_cids.wanted();
+            if wanted > 0 && self.lifecycle.is_open() {
+                return Some(EndpointEvent::NeedCids(wanted));
+            }
+        }
         (self.lifecycle.is_drained() && self.events.take_drained()).then_some(EndpointEvent::Drained)
     }
 

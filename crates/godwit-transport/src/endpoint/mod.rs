@@ -359,7 +359,9 @@ impl Endpoint {
         for _ in 0..count.min(Self::MAX_CIDS_AT_ONCE) {
             let cid = self.fresh_cid();
             let Some(slot) = self.slots.get_mut(key.0).filter(|slot| !slot.drained) else { return };
-            slot.connection.add_local_cid(cid, self.config.secrets.reset_token(&cid));
+            if !slot.connection.add_local_cid(cid, self.config.secrets.reset_token(&cid)) {
+                return;
+            }
             slot.cids.push(cid);
             self.demux.insert_issued(cid, key);
         }

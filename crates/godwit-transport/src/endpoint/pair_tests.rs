@@ -172,6 +172,19 @@ fn endpoints_shake_hands() {
 }
 
 #[test]
+fn ids_that_nobody_wants_are_not_made() {
+    let mut pair = Pair::new(false);
+    pair.connect();
+    pair.run_millis(200);
+    let ids = |pair: &Pair| pair.server.slots.iter().next().unwrap().1.cids.clone();
+    let before = ids(&pair);
+    let key = ConnKey(pair.server.slots.iter().next().unwrap().0);
+    pair.server.on_endpoint_event(key, EndpointEvent::NeedCids(1_000_000));
+    assert_eq!(ids(&pair), before);
+    assert!(before.iter().all(|cid| pair.server.demux.is_taken(cid)));
+}
+
+#[test]
 fn the_same_seed_gives_the_same_bytes() {
     let hash = || {
         let mut pair = Pair::new(true);
