@@ -39,6 +39,9 @@ pub(super) struct PacketInfo {
     pub(super) len: usize,
 }
 
+/// The least size of a client's datagram with an Initial packet, in bytes.
+const INITIAL_SIZE: usize = 1200;
+
 /// The reserved bits of a first byte, after header protection is removed.
 const RESERVED_LONG: u8 = 0x0c;
 const RESERVED_SHORT: u8 = 0x18;
@@ -110,9 +113,15 @@ impl Connection {
             Packet::Short { dcid, packet_number_offset, .. } => {
                 self.on_short_packet(now, origin, dcid, packet_number_offset, bytes);
             }
-            Packet::Long { packet_type, version, dcid, scid, packet_number_offset, .. }
+            Packet::Long { packet_type, version, dcid, scid, token, packet_number_offset, .. }
                 if version == self.version =>
             {
+                if packet_type == PacketType::Initial && !self.accepts_initial(origin, token.is_empty()) {
+                    self.stats.packets_dropped = self.stats.packets_dropped.saturating_add(1);
+                    let name = Some(PacketName::of(packet_type));
+                    self.observe_dropped(name, bytes.len(), DropTrigger::Invalid);
+                    return;
+                }
                 if let Some(info) = self.open_long(packet_type, dcid, packet_number_offset, bytes)
                     && self.negotiation.on_peer_cid(scid, &mut self.remote_cids)
                 {
@@ -131,6 +140,15 @@ impl Connection {
                 self.observe_unnumbered(PacketName::VersionNegotiation, bytes.len());
                 self.on_version_negotiation(dcid, scid, bytes.get(versions).unwrap_or_default());
             }
+        }
+    }
+
+    /// A client's Initial packets come in datagrams of full size (RFC 9000 section 14.1), a server's without a
+    /// token (section 17.2.2): others are dropped.
+    fn accepts_initial(&self, origin: &Datagram, without_token: bool) -> bool {
+        match self.side {
+            Side::Client => without_token,
+            Side::Server => origin.len >= INITIAL_SIZE,
         }
     }
 

@@ -70,6 +70,8 @@ event_words! {
         DecryptionFailure = "decryption_failure",
         /// It came before.
         Duplicate = "duplicate",
+        /// It breaks a rule for packets of its type.
+        Invalid = "invalid",
         /// There is no key for it, or none any more.
         KeyUnavailable = "key_unavailable",
         /// Nothing is expected from where it came.
