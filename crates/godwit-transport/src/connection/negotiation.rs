@@ -9,7 +9,7 @@ use crate::keys;
 use crate::{TransportConfig, WireError};
 use bytes::Bytes;
 use godwit_base::Time;
-use godwit_recovery::SpaceId;
+use godwit_recovery::{PathRecovery, SpaceId};
 use godwit_wire::header;
 use godwit_wire::transport_parameters::{TransportParameters, VersionInformation, VersionList};
 use godwit_wire::{ConnectionId, Side, TransportErrorCode, Writer};
@@ -17,6 +17,9 @@ use std::time::Duration;
 
 /// NEW_TOKEN tokens kept for the application at most.
 const MAX_NEW_TOKENS: usize = 4;
+
+/// Bytes of the longest token that leaves room for the rest of a client's Initial packet.
+const MAX_TOKEN: usize = 1024;
 
 /// The ids and parameters that authenticate the handshake.
 #[derive(Debug)]
@@ -42,6 +45,7 @@ pub(super) struct Negotiation {
 struct Peer {
     ack_delay_exponent: u8,
     max_ack_delay: Duration,
+    max_udp_payload_size: u16,
 }
 
 impl Negotiation {
@@ -52,7 +56,7 @@ impl Negotiation {
             original_dcid: initial_dcid,
             retry_scid: None,
             peer_scid: None,
-            token,
+            token: Some(token).filter(|token| token.len() <= MAX_TOKEN).unwrap_or_default(),
             new_tokens: Vec::new(),
             peer: None,
             crypto_progress: false,
@@ -88,6 +92,9 @@ impl Negotiation {
     }
 
     pub(super) fn on_new_token(&mut self, token: &[u8]) {
+        if token.len() > MAX_TOKEN {
+            return;
+        }
         if self.new_tokens.len() >= MAX_NEW_TOKENS {
             self.new_tokens.remove(0);
         }
@@ -113,6 +120,14 @@ impl Negotiation {
         let Some(peer) = self.peer.filter(|_| space == SpaceId::Data) else { return Duration::ZERO };
         let delay = scale_ack_delay(field, peer.ack_delay_exponent);
         if confirmed { delay.min(peer.max_ack_delay) } else { delay }
+    }
+
+    /// A path keeps to what the peer declared for all of them.
+    pub(super) fn apply_limits(&self, recovery: &mut PathRecovery) {
+        if let Some(peer) = self.peer {
+            recovery.set_peer_max_ack_delay(peer.max_ack_delay);
+            recovery.mtu_search_mut().limit(peer.max_udp_payload_size);
+        }
     }
 
     /// Compares the ids that the peer declares with those that were seen (RFC 9000 section 7.3).
@@ -180,17 +195,20 @@ impl Connection {
             .map_err(|error| WireError::new(TransportErrorCode::TRANSPORT_PARAMETER_ERROR, error.reason))?;
         self.observe_parameters(&parameters);
         self.negotiation.check(&parameters)?;
+        if parameters.version_information.is_some_and(|versions| versions.chosen != self.version) {
+            // Somebody on the path made one end believe in another version (RFC 9368 section 4).
+            let code = TransportErrorCode::VERSION_NEGOTIATION_ERROR;
+            return Err(WireError::new(code, "the chosen version is not the one in use"));
+        }
         self.negotiation.peer = Some(Peer {
             ack_delay_exponent: parameters.ack_delay_exponent,
             max_ack_delay: parameters.max_ack_delay,
+            max_udp_payload_size: u16::try_from(parameters.max_udp_payload_size).unwrap_or(u16::MAX),
         });
         let idle = [self.config.max_idle_timeout, parameters.max_idle_timeout];
         let idle = idle.into_iter().filter(|timeout| !timeout.is_zero()).min();
         self.timers.set_idle(idle, self.config.keep_alive);
-        let recovery = &mut self.paths.active_mut().recovery;
-        recovery.set_peer_max_ack_delay(parameters.max_ack_delay);
-        let largest = u16::try_from(parameters.max_udp_payload_size).unwrap_or(u16::MAX);
-        recovery.mtu_search_mut().limit(largest);
+        self.negotiation.apply_limits(&mut self.paths.active_mut().recovery);
         self.local_cids.set_peer_limit(parameters.active_cid_limit);
         if let Some(token) = parameters.stateless_reset_token {
             self.remote_cids.set_first_reset_token(token);
@@ -201,7 +219,8 @@ impl Connection {
     }
 
     /// A Retry packet: proves nothing but that the server saw our Initial, so it is believed once, before
-    /// anything else is heard (RFC 9000 section 17.2.5).
+    /// anything else is heard (RFC 9000 section 17.2.5). A token that no Initial packet has room for cannot be
+    /// repeated, so it is dropped.
     pub(super) fn on_retry(
         &mut self,
         now: Time,
@@ -218,6 +237,7 @@ impl Connection {
             && !self.negotiation.has_heard_server()
             && self.negotiation.retry_scid.is_none()
             && scid != self.negotiation.original_dcid
+            && token.len() <= MAX_TOKEN
             && expected == Some(tag);
         let Some(new_keys) = keys::initial(self.version, &scid, self.side).filter(|_| welcome) else {
             return;

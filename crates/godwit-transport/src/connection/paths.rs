@@ -15,7 +15,13 @@ impl Connection {
     /// An authentic packet came from a new address.
     pub(super) fn adopt_path(&mut self, now: Time, origin: &Datagram) -> Option<PathId> {
         let settings = self.fresh_path();
-        self.paths.adopt(origin.key, origin.len, |_| PathRecovery::new(now, &settings))
+        let negotiation = &self.negotiation;
+        self.paths.adopt(origin.key, origin.len, |_| {
+            let mut recovery = PathRecovery::new(now, &settings);
+            negotiation.apply_limits(&mut recovery);
+            recovery.mtu_search_mut().start(now);
+            recovery
+        })
     }
 
     fn fresh_path(&mut self) -> PathSettings {
@@ -74,9 +80,11 @@ impl Connection {
             if self.spaces.data.keys.is_none() {
                 break;
             }
-            let Some(key) = self.paths.get(id).map(|path| *path.key()) else { break };
+            let Some(path) = self.paths.get(id) else { break };
+            let key = *path.key();
+            let credit = usize::try_from(path.send_credit()).unwrap_or(usize::MAX);
             let Some(room) = batch.reserve(PROBE_SIZE) else { return Transmitted::More };
-            let Some(datagram) = room.get_mut(..PROBE_SIZE) else { break };
+            let Some(datagram) = room.get_mut(..PROBE_SIZE.min(credit)) else { break };
             let len = self.build_path_probe(now, id, datagram, rng);
             if len == 0 {
                 break;
