@@ -43,6 +43,10 @@ impl Connection {
             let segment = usize::from(self.paths.active().recovery.mtu());
             let Some(room) = batch.reserve(segment) else { return Transmitted::More };
             let len = self.build_run(now, segment, room, rng);
+            if len == 0 && !self.lifecycle.is_open() {
+                // It closed while it was writing: that is to be said.
+                return Transmitted::More;
+            }
             if len == 0 {
                 return self.transmit_mtu_probe(now, batch, rng);
             }
@@ -90,6 +94,9 @@ impl Connection {
 
     /// Writes one datagram and seals its packets. `base` is its offset in the run.
     fn build_datagram(&mut self, now: Time, datagram: &mut [u8], base: usize, rng: &mut dyn Rng) -> usize {
+        if !self.paths.active().can_send_anything() {
+            return 0;
+        }
         let credit = usize::try_from(self.paths.active().send_credit()).unwrap_or(usize::MAX);
         let room = datagram.len().min(credit);
         let Some(datagram) = datagram.get_mut(..room) else { return 0 };
@@ -162,14 +169,16 @@ impl Connection {
     ) -> Option<OpenPacket> {
         let limit = datagram.len().checked_sub(TAG_LEN)?;
         let permitted = self.paths.active().recovery.can_send(limit.saturating_sub(start));
-        if self.spaces.get_mut(id)?.probes > 0 && !self.handshake.wants_to_send(level_of(id)) {
+        let roomy = self.has_room_to_elicit(id, datagram.len());
+        if roomy && self.spaces.get_mut(id)?.probes > 0 && !self.handshake.wants_to_send(level_of(id)) {
             // Each probe says the oldest again, not only the first: a PING alone does not help a peer that
             // still misses the handshake message.
             self.repeat_oldest(id, 1);
         }
         let space = self.spaces.get_mut(id)?;
-        let crypto = self.handshake.wants_to_send(level_of(id)) && (permitted || space.probes > 0);
-        if !space.acks.ack_due(now) && !crypto && space.probes == 0 {
+        let probing = roomy && space.probes > 0;
+        let crypto = roomy && self.handshake.wants_to_send(level_of(id)) && (permitted || probing);
+        if !space.acks.ack_due(now) && !crypto && !probing {
             return None;
         }
         let mut writer = Writer::new(datagram.get_mut(start..limit)?);
@@ -182,7 +191,9 @@ impl Connection {
         if crypto {
             self.handshake.write_crypto(level_of(id), &mut writer, tokens);
         }
-        finish_probe(&mut space.probes, first_token, &mut writer, tokens);
+        if probing {
+            finish_probe(&mut space.probes, first_token, &mut writer, tokens);
+        }
         if writer.len() == payload_start {
             return None;
         }
@@ -190,6 +201,14 @@ impl Connection {
         packet.ack_eliciting = elicits(tokens, first_token);
         packet.tokens = first_token..tokens.len();
         Some(packet)
+    }
+
+    /// Whether a datagram of at most `len` bytes may carry a packet of `id` that elicits an acknowledgement:
+    /// Initial packets that do need one of full size (RFC 9000 section 14.1), and before theirs the client can
+    /// read no Handshake messages.
+    fn has_room_to_elicit(&self, id: SpaceId, len: usize) -> bool {
+        len >= INITIAL_SIZE
+            || (id != SpaceId::Initial && !self.handshake.wants_to_send(level_of(SpaceId::Initial)))
     }
 
     /// A 1-RTT packet, if there is a reason for one.

@@ -7,6 +7,8 @@
     reason = "tests"
 )]
 
+mod adversary;
+
 use super::*;
 use crate::config::{ClientConfig, ServerConfig};
 use crate::path::PathKey;

@@ -17,6 +17,8 @@ pub(super) struct Timers {
     sent_since_received: bool,
     idle_timeout: Option<Duration>,
     keep_alive: Option<Duration>,
+    /// The PING that keeps the connection alive waits to be sent, for window or credit.
+    keep_alive_due: bool,
     /// When the handshake is given up.
     handshake: Option<Time>,
     /// When the pacer permits the next packet.
@@ -30,6 +32,7 @@ impl Timers {
             sent_since_received: false,
             idle_timeout,
             keep_alive: None,
+            keep_alive_due: false,
             handshake: Some(now + handshake_timeout),
             pacing: None,
         }
@@ -48,6 +51,7 @@ impl Timers {
     pub(super) fn on_received(&mut self, now: Time) {
         self.idle_since = now;
         self.sent_since_received = false;
+        self.keep_alive_due = false;
     }
 
     pub(super) fn on_ack_eliciting_sent(&mut self, now: Time) {
@@ -67,7 +71,8 @@ impl Timers {
     }
 
     fn keep_alive(&self) -> Option<Time> {
-        self.keep_alive.filter(|_| !self.sent_since_received).map(|interval| self.idle_since + interval)
+        let waits = !self.sent_since_received && !self.keep_alive_due;
+        self.keep_alive.filter(|_| waits).map(|interval| self.idle_since + interval)
     }
 }
 
@@ -83,7 +88,7 @@ impl Connection {
         [
             self.loss_timer().map(|(at, _)| at),
             // An acknowledgement that may not be sent yet waits for credit, not for time.
-            self.spaces.ack_deadline().filter(|_| self.paths.active().can_send(1)),
+            self.spaces.ack_deadline().filter(|_| self.paths.active().can_send_anything()),
             self.timers.pacing,
             self.timers.idle(pto),
             self.timers.keep_alive(),
@@ -109,6 +114,7 @@ impl Connection {
             return;
         }
         if due(self.timers.keep_alive()) {
+            self.timers.keep_alive_due = true;
             self.control.send_ping();
         }
         if due(self.timers.pacing) {
@@ -131,7 +137,7 @@ impl Connection {
         let inputs = TimerInputs {
             handshake_confirmed: self.lifecycle.is_confirmed(),
             has_handshake_keys: self.spaces.handshake.is_some(),
-            amplification_blocked: !path.can_send(1),
+            amplification_blocked: !path.can_send_anything(),
         };
         godwit_recovery::timer(self.spaces.recoveries(), &path.recovery, inputs)
     }

@@ -22,6 +22,10 @@ use std::net::{IpAddr, SocketAddr};
 /// 8.2.1), in bytes.
 pub const PROBE_SIZE: usize = 1200;
 
+/// What an ACK frame of one range takes with the longest header and a tag, in bytes: smaller datagrams are not
+/// begun.
+const LEAST_DATAGRAM: usize = 120;
+
 /// Which path of a connection; numbers are never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathId(pub u32);
@@ -128,6 +132,12 @@ impl Path {
     /// three times what came from it (RFC 9000 section 8.1).
     pub const fn can_send(&self, bytes: usize) -> bool {
         self.credit.remaining() >= bytes as u64
+    }
+
+    /// True if a datagram may be sent that is large enough for an acknowledgement at any level. A few bytes of
+    /// credit are as good as none: whoever waits for them to be used waits for nothing.
+    pub const fn can_send_anything(&self) -> bool {
+        self.can_send(LEAST_DATAGRAM)
     }
 
     /// Bytes that may be sent before more must come in; `u64::MAX` if the address is validated.

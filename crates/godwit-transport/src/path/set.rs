@@ -230,7 +230,7 @@ impl PathSet {
 
     /// The next path, other than the active one, that has a probe to send and may send it.
     pub fn next_probe(&self) -> Option<PathId> {
-        self.others.iter().find(|path| path.wants_probe() && path.can_send(1)).map(|path| path.id)
+        self.others.iter().find(|path| path.wants_probe() && path.can_send_anything()).map(|path| path.id)
     }
 
     /// Writes the PATH_RESPONSE and PATH_CHALLENGE frames that are due on path `id`. `None` if nothing

@@ -1,0 +1,233 @@
+//! Peers that keep to the letter of the protocol, or nearly, to cost us memory, time or our good name.
+
+use super::*;
+use crate::cid::LocalCids;
+use crate::connection::input::PacketInfo;
+use crate::keys::{KeysUsed, PacketSpan, TAG_LEN};
+use crate::path::PathId;
+use godwit_recovery::SpaceId;
+use godwit_wire::header::{LongHeader, PacketType};
+use godwit_wire::packet_number::TruncatedPacketNumber;
+use godwit_wire::{Frame, Writer};
+
+/// Where the client seems to have moved to.
+const ELSEWHERE: &str = "10.9.9.9:999";
+
+fn one_rtt_packet(dcid: ConnectionId) -> PacketInfo {
+    PacketInfo {
+        space: SpaceId::Data,
+        packet_type: PacketType::OneRtt,
+        number: 1000,
+        dcid,
+        path: PathId(0),
+        keys: KeysUsed::Current,
+        len: 100,
+    }
+}
+
+/// Does for `connection` what its endpoint would; returns how many ids it asked for.
+fn give_cids(connection: &mut Connection, next: &mut u8) -> usize {
+    let mut asked = 0;
+    while let Some(event) = connection.next_endpoint_event() {
+        if let EndpointEvent::NeedCids(count) = event {
+            asked += count;
+            for _ in 0..count {
+                *next += 1;
+                connection.add_local_cid(cid(*next), ResetToken([*next; 16]));
+            }
+        }
+    }
+    asked
+}
+
+/// Datagrams that `connection` sends now.
+fn sent(connection: &mut Connection, now: Time, rng: &mut SeededRng) -> Vec<Vec<u8>> {
+    let mut batch = SendBatch::new(1 << 20);
+    while connection.transmit(now, &mut batch, rng) == crate::endpoint::shared::Transmitted::More {}
+    batch.datagrams().map(|(_, datagram)| datagram.to_vec()).collect()
+}
+
+/// Lets `connection` alone until it is over. Fails if it wants to be called again and again for nothing.
+fn must_come_to_rest(connection: &mut Connection, now: &mut Time, rng: &mut SeededRng) {
+    for _ in 0..200 {
+        sent(connection, *now, rng);
+        let Some(at) = connection.deadline() else { return };
+        *now = at.max(*now);
+        connection.on_timeout(*now);
+        if connection.is_drained() {
+            return;
+        }
+    }
+    panic!("still busy: {:?} at {now:?}", connection.deadline());
+}
+
+/// Leaves `connection` no more than `bytes` to send to its unproven peer.
+fn leave_credit(connection: &mut Connection, bytes: u64) {
+    let path = connection.paths.active_mut();
+    assert!(!path.is_validated());
+    let excess = path.send_credit().saturating_sub(bytes);
+    path.on_sent(usize::try_from(excess).unwrap());
+}
+
+/// A pair whose server believes that the client has moved, and has proof of nothing.
+fn moved(transport: TransportConfig) -> Pair {
+    let mut pair = Pair::new(transport);
+    pair.run(30);
+    pair.client.ping();
+    pair.server_path = path("10.0.0.2:443", ELSEWHERE);
+    pair.exchange(true);
+    assert_eq!(pair.server.remote(), ELSEWHERE.parse().unwrap());
+    pair
+}
+
+/// An Initial packet from `side`, filled up so that its datagram has `size` bytes.
+fn initial(side: Side, (dcid, scid): (u8, u8), token: &[u8], frame: &Frame<'_>, size: usize) -> Vec<u8> {
+    let keys = keys::initial(1, &cid(9), side).unwrap();
+    let mut buffer = vec![0; size];
+    let mut writer = Writer::new(&mut buffer);
+    let number = TruncatedPacketNumber::new(7, None);
+    let (dcid, scid) = (cid(dcid), cid(scid));
+    let header = LongHeader { packet_type: PacketType::Initial, version: 1, dcid: &dcid, scid: &scid, token };
+    let length = header.encode(&mut writer, number).unwrap();
+    let pn_offset = length.packet_number_offset();
+    let payload_at = writer.len();
+    frame.encode(&mut writer).unwrap();
+    length.patch(&mut buffer).unwrap();
+    let (head, payload) = buffer.split_at_mut(payload_at);
+    keys.sealer.seal(0, 7, head, payload).unwrap();
+    assert!(payload.len() > TAG_LEN);
+    let span = PacketSpan { first: 0, pn_offset, pn_len: number.len() };
+    keys.header_sealer.mask_batch(&[span], &mut buffer).unwrap();
+    buffer
+}
+
+const CLOSE: Frame<'static> = Frame::ConnectionClose {
+    code: TransportErrorCode::CONNECTION_REFUSED,
+    frame_type: 0,
+    reason: b"go away, and do not come back before tea",
+};
+
+#[test]
+fn ids_retired_over_and_over_are_replaced_once() {
+    let mut pair = Pair::new(TransportConfig::default());
+    let mut next = 20;
+    for _ in 0..10 {
+        pair.run(2);
+        give_cids(&mut pair.server, &mut next);
+    }
+    let held = pair.server.local_cids.iter().count();
+    assert!(held > 1 && held <= LocalCids::MAX);
+    let info = one_rtt_packet(cid(2));
+    for _ in 0..100 {
+        for sequence in [1, 2] {
+            pair.server.on_frame(pair.now, &info, Frame::RetireConnectionId { sequence }).unwrap();
+        }
+    }
+    assert_eq!(give_cids(&mut pair.server, &mut next), 2, "one for each id that is gone");
+    assert_eq!(pair.server.local_cids.iter().count(), held);
+}
+
+#[test]
+fn no_rest_is_lost_for_a_keep_alive_that_may_not_be_sent() {
+    let keep_alive = Some(Duration::from_secs(1));
+    let mut pair = moved(TransportConfig { keep_alive, ..TransportConfig::default() });
+    sent(&mut pair.server, pair.now, &mut pair.rng);
+    leave_credit(&mut pair.server, 0);
+    // Something came after the last that went: the time to keep alive begins anew.
+    pair.server.timers.on_received(pair.now);
+    must_come_to_rest(&mut pair.server, &mut pair.now, &mut pair.rng);
+}
+
+#[test]
+fn no_rest_is_lost_for_credit_too_small_to_use() {
+    for credit in [1, 17, 30, 45, 60, 90, 119] {
+        let mut pair = moved(TransportConfig::default());
+        leave_credit(&mut pair.server, credit);
+        must_come_to_rest(&mut pair.server, &mut pair.now, &mut pair.rng);
+    }
+}
+
+#[test]
+fn a_new_path_keeps_to_what_the_peer_declared_and_finds_its_mtu() {
+    let max_ack_delay = Duration::from_millis(90);
+    let config = TransportConfig { max_ack_delay, ..TransportConfig::default() };
+    let mut pair = moved(config);
+    let recovery = &pair.server.paths.active().recovery;
+    assert_eq!(recovery.pto(), recovery.rtt().pto() + max_ack_delay);
+    assert_eq!(recovery.mtu(), 1200);
+    pair.run(60);
+    assert_eq!(pair.server.stats().mtu, 1472);
+}
+
+#[test]
+fn a_server_ignores_initial_packets_in_small_datagrams() {
+    for (size, heard) in [(1199, false), (1200, true)] {
+        let mut pair = Pair::new(TransportConfig::default());
+        let mut datagram = initial(Side::Client, (9, 1), &[], &CLOSE, size);
+        pair.server.receive(pair.now, pair.server_path, Ecn::NotEct, &mut datagram);
+        assert_eq!(pair.server.is_open(), !heard, "{size} bytes");
+    }
+}
+
+#[test]
+fn a_client_ignores_initial_packets_with_a_token() {
+    for (token, heard) in [(&b"token"[..], false), (b"", true)] {
+        let mut pair = Pair::new(TransportConfig::default());
+        let mut datagram = initial(Side::Server, (1, 2), token, &CLOSE, 1200);
+        pair.client.receive(pair.now, pair.client_path, Ecn::NotEct, &mut datagram);
+        assert_eq!(pair.client.is_open(), !heard);
+    }
+}
+
+#[test]
+fn a_token_that_leaves_no_room_is_not_taken() {
+    for (len, taken) in [(1025, false), (1024, true)] {
+        let mut pair = Pair::new(TransportConfig::default());
+        let mut buffer = vec![0; 1400];
+        let mut writer = Writer::new(&mut buffer);
+        godwit_wire::header::encode_retry(&mut writer, 1, &cid(1), &cid(5), &vec![7; len], 0).unwrap();
+        let tag = keys::retry_integrity_tag(1, &cid(9), writer.written()).unwrap();
+        writer.bytes(&tag).unwrap();
+        let mut retry = writer.written().to_vec();
+        pair.client.receive(pair.now, pair.client_path, Ecn::NotEct, &mut retry);
+        assert_eq!(pair.client.negotiation.token.len(), if taken { len } else { 0 });
+        assert!(!sent(&mut pair.client, pair.now, &mut pair.rng).is_empty(), "the client goes on");
+        let frame = Frame::NewToken { token: &vec![7; len] };
+        pair.client.on_frame(pair.now, &one_rtt_packet(cid(1)), frame).unwrap();
+        assert_eq!(pair.client.take_new_token().is_some(), taken);
+    }
+}
+
+#[test]
+fn a_server_acknowledges_although_it_has_no_credit_for_its_messages() {
+    let mut pair = Pair::new(TransportConfig::default());
+    for mut datagram in sent(&mut pair.client, pair.now, &mut pair.rng) {
+        pair.server.receive(pair.now, pair.server_path, Ecn::NotEct, &mut datagram);
+    }
+    pair.server.on_batch_end(pair.now);
+    leave_credit(&mut pair.server, 600);
+    let datagrams = sent(&mut pair.server, pair.now, &mut pair.rng);
+    assert_eq!(datagrams.len(), 1);
+    assert!(datagrams[0].len() < 200, "an acknowledgement and no more: {}", datagrams[0].len());
+    assert!(pair.server.spaces.ack_deadline().is_none());
+    let mut padded = initial(Side::Client, (9, 1), &[], &Frame::Ping, 1200);
+    pair.server.receive(pair.now, pair.server_path, Ecn::NotEct, &mut padded);
+    pair.server.on_batch_end(pair.now);
+    let lengths: Vec<usize> = sent(&mut pair.server, pair.now, &mut pair.rng).iter().map(Vec::len).collect();
+    assert_eq!(lengths[0], 1200, "the messages follow with the credit: {lengths:?}");
+}
+
+#[test]
+fn parameters_that_name_another_version_are_refused() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.run(20);
+    let server = Negotiation::server(cid(2), cid(9), None, cid(1));
+    for (version, fine) in [(godwit_wire::version::V1, true), (godwit_wire::version::V2, false)] {
+        let mut parameters = server.parameters(&TransportConfig::default(), version, &[1]);
+        parameters.stateless_reset_token = Some(ResetToken([2; 16]));
+        let encoded = negotiation::encode(&parameters, 1).unwrap();
+        let result = pair.client.on_peer_parameters(&encoded).map_err(|error| error.code);
+        let expected = if fine { Ok(()) } else { Err(TransportErrorCode::VERSION_NEGOTIATION_ERROR) };
+        assert_eq!(result, expected);
+    }
+}
