@@ -10,11 +10,13 @@ use godwit_datapath::{Backend, BindError, Capabilities, Datapath, SocketConfig, 
 use godwit_engine::{Driver, DriverConfig, Neighbours, OsRng, Shard, ShardHandle};
 use godwit_transport::EndpointConfig;
 use godwit_transport::cid::CidCodec;
+use godwit_transport::observe::ObserverFactory;
 use godwit_transport::secrets::ServerSecrets;
 use godwit_wire::version;
 use std::future::Future;
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +33,7 @@ pub struct EndpointBuilder {
     generation: u8,
     max_connections: usize,
     max_incoming: usize,
+    observe: ObserverFactory,
 }
 
 impl EndpointBuilder {
@@ -45,6 +48,7 @@ impl EndpointBuilder {
             generation: 0,
             max_connections: 1_000_000,
             max_incoming: 1024,
+            observe: ObserverFactory::default(),
         }
     }
 
@@ -123,6 +127,13 @@ impl EndpointBuilder {
     /// Sets how many handshakes may wait to be accepted. Default 1024.
     pub fn max_incoming(mut self, handshakes: usize) -> Self {
         self.max_incoming = handshakes;
+        self
+    }
+
+    /// Writes a trace of every connection into `folder`, which must exist: one file each, in qlog's
+    /// JSON-SEQ form, for tools such as qvis. A file that cannot be made costs a warning, not the connection.
+    pub fn qlog_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.observe = crate::qlog::into_folder(folder.into());
         self
     }
 
@@ -233,6 +244,7 @@ impl EndpointBuilder {
             max_connections: self.max_connections,
             max_incoming: self.max_incoming,
             versions: vec![version::V1, version::V2],
+            observe: self.observe.clone(),
             ..EndpointConfig::new(secrets)
         };
         let server = self.server.as_ref().map(ServerConfig::to_transport);

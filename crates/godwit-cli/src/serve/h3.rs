@@ -8,13 +8,14 @@ use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU8;
+use std::path::PathBuf;
 
 use godwit::http3::{self, ErrorCode};
 use godwit::{Backend, Capabilities, Endpoint, EndpointBuilder, ServerConfig, Shards, SocketConfig};
 use tokio::sync::{mpsc, watch};
 
 use super::site::Front;
-use super::{Datapath, GRACE};
+use super::{Arguments, Datapath, GRACE};
 use crate::certificates::Identity;
 use crate::error::Failure;
 
@@ -24,24 +25,27 @@ pub(super) struct Options {
     config: ServerConfig,
     datapath: Datapath,
     shards: NonZeroU8,
+    qlog: Option<PathBuf>,
 }
 
 impl Options {
     /// # Errors
     /// If QUIC cannot use the certificate, or this system does not have the datapath.
-    pub(super) fn new(
-        identity: &Identity,
-        datapath: Datapath,
-        shards: NonZeroU8,
-    ) -> Result<Options, Failure> {
-        if datapath == Datapath::Linux && !cfg!(target_os = "linux") {
+    pub(super) fn new(identity: &Identity, arguments: &Arguments) -> Result<Options, Failure> {
+        let Arguments { datapath, shards, qlog, .. } = arguments;
+        if *datapath == Datapath::Linux && !cfg!(target_os = "linux") {
             return Err(Failure::new(
                 "--datapath linux is for Linux only; leave it out for the best there is here",
             ));
         }
         let config = ServerConfig::with_single_cert(identity.chain.clone(), identity.key.clone_key())
             .map_err(|error| Failure::new(format!("cannot use the certificate for HTTP/3: {error}")))?;
-        Ok(Options { config: config.alpn([http3::ALPN]), datapath, shards })
+        Ok(Options {
+            config: config.alpn([http3::ALPN]),
+            datapath: *datapath,
+            shards: *shards,
+            qlog: qlog.clone(),
+        })
     }
 
     fn builder(&self, address: SocketAddr) -> EndpointBuilder {
@@ -49,7 +53,11 @@ impl Options {
             Datapath::Auto | Datapath::Linux => Backend::Native,
             Datapath::Portable => Backend::Portable,
         };
-        Endpoint::builder().server(self.config.clone()).bind(address).datapath(backend)
+        let builder = Endpoint::builder().server(self.config.clone()).bind(address).datapath(backend);
+        match &self.qlog {
+            Some(folder) => builder.qlog_dir(folder),
+            None => builder,
+        }
     }
 }
 

@@ -72,6 +72,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KIND", default_value = "auto")]
     datapath: Datapath,
 
+    /// Write a trace of every HTTP/3 connection into this folder (qlog, one file each)
+    #[arg(long, value_name = "DIR")]
+    qlog: Option<PathBuf>,
+
     /// No line for each request
     #[arg(long, short)]
     quiet: bool,
@@ -123,7 +127,10 @@ async fn serve(
     identity: &Identity,
     browser: Option<Browser>,
 ) -> Result<(), Failure> {
-    let options = h3::Options::new(identity, arguments.datapath, arguments.shards)?;
+    if let Some(folder) = arguments.qlog.as_deref().filter(|folder| !folder.is_dir()) {
+        return Err(Failure::file("cannot trace into", folder, "there is no such folder", "make it first"));
+    }
+    let options = h3::Options::new(identity, arguments)?;
     let tls = tcp::tls(identity)?;
     let listeners = listen::bind(&arguments.listen, &options)?;
     let mut signals = Signals::install()?;

@@ -6,6 +6,7 @@ mod errors;
 mod examples;
 mod handshake;
 mod lifecycle;
+mod qlog;
 mod shards;
 mod streams;
 mod support;
