@@ -94,6 +94,11 @@ impl<T: Copy> SentRing<T> {
         self.base
     }
 
+    /// The number after that of the newest packet.
+    pub(crate) fn end(&self) -> u64 {
+        self.base.saturating_add(u64::try_from(self.packets.len()).unwrap_or(u64::MAX))
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.packets.len()
     }

@@ -129,6 +129,8 @@ const MAX_SKIP_INTERVAL: u64 = 1 << 16;
 /// Packets remembered at most. What is in flight is bounded by the window; this bounds packets that only
 /// acknowledge, which a peer can provoke without ever acknowledging anything itself.
 const MAX_TRACKED: usize = 1 << 17;
+/// Packets remembered when no more data is sent: a quarter is left for acknowledgements.
+const MAX_TRACKED_WITH_DATA: usize = MAX_TRACKED - MAX_TRACKED / 4;
 
 impl<T: Copy> SpaceRecovery<T> {
     /// An empty space whose first packet number is 0.
@@ -204,6 +206,12 @@ impl<T: Copy> SpaceRecovery<T> {
         }
     }
 
+    /// False if so many packets are unacknowledged that data should wait as it does for the window, so that
+    /// what is left of the memory serves acknowledgements.
+    pub fn has_room_for_data(&self) -> bool {
+        self.sent.len() < MAX_TRACKED_WITH_DATA
+    }
+
     /// True if so many packets are unacknowledged that no more should be sent until the peer acknowledges
     /// some. Only a peer that provokes acknowledgements and never sends any gets a connection there; closing
     /// the connection is right.
@@ -276,12 +284,16 @@ impl<T: Copy> SpaceRecovery<T> {
         tally: &mut AckTally,
         outcome: &mut impl FnMut(Outcome, T),
     ) -> Result<(), AckError> {
-        let start = (*range.start()).max(self.sent.base());
-        let mut number = start;
-        while number <= *range.end() {
+        let end = range.end().saturating_add(1).min(self.sent.end());
+        let mut number = (*range.start()).max(self.sent.base());
+        while number < end {
+            // Every packet of the range that is looked at remembers how far the range reaches, so that the next
+            // ACK frame that repeats any part of it steps over the rest at once.
+            let reach = u32::try_from(end.saturating_sub(number)).unwrap_or(u32::MAX);
             let Some(packet) = self.sent.get_mut(number) else { break };
             match packet.state {
                 State::Acked { run } => {
+                    packet.state = State::Acked { run: run.max(reach) };
                     number = number.saturating_add(u64::from(run.max(1)));
                     continue;
                 }
@@ -291,24 +303,16 @@ impl<T: Copy> SpaceRecovery<T> {
                     if packet.in_flight && packet.ack_eliciting {
                         self.ack_eliciting_in_flight = self.ack_eliciting_in_flight.saturating_sub(1);
                     }
-                    packet.state = State::Acked { run: 1 };
+                    packet.state = State::Acked { run: reach };
                     self.sent.for_each_token(number, |token| outcome(Outcome::Acked, token));
                 }
                 State::Lost { at, event } => {
                     tally.on_spurious(path, number, packet, at, event);
-                    packet.state = State::Acked { run: 1 };
+                    packet.state = State::Acked { run: reach };
                     self.sent.for_each_token(number, |token| outcome(Outcome::Spurious, token));
                 }
             }
             number = number.saturating_add(1);
-        }
-        // The head of the range remembers how far it is acknowledged, so that the next ACK frame that repeats
-        // the range steps over it at once.
-        let length = u32::try_from(number.saturating_sub(start)).unwrap_or(u32::MAX);
-        if length > 0
-            && let Some(SentPacket { state: State::Acked { run }, .. }) = self.sent.get_mut(start)
-        {
-            *run = length;
         }
         Ok(())
     }

@@ -500,3 +500,33 @@ fn lost_packets_are_listed_from_a_number_on() {
     bench.expire(ms(50));
     assert_eq!(listed(&bench, decided), [(3, false), (4, false)]);
 }
+
+#[test]
+fn packets_acknowledged_again_are_stepped_over_wherever_the_range_begins() {
+    let mut bench = Bench::new(SpaceId::Initial);
+    for n in 0..1000 {
+        bench.send(ms(n));
+    }
+    // Each alone, so that none knows of the next. The oldest is missing, so that all stay in the ring.
+    for n in 1..1000 {
+        bench.ack(ms(1000), &[n..=n]).unwrap();
+    }
+    bench.ack(ms(1001), &[1..=999]).unwrap();
+    for n in [1, 2, 500, 999] {
+        let packet = bench.space.sent.get(n).unwrap();
+        assert_eq!(packet.state, State::Acked { run: u32::try_from(1000 - n).unwrap() });
+    }
+}
+
+#[test]
+fn data_leaves_room_for_acknowledgements() {
+    let mut bench = Bench::new(SpaceId::Initial);
+    for _ in 1..MAX_TRACKED_WITH_DATA {
+        bench.send_as(ms(1), true, false, 1);
+    }
+    assert!(bench.space.has_room_for_data());
+    bench.send_as(ms(1), true, false, 1);
+    assert!(!bench.space.has_room_for_data() && !bench.space.is_full());
+    bench.ack(ms(2), &[0..=9]).unwrap();
+    assert!(bench.space.has_room_for_data());
+}
