@@ -333,7 +333,7 @@ impl Connection {
             recovery.on_app_limited();
             return false;
         }
-        if !recovery.can_send(bytes) {
+        if !recovery.can_send(bytes) || !self.spaces.data.space.recovery.has_room_for_data() {
             return false;
         }
         match recovery.next_send_time(now, bytes) {
