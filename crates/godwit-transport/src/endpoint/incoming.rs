@@ -219,11 +219,22 @@ impl IncomingSet {
         None
     }
 
+    /// Keys that are held for [`IncomingSet::next_ready`].
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.ready.len()
+    }
+
     pub(super) fn remove(&mut self, key: IncomingKey) -> Option<Incoming> {
         let incoming = self.entries.remove(key.0)?;
         self.expiry.set(key, None);
         self.admission.leave(incoming.remote().ip());
         self.admission.release(incoming.bytes());
+        // An application that does not look for what waits must not make the queue of it grow.
+        if self.ready.len() > self.entries.len().saturating_mul(2).saturating_add(64) {
+            let entries = &self.entries;
+            self.ready.retain(|key| entries.contains(key.0));
+        }
         Some(incoming)
     }
 

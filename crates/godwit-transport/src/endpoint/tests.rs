@@ -455,6 +455,19 @@ fn an_undecided_handshake_expires() {
 }
 
 #[test]
+fn handshakes_that_nobody_looks_at_are_forgotten() {
+    let mut rig = Rig::new(false);
+    for _ in 0..300 {
+        rig.receive(&first_initial(1));
+        rig.now = rig.endpoint.deadline().unwrap();
+        rig.endpoint.on_timeout(rig.now);
+    }
+    assert!(rig.endpoint.incoming.waiting() < 100, "{}", rig.endpoint.incoming.waiting());
+    rig.receive(&first_initial(1));
+    assert!(rig.endpoint.next_incoming().is_some() && rig.endpoint.next_incoming().is_none());
+}
+
+#[test]
 fn when_many_wait_strangers_must_prove_their_address() {
     let mut rig = Rig::with(false, |config| config.max_incoming = 8);
     let mut retries = 0;
