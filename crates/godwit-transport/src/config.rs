@@ -29,7 +29,8 @@ pub struct TransportConfig {
     pub max_bidi_streams: u64,
     /// Unidirectional streams the peer may have open at once. Default 100.
     pub max_uni_streams: u64,
-    /// Bytes a sender keeps per connection before `write` is refused. Default 8 MiB.
+    /// Bytes a sender keeps per connection, at most, before `write` is refused. What it really keeps is
+    /// twice the congestion window, but not less than 512 KiB. Default 8 MiB.
     pub send_buffer: u64,
     /// The delay we may put before an acknowledgement (RFC 9000 section 18.2). Default 25 ms.
     pub max_ack_delay: Duration,

@@ -96,6 +96,8 @@ impl Connection {
         {
             keys.on_ack_received(ack.largest, info.keys)?;
         }
+        // Before room comes free: whoever waits for it is told by what may be held from now on.
+        self.streams.on_congestion_window(self.paths.active().recovery.window());
         self.observe_lost(info.space, None);
         self.observe_recovery();
         self.dispatch_outcomes(info.space);

@@ -156,9 +156,20 @@ struct Settings {
 #[derive(Debug)]
 struct WriteBudget {
     used: u64,
+    /// What may be used now: follows the congestion window, and is `most` at most.
     limit: u64,
+    most: u64,
     /// Streams whose `write` was refused, in order. Some may be gone.
     waiting: VecDeque<StreamId>,
+}
+
+impl WriteBudget {
+    /// What may be used however small the congestion window is.
+    const LEAST: u64 = 512 << 10;
+
+    fn new(most: u64) -> Self {
+        WriteBudget { used: 0, limit: most.min(Self::LEAST), most, waiting: VecDeque::new() }
+    }
 }
 
 /// All streams of one connection.
@@ -200,7 +211,7 @@ impl Streams {
             credit: SendCredit::default(),
             control: 0,
             control_queue: VecDeque::new(),
-            budget: WriteBudget { used: 0, limit: config.send_buffer, waiting: VecDeque::new() },
+            budget: WriteBudget::new(config.send_buffer),
             events: VecDeque::new(),
             released: VecDeque::new(),
             journal: None,
@@ -241,6 +252,13 @@ impl Streams {
         self.raise_credit(parameters.initial_max_data);
         self.raise_stream_limit(Direction::Bidirectional, parameters.initial_max_streams_bidi);
         self.raise_stream_limit(Direction::Unidirectional, parameters.initial_max_streams_uni);
+    }
+
+    /// Has the send buffer follow the congestion window, in bytes: twice that, so that it never holds the
+    /// window back. A peer that takes little is given little memory; what is held already may exceed it.
+    pub fn on_congestion_window(&mut self, window: u64) {
+        let budget = &mut self.budget;
+        budget.limit = window.saturating_mul(2).max(WriteBudget::LEAST).min(budget.most);
     }
 
     /// The next thing the application is to know.

@@ -299,6 +299,22 @@ fn a_full_send_buffer_refuses_and_then_tells() {
 }
 
 #[test]
+fn the_send_buffer_follows_the_congestion_window() {
+    let mut streams = Streams::new(Side::Server, &TransportConfig::default());
+    let parameters = TransportParameters { initial_max_streams_bidi: 4, ..TransportParameters::default() };
+    streams.set_peer_limits(&parameters);
+    let id = streams.open(BIDI).unwrap();
+    let all = || Bytes::from(vec![0; 16 << 20]);
+    assert_eq!(streams.write(id, all()), Ok(512 << 10), "a peer that has taken nothing yet");
+    streams.on_congestion_window(1 << 20);
+    assert_eq!(streams.write(id, all()), Ok(1536 << 10), "twice the window in all");
+    streams.on_congestion_window(1 << 40);
+    assert_eq!(streams.write(id, all()), Ok(6 << 20), "the configured size in all");
+    streams.on_congestion_window(12_000);
+    assert_eq!(streams.write(id, all()), Ok(0));
+}
+
+#[test]
 fn tags_come_back_when_data_is_acknowledged_or_thrown_away() {
     let mut streams = server();
     let id = streams.open(UNI).unwrap();
