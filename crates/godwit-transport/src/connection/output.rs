@@ -45,7 +45,7 @@ impl Connection {
             let len = self.build_run(now, segment, room, rng);
             if len == 0 && !self.lifecycle.is_open() {
                 // It closed while it was writing: that is to be said.
-                return Transmitted::More;
+                return self.transmit_close(now, batch, rng);
             }
             if len == 0 {
                 return self.transmit_mtu_probe(now, batch, rng);
