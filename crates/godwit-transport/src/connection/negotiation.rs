@@ -213,6 +213,10 @@ impl Connection {
         if let Some(token) = parameters.stateless_reset_token {
             self.remote_cids.set_first_reset_token(token);
         }
+        if let Some(preferred) = parameters.preferred_address {
+            // The address is not moved to, but its id has been issued like any other (RFC 9000 section 5.1.1).
+            self.remote_cids.on_new_connection_id(1, 0, preferred.cid, preferred.reset_token)?;
+        }
         self.streams.set_peer_limits(&parameters);
         self.announce_reset_tokens();
         Ok(())
