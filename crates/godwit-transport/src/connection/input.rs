@@ -65,10 +65,12 @@ impl Connection {
         let mut rest = datagram;
         let mut first_dcid = None;
         while let Some(first) = rest.first() {
-            if !header::has_quic_bit(*first) && first_dcid.is_none() && !header::is_long(*first) {
+            let quic = header::has_quic_bit(*first);
+            let Ok(packet) = header::parse(rest, self.local_cid_len()) else { break };
+            if !quic && !matches!(packet, Packet::VersionNegotiation { .. }) {
+                self.observe_dropped(None, rest.len(), DropTrigger::Invalid);
                 break;
             }
-            let Ok(packet) = header::parse(rest, self.local_cid_len()) else { break };
             let end = match &packet {
                 Packet::Long { end, dcid, .. } => {
                     // Packets of one datagram are for one connection (RFC 9000 section 12.2).

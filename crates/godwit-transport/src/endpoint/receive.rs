@@ -180,6 +180,7 @@ impl Endpoint {
 
     /// A long header with an id that is nobody's here: a new client, or a packet come too late.
     fn on_stray_long(&mut self, origin: &Origin, datagram: &[u8]) {
+        let quic = datagram.first().is_some_and(|first| header::has_quic_bit(*first));
         match header::parse(datagram, self.codec.len()) {
             Ok(Packet::UnknownVersion { dcid, scid, .. }) => {
                 let ids = datagram.get(dcid).zip(datagram.get(scid));
@@ -189,6 +190,8 @@ impl Endpoint {
             Ok(Packet::Long { version, dcid, scid, .. }) if !self.config.versions.contains(&version) => {
                 self.send_versions(&origin.path, dcid.as_bytes(), scid.as_bytes(), datagram.len());
             }
+            // Packets of the versions spoken here have the QUIC bit set, or are none (RFC 9000 section 17.2).
+            Ok(Packet::Long { .. }) if !quic => {}
             Ok(Packet::Long { packet_type: PacketType::Initial, version, dcid, scid, token, .. }) => {
                 let first = FirstInitial {
                     path: origin.path,

@@ -132,6 +132,7 @@ struct Initial<'a> {
     offset: u64,
     crypto: &'a [u8],
     size: usize,
+    first_byte_mask: u8,
 }
 
 impl<'a> Initial<'a> {
@@ -144,6 +145,7 @@ impl<'a> Initial<'a> {
             offset: 0,
             crypto,
             size: 1200,
+            first_byte_mask: 0xff,
         }
     }
 
@@ -165,6 +167,7 @@ impl<'a> Initial<'a> {
         writer.space(self.size - TAG_LEN - writer.len()).unwrap().fill(0);
         slot.fill(&mut writer, TAG_LEN).unwrap();
         writer.space(TAG_LEN).unwrap();
+        writer.written_mut()[0] &= self.first_byte_mask;
         let (header, payload) = writer.written_mut().split_at_mut(payload_at);
         keys.sealer.seal(0, self.number, header, payload).unwrap();
         let span = PacketSpan { first: 0, pn_offset: slot.packet_number_offset(), pn_len: number.len() };
@@ -452,6 +455,15 @@ fn an_undecided_handshake_expires() {
     assert!(rig.endpoint.incoming(key).is_none() && rig.endpoint.is_idle());
     rig.receive(&first_initial(1));
     assert!(rig.endpoint.next_incoming().is_some_and(|again| again != key));
+}
+
+#[test]
+fn a_first_packet_needs_the_quic_bit() {
+    for (first_byte_mask, heard) in [(!0x40, false), (0xff, true)] {
+        let mut rig = Rig::new(false);
+        rig.receive(&Initial { first_byte_mask, ..Initial::new(1, &client_hello(0)) }.seal());
+        assert_eq!(rig.endpoint.next_incoming().is_some(), heard);
+    }
 }
 
 #[test]

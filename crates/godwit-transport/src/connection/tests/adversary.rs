@@ -81,7 +81,19 @@ fn moved(transport: TransportConfig) -> Pair {
 }
 
 /// An Initial packet from `side`, filled up so that its datagram has `size` bytes.
-fn initial(side: Side, (dcid, scid): (u8, u8), token: &[u8], frame: &Frame<'_>, size: usize) -> Vec<u8> {
+fn initial(side: Side, ids: (u8, u8), token: &[u8], frame: &Frame<'_>, size: usize) -> Vec<u8> {
+    initial_with(side, ids, token, frame, size, |_| {})
+}
+
+/// The same, changed before it is sealed.
+fn initial_with(
+    side: Side,
+    (dcid, scid): (u8, u8),
+    token: &[u8],
+    frame: &Frame<'_>,
+    size: usize,
+    change: impl FnOnce(&mut [u8]),
+) -> Vec<u8> {
     let keys = keys::initial(1, &cid(9), side).unwrap();
     let mut buffer = vec![0; size];
     let mut writer = Writer::new(&mut buffer);
@@ -93,6 +105,7 @@ fn initial(side: Side, (dcid, scid): (u8, u8), token: &[u8], frame: &Frame<'_>, 
     let payload_at = writer.len();
     frame.encode(&mut writer).unwrap();
     length.patch(&mut buffer).unwrap();
+    change(&mut buffer);
     let (head, payload) = buffer.split_at_mut(payload_at);
     keys.sealer.seal(0, 7, head, payload).unwrap();
     assert!(payload.len() > TAG_LEN);
@@ -170,6 +183,17 @@ fn a_server_ignores_initial_packets_in_small_datagrams() {
 }
 
 #[test]
+fn packets_without_the_quic_bit_are_ignored() {
+    for (bit, heard) in [(0, false), (0x40, true)] {
+        let mut pair = Pair::new(TransportConfig::default());
+        let change = |packet: &mut [u8]| packet[0] = packet[0] & !0x40 | bit;
+        let mut datagram = initial_with(Side::Client, (9, 1), &[], &CLOSE, 1200, change);
+        pair.server.receive(pair.now, pair.server_path, Ecn::NotEct, &mut datagram);
+        assert_eq!(pair.server.is_open(), !heard);
+    }
+}
+
+#[test]
 fn a_client_ignores_initial_packets_with_a_token() {
     for (token, heard) in [(&b"token"[..], false), (b"", true)] {
         let mut pair = Pair::new(TransportConfig::default());
@@ -215,6 +239,31 @@ fn a_server_acknowledges_although_it_has_no_credit_for_its_messages() {
     pair.server.on_batch_end(pair.now);
     let lengths: Vec<usize> = sent(&mut pair.server, pair.now, &mut pair.rng).iter().map(Vec::len).collect();
     assert_eq!(lengths[0], 1200, "the messages follow with the credit: {lengths:?}");
+}
+
+#[test]
+fn the_id_of_a_preferred_address_can_be_withdrawn() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.run(20);
+    let server = Negotiation::server(cid(2), cid(9), None, cid(1));
+    let mut parameters = server.parameters(&TransportConfig::default(), 1, &[1]);
+    parameters.preferred_address = Some(godwit_wire::transport_parameters::PreferredAddress {
+        ipv4: Some("10.0.0.3:443".parse().unwrap()),
+        ipv6: None,
+        cid: cid(30),
+        reset_token: ResetToken([30; 16]),
+    });
+    let encoded = negotiation::encode(&parameters, 1).unwrap();
+    pair.client.on_peer_parameters(&encoded).unwrap();
+    let (cid, reset_token) = (cid(31), ResetToken([31; 16]));
+    let frame = Frame::NewConnectionId { sequence: 2, retire_prior_to: 2, cid, reset_token };
+    pair.client.on_frame(pair.now, &one_rtt_packet(self::cid(1)), frame).unwrap();
+    assert_eq!(*pair.client.remote_cids.active(), cid);
+    let (mut buffer, mut tokens) = ([0; 100], Vec::new());
+    pair.client.remote_cids.write(&mut Writer::new(&mut buffer), &mut tokens);
+    let retired: Vec<RecoveryToken> =
+        [1, 0].map(|sequence| RecoveryToken::RetireConnectionId { sequence }).into();
+    assert_eq!(tokens, retired);
 }
 
 #[test]
