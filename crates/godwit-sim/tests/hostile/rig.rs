@@ -128,11 +128,7 @@ impl Rig {
         for from_client in [true, false] {
             let from = if from_client { &mut self.client } else { &mut self.server };
             self.out.clear();
-            for _ in 0..4 {
-                if !from.transmit(self.now, &mut self.out) {
-                    break;
-                }
-            }
+            send_until_at_rest(from, self.now, &mut self.out);
             self.deliver(from_client, copies);
             while let Some(incoming) = self.server.next_incoming() {
                 *server = self.server.accept(self.now, incoming, None).ok().or(*server);
@@ -250,6 +246,21 @@ impl Rig {
         assert_eq!(self.client.connections(), 0, "the client lets go of every connection");
         assert_eq!(self.server.connections(), 0, "the server lets go of every connection");
     }
+}
+
+/// Takes what an endpoint has to send. Whatever it was told, it must then wait for time to pass or for something
+/// to arrive: an endpoint that wants to be called again at once, for nothing, would keep a processor busy.
+fn send_until_at_rest(endpoint: &mut Endpoint, now: Time, out: &mut SendBatch) {
+    for _ in 0..32 {
+        let more = endpoint.transmit(now, out);
+        let due = endpoint.deadline().filter(|deadline| *deadline <= now);
+        if !more && due.is_none() {
+            return;
+        }
+        endpoint.on_timeout(now);
+    }
+    let full = out.reserve(1500).is_none();
+    assert!(full, "an endpoint does not come to rest: {:?} at {now:?}", endpoint.deadline());
 }
 
 fn address(text: &str) -> SocketAddr {
