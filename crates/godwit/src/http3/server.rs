@@ -37,6 +37,7 @@ pub struct Server {
     config: Config,
     header_timeout: Duration,
     drain_timeout: Duration,
+    handshakes_before_retry: usize,
 }
 
 impl Default for Server {
@@ -52,6 +53,7 @@ impl Server {
             config: Config::default(),
             header_timeout: Duration::from_secs(10),
             drain_timeout: Duration::from_secs(30),
+            handshakes_before_retry: 512,
         }
     }
 
@@ -75,6 +77,15 @@ impl Server {
     #[must_use]
     pub fn drain_timeout(mut self, timeout: Duration) -> Self {
         self.drain_timeout = timeout;
+        self
+    }
+
+    /// Sets how many handshakes may be under way before further clients have to prove their address first,
+    /// by a Retry (RFC 9000 section 8.1.2). Whoever forges addresses can then make the server neither
+    /// compute nor hold more than this. Default 512.
+    #[must_use]
+    pub fn handshakes_before_retry(mut self, handshakes: usize) -> Self {
+        self.handshakes_before_retry = handshakes;
         self
     }
 
@@ -107,6 +118,8 @@ impl Server {
     {
         let (stop, stopped) = watch::channel(false);
         let mut connections = JoinSet::new();
+        // Held once here and once by each handshake under way.
+        let handshakes = Arc::new(());
         let mut shutdown = pin!(shutdown);
         loop {
             let incoming = tokio::select! {
@@ -115,10 +128,18 @@ impl Server {
                 Some(_) = connections.join_next() => continue,
             };
             let Some(incoming) = incoming else { break };
+            let incoming = match Arc::strong_count(&handshakes) > self.handshakes_before_retry {
+                true => match incoming.retry() {
+                    Ok(()) => continue,
+                    Err(validated) => validated,
+                },
+                false => incoming,
+            };
+            let handshake = Arc::clone(&handshakes);
             let (server, service, mut stopped) = (self.clone(), service.clone(), stopped.clone());
             connections.spawn(async move {
                 let shutdown = async move { drop(stopped.wait_for(|stopped| *stopped).await) };
-                server.serve_incoming(incoming, service, shutdown).await;
+                server.serve_incoming(incoming, handshake, service, shutdown).await;
             });
         }
         // An error says that nobody is there to be told.
@@ -194,8 +215,14 @@ impl Server {
         ended.or_else(|error| if harmless(&error) { Ok(()) } else { Err(error) })
     }
 
-    async fn serve_incoming<S, B>(&self, incoming: Incoming, service: S, shutdown: impl Future<Output = ()>)
-    where
+    /// Serves a client from its first packet on. `handshake` is held until it is through.
+    async fn serve_incoming<S, B>(
+        &self,
+        incoming: Incoming,
+        handshake: Arc<()>,
+        service: S,
+        shutdown: impl Future<Output = ()>,
+    ) where
         S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
         S::Error: Into<BoxError>,
         S::Future: Send,
@@ -207,6 +234,7 @@ impl Server {
             Ok(connection) => connection,
             Err(error) => return tracing::debug!(%remote, %error, "a handshake failed"),
         };
+        drop(handshake);
         match self.serve_connection_until(connection, service, shutdown).await {
             Ok(()) => tracing::debug!(%remote, "a connection ended"),
             Err(error) => tracing::debug!(%remote, %error, "a connection broke"),

@@ -1,13 +1,15 @@
 //! Nobody is made to hold what is not read.
 
 use crate::bodies::{Long, digest};
-use crate::support::{World, any, get, ok, service};
+use crate::support::{World, any, client_config, client_endpoint, echo, get, ok, service};
 use godwit::TransportConfig;
-use godwit::http3::{Body, Server};
+use godwit::http3::{ALPN, Body, Server};
 use http::Request;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::net::UdpSocket;
 use tokio::sync::Notify;
 
 const LEN: usize = 32 << 20;
@@ -78,4 +80,37 @@ async fn a_request_waits_for_its_reader() {
     wait_for_a_runaway(&made).await;
     go.notify_one();
     assert_eq!(crate::support::text(response.await.unwrap().unwrap()).await, Long::hash(LEN));
+}
+
+/// Sends to the server what comes to the returned address, and nothing back: as one does who forges addresses.
+async fn one_way(server: SocketAddr) -> SocketAddr {
+    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let addr = socket.local_addr().unwrap();
+    tokio::spawn(async move {
+        let mut datagram = [0; 2048];
+        while let Ok((len, from)) = socket.recv_from(&mut datagram).await {
+            if from != server {
+                socket.send_to(&datagram[..len], server).await.unwrap();
+            }
+        }
+    });
+    addr
+}
+
+#[tokio::test]
+async fn forged_addresses_hold_few_handshakes() {
+    const MOST: usize = 3;
+    let world = World::with(Server::new().handshakes_before_retry(MOST), TransportConfig::default(), echo());
+    let forger = one_way(world.addr).await;
+    let (endpoint, config) = (client_endpoint(), client_config().alpn([ALPN]));
+    let attempts: Vec<_> = (0..20).map(|_| endpoint.connect(&config, forger, "localhost").unwrap()).collect();
+    for _ in 0..50 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        assert!(world.endpoint.stats().connections <= MOST, "handshakes are held for anybody");
+    }
+    assert_eq!(world.endpoint.stats().connections, MOST, "the attempts did not reach the server");
+    // Whoever receives at its address gets in.
+    let response = world.client().await.send(get("/")).await.unwrap();
+    assert!(response.status().is_success());
+    drop(attempts);
 }
