@@ -45,6 +45,7 @@ async fn files_come_with_their_types_over_both_protocols() {
 #[tokio::test]
 async fn ranges_are_cut_out() {
     let folder = site();
+    std::fs::write(folder.path().join("empty.txt"), "").unwrap();
     let server = Server::start(&[folder.path().to_str().unwrap()]);
     let whole = server.get(H2, "/data.bin").await;
     assert_eq!(whole.header("accept-ranges"), "bytes");
@@ -61,6 +62,11 @@ async fn ranges_are_cut_out() {
         }
         let answer = server.ask(alpn, "GET", "/data.bin", &[("range", "bytes=10000-")]).await;
         assert_eq!(answer.status, StatusCode::RANGE_NOT_SATISFIABLE);
+        for (path, range, length) in [("/data.bin", "bytes=0-9,20-29", 10_000), ("/empty.txt", "bytes=0-", 0)]
+        {
+            let answer = server.ask(alpn, "GET", path, &[("range", range)]).await;
+            assert_eq!((answer.status, answer.body.len()), (StatusCode::OK, length), "{path} {range}");
+        }
         let same = [("range", "bytes=0-9"), ("if-range", whole.header("etag"))];
         assert_eq!(server.ask(alpn, "GET", "/data.bin", &same).await.status, StatusCode::PARTIAL_CONTENT);
         let other = [("range", "bytes=0-9"), ("if-range", "\"other\"")];

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
-use http::header::{ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderValue, LAST_MODIFIED};
+use http::header::{ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderValue, LAST_MODIFIED, RANGE};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use tower::ServiceExt;
 use tower_http::services::ServeDir;
@@ -58,8 +58,15 @@ impl Folder {
             Verdict::NotModified => return with_tag(empty(StatusCode::NOT_MODIFIED), &tag, &modified),
             Verdict::PreconditionFailed => return empty(StatusCode::PRECONDITION_FAILED),
         }
+        if is_beyond_us(request.headers(), length) {
+            request.headers_mut().remove(RANGE);
+        }
         let response = match self.files.clone().oneshot(request).await {
-            Ok(response) => response.map(Body::file),
+            Ok(response) if head => response.map(|body| Body::file(body, None)),
+            Ok(response) => {
+                let announced = content_length(response.headers());
+                response.map(|body| Body::file(body, announced))
+            }
             Err(never) => match never {},
         };
         match response.status() {
@@ -93,8 +100,17 @@ impl Folder {
 
 /// Whether the file was replaced between our look at it and its opening: the tag is not this version's then.
 fn length_differs(headers: &HeaderMap, length: u64) -> bool {
-    let sent = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    sent != Some(length)
+    content_length(headers) != Some(length)
+}
+
+fn content_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// Whether a range is asked for that the file service does not answer well: several at once, or one of a file
+/// without bytes. It is ignored then, as a server may (RFC 9110 section 14.2).
+fn is_beyond_us(headers: &HeaderMap, length: u64) -> bool {
+    headers.get(RANGE).is_some_and(|range| length == 0 || range.as_bytes().contains(&b','))
 }
 
 fn with_tag(mut response: Response<Body>, tag: &str, modified: &str) -> Response<Body> {
