@@ -1,12 +1,16 @@
 //! One line per request: method, path, status, bytes, protocol, duration.
 
+mod writer;
+
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::time::Instant;
 
 use http::{Method, Request, StatusCode, Uri, Version};
 
 use crate::output::{Style, duration, instant_now};
+
+/// Characters of a path and query that are logged.
+const LONGEST_PATH: usize = 1000;
 
 /// Where requests are logged, and how.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +27,13 @@ impl RequestLog {
     /// Lines on the standard output, coloured on a terminal.
     pub(crate) fn stdout() -> RequestLog {
         RequestLog { style: Some(Style::of_stdout()) }
+    }
+
+    /// Has the lines so far written, if anybody reads them.
+    pub(crate) fn flush(self) {
+        if self.style.is_some() {
+            writer::flush();
+        }
     }
 
     /// Begins the line of a request; `None` when nothing is logged.
@@ -73,12 +84,16 @@ impl Entry {
         };
         let mut line = format!("{} ", self.method);
         // A terminal must not take a client's bytes for commands.
-        for character in self.uri.path_and_query().map_or("*", |path| path.as_str()).chars() {
+        let path = self.uri.path_and_query().map_or("*", |path| path.as_str());
+        for character in path.chars().take(LONGEST_PATH) {
             let _ = if character.is_ascii_graphic() || character.is_alphanumeric() {
                 line.write_char(character)
             } else {
                 write!(line, "{}", character.escape_unicode())
             };
+        }
+        if path.chars().nth(LONGEST_PATH).is_some() {
+            line.push('…');
         }
         let protocol = match self.version {
             Version::HTTP_3 => "h3",
@@ -93,9 +108,7 @@ impl Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        let line = self.line(&duration(self.begun.elapsed()));
-        // Whoever read the log may have gone; serving goes on.
-        let _ = writeln!(std::io::stdout().lock(), "{line}");
+        writer::write_line(self.line(&duration(self.begun.elapsed())));
     }
 }
 
@@ -120,6 +133,12 @@ mod tests {
     fn a_path_cannot_write_control_characters() {
         let line = entry("/a\u{9b}31m\u{e9}", Version::HTTP_11).line("1.0s");
         assert_eq!(line, "GET /a\\u{9b}31m\u{e9} 200 0 http/1.1 1.0s");
+    }
+
+    #[test]
+    fn a_path_without_end_is_cut() {
+        let line = entry(&format!("/{}", "a".repeat(5000)), Version::HTTP_3).line("1.0s");
+        assert!(line.len() < 1100 && line.contains("aaa… 200 0 h3"), "{line}");
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
     open: bool,
 
     /// Cores that HTTP/3 runs on
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = cores)]
     shards: NonZeroU8,
 
     /// How UDP is sent and received
@@ -90,6 +90,10 @@ pub(crate) enum Datapath {
     Linux,
     /// Any system
     Portable,
+}
+
+fn cores(text: &str) -> Result<NonZeroU8, String> {
+    text.parse().map_err(|_| "expected a number from 1 to 255".to_owned())
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
@@ -166,6 +170,7 @@ async fn serve(
         () = tokio::time::sleep(GRACE) => {}
         () = signals.next() => {}
     }
+    log.flush();
     drop(window);
     Ok(())
 }
