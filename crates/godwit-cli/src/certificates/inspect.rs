@@ -30,7 +30,7 @@ impl Facts {
     /// In words, if it is not an X.509 certificate.
     pub(crate) fn read(certificate: &CertificateDer<'_>) -> Result<Facts, String> {
         let (_, parsed) = X509Certificate::from_der(certificate)
-            .map_err(|error| format!("not an X.509 certificate ({error})"))?;
+            .map_err(|_| "what it holds is not an X.509 certificate".to_owned())?;
         let names = match parsed.subject_alternative_name() {
             Ok(Some(extension)) => extension.value.general_names.iter().filter_map(name).collect(),
             _ => Vec::new(),

@@ -58,10 +58,10 @@ pub(crate) fn from_files(certificate: &Path, key: &Path) -> Result<Identity, Fai
             certificate.display(),
             facts.names_in_words(),
         ))),
-        Err(error) => Err(Failure::file(
+        Err(_) => Err(Failure::file(
             "private key",
             key,
-            error,
+            "it is of a kind that is not supported",
             "give an ECDSA P-256 or P-384, Ed25519 or RSA (2048 bits or more) key",
         )),
     }
@@ -73,7 +73,9 @@ fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, Failure> {
     match chain {
         Ok(chain) if !chain.is_empty() => Ok(chain),
         Ok(_) => Err(no_certificate(path, &text)),
-        Err(error) => Err(Failure::file("certificate", path, error, "the PEM file is damaged")),
+        Err(error) => {
+            Err(Failure::file("certificate", path, in_words(&error), "get a whole copy of the file"))
+        }
     }
 }
 
@@ -103,8 +105,21 @@ fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, Failure> {
     };
     PrivateKeyDer::from_pem_slice(&text).map_err(|error| match error {
         PemError::NoItemsFound => Failure::file("private key", path, "no BEGIN PRIVATE KEY in it", remedy),
-        other => Failure::file("private key", path, other, "the PEM file is damaged"),
+        other => Failure::file("private key", path, in_words(&other), "get a whole copy of the file"),
     })
+}
+
+/// What is wrong with a PEM file.
+pub(crate) fn in_words(error: &PemError) -> String {
+    match error {
+        PemError::MissingSectionEnd { end_marker } => {
+            format!("it is damaged: -----END {}----- is missing", String::from_utf8_lossy(end_marker))
+        }
+        PemError::Base64Decode(_) => {
+            "it is damaged: what stands between BEGIN and END is not base64".to_owned()
+        }
+        _ => "it is damaged".to_owned(),
+    }
 }
 
 fn read(path: &Path, what: &str, remedy: &str) -> Result<Vec<u8>, Failure> {

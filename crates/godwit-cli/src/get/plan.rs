@@ -13,7 +13,7 @@ use super::arguments::Arguments;
 use super::names::file_names;
 use super::problem::no_folder;
 use super::sink::Destination;
-use super::target::Target;
+use super::target::{Target, shortened};
 use super::upload::Source;
 use crate::error::{Failure, plain};
 
@@ -157,7 +157,8 @@ fn parse_header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
 fn targets(arguments: &Arguments) -> Result<Vec<Target>, Wrong> {
     let mut targets = Vec::new();
     for text in &arguments.urls {
-        let target = Target::parse(text).map_err(|problem| format!("{}: {problem}", text.escape_debug()))?;
+        let target = Target::parse(text)
+            .map_err(|problem| format!("{}: {problem}", shortened(text).escape_debug()))?;
         targets.push(target);
     }
     if let Some(path) = &arguments.url_file {
@@ -177,8 +178,9 @@ fn targets(arguments: &Arguments) -> Result<Vec<Target>, Wrong> {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let target = Target::parse(line)
-                .map_err(|problem| format!("{shown}, line {number}: {}: {problem}", line.escape_debug()))?;
+            let target = Target::parse(line).map_err(|problem| {
+                format!("{shown}, line {number}: {}: {problem}", shortened(line).escape_debug())
+            })?;
             targets.push(target);
         }
         if targets.is_empty() {

@@ -44,6 +44,9 @@ impl Problem {
             PermissionDenied | ReadOnlyFilesystem => {
                 format!("cannot write {what}: {problem}; choose another place with -o or --output-dir")
             }
+            _ if problem.starts_with("too many open files") => format!(
+                "cannot write {what}: {problem}; fetch fewer at a time with --parallel, or raise `ulimit -n`"
+            ),
             BrokenPipe => format!("{what} was closed by the program that reads it, after {written} bytes"),
             _ => format!("cannot write {what} after {written} bytes: {problem}"),
         })

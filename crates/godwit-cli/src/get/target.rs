@@ -1,5 +1,6 @@
 //! URLs: which server, and what to ask it for (RFC 3986, RFC 9110 section 4.2).
 
+use std::borrow::Cow;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -42,7 +43,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A URL to fetch. It is displayed as it was given.
+/// A URL to fetch. It is displayed as it was given, but shortened if it is very long.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     text: String,
@@ -62,7 +63,8 @@ impl Target {
         let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
         let origin = parse_authority(authority)?;
         let path = if path.starts_with('/') { escape(path) } else { format!("/{}", escape(path)) };
-        let path = PathAndQuery::try_from(path).map_err(|error| format!("not a usable path ({error})"))?;
+        let path = PathAndQuery::try_from(path)
+            .map_err(|error| format!("not a usable path ({error}); check its letters and its length"))?;
         Ok(Target { text: text.to_owned(), origin, path })
     }
 
@@ -83,8 +85,21 @@ impl Target {
 
 impl fmt::Display for Target {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}", self.text.escape_debug())
+        write!(formatter, "{}", shortened(&self.text).escape_debug())
     }
+}
+
+/// The beginning and the end of a text that would fill the screen.
+pub(super) fn shortened(text: &str) -> Cow<'_, str> {
+    const MOST: usize = 300;
+    const KEPT: usize = 120;
+    let count = text.chars().count();
+    if count <= MOST {
+        return Cow::Borrowed(text);
+    }
+    let begin: String = text.chars().take(KEPT).collect();
+    let end: String = text.chars().skip(count - KEPT).collect();
+    Cow::Owned(format!("{begin}…{end}"))
 }
 
 fn after_scheme(text: &str) -> Result<&str, String> {

@@ -64,7 +64,7 @@ fn add(roots: &mut RootCertStore, path: &Path) -> Result<(), Failure> {
     let text = std::fs::read(path).map_err(|error| fail(plain(&error)))?;
     let mut found = false;
     for certificate in CertificateDer::pem_slice_iter(&text) {
-        let certificate = certificate.map_err(|error| fail(format!("damaged ({error})")))?;
+        let certificate = certificate.map_err(|error| fail(crate::certificates::in_words(&error)))?;
         roots.add(certificate).map_err(|error| fail(format!("cannot be used ({error})")))?;
         found = true;
     }
