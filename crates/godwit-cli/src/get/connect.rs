@@ -134,7 +134,8 @@ impl Network {
 
     async fn resolve(&self, origin: &Origin) -> Result<Vec<SocketAddr>, Problem> {
         let found: Vec<SocketAddr> = match origin.address() {
-            Some(address) => vec![SocketAddr::new(address, origin.port)],
+            // An IPv4 address in IPv6 notation is reached over IPv4: IPv6 sockets here do IPv6 only.
+            Some(address) => vec![SocketAddr::new(address.to_canonical(), origin.port)],
             None => {
                 let found = tokio::net::lookup_host((origin.host.as_str(), origin.port)).await;
                 found.map_err(|error| explain::unknown_host(origin, &plain(&error)))?.collect()
