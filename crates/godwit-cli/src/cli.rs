@@ -23,9 +23,8 @@ Options:
 `godwit help COMMAND` or `godwit COMMAND --help` tells more about one of them.
 ";
 
-/// QUIC and HTTP/3 in one program.
 #[derive(Debug, Parser)]
-#[command(name = "godwit", version, about, help_template = TEMPLATE)]
+#[command(name = "godwit", version, about = "QUIC and HTTP/3 in one program", help_template = TEMPLATE)]
 #[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -37,6 +36,11 @@ pub(crate) enum Command {
     /// Serve a folder over HTTP/3, HTTP/2 and HTTP/1.1 on one port
     Serve(serve::Arguments),
     /// Fetch URLs over HTTP/3
+    ///
+    /// Fetches many at a time on one connection per server. A single body goes to the standard output unless -o,
+    /// -O or --output-dir says otherwise. Files appear under their names only when they are whole. The exit code
+    /// is 0 if everything was fetched, 1 if anything failed (a status of 400 or more counts as failure) and 2 for
+    /// wrong usage.
     Get(get::Arguments),
     /// Measure throughput, requests and latency between two machines
     Perf(perf::Arguments),

@@ -2,11 +2,6 @@
 
 use std::path::PathBuf;
 
-/// Fetches URLs over HTTP/3, many at a time on one connection per server.
-///
-/// A single body goes to the standard output unless -o, -O or --output-dir says otherwise. Files appear under
-/// their names only when they are whole. The exit code is 0 if everything was fetched, 1 if anything failed (a
-/// status of 400 or more counts as failure) and 2 for wrong usage.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// What to fetch; only https:// URLs, as HTTP/3 is always encrypted
