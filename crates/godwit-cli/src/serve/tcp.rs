@@ -22,6 +22,7 @@ use super::site::Front;
 use crate::certificates::{Identity, provider};
 use crate::error::Failure;
 
+/// At most, however many descriptors there are.
 const MAX_CONNECTIONS: u32 = 4096;
 const MAX_STREAMS: u32 = 256;
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -58,12 +59,14 @@ struct Shared {
     tls: TlsAcceptor,
     /// A permit for each connection, kept until its socket is closed.
     room: Arc<Semaphore>,
+    most: u32,
 }
 
 impl Server {
     pub(super) fn new(tls: TlsAcceptor) -> Server {
-        let room = Arc::new(Semaphore::new(MAX_CONNECTIONS as usize));
-        Server { shared: Arc::new(Shared { tls, room }), stop: watch::Sender::new(false) }
+        let most = most_connections(std::fs::read_to_string("/proc/self/limits").ok().as_deref());
+        let room = Arc::new(Semaphore::new(most as usize));
+        Server { shared: Arc::new(Shared { tls, room, most }), stop: watch::Sender::new(false) }
     }
 
     /// Answers the listener's connections from a task of its own, until [`Server::drain`].
@@ -81,8 +84,20 @@ impl Server {
     /// Takes no more connections, lets requests in progress finish and waits for them.
     pub(super) async fn drain(&self) {
         self.stop.send_replace(true);
-        let _ = self.shared.room.acquire_many(MAX_CONNECTIONS).await;
+        let _ = self.shared.room.acquire_many(self.shared.most).await;
     }
+}
+
+/// Half of the descriptors that the process may have: the others are for files, for HTTP/3 too. `limits` is what
+/// Linux says of the process; elsewhere the usual 1024 are assumed.
+fn most_connections(limits: Option<&str>) -> u32 {
+    const USUAL: u32 = 1024;
+    let of_line = |line: &str| match line.strip_prefix("Max open files")?.split_whitespace().next()? {
+        "unlimited" => Some(u32::MAX),
+        number => number.parse().ok(),
+    };
+    let descriptors = limits.and_then(|limits| limits.lines().find_map(of_line)).unwrap_or(USUAL);
+    (descriptors / 2).clamp(1, MAX_CONNECTIONS)
 }
 
 async fn accept(listener: &TcpListener, shared: &Arc<Shared>, front: &Front, stop: &watch::Receiver<bool>) {
@@ -168,6 +183,18 @@ async fn requests(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn connections_leave_descriptors_for_files() {
+        let limits = |files: &str| {
+            format!("Limit  Soft Limit  Hard Limit  Units\nMax open files   {files}   1048576   files\n")
+        };
+        assert_eq!(most_connections(Some(&limits("100"))), 50);
+        assert_eq!(most_connections(Some(&limits("20000"))), MAX_CONNECTIONS);
+        assert_eq!(most_connections(Some(&limits("unlimited"))), MAX_CONNECTIONS);
+        assert_eq!(most_connections(Some("nonsense")), 512);
+        assert_eq!(most_connections(None), 512);
+    }
 
     #[test]
     fn the_answer_to_plain_http_has_the_length_it_says() {
