@@ -63,6 +63,9 @@ pub(crate) struct Builder {
     kind: Kind,
     pseudo: Pseudo,
     headers: HeaderMap,
+    /// All cookie fields, joined, and whether any is sensitive. They become one field only at the end: joined
+    /// one by one, many small ones would cost the square of their number.
+    cookies: Option<(Vec<u8>, bool)>,
     content_length: Option<u64>,
     fault: Option<Fault>,
 }
@@ -70,7 +73,8 @@ pub(crate) struct Builder {
 impl Builder {
     pub(crate) fn new(kind: Kind) -> Self {
         let headers = HeaderMap::new();
-        Builder { kind, pseudo: Pseudo::default(), headers, content_length: None, fault: None }
+        let pseudo = Pseudo::default();
+        Builder { kind, pseudo, headers, cookies: None, content_length: None, fault: None }
     }
 
     /// Takes the next field. The first fault found is remembered and told at the end.
@@ -85,7 +89,7 @@ impl Builder {
     }
 
     fn pseudo_header(&mut self, name: &[u8], value: &[u8]) -> Result<(), Fault> {
-        if !self.headers.is_empty() {
+        if !self.headers.is_empty() || self.cookies.is_some() {
             return Err("a pseudo-header field follows a regular field");
         }
         let pseudo = &mut self.pseudo;
@@ -126,12 +130,35 @@ impl Builder {
         if self.kind != Kind::Trailers {
             self.note_content_length(&name, field.value)?;
         }
-        if name == COOKIE
-            && let Some(cookies) = self.headers.get_mut(COOKIE)
-        {
-            return join_cookies(cookies, field);
+        if name == COOKIE {
+            self.join_cookie(field);
+            return Ok(());
         }
         self.headers.try_append(name, value).map_err(|_| "too many fields")?;
+        Ok(())
+    }
+
+    /// Cookie fields split for compression become one again (section 4.2.1).
+    fn join_cookie(&mut self, field: Field<'_>) {
+        match &mut self.cookies {
+            Some((joined, sensitive)) => {
+                joined.extend_from_slice(b"; ");
+                joined.extend_from_slice(field.value);
+                *sensitive |= field.sensitive;
+            }
+            none => *none = Some((field.value.to_vec(), field.sensitive)),
+        }
+    }
+
+    /// The fields, once all have come.
+    fn finish(&mut self) -> Result<(), Fault> {
+        self.fault.map_or(Ok(()), Err)?;
+        if let Some((joined, sensitive)) = self.cookies.take() {
+            let joined = HeaderValue::from_maybe_shared(Bytes::from(joined));
+            let mut cookie = joined.map_err(|_| "a cookie is not valid")?;
+            cookie.set_sensitive(sensitive);
+            self.headers.try_insert(COOKIE, cookie).map_err(|_| "too many fields")?;
+        }
         Ok(())
     }
 
@@ -156,7 +183,7 @@ impl Builder {
 
     /// The request that the fields make.
     pub(crate) fn into_request(mut self) -> Result<RequestHead, Fault> {
-        self.fault.map_or(Ok(()), Err)?;
+        self.finish()?;
         let body = self.body();
         let mut pseudo = std::mem::take(&mut self.pseudo);
         let method = pseudo.method.take().ok_or(":method is missing")?;
@@ -247,8 +274,8 @@ impl Builder {
     }
 
     /// The response that the fields make.
-    pub(crate) fn into_response(self) -> Result<ResponseHead, Fault> {
-        self.fault.map_or(Ok(()), Err)?;
+    pub(crate) fn into_response(mut self) -> Result<ResponseHead, Fault> {
+        self.finish()?;
         let body = self.body();
         let status = self.pseudo.status.ok_or(":status is missing")?;
         if status == StatusCode::SWITCHING_PROTOCOLS {
@@ -262,8 +289,9 @@ impl Builder {
     }
 
     /// The trailers that the fields make.
-    pub(crate) fn into_trailers(self) -> Result<HeaderMap, Fault> {
-        self.fault.map_or(Ok(self.headers), Err)
+    pub(crate) fn into_trailers(mut self) -> Result<HeaderMap, Fault> {
+        self.finish()?;
+        Ok(self.headers)
     }
 }
 
@@ -294,13 +322,4 @@ fn set<T>(slot: &mut Option<T>, value: Option<T>) -> Result<(), Fault> {
 
 fn status(value: &[u8]) -> Option<StatusCode> {
     StatusCode::from_bytes(value).ok()
-}
-
-/// Cookie fields split for compression become one again (section 4.2.1).
-fn join_cookies(cookies: &mut HeaderValue, field: Field<'_>) -> Result<(), Fault> {
-    let joined = [cookies.as_bytes(), b"; ", field.value].concat();
-    let sensitive = cookies.is_sensitive() || field.sensitive;
-    *cookies = HeaderValue::from_maybe_shared(Bytes::from(joined)).map_err(|_| "a cookie is not valid")?;
-    cookies.set_sensitive(sensitive);
-    Ok(())
 }

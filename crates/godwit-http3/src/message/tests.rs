@@ -62,6 +62,18 @@ fn cookies_are_joined() {
     let head = head.into_request().unwrap();
     let cookies: Vec<_> = head.request.headers().get_all("cookie").iter().collect();
     assert_eq!(cookies, ["a=1; b=2"]);
+    // As many as the limit on fields lets pass, none of which may be lost.
+    let head = build(PLAIN, &get_with(&[("cookie", "a=1"); 1500])).into_request().unwrap();
+    assert_eq!(head.request.headers()["cookie"].len(), 1500 * 5 - 2);
+    let late = [&[("cookie", "a=1")][..], &GET].concat();
+    assert!(build(PLAIN, &late).into_request().is_err(), "a cookie is a field like others");
+    let response = [(":status", "200"), ("cookie", "a=1"), ("cookie", "b=2")];
+    assert_eq!(
+        build(Kind::Response, &response).into_response().unwrap().response.headers()["cookie"],
+        "a=1; b=2"
+    );
+    let trailers = build(Kind::Trailers, &[("cookie", "a=1")]).into_trailers().unwrap();
+    assert_eq!(trailers["cookie"], "a=1");
 }
 
 #[test]
