@@ -138,9 +138,16 @@ impl Connection {
         for (outcome, token) in outcomes.drain(..) {
             self.on_outcome(space, outcome, token);
         }
+        // One acknowledgement of very much at once must not cost memory ever after.
+        if outcomes.capacity() > KEPT_OUTCOMES.saturating_mul(4) {
+            outcomes.shrink_to(KEPT_OUTCOMES);
+        }
         self.scratch.outcomes = outcomes;
     }
 }
+
+/// Room that is kept for what acknowledgements bring back, in tokens.
+const KEPT_OUTCOMES: usize = 1024;
 
 /// Keys with which packets of the Initial and Handshake spaces count as opened.
 pub(super) const NO_PHASE: KeysUsed = KeysUsed::Current;

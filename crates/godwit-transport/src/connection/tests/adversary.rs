@@ -267,6 +267,15 @@ fn the_id_of_a_preferred_address_can_be_withdrawn() {
 }
 
 #[test]
+fn memory_for_a_huge_acknowledgement_is_given_back() {
+    let mut pair = Pair::new(TransportConfig::default());
+    let outcome = (Outcome::Acked, RecoveryToken::Ping);
+    pair.client.scratch.outcomes = vec![outcome; 100_000];
+    pair.client.dispatch_outcomes(SpaceId::Data);
+    assert!(pair.client.scratch.outcomes.capacity() < 10_000);
+}
+
+#[test]
 fn parameters_that_name_another_version_are_refused() {
     let mut pair = Pair::new(TransportConfig::default());
     pair.run(20);
