@@ -104,8 +104,8 @@ impl Server {
         self.serve_until(endpoint, service, std::future::pending()).await;
     }
 
-    /// As [`Server::serve`], until `shutdown` is ready. Then new connections are refused, clients are told
-    /// to send no new requests (GOAWAY), and requests under way are finished, for as long as
+    /// As [`Server::serve`], until `shutdown` is ready. Then new connections are refused, handshakes under
+    /// way are given up, clients are told to send no new requests (GOAWAY), and requests under way are finished, for as long as
     /// [`Server::drain_timeout`] says. When this is ready all connections are closed;
     /// [`Endpoint::wait_idle`] waits until the clients have been told.
     pub async fn serve_until<S, B>(&self, endpoint: &Endpoint, service: S, shutdown: impl Future<Output = ()>)
@@ -230,7 +230,13 @@ impl Server {
         B::Error: Into<BoxError>,
     {
         let remote = incoming.remote_address();
-        let connection = match incoming.accept().await {
+        let mut shutdown = pin!(shutdown);
+        let shaken = tokio::select! {
+            shaken = incoming.accept() => shaken,
+            // Whoever is not through has asked for nothing yet.
+            () = &mut shutdown => return tracing::debug!(%remote, "a handshake is given up"),
+        };
+        let connection = match shaken {
             Ok(connection) => connection,
             Err(error) => return tracing::debug!(%remote, %error, "a handshake failed"),
         };

@@ -114,3 +114,23 @@ async fn forged_addresses_hold_few_handshakes() {
     assert!(response.status().is_success());
     drop(attempts);
 }
+
+#[tokio::test]
+async fn shutting_down_does_not_wait_for_handshakes() {
+    let for_ever = Duration::from_secs(3600);
+    let transport = TransportConfig {
+        handshake_timeout: for_ever,
+        max_idle_timeout: for_ever,
+        ..TransportConfig::default()
+    };
+    let mut world = World::with(Server::new().drain_timeout(for_ever), transport, echo());
+    let forger = one_way(world.addr).await;
+    let (endpoint, config) = (client_endpoint(), client_config().alpn([ALPN]));
+    let attempt = endpoint.connect(&config, forger, "localhost").unwrap();
+    while world.endpoint.stats().connections == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    world.begin_shutdown();
+    world.shut_down().await;
+    drop(attempt);
+}
