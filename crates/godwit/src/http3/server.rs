@@ -105,9 +105,9 @@ impl Server {
     }
 
     /// As [`Server::serve`], until `shutdown` is ready. Then new connections are refused, handshakes under
-    /// way are given up, clients are told to send no new requests (GOAWAY), and requests under way are finished, for as long as
-    /// [`Server::drain_timeout`] says. When this is ready all connections are closed;
-    /// [`Endpoint::wait_idle`] waits until the clients have been told.
+    /// way are given up, clients are told to send no new requests (GOAWAY), and requests under way are
+    /// finished, for as long as [`Server::drain_timeout`] says. When this is ready all connections are
+    /// closed; [`Endpoint::wait_idle`] waits until the clients have been told.
     pub async fn serve_until<S, B>(&self, endpoint: &Endpoint, service: S, shutdown: impl Future<Output = ()>)
     where
         S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
