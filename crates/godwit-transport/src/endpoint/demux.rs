@@ -4,11 +4,11 @@
 //! and peers choose keys of the latter two, so the hash is keyed with a secret (SipHash 1-3): nobody can
 //! make collisions. Nothing ever iterates over a map, so the same inputs give the same outputs.
 
+use super::table::Table;
 use super::{ConnKey, IncomingKey};
 use godwit_base::Rng;
 use godwit_wire::{ConnectionId, ResetToken};
 use siphasher::sip::SipHasher13;
-use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::net::SocketAddr;
 
@@ -44,17 +44,17 @@ pub(super) enum Target {
 /// The maps. Their sizes are bounded by the number of connections and incoming handshakes.
 #[derive(Debug)]
 pub(super) struct Demux {
-    issued: HashMap<ConnectionId, ConnKey, KeyedHash>,
-    initial: HashMap<ConnectionId, Target, KeyedHash>,
-    resets: HashMap<(SocketAddr, [u8; 16]), ConnKey, KeyedHash>,
+    issued: Table<ConnectionId, ConnKey, KeyedHash>,
+    initial: Table<ConnectionId, Target, KeyedHash>,
+    resets: Table<(SocketAddr, [u8; 16]), ConnKey, KeyedHash>,
 }
 
 impl Demux {
     pub(super) fn new(hash: KeyedHash) -> Self {
         Demux {
-            issued: HashMap::with_hasher(hash),
-            initial: HashMap::with_hasher(hash),
-            resets: HashMap::with_hasher(hash),
+            issued: Table::with_hasher(hash),
+            initial: Table::with_hasher(hash),
+            resets: Table::with_hasher(hash),
         }
     }
 
