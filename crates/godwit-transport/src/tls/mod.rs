@@ -2,7 +2,7 @@
 //!
 //! [`provider`] is the provider for every TLS configuration that is used with QUIC. Its three TLS 1.3
 //! cipher suites differ from those of rustls in one thing: their header protection keys can compute the
-//! masks of many packets in one call (see [`algorithm`]). Configurations made with another provider
+//! masks of many packets in one call (see the module `algorithm`). Configurations made with another provider
 //! work too, a little slower.
 //!
 //! (RFC 9001 sections 5.3 and 5.4.)
