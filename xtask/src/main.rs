@@ -4,6 +4,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "a program that waits for other programs reads the clock")]
 
+mod bench;
 mod check;
 mod gate;
 mod peers;
@@ -18,6 +19,7 @@ usage: cargo xtask COMMAND
   test [--full]     all tests; --full adds real peers, browsers and the long simulations
   check             structure, dependency direction, formatting, lints, documentation
   gate [--bless]    instruction and allocation counts against the checked-in baseline
+  bench             godwit perf beside quinn, interleaved, as a table (needs the peers)
   peers             install the peers that test --full talks to (pinned versions)
   peers --test [WORDS]
                     only the tests against them, or those whose name contains WORDS";
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(test::Tier::Quick),
         ["test", "--full"] => test::run(test::Tier::Full),
         ["check"] => check::run(),
+        ["bench"] => bench::run(),
         ["gate"] => gate::run(gate::Mode::Compare),
         ["gate", "--bless"] => gate::run(gate::Mode::Bless),
         ["peers"] => peers::install(),
