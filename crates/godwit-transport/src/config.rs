@@ -44,8 +44,6 @@ pub struct TransportConfig {
     pub congestion: Algorithm,
     /// Connection ids the peer may give us beside the first (active_connection_id_limit). Default 4.
     pub active_cid_limit: u64,
-    /// Largest DATAGRAM frame accepted (RFC 9221); 0 is none. Default 0.
-    pub max_datagram_frame_size: u64,
     /// Packets sealed with one key before it is updated by itself; none is the AEAD's limit only.
     pub key_update_after: Option<u64>,
 }
@@ -69,7 +67,6 @@ impl Default for TransportConfig {
             max_mtu: 1472,
             congestion: Algorithm::Cubic,
             active_cid_limit: 4,
-            max_datagram_frame_size: 0,
             key_update_after: None,
         }
     }

@@ -44,8 +44,6 @@ pub enum Event {
         /// The application's error code.
         code: u64,
     },
-    /// DATAGRAM frames (RFC 9221) arrived; fetch with `read_datagram`.
-    DatagramReceived,
     /// The path moved to another remote address (NAT rebinding), now validated.
     PathChanged,
     /// The connection is over. Nothing follows on it.

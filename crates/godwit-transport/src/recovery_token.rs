@@ -73,9 +73,4 @@ pub enum RecoveryToken {
     Ping,
     /// PATH_CHALLENGE and PATH_RESPONSE: never resent as they are (RFC 9000 section 13.3).
     Path,
-    /// DATAGRAM (RFC 9221): reported, never resent.
-    Datagram {
-        /// Which datagram.
-        id: u64,
-    },
 }

@@ -59,7 +59,6 @@ mod handler;
 pub mod http3;
 mod incoming;
 mod qlog;
-#[expect(dead_code, reason = "protocols on top of connections will use it")]
 mod raw;
 mod recv_stream;
 mod send_stream;

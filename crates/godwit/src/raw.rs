@@ -3,7 +3,6 @@
 //! The protocol's state lives beside the connection, under the shard's lock. Events are given to it on the
 //! shard's turn with the connection at hand ([`RawHandler::on_event`]), and everybody else reaches both
 //! through [`RawConnection::with`]. Tasks are woken with [`RawCx::wake`], after the lock is released.
-//! [`Events`] is for protocols that prefer a queue and a task of their own.
 
 use crate::connection::Connection;
 use crate::error::ConnectionError;
@@ -13,11 +12,10 @@ use godwit_engine::ShardCx;
 use godwit_transport::{ConnKey, Event};
 use godwit_wire::Direction;
 use std::any::Any;
-use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
 
 /// A protocol's state for one connection. It must neither hold nor use handles of the connection's shard,
 /// except weak ones: it is called with the lock held.
@@ -123,32 +121,6 @@ impl<P> Clone for RawConnection<P> {
 impl<P> fmt::Debug for RawConnection<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RawConnection").field("connection", &self.shared.conn).finish_non_exhaustive()
-    }
-}
-
-/// Events in a queue, and the one task that works it off.
-#[derive(Debug, Default)]
-pub(crate) struct Events {
-    queue: VecDeque<Event>,
-    waker: Option<Waker>,
-}
-
-impl Events {
-    /// Puts an event into the queue.
-    pub(crate) fn push(&mut self, cx: &mut RawCx<'_, '_>, event: &Event) {
-        self.queue.push_back(event.clone());
-        self.waker.take().into_iter().for_each(|waker| cx.wake(waker));
-    }
-
-    /// Takes the next event out, or has the task woken when there is one.
-    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
-        match self.queue.pop_front() {
-            Some(event) => Poll::Ready(event),
-            None => {
-                self.waker = Some(cx.waker().clone());
-                Poll::Pending
-            }
-        }
     }
 }
 

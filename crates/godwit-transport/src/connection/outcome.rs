@@ -46,10 +46,7 @@ impl Connection {
             RecoveryToken::NewConnectionId { sequence } => self.local_cids.on_acked(sequence),
             RecoveryToken::RetireConnectionId { sequence } => self.remote_cids.on_acked(sequence),
             RecoveryToken::NewToken | RecoveryToken::HandshakeDone => self.control.on_acked(token),
-            RecoveryToken::Blocked
-            | RecoveryToken::Ping
-            | RecoveryToken::Path
-            | RecoveryToken::Datagram { .. } => {}
+            RecoveryToken::Blocked | RecoveryToken::Ping | RecoveryToken::Path => {}
         }
     }
 
@@ -67,10 +64,7 @@ impl Connection {
             RecoveryToken::NewConnectionId { sequence } => self.local_cids.on_lost(sequence),
             RecoveryToken::RetireConnectionId { sequence } => self.remote_cids.on_lost(sequence),
             RecoveryToken::NewToken | RecoveryToken::HandshakeDone => self.control.on_lost(token),
-            RecoveryToken::Ack { .. }
-            | RecoveryToken::Ping
-            | RecoveryToken::Path
-            | RecoveryToken::Datagram { .. } => {}
+            RecoveryToken::Ack { .. } | RecoveryToken::Ping | RecoveryToken::Path => {}
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Network paths of a connection (RFC 9000 sections 8 and 9).
 //!
 //! A path is a local socket, a local address and a remote address. What depends on the network in
-//! between belongs to the path: round-trip time, congestion state, path MTU, ECN, and how much may be
+//! between belongs to the path: round-trip time, congestion state, path MTU, and how much may be
 //! sent to an address that has not been validated. [`PathSet`] holds the active path and a few others;
 //! it follows a client whose address changed and returns to the old address if the new one does not
 //! answer.
@@ -14,7 +14,7 @@ pub use set::{Arrival, PathEvent, PathSet, ProbeWritten};
 
 use challenge::{Challenge, Responses};
 use credit::Credit;
-use godwit_base::{Ecn, SocketId};
+use godwit_base::SocketId;
 use godwit_recovery::PathRecovery;
 use std::net::{IpAddr, SocketAddr};
 
@@ -58,28 +58,6 @@ impl PathKey {
     }
 }
 
-/// Whether ECN is used on a path (RFC 9000 section 13.4.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum EcnMode {
-    /// Packets are marked, and the peer's counts are yet to confirm that marks arrive.
-    #[default]
-    Testing,
-    /// Marks arrive.
-    Capable,
-    /// Marks are lost or garbled, or not wanted: packets are not marked.
-    Off,
-}
-
-impl EcnMode {
-    /// The codepoint for packets sent.
-    pub const fn codepoint(self) -> Ecn {
-        match self {
-            EcnMode::Testing | EcnMode::Capable => Ecn::Ect0,
-            EcnMode::Off => Ecn::NotEct,
-        }
-    }
-}
-
 /// One path.
 #[derive(Debug)]
 pub struct Path {
@@ -87,8 +65,6 @@ pub struct Path {
     key: PathKey,
     /// Round-trip time, congestion control, pacing and path MTU.
     pub recovery: PathRecovery,
-    /// Whether packets are marked as ECN-capable.
-    pub ecn: EcnMode,
     /// The most datagrams that may leave in one run; lowered when the network card refuses.
     pub max_segments: usize,
     credit: Credit,
@@ -104,7 +80,6 @@ impl Path {
             id,
             key,
             recovery,
-            ecn: EcnMode::default(),
             max_segments: godwit_base::SendBatch::MAX_SEGMENTS,
             credit,
             challenge: None,
