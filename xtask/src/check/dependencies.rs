@@ -14,6 +14,8 @@ const LAYERS: &[(&str, u8, &[&str])] = &[
     ("godwit-http3", 4, &["godwit-base", "godwit-wire"]),
     ("godwit-datapath", 4, &["godwit-base"]),
     ("godwit-engine", 5, &["godwit-base", "godwit-datapath", "godwit-transport"]),
+    ("godwit-proxy", 5, &[]),
+    ("godwit-report", 5, &["godwit-base"]),
     (
         "godwit",
         6,
@@ -22,13 +24,27 @@ const LAYERS: &[(&str, u8, &[&str])] = &[
             "godwit-datapath",
             "godwit-engine",
             "godwit-http3",
+            "godwit-proxy",
             "godwit-recovery",
             "godwit-transport",
             "godwit-wire",
         ],
     ),
     ("godwit-sim", 6, &["godwit-base", "godwit-link", "godwit-transport", "godwit-wire"]),
-    ("godwit-cli", 7, &["godwit", "godwit-base", "godwit-sim"]),
+    (
+        "godwit-cli",
+        7,
+        &[
+            "godwit",
+            "godwit-base",
+            "godwit-datapath",
+            "godwit-link",
+            "godwit-proxy",
+            "godwit-recovery",
+            "godwit-report",
+            "godwit-sim",
+        ],
+    ),
     ("xtask", 8, &[]),
 ];
 
