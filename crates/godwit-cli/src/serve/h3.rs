@@ -14,8 +14,9 @@ use godwit::http3::{self, ErrorCode};
 use godwit::{Backend, Capabilities, Endpoint, EndpointBuilder, ServerConfig, Shards, SocketConfig};
 use tokio::sync::{mpsc, watch};
 
+use super::config::Settings;
 use super::site::Front;
-use super::{Arguments, Datapath, GRACE};
+use super::{Datapath, GRACE};
 use crate::certificates::Identity;
 use crate::error::Failure;
 
@@ -31,9 +32,12 @@ pub(super) struct Options {
 impl Options {
     /// # Errors
     /// If QUIC cannot use the certificate, or this system does not have the datapath.
-    pub(super) fn new(identity: &Identity, arguments: &Arguments) -> Result<Options, Failure> {
-        let Arguments { datapath, shards, qlog, .. } = arguments;
-        if *datapath == Datapath::Linux && !cfg!(target_os = "linux") {
+    pub(super) fn new(
+        identity: &Identity,
+        datapath: Datapath,
+        settings: &Settings,
+    ) -> Result<Options, Failure> {
+        if datapath == Datapath::Linux && !cfg!(target_os = "linux") {
             return Err(Failure::new(
                 "--datapath linux is for Linux only; leave it out for the best there is here",
             ));
@@ -42,9 +46,9 @@ impl Options {
             .map_err(|error| Failure::new(format!("cannot use the certificate for HTTP/3: {error}")))?;
         Ok(Options {
             config: config.alpn([http3::ALPN]),
-            datapath: *datapath,
-            shards: *shards,
-            qlog: qlog.clone(),
+            datapath,
+            shards: settings.shards,
+            qlog: settings.qlog.clone(),
         })
     }
 

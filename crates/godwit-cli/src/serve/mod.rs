@@ -8,19 +8,24 @@
 //! - [`listen`] binds the ports, [`tcp`] speaks HTTP/1.1 and HTTP/2, [`h3`] HTTP/3.
 //! - [`banner`] and [`browser`] are for the person who started it.
 
+mod access;
+mod advertise;
+mod arguments;
 mod banner;
 mod browser;
+mod client;
+mod config;
+mod front;
 mod h3;
 mod linger;
 mod listen;
 mod log;
+mod metrics;
 mod signals;
 mod site;
 mod tcp;
 
 use std::io::Write;
-use std::net::SocketAddr;
-use std::num::NonZeroU8;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -29,8 +34,10 @@ use std::time::Duration;
 use crate::certificates::{self, Identity};
 use crate::error::{Failure, plain};
 use crate::output::{Style, date, unix_now};
+pub(crate) use arguments::{Arguments, Datapath};
 use banner::Banner;
 use browser::Browser;
+use config::{Handler, LogTarget, Settings};
 use listen::Listener;
 use log::RequestLog;
 use signals::Signals;
@@ -39,67 +46,14 @@ use site::{Embedded, Folder, Front, Source};
 /// How long requests in progress may take after the first signal.
 const GRACE: Duration = Duration::from_secs(5);
 
-#[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
-    /// Folder to serve [default: the example site inside the program]
-    ///
-    /// Names that begin with a dot are not served (except .well-known), nor are links that lead out of the folder.
-    #[arg(value_name = "DIR")]
-    directory: Option<PathBuf>,
-
-    /// Address and port, both for UDP and TCP; may be repeated. A port alone means every address,
-    /// port 0 any free port [default: `[::]:4433`, which is IPv4 as well]
-    #[arg(long, value_name = "ADDR:PORT", value_parser = listen::parse)]
-    listen: Vec<SocketAddr>,
-
-    /// Certificate chain (PEM) [default: made for this machine by an authority of your own]
-    #[arg(long, value_name = "FILE", requires = "key")]
-    cert: Option<PathBuf>,
-
-    /// Private key of the certificate (PEM)
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    key: Option<PathBuf>,
-
-    /// Open the site in Chromium or Chrome, with a fresh profile that trusts this server
-    #[arg(long)]
-    open: bool,
-
-    /// Cores that HTTP/3 runs on
-    #[arg(long, value_name = "N", default_value = "1", value_parser = cores)]
-    shards: NonZeroU8,
-
-    /// How UDP is sent and received
-    #[arg(long, value_name = "KIND", default_value = "auto")]
-    datapath: Datapath,
-
-    /// Write a trace of every HTTP/3 connection into this folder (qlog, one file each)
-    #[arg(long, value_name = "DIR")]
-    qlog: Option<PathBuf>,
-
-    /// No line for each request
-    #[arg(long, short)]
-    quiet: bool,
-}
-
-/// The ways to the network that `--datapath` chooses from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Datapath {
-    /// The best this system has
-    Auto,
-    /// Linux: batches with segmentation offload
-    Linux,
-    /// Any system
-    Portable,
-}
-
-fn cores(text: &str) -> Result<NonZeroU8, String> {
-    text.parse().map_err(|_| "expected a number from 1 to 255".to_owned())
-}
-
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let source = match &arguments.directory {
-        Some(directory) => Source::Folder(open_folder(directory)?),
-        None => Source::Embedded(Embedded::new()),
+    arguments.check_conflicts()?;
+    let settings = Settings::of_arguments(&arguments);
+    let source = match settings.sites.first().and_then(|site| site.routes.first()).map(|route| &route.handler)
+    {
+        Some(Handler::Files(files)) => Source::Folder(open_folder(&files.folder)?),
+        Some(Handler::Proxy(_)) => return Err(Failure::new("--proxy is not there yet")),
+        _ => Source::Embedded(Embedded::new()),
     };
     let browser = arguments.open.then(Browser::find).transpose()?;
     let identity = match (&arguments.cert, &arguments.key) {
@@ -110,7 +64,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("cannot start: {}", plain(&error))))?;
-    let outcome = runtime.block_on(serve(&arguments, source, &identity, browser));
+    let outcome = runtime.block_on(serve(&arguments, &settings, source, &identity, browser));
     // A read that hangs on a network file system must not keep the program.
     runtime.shutdown_background();
     outcome.map(|()| ExitCode::SUCCESS)
@@ -127,16 +81,17 @@ fn open_folder(path: &Path) -> Result<Folder, Failure> {
 
 async fn serve(
     arguments: &Arguments,
+    settings: &Settings,
     source: Source,
     identity: &Identity,
     browser: Option<Browser>,
 ) -> Result<(), Failure> {
-    if let Some(folder) = arguments.qlog.as_deref().filter(|folder| !folder.is_dir()) {
+    if let Some(folder) = settings.qlog.as_deref().filter(|folder| !folder.is_dir()) {
         return Err(Failure::file("cannot trace into", folder, "there is no such folder", "make it first"));
     }
-    let options = h3::Options::new(identity, arguments)?;
+    let options = h3::Options::new(identity, arguments.datapath, settings)?;
     let tls = tcp::tls(identity)?;
-    let listeners = listen::bind(&arguments.listen, &options)?;
+    let listeners = listen::bind(&settings.listen, &options)?;
     let mut signals = Signals::install()?;
     warn_of_dates(identity);
 
@@ -144,7 +99,10 @@ async fn serve(
     let target = banner.target().cloned();
     let _ = std::io::stdout().lock().write_all(banner.text().as_bytes());
 
-    let log = if arguments.quiet { RequestLog::off() } else { RequestLog::stdout() };
+    let log = match settings.access_log.target {
+        LogTarget::None => RequestLog::off(),
+        _ => RequestLog::stdout(),
+    };
     let source = Arc::new(source);
     let tcp = tcp::Server::new(tls);
     let mut http3 = Vec::new();

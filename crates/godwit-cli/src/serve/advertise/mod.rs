@@ -1,0 +1,1 @@
+//! To whom HTTP/3 is advertised, and when.

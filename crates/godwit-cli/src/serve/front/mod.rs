@@ -1,0 +1,1 @@
+//! One tower service for all three protocols.

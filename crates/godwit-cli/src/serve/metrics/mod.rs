@@ -1,0 +1,1 @@
+//! Figures for Prometheus, and the health pages.
