@@ -111,6 +111,11 @@ impl Connection {
         self.ask(|connection| connection.server_name().map(str::to_owned), |summary| summary.server_name)
     }
 
+    /// Whether the handshake resumed a former session (RFC 8446 section 2.2).
+    pub fn is_resumed(&self) -> bool {
+        self.ask(|connection| connection.is_resumed(), |summary| summary.resumed)
+    }
+
     /// The peer's certificates, its own first. Empty if it presented none.
     pub fn peer_certificates(&self) -> Vec<CertificateDer<'static>> {
         self.ask(|connection| connection.peer_certificates().to_vec(), |summary| summary.certificates)

@@ -242,6 +242,11 @@ impl Connection {
         self.handshake.data()?.alpn.as_deref()
     }
 
+    /// Whether the handshake resumed a former session. False before it is complete.
+    pub fn is_resumed(&self) -> bool {
+        self.handshake.data().is_some_and(|data| data.resumed)
+    }
+
     /// At a server: the name the client asked for (SNI).
     pub fn server_name(&self) -> Option<&str> {
         self.handshake.data()?.server_name.as_deref()

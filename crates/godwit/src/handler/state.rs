@@ -61,6 +61,7 @@ pub(crate) struct Summary {
     pub(crate) local: Option<IpAddr>,
     pub(crate) alpn: Option<Vec<u8>>,
     pub(crate) server_name: Option<String>,
+    pub(crate) resumed: bool,
     pub(crate) certificates: Vec<CertificateDer<'static>>,
     pub(crate) stats: ConnectionStats,
 }
@@ -72,6 +73,7 @@ impl Summary {
             local: connection.local(),
             alpn: connection.alpn().map(<[u8]>::to_vec),
             server_name: connection.server_name().map(str::to_owned),
+            resumed: connection.is_resumed(),
             certificates: connection.peer_certificates().to_vec(),
             stats: connection.stats(),
         }
@@ -103,6 +105,7 @@ impl ConnState {
                 local: None,
                 alpn: None,
                 server_name: None,
+                resumed: false,
                 certificates: Vec::new(),
                 stats: ConnectionStats::default(),
             },

@@ -1,45 +1,129 @@
 //! What a request's extensions say of the connection it came on.
 
-use crate::Connection;
+use super::delivery::Delivery;
+use super::link::Link;
+use crate::{Connection, ConnectionStats};
+use godwit_wire::StreamId;
+use std::any::Any;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
 /// The connection that a request came on. A [`super::Server`] puts it into each request's extensions.
+///
+/// It does not keep the connection open, however long it is held.
 #[derive(Debug, Clone)]
 pub struct ConnectionInfo {
+    facts: Arc<Facts>,
+    stream: StreamId,
+}
+
+#[derive(Debug)]
+struct Facts {
     remote: SocketAddr,
     local: Option<IpAddr>,
-    server_name: Option<Arc<str>>,
+    server_name: Option<String>,
+    resumed: bool,
     id: u64,
+    link: Weak<Link>,
+    /// The application's own.
+    attached: OnceLock<Arc<dyn Any + Send + Sync>>,
+}
+
+/// The connection of the requests that are to come.
+#[derive(Debug)]
+pub(super) struct Origin(Arc<Facts>);
+
+impl Origin {
+    pub(super) fn of_request(&self, stream: StreamId) -> ConnectionInfo {
+        ConnectionInfo { facts: Arc::clone(&self.0), stream }
+    }
+}
+
+/// What is known before HTTP/3 begins on a connection.
+pub(super) struct Builder(Facts);
+
+impl Builder {
+    pub(super) fn of_link(self, link: &Arc<Link>) -> Origin {
+        Origin(Arc::new(Facts { link: Arc::downgrade(link), ..self.0 }))
+    }
 }
 
 impl ConnectionInfo {
-    pub(super) fn of(connection: &Connection) -> Self {
-        ConnectionInfo {
+    pub(super) fn builder(connection: &Connection) -> Builder {
+        Builder(Facts {
             remote: connection.remote_address(),
             local: connection.local_address(),
-            server_name: connection.server_name().map(Arc::from),
+            server_name: connection.server_name(),
+            resumed: connection.is_resumed(),
             id: connection.id(),
-        }
+            link: Weak::new(),
+            attached: OnceLock::new(),
+        })
     }
 
     /// The client's address when the connection was made.
     pub fn remote(&self) -> SocketAddr {
-        self.remote
+        self.facts.remote
     }
 
     /// The address the client reached this server at, if the system tells.
     pub fn local(&self) -> Option<IpAddr> {
-        self.local
+        self.facts.local
     }
 
     /// The name of the server that the client asked for in the handshake.
     pub fn server_name(&self) -> Option<&str> {
-        self.server_name.as_deref()
+        self.facts.server_name.as_deref()
+    }
+
+    /// Whether the handshake resumed a former session (RFC 8446 section 2.2).
+    pub fn is_resumed(&self) -> bool {
+        self.facts.resumed
     }
 
     /// The connection's number: see [`crate::Connection::id`].
     pub fn connection_id(&self) -> u64 {
-        self.id
+        self.facts.id
     }
+
+    /// The connection's counters and estimates at this moment; `None` once it is over.
+    pub fn stats(&self) -> Option<ConnectionStats> {
+        stats(&self.facts.link)
+    }
+
+    /// A handle for asking later what [`ConnectionInfo::stats`] says.
+    pub fn watch(&self) -> ConnectionWatch {
+        ConnectionWatch { link: Weak::clone(&self.facts.link) }
+    }
+
+    /// A future that tells whether the client has acknowledged the whole response to this request. It can
+    /// be asked for at any time while the service or the response's body is alive, and is best asked for
+    /// only if somebody wants to know.
+    pub fn delivery(&self) -> Delivery {
+        Delivery::new(Weak::clone(&self.facts.link), self.stream)
+    }
+
+    /// What the application keeps with the connection: made at the first call, the same at every other,
+    /// dropped after the connection. `None` if it was first asked for as another type.
+    pub fn attachment<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Option<Arc<T>> {
+        let attached = self.facts.attached.get_or_init(|| Arc::new(make()));
+        Arc::clone(attached).downcast().ok()
+    }
+}
+
+/// A connection's counters, to be asked for at any time. It does not keep the connection open.
+#[derive(Debug, Clone)]
+pub struct ConnectionWatch {
+    link: Weak<Link>,
+}
+
+impl ConnectionWatch {
+    /// The connection's counters and estimates at this moment; `None` once it is over.
+    pub fn stats(&self) -> Option<ConnectionStats> {
+        stats(&self.link)
+    }
+}
+
+fn stats(link: &Weak<Link>) -> Option<ConnectionStats> {
+    Some(link.upgrade()?.connection().stats())
 }

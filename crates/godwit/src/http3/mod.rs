@@ -29,6 +29,7 @@
 mod body;
 mod client;
 mod connection_info;
+mod delivery;
 mod error;
 mod exchange;
 mod informational;
@@ -38,16 +39,19 @@ mod outgoing;
 mod protocol;
 mod request_task;
 mod server;
+mod server_event;
 mod stream;
 mod turns;
 
 pub use body::Body;
 pub use client::{Client, OnInformational};
-pub use connection_info::ConnectionInfo;
+pub use connection_info::{ConnectionInfo, ConnectionWatch};
+pub use delivery::Delivery;
 pub use error::{Error, ErrorKind};
 pub use godwit_http3::{Config, ErrorCode, Protocol};
 pub use informational::Informational;
 pub use server::Server;
+pub use server_event::ServerEvent;
 
 /// The name of HTTP/3 in ALPN (RFC 9114 section 3.1), for [`crate::ServerConfig::alpn`] and
 /// [`crate::ClientConfig::alpn`].

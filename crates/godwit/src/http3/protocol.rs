@@ -56,7 +56,17 @@ pub(super) struct Serving {
     headless: VecDeque<(StreamId, Time)>,
     /// Responses that the client has not acknowledged to their end.
     unacknowledged: BTreeSet<StreamId>,
+    /// Responses whose delivery somebody wants to know of: at most one for each request.
+    watched: BTreeMap<StreamId, Watched>,
     draining: bool,
+}
+
+/// A response whose delivery somebody wants to know of.
+#[derive(Debug, Default)]
+struct Watched {
+    waker: Option<Waker>,
+    /// Whether it was delivered, once that is settled.
+    outcome: Option<bool>,
 }
 
 /// Headless requests noted before those that are gone are taken out.
@@ -95,11 +105,12 @@ impl Protocol {
         self.wakes.extend(self.streams.values_mut().flat_map(Stream::wakers));
         self.wakes.extend(self.turns.everyone());
         self.wakes.extend(self.serving.driver.take());
+        self.wakes.extend(self.serving.watched.values_mut().filter_map(|watched| watched.waker.take()));
     }
 
     /// An exchange is over before its time.
     pub(super) fn fail(&mut self, id: StreamId, error: Error) {
-        self.serving.unacknowledged.remove(&id);
+        self.on_response_over(id, false);
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.failure.get_or_insert(error);
             self.wakes.extend(stream.wakers());
@@ -161,6 +172,43 @@ impl Protocol {
     pub(super) fn drop_headless(&mut self, io: &mut Io<'_>, latest: Time) {
         while let Some((id, _)) = self.serving.headless.pop_front_if(|(_, since)| *since <= latest) {
             self.h3.reset(io, id, ErrorCode::H3_REQUEST_REJECTED);
+        }
+    }
+
+    /// Begins to keep for [`Protocol::poll_delivered`] what becomes of a response.
+    pub(super) fn watch_delivery(&mut self, id: StreamId) {
+        let given_up =
+            self.streams.get(&id).is_some_and(|stream| stream.failure.is_some() || stream.stopped.is_some());
+        let outcome = (!self.serving.unacknowledged.contains(&id)).then_some(!given_up);
+        self.serving.watched.insert(id, Watched { waker: None, outcome });
+    }
+
+    /// Whether the client has acknowledged all of a response that is watched; ready when that is settled.
+    pub(super) fn poll_delivered(&mut self, cx: &Context<'_>, id: StreamId) -> Poll<bool> {
+        let Some(watched) = self.serving.watched.get_mut(&id) else { return Poll::Ready(false) };
+        match watched.outcome {
+            Some(delivered) => Poll::Ready(delivered),
+            None if self.end.is_some() => Poll::Ready(false),
+            None => {
+                register(&mut watched.waker, cx.waker());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Nobody wants to know any more. What is returned is to be dropped outside of the lock.
+    pub(super) fn forget_delivery(&mut self, id: StreamId) -> Option<Waker> {
+        self.serving.watched.remove(&id)?.waker
+    }
+
+    /// A response was delivered, or never will be.
+    fn on_response_over(&mut self, id: StreamId, delivered: bool) {
+        if !self.serving.unacknowledged.remove(&id) {
+            return;
+        }
+        if let Some(watched) = self.serving.watched.get_mut(&id) {
+            watched.outcome = Some(delivered);
+            self.wakes.extend(watched.waker.take());
         }
     }
 
@@ -227,7 +275,7 @@ impl Protocol {
             }
             Event::Reset { id, code, local } => self.fail(id, Error::reset(code, local)),
             Event::StopSending { id, code } => {
-                self.serving.unacknowledged.remove(&id);
+                self.on_response_over(id, false);
                 if let Some(stream) = self.streams.get_mut(&id) {
                     stream.stopped = Some(code);
                     self.wakes.extend(stream.writer.take());
@@ -297,11 +345,9 @@ impl Protocol {
             }
             Transport::Readable { id } => self.h3.on_readable(io, *id),
             Transport::Writable { id } => self.h3.on_writable(io, *id),
-            Transport::Finished { id } => {
-                self.serving.unacknowledged.remove(id);
-            }
+            Transport::Finished { id } => self.on_response_over(*id, true),
             Transport::Stopped { id, code } => {
-                self.serving.unacknowledged.remove(id);
+                self.on_response_over(*id, false);
                 self.h3.on_stopped(io, *id, *code);
             }
             Transport::Closed { reason } => {

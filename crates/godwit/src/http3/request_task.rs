@@ -2,7 +2,7 @@
 
 use super::BoxError;
 use super::body::Body;
-use super::connection_info::ConnectionInfo;
+use super::connection_info::Origin;
 use super::exchange::{RecvHalf, SendHalf};
 use super::informational::Informational;
 use super::link::Link;
@@ -24,9 +24,9 @@ pub(super) struct Task {
 }
 
 impl Task {
-    pub(super) fn new(link: &Arc<Link>, info: &ConnectionInfo, arrival: Arrival) -> Self {
+    pub(super) fn new(link: &Arc<Link>, info: &Origin, arrival: Arrival) -> Self {
         let (mut parts, ()) = arrival.request.into_parts();
-        parts.extensions.insert(info.clone());
+        parts.extensions.insert(info.of_request(arrival.id));
         parts.extensions.insert(Informational::new(link, arrival.id));
         let body = match arrival.end {
             true => Body::empty(),

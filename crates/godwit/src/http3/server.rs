@@ -7,6 +7,7 @@ use super::error::{Error, ErrorKind};
 use super::link::Link;
 use super::protocol::Arrival;
 use super::request_task::Task;
+use super::server_event::{Observer, ServerEvent};
 use crate::{Connection, Endpoint, Incoming};
 use bytes::Bytes;
 use godwit_base::Time;
@@ -38,6 +39,7 @@ pub struct Server {
     header_timeout: Duration,
     drain_timeout: Duration,
     handshakes_before_retry: usize,
+    observer: Observer,
 }
 
 impl Default for Server {
@@ -54,6 +56,7 @@ impl Server {
             header_timeout: Duration::from_secs(10),
             drain_timeout: Duration::from_secs(30),
             handshakes_before_retry: 512,
+            observer: Observer::default(),
         }
     }
 
@@ -86,6 +89,14 @@ impl Server {
     #[must_use]
     pub fn handshakes_before_retry(mut self, handshakes: usize) -> Self {
         self.handshakes_before_retry = handshakes;
+        self
+    }
+
+    /// Has `observe` told of handshakes and of connections that are over, for counting and for noticing
+    /// networks on which QUIC fails. It is called between the endpoint's other work and should be quick.
+    #[must_use]
+    pub fn on_event(mut self, observe: impl Fn(&ServerEvent) + Send + Sync + 'static) -> Self {
+        self.observer = Observer::new(observe);
         self
     }
 
@@ -128,9 +139,13 @@ impl Server {
                 Some(_) = connections.join_next() => continue,
             };
             let Some(incoming) = incoming else { break };
+            let remote = incoming.remote_address();
             let incoming = match Arc::strong_count(&handshakes) > self.handshakes_before_retry {
                 true => match incoming.retry() {
-                    Ok(()) => continue,
+                    Ok(()) => {
+                        self.observer.tell(|| ServerEvent::Retried { remote });
+                        continue;
+                    }
                     Err(validated) => validated,
                 },
                 false => incoming,
@@ -195,8 +210,9 @@ impl Server {
             connection.close(ErrorCode::H3_VERSION_FALLBACK.0, b"this is an HTTP/3 server");
             return Err(Error::other_protocol(alpn.as_deref()));
         }
-        let info = ConnectionInfo::of(&connection);
+        let info = ConnectionInfo::builder(&connection);
         let link = Link::new(connection, self.config.clone());
+        let info = info.of_link(&link);
         let _guard = CloseOnDrop(&link);
         let served = Arc::clone(&link);
         let mut serve =
@@ -230,6 +246,7 @@ impl Server {
         B::Error: Into<BoxError>,
     {
         let remote = incoming.remote_address();
+        self.observer.tell(|| ServerEvent::HandshakeBegun { remote });
         let mut shutdown = pin!(shutdown);
         let shaken = tokio::select! {
             shaken = incoming.accept() => shaken,
@@ -238,9 +255,14 @@ impl Server {
         };
         let connection = match shaken {
             Ok(connection) => connection,
-            Err(error) => return tracing::debug!(%remote, %error, "a handshake failed"),
+            Err(error) => {
+                self.observer.tell(|| ServerEvent::HandshakeFailed { remote });
+                return tracing::debug!(%remote, %error, "a handshake failed");
+            }
         };
         drop(handshake);
+        self.observer.tell(|| ServerEvent::HandshakeFinished { remote });
+        let _told = self.observer.when_over(&connection);
         match self.serve_connection_until(connection, service, shutdown).await {
             Ok(()) => tracing::debug!(%remote, "a connection ended"),
             Err(error) => tracing::debug!(%remote, %error, "a connection broke"),

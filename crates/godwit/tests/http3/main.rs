@@ -15,3 +15,4 @@ mod exchanges;
 mod lifecycle;
 mod pressure;
 mod support;
+mod telemetry;

@@ -1,0 +1,48 @@
+//! Knowing when a response has arrived.
+
+use super::link::Link;
+use godwit_wire::StreamId;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Weak;
+use std::task::{Context, Poll};
+
+/// Ready with `true` once the client has acknowledged every byte of a response and its end (RFC 9000
+/// section 3.1, "Data Recvd"), with `false` if that will never be: the exchange was given up by either end,
+/// or the connection is over. From [`super::ConnectionInfo::delivery`].
+///
+/// It may be polled from any task, and with any waker: it is woken outside of all locks. There is one such
+/// future for a request; another takes its place.
+#[derive(Debug)]
+#[must_use = "it tells only whoever awaits it"]
+pub struct Delivery {
+    link: Weak<Link>,
+    id: StreamId,
+}
+
+impl Delivery {
+    pub(super) fn new(link: Weak<Link>, id: StreamId) -> Self {
+        if let Some(link) = link.upgrade() {
+            link.look(|protocol, _| protocol.watch_delivery(id));
+        }
+        Delivery { link, id }
+    }
+}
+
+impl Future for Delivery {
+    type Output = bool;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<bool> {
+        let Some(link) = self.link.upgrade() else { return Poll::Ready(false) };
+        let id = self.id;
+        link.look(|protocol, _| protocol.poll_delivered(cx, id))
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        let Some(link) = self.link.upgrade() else { return };
+        let id = self.id;
+        drop(link.look(|protocol, _| protocol.forget_delivery(id)));
+    }
+}
