@@ -24,6 +24,7 @@ pub mod memory;
 pub mod portable;
 #[cfg(target_os = "linux")]
 pub mod steering;
+pub mod tcp;
 #[cfg(target_os = "linux")]
 pub mod timer;
 
