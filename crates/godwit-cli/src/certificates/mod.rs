@@ -3,11 +3,17 @@
 //! - [`from_files`] reads `--cert` and `--key` and makes sure that they belong together.
 //! - [`local`] keeps a small certificate authority in the user's data folder and issues a certificate for this
 //!   machine's names from it.
+//! - [`store`] holds what is shown, by name, and exchanges it while the server runs.
+//! - [`acme`] has certificates issued automatically.
 //! - [`inspect`] reads what a certificate says: names, validity, the pin of its key.
 
+pub(crate) mod acme;
 mod files;
 mod inspect;
 pub(crate) mod local;
+mod store;
+#[cfg(test)]
+mod testing;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,6 +24,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 
 pub(crate) use inspect::Facts;
+pub(crate) use store::{Report, Slot, Source, Store, is_challenge, quic_config, tcp_config};
 
 use crate::error::{Failure, plain};
 
