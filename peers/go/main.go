@@ -30,6 +30,7 @@ var roles = []role{
 	{"hq-client", hqClient},
 	{"perf-server", perfServer},
 	{"perf-client", perfClient},
+	{"proxy-client", proxySuite},
 }
 
 func main() {

@@ -7,7 +7,7 @@
 // forcing anything.
 
 import { parseArgs } from "node:util";
-import { chromium } from "playwright-core";
+import { launch } from "./browser.mjs";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -23,25 +23,11 @@ const mode = positionals[0];
 const url = new URL(values.url);
 const forced = mode === "forced" ? url.host : `${url.hostname}:1`;
 
-const args = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--enable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  `--origin-to-force-quic-on=${forced}`,
-  `--ignore-certificate-errors-spki-list=${values.pin}`,
-  // Nothing leaves the loopback, and ::1 is never tried where only 127.0.0.1 is served.
-  "--host-resolver-rules=MAP h3.test 127.0.0.1, MAP localhost 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-];
+const args = ["--enable-quic", `--origin-to-force-quic-on=${forced}`];
 if (values.netlog) {
   args.push(`--log-net-log=${values.netlog}`, "--net-log-capture-mode=Everything");
 }
-
-const browser = await chromium.launch({ executablePath: values.browser, headless: true, args });
-// Whatever hangs: nothing is left behind.
-setTimeout(() => browser.close().finally(() => process.exit(2)), 90_000).unref();
+const browser = await launch({ ...values, args });
 try {
   const page = await (await browser.newContext()).newPage();
   page.setDefaultTimeout(20000);

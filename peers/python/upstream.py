@@ -151,7 +151,7 @@ class Connection:
                 await answer(exchange, self.state)
                 if self.http.our_state is h11.MUST_CLOSE:
                     return
-                if self.http.our_state is h11.DONE and self.http.their_state is h11.SEND_BODY:
+                if self.http.they_are_waiting_for_100_continue:
                     return
                 while self.http.their_state is not h11.DONE:
                     if isinstance(await self.next_event(), (h11.ConnectionClosed, h11.EndOfMessage)):

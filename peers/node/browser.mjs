@@ -1,0 +1,20 @@
+// Chromium without a window, that trusts one key and never leaves the loopback.
+
+import { chromium } from "playwright-core";
+
+/** Starts it; `options.args` are added. Whatever hangs, it is ended after `options.limit` milliseconds. */
+export async function launch({ browser, pin, args = [], limit = 90_000 }) {
+  const common = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    `--ignore-certificate-errors-spki-list=${pin}`,
+    // ::1 is never tried where only 127.0.0.1 is served.
+    "--host-resolver-rules=MAP h3.test 127.0.0.1, MAP localhost 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+  ];
+  const started = await chromium.launch({ executablePath: browser, headless: true, args: [...common, ...args] });
+  setTimeout(() => started.close().finally(() => process.exit(2)), limit).unref();
+  return started;
+}
