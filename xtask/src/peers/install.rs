@@ -32,17 +32,22 @@ impl Peer {
 
     /// The program with the face that `peers/README.md` describes; for the browser, what drives it.
     pub(crate) fn command(self) -> Command {
-        let mut command = match self {
-            Peer::Aioquic => Command::new(venv().join("bin/python")),
-            Peer::Chromium => Command::new("node"),
+        match self {
+            Peer::Aioquic => self.script("peer.py"),
+            Peer::Chromium => self.script("chromium.mjs"),
             Peer::QuicGo => Command::new(quic_go_program()),
             Peer::Quinn => Command::new(quinn_target().join("release/peer")),
+        }
+    }
+
+    /// A script from the peer's folder, run by its interpreter; the compiled peers have none.
+    pub(crate) fn script(self, name: &str) -> Command {
+        let (program, folder) = match self {
+            Peer::Chromium => (PathBuf::from("node"), "node"),
+            _ => (venv().join("bin/python"), "python"),
         };
-        match self {
-            Peer::Aioquic => command.arg(peers().join("python/peer.py")),
-            Peer::Chromium => command.arg(peers().join("node/chromium.mjs")),
-            Peer::QuicGo | Peer::Quinn => &mut command,
-        };
+        let mut command = Command::new(program);
+        command.arg(peers().join(folder).join(name));
         command
     }
 

@@ -4,6 +4,7 @@ mod chromium;
 mod fetching;
 mod http3;
 mod perf;
+mod proxy;
 
 use super::install::Peer;
 use super::material::Material;
@@ -64,7 +65,10 @@ impl Case {
 
 /// Every case, the longest first so that the ends are even.
 pub(crate) fn all() -> Vec<Case> {
-    [http3::cases(), chromium::cases(), fetching::hq_cases(), perf::cases()].into_iter().flatten().collect()
+    [http3::cases(), proxy::cases(), chromium::cases(), fetching::hq_cases(), perf::cases()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Where one case plays: its folder, and the programs that it starts.
