@@ -15,7 +15,7 @@ use godwit::{Backend, Capabilities, Endpoint, EndpointBuilder, ServerConfig, Sha
 use tokio::sync::{mpsc, watch};
 
 use super::config::Settings;
-use super::site::Front;
+use super::front::Front;
 use super::{Datapath, GRACE};
 use crate::certificates::Identity;
 use crate::error::Failure;

@@ -37,7 +37,7 @@ impl RequestLog {
     }
 
     /// Begins the line of a request; `None` when nothing is logged.
-    pub(crate) fn entry(self, request: &Request<()>) -> Option<Entry> {
+    pub(crate) fn entry<B>(self, request: &Request<B>) -> Option<Entry> {
         let style = self.style?;
         Some(Entry {
             style,

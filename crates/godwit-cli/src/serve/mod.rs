@@ -4,7 +4,7 @@
 //! checked or made, the UDP and the TCP port bound. Then the banner says how to reach the server, and requests are
 //! answered until SIGINT or SIGTERM. What is then in progress has [`GRACE`] to finish; a second signal ends it at once.
 //!
-//! - [`site`] answers requests, whatever protocol brought them; [`log`] writes a line for each.
+//! - [`front`] answers requests, whatever protocol brought them; [`log`] writes a line for each.
 //! - [`listen`] binds the ports, [`tcp`] speaks HTTP/1.1 and HTTP/2, [`h3`] HTTP/3.
 //! - [`banner`] and [`browser`] are for the person who started it.
 
@@ -26,9 +26,7 @@ mod site;
 mod tcp;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::certificates::{self, Identity};
@@ -37,11 +35,11 @@ use crate::output::{Style, date, unix_now};
 pub(crate) use arguments::{Arguments, Datapath};
 use banner::Banner;
 use browser::Browser;
-use config::{Handler, LogTarget, Settings};
+use config::{LogTarget, Settings};
 use listen::Listener;
 use log::RequestLog;
 use signals::Signals;
-use site::{Embedded, Folder, Front, Source};
+use front::Front;
 
 /// How long requests in progress may take after the first signal.
 const GRACE: Duration = Duration::from_secs(5);
@@ -49,12 +47,6 @@ const GRACE: Duration = Duration::from_secs(5);
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     arguments.check_conflicts()?;
     let settings = Settings::of_arguments(&arguments);
-    let source = match settings.sites.first().and_then(|site| site.routes.first()).map(|route| &route.handler)
-    {
-        Some(Handler::Files(files)) => Source::Folder(open_folder(&files.folder)?),
-        Some(Handler::Proxy(_)) => return Err(Failure::new("--proxy is not there yet")),
-        _ => Source::Embedded(Embedded::new()),
-    };
     let browser = arguments.open.then(Browser::find).transpose()?;
     let identity = match (&arguments.cert, &arguments.key) {
         (Some(certificate), Some(key)) => certificates::from_files(certificate, key)?,
@@ -64,31 +56,26 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("cannot start: {}", plain(&error))))?;
-    let outcome = runtime.block_on(serve(&arguments, &settings, source, &identity, browser));
+    let outcome = runtime.block_on(serve(&arguments, &settings, &identity, browser));
     // A read that hangs on a network file system must not keep the program.
     runtime.shutdown_background();
     outcome.map(|()| ExitCode::SUCCESS)
 }
 
-fn open_folder(path: &Path) -> Result<Folder, Failure> {
-    let remedy = "give a folder that exists and can be read, or none for the example site";
-    if path.is_file() {
-        let problem = "it is a file, not a folder";
-        return Err(Failure::file("cannot serve", path, problem, "give the folder that it is in"));
-    }
-    Folder::open(path).map_err(|error| Failure::file("cannot serve", path, plain(&error), remedy))
-}
-
 async fn serve(
     arguments: &Arguments,
     settings: &Settings,
-    source: Source,
     identity: &Identity,
     browser: Option<Browser>,
 ) -> Result<(), Failure> {
     if let Some(folder) = settings.qlog.as_deref().filter(|folder| !folder.is_dir()) {
         return Err(Failure::file("cannot trace into", folder, "there is no such folder", "make it first"));
     }
+    let log = match settings.access_log.target {
+        LogTarget::None => RequestLog::off(),
+        _ => RequestLog::stdout(),
+    };
+    let front = Front::new(settings, log)?;
     let options = h3::Options::new(identity, arguments.datapath, settings)?;
     let tls = tcp::tls(identity)?;
     let listeners = listen::bind(&settings.listen, &options)?;
@@ -99,15 +86,10 @@ async fn serve(
     let target = banner.target().cloned();
     let _ = std::io::stdout().lock().write_all(banner.text().as_bytes());
 
-    let log = match settings.access_log.target {
-        LogTarget::None => RequestLog::off(),
-        _ => RequestLog::stdout(),
-    };
-    let source = Arc::new(source);
     let tcp = tcp::Server::new(tls);
     let mut http3 = Vec::new();
     for Listener { address, udp, tcp: listener } in listeners {
-        let front = Front::new(Arc::clone(&source), log, Some(address.port()));
+        let front = front.at_port(Some(address.port()));
         tcp.serve(listener, front.clone());
         http3.push(udp.serve(front));
     }

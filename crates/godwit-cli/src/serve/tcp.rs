@@ -18,7 +18,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::linger::Lingering;
-use super::site::Front;
+use super::front::Front;
 use crate::certificates::{Identity, provider};
 use crate::error::Failure;
 

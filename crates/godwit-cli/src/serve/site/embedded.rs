@@ -1,11 +1,12 @@
 //! The example site inside the program, served when no folder is given.
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderValue};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use http::{Method, Request, Response, StatusCode};
 
 use super::conditions::{self, Verdict};
-use super::{Body, empty, pages};
+use super::pages;
+use crate::serve::front::body::{ResponseBody, bare, full};
 
 const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
@@ -46,7 +47,7 @@ impl Embedded {
     }
 
     /// Ranges are not supported here, which a server is free to do (RFC 9110 section 14.2): the pages are small.
-    pub(super) fn respond(&self, request: &Request<()>) -> Response<Body> {
+    pub(crate) fn respond(&self, request: &Request<()>) -> Response<ResponseBody> {
         let head = *request.method() == Method::HEAD;
         let path = match request.uri().path() {
             "/" => "/index.html",
@@ -57,11 +58,12 @@ impl Embedded {
             return pages::not_found(None, head);
         };
         let mut response = match conditions::check(&mut request.headers().clone(), tag, None) {
-            Verdict::Proceed => empty(StatusCode::OK),
-            Verdict::NotModified => empty(StatusCode::NOT_MODIFIED),
-            Verdict::PreconditionFailed => return empty(StatusCode::PRECONDITION_FAILED),
+            Verdict::Proceed => bare(StatusCode::OK),
+            Verdict::NotModified => bare(StatusCode::NOT_MODIFIED),
+            Verdict::PreconditionFailed => return bare(StatusCode::PRECONDITION_FAILED),
         };
         let headers = response.headers_mut();
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         // Another version of the program at the same address brings other pages: ask every time.
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         if let Ok(tag) = HeaderValue::from_str(tag) {
@@ -72,7 +74,7 @@ impl Embedded {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
             headers.insert(CONTENT_LENGTH, HeaderValue::from(content.len()));
             if !head {
-                *response.body_mut() = Body::memory(Bytes::from_static(content));
+                *response.body_mut() = full(Bytes::from_static(content));
             }
         }
         response
@@ -91,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    fn ask(method: Method, path: &str, tag: Option<&HeaderValue>) -> Response<Body> {
+    fn ask(method: Method, path: &str, tag: Option<&HeaderValue>) -> Response<ResponseBody> {
         let mut request = Request::builder().method(method).uri(path).body(()).unwrap();
         if let Some(tag) = tag {
             request.headers_mut().insert(http::header::IF_NONE_MATCH, tag.clone());

@@ -2,7 +2,7 @@
 //! lacks: strong entity tags, links that stay inside, hidden files, a page for 404.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
@@ -11,10 +11,14 @@ use http::{HeaderMap, Method, Request, Response, StatusCode};
 use tower::ServiceExt;
 use tower_http::services::ServeDir;
 
+use super::body::Body;
 use super::conditions::{self, Verdict};
+use super::pages;
 use super::path::{self, Target};
-use super::{Body, empty, pages};
+use crate::error::{Failure, plain};
 use crate::output::http_date;
+use crate::serve::config::Files;
+use crate::serve::front::body::{ResponseBody, bare, boxed};
 
 /// How much of a file is read at a time: also the most that one response holds in memory.
 const PIECE: usize = 128 << 10;
@@ -30,15 +34,24 @@ pub(crate) struct Folder {
 
 impl Folder {
     /// # Errors
-    /// If `path` is not a folder that can be read.
-    pub(crate) fn open(path: &Path) -> io::Result<Folder> {
-        let root = path.canonicalize()?;
-        std::fs::read_dir(&root)?;
-        let files = ServeDir::new(&root).with_buf_chunk_size(PIECE);
-        Ok(Folder { root, files })
+    /// If it is not a folder that can be read.
+    pub(crate) fn open(settings: &Files) -> Result<Folder, Failure> {
+        let path = &settings.folder;
+        if path.is_file() {
+            let problem = "it is a file, not a folder";
+            return Err(Failure::file("cannot serve", path, problem, "give the folder that it is in"));
+        }
+        let open = || {
+            let root = path.canonicalize()?;
+            std::fs::read_dir(&root)?;
+            let files = ServeDir::new(&root).with_buf_chunk_size(PIECE);
+            Ok(Folder { root, files })
+        };
+        let remedy = "give a folder that exists and can be read, or none for the example site";
+        open().map_err(|error: io::Error| Failure::file("cannot serve", path, plain(&error), remedy))
     }
 
-    pub(super) async fn respond(&self, mut request: Request<()>) -> Response<Body> {
+    pub(crate) async fn respond(&self, mut request: Request<()>, _prefix: &str) -> Response<ResponseBody> {
         let head = *request.method() == Method::HEAD;
         let Some((relative, slash)) = path::relative(request.uri().path()) else {
             return self.not_found(head).await;
@@ -55,17 +68,17 @@ impl Folder {
         let modified = http_date(i64::try_from(since.as_secs()).unwrap_or(0));
         match conditions::check(request.headers_mut(), &tag, Some(&modified)) {
             Verdict::Proceed => {}
-            Verdict::NotModified => return with_tag(empty(StatusCode::NOT_MODIFIED), &tag, &modified),
-            Verdict::PreconditionFailed => return empty(StatusCode::PRECONDITION_FAILED),
+            Verdict::NotModified => return with_tag(bare(StatusCode::NOT_MODIFIED), &tag, &modified),
+            Verdict::PreconditionFailed => return bare(StatusCode::PRECONDITION_FAILED),
         }
         if is_beyond_us(request.headers(), length) {
             request.headers_mut().remove(RANGE);
         }
         let response = match self.files.clone().oneshot(request).await {
-            Ok(response) if head => response.map(|body| Body::file(body, None)),
+            Ok(response) if head => response.map(|body| boxed(Body::file(body, None))),
             Ok(response) => {
                 let announced = content_length(response.headers());
-                response.map(|body| Body::file(body, announced))
+                response.map(|body| boxed(Body::file(body, announced)))
             }
             Err(never) => match never {},
         };
@@ -86,7 +99,7 @@ impl Folder {
         look.await.unwrap_or(Target::Nothing)
     }
 
-    async fn not_found(&self, head: bool) -> Response<Body> {
+    async fn not_found(&self, head: bool) -> Response<ResponseBody> {
         let page = PathBuf::from("404.html");
         let own = match self.look(page.clone(), false).await {
             Target::File(metadata) if metadata.len() <= LARGEST_404 => {
@@ -113,7 +126,7 @@ fn is_beyond_us(headers: &HeaderMap, length: u64) -> bool {
     headers.get(RANGE).is_some_and(|range| length == 0 || range.as_bytes().contains(&b','))
 }
 
-fn with_tag(mut response: Response<Body>, tag: &str, modified: &str) -> Response<Body> {
+fn with_tag(mut response: Response<ResponseBody>, tag: &str, modified: &str) -> Response<ResponseBody> {
     let headers = response.headers_mut();
     if let (Ok(tag), Ok(modified)) = (HeaderValue::from_str(tag), HeaderValue::from_str(modified)) {
         headers.insert(ETAG, tag);
@@ -124,7 +137,7 @@ fn with_tag(mut response: Response<Body>, tag: &str, modified: &str) -> Response
 }
 
 /// Text is taken to be UTF-8: browsers would otherwise guess a legacy encoding.
-fn with_charset(mut response: Response<Body>) -> Response<Body> {
+fn with_charset(mut response: Response<ResponseBody>) -> Response<ResponseBody> {
     if let Some(value) = response.headers_mut().get_mut(CONTENT_TYPE)
         && let Ok(text) = value.to_str()
         && text.starts_with("text/")

@@ -1,46 +1,39 @@
 //! The responses that come from no file.
 
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, LOCATION};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, LOCATION};
 use http::{Response, StatusCode};
 
-use super::{Body, empty};
+use crate::serve::front::body::{ResponseBody, bare, full};
 
 const NOT_FOUND: &str = include_str!("not_found.html");
 
 /// 404 with a page for people; `own` is the folder's `404.html`, if it has one.
-pub(super) fn not_found(own: Option<Bytes>, head: bool) -> Response<Body> {
+pub(super) fn not_found(own: Option<Bytes>, head: bool) -> Response<ResponseBody> {
     let page = own.unwrap_or(Bytes::from_static(NOT_FOUND.as_bytes()));
-    let mut response = empty(StatusCode::NOT_FOUND);
+    let mut response = bare(StatusCode::NOT_FOUND);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(CONTENT_LENGTH, HeaderValue::from(page.len()));
     // Tomorrow something may be there.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     if !head {
-        *response.body_mut() = Body::memory(page);
+        *response.body_mut() = full(page);
     }
-    response
-}
-
-pub(super) fn method_not_allowed() -> Response<Body> {
-    let mut response = empty(StatusCode::METHOD_NOT_ALLOWED);
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-    response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(0));
     response
 }
 
 /// To the same folder with the slash at the end, so that relative links on its page work.
 ///
 /// The location begins with exactly one slash: two would name another host.
-pub(super) fn to_folder(path: &str, query: Option<&str>) -> Response<Body> {
+pub(super) fn to_folder(path: &str, query: Option<&str>) -> Response<ResponseBody> {
     let path = path.trim_matches('/');
     let location = match query {
         Some(query) => format!("/{path}/?{query}"),
         None => format!("/{path}/"),
     };
     let Ok(location) = HeaderValue::try_from(location) else { return not_found(None, false) };
-    let mut response = empty(StatusCode::TEMPORARY_REDIRECT);
+    let mut response = bare(StatusCode::TEMPORARY_REDIRECT);
     response.headers_mut().insert(LOCATION, location);
     response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(0));
     response
