@@ -22,6 +22,11 @@ pub(super) struct Listener {
     pub(super) tcp: tokio::net::TcpListener,
 }
 
+/// Every address of this machine, where it has IPv6.
+pub(super) fn default_address() -> SocketAddr {
+    SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), DEFAULT_PORT)
+}
+
 /// `ADDR:PORT`, `:PORT` or `PORT`.
 pub(super) fn parse(text: &str) -> Result<SocketAddr, String> {
     if let Ok(address) = text.parse() {
@@ -46,8 +51,7 @@ pub(super) fn bind(addresses: &[SocketAddr], options: &h3::Options) -> Result<Ve
 
 /// Every address of this machine, or every IPv4 address where there is no IPv6.
 fn bind_default(options: &h3::Options) -> Result<Listener, Failure> {
-    let dual = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), DEFAULT_PORT);
-    match bind_one(dual, options) {
+    match bind_one(default_address(), options) {
         Err(refused) if refused.no_ipv6() => {
             let address = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), DEFAULT_PORT);
             bind_one(address, options).map_err(Refused::explain)

@@ -198,7 +198,8 @@ impl Site {
     }
 }
 
-/// Which host names a site has. Names are in lower case and ASCII (IDNs in their `xn--` form), without a port.
+/// Which host names a site has. Names are in lower case and ASCII (IDNs in their `xn--` form), without
+/// a port; addresses are without brackets.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum HostPattern {
     /// Every name that is not named elsewhere.
