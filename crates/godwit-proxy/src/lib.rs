@@ -1,1 +1,75 @@
 //! A reverse proxy as a tower service: pooled HTTP/1.1 and HTTP/2 upstreams, tunnels, health checks.
+//!
+//! ```
+//! # fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use godwit_proxy::{Proxy, Settings};
+//!
+//! let settings = Settings::to(["http://127.0.0.1:8080".parse()?, "http://127.0.0.1:8081".parse()?]);
+//! let proxy = Proxy::new(settings)?;
+//! // `proxy` is a `tower::Service<http::Request<B>>` that never fails: what goes wrong upstream becomes a
+//! // response with status 502, 503 or 504, and a `Problem` in its extensions.
+//! # let _ = proxy;
+//! # Ok(())
+//! # }
+//! # example().unwrap();
+//! ```
+//!
+//! # What it takes from, and leaves in, extensions
+//! | where | type | meaning |
+//! |---|---|---|
+//! | request | [`Peer`] | who sent it, for `Forwarded` and `X-Forwarded-*` |
+//! | request | [`Informational`] | where 100 and 103 responses are to go |
+//! | request | `hyper::ext::Protocol` | an extended CONNECT (RFC 8441, RFC 9220) |
+//! | request | `hyper::upgrade::OnUpgrade` | the way to the client's bytes after an upgrade; without it the bodies of request and response are the tunnel |
+//! | response | [`UpstreamTime`] | how long the upstream was waited for |
+//! | response | [`Problem`] | why the proxy answered by itself |
+//!
+//! # Inside
+//! A request (`forward`) goes to one of several places (`place`), on a connection from that place's pool
+//! (`pool`) or a new one (`dial`). Bodies (`upload`, `body`) are never collected: each side is asked for more
+//! only when the other has room. Whoever drops the response, or its body, before the end gives up the
+//! exchange: an HTTP/1.1 connection is closed, an HTTP/2 stream is reset.
+//!
+//! Invariants: a connection goes back to its pool only when both messages are complete; a request is sent
+//! again only if nothing of its body was taken and either nothing was sent or its method is idempotent
+//! (RFC 9110 section 9.2.2); a message that broke off is never passed on as complete.
+
+mod body;
+mod dial;
+mod forward;
+mod headers;
+mod health;
+mod io;
+mod layer;
+mod place;
+mod pool;
+mod problem;
+mod service;
+mod settings;
+mod time;
+mod tunnel;
+mod upload;
+mod upstream;
+
+pub use body::Body;
+pub use headers::{Informational, Peer};
+pub use layer::{ProxyLayer, ProxyService};
+pub use place::UpstreamStatus;
+pub use problem::{Problem, ProblemKind};
+pub use service::Proxy;
+pub use settings::{
+    Balance, Health, HostHeader, Network, NetworkError, Settings, SettingsError, Timeouts, Tls,
+};
+pub use time::UpstreamTime;
+pub use upstream::{Scheme, Upstream, UpstreamError};
+
+/// Any error, as bodies have them.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A request's body, of whatever type it was.
+type RequestBody = http_body_util::combinators::UnsyncBoxBody<bytes::Bytes, BoxError>;
+
+/// A lock whose owner may have panicked: what it guards is consistent after every statement.
+fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -1,0 +1,435 @@
+//! One request's way: checked, sent to an upstream, sent again elsewhere if that is safe, and answered.
+
+use crate::RequestBody;
+use crate::body::Body;
+use crate::headers::{self, Facts, Informational, Peer};
+use crate::place::{Lease, Place};
+use crate::pool::Connection;
+use crate::problem::{Problem, ProblemKind, chain};
+use crate::service::Inner;
+use crate::time::UpstreamTime;
+use crate::tunnel::{self, Stream, Wanted};
+use crate::upload::{Upload, View};
+use http::header::{CONTENT_LENGTH, EXPECT, SEC_WEBSOCKET_ACCEPT, TRANSFER_ENCODING, UPGRADE};
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long an upstream may take to ask for a body that the client announced with `Expect: 100-continue`
+/// (RFC 9110 section 10.1.1).
+const CONTINUE_WITHIN: Duration = Duration::from_secs(1);
+
+/// How long a request whose method usually has no body may leave open whether it has one. HTTP/2 and HTTP/3
+/// clients may say so in a packet of its own.
+const LOOK_AHEAD: Duration = Duration::from_millis(200);
+
+/// A request, ready to be sent any number of times.
+struct Outgoing {
+    method: Method,
+    /// Path and query, or an asterisk.
+    target: PathAndQuery,
+    headers: HeaderMap,
+    host: Option<HeaderValue>,
+    upload: Upload,
+    /// The client waits for status 100.
+    expects: bool,
+    informational: Option<Informational>,
+    tunnel: Option<Wanted>,
+    began: Instant,
+}
+
+/// Why an attempt failed, and whether another one does no harm.
+struct Failure {
+    problem: Problem,
+    safe: bool,
+    /// The connection had been used before, and the upstream may just have closed it.
+    stale: bool,
+}
+
+/// Answers a request.
+pub(crate) async fn forward(inner: &Arc<Inner>, request: Request<RequestBody>) -> Response<Body> {
+    let (outgoing, stream) = match prepare(inner, request).await {
+        Ok(prepared) => prepared,
+        Err(problem) => return problem.into_response(),
+    };
+    let mut tried = Vec::new();
+    let mut fresh = false;
+    let mut retries = 0;
+    loop {
+        let Some(at) = inner.places.choose(&tried) else {
+            let problem = Problem::new(ProblemKind::NoUpstream, "no upstream is healthy");
+            return problem.into_response();
+        };
+        let Some(place) = inner.places.all.get(at) else {
+            return Problem::new(ProblemKind::NoUpstream, "there is no upstream").into_response();
+        };
+        let failure = match attempt(inner, place, &outgoing, fresh).await {
+            Ok((response, lease)) => {
+                return answer(inner, outgoing, stream, (response, lease), retries).await;
+            }
+            Err(failure) => failure,
+        };
+        let again = failure.safe && outgoing.upload.is_untouched();
+        if again && failure.stale && !fresh {
+            // That says nothing about the upstream: the same again, with a new connection.
+            fresh = true;
+            continue;
+        }
+        place.on_failure();
+        let elsewhere = inner.places.all.len() > 1 || failure.problem.kind() == ProblemKind::Broken;
+        if again && elsewhere && retries < inner.settings.retries {
+            tracing::debug!(problem = %failure.problem, "a request is sent again");
+            retries = retries.saturating_add(1);
+            tried.push(at);
+            continue;
+        }
+        return refuse(failure.problem, place, &outgoing, retries);
+    }
+}
+
+/// Checks a request, and makes of it what upstreams see. In a tunnel made of bodies what the client sends is
+/// apart.
+async fn prepare(
+    inner: &Inner,
+    request: Request<RequestBody>,
+) -> Result<(Outgoing, Option<RequestBody>), Problem> {
+    let began = Instant::now();
+    let (mut parts, body) = request.into_parts();
+    let client = parts.extensions.remove::<OnUpgrade>();
+    let protocol = parts.extensions.remove::<hyper::ext::Protocol>();
+    let tunnel = match (&parts.method, protocol, client) {
+        (&Method::CONNECT, Some(protocol), client) => Some(Wanted::connect(protocol.as_str(), client)?),
+        (&Method::CONNECT | &Method::TRACE, None, _) => {
+            let problem = Problem::new(ProblemKind::NotSupported, format!("{} is not proxied", parts.method));
+            return Err(problem.status_of(StatusCode::METHOD_NOT_ALLOWED));
+        }
+        (_, None, Some(client)) => headers::wanted_upgrade(parts.version, &parts.headers)
+            .map(|protocol| Wanted::Upgrade { protocol, client }),
+        _ => None,
+    };
+    let expects = expects_continue(&parts.headers, parts.version)?;
+    let host = headers::requested_host(&parts.uri, &parts.headers)?;
+    let peer = parts.extensions.get::<Peer>().copied();
+    let https = parts.version == Version::HTTP_3 || parts.uri.scheme() == Some(&http::uri::Scheme::HTTPS);
+    let facts = Facts {
+        version: parts.version,
+        peer,
+        secure: peer.map_or(https, |peer| peer.secure),
+        host: host.as_ref(),
+    };
+    headers::on_request(&mut parts.headers, &facts, &inner.settings, &inner.pseudonym)?;
+    let bodies = matches!(tunnel, Some(Wanted::Connect { client: None, .. }));
+    if matches!(tunnel, Some(Wanted::Connect { .. })) {
+        parts.method = Method::GET;
+        parts.headers.remove(CONTENT_LENGTH);
+    }
+    let (body, stream) = if bodies { (empty(), Some(body)) } else { (body, None) };
+    let upload = Upload::new(body);
+    let rarely = [Method::GET, Method::HEAD, Method::OPTIONS, Method::DELETE].contains(&parts.method);
+    if rarely && !upload.is_empty() && !parts.headers.contains_key(CONTENT_LENGTH) && !expects {
+        let _ = tokio::time::timeout(LOOK_AHEAD, upload.look_ahead()).await;
+    }
+    let outgoing = Outgoing {
+        method: parts.method,
+        target: target(&parts.uri),
+        headers: parts.headers,
+        host,
+        expects: expects && !upload.is_empty(),
+        upload,
+        informational: parts.extensions.remove(),
+        tunnel,
+        began,
+    };
+    Ok((outgoing, stream))
+}
+
+fn empty() -> RequestBody {
+    RequestBody::new(Empty::new().map_err(|never| match never {}))
+}
+
+/// Whether the client waits for status 100 before it sends the body.
+fn expects_continue(headers: &HeaderMap, version: Version) -> Result<bool, Problem> {
+    let Some(expect) = headers.get(EXPECT) else { return Ok(false) };
+    if !expect.as_bytes().eq_ignore_ascii_case(b"100-continue") {
+        let what = format!("the expectation {expect:?} cannot be met");
+        return Err(Problem::new(ProblemKind::Expectation, what));
+    }
+    // Older clients do not mean it (RFC 9110 section 10.1.1).
+    Ok(version > Version::HTTP_10)
+}
+
+fn target(uri: &Uri) -> PathAndQuery {
+    match uri.path_and_query() {
+        Some(target) if target.as_str().starts_with('/') || target == "*" => target.clone(),
+        // A query without a path.
+        Some(target) => {
+            PathAndQuery::try_from(format!("/{target}")).unwrap_or_else(|_| PathAndQuery::from_static("/"))
+        }
+        None => PathAndQuery::from_static("/"),
+    }
+}
+
+impl Outgoing {
+    /// The request as one upstream gets it.
+    fn request(&self, inner: &Inner, place: &Place, http2: bool) -> Request<View> {
+        let mut request = Request::new(self.upload.view());
+        *request.method_mut() = self.method.clone();
+        *request.version_mut() = if http2 { Version::HTTP_2 } else { Version::HTTP_11 };
+        *request.uri_mut() = Uri::from(self.target.clone());
+        *request.headers_mut() = self.headers.clone();
+        let host = headers::host_of(&inner.settings.host, self.host.as_ref(), &place.upstream);
+        headers::address(&mut request, host, place.upstream.scheme(), http2);
+        let framed = self.headers.contains_key(CONTENT_LENGTH) || self.upload.is_empty();
+        let headers = request.headers_mut();
+        if !http2 {
+            if !framed {
+                headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+            }
+            if self.headers.contains_key(http::header::TE) {
+                headers.insert(http::header::CONNECTION, HeaderValue::from_static("te"));
+            }
+            if self.expects {
+                headers.insert(EXPECT, HeaderValue::from_static("100-continue"));
+            }
+            if let Some(tunnel) = &self.tunnel {
+                tunnel.ask(headers);
+            }
+        }
+        self.pass_informational(&mut request);
+        request
+    }
+
+    /// Has informational responses passed on, and the body begin at status 100.
+    fn pass_informational(&self, request: &mut Request<View>) {
+        if !self.expects && self.informational.is_none() {
+            return;
+        }
+        let (upload, sink, expects) = (self.upload.clone(), self.informational.clone(), self.expects);
+        hyper::ext::on_informational(request, move |response| {
+            if response.status() == StatusCode::CONTINUE {
+                upload.release();
+            }
+            let wanted = expects || response.status() != StatusCode::CONTINUE;
+            if let Some(sink) = sink.as_ref().filter(|_| wanted) {
+                let mut copy = Response::new(());
+                *copy.status_mut() = response.status();
+                *copy.headers_mut() = response.headers().clone();
+                headers::on_informational(copy.headers_mut());
+                sink.send(copy);
+            }
+        });
+    }
+
+    /// Lets the body begin although no status 100 has come.
+    fn begin_body(&self) {
+        if self.upload.is_held() {
+            self.upload.release();
+            self.send_continue();
+        }
+    }
+
+    /// Says to a client that waits for it that the body may come.
+    fn send_continue(&self) {
+        if let Some(sink) = &self.informational {
+            let mut response = Response::new(());
+            *response.status_mut() = StatusCode::CONTINUE;
+            sink.send(response);
+        }
+    }
+
+    /// Whether the request may be sent again although the upstream may have seen it.
+    fn is_idempotent(&self) -> bool {
+        self.method.is_idempotent() && self.tunnel.is_none()
+    }
+}
+
+/// Sends the request to one upstream, and waits for the head of the response.
+async fn attempt(
+    inner: &Inner,
+    place: &Arc<Place>,
+    outgoing: &Outgoing,
+    fresh: bool,
+) -> Result<(Response<Incoming>, Lease), Failure> {
+    let connected = place.connect(outgoing.tunnel.is_some(), fresh).await;
+    let (connection, reused) = connected.map_err(|problem| Failure {
+        problem: problem.at(&place.name),
+        safe: true,
+        stale: false,
+    })?;
+    let http2 = matches!(connection, Connection::Http2(_));
+    let mut lease = Lease::new(place, connection, &outgoing.upload);
+    if outgoing.expects {
+        match http2 {
+            false => outgoing.upload.hold(),
+            // There its status 100 is not seen.
+            true => outgoing.send_continue(),
+        }
+    }
+    let request = outgoing.request(inner, place, http2);
+    let sent = send(&mut lease, request);
+    match watch(sent, outgoing, inner.settings.timeouts.response).await {
+        Ok(Ok(mut response)) => {
+            lease.note_keep_alive(response.headers());
+            let upgraded = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+            if upgraded && outgoing.tunnel.is_none() {
+                let problem = Problem::new(ProblemKind::Broken, "the upstream changed protocols unasked");
+                return Err(Failure { problem: problem.at(&place.name), safe: false, stale: false });
+            }
+            if !upgraded {
+                response.extensions_mut().remove::<OnUpgrade>();
+            }
+            Ok((response, lease))
+        }
+        Ok(Err((error, unsent))) => {
+            if outgoing.upload.has_failed() {
+                let problem = Problem::new(ProblemKind::ClientGone, "the client gave up the request's body");
+                return Err(Failure { problem, safe: false, stale: false });
+            }
+            let detail = format!("no response came: {}", chain(&error));
+            let problem = Problem::new(ProblemKind::Broken, detail).at(&place.name);
+            Err(Failure { problem, safe: unsent || outgoing.is_idempotent(), stale: reused })
+        }
+        Err(limit) => {
+            let detail = format!("no response came within {limit:?}");
+            let problem = Problem::new(ProblemKind::ResponseTimeout, detail).at(&place.name);
+            Err(Failure { problem, safe: false, stale: false })
+        }
+    }
+}
+
+/// Sends the request; the second part of an error tells whether nothing was sent.
+async fn send(lease: &mut Lease, request: Request<View>) -> Result<Response<Incoming>, (hyper::Error, bool)> {
+    let result = match lease.connection() {
+        Some(Connection::Http1(http1)) => http1.sender.try_send_request(request).await,
+        Some(Connection::Http2(http2)) => http2.sender.try_send_request(request).await,
+        // A lease has its connection until it is taken after the response.
+        None => return std::future::pending().await,
+    };
+    result.map_err(|mut error| {
+        let unsent = error.take_message().is_some();
+        (error.into_error(), unsent)
+    })
+}
+
+/// Waits as long as there is progress, or the client is to blame that there is none.
+async fn watch<T>(
+    sent: impl Future<Output = T>,
+    outgoing: &Outgoing,
+    limit: Duration,
+) -> Result<T, Duration> {
+    let mut sent = pin!(sent);
+    let began = Instant::now();
+    loop {
+        let held = outgoing.upload.is_held();
+        let stuck = outgoing.upload.stuck_since();
+        let due = match (held, stuck) {
+            (true, _) => began + CONTINUE_WITHIN,
+            (false, Some(since)) => since + limit,
+            (false, None) => Instant::now() + limit,
+        };
+        tokio::select! {
+            biased;
+            result = &mut sent => return Ok(result),
+            () = tokio::time::sleep_until(due) => {}
+        }
+        if held {
+            outgoing.begin_body();
+        } else if outgoing.upload.stuck_since().is_some_and(|since| since + limit <= Instant::now()) {
+            return Err(limit);
+        }
+    }
+}
+
+/// Makes the upstream's response the client's.
+async fn answer(
+    inner: &Inner,
+    outgoing: Outgoing,
+    stream: Option<RequestBody>,
+    (response, lease): (Response<Incoming>, Lease),
+    retries: u32,
+) -> Response<Body> {
+    let waited = outgoing.began.elapsed().saturating_sub(outgoing.upload.waited());
+    let time = UpstreamTime::new(Arc::clone(&lease.place.name), retries, waited, true);
+    let (mut parts, incoming) = response.into_parts();
+    let name = Arc::clone(&lease.place.name);
+    let mut response = match outgoing.tunnel {
+        Some(wanted) if parts.status == StatusCode::SWITCHING_PROTOCOLS => {
+            let response = Response::from_parts(parts, incoming);
+            match begin_tunnel(inner, wanted, stream, response, lease).await {
+                Ok(response) => response,
+                Err(problem) => problem.at(&name).into_response(),
+            }
+        }
+        Some(Wanted::Connect { .. }) if parts.status.is_success() => {
+            let detail = format!("the upstream did not change protocols but said {}", parts.status);
+            Problem::new(ProblemKind::Broken, detail).at(&name).into_response()
+        }
+        _ => {
+            headers::on_response(&mut parts.headers, parts.version, &inner.pseudonym);
+            parts.version = Version::HTTP_11;
+            let body = Body::arriving(incoming, lease, time.clone(), inner.settings.timeouts.body);
+            Response::from_parts(parts, body)
+        }
+    };
+    response.extensions_mut().insert(time);
+    response
+}
+
+async fn begin_tunnel(
+    inner: &Inner,
+    wanted: Wanted,
+    stream: Option<RequestBody>,
+    mut response: Response<Incoming>,
+    mut lease: Lease,
+) -> Result<Response<Body>, Problem> {
+    wanted.check(response.headers())?;
+    let limit = inner.settings.timeouts.tunnel;
+    let upstream = hyper::upgrade::on(&mut response);
+    drop(lease.upgraded());
+    let (mut parts, _) = response.into_parts();
+    let upgrade = parts.headers.get(UPGRADE).cloned();
+    headers::on_response(&mut parts.headers, parts.version, &inner.pseudonym);
+    parts.version = Version::HTTP_11;
+    let client = match wanted {
+        Wanted::Upgrade { client, .. } => {
+            parts.headers.insert(http::header::CONNECTION, HeaderValue::from_static("upgrade"));
+            parts.headers.extend(upgrade.map(|upgrade| (UPGRADE, upgrade)));
+            client
+        }
+        Wanted::Connect { client, .. } => {
+            parts.status = StatusCode::OK;
+            parts.headers.remove(SEC_WEBSOCKET_ACCEPT);
+            match client {
+                Some(client) => client,
+                None => {
+                    let upgraded = upstream.await.map_err(|error| {
+                        Problem::new(
+                            ProblemKind::Broken,
+                            format!("the tunnel broke at once: {}", chain(&error)),
+                        )
+                    })?;
+                    let stream = Stream::new(upgraded, stream.unwrap_or_else(empty), lease, limit);
+                    return Ok(Response::from_parts(parts, Body::tunnel(stream)));
+                }
+            }
+        }
+    };
+    tunnel::join(client, upstream, lease, limit);
+    Ok(Response::from_parts(parts, Body::empty()))
+}
+
+/// The answer if there is none from an upstream.
+fn refuse(problem: Problem, place: &Place, outgoing: &Outgoing, retries: u32) -> Response<Body> {
+    tracing::debug!(%problem, "a request could not be proxied");
+    let waited = outgoing.began.elapsed().saturating_sub(outgoing.upload.waited());
+    let mut response = problem.into_response();
+    response.extensions_mut().insert(UpstreamTime::new(Arc::clone(&place.name), retries, waited, false));
+    response
+}

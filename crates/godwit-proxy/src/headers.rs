@@ -1,0 +1,320 @@
+//! Which header fields are passed on, and which are made here (RFC 9110 section 7.6, RFC 7239).
+//!
+//! Invariants: nothing that is about one connection is passed to another; what an upstream is told about the
+//! client comes from [`Peer`] or from a peer that is trusted; a request has one Host at most.
+
+use crate::problem::{Problem, ProblemKind};
+use crate::settings::{HostHeader, Network, Settings};
+use crate::upstream::{Scheme, Upstream};
+use http::header::{
+    ALT_SVC, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, FORWARDED, HOST, HeaderName, TE, TRAILER,
+    TRANSFER_ENCODING, UPGRADE, VIA,
+};
+use http::uri::{Authority, PathAndQuery};
+use http::{HeaderMap, HeaderValue, Request, Response, Uri, Version};
+use std::fmt::{self, Write as _};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Who sent a request. Whoever calls the proxy puts it into the request's extensions; without it the upstream
+/// is not told the client's address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    /// Where the request came from.
+    pub address: SocketAddr,
+    /// Whether it came encrypted.
+    pub secure: bool,
+}
+
+/// Where informational (1xx) responses are to go. Whoever calls the proxy may put it into the request's
+/// extensions; without it they are swallowed. Status 101 never comes here, and 100 only if the client asked
+/// for it.
+#[derive(Clone)]
+pub struct Informational(Arc<dyn Fn(Response<()>) + Send + Sync>);
+
+impl Informational {
+    /// Calls `act` with each.
+    pub fn new(act: impl Fn(Response<()>) + Send + Sync + 'static) -> Self {
+        Informational(Arc::new(act))
+    }
+
+    pub(crate) fn send(&self, response: Response<()>) {
+        (self.0)(response);
+    }
+}
+
+impl fmt::Debug for Informational {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Informational")
+    }
+}
+
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+
+/// Fields about one connection, whatever Connection says.
+const HOP_BY_HOP: [HeaderName; 9] = [
+    CONNECTION,
+    KEEP_ALIVE,
+    HeaderName::from_static("proxy-connection"),
+    http::header::PROXY_AUTHENTICATE,
+    http::header::PROXY_AUTHORIZATION,
+    TE,
+    TRANSFER_ENCODING,
+    UPGRADE,
+    HeaderName::from_static("http2-settings"),
+];
+
+/// Members of a list in all fields of this name.
+fn members<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
+    headers
+        .get_all(name)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .filter(|member| !member.is_empty())
+}
+
+/// Whether a list has this member, in whatever case.
+fn has_member(headers: &HeaderMap, name: &HeaderName, wanted: &str) -> bool {
+    members(headers, name).any(|member| member.eq_ignore_ascii_case(wanted))
+}
+
+/// Takes out what is about one connection.
+fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    if headers.contains_key(CONNECTION) {
+        let named: Vec<HeaderName> =
+            members(headers, &CONNECTION).filter_map(|name| name.parse().ok()).collect();
+        for name in named.iter().filter(|name| **name != HOST) {
+            headers.remove(name);
+        }
+    }
+    // Two ways to say how long a body is are one too many; the other one is obeyed.
+    if headers.contains_key(TRANSFER_ENCODING) {
+        headers.remove(CONTENT_LENGTH);
+    }
+    for name in &HOP_BY_HOP {
+        headers.remove(name);
+    }
+}
+
+/// The protocol that an HTTP/1.1 request wants to change to, if that is possible.
+pub(crate) fn wanted_upgrade(version: Version, headers: &HeaderMap) -> Option<HeaderValue> {
+    let wanted = headers.get(UPGRADE)?;
+    let possible = version == Version::HTTP_11
+        && has_member(headers, &CONNECTION, "upgrade")
+        // HTTP/2 over TCP by an upgrade exists no more (RFC 9113 section 3.1), and is a way around proxies.
+        && !members(headers, &UPGRADE).any(|name| name.to_ascii_lowercase().starts_with("h2c"));
+    possible.then(|| wanted.clone())
+}
+
+/// The name that a request is for: that of its target, or Host.
+pub(crate) fn requested_host(uri: &Uri, headers: &HeaderMap) -> Result<Option<HeaderValue>, Problem> {
+    let bad = |what: &str| Problem::new(ProblemKind::BadRequest, what);
+    let mut hosts = headers.get_all(HOST).iter();
+    let host = hosts.next();
+    if hosts.next().is_some() {
+        return Err(bad("more than one Host field"));
+    }
+    let host = match uri.authority() {
+        Some(authority) => HeaderValue::from_str(authority.as_str()).map(Some),
+        None => Ok(host.filter(|host| !host.is_empty()).cloned()),
+    };
+    let host = host.map_err(|_| bad("the target's authority cannot be a Host"))?;
+    let parsed = host.as_ref().map(|host| Authority::try_from(host.as_bytes()));
+    match parsed {
+        Some(Ok(authority)) if authority.as_str().contains('@') => Err(bad("Host has a user name")),
+        Some(Err(_)) => Err(bad("Host is not a name")),
+        _ => Ok(host),
+    }
+}
+
+/// The Host that the upstream sees.
+pub(crate) fn host_of(
+    policy: &HostHeader,
+    requested: Option<&HeaderValue>,
+    upstream: &Upstream,
+) -> HeaderValue {
+    let own = || HeaderValue::try_from(upstream.authority()).ok();
+    let host = match policy {
+        HostHeader::Keep => requested.cloned().or_else(own),
+        HostHeader::Upstream => own(),
+        HostHeader::Name(name) => HeaderValue::from_str(name).ok().or_else(own),
+    };
+    host.unwrap_or_else(|| HeaderValue::from_static("localhost"))
+}
+
+/// Says whom a request is for, in the way of the protocol: by Host, or by the target. Its URI is a path.
+pub(crate) fn address<B>(request: &mut Request<B>, host: HeaderValue, scheme: Scheme, http2: bool) {
+    if http2 && let Ok(authority) = Authority::try_from(host.as_bytes()) {
+        let mut parts = http::uri::Parts::default();
+        parts.path_and_query = request.uri().path_and_query().cloned();
+        if parts.path_and_query.as_ref().is_some_and(|path| path.as_str() == "*") {
+            parts.path_and_query = Some(PathAndQuery::from_static("/"));
+        }
+        parts.scheme = Some(scheme.of_uri());
+        parts.authority = Some(authority);
+        if let Ok(uri) = Uri::from_parts(parts) {
+            request.headers_mut().remove(HOST);
+            *request.uri_mut() = uri;
+            return;
+        }
+    }
+    request.headers_mut().insert(HOST, host);
+}
+
+/// The fields of a request that go upstream, apart from Host and what an upgrade needs.
+pub(crate) fn on_request(
+    headers: &mut HeaderMap,
+    facts: &Facts<'_>,
+    settings: &Settings,
+    pseudonym: &str,
+) -> Result<(), Problem> {
+    if members(headers, &VIA).any(|via| via.split_ascii_whitespace().nth(1) == Some(pseudonym)) {
+        return Err(Problem::new(ProblemKind::Loop, "the request has been here before"));
+    }
+    let trailers = has_member(headers, &TE, "trailers");
+    remove_hop_by_hop(headers);
+    headers.remove(EXPECT);
+    if trailers {
+        headers.insert(TE, HeaderValue::from_static("trailers"));
+    }
+    join_cookies(headers);
+    forward(headers, facts, settings);
+    let via = format!("{} {pseudonym}", version(facts.version));
+    append(headers, VIA, &via);
+    Ok(())
+}
+
+/// What is known of a request apart from its fields.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Facts<'a> {
+    pub(crate) version: Version,
+    pub(crate) peer: Option<Peer>,
+    pub(crate) secure: bool,
+    pub(crate) host: Option<&'a HeaderValue>,
+}
+
+/// HTTP/2 and HTTP/3 clients may send cookies one by one (RFC 9113 section 8.2.3).
+fn join_cookies(headers: &mut HeaderMap) {
+    if headers.get_all(COOKIE).iter().nth(1).is_none() {
+        return;
+    }
+    let all: Vec<&[u8]> = headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    if let Ok(mut joined) = HeaderValue::from_bytes(&all.join(&b"; "[..])) {
+        joined.set_sensitive(true);
+        headers.insert(COOKIE, joined);
+    }
+}
+
+/// Tells about the client, and keeps what it says about others only if it is trusted.
+fn forward(headers: &mut HeaderMap, facts: &Facts<'_>, settings: &Settings) {
+    let trusted = |network: &Network| facts.peer.is_some_and(|peer| network.contains(peer.address.ip()));
+    let trusted = settings.trust_forwarded.iter().any(trusted);
+    let claims: Vec<HeaderName> =
+        headers.keys().filter(|name| is_claim(name.as_str(), trusted)).cloned().collect();
+    for name in &claims {
+        headers.remove(name);
+    }
+    if !settings.forwarded {
+        return;
+    }
+    let scheme = if facts.secure { "https" } else { "http" };
+    if let Some(peer) = facts.peer {
+        let ip = peer.address.ip().to_canonical();
+        append(headers, FORWARDED_FOR, &ip.to_string());
+        if !headers.contains_key(REAL_IP) {
+            append(headers, REAL_IP, &ip.to_string());
+        }
+    }
+    if !headers.contains_key(FORWARDED_PROTO) {
+        headers.insert(FORWARDED_PROTO, HeaderValue::from_static(scheme));
+    }
+    if let Some(host) = facts.host
+        && !headers.contains_key(FORWARDED_HOST)
+    {
+        headers.insert(FORWARDED_HOST, host.clone());
+    }
+    append(headers, FORWARDED, &element(facts, scheme));
+}
+
+/// Whether a field claims something about the client that only a trusted peer may say. Some applications do
+/// not tell underscores from hyphens, so nobody may say it with those.
+fn is_claim(name: &str, trusted: bool) -> bool {
+    let hyphens = name.replace('_', "-");
+    let claim = hyphens == "forwarded" || hyphens == "x-real-ip" || hyphens.starts_with("x-forwarded-");
+    claim && (!trusted || hyphens != name)
+}
+
+/// The element of this hop in Forwarded (RFC 7239 section 4).
+fn element(facts: &Facts<'_>, scheme: &str) -> String {
+    let mut element = String::new();
+    match facts.peer.map(|peer| peer.address.ip().to_canonical()) {
+        Some(IpAddr::V4(addr)) => _ = write!(element, "for={addr};"),
+        Some(IpAddr::V6(addr)) => _ = write!(element, "for=\"[{addr}]\";"),
+        None => element.push_str("for=unknown;"),
+    }
+    if let Some(host) = facts.host.and_then(|host| host.to_str().ok()) {
+        let token = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte));
+        // A host that has been parsed has neither quotes nor backslashes.
+        _ = if token { write!(element, "host={host};") } else { write!(element, "host=\"{host}\";") };
+    }
+    element.push_str("proto=");
+    element.push_str(scheme);
+    element
+}
+
+/// Adds a member to a list.
+fn append(headers: &mut HeaderMap, name: HeaderName, member: &str) {
+    let mut list: Vec<&[u8]> = headers.get_all(&name).iter().map(HeaderValue::as_bytes).collect();
+    list.push(member.as_bytes());
+    if let Ok(value) = HeaderValue::from_bytes(&list.join(&b", "[..])) {
+        headers.insert(name, value);
+    }
+}
+
+/// The fields of a response that go to the client.
+pub(crate) fn on_response(headers: &mut HeaderMap, received: Version, pseudonym: &str) {
+    remove_hop_by_hop(headers);
+    // Where else the site is found is for whoever faces the client to say.
+    headers.remove(ALT_SVC);
+    append(headers, VIA, &format!("{} {pseudonym}", version(received)));
+}
+
+/// The fields of an informational response that go to the client.
+pub(crate) fn on_informational(headers: &mut HeaderMap) {
+    remove_hop_by_hop(headers);
+    headers.remove(CONTENT_LENGTH);
+}
+
+/// The fields of trailers that may pass, in either direction.
+pub(crate) fn on_trailers(trailers: &mut HeaderMap) {
+    remove_hop_by_hop(trailers);
+    for name in [CONTENT_LENGTH, HOST, TRAILER] {
+        trailers.remove(name);
+    }
+}
+
+/// How long the upstream keeps the connection, if it says so.
+pub(crate) fn keep_alive(headers: &HeaderMap) -> Option<Duration> {
+    members(headers, &KEEP_ALIVE).find_map(|parameter| {
+        let (name, seconds) = parameter.split_once('=')?;
+        let seconds = seconds.trim().trim_matches('"').parse().ok()?;
+        name.trim().eq_ignore_ascii_case("timeout").then(|| Duration::from_secs(seconds))
+    })
+}
+
+fn version(version: Version) -> &'static str {
+    match version {
+        Version::HTTP_09 => "0.9",
+        Version::HTTP_10 => "1.0",
+        Version::HTTP_2 => "2",
+        Version::HTTP_3 => "3",
+        _ => "1.1",
+    }
+}

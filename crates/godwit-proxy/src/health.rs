@@ -1,0 +1,150 @@
+//! Regular checks of an upstream's health.
+
+use crate::place::Place;
+use crate::pool::Connection;
+use crate::settings::{Health, HostHeader, SettingsError};
+use crate::upload::Upload;
+use crate::{RequestBody, headers};
+use http::uri::PathAndQuery;
+use http::{Method, Request, StatusCode, Uri, Version};
+use http_body_util::{BodyExt, Empty};
+use std::sync::Arc;
+use tokio::time::MissedTickBehavior;
+
+/// The most of a body that is read so that its connection ends in good order.
+const MAX_BODY: usize = 64 << 10;
+
+/// How many checks in a row said something else than what holds.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    against: u32,
+}
+
+impl Verdict {
+    /// Whether the upstream is healthy after another check, if it `was`; `needed` are the answers in a row
+    /// that make it healthy and unhealthy.
+    pub(crate) fn on_check(&mut self, was: bool, good: bool, needed: (u32, u32)) -> bool {
+        if good == was {
+            self.against = 0;
+            return was;
+        }
+        self.against = self.against.saturating_add(1);
+        if self.against < if good { needed.0 } else { needed.1 } {
+            return was;
+        }
+        self.against = 0;
+        good
+    }
+}
+
+/// What is asked for at each check.
+#[derive(Debug, Clone)]
+pub(crate) struct Check {
+    health: Health,
+    path: PathAndQuery,
+    host: HostHeader,
+}
+
+impl Check {
+    pub(crate) fn new(health: &Health, host: &HostHeader) -> Result<Self, SettingsError> {
+        let wrong = |what: String| SettingsError::new("health", what);
+        let path = health.path.as_str();
+        let parsed = path.starts_with('/').then(|| PathAndQuery::try_from(path).ok()).flatten();
+        let parsed = parsed.ok_or_else(|| {
+            wrong(format!("\"{}\" is not a path; it should be one such as /healthz", path.escape_debug()))
+        })?;
+        StatusCode::from_u16(health.status)
+            .map_err(|_| wrong(format!("{} is not a status; it should be one such as 200", health.status)))?;
+        if health.interval.is_zero() || health.timeout.is_zero() {
+            return Err(wrong("interval and timeout must be longer than nothing".to_owned()));
+        }
+        if health.healthy == 0 || health.unhealthy == 0 {
+            return Err(wrong("healthy and unhealthy must be 1 or more".to_owned()));
+        }
+        Ok(Check { health: health.clone(), path: parsed, host: host.clone() })
+    }
+
+    /// Checks again and again.
+    pub(crate) async fn run(self, place: Arc<Place>) {
+        let mut ticks = tokio::time::interval(self.health.interval);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let good =
+                tokio::time::timeout(self.health.timeout, self.once(&place)).await.unwrap_or_else(|_| {
+                    tracing::debug!(upstream = &*place.name, "a health check took too long");
+                    false
+                });
+            place.on_check(good, (self.health.healthy, self.health.unhealthy));
+        }
+    }
+
+    async fn once(&self, place: &Place) -> bool {
+        let mut connection = match place.dial_for_check().await {
+            Ok(connection) => connection,
+            Err(problem) => {
+                tracing::debug!(upstream = &*place.name, %problem, "a health check failed");
+                return false;
+            }
+        };
+        let http2 = matches!(connection, Connection::Http2(_));
+        let upload = Upload::new(RequestBody::new(Empty::new().map_err(|never| match never {})));
+        let host = headers::host_of(&self.host, None, &place.upstream);
+        let mut request = Request::new(upload.view());
+        *request.method_mut() = Method::GET;
+        if http2 {
+            *request.version_mut() = Version::HTTP_2;
+        }
+        *request.uri_mut() = Uri::from(self.path.clone());
+        headers::address(&mut request, host, place.upstream.scheme(), http2);
+        let agent = http::HeaderValue::from_static("godwit-health");
+        request.headers_mut().insert(http::header::USER_AGENT, agent);
+        let response = match &mut connection {
+            Connection::Http1(http1) => http1.sender.send_request(request).await,
+            Connection::Http2(http2) => http2.sender.send_request(request).await,
+        };
+        match response {
+            Ok(response) => {
+                let status = response.status();
+                let _ = http_body_util::Limited::new(response.into_body(), MAX_BODY).collect().await;
+                status.as_u16() == self.health.status
+            }
+            Err(error) => {
+                tracing::debug!(upstream = &*place.name, %error, "a health check failed");
+                false
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_answers_in_a_row_are_needed() {
+        let mut verdict = Verdict::default();
+        let mut is = true;
+        let mut seen = String::new();
+        for good in "ggbbgbbbbbgbggbb".chars().map(|check| check == 'g') {
+            is = verdict.on_check(is, good, (2, 3));
+            seen.push(if is { 'H' } else { 'u' });
+        }
+        assert_eq!(seen, "HHHHHHHuuuuuuHHH");
+    }
+
+    #[test]
+    fn checks_are_checked() {
+        let check = |change: fn(&mut Health)| {
+            let mut health = Health::default();
+            change(&mut health);
+            Check::new(&health, &HostHeader::Keep)
+        };
+        assert!(check(|_| {}).is_ok());
+        assert!(check(|health| health.path = "healthz".to_owned()).is_err());
+        assert!(check(|health| health.path = "/a b".to_owned()).is_err());
+        assert!(check(|health| health.status = 42).is_err());
+        assert!(check(|health| health.healthy = 0).is_err());
+        assert!(check(|health| health.interval = std::time::Duration::ZERO).is_err());
+    }
+}

@@ -1,0 +1,267 @@
+//! The upstreams: what is known of each, which one is next, and a lease for each exchange.
+
+use crate::dial::Dialer;
+use crate::health::Verdict;
+use crate::lock;
+use crate::pool::{Connection, Http1, Pool};
+use crate::problem::{Problem, ProblemKind};
+use crate::settings::{Balance, Timeouts};
+use crate::upload::Upload;
+use crate::upstream::{Scheme, Upstream};
+use http::HeaderMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long an upstream to which no connection could be made is avoided at first, if there are others; twice
+/// as long each time that it happens again.
+const FIRST_BREAK: Duration = Duration::from_secs(1);
+const LONGEST_BREAK: Duration = Duration::from_secs(30);
+
+/// How long a connection may take to become ready for the next exchange.
+const READY_WITHIN: Duration = Duration::from_secs(1);
+
+/// One upstream.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) upstream: Upstream,
+    /// Its address, for logs.
+    pub(crate) name: Arc<str>,
+    dialer: Dialer,
+    pub(crate) pool: Pool,
+    connect_timeout: Duration,
+    /// By the regular checks.
+    healthy: AtomicBool,
+    verdict: Mutex<Verdict>,
+    avoidance: Mutex<Avoidance>,
+    under_way: AtomicUsize,
+    requests: AtomicU64,
+    failures: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Avoidance {
+    failures: u32,
+    until: Option<Instant>,
+}
+
+/// What is known of an upstream, for metrics.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct UpstreamStatus {
+    /// Its address, such as `127.0.0.1:8080`.
+    pub address: String,
+    /// False if its regular checks fail.
+    pub healthy: bool,
+    /// True while it is avoided because no connection could be made.
+    pub avoided: bool,
+    /// Requests under way.
+    pub under_way: usize,
+    /// Requests sent to it so far, those that were sent again included.
+    pub requests: u64,
+    /// Requests that it did not answer: no connection, broken off, or too late.
+    pub failures: u64,
+    /// Unused HTTP/1.1 connections.
+    pub idle: usize,
+}
+
+impl Place {
+    pub(crate) fn new(upstream: Upstream, dialer: Dialer, max_idle: usize, timeouts: &Timeouts) -> Self {
+        let plain = upstream.scheme() == Scheme::Http;
+        Place {
+            name: upstream.address().into(),
+            pool: Pool::new(upstream.scheme() == Scheme::H2c, plain, max_idle, timeouts.idle),
+            upstream,
+            dialer,
+            connect_timeout: timeouts.connect,
+            healthy: AtomicBool::new(true),
+            verdict: Mutex::default(),
+            avoidance: Mutex::default(),
+            under_way: AtomicUsize::new(0),
+            requests: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+        }
+    }
+
+    /// A connection, and whether it had been used before. For upgrades only HTTP/1.1 will do; `fresh` asks
+    /// for a new one.
+    pub(crate) async fn connect(&self, http1: bool, fresh: bool) -> Result<(Connection, bool), Problem> {
+        if !fresh && let Some(connection) = self.pool.take(http1) {
+            return Ok((connection, true));
+        }
+        let connecting = tokio::time::timeout(self.connect_timeout, async {
+            if http1 || fresh || !self.pool.may_share() {
+                return self.dial(http1).await.map(|connection| (connection, false));
+            }
+            let _turn = self.pool.dialing.lock().await;
+            // Somebody else may have made one that can be shared.
+            match self.pool.take(http1) {
+                Some(connection) => Ok((connection, true)),
+                None => self.dial(http1).await.map(|connection| (connection, false)),
+            }
+        });
+        let result = connecting.await.unwrap_or_else(|_| {
+            let limit = self.connect_timeout;
+            Err(Problem::new(ProblemKind::ConnectTimeout, format!("no connection within {limit:?}")))
+        });
+        match &result {
+            Ok(_) => *lock(&self.avoidance) = Avoidance::default(),
+            Err(_) => self.avoid(),
+        }
+        result
+    }
+
+    async fn dial(&self, http1: bool) -> Result<Connection, Problem> {
+        let dialed = self.dialer.dial(http1).await?;
+        self.pool.begin(dialed, http1).await
+    }
+
+    /// A connection for a check of its health, which is in no pool afterwards unless it can be shared.
+    pub(crate) async fn dial_for_check(&self) -> Result<Connection, Problem> {
+        match self.pool.take(false) {
+            Some(shared @ Connection::Http2(_)) => Ok(shared),
+            _ => self.dial(false).await,
+        }
+    }
+
+    fn avoid(&self) {
+        let mut avoidance = lock(&self.avoidance);
+        let longer = 1_u32.checked_shl(avoidance.failures.min(16)).unwrap_or(u32::MAX);
+        avoidance.failures = avoidance.failures.saturating_add(1);
+        avoidance.until = Some(Instant::now() + FIRST_BREAK.saturating_mul(longer).min(LONGEST_BREAK));
+    }
+
+    fn avoided_until(&self, now: Instant) -> Option<Instant> {
+        lock(&self.avoidance).until.filter(|until| *until > now)
+    }
+
+    /// The result of a regular check.
+    pub(crate) fn on_check(&self, good: bool, needed: (u32, u32)) {
+        let was = self.healthy.load(Ordering::Relaxed);
+        let is = lock(&self.verdict).on_check(was, good, needed);
+        self.healthy.store(is, Ordering::Relaxed);
+        if is != was {
+            let upstream = &*self.name;
+            match is {
+                true => tracing::info!(upstream, "the upstream is healthy again"),
+                false => tracing::warn!(upstream, "the upstream is not healthy: requests go elsewhere"),
+            }
+        }
+    }
+
+    pub(crate) fn on_failure(&self) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn status(&self) -> UpstreamStatus {
+        UpstreamStatus {
+            address: self.name.to_string(),
+            healthy: self.healthy.load(Ordering::Relaxed),
+            avoided: self.avoided_until(Instant::now()).is_some(),
+            under_way: self.under_way.load(Ordering::Relaxed),
+            requests: self.requests.load(Ordering::Relaxed),
+            failures: self.failures.load(Ordering::Relaxed),
+            idle: self.pool.idle(),
+        }
+    }
+}
+
+/// All upstreams of a proxy.
+#[derive(Debug)]
+pub(crate) struct Places {
+    pub(crate) all: Vec<Arc<Place>>,
+    pub(crate) balance: Balance,
+    next: AtomicUsize,
+}
+
+impl Places {
+    pub(crate) fn new(all: Vec<Arc<Place>>, balance: Balance) -> Self {
+        Places { all, balance, next: AtomicUsize::new(0) }
+    }
+
+    /// The one that is next: healthy, rather not one of those that were tried, rather not one that is
+    /// avoided. `None` if none is healthy.
+    pub(crate) fn choose(&self, tried: &[usize]) -> Option<usize> {
+        let now = Instant::now();
+        let count = self.all.len();
+        let start = self.next.fetch_add(1, Ordering::Relaxed);
+        (0..count)
+            .map(|offset| start.wrapping_add(offset) % count)
+            .filter_map(|at| self.all.get(at).map(|place| (at, place)))
+            .filter(|(_, place)| place.healthy.load(Ordering::Relaxed))
+            .min_by_key(|(at, place)| {
+                let load = match self.balance {
+                    Balance::RoundRobin => 0,
+                    Balance::LeastRequests => place.under_way.load(Ordering::Relaxed),
+                };
+                (tried.contains(at), place.avoided_until(now), load)
+            })
+            .map(|(at, _)| at)
+    }
+}
+
+/// An exchange under way at a place: dropped before [`Lease::finish`] it is given up.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    pub(crate) place: Arc<Place>,
+    connection: Option<Connection>,
+    pub(crate) upload: Upload,
+    /// What the upstream said about keeping the connection.
+    keep: Option<Duration>,
+}
+
+impl Lease {
+    pub(crate) fn new(place: &Arc<Place>, connection: Connection, upload: &Upload) -> Self {
+        place.under_way.fetch_add(1, Ordering::Relaxed);
+        place.requests.fetch_add(1, Ordering::Relaxed);
+        Lease { place: Arc::clone(place), connection: Some(connection), upload: upload.clone(), keep: None }
+    }
+
+    pub(crate) fn connection(&mut self) -> Option<&mut Connection> {
+        self.connection.as_mut()
+    }
+
+    pub(crate) fn note_keep_alive(&mut self, headers: &HeaderMap) {
+        self.keep = crate::headers::keep_alive(headers);
+    }
+
+    /// The response is complete. The connection is kept if the request is too.
+    pub(crate) fn finish(mut self) {
+        if !self.upload.is_finished() {
+            return;
+        }
+        let Some(Connection::Http1(connection)) = self.connection.take() else { return };
+        self.put(connection);
+    }
+
+    /// The connection has become a tunnel: it looks after itself.
+    pub(crate) fn upgraded(&mut self) -> Option<Connection> {
+        self.connection.take()
+    }
+
+    fn put(&self, mut connection: Http1) {
+        if connection.sender.is_ready() {
+            return self.place.pool.put(connection, self.keep);
+        }
+        if connection.sender.is_closed() {
+            return;
+        }
+        let (place, keep) = (Arc::downgrade(&self.place), self.keep);
+        tokio::spawn(async move {
+            let ready = tokio::time::timeout(READY_WITHIN, connection.sender.ready()).await;
+            if let (Ok(Ok(())), Some(place)) = (ready, place.upgrade()) {
+                place.pool.put(connection, keep);
+            }
+        });
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.place.under_way.fetch_sub(1, Ordering::Relaxed);
+        if self.connection.is_some() && !self.upload.is_finished() {
+            self.upload.cancel();
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Connections to one upstream.
+//!
+//! An HTTP/1.1 connection is in the pool only while nothing is under way on it. HTTP/2 connections are
+//! shared, by as many exchanges as their windows have room for: an exchange whose client reads slowly then
+//! holds up nobody else.
+
+use crate::dial::Dialed;
+use crate::io::Io;
+use crate::lock;
+use crate::problem::{Problem, ProblemKind, chain};
+use crate::upload::View;
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+/// The window of an HTTP/2 stream.
+const STREAM_WINDOW: u32 = 256 << 10;
+/// Exchanges on one HTTP/2 connection.
+const MAX_STREAMS: usize = 64;
+/// Room for all of them.
+const CONNECTION_WINDOW: u32 = STREAM_WINDOW * MAX_STREAMS as u32;
+/// Fields of a response.
+const MAX_HEADERS: usize = 256;
+/// An HTTP/2 connection on which nothing comes for so long is asked whether it is still there.
+const PING_AFTER: Duration = Duration::from_secs(20);
+
+/// Ends a connection's task when it goes.
+#[derive(Debug)]
+pub(crate) struct Task(AbortHandle);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// An HTTP/1.1 connection.
+#[derive(Debug)]
+pub(crate) struct Http1 {
+    pub(crate) sender: http1::SendRequest<View>,
+    _task: Task,
+}
+
+/// A share in an HTTP/2 connection.
+#[derive(Debug)]
+pub(crate) struct Http2 {
+    pub(crate) sender: http2::SendRequest<View>,
+    load: Arc<AtomicUsize>,
+}
+
+impl Drop for Http2 {
+    fn drop(&mut self) {
+        self.load.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum Connection {
+    Http1(Http1),
+    Http2(Http2),
+}
+
+#[derive(Debug)]
+struct Idle {
+    connection: Http1,
+    until: Instant,
+}
+
+#[derive(Debug)]
+struct Shared {
+    sender: http2::SendRequest<View>,
+    load: Arc<AtomicUsize>,
+    /// Streams that the upstream allows at once.
+    room: Arc<AtomicUsize>,
+    used: Instant,
+    _task: Task,
+}
+
+/// What is known of the upstream's protocol.
+const UNKNOWN: u8 = 0;
+const HTTP1: u8 = 1;
+const HTTP2: u8 = 2;
+
+/// Connections to one upstream.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    idle: Mutex<VecDeque<Idle>>,
+    shared: Mutex<Vec<Shared>>,
+    speaks: AtomicU8,
+    /// With prior knowledge.
+    h2c: bool,
+    /// Whoever might make an HTTP/2 connection waits for whoever is making one.
+    pub(crate) dialing: tokio::sync::Mutex<()>,
+    max_idle: usize,
+    idle_timeout: Duration,
+}
+
+impl Pool {
+    pub(crate) fn new(h2c: bool, plain: bool, max_idle: usize, idle_timeout: Duration) -> Self {
+        let speaks = match (h2c, plain) {
+            (true, _) => HTTP2,
+            (false, true) => HTTP1,
+            (false, false) => UNKNOWN,
+        };
+        Pool {
+            idle: Mutex::default(),
+            shared: Mutex::default(),
+            speaks: AtomicU8::new(speaks),
+            h2c,
+            dialing: tokio::sync::Mutex::default(),
+            max_idle,
+            idle_timeout,
+        }
+    }
+
+    /// False if new connections are for one exchange each anyway.
+    pub(crate) fn may_share(&self) -> bool {
+        self.speaks.load(Ordering::Relaxed) != HTTP1
+    }
+
+    /// A connection that is there already.
+    pub(crate) fn take(&self, http1: bool) -> Option<Connection> {
+        if !http1 && let Some(shared) = self.share() {
+            return Some(Connection::Http2(shared));
+        }
+        let now = Instant::now();
+        loop {
+            // The one used last has the best chances, and the others may expire.
+            let idle = lock(&self.idle).pop_back()?;
+            if idle.until > now && idle.connection.sender.is_ready() {
+                return Some(Connection::Http1(idle.connection));
+            }
+        }
+    }
+
+    fn share(&self) -> Option<Http2> {
+        let mut all = lock(&self.shared);
+        all.retain(|shared| !shared.sender.is_closed());
+        // The fullest that has room: the others may become idle and go.
+        let shared = all
+            .iter_mut()
+            .filter(|shared| {
+                let room = shared.room.load(Ordering::Relaxed).clamp(1, MAX_STREAMS);
+                shared.load.load(Ordering::Relaxed) < room
+            })
+            .max_by_key(|shared| shared.load.load(Ordering::Relaxed))?;
+        shared.used = Instant::now();
+        shared.load.fetch_add(1, Ordering::Relaxed);
+        Some(Http2 { sender: shared.sender.clone(), load: Arc::clone(&shared.load) })
+    }
+
+    /// Makes a connection of bytes.
+    pub(crate) async fn begin(&self, dialed: Dialed, http1: bool) -> Result<Connection, Problem> {
+        let http2 = dialed.http2 || (self.h2c && !http1);
+        if !http1 {
+            self.speaks.store(if http2 { HTTP2 } else { HTTP1 }, Ordering::Relaxed);
+        }
+        match http2 {
+            true => self.begin_http2(dialed.io).await.map(Connection::Http2),
+            false => begin_http1(dialed.io).await.map(Connection::Http1),
+        }
+    }
+
+    async fn begin_http2(&self, io: Io) -> Result<Http2, Problem> {
+        let mut builder = http2::Builder::new(TokioExecutor::new());
+        builder
+            .timer(TokioTimer::new())
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .keep_alive_interval(PING_AFTER)
+            .keep_alive_timeout(PING_AFTER)
+            .max_header_list_size(64 << 10);
+        let (sender, connection) =
+            builder.handshake(TokioIo::new(io)).await.map_err(|error| not_http(&error))?;
+        let room = Arc::new(AtomicUsize::new(1));
+        let seen = Arc::clone(&room);
+        let task = tokio::spawn(async move {
+            let mut connection = pin!(connection);
+            let ended = poll_fn(|cx| {
+                let poll = connection.as_mut().poll(cx);
+                seen.store(connection.current_max_send_streams(), Ordering::Relaxed);
+                poll
+            });
+            if let Err(error) = ended.await {
+                tracing::debug!(error = chain(&error), "an upstream's HTTP/2 connection ended");
+            }
+        });
+        let load = Arc::new(AtomicUsize::new(1));
+        let shared = Shared {
+            sender: sender.clone(),
+            load: Arc::clone(&load),
+            room,
+            used: Instant::now(),
+            _task: Task(task.abort_handle()),
+        };
+        lock(&self.shared).push(shared);
+        Ok(Http2 { sender, load })
+    }
+
+    /// Takes back a connection that is ready for the next exchange, as long as the upstream said that it
+    /// would keep it.
+    pub(crate) fn put(&self, connection: Http1, keep: Option<Duration>) {
+        if self.max_idle == 0 || !connection.sender.is_ready() {
+            return;
+        }
+        // Sooner than the upstream, lest a request meets its end.
+        let keep = keep.map_or(self.idle_timeout, |keep| {
+            let early = keep.saturating_sub(Duration::from_secs(1)).max(keep / 2);
+            early.min(self.idle_timeout)
+        });
+        let until = Instant::now() + keep;
+        let mut idle = lock(&self.idle);
+        idle.push_back(Idle { connection, until });
+        let oldest = if idle.len() > self.max_idle { idle.pop_front() } else { None };
+        drop(idle);
+        drop(oldest);
+    }
+
+    /// Closes what has been unused for too long, or is closed already.
+    pub(crate) fn sweep(&self) {
+        let now = Instant::now();
+        let mut gone = Vec::new();
+        let mut idle = lock(&self.idle);
+        for at in (0..idle.len()).rev() {
+            if idle.get(at).is_some_and(|one| one.until <= now || one.connection.sender.is_closed()) {
+                gone.extend(idle.remove(at));
+            }
+        }
+        drop(idle);
+        lock(&self.shared).retain(|shared| {
+            let unused = shared.load.load(Ordering::Relaxed) == 0;
+            !shared.sender.is_closed() && !(unused && now >= shared.used + self.idle_timeout)
+        });
+    }
+
+    /// Unused connections.
+    pub(crate) fn idle(&self) -> usize {
+        lock(&self.idle).len()
+    }
+}
+
+async fn begin_http1(io: Io) -> Result<Http1, Problem> {
+    let mut builder = http1::Builder::new();
+    builder.max_headers(MAX_HEADERS);
+    let (sender, connection) = builder.handshake(TokioIo::new(io)).await.map_err(|error| not_http(&error))?;
+    let task = tokio::spawn(async move {
+        if let Err(error) = connection.with_upgrades().await {
+            tracing::debug!(error = chain(&error), "an upstream's HTTP/1.1 connection ended");
+        }
+    });
+    Ok(Http1 { sender, _task: Task(task.abort_handle()) })
+}
+
+fn not_http(error: &hyper::Error) -> Problem {
+    Problem::new(ProblemKind::Broken, format!("the connection broke at once: {}", chain(error)))
+}

@@ -1,0 +1,156 @@
+//! What can go wrong, as the client and as the log see it.
+
+use crate::body::Body;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, Response, StatusCode};
+use std::fmt;
+use std::sync::Arc;
+
+/// Kinds of [`Problem`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ProblemKind {
+    /// The request cannot be passed on as it is (400).
+    BadRequest,
+    /// A method or protocol that is not proxied (405, 501).
+    NotSupported,
+    /// An expectation other than `100-continue` (417).
+    Expectation,
+    /// The request has been here before (508).
+    Loop,
+    /// The client gave up its request's body (400).
+    ClientGone,
+    /// Every upstream is known to be unhealthy (503).
+    NoUpstream,
+    /// No connection could be made: refused, unreachable, no such name, TLS (502).
+    Connect,
+    /// No connection was made in time (504).
+    ConnectTimeout,
+    /// The upstream broke off, or what it said was not HTTP (502).
+    Broken,
+    /// The response's head did not come in time (504).
+    ResponseTimeout,
+    /// The response's body stopped coming; its status had been sent.
+    BodyTimeout,
+}
+
+impl ProblemKind {
+    /// A word for logs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ProblemKind::BadRequest => "bad_request",
+            ProblemKind::NotSupported => "not_supported",
+            ProblemKind::Expectation => "expectation",
+            ProblemKind::Loop => "loop",
+            ProblemKind::ClientGone => "client_gone",
+            ProblemKind::NoUpstream => "no_upstream",
+            ProblemKind::Connect => "connect",
+            ProblemKind::ConnectTimeout => "connect_timeout",
+            ProblemKind::Broken => "broken",
+            ProblemKind::ResponseTimeout => "response_timeout",
+            ProblemKind::BodyTimeout => "body_timeout",
+        }
+    }
+
+    fn status(self) -> StatusCode {
+        match self {
+            ProblemKind::BadRequest | ProblemKind::ClientGone => StatusCode::BAD_REQUEST,
+            ProblemKind::NotSupported => StatusCode::NOT_IMPLEMENTED,
+            ProblemKind::Expectation => StatusCode::EXPECTATION_FAILED,
+            ProblemKind::Loop => StatusCode::LOOP_DETECTED,
+            ProblemKind::NoUpstream => StatusCode::SERVICE_UNAVAILABLE,
+            ProblemKind::Connect | ProblemKind::Broken => StatusCode::BAD_GATEWAY,
+            ProblemKind::ConnectTimeout | ProblemKind::ResponseTimeout | ProblemKind::BodyTimeout => {
+                StatusCode::GATEWAY_TIMEOUT
+            }
+        }
+    }
+}
+
+/// Why the proxy answered by itself, or why a response broke off: in the extensions of the response, or as
+/// the error of its body. Details are for the log; clients are told the status alone.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    kind: ProblemKind,
+    status: StatusCode,
+    upstream: Option<Arc<str>>,
+    detail: String,
+}
+
+impl Problem {
+    pub(crate) fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
+        Problem { kind, status: kind.status(), upstream: None, detail: detail.into() }
+    }
+
+    /// With a status other than the kind's own.
+    pub(crate) fn status_of(mut self, status: StatusCode) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// With the address of the upstream that it is about.
+    pub(crate) fn at(mut self, upstream: &Arc<str>) -> Self {
+        self.upstream.get_or_insert_with(|| Arc::clone(upstream));
+        self
+    }
+
+    /// What kind it is.
+    pub fn kind(&self) -> ProblemKind {
+        self.kind
+    }
+
+    /// The status that the client is told.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The address of the upstream that it is about, if any.
+    pub fn upstream(&self) -> Option<&str> {
+        self.upstream.as_deref()
+    }
+
+    /// What happened, for the log.
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// The answer to the client.
+    pub(crate) fn into_response(self) -> Response<Body> {
+        let text = format!("{}\n", self.status);
+        let mut response = Response::new(Body::from(text));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("5"));
+        }
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.upstream {
+            Some(upstream) => write!(f, "{upstream}: {}", self.detail),
+            None => f.write_str(&self.detail),
+        }
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// An error with all of its causes in one line.
+pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        next = cause.source();
+    }
+    text
+}
