@@ -9,6 +9,8 @@
 //! the sites that it began with.
 
 pub(crate) mod body;
+pub(crate) mod coding;
+mod compress;
 mod handler;
 mod host;
 mod limits;
@@ -39,6 +41,8 @@ use crate::output::{http_date, unix_now};
 use crate::serve::config::{self, HeaderRules};
 use crate::serve::log::RequestLog;
 use body::{BoxError, Logged, RequestBody, ResponseBody};
+use coding::Coding;
+use compress::{Room, Wish};
 use handler::{Handler, Route};
 use host::{Host, HostProblem};
 use limits::Limits;
@@ -56,6 +60,7 @@ pub(crate) struct Front {
 #[derive(Debug)]
 struct Shared {
     sites: ArcSwap<Sites>,
+    room: Room,
     log: RequestLog,
 }
 
@@ -64,7 +69,7 @@ impl Front {
     /// If a folder cannot be opened, an upstream not be used, or a redirect leads nowhere.
     pub(crate) fn new(settings: &config::Settings, log: RequestLog) -> Result<Front, Failure> {
         let sites = ArcSwap::from_pointee(Sites::new(settings)?);
-        Ok(Front { shared: Arc::new(Shared { sites, log }), alt_svc: None })
+        Ok(Front { shared: Arc::new(Shared { sites, room: Room::default(), log }), alt_svc: None })
     }
 
     /// The same service for a port; `http3_port` is where its HTTP/3 is, if it has one.
@@ -86,7 +91,7 @@ impl Front {
         let entry = self.shared.log.entry(&request);
         let over_tcp = request.version() != Version::HTTP_3;
         let sites = self.shared.sites.load_full();
-        let mut response = sites.respond(request).await;
+        let mut response = sites.respond(request, &self.shared.room).await;
         let headers = response.headers_mut();
         headers.entry(header::SERVER).or_insert(HeaderValue::from_static("godwit"));
         if !headers.contains_key(header::DATE)
@@ -140,6 +145,7 @@ struct Sites {
 struct Site {
     request_headers: HeaderRules,
     response_headers: HeaderRules,
+    compress: Vec<Coding>,
     routes: Routes<Route>,
 }
 
@@ -154,6 +160,7 @@ impl Site {
         Ok(Site {
             request_headers: settings.request_headers.clone(),
             response_headers: settings.response_headers.clone(),
+            compress: settings.compress.clone(),
             routes: Routes::new(routes),
         })
     }
@@ -163,11 +170,13 @@ impl Site {
         mut request: Request<RequestBody>,
         host: Option<&Host>,
         reader: Reader,
+        room: &Room,
     ) -> Response<ResponseBody> {
+        let wish = Wish::of(&request);
         rules::apply(&self.request_headers, request.headers_mut());
         let mut response = self.handle(request, host, reader).await;
         rules::apply(&self.response_headers, response.headers_mut());
-        response
+        compress::compress(response, wish, &self.compress, room)
     }
 
     async fn handle(
@@ -200,7 +209,7 @@ impl Sites {
         Ok(Sites { hosts, sites, limits: Limits::of(&settings.limits) })
     }
 
-    async fn respond(&self, request: Request<RequestBody>) -> Response<ResponseBody> {
+    async fn respond(&self, request: Request<RequestBody>, room: &Room) -> Response<ResponseBody> {
         let reader = Reader::of(&request);
         let (site, host) = match self.find(&request) {
             Ok(found) => found,
@@ -210,7 +219,7 @@ impl Sites {
             return options();
         }
         let (request, exceeded) = self.limits.limit(request);
-        let response = site.respond(request, host.as_ref(), reader).await;
+        let response = site.respond(request, host.as_ref(), reader, room).await;
         if exceeded.is() {
             let (status, sentence) = limits::TOO_LARGE;
             return reader.page(status, sentence);

@@ -1,91 +1,119 @@
-//! A file's body, read in pieces.
+//! A large file's body, read in pieces on a thread for blocking work as the client takes them.
+//!
+//! It holds one descriptor and at most one piece: how many a program has of the first is the limit for slow
+//! clients, not memory. Nothing is read ahead.
 
-use std::io;
+use std::fs::File;
+use std::future::Future;
+use std::io::{self, Read};
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http_body::{Body as HttpBody, Frame, SizeHint};
-use tower_http::services::fs::ServeFileSystemResponseBody;
+use http_body::{Body, Frame, SizeHint};
+use tokio::task::JoinHandle;
 
-pub(super) struct Body {
-    file: ServeFileSystemResponseBody,
-    /// What is left of the length that was announced, if one was.
-    left: Option<u64>,
+/// Bytes that are read at a time.
+const PIECE: usize = 64 << 10;
+
+/// Sends exactly the announced length: of a file that grows no more, and with one that shrinks it fails.
+pub(super) struct FileBody {
+    state: State,
+    left: u64,
 }
 
-impl Body {
-    pub(super) fn file(file: ServeFileSystemResponseBody, left: Option<u64>) -> Body {
-        Body { file, left }
+enum State {
+    Idle(File),
+    Reading(JoinHandle<io::Result<(File, Vec<u8>)>>),
+    Over,
+}
+
+impl FileBody {
+    /// So many bytes from where the file stands.
+    pub(super) fn new(file: File, length: u64) -> FileBody {
+        FileBody { state: State::Idle(file), left: length }
     }
 }
 
-impl HttpBody for Body {
+impl Body for FileBody {
     type Data = Bytes;
     type Error = io::Error;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         let this = self.get_mut();
-        if this.left == Some(0) {
-            return Poll::Ready(None);
+        if this.left == 0 {
+            this.state = State::Over;
         }
-        let frame = limit(ready!(Pin::new(&mut this.file).poll_frame(cx)), &mut this.left);
-        Poll::Ready(frame)
+        loop {
+            match std::mem::replace(&mut this.state, State::Over) {
+                State::Over => return Poll::Ready(None),
+                State::Idle(file) => {
+                    let most = usize::try_from(this.left).unwrap_or(PIECE).min(PIECE);
+                    this.state = State::Reading(tokio::task::spawn_blocking(move || piece(file, most)));
+                }
+                State::Reading(mut reading) => {
+                    let Poll::Ready(read) = Pin::new(&mut reading).poll(cx) else {
+                        this.state = State::Reading(reading);
+                        return Poll::Pending;
+                    };
+                    let (file, piece) = match read.unwrap_or_else(|error| Err(io::Error::other(error))) {
+                        Ok(read) => read,
+                        Err(error) => return Poll::Ready(Some(Err(error))),
+                    };
+                    if piece.is_empty() {
+                        let error = io::Error::other("the file became shorter while it was sent");
+                        return Poll::Ready(Some(Err(error)));
+                    }
+                    this.left = this.left.saturating_sub(piece.len() as u64);
+                    // The last piece closes the file, however long it takes to be sent.
+                    if this.left > 0 {
+                        this.state = State::Idle(file);
+                    }
+                    return Poll::Ready(Some(Ok(Frame::data(piece.into()))));
+                }
+            }
+        }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.left == Some(0) || self.file.is_end_stream()
+        self.left == 0
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.left.map_or_else(|| self.file.size_hint(), SizeHint::with_exact)
+        SizeHint::with_exact(self.left)
     }
 }
-/// Cuts what goes beyond the announced length; an end before it is an error.
-fn limit(
-    frame: Option<io::Result<Frame<Bytes>>>,
-    left: &mut Option<u64>,
-) -> Option<io::Result<Frame<Bytes>>> {
-    let Some(left) = left else { return frame };
-    match frame.map(|frame| frame.map(Frame::into_data)) {
-        Some(Ok(Ok(mut data))) => {
-            data.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
-            *left -= data.len() as u64;
-            Some(Ok(Frame::data(data)))
-        }
-        Some(Ok(Err(trailers))) => Some(Ok(trailers)),
-        Some(Err(error)) => Some(Err(error)),
-        None if *left > 0 => {
-            *left = 0;
-            Some(Err(io::Error::other("the file became shorter while it was sent")))
-        }
-        None => None,
-    }
+
+/// Blocks.
+fn piece(mut file: File, most: usize) -> io::Result<(File, Vec<u8>)> {
+    let mut piece = Vec::with_capacity(most);
+    (&mut file).take(most as u64).read_to_end(&mut piece)?;
+    Ok((file, piece))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
+    use http_body_util::BodyExt;
+
     use super::*;
 
-    fn pieces(lengths: &[usize], announced: u64) -> (Vec<usize>, bool) {
-        let mut left = Some(announced);
-        let mut taken = Vec::new();
-        for length in lengths {
-            if left == Some(0) {
-                return (taken, true);
-            }
-            let frame = limit(Some(Ok(Frame::data(vec![0; *length].into()))), &mut left);
-            taken.push(frame.unwrap().unwrap().into_data().unwrap().len());
-        }
-        let end = limit(None, &mut left);
-        (taken, !matches!(end, Some(Err(_))))
+    async fn send(there: usize, announced: u64) -> Result<Bytes, io::Error> {
+        let path = tempfile::NamedTempFile::new().unwrap();
+        let content: Vec<u8> = (0..there).map(|n| (n % 251) as u8).collect();
+        path.as_file().write_all(&content).unwrap();
+        let body = FileBody::new(File::open(path.path()).unwrap(), announced);
+        let sent = body.collect().await?.to_bytes();
+        assert!(content.starts_with(&sent));
+        Ok(sent)
     }
 
-    #[test]
-    fn no_more_and_no_less_is_sent_than_announced() {
-        assert_eq!(pieces(&[5, 5], 10), (vec![5, 5], true));
-        assert_eq!(pieces(&[5, 5, 5], 7), (vec![5, 2], true), "it grew");
-        assert_eq!(pieces(&[5], 7), (vec![5], false), "it shrank");
-        assert_eq!(pieces(&[], 0), (vec![], true));
+    #[tokio::test]
+    async fn no_more_and_no_less_is_sent_than_announced() {
+        assert_eq!(send(200_000, 200_000).await.unwrap().len(), 200_000);
+        assert_eq!(send(200_000, 150_000).await.unwrap().len(), 150_000, "it grew");
+        assert!(send(100_000, 100_001).await.is_err(), "it shrank");
+        assert!(send(0, 0).await.unwrap().is_empty());
     }
 }

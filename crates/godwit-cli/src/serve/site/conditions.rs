@@ -1,6 +1,5 @@
-//! Conditional requests: `If-Match`, `If-None-Match` and `If-Range` against a file's entity tag
-//! (RFC 9110 section 13). The conditions on dates are left to the file service, but for those that an entity tag
-//! in the same request overrides.
+//! Conditional requests: `If-Match`, `If-None-Match`, `If-Range` and the conditions on dates against a file's tag
+//! and date (RFC 9110 section 13). Conditions on tags override those on dates.
 
 use http::HeaderMap;
 use http::header::{
@@ -10,7 +9,7 @@ use http::header::{
 /// What a request's conditions come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Answer the request as its (possibly reduced) headers say.
+    /// Answer the request as its headers say, perhaps without `Range`.
     Proceed,
     /// 304: the client has it already.
     NotModified,
@@ -18,29 +17,47 @@ pub(super) enum Verdict {
     PreconditionFailed,
 }
 
-/// A strong entity tag: the time of the last change in nanoseconds and the length.
-pub(super) fn file_tag(modified_nanos: u128, length: u64) -> String {
-    format!("\"{modified_nanos:x}-{length:x}\"")
+/// When a file was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Modified {
+    /// Since 1970.
+    pub(super) seconds: i64,
+    /// The same as `Last-Modified` has it.
+    pub(super) date: String,
 }
 
-/// Judges the conditions on entity tags, and removes from the headers whatever they make void.
-///
-/// `modified` is the value of `Last-Modified`, where there is one.
-pub(super) fn check(headers: &mut HeaderMap, tag: &str, modified: Option<&str>) -> Verdict {
+/// A strong entity tag: the time of the last change in nanoseconds, the length, and how it is encoded.
+pub(super) fn file_tag(modified_nanos: u128, length: u64, coding: Option<&str>) -> String {
+    match coding {
+        Some(coding) => format!("\"{modified_nanos:x}-{length:x}-{coding}\""),
+        None => format!("\"{modified_nanos:x}-{length:x}\""),
+    }
+}
+
+/// Judges the conditions, and removes `Range` from the headers where a condition makes it void.
+pub(super) fn check(headers: &mut HeaderMap, tag: &str, modified: Option<&Modified>) -> Verdict {
+    let newer_than = |name: &HeaderName, headers: &HeaderMap| {
+        let date = httpdate::parse_http_date(headers.get(name)?.to_str().ok()?).ok()?;
+        let date = date.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        Some(modified?.seconds > i64::try_from(date).unwrap_or(i64::MAX))
+    };
     if headers.contains_key(IF_MATCH) {
         if !any_tag(headers, &IF_MATCH, |theirs| theirs == tag) {
             return Verdict::PreconditionFailed;
         }
-        headers.remove(IF_UNMODIFIED_SINCE);
+    } else if newer_than(&IF_UNMODIFIED_SINCE, headers) == Some(true) {
+        return Verdict::PreconditionFailed;
     }
     if headers.contains_key(IF_NONE_MATCH) {
         if any_tag(headers, &IF_NONE_MATCH, |theirs| weak(theirs) == weak(tag)) {
             return Verdict::NotModified;
         }
-        headers.remove(IF_MODIFIED_SINCE);
+    } else if newer_than(&IF_MODIFIED_SINCE, headers) == Some(false) {
+        return Verdict::NotModified;
     }
     if let Some(value) = headers.remove(IF_RANGE) {
-        let same = value.to_str().is_ok_and(|value| value == tag || Some(value) == modified);
+        let date = modified.map(|modified| modified.date.as_str());
+        let same = value.to_str().is_ok_and(|value| value == tag || Some(value) == date);
         if !same {
             headers.remove(RANGE);
         }
@@ -82,21 +99,25 @@ mod tests {
 
     const TAG: &str = "\"5a-10\"";
     const DATE: &str = "Sat, 21 Nov 2026 20:52:47 GMT";
+    const BEFORE: &str = "Sat, 21 Nov 2026 20:52:46 GMT";
+    const AFTER: &str = "Sat, 21 Nov 2026 20:52:48 GMT";
 
     fn judge(headers: &[(HeaderName, &str)]) -> (Verdict, HeaderMap) {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(name.clone(), value.parse().unwrap());
         }
-        let verdict = check(&mut map, TAG, Some(DATE));
+        let modified = Modified { seconds: 1_795_294_367, date: DATE.to_owned() };
+        let verdict = check(&mut map, TAG, Some(&modified));
         (verdict, map)
     }
 
     #[test]
     fn a_tag_changes_with_time_and_length() {
-        assert_eq!(file_tag(0x5a, 16), TAG);
-        assert_ne!(file_tag(0x5b, 16), TAG);
-        assert_ne!(file_tag(0x5a, 17), TAG);
+        assert_eq!(file_tag(0x5a, 16, None), TAG);
+        assert_ne!(file_tag(0x5b, 16, None), TAG);
+        assert_ne!(file_tag(0x5a, 17, None), TAG);
+        assert_eq!(file_tag(0x5a, 16, Some("br")), "\"5a-10-br\"");
     }
 
     #[test]
@@ -113,9 +134,28 @@ mod tests {
 
     #[test]
     fn a_tag_that_differs_overrides_the_date() {
-        let (verdict, left) = judge(&[(IF_NONE_MATCH, "\"old\""), (IF_MODIFIED_SINCE, DATE)]);
-        assert_eq!(verdict, Verdict::Proceed);
-        assert!(!left.contains_key(IF_MODIFIED_SINCE));
+        for (tag, verdict) in [("\"old\"", Verdict::Proceed), (TAG, Verdict::NotModified)] {
+            assert_eq!(judge(&[(IF_NONE_MATCH, tag), (IF_MODIFIED_SINCE, DATE)]).0, verdict);
+        }
+        for (tag, verdict) in [("\"old\"", Verdict::PreconditionFailed), (TAG, Verdict::Proceed)] {
+            assert_eq!(judge(&[(IF_MATCH, tag), (IF_UNMODIFIED_SINCE, BEFORE)]).0, verdict);
+        }
+    }
+
+    #[test]
+    fn dates_are_compared_by_the_second() {
+        for (name, date, verdict) in [
+            (IF_MODIFIED_SINCE, BEFORE, Verdict::Proceed),
+            (IF_MODIFIED_SINCE, DATE, Verdict::NotModified),
+            (IF_MODIFIED_SINCE, AFTER, Verdict::NotModified),
+            (IF_MODIFIED_SINCE, "yesterday", Verdict::Proceed),
+            (IF_UNMODIFIED_SINCE, BEFORE, Verdict::PreconditionFailed),
+            (IF_UNMODIFIED_SINCE, DATE, Verdict::Proceed),
+            (IF_UNMODIFIED_SINCE, AFTER, Verdict::Proceed),
+            (IF_UNMODIFIED_SINCE, "yesterday", Verdict::Proceed),
+        ] {
+            assert_eq!(judge(&[(name.clone(), date)]).0, verdict, "{name} {date}");
+        }
     }
 
     #[test]

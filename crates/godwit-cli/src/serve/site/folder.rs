@@ -1,35 +1,51 @@
-//! A folder on disk. `tower-http` reads the files (ranges, content types, streaming in pieces); this adds what it
-//! lacks: strong entity tags, links that stay inside, hidden files, a page for 404.
+//! A folder on disk: index pages, files compressed beforehand, ranges, conditional requests, links that stay
+//! inside, no hidden files, a page for 404.
+//!
+//! The disk is asked on a thread for blocking work, once for a small file: it is read whole there and closed, so
+//! that clients who are slow to take it hold no descriptor. Larger ones are [read in pieces](super::body).
 
-use std::io;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
-use http::header::{ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderValue, LAST_MODIFIED, RANGE};
-use http::{HeaderMap, Method, Request, Response, StatusCode};
-use tower::ServiceExt;
-use tower_http::services::ServeDir;
+use http::header::{
+    ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderValue,
+    LAST_MODIFIED, X_CONTENT_TYPE_OPTIONS,
+};
+use http::{Method, Request, Response, StatusCode};
 
-use super::body::Body;
-use super::conditions::{self, Verdict};
+use super::body::FileBody;
+use super::conditions::{self, Modified, Verdict};
 use super::pages;
-use super::path::{self, Target};
+use super::path::{self, Place};
+use super::range::{self, Range};
 use crate::error::{Failure, plain};
 use crate::output::http_date;
-use crate::serve::config::Files;
-use crate::serve::front::body::{ResponseBody, bare, boxed};
+use crate::serve::config::{Coding, Files};
+use crate::serve::front::body::{ResponseBody, bare, boxed, empty, full};
+use crate::serve::front::coding::{self, Accepted};
 
-/// How much of a file is read at a time: also the most that one response holds in memory.
-const PIECE: usize = 128 << 10;
+/// Up to this size a file (or the range of it that is asked for) is read at once.
+const SMALL: u64 = 64 << 10;
 /// A folder's own `404.html` is used up to this size.
 const LARGEST_404: u64 = 1 << 20;
+/// Files that were compressed beforehand can be as small as possible: brotli first.
+const BEFOREHAND: [Coding; 3] = [Coding::Brotli, Coding::Zstd, Coding::Gzip];
+
+/// A folder that is served. Clones are cheap.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder(Arc<Settings>);
 
 #[derive(Debug)]
-pub(crate) struct Folder {
+struct Settings {
     /// Canonical, so that "inside" can be told by comparing beginnings.
     root: PathBuf,
-    files: ServeDir,
+    index: Vec<String>,
+    precompressed: bool,
+    fallback: Option<PathBuf>,
 }
 
 impl Folder {
@@ -44,107 +60,194 @@ impl Folder {
         let open = || {
             let root = path.canonicalize()?;
             std::fs::read_dir(&root)?;
-            let files = ServeDir::new(&root).with_buf_chunk_size(PIECE);
-            Ok(Folder { root, files })
+            Ok(root)
         };
         let remedy = "give a folder that exists and can be read, or none for the example site";
-        open().map_err(|error: io::Error| Failure::file("cannot serve", path, plain(&error), remedy))
+        let root =
+            open().map_err(|error: io::Error| Failure::file("cannot serve", path, plain(&error), remedy))?;
+        let fallback = settings.fallback.as_deref().and_then(path::relative).map(|(relative, _)| relative);
+        Ok(Folder(Arc::new(Settings {
+            root,
+            index: settings.index.clone(),
+            precompressed: settings.precompressed,
+            fallback,
+        })))
     }
 
-    pub(crate) async fn respond(&self, mut request: Request<()>, _prefix: &str) -> Response<ResponseBody> {
+    /// `prefix` is what was taken off the path.
+    pub(crate) async fn respond(&self, request: Request<()>, prefix: &str) -> Response<ResponseBody> {
+        let (settings, prefix) = (Arc::clone(&self.0), prefix.to_owned());
+        let answer = tokio::task::spawn_blocking(move || settings.answer(&request, &prefix));
+        let mut response = answer.await.unwrap_or_else(|_| bare(StatusCode::INTERNAL_SERVER_ERROR));
+        response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        response
+    }
+}
+
+/// A file, opened.
+struct Found {
+    file: File,
+    length: u64,
+    modified: Modified,
+    /// Strong.
+    tag: String,
+    /// What it was compressed with beforehand.
+    coding: Option<Coding>,
+    content_type: HeaderValue,
+}
+
+impl Settings {
+    /// Blocks.
+    fn answer(&self, request: &Request<()>, prefix: &str) -> Response<ResponseBody> {
         let head = *request.method() == Method::HEAD;
         let Some((relative, slash)) = path::relative(request.uri().path()) else {
-            return self.not_found(head).await;
+            return self.not_found(head);
         };
-        let metadata = match self.look(relative, slash).await {
-            Target::File(metadata) => metadata,
-            Target::Folder => return pages::to_folder(request.uri().path(), request.uri().query()),
-            Target::Nothing => return self.not_found(head).await,
+        let mut place = path::look(&self.root, &relative, slash, &self.index);
+        if let (Ok(Place::Nothing), Some(fallback)) = (&place, &self.fallback) {
+            place = path::look(&self.root, fallback, false, &[]);
+        }
+        let answer = match place {
+            Ok(Place::File(path)) => self.open(path, request).and_then(|file| file.answer(request)),
+            Ok(Place::Folder) => {
+                let path = format!("{}{}", prefix.trim_end_matches('/'), request.uri().path());
+                return pages::to_folder(&path, request.uri().query());
+            }
+            Ok(Place::Nothing) => return self.not_found(head),
+            Err(error) => Err(error),
         };
+        match answer {
+            Ok(mut response) => {
+                if self.precompressed {
+                    coding::vary(response.headers_mut());
+                }
+                response
+            }
+            Err(error) if path::is_absence(&error) => self.not_found(head),
+            Err(error) => {
+                // Too many open files, perhaps: that passes.
+                tracing::warn!(%error, path = request.uri().path(), "cannot read a file");
+                pages::unavailable()
+            }
+        }
+    }
+
+    /// The file, or one beside it that the client prefers.
+    fn open(&self, path: PathBuf, request: &Request<()>) -> io::Result<Found> {
+        if self.precompressed {
+            for coding in Accepted::of(request.headers()).ranked(&BEFOREHAND) {
+                let mut name = path.clone().into_os_string();
+                name.push(coding.suffix());
+                if let Ok(Some(beside)) = path::file_inside(&self.root, Path::new(&name))
+                    && let Ok(found) = Found::open(&beside, Some(coding), &path)
+                {
+                    return Ok(found);
+                }
+            }
+        }
+        Found::open(&path, None, &path)
+    }
+
+    fn not_found(&self, head: bool) -> Response<ResponseBody> {
+        let own = || {
+            let path = path::file_inside(&self.root, &self.root.join("404.html")).ok()??;
+            let file = File::open(path).ok()?;
+            let mut page = Vec::new();
+            file.take(LARGEST_404 + 1).read_to_end(&mut page).ok()?;
+            (page.len() as u64 <= LARGEST_404).then(|| Bytes::from(page))
+        };
+        pages::not_found(own(), head)
+    }
+}
+
+impl Found {
+    /// `named` is the file whose name tells the type.
+    fn open(path: &Path, coding: Option<Coding>, named: &Path) -> io::Result<Found> {
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
         let length = metadata.len();
         let since = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let since = since.unwrap_or_default();
-        let tag = conditions::file_tag(since.as_nanos(), length);
-        let modified = http_date(i64::try_from(since.as_secs()).unwrap_or(0));
-        match conditions::check(request.headers_mut(), &tag, Some(&modified)) {
+        let seconds = i64::try_from(since.as_secs()).unwrap_or(0);
+        let modified = Modified { seconds, date: http_date(seconds) };
+        let tag = conditions::file_tag(since.as_nanos(), length, coding.map(Coding::name));
+        Ok(Found { file, length, modified, tag, coding, content_type: content_type(named) })
+    }
+
+    /// Blocks.
+    fn answer(self, request: &Request<()>) -> io::Result<Response<ResponseBody>> {
+        let mut headers = request.headers().clone();
+        let verdict = conditions::check(&mut headers, &self.tag, Some(&self.modified));
+        match verdict {
             Verdict::Proceed => {}
-            Verdict::NotModified => return with_tag(bare(StatusCode::NOT_MODIFIED), &tag, &modified),
-            Verdict::PreconditionFailed => return bare(StatusCode::PRECONDITION_FAILED),
+            Verdict::NotModified => return Ok(self.head(StatusCode::NOT_MODIFIED)),
+            Verdict::PreconditionFailed => return Ok(bare(StatusCode::PRECONDITION_FAILED)),
         }
-        if is_beyond_us(request.headers(), length) {
-            request.headers_mut().remove(RANGE);
-        }
-        let response = match self.files.clone().oneshot(request).await {
-            Ok(response) if head => response.map(|body| boxed(Body::file(body, None))),
-            Ok(response) => {
-                let announced = content_length(response.headers());
-                response.map(|body| boxed(Body::file(body, announced)))
+        let is_head = *request.method() == Method::HEAD;
+        let range = if is_head { Range::Whole } else { range::asked(&headers, self.length) };
+        let (status, first, length) = match range {
+            Range::Whole => (StatusCode::OK, 0, self.length),
+            Range::Part { first, length } => (StatusCode::PARTIAL_CONTENT, first, length),
+            Range::Beyond => {
+                let mut response = bare(StatusCode::RANGE_NOT_SATISFIABLE);
+                let range = format!("bytes */{}", self.length);
+                response
+                    .headers_mut()
+                    .extend(HeaderValue::try_from(range).map(|range| (CONTENT_RANGE, range)));
+                response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(0));
+                return Ok(response);
             }
-            Err(never) => match never {},
         };
-        match response.status() {
-            // The file went away in between.
-            StatusCode::NOT_FOUND => self.not_found(head).await,
-            StatusCode::OK if length_differs(response.headers(), length) => response,
-            StatusCode::OK | StatusCode::PARTIAL_CONTENT | StatusCode::NOT_MODIFIED => {
-                with_charset(with_tag(response, &tag, &modified))
-            }
-            _ => response,
+        let mut response = self.head(status);
+        let fields = response.headers_mut();
+        fields.insert(CONTENT_TYPE, self.content_type.clone());
+        fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        fields.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+        if let Some(coding) = self.coding {
+            fields.insert(CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
         }
+        if status == StatusCode::PARTIAL_CONTENT {
+            let range = format!("bytes {first}-{}/{}", first + length.saturating_sub(1), self.length);
+            fields.extend(HeaderValue::try_from(range).map(|range| (CONTENT_RANGE, range)));
+        }
+        *response.body_mut() = if is_head { empty() } else { self.body(first, length)? };
+        Ok(response)
     }
 
-    async fn look(&self, relative: PathBuf, slash: bool) -> Target {
-        let root = self.root.clone();
-        let look = tokio::task::spawn_blocking(move || path::look(&root, &relative, slash));
-        look.await.unwrap_or(Target::Nothing)
+    /// What is said of every version of the file that the client may have.
+    fn head(&self, status: StatusCode) -> Response<ResponseBody> {
+        let mut response = bare(status);
+        let fields = response.headers_mut();
+        fields.extend(HeaderValue::from_str(&self.tag).map(|tag| (ETAG, tag)));
+        fields.extend(HeaderValue::from_str(&self.modified.date).map(|date| (LAST_MODIFIED, date)));
+        response
     }
 
-    async fn not_found(&self, head: bool) -> Response<ResponseBody> {
-        let page = PathBuf::from("404.html");
-        let own = match self.look(page.clone(), false).await {
-            Target::File(metadata) if metadata.len() <= LARGEST_404 => {
-                tokio::fs::read(self.root.join(page)).await.ok().map(Bytes::from)
-            }
-            _ => None,
-        };
-        pages::not_found(own, head)
+    fn body(mut self, first: u64, length: u64) -> io::Result<ResponseBody> {
+        if first > 0 {
+            self.file.seek(SeekFrom::Start(first))?;
+        }
+        if length > SMALL {
+            return Ok(boxed(FileBody::new(self.file, length)));
+        }
+        let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
+        self.file.read_exact(&mut bytes)?;
+        Ok(full(bytes))
     }
 }
 
-/// Whether the file was replaced between our look at it and its opening: the tag is not this version's then.
-fn length_differs(headers: &HeaderMap, length: u64) -> bool {
-    content_length(headers) != Some(length)
-}
-
-fn content_length(headers: &HeaderMap) -> Option<u64> {
-    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-}
-
-/// Whether a range is asked for that the file service does not answer well: several at once, or one of a file
-/// without bytes. It is ignored then, as a server may (RFC 9110 section 14.2).
-fn is_beyond_us(headers: &HeaderMap, length: u64) -> bool {
-    headers.get(RANGE).is_some_and(|range| length == 0 || range.as_bytes().contains(&b','))
-}
-
-fn with_tag(mut response: Response<ResponseBody>, tag: &str, modified: &str) -> Response<ResponseBody> {
-    let headers = response.headers_mut();
-    if let (Ok(tag), Ok(modified)) = (HeaderValue::from_str(tag), HeaderValue::from_str(modified)) {
-        headers.insert(ETAG, tag);
-        headers.insert(LAST_MODIFIED, modified);
+/// By the name's ending. Text is taken to be UTF-8: browsers would otherwise guess a legacy encoding.
+fn content_type(path: &Path) -> HeaderValue {
+    let guess = mime_guess::from_path(path).first_raw().unwrap_or("application/octet-stream");
+    if guess.starts_with("text/") && !guess.contains("charset") {
+        return HeaderValue::try_from(format!("{guess}; charset=utf-8"))
+            .unwrap_or(HeaderValue::from_static("text/plain; charset=utf-8"));
     }
-    headers.entry(ACCEPT_RANGES).or_insert(HeaderValue::from_static("bytes"));
-    response
+    HeaderValue::from_static(guess)
 }
 
-/// Text is taken to be UTF-8: browsers would otherwise guess a legacy encoding.
-fn with_charset(mut response: Response<ResponseBody>) -> Response<ResponseBody> {
-    if let Some(value) = response.headers_mut().get_mut(CONTENT_TYPE)
-        && let Ok(text) = value.to_str()
-        && text.starts_with("text/")
-        && !text.contains("charset")
-        && let Ok(with) = HeaderValue::try_from(format!("{text}; charset=utf-8"))
-    {
-        *value = with;
-    }
-    response
-}
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@ mod embedded;
 mod folder;
 mod pages;
 mod path;
+mod range;
 
 pub(crate) use embedded::Embedded;
 pub(crate) use folder::Folder;

@@ -1,7 +1,7 @@
 //! The responses that come from no file.
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, LOCATION};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER};
 use http::{Response, StatusCode};
 
 use crate::serve::front::body::{ResponseBody, bare, full};
@@ -20,6 +20,14 @@ pub(super) fn not_found(own: Option<Bytes>, head: bool) -> Response<ResponseBody
     if !head {
         *response.body_mut() = full(page);
     }
+    response
+}
+
+/// 503: the disk could not be asked.
+pub(super) fn unavailable() -> Response<ResponseBody> {
+    let mut response = bare(StatusCode::SERVICE_UNAVAILABLE);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(0));
     response
 }
 

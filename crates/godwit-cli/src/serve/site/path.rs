@@ -5,12 +5,14 @@
 //! Symbolic links are followed as long as they end inside the folder.
 
 use std::fs::Metadata;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// What lies at a path.
-#[derive(Debug)]
-pub(super) enum Target {
-    File(Metadata),
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Its canonical path.
+    File(PathBuf),
     /// A folder, asked for without the slash at the end.
     Folder,
     Nothing,
@@ -32,22 +34,62 @@ pub(super) fn relative(path: &str) -> Option<(PathBuf, bool)> {
     Some((relative, path.ends_with('/') || segments == 0))
 }
 
-/// Looks at the disk. `root` is canonical. Blocks.
-pub(super) fn look(root: &Path, relative: &Path, slash: bool) -> Target {
-    let mut path = root.join(relative);
+/// Looks at the disk; where a folder is asked for, for the first of the `index` names. `root` is canonical. Blocks.
+///
+/// # Errors
+/// If the disk cannot be asked: not because there is nothing.
+pub(super) fn look(root: &Path, relative: &Path, slash: bool, index: &[String]) -> io::Result<Place> {
+    let path = root.join(relative);
     if slash {
-        path.push("index.html");
+        for name in index {
+            if let Some(file) = file_inside(root, &path.join(name))? {
+                return Ok(Place::File(file));
+            }
+        }
+        return Ok(Place::Nothing);
     }
-    let Ok(canonical) = path.canonicalize() else { return Target::Nothing };
-    if !canonical.starts_with(root) {
-        return Target::Nothing;
-    }
-    match canonical.metadata() {
-        Ok(metadata) if metadata.is_file() => Target::File(metadata),
-        Ok(metadata) if metadata.is_dir() && !slash => Target::Folder,
+    match inside(root, &path)? {
+        Some((canonical, metadata)) if metadata.is_file() => Ok(Place::File(canonical)),
+        Some((_, metadata)) if metadata.is_dir() => Ok(Place::Folder),
         // Neither a device nor a pipe is a page: opening one could block for ever.
-        _ => Target::Nothing,
+        _ => Ok(Place::Nothing),
     }
+}
+
+/// The canonical path of a file inside `root`, if there is one. Blocks.
+pub(super) fn file_inside(root: &Path, path: &Path) -> io::Result<Option<PathBuf>> {
+    Ok(inside(root, path)?.filter(|(_, metadata)| metadata.is_file()).map(|(canonical, _)| canonical))
+}
+
+fn inside(root: &Path, path: &Path) -> io::Result<Option<(PathBuf, Metadata)>> {
+    let look = || {
+        let canonical = path.canonicalize()?;
+        let metadata = canonical.metadata()?;
+        Ok((canonical, metadata))
+    };
+    match look() {
+        Ok((canonical, metadata)) => Ok(canonical.starts_with(root).then_some((canonical, metadata))),
+        Err(error) if is_absence(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether an error only says that there is nothing, or nothing for us.
+pub(super) fn is_absence(error: &io::Error) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(
+        error.kind(),
+        Kind::NotFound
+            | Kind::PermissionDenied
+            | Kind::NotADirectory
+            | Kind::InvalidFilename
+            | Kind::InvalidInput
+    ) || is_loop(error)
+}
+
+/// Links that lead to each other.
+fn is_loop(error: &io::Error) -> bool {
+    cfg!(unix) && error.raw_os_error() == Some(libc::ELOOP)
 }
 
 /// Undoes percent-encoding; `None` if it is broken or the result is not UTF-8.
@@ -130,14 +172,26 @@ mod tests {
         symlink("page", root.join("inside")).unwrap();
         symlink(outside.path().join("secret"), root.join("secret")).unwrap();
         symlink(outside.path(), root.join("out")).unwrap();
-        let at = |path: &str, slash| look(&root, Path::new(path), slash);
-        assert!(matches!(at("page", false), Target::File(_)));
-        assert!(matches!(at("inside", false), Target::File(_)));
-        assert!(matches!(at("sub", false), Target::Folder));
-        for (path, slash) in
-            [("secret", false), ("out/secret", false), ("out", false), ("sub", true), ("page", true)]
-        {
-            assert!(matches!(at(path, slash), Target::Nothing), "{path}");
+        symlink("loop", root.join("loop")).unwrap();
+        let index = ["index.html".to_owned(), "page".to_owned()];
+        let at = |path: &str, slash| look(&root, Path::new(path), slash, &index).unwrap();
+        assert_eq!(at("page", false), Place::File(root.join("page")));
+        assert_eq!(at("inside", false), Place::File(root.join("page")));
+        assert_eq!(at("", true), Place::File(root.join("page")));
+        assert_eq!(at("sub", false), Place::Folder);
+        for (path, slash) in [
+            ("secret", false),
+            ("out/secret", false),
+            ("out", false),
+            ("sub", true),
+            ("page", true),
+            ("page/x", false),
+            (&"x".repeat(300), false),
+            ("loop", false),
+        ] {
+            assert_eq!(at(path, slash), Place::Nothing, "{path}");
         }
+        std::fs::write(outside.path().join("index.html"), "s").unwrap();
+        assert_eq!(at("out", true), Place::Nothing);
     }
 }

@@ -1,0 +1,313 @@
+//! Compression of responses as they pass.
+//!
+//! Compressed is what gains by it: text and its kin, of more than [`LEAST`] bytes or of unknown length, that is
+//! neither encoded nor a part of something, and whose sender does not forbid it (`no-transform`). A strong entity
+//! tag becomes weak, for the bytes are others. Streams stay streams: whenever the sender pauses, what it has sent so far
+//! goes out. Events (`text/event-stream`) are left alone altogether.
+//!
+//! At most [`MOST`] responses are compressed at a time, as each needs up to about a megabyte while it lasts, and
+//! clients may be slow; beyond that responses go out as they are.
+//!
+//! Compression tells who watches the length of encrypted responses something about their content. Where a page has
+//! a secret and also text that somebody else may choose (BREACH), switch it off for the site, or send such pages
+//! with `cache-control: no-transform`.
+
+mod encoder;
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use http::header::{
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG,
+    HeaderMap, HeaderValue,
+};
+use http::{Method, Request, Response, StatusCode};
+use http_body::{Body, Frame};
+use http_body_util::BodyExt;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::body::{BoxError, ResponseBody};
+use super::coding::{self, Accepted, Coding};
+use encoder::Encoder;
+
+/// Below this many bytes a response is about as short as it gets.
+const LEAST: u64 = 1024;
+/// Responses compressed at a time.
+const MOST: usize = 512;
+/// Bytes that are compressed without a pause for others.
+const SLICE: usize = 32 << 10;
+/// Slices after which a pause is made even if nothing came out yet.
+const SLICES: usize = 16;
+/// Compressed bytes that are collected before they are passed on, while the sender does not pause.
+const PIECE: usize = 16 << 10;
+
+/// How many more responses may be compressed just now.
+#[derive(Clone, Debug)]
+pub(super) struct Room(Arc<Semaphore>);
+
+impl Default for Room {
+    fn default() -> Room {
+        Room(Arc::new(Semaphore::new(MOST)))
+    }
+}
+
+/// What of a request matters for the compression of its response.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wish {
+    accepted: Accepted,
+    head: bool,
+    /// The response may be a tunnel, or the client wants the bytes as they are.
+    never: bool,
+}
+
+impl Wish {
+    pub(super) fn of<B>(request: &Request<B>) -> Wish {
+        let never = request.method() == Method::CONNECT || has_no_transform(request.headers());
+        let accepted = if never { Accepted::default() } else { Accepted::of(request.headers()) };
+        Wish { accepted, head: request.method() == Method::HEAD, never }
+    }
+}
+
+/// Compresses a response if that makes sense and the client takes one of `offered`.
+pub(super) fn compress(
+    mut response: Response<ResponseBody>,
+    wish: Wish,
+    offered: &[Coding],
+    room: &Room,
+) -> Response<ResponseBody> {
+    if wish.never || offered.is_empty() || !is_worth_it(&response, wish.head) {
+        return response;
+    }
+    coding::vary(response.headers_mut());
+    let Some(coding) = wish.accepted.ranked(offered).first().copied() else { return response };
+    let Ok(permit) = Arc::clone(&room.0).try_acquire_owned() else { return response };
+    let length = length(&response);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
+    headers.remove(CONTENT_LENGTH);
+    headers.remove(ACCEPT_RANGES);
+    weaken(headers);
+    if wish.head {
+        return response;
+    }
+    response.map(|body| Compressed::new(body, coding, length, permit).boxed_unsync())
+}
+
+fn is_worth_it(response: &Response<ResponseBody>, head: bool) -> bool {
+    let headers = response.headers();
+    let status = response.status();
+    let has_all = !status.is_informational()
+        && !matches!(
+            status,
+            StatusCode::NO_CONTENT
+                | StatusCode::RESET_CONTENT
+                | StatusCode::PARTIAL_CONTENT
+                | StatusCode::NOT_MODIFIED
+        );
+    let is_plain = !headers.contains_key(CONTENT_RANGE)
+        && !headers.contains_key(CONTENT_ENCODING)
+        && !["content-digest", "repr-digest", "digest", "content-md5"]
+            .iter()
+            .any(|name| headers.contains_key(*name))
+        && !has_no_transform(headers);
+    let long = match length(response) {
+        Some(length) => length >= LEAST,
+        None => !head && !response.body().is_end_stream(),
+    };
+    has_all && is_plain && long && headers.get(CONTENT_TYPE).is_some_and(is_compressible)
+}
+
+/// The length of the body, if it is known.
+fn length(response: &Response<ResponseBody>) -> Option<u64> {
+    let said = response.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    said.or_else(|| response.body().size_hint().exact().filter(|length| *length > 0))
+}
+
+fn has_no_transform(headers: &HeaderMap) -> bool {
+    let lists = headers.get_all(CACHE_CONTROL).iter().filter_map(|value| value.to_str().ok());
+    lists.flat_map(|list| list.split(',')).any(|word| word.trim().eq_ignore_ascii_case("no-transform"))
+}
+
+fn is_compressible(content_type: &HeaderValue) -> bool {
+    let Ok(text) = content_type.to_str() else { return false };
+    let kind = text.split(';').next().unwrap_or(text).trim().to_ascii_lowercase();
+    let Some((class, name)) = kind.split_once('/') else { return false };
+    match class {
+        "text" => name != "event-stream",
+        "application" => {
+            const NAMES: [&str; 16] = [
+                "json",
+                "javascript",
+                "x-javascript",
+                "ecmascript",
+                "xml",
+                "wasm",
+                "x-ndjson",
+                "jsonl",
+                "graphql",
+                "yaml",
+                "x-yaml",
+                "toml",
+                "sql",
+                "rtf",
+                "vnd.ms-fontobject",
+                "x-font-ttf",
+            ];
+            let suffixes = ["+json", "+xml", "+yaml", "+text"];
+            NAMES.contains(&name) || suffixes.iter().any(|suffix| name.ends_with(suffix))
+        }
+        "image" => matches!(name, "svg+xml" | "bmp" | "x-icon" | "vnd.microsoft.icon"),
+        "font" => matches!(name, "ttf" | "otf" | "collection"),
+        "model" => name.ends_with("+json") || name.ends_with("+xml") || name == "obj",
+        _ => false,
+    }
+}
+
+/// The tag is of the bytes before compression: equal in meaning only (RFC 9110 section 8.8.1).
+fn weaken(headers: &mut HeaderMap) {
+    let Some(tag) = headers.get(ETAG) else { return };
+    if !tag.as_bytes().starts_with(b"W/") {
+        match HeaderValue::from_bytes(&[b"W/", tag.as_bytes()].concat()) {
+            Ok(weak) => drop(headers.insert(ETAG, weak)),
+            Err(_) => drop(headers.remove(ETAG)),
+        }
+    }
+}
+
+/// A body that is compressed as it is read.
+struct Compressed {
+    body: ResponseBody,
+    /// Made with the first data, gone after the last.
+    encoder: Option<Encoder>,
+    coding: Coding,
+    length: Option<u64>,
+    /// What was read and is not compressed yet.
+    input: Bytes,
+    /// The encoder has got bytes since it was last flushed.
+    dirty: bool,
+    end: End,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+/// How far the end has come.
+enum End {
+    NotYet,
+    /// All is read; these trailers are still to be passed on.
+    Read(Option<HeaderMap>),
+    /// All is compressed.
+    Compressed(Option<HeaderMap>),
+}
+
+impl Compressed {
+    fn new(
+        body: ResponseBody,
+        coding: Coding,
+        length: Option<u64>,
+        permit: OwnedSemaphorePermit,
+    ) -> Compressed {
+        Compressed {
+            body,
+            encoder: None,
+            coding,
+            length,
+            input: Bytes::new(),
+            dirty: false,
+            end: End::NotYet,
+            permit: Some(permit),
+        }
+    }
+
+    /// Compresses up to a slice of the input; the output when there is enough of it.
+    fn compress_slice(&mut self) -> Result<Option<Bytes>, BoxError> {
+        let encoder = match &mut self.encoder {
+            Some(encoder) => encoder,
+            none => none.insert(Encoder::new(self.coding, self.length)?),
+        };
+        let slice = self.input.get(..SLICE.min(self.input.len())).unwrap_or_default();
+        encoder.write(slice)?;
+        let count = slice.len();
+        self.input.advance(count);
+        self.dirty = true;
+        Ok((encoder.ready() >= PIECE).then(|| encoder.take()))
+    }
+
+    /// What the encoder has kept back.
+    fn flush(&mut self) -> Result<Option<Bytes>, BoxError> {
+        self.dirty = false;
+        let Some(encoder) = &mut self.encoder else { return Ok(None) };
+        encoder.flush()?;
+        Ok(Some(encoder.take()).filter(|output| !output.is_empty()))
+    }
+
+    fn finish(&mut self, trailers: Option<HeaderMap>) -> Result<Option<Bytes>, BoxError> {
+        self.end = End::Compressed(trailers);
+        self.permit = None;
+        // Even of nothing something has to be made, if it is said to be encoded.
+        let encoder = match self.encoder.take() {
+            Some(encoder) => encoder,
+            None => Encoder::new(self.coding, Some(0))?,
+        };
+        Ok(Some(encoder.finish()?).filter(|output| !output.is_empty()))
+    }
+
+    /// One step: `Ok(None)` if it gave nothing to pass on.
+    fn step(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BoxError>> {
+        if !self.input.is_empty() {
+            return Poll::Ready(self.compress_slice());
+        }
+        if let End::Read(trailers) = &mut self.end {
+            let trailers = trailers.take();
+            return Poll::Ready(self.finish(trailers));
+        }
+        match Pin::new(&mut self.body).poll_frame(cx) {
+            Poll::Pending if self.dirty => match self.flush() {
+                Ok(None) => Poll::Pending,
+                output => Poll::Ready(output),
+            },
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(None) => {
+                self.end = End::Read(None);
+                Poll::Ready(Ok(None))
+            }
+            Poll::Ready(Some(Err(error))) => Poll::Ready(Err(error)),
+            Poll::Ready(Some(Ok(frame))) => {
+                match frame.into_data() {
+                    Ok(data) => self.input = data,
+                    Err(frame) => self.end = End::Read(frame.into_trailers().ok()),
+                }
+                Poll::Ready(Ok(None))
+            }
+        }
+    }
+}
+
+impl Body for Compressed {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let this = self.get_mut();
+        for _ in 0..SLICES {
+            if let End::Compressed(trailers) = &mut this.end {
+                return Poll::Ready(trailers.take().map(|trailers| Ok(Frame::trailers(trailers))));
+            }
+            if let Some(output) = ready!(this.step(cx)).transpose() {
+                return Poll::Ready(Some(output.map(Frame::data)));
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.end, End::Compressed(None))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! A folder's answers.
+
+use http::HeaderMap;
+use http::header::{ACCEPT_ENCODING, HeaderName, IF_NONE_MATCH, LOCATION, RANGE, VARY};
+use http_body_util::BodyExt;
+
+use super::*;
+
+/// `page.txt` of 10 bytes, `big.bin` of 200,000, `app.js` with a brotli and a gzip file beside it.
+fn folder(fallback: Option<&str>) -> (tempfile::TempDir, Folder) {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, content: &[u8]| std::fs::write(directory.path().join(name), content).unwrap();
+    write("page.txt", b"0123456789");
+    write("big.bin", &vec![7; 200_000]);
+    write("app.js", b"let plain = 1");
+    write("app.js.br", b"brotli bytes");
+    write("app.js.gz", b"gzip");
+    write("home.htm", b"<p>home</p>");
+    std::fs::create_dir(directory.path().join("sub")).unwrap();
+    write("sub/default.html", b"<p>sub</p>");
+    let settings = Files {
+        folder: directory.path().to_owned(),
+        index: vec!["default.html".to_owned(), "home.htm".to_owned()],
+        precompressed: true,
+        fallback: fallback.map(str::to_owned),
+    };
+    let folder = Folder::open(&settings).unwrap();
+    (directory, folder)
+}
+
+async fn ask(folder: &Folder, path: &str, fields: &[(HeaderName, &str)]) -> (StatusCode, HeaderMap, Bytes) {
+    let mut request = Request::get(path);
+    for (name, value) in fields {
+        request = request.header(name, *value);
+    }
+    let (head, body) = folder.respond(request.body(()).unwrap(), "/pre").await.into_parts();
+    let body = body.collect().await.unwrap().to_bytes();
+    if let Some(length) = head.headers.get(CONTENT_LENGTH) {
+        assert_eq!(length.to_str().unwrap(), body.len().to_string(), "{path}");
+    }
+    (head.status, head.headers, body)
+}
+
+#[tokio::test]
+async fn the_first_index_page_stands_for_its_folder() {
+    let (_directory, folder) = folder(None);
+    assert_eq!(ask(&folder, "/", &[]).await.2, "<p>home</p>");
+    assert_eq!(ask(&folder, "/sub/", &[]).await.2, "<p>sub</p>");
+    let (status, headers, _) = ask(&folder, "/sub?a", &[]).await;
+    assert_eq!(status, StatusCode::TEMPORARY_REDIRECT);
+    assert_eq!(headers[LOCATION], "/pre/sub/?a", "with what was taken off the path");
+}
+
+#[tokio::test]
+async fn the_client_chooses_among_files_compressed_beforehand() {
+    let (directory, folder) = folder(None);
+    let mut tags = Vec::new();
+    for (accept, coding, content) in [
+        ("gzip, br, zstd", Some("br"), "brotli bytes"),
+        ("gzip, br;q=0.5", Some("gzip"), "gzip"),
+        ("zstd", None, "let plain = 1"),
+        ("gzip;q=0", None, "let plain = 1"),
+    ] {
+        let (status, headers, body) = ask(&folder, "/app.js", &[(ACCEPT_ENCODING, accept)]).await;
+        assert_eq!((status, &body[..]), (StatusCode::OK, content.as_bytes()), "{accept}");
+        assert_eq!(headers.get(CONTENT_ENCODING).map(|value| value.to_str().unwrap()), coding, "{accept}");
+        assert_eq!(headers[CONTENT_TYPE], "text/javascript; charset=utf-8");
+        assert_eq!(headers[VARY], "accept-encoding");
+        tags.push(headers[ETAG].to_str().unwrap().to_owned());
+    }
+    assert!(tags[0] != tags[1] && tags[1] != tags[2] && tags[2] == tags[3], "{tags:?}");
+
+    let known = [(ACCEPT_ENCODING, "br"), (IF_NONE_MATCH, tags[0].as_str())];
+    let (status, headers, _) = ask(&folder, "/app.js", &known).await;
+    assert_eq!(status, StatusCode::NOT_MODIFIED);
+    assert_eq!(
+        (&headers[ETAG], &headers[VARY]),
+        (&tags[0].parse().unwrap(), &"accept-encoding".parse().unwrap())
+    );
+    let other = [(ACCEPT_ENCODING, "gzip"), (IF_NONE_MATCH, tags[0].as_str())];
+    assert_eq!(ask(&folder, "/app.js", &other).await.0, StatusCode::OK);
+
+    let part = [(ACCEPT_ENCODING, "br"), (RANGE, "bytes=0-5")];
+    let (status, headers, body) = ask(&folder, "/app.js", &part).await;
+    assert_eq!((status, &body[..]), (StatusCode::PARTIAL_CONTENT, &b"brotli"[..]));
+    assert!(headers[CONTENT_RANGE] == "bytes 0-5/12" && headers[CONTENT_ENCODING] == "br");
+
+    #[cfg(unix)]
+    {
+        let outside = tempfile::NamedTempFile::new().unwrap();
+        std::os::unix::fs::symlink(outside.path(), directory.path().join("page.txt.br")).unwrap();
+        let (_, _, body) = ask(&folder, "/page.txt", &[(ACCEPT_ENCODING, "br")]).await;
+        assert_eq!(body, "0123456789", "a link that leads out is as good as none");
+    }
+    drop(directory);
+}
+
+#[tokio::test]
+async fn large_files_come_whole_and_in_parts() {
+    let (_directory, folder) = folder(None);
+    let (_, _, body) = ask(&folder, "/big.bin", &[]).await;
+    assert_eq!(body.len(), 200_000);
+    let (status, headers, body) = ask(&folder, "/big.bin", &[(RANGE, "bytes=100000-")]).await;
+    assert_eq!((status, body.len()), (StatusCode::PARTIAL_CONTENT, 100_000));
+    assert_eq!(headers[CONTENT_RANGE], "bytes 100000-199999/200000");
+    let (status, headers, _) = ask(&folder, "/big.bin", &[(RANGE, "bytes=200000-")]).await;
+    assert_eq!(status, StatusCode::RANGE_NOT_SATISFIABLE);
+    assert_eq!(headers[CONTENT_RANGE], "bytes */200000");
+}
+
+#[tokio::test]
+async fn a_fallback_stands_for_what_is_not_there_but_not_for_what_is_hidden() {
+    let (_directory, folder) = folder(Some("/home.htm"));
+    for path in ["/app/users/1", "/nothing.js", "/sub/x"] {
+        let (status, headers, body) = ask(&folder, path, &[]).await;
+        assert_eq!((status, &body[..]), (StatusCode::OK, &b"<p>home</p>"[..]), "{path}");
+        assert_eq!(headers[CONTENT_TYPE], "text/html; charset=utf-8");
+    }
+    assert_eq!(ask(&folder, "/page.txt", &[]).await.2, "0123456789");
+    for path in ["/.git/config", "/../x", "/%2e%2e/x"] {
+        assert_eq!(ask(&folder, path, &[]).await.0, StatusCode::NOT_FOUND, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_head_has_the_length_and_no_body() {
+    let (_directory, folder) = folder(None);
+    let request = Request::head("/big.bin").body(()).unwrap();
+    let response = folder.respond(request, "").await;
+    assert_eq!(response.headers()[CONTENT_LENGTH], "200000");
+    assert!(response.into_body().collect().await.unwrap().to_bytes().is_empty());
+}
