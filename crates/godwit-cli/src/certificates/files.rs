@@ -1,6 +1,6 @@
 //! Files in the user's data folder: written whole or not at all, private keys readable by their owner only.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -19,6 +19,22 @@ pub(super) fn lock(folder: &Path) -> io::Result<File> {
     let file = private(OpenOptions::new().create(true).truncate(false)).open(folder.join("lock"))?;
     file.lock()?;
     Ok(file)
+}
+
+/// Takes the lock that this file stands for; `None` if somebody else has it.
+pub(super) fn try_lock(path: &Path) -> io::Result<Option<File>> {
+    let file = private(OpenOptions::new().create(true).truncate(false)).open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Eight hexadecimal digits that stand for a text in the name of a file.
+pub(super) fn mark(text: &str) -> String {
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text.as_bytes());
+    digest.as_ref().iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Writes a file readable by its owner only. It replaces an older one in one step.

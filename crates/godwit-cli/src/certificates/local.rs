@@ -3,7 +3,8 @@
 //! The data folder (`dirs::data_dir()/godwit`, on Linux `~/.local/share/godwit`) holds four files:
 //! `ca.pem` and `ca.key`, made once and good for ten years, and `localhost.pem` and `localhost.key`, a certificate
 //! for this machine's names that lives for 90 days and is issued again a week before its end, when the names have
-//! changed, or when it does not come from the authority that lies beside it.
+//! changed, or when it does not come from the authority that lies beside it. Sites with further names have a pair
+//! `sites-….pem` and `sites-….key` each.
 //!
 //! The authority is never replaced silently while it is valid: somebody may have told a browser to trust it.
 
@@ -42,13 +43,31 @@ fn folder() -> Option<PathBuf> {
 /// # Errors
 /// If the data folder cannot be found, read or written, or holds an authority that is broken.
 pub(crate) fn identity() -> Result<Identity, Failure> {
+    identity_for(&[])
+}
+
+/// As [`identity`], for further names of sites that are tried out here.
+///
+/// # Errors
+/// As [`identity`], and if a name cannot stand in a certificate.
+pub(crate) fn identity_for(further: &[String]) -> Result<Identity, Failure> {
     let folder = folder().ok_or_else(|| {
         Failure::new(
             "no data folder to keep a certificate in: set HOME or XDG_DATA_HOME, or give a certificate with \
              --cert and --key",
         )
     })?;
-    identity_in(&folder, unix_now(), &names())
+    let mut all = names();
+    let mut further: Vec<_> = further.iter().filter(|name| !all.contains(name)).cloned().collect();
+    further.sort();
+    further.dedup();
+    // Servers of other sites do not take each other's certificate away.
+    let stem = match further.as_slice() {
+        [] => "localhost".to_owned(),
+        names => format!("sites-{}", files::mark(&names.join(" "))),
+    };
+    all.append(&mut further);
+    identity_in(&folder, unix_now(), &all, &stem)
 }
 
 /// The names this machine answers to locally.
@@ -74,7 +93,7 @@ pub(crate) fn host_name() -> Option<String> {
 }
 
 /// [`identity`] with its surroundings given.
-fn identity_in(folder: &Path, now: i64, names: &[String]) -> Result<Identity, Failure> {
+fn identity_in(folder: &Path, now: i64, names: &[String], stem: &str) -> Result<Identity, Failure> {
     let unwritable = |error: io::Error| {
         Failure::file(
             "data folder",
@@ -89,7 +108,7 @@ fn identity_in(folder: &Path, now: i64, names: &[String]) -> Result<Identity, Fa
         Some(authority) => authority,
         None => Authority::create(folder, now)?.map_err(unwritable)?,
     };
-    let (certificate, key) = (folder.join("localhost.pem"), folder.join("localhost.key"));
+    let (certificate, key) = (folder.join(format!("{stem}.pem")), folder.join(format!("{stem}.key")));
     if let Ok(mut identity) = from_files(&certificate, &key)
         && is_usable(&identity.facts, &authority.facts, now, names)
     {
@@ -218,7 +237,7 @@ mod tests {
     #[test]
     fn a_certificate_is_kept_until_its_last_week_and_while_the_names_stay() {
         let folder = tempfile::tempdir().unwrap();
-        let issue = |now, names: &[String]| identity_in(folder.path(), now, names).unwrap();
+        let issue = |now, names: &[String]| identity_in(folder.path(), now, names, "localhost").unwrap();
         let first = issue(NOW, &names(&["box"]));
         assert_eq!(first.facts.names, names(&["box"]));
         assert!(first.facts.not_after - first.facts.not_before <= 90 * DAY);
@@ -246,7 +265,7 @@ mod tests {
     #[test]
     fn the_chain_verifies_against_the_authority() {
         let folder = tempfile::tempdir().unwrap();
-        let identity = identity_in(folder.path(), NOW, &names(&[])).unwrap();
+        let identity = identity_in(folder.path(), NOW, &names(&[]), "localhost").unwrap();
         let authority = std::fs::read(identity.authority.as_ref().unwrap()).unwrap();
         let mut roots = rustls::RootCertStore::empty();
         use rustls::pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject};
@@ -274,7 +293,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let inner = folder.path().join("a/b");
-        identity_in(&inner, NOW, &names(&[])).unwrap();
+        identity_in(&inner, NOW, &names(&[]), "localhost").unwrap();
         let mode = |name: &str| inner.join(name).metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!((mode("ca.key"), mode("localhost.key"), mode("")), (0o600, 0o600, 0o700));
     }
@@ -282,9 +301,9 @@ mod tests {
     #[test]
     fn a_broken_authority_is_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
-        identity_in(folder.path(), NOW, &names(&[])).unwrap();
+        identity_in(folder.path(), NOW, &names(&[]), "localhost").unwrap();
         std::fs::write(folder.path().join("ca.key"), "scribble").unwrap();
-        let message = identity_in(folder.path(), NOW, &names(&[])).unwrap_err().to_string();
+        let message = identity_in(folder.path(), NOW, &names(&[]), "localhost").unwrap_err().to_string();
         assert!(message.contains("local certificate authority"), "{message}");
         assert!(message.contains("remove"), "{message}");
         assert_eq!(std::fs::read_to_string(folder.path().join("ca.key")).unwrap(), "scribble");
@@ -293,8 +312,11 @@ mod tests {
     #[test]
     fn a_damaged_leaf_is_issued_again() {
         let folder = tempfile::tempdir().unwrap();
-        identity_in(folder.path(), NOW, &names(&[])).unwrap();
+        identity_in(folder.path(), NOW, &names(&[]), "localhost").unwrap();
         std::fs::write(folder.path().join("localhost.pem"), "scribble").unwrap();
-        assert_eq!(identity_in(folder.path(), NOW, &names(&[])).unwrap().facts.names, names(&[]));
+        assert_eq!(
+            identity_in(folder.path(), NOW, &names(&[]), "localhost").unwrap().facts.names,
+            names(&[])
+        );
     }
 }

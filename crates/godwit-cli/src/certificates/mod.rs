@@ -4,16 +4,20 @@
 //! - [`local`] keeps a small certificate authority in the user's data folder and issues a certificate for this
 //!   machine's names from it.
 //! - [`store`] holds what is shown, by name, and exchanges it while the server runs.
+//! - [`keeper`] keeps it fresh: [`watched`] notices files that change, [`local`] and [`acme`] renew.
 //! - [`acme`] has certificates issued automatically.
 //! - [`inspect`] reads what a certificate says: names, validity, the pin of its key.
 
 pub(crate) mod acme;
 mod files;
 mod inspect;
+mod keeper;
 pub(crate) mod local;
+pub(crate) mod roots;
 mod store;
 #[cfg(test)]
 mod testing;
+mod watched;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,6 +28,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 
 pub(crate) use inspect::Facts;
+pub(crate) use keeper::{Keeper, Pair, Settings, on_stderr};
 pub(crate) use store::{Report, Slot, Source, Store, is_challenge, quic_config, tcp_config};
 
 use crate::error::{Failure, plain};

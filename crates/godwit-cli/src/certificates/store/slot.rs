@@ -110,6 +110,10 @@ impl Slot {
         self.now().problem = problem;
     }
 
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.now().problem.clone()
+    }
+
     pub(super) fn set(&self, identity: Identity) -> Result<(), Failure> {
         let certified = certified(&identity)?;
         let mut now = self.now();
