@@ -9,9 +9,10 @@ use super::body::RequestBody;
 use super::body::ResponseBody;
 use super::host::Host;
 use super::pages::Reader;
+use super::path;
+use super::proxy::Proxies;
 use super::redirect::{self, Template};
 use super::respond::Canned;
-use super::{path, proxy};
 use crate::error::Failure;
 use crate::serve::config;
 use crate::serve::site::{Embedded, Folder};
@@ -40,11 +41,15 @@ pub(super) enum Handler {
 impl Handler {
     /// # Errors
     /// If a folder cannot be opened, an upstream not be used, or a redirect's template is wrong.
-    pub(super) fn new(settings: &config::Handler) -> Result<Handler, Failure> {
+    pub(super) fn new(
+        settings: &config::Handler,
+        proxies: &mut Proxies,
+        before: &Proxies,
+    ) -> Result<Handler, Failure> {
         Ok(match settings {
             config::Handler::Example => Handler::Example(Embedded::new()),
             config::Handler::Files(files) => Handler::Files(Folder::open(files)?),
-            config::Handler::Proxy(proxy) => Handler::Proxy(proxy::service(proxy)?),
+            config::Handler::Proxy(proxy) => Handler::Proxy(proxies.service(proxy, before)?),
             config::Handler::Redirect { to, status } => {
                 Handler::Redirect { to: Template::parse(to).map_err(Failure::new)?, status: *status }
             }

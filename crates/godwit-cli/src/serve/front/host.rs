@@ -56,7 +56,7 @@ fn is_label(label: &str) -> bool {
 
 /// Why a request has no host that could be looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum HostProblem {
+pub(crate) enum HostProblem {
     /// HTTP/1.1 without `Host`, or with several.
     NotOne,
     /// It is there, but it is not a host and a port.
@@ -65,7 +65,7 @@ pub(super) enum HostProblem {
 
 /// The host of a request, from its target if that has one (HTTP/2, HTTP/3, absolute form), else from `Host`.
 /// `None` is what HTTP/1.0 may come with.
-pub(super) fn of<B>(request: &Request<B>) -> Result<Option<Host>, HostProblem> {
+pub(crate) fn of<B>(request: &Request<B>) -> Result<Option<Host>, HostProblem> {
     let of_authority = |authority: &str| {
         if authority.contains('@') { None } else { Host::parse(authority) }.ok_or(HostProblem::Malformed)
     };

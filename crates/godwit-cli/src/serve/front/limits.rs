@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
-use http::{Request, StatusCode};
+use http::{Method, Request, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 
@@ -59,7 +59,9 @@ impl Limits {
 
     /// Lets no more of the body through than the limit: then it fails, and the flag is raised.
     pub(super) fn limit(&self, request: Request<RequestBody>) -> (Request<RequestBody>, Exceeded) {
-        let Some(left) = self.body_size else { return (request, Exceeded::default()) };
+        // What passes through a tunnel is no body.
+        let size = self.body_size.filter(|_| request.method() != Method::CONNECT);
+        let Some(left) = size else { return (request, Exceeded::default()) };
         if request.body().size_hint().upper().is_some_and(|upper| upper <= left) {
             return (request, Exceeded::default());
         }

@@ -12,7 +12,7 @@ pub(crate) mod body;
 pub(crate) mod coding;
 mod compress;
 mod handler;
-mod host;
+pub(crate) mod host;
 mod limits;
 mod pages;
 mod path;
@@ -32,6 +32,7 @@ use std::task::{Context, Poll};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use godwit_proxy::{Proxy, UpstreamStatus};
 use http::header::{self, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Version};
 use hyper::ext::Protocol;
@@ -47,6 +48,7 @@ use handler::{Handler, Route};
 use host::{Host, HostProblem};
 use limits::Limits;
 use pages::Reader;
+use proxy::Proxies;
 use router::{Choice, Hosts, Routes, Rule};
 
 /// The service. Clones share everything.
@@ -68,7 +70,7 @@ impl Front {
     /// # Errors
     /// If a folder cannot be opened, an upstream not be used, or a redirect leads nowhere.
     pub(crate) fn new(settings: &config::Settings, log: RequestLog) -> Result<Front, Failure> {
-        let sites = ArcSwap::from_pointee(Sites::new(settings)?);
+        let sites = ArcSwap::from_pointee(Sites::new(settings, &Proxies::default())?);
         Ok(Front { shared: Arc::new(Shared { sites, room: Room::default(), log }), alt_svc: None })
     }
 
@@ -81,10 +83,17 @@ impl Front {
     ///
     /// # Errors
     /// As for [`Front::new`]; the sites stay as they are then.
-    #[expect(dead_code, reason = "for reading the configuration again")]
+    #[cfg_attr(not(test), expect(dead_code, reason = "for reading the configuration again"))]
     pub(crate) fn replace(&self, settings: &config::Settings) -> Result<(), Failure> {
-        self.shared.sites.store(Arc::new(Sites::new(settings)?));
+        let sites = Sites::new(settings, &self.shared.sites.load().proxies)?;
+        self.shared.sites.store(Arc::new(sites));
         Ok(())
+    }
+
+    /// How the upstreams of all sites are, for the metrics.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the metrics"))]
+    pub(crate) fn upstreams(&self) -> Vec<UpstreamStatus> {
+        self.shared.sites.load().proxies.iter().flat_map(Proxy::status).collect()
     }
 
     async fn respond(self, request: Request<RequestBody>) -> Response<ResponseBody> {
@@ -138,6 +147,7 @@ fn alt_svc(port: u16) -> HeaderValue {
 struct Sites {
     hosts: Hosts,
     sites: Vec<Site>,
+    proxies: Proxies,
     limits: Limits,
 }
 
@@ -150,11 +160,11 @@ struct Site {
 }
 
 impl Site {
-    fn new(settings: &config::Site) -> Result<Site, Failure> {
+    fn new(settings: &config::Site, proxies: &mut Proxies, before: &Proxies) -> Result<Site, Failure> {
         let mut routes = Vec::new();
         for route in &settings.routes {
             let rule = Rule { path: route.path.clone(), methods: route.methods.clone() };
-            let handler = Handler::new(&route.handler)?;
+            let handler = Handler::new(&route.handler, proxies, before)?;
             routes.push((rule, Route { strip_prefix: route.strip_prefix.clone(), handler }));
         }
         Ok(Site {
@@ -203,10 +213,12 @@ impl Site {
 }
 
 impl Sites {
-    fn new(settings: &config::Settings) -> Result<Sites, Failure> {
+    fn new(settings: &config::Settings, before: &Proxies) -> Result<Sites, Failure> {
         let hosts = Hosts::new(settings.sites.iter().map(|site| site.hosts.as_slice()));
-        let sites = settings.sites.iter().map(Site::new).collect::<Result<_, _>>()?;
-        Ok(Sites { hosts, sites, limits: Limits::of(&settings.limits) })
+        let mut proxies = Proxies::default();
+        let site = |site| Site::new(site, &mut proxies, before);
+        let sites = settings.sites.iter().map(site).collect::<Result<_, _>>()?;
+        Ok(Sites { hosts, sites, proxies, limits: Limits::of(&settings.limits) })
     }
 
     async fn respond(&self, request: Request<RequestBody>, room: &Room) -> Response<ResponseBody> {

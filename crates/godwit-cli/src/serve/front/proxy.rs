@@ -1,12 +1,132 @@
-//! The way to other servers: settings of the configuration made into a proxy.
+//! The way to other servers: settings of the configuration made into proxies, and their failures into pages.
 
+use std::collections::BTreeMap;
+
+use godwit_proxy::{HostHeader, Network, Problem, ProblemKind, Proxy, Settings, Timeouts, Tls};
+use http::{Request, Response, StatusCode};
+
+use super::body::{RequestBody, ResponseBody, boxed};
 use super::handler::Service;
-use crate::error::Failure;
+use super::pages::Reader;
+use crate::error::{Failure, plain};
 use crate::serve::config;
 
-/// # Errors
-/// If an upstream cannot be used.
-pub(super) fn service(settings: &config::Proxy) -> Result<Service, Failure> {
-    let upstream = settings.upstreams.first().map_or("", String::as_str);
-    Err(Failure::new(format!("cannot pass requests on to {upstream}: this program cannot do that yet")))
+/// The proxies of all sites by their settings: routes with the same settings share one, and so does a
+/// configuration that is read again, so that connections and what is known of the upstreams are kept.
+#[derive(Debug, Default)]
+pub(super) struct Proxies(BTreeMap<String, Proxy>);
+
+impl Proxies {
+    /// The proxy for these settings, perhaps one of `before`.
+    ///
+    /// # Errors
+    /// If an upstream or a file of authorities cannot be used.
+    pub(super) fn service(&mut self, settings: &config::Proxy, before: &Proxies) -> Result<Service, Failure> {
+        let checked = checked(settings)?;
+        // The file of authorities may have changed under the same name: its content is part of these.
+        let key = format!("{checked:?}");
+        let proxy = match self.0.get(&key).or_else(|| before.0.get(&key)) {
+            Some(proxy) => proxy.clone(),
+            None => Proxy::new(checked).map_err(|error| {
+                let upstreams = settings.upstreams.join(", ");
+                Failure::new(format!("cannot pass requests on to {upstreams}: {error}"))
+            })?,
+        };
+        self.0.insert(key, proxy.clone());
+        Ok(Service(Box::new(move |request| {
+            let proxy = proxy.clone();
+            Box::pin(async move { pass_on(&proxy, request).await })
+        })))
+    }
+
+    /// All of them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Proxy> {
+        self.0.values()
+    }
+}
+
+/// The proxy's own form of the settings.
+fn checked(settings: &config::Proxy) -> Result<Settings, Failure> {
+    let upstream = |url: &String| {
+        url.parse().map_err(|error| Failure::new(format!("cannot pass requests on to {url}: {error}")))
+    };
+    let network = |network: &config::Network| {
+        let text = format!("{}/{}", network.address, network.prefix);
+        text.parse::<Network>().map_err(|error| Failure::new(error.to_string()))
+    };
+    let ca = |path: &std::path::PathBuf| {
+        let remedy = "give a PEM file with the upstream's authority";
+        std::fs::read(path)
+            .map_err(|error| Failure::file("cannot read the authorities in", path, plain(&error), remedy))
+    };
+    Ok(Settings {
+        upstreams: settings.upstreams.iter().map(upstream).collect::<Result<_, _>>()?,
+        balance: match settings.balance {
+            config::Balance::RoundRobin => godwit_proxy::Balance::RoundRobin,
+            config::Balance::LeastRequests => godwit_proxy::Balance::LeastRequests,
+        },
+        retries: settings.retries,
+        timeouts: Timeouts {
+            connect: settings.connect_timeout,
+            response: settings.response_timeout,
+            idle: settings.idle_timeout,
+            ..Timeouts::default()
+        },
+        max_idle: settings.max_idle,
+        host: match &settings.host {
+            config::UpstreamHost::Keep => HostHeader::Keep,
+            config::UpstreamHost::Upstream => HostHeader::Upstream,
+            config::UpstreamHost::Name(name) => HostHeader::Name(name.clone()),
+        },
+        forwarded: settings.forwarded,
+        trust_forwarded: settings.trust_forwarded.iter().map(network).collect::<Result<_, _>>()?,
+        tls: Tls {
+            ca: settings.tls.ca.as_ref().map(ca).transpose()?,
+            name: settings.tls.name.clone(),
+            insecure: settings.tls.insecure,
+        },
+        health: settings.health.as_ref().map(|health| godwit_proxy::Health {
+            path: health.path.clone(),
+            interval: health.interval,
+            timeout: health.timeout,
+            healthy: health.healthy,
+            unhealthy: health.unhealthy,
+            status: health.status.as_u16(),
+        }),
+    })
+}
+
+async fn pass_on(proxy: &Proxy, request: Request<RequestBody>) -> Response<ResponseBody> {
+    let reader = Reader::of(&request);
+    let response = proxy.handle(request).await;
+    let Some(problem) = response.extensions().get::<Problem>() else { return response.map(boxed) };
+    let (status, sentence) = (problem.status(), sentence(problem));
+    tracing::debug!(%problem, "a request could not be passed on");
+    // In place of the proxy's own plain answer, with what it says to the log and to the client's next attempt.
+    let (mut own, _) = response.into_parts();
+    own.headers.remove(http::header::CONTENT_TYPE);
+    own.headers.remove(http::header::CONTENT_LENGTH);
+    let mut page = reader.page(status, sentence);
+    page.headers_mut().extend(own.headers);
+    *page.extensions_mut() = own.extensions;
+    page
+}
+
+/// What the client is told: nothing about the inside.
+fn sentence(problem: &Problem) -> &'static str {
+    match (problem.kind(), problem.status()) {
+        (ProblemKind::NoUpstream, _) => "no server behind this one is well; try again in a moment",
+        (ProblemKind::Connect | ProblemKind::ConnectTimeout, _) => {
+            "the server behind this one cannot be reached"
+        }
+        (ProblemKind::Broken, _) => "the server behind this one gave no valid answer",
+        (ProblemKind::ResponseTimeout | ProblemKind::BodyTimeout, _) => {
+            "the server behind this one took too long to answer"
+        }
+        (ProblemKind::Loop, _) => "the request has come here before",
+        (ProblemKind::NotSupported, _) => "requests of this kind are not passed on",
+        (ProblemKind::Expectation, _) => "the request expects something that is not known here",
+        (_, StatusCode::REQUEST_TIMEOUT) => "the request's body did not arrive in time",
+        _ => "the request cannot be passed on",
+    }
 }
