@@ -6,6 +6,7 @@ use super::error::{Error, ErrorKind};
 use super::exchange::{Head, RecvHalf, SendHalf};
 use super::link::Link;
 use super::outgoing::{Outgoing, content_length, has_no_content, send_body, set_content_length};
+use super::patience::Patience;
 use super::stream::Stream;
 use crate::{ClientConfig, Connection, Endpoint};
 use bytes::Bytes;
@@ -205,7 +206,9 @@ where
     B: http_body::Body<Data = Bytes>,
     B::Error: Into<BoxError>,
 {
-    let sent = send_body(&mut send, Outgoing::default(), body, ErrorCode::H3_REQUEST_CANCELLED).await;
+    let sent =
+        send_body(&mut send, Outgoing::default(), body, ErrorCode::H3_REQUEST_CANCELLED, Patience::new(None))
+            .await;
     if let Err(error) = sent {
         tracing::debug!(%error, "a request's body was not sent to its end");
         match error.kind() {

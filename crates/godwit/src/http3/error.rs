@@ -159,6 +159,11 @@ impl Error {
         Self::new(ErrorKind::Cancelled, "the exchange was given up by this end")
     }
 
+    /// This end does not wait any longer for the peer to take what is sent.
+    pub(super) fn too_slow() -> Self {
+        Self::new(ErrorKind::Cancelled, "the peer took too little of the message for too long")
+    }
+
     /// The body to be sent failed.
     pub(super) fn body(error: BoxError) -> Self {
         let what = format!("the body to be sent failed: {error}").into();

@@ -26,6 +26,7 @@
 //! they are in, and are woken one by one. There is no task between them and the transport. Nothing of the
 //! application runs, and no handle is dropped, while the lock is held.
 
+mod admission;
 mod body;
 mod client;
 mod connection_info;
@@ -36,6 +37,7 @@ mod informational;
 mod io;
 mod link;
 mod outgoing;
+mod patience;
 mod protocol;
 mod request_task;
 mod server;

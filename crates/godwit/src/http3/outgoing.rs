@@ -4,6 +4,7 @@ use super::BoxError;
 use super::error::Error;
 use super::exchange::SendHalf;
 use super::io::Io;
+use super::patience::Patience;
 use super::protocol::Protocol;
 use bytes::{Buf, Bytes};
 use godwit_http3::{ErrorCode, SendError};
@@ -21,6 +22,8 @@ pub(super) struct Outgoing {
     /// The response's head, unless it has been sent.
     pub(super) head: Option<Response<()>>,
     data: Bytes,
+    /// Bytes of data taken so far.
+    taken: u64,
     then: Then,
 }
 
@@ -70,6 +73,7 @@ impl Outgoing {
         if !self.data.is_empty() {
             let taken = protocol.h3.send_data(io, id, self.data.clone())?;
             self.data.advance(taken);
+            self.taken = self.taken.saturating_add(taken as u64);
             if !self.data.is_empty() {
                 return Ok(false);
             }
@@ -102,12 +106,13 @@ impl Outgoing {
 }
 
 /// Sends `body` after what `outgoing` holds, to the end of the message. The first error ends it: the body's
-/// own gives up the exchange with `code`.
+/// own gives up the exchange with `code`, a peer for whom `patience` ends with H3_EXCESSIVE_LOAD.
 pub(super) async fn send_body<B>(
     half: &mut SendHalf,
     mut outgoing: Outgoing,
     body: B,
     code: ErrorCode,
+    mut patience: Patience,
 ) -> Result<(), Error>
 where
     B: http_body::Body<Data = Bytes>,
@@ -123,6 +128,7 @@ where
                 if let Poll::Ready(frame) = body.as_mut().poll_frame(cx) {
                     return Poll::Ready(Ok(frame));
                 }
+                patience.rest();
                 // Nobody waits longer for the head than necessary, nor for a body that is not wanted.
                 if outgoing.head.is_some() {
                     ready!(half.poll_send(cx, &mut outgoing))?;
@@ -138,7 +144,18 @@ where
                 }
             }
         }
-        poll_fn(|cx| half.poll_send(cx, &mut outgoing)).await?;
+        let sent = poll_fn(|cx| match half.poll_send(cx, &mut outgoing) {
+            Poll::Pending => patience.poll_end(cx, outgoing.taken).map(|()| None),
+            Poll::Ready(sent) => Poll::Ready(Some(sent)),
+        });
+        match sent.await {
+            Some(sent) => sent?,
+            None => {
+                let error = Error::too_slow();
+                half.abandon(ErrorCode::H3_EXCESSIVE_LOAD, &error);
+                return Err(error);
+            }
+        }
     }
     Ok(())
 }

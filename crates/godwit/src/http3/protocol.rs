@@ -212,6 +212,13 @@ impl Protocol {
         }
     }
 
+    /// Tells the client to send no new requests. Those that are on their way are still taken.
+    pub(super) fn announce_drain(&mut self, io: &mut Io<'_>) {
+        const LARGEST: u64 = (1 << 62) - 4;
+        // It fails only if the connection is over.
+        let _ = self.h3.goaway(io, LARGEST);
+    }
+
     /// Takes no new requests from now on.
     pub(super) fn drain(&mut self, io: &mut Io<'_>) {
         self.serving.draining = true;

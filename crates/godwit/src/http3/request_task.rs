@@ -7,6 +7,7 @@ use super::exchange::{RecvHalf, SendHalf};
 use super::informational::Informational;
 use super::link::Link;
 use super::outgoing::{Outgoing, content_length, has_no_content, send_body, set_content_length};
+use super::patience::{Pace, Patience};
 use super::protocol::Arrival;
 use bytes::Bytes;
 use godwit_http3::ErrorCode;
@@ -21,10 +22,11 @@ use tower::{Service, ServiceExt};
 pub(super) struct Task {
     request: Request<Body>,
     send: SendHalf,
+    patience: Patience,
 }
 
 impl Task {
-    pub(super) fn new(link: &Arc<Link>, info: &Origin, arrival: Arrival) -> Self {
+    pub(super) fn new(link: &Arc<Link>, info: &Origin, arrival: Arrival, pace: Option<Pace>) -> Self {
         let (mut parts, ()) = arrival.request.into_parts();
         parts.extensions.insert(info.of_request(arrival.id));
         parts.extensions.insert(Informational::new(link, arrival.id));
@@ -35,7 +37,7 @@ impl Task {
             }
         };
         let send = SendHalf::new(Arc::clone(link), arrival.id);
-        Task { request: Request::from_parts(parts, body), send }
+        Task { request: Request::from_parts(parts, body), send, patience: Patience::new(pace) }
     }
 
     /// Has `service` answer the request, and sends the answer. A service that fails is answered for with
@@ -48,7 +50,7 @@ impl Task {
         B: http_body::Body<Data = Bytes>,
         B::Error: Into<BoxError>,
     {
-        let Task { request, mut send } = self;
+        let Task { request, mut send, patience } = self;
         let method = request.method().clone();
         let answer = {
             let mut answer = pin!(service.oneshot(request));
@@ -59,12 +61,12 @@ impl Task {
             .await
         };
         let sent = match answer {
-            Ok(Ok(response)) => respond(&mut send, &method, response).await,
+            Ok(Ok(response)) => respond(&mut send, &method, response, patience).await,
             Ok(Err(error)) => {
                 tracing::warn!(%error, "a service failed: answering with status 500");
                 let mut response = Response::new(Body::empty());
                 *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-                respond(&mut send, &method, response).await
+                respond(&mut send, &method, response, patience).await
             }
             Err(error) => Err(error),
         };
@@ -75,7 +77,12 @@ impl Task {
     }
 }
 
-async fn respond<B>(send: &mut SendHalf, method: &Method, response: Response<B>) -> Result<(), super::Error>
+async fn respond<B>(
+    send: &mut SendHalf,
+    method: &Method,
+    response: Response<B>,
+    patience: Patience,
+) -> Result<(), super::Error>
 where
     B: http_body::Body<Data = Bytes>,
     B::Error: Into<BoxError>,
@@ -92,5 +99,5 @@ where
         set_content_length(&mut parts.headers, &body);
     }
     let outgoing = Outgoing::response(Response::from_parts(parts, ()));
-    send_body(send, outgoing, body, ErrorCode::H3_INTERNAL_ERROR).await
+    send_body(send, outgoing, body, ErrorCode::H3_INTERNAL_ERROR, patience).await
 }

@@ -1,10 +1,12 @@
 //! Servers: settings, the loop over connections, and the loop over a connection's requests.
 
 use super::BoxError;
+use super::admission::Admission;
 use super::body::Body;
 use super::connection_info::ConnectionInfo;
 use super::error::{Error, ErrorKind};
 use super::link::Link;
+use super::patience::Pace;
 use super::protocol::Arrival;
 use super::request_task::Task;
 use super::server_event::{Observer, ServerEvent};
@@ -13,8 +15,10 @@ use bytes::Bytes;
 use godwit_base::Time;
 use godwit_http3::{Config, ErrorCode};
 use http::{Request, Response};
+use std::any::Any;
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -40,6 +44,8 @@ pub struct Server {
     drain_timeout: Duration,
     handshakes_before_retry: usize,
     observer: Observer,
+    admission: Admission,
+    pace: Option<Pace>,
 }
 
 impl Default for Server {
@@ -57,6 +63,8 @@ impl Server {
             drain_timeout: Duration::from_secs(30),
             handshakes_before_retry: 512,
             observer: Observer::default(),
+            admission: Admission::default(),
+            pace: None,
         }
     }
 
@@ -80,6 +88,28 @@ impl Server {
     #[must_use]
     pub fn drain_timeout(mut self, timeout: Duration) -> Self {
         self.drain_timeout = timeout;
+        self
+    }
+
+    /// Sets what a client has to take of a response for which it waits: `rate` bytes per second, one byte at
+    /// least, in each `period` in which there is something for it to take. The response is given up
+    /// (H3_EXCESSIVE_LOAD) for a client that takes less. Default: clients may take their time.
+    #[must_use]
+    pub fn minimum_rate(mut self, period: Duration, rate: u64) -> Self {
+        self.pace = Some(Pace::new(period, rate));
+        self
+    }
+
+    /// Sets who decides whether there is room for another connection. It is asked once a handshake is
+    /// complete, when the client's address is certain, and gives a permit that is dropped when the
+    /// connection is over, or `None`: then the connection is closed with H3_EXCESSIVE_LOAD. Default:
+    /// everybody is let in.
+    #[must_use]
+    pub fn admission<P: Any + Send>(
+        mut self,
+        admit: impl Fn(SocketAddr) -> Option<P> + Send + Sync + 'static,
+    ) -> Self {
+        self.admission = Admission::new(admit);
         self
     }
 
@@ -115,8 +145,9 @@ impl Server {
         self.serve_until(endpoint, service, std::future::pending()).await;
     }
 
-    /// As [`Server::serve`], until `shutdown` is ready. Then new connections are refused, handshakes under
-    /// way are given up, clients are told to send no new requests (GOAWAY), and requests under way are
+    /// As [`Server::serve`], until `shutdown` is ready. Then new connections are refused, and clients are
+    /// told to send no new requests (GOAWAY). What is on its way by then is still served: requests that were
+    /// sent before the client could know, and those with which a handshake under way ends. All that is
     /// finished, for as long as [`Server::drain_timeout`] says. When this is ready all connections are
     /// closed; [`Endpoint::wait_idle`] waits until the clients have been told.
     pub async fn serve_until<S, B>(&self, endpoint: &Endpoint, service: S, shutdown: impl Future<Output = ()>)
@@ -151,10 +182,9 @@ impl Server {
                 false => incoming,
             };
             let handshake = Arc::clone(&handshakes);
-            let (server, service, mut stopped) = (self.clone(), service.clone(), stopped.clone());
+            let (server, service, stopped) = (self.clone(), service.clone(), stopped.clone());
             connections.spawn(async move {
-                let shutdown = async move { drop(stopped.wait_for(|stopped| *stopped).await) };
-                server.serve_incoming(incoming, handshake, service, shutdown).await;
+                server.serve_incoming(incoming, handshake, service, stopped).await;
             });
         }
         // An error says that nobody is there to be told.
@@ -214,9 +244,10 @@ impl Server {
         let link = Link::new(connection, self.config.clone());
         let info = info.of_link(&link);
         let _guard = CloseOnDrop(&link);
-        let served = Arc::clone(&link);
-        let mut serve =
-            move |arrival| drop(tokio::spawn(Task::new(&served, &info, arrival).run(service.clone())));
+        let (served, pace) = (Arc::clone(&link), self.pace);
+        let mut serve = move |arrival| {
+            drop(tokio::spawn(Task::new(&served, &info, arrival, pace).run(service.clone())));
+        };
         let ended = tokio::select! {
             ended = self.serve_arrivals(&link, &mut serve) => ended,
             () = shutdown => {
@@ -237,7 +268,7 @@ impl Server {
         incoming: Incoming,
         handshake: Arc<()>,
         service: S,
-        shutdown: impl Future<Output = ()>,
+        mut stopped: watch::Receiver<bool>,
     ) where
         S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
         S::Error: Into<BoxError>,
@@ -247,11 +278,18 @@ impl Server {
     {
         let remote = incoming.remote_address();
         self.observer.tell(|| ServerEvent::HandshakeBegun { remote });
-        let mut shutdown = pin!(shutdown);
+        let mut told = stopped.clone();
+        let too_late = async {
+            let _ = told.wait_for(|stopped| *stopped).await;
+            tokio::time::sleep(self.drain_timeout.min(HANDSHAKE_AT_THE_END)).await;
+        };
         let shaken = tokio::select! {
             shaken = incoming.accept() => shaken,
             // Whoever is not through has asked for nothing yet.
-            () = &mut shutdown => return tracing::debug!(%remote, "a handshake is given up"),
+            () = too_late => {
+                self.observer.tell(|| ServerEvent::HandshakeFailed { remote });
+                return tracing::debug!(%remote, "a handshake is given up");
+            }
         };
         let connection = match shaken {
             Ok(connection) => connection,
@@ -263,6 +301,11 @@ impl Server {
         drop(handshake);
         self.observer.tell(|| ServerEvent::HandshakeFinished { remote });
         let _told = self.observer.when_over(&connection);
+        let Some(_admitted) = self.admission.ask(connection.remote_address()) else {
+            connection.close(ErrorCode::H3_EXCESSIVE_LOAD.0, b"too many connections");
+            return tracing::debug!(%remote, "there is no room for another connection");
+        };
+        let shutdown = async move { drop(stopped.wait_for(|stopped| *stopped).await) };
         match self.serve_connection_until(connection, service, shutdown).await {
             Ok(()) => tracing::debug!(%remote, "a connection ended"),
             Err(error) => tracing::debug!(%remote, %error, "a connection broke"),
@@ -304,9 +347,17 @@ impl Server {
         .await
     }
 
-    /// Finishes what is under way, within the time for it.
+    /// Finishes what is under way, within the time for it. GOAWAY goes out in two steps (RFC 9114 section
+    /// 5.2): between them there is time for requests of clients that have not yet heard the first.
     async fn drain(&self, link: &Link, serve: &mut impl FnMut(Arrival)) {
-        link.with(|protocol, io| protocol.drain(io));
+        link.with(|protocol, io| protocol.announce_drain(io));
+        let rtt = link.connection().stats().rtt;
+        let last_call = LAST_CALL.saturating_add(rtt.saturating_mul(3)).min(LONGEST_LAST_CALL);
+        let last_call = last_call.min(self.drain_timeout);
+        match tokio::time::timeout(last_call, self.serve_arrivals(link, serve)).await {
+            Ok(Ok(()) | Err(_)) => return,
+            Err(_) => link.with(|protocol, io| protocol.drain(io)),
+        }
         let mut arrivals = VecDeque::new();
         let drained = poll_fn(|cx| {
             while let Poll::Ready(Ok(())) = link.look(|protocol, _| protocol.poll_arrivals(cx, &mut arrivals))
@@ -320,6 +371,12 @@ impl Server {
         }
     }
 }
+
+/// How long handshakes may take when the server shuts down.
+const HANDSHAKE_AT_THE_END: Duration = Duration::from_secs(3);
+/// Time between the two steps of GOAWAY, beside three round trips, and the most in all.
+const LAST_CALL: Duration = Duration::from_millis(20);
+const LONGEST_LAST_CALL: Duration = Duration::from_millis(500);
 
 /// Closes the connection when its serving ends, however it ends: tasks of requests may go on.
 struct CloseOnDrop<'a>(&'a Link);

@@ -14,5 +14,6 @@ mod examples;
 mod exchanges;
 mod lifecycle;
 mod pressure;
+mod room;
 mod support;
 mod telemetry;

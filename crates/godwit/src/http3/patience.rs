@@ -1,0 +1,60 @@
+//! How long a peer may hold back what is sent to it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep};
+
+/// What a peer has to take: at least so many bytes in each period in which there is something to take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pace {
+    period: Duration,
+    least: u64,
+}
+
+impl Pace {
+    /// `rate` is in bytes per second; at least one byte has to be taken.
+    pub(super) fn new(period: Duration, rate: u64) -> Self {
+        let milliseconds = u64::try_from(period.as_millis()).unwrap_or(u64::MAX);
+        Pace { period, least: (rate.saturating_mul(milliseconds) / 1000).max(1) }
+    }
+}
+
+/// Looks after one message. There is no timer before something is held back.
+#[derive(Debug)]
+pub(super) struct Patience {
+    pace: Option<Pace>,
+    /// The end of the present period, and the bytes taken before it.
+    period: Option<u64>,
+    sleep: Option<Pin<Box<Sleep>>>,
+}
+
+impl Patience {
+    pub(super) fn new(pace: Option<Pace>) -> Self {
+        Patience { pace, period: None, sleep: None }
+    }
+
+    /// Nothing is held back: there is nothing to send.
+    pub(super) fn rest(&mut self) {
+        self.period = None;
+    }
+
+    /// Something is held back, after `taken` bytes in all. Ready when that has been so for too long.
+    pub(super) fn poll_end(&mut self, cx: &mut Context<'_>, taken: u64) -> Poll<()> {
+        let Some(Pace { period, least }) = self.pace else { return Poll::Pending };
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(period)));
+        if self.period.is_none() {
+            self.period = Some(taken);
+            sleep.as_mut().reset(Instant::now() + period);
+        }
+        loop {
+            ready!(sleep.as_mut().poll(cx));
+            let before = self.period.replace(taken).unwrap_or(taken);
+            if taken.saturating_sub(before) < least {
+                return Poll::Ready(());
+            }
+            sleep.as_mut().reset(Instant::now() + period);
+        }
+    }
+}

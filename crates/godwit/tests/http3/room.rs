@@ -1,0 +1,84 @@
+//! What a server does about clients that are too many or too slow, and for those who come at its end.
+
+use crate::support::{World, client_config, client_endpoint, echo, get, ok, service, text};
+use godwit::TransportConfig;
+use godwit::http3::{Body, Client, ErrorCode, ErrorKind, Server, ServerEvent};
+use http_body_util::BodyExt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Semaphore, mpsc};
+
+#[tokio::test]
+async fn there_is_room_for_as_many_as_are_admitted() {
+    let room = Arc::new(Semaphore::new(1));
+    let permits = Arc::clone(&room);
+    let server = Server::new().admission(move |remote| {
+        assert!(remote.ip().is_loopback());
+        Arc::clone(&permits).try_acquire_owned().ok()
+    });
+    let world = World::with(server, TransportConfig::default(), echo());
+    let first = world.client().await;
+    assert_eq!(text(first.send(get("/")).await.unwrap()).await, "");
+    let second = world.client().await;
+    let error = second.connection().closed().await;
+    assert_eq!(error.application_code(), Some(ErrorCode::H3_EXCESSIVE_LOAD.0));
+    assert_eq!(text(first.send(get("/")).await.unwrap()).await, "", "the first is not disturbed");
+    drop(first);
+    while room.available_permits() == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let third = world.client().await;
+    assert_eq!(text(third.send(get("/")).await.unwrap()).await, "");
+}
+
+#[tokio::test]
+async fn a_response_that_is_not_taken_is_given_up() {
+    const LEN: usize = 30_000_000;
+    let server = Server::new().minimum_rate(Duration::from_millis(100), 1000);
+    let big = service(|_| async { ok(Body::from(vec![7; LEN])) });
+    let world = World::with(server, TransportConfig::default(), big);
+    let client = world.client().await;
+    let response = client.send(get("/")).await.unwrap();
+    // Nobody reads: flow control holds the response back until the server has lost its patience.
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    let error = response.into_body().collect().await.err().unwrap();
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Reset, Some(ErrorCode::H3_EXCESSIVE_LOAD)));
+    let whole = client.send(get("/")).await.unwrap();
+    assert_eq!(whole.into_body().collect().await.unwrap().to_bytes().len(), LEN, "who reads gets all");
+}
+
+#[tokio::test]
+async fn a_service_may_take_longer_than_a_client() {
+    let server = Server::new().minimum_rate(Duration::from_millis(20), 1_000_000);
+    let slow = service(|_| async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        ok(Body::from("at last"))
+    });
+    let world = World::with(server, TransportConfig::default(), slow);
+    let client = world.client().await;
+    assert_eq!(text(client.send(get("/")).await.unwrap()).await, "at last");
+}
+
+#[tokio::test]
+async fn whoever_is_in_the_door_at_the_end_is_served() {
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let server = Server::new().on_event(move |event| {
+        if matches!(event, ServerEvent::HandshakeBegun { .. }) {
+            let _ = tell.send(());
+        }
+    });
+    let mut world = World::with(server, TransportConfig::default(), echo());
+    let addr = world.addr;
+    let client = tokio::spawn(async move {
+        let client = Client::connect(&client_endpoint(), &client_config(), addr, "localhost").await?;
+        client.send(get("/")).await
+    });
+    told.recv().await.unwrap();
+    world.begin_shutdown();
+    // Either the request was in time, or the client knows for certain that it was not.
+    match client.await.unwrap() {
+        Ok(response) => assert_eq!(text(response).await, ""),
+        Err(error) => assert!(error.is_retryable(), "{error:?}"),
+    }
+    world.shut_down().await;
+}
