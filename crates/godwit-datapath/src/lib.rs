@@ -18,6 +18,7 @@
 mod address;
 pub mod affinity;
 mod config;
+pub mod descriptors;
 #[cfg(target_os = "linux")]
 pub mod linux;
 pub mod memory;
