@@ -2,7 +2,6 @@
 //! Never more than twelve lines.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
 
 use super::browser;
 use super::h3::Granted;
@@ -33,7 +32,8 @@ impl Target {
 /// What the banner tells.
 #[derive(Debug)]
 pub(super) struct Banner<'a> {
-    directory: Option<&'a Path>,
+    /// What is served.
+    what: &'a str,
     identity: &'a Identity,
     targets: Vec<Target>,
     granted: Option<Granted>,
@@ -43,7 +43,7 @@ pub(super) struct Banner<'a> {
 
 impl<'a> Banner<'a> {
     pub(super) fn new(
-        directory: &'a Option<PathBuf>,
+        what: &'a str,
         identity: &'a Identity,
         listeners: &[Listener],
         style: Style,
@@ -53,7 +53,7 @@ impl<'a> Banner<'a> {
         let mut ports: Vec<String> = addresses.iter().map(|address| address.port().to_string()).collect();
         ports.dedup();
         Banner {
-            directory: directory.as_deref(),
+            what,
             identity,
             targets: targets(&addresses, host.as_deref()),
             granted: listeners.first().and_then(|listener| listener.udp.granted()),
@@ -78,10 +78,7 @@ impl<'a> Banner<'a> {
     }
 
     fn lines(&self) -> Vec<String> {
-        let what = match self.directory {
-            Some(directory) => directory.display().to_string(),
-            None => "its example site".to_owned(),
-        };
+        let what = self.what;
         let version = env!("CARGO_PKG_VERSION");
         let title = format!("godwit {version} serves {what}");
         let mut lines = vec![self.style.bold(&title).into_owned()];
@@ -182,6 +179,8 @@ fn remedy(granted: &Granted) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
     use super::*;
@@ -206,7 +205,7 @@ mod tests {
     fn banner(identity: &Identity, receive_buffer: usize) -> Banner<'_> {
         let addresses = ["[::]:4433", "127.0.0.1:443", "[::1]:8443"].map(|text| text.parse().unwrap());
         Banner {
-            directory: None,
+            what: "its example site",
             identity,
             targets: targets(&addresses, Some("box")),
             granted: Some(Granted { gso: true, gro: false, receive_buffer, wanted_buffer: 7 << 20 }),

@@ -4,20 +4,27 @@
 //! says what the system granted it, and is then given the service to run. One shard runs on the program's own
 //! thread; several run on a thread each.
 
+use std::convert::Infallible;
 use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU8;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use godwit::http3::{self, ErrorCode};
-use godwit::{Backend, Capabilities, Endpoint, EndpointBuilder, ServerConfig, Shards, SocketConfig};
+use godwit::{
+    Backend, Capabilities, Endpoint, EndpointBuilder, ServerConfig, Shards, SocketConfig, TransportConfig,
+};
 use tokio::sync::{mpsc, watch};
 
-use super::config::Settings;
+use super::Datapath;
+use super::config::{Limits, Settings};
+use super::door::Door;
+use super::doors::Doors;
 use super::front::Front;
-use super::{Datapath, GRACE};
-use crate::certificates::Identity;
+use crate::certificates::{Store, quic_config};
 use crate::error::Failure;
 
 /// How HTTP/3 is to run.
@@ -27,29 +34,53 @@ pub(super) struct Options {
     datapath: Datapath,
     shards: NonZeroU8,
     qlog: Option<PathBuf>,
+    limits: Limits,
+    doors: Doors,
+    drain: Duration,
 }
 
 impl Options {
     /// # Errors
-    /// If QUIC cannot use the certificate, or this system does not have the datapath.
+    /// If the limits do not fit together, or this system does not have the datapath.
     pub(super) fn new(
-        identity: &Identity,
+        store: &Store,
         datapath: Datapath,
         settings: &Settings,
+        drain: Duration,
     ) -> Result<Options, Failure> {
         if datapath == Datapath::Linux && !cfg!(target_os = "linux") {
             return Err(Failure::new(
                 "--datapath linux is for Linux only; leave it out for the best there is here",
             ));
         }
-        let config = ServerConfig::with_single_cert(identity.chain.clone(), identity.key.clone_key())
-            .map_err(|error| Failure::new(format!("cannot use the certificate for HTTP/3: {error}")))?;
-        Ok(Options {
-            config: config.alpn([http3::ALPN]),
-            datapath,
-            shards: settings.shards,
-            qlog: settings.qlog.clone(),
-        })
+        let limits = settings.limits.clone();
+        let transport = TransportConfig {
+            max_idle_timeout: limits.idle_timeout,
+            max_bidi_streams: limits.requests_per_connection.into(),
+            ..TransportConfig::default()
+        };
+        let config = quic_config(store)?
+            .transport(transport)
+            .map_err(|error| Failure::new(format!("cannot set up HTTP/3: {error}")))?;
+        let doors = Doors::new(limits.connections, limits.connections_per_address);
+        let (shards, qlog) = (settings.shards, settings.qlog.clone());
+        Ok(Options { config, datapath, shards, qlog, limits, doors, drain })
+    }
+
+    fn server(&self) -> http3::Server {
+        let Limits { header_size, header_timeout, send_timeout, minimum_rate, .. } = self.limits;
+        let config = http3::Config {
+            max_field_section_size: header_size.into(),
+            enable_connect_protocol: true,
+            ..http3::Config::default()
+        };
+        let doors = self.doors.clone();
+        http3::Server::new()
+            .config(config)
+            .header_timeout(header_timeout)
+            .minimum_rate(send_timeout, minimum_rate)
+            .drain_timeout(self.drain)
+            .admission(move |remote| doors.admit(remote.ip()))
     }
 
     fn builder(&self, address: SocketAddr) -> EndpointBuilder {
@@ -100,7 +131,10 @@ impl Socket {
         let (front, fronts) = watch::channel(None);
         let (stop, stops) = watch::channel(false);
         let (done, ended) = mpsc::channel(1);
-        let run = move |endpoint| shard(endpoint, fronts.clone(), stops.clone(), done.clone());
+        let (server, limits) = (options.server(), options.limits.clone());
+        let run = move |endpoint| {
+            shard(endpoint, server.clone(), limits.clone(), fronts.clone(), stops.clone(), done.clone())
+        };
         let builder = options.builder(address);
         let (address, stats, threads) = match usize::from(options.shards.get()) {
             1 => {
@@ -159,6 +193,8 @@ pub(super) async fn drain(running: Vec<Running>) {
 /// One shard from its first to its last request. Ends as well when nobody can give it a service any more.
 async fn shard(
     endpoint: Endpoint,
+    server: http3::Server,
+    limits: Limits,
     mut fronts: watch::Receiver<Option<Front>>,
     mut stop: watch::Receiver<bool>,
     done: mpsc::Sender<()>,
@@ -168,10 +204,23 @@ async fn shard(
         _ => return,
     };
     let stopped = async move { drop(stop.wait_for(|stop| *stop).await) };
-    http3::Server::new().drain_timeout(GRACE).serve_until(&endpoint, front, stopped).await;
+    let door = Door::new(front, &limits, None, Arc::default());
+    let service = tower::service_fn(move |request: http::Request<http3::Body>| {
+        let door = door.clone();
+        async move { Ok::<_, Infallible>(door.answer(with_protocol(request)).await) }
+    });
+    server.serve_until(&endpoint, service, stopped).await;
     endpoint.close(ErrorCode::H3_NO_ERROR.0, b"");
     endpoint.wait_idle().await;
     drop(done);
+}
+
+/// Extended CONNECT (RFC 9220) looks to the service as it does over HTTP/2.
+fn with_protocol<B>(mut request: http::Request<B>) -> http::Request<B> {
+    if let Some(protocol) = request.extensions_mut().remove::<http3::Protocol>() {
+        request.extensions_mut().insert(hyper::ext::Protocol::from(protocol.as_str()));
+    }
+    request
 }
 
 /// The system's own error, which decides what the user is told.

@@ -2,91 +2,144 @@
 //!
 //! When a socket is closed while something that the client has sent lies unread (an HTTP/2 window update will do),
 //! the kernel resets the connection and throws away what it has not yet delivered. So the end goes in two steps:
-//! this side says that it has finished, and reads on until the client has, or [`PATIENCE`] runs out
-//! (RFC 9112 section 9.6).
+//! this side says that it has finished, and reads on until the client has too, or until it has acknowledged nothing
+//! more for [`PATIENCE`] (RFC 9112 section 9.6).
+//!
+//! Every byte passes here, so this is also where [`Pace`] learns of them.
 
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use godwit_datapath::tcp::tcp_info;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 
-const PATIENCE: Duration = Duration::from_secs(1);
+use super::doors::Admission;
+use super::pace::Pace;
 
-/// A connection with its permit to exist. Dropped, it lingers in a task of its own before both are given back.
+/// How long to wait for a client that acknowledges nothing more.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How often to wait for so long, for one that does.
+const MOST_WAITS: usize = 300;
+
+/// A connection with its permits to exist. Dropped, it lingers in a task of its own before they are given back.
 #[derive(Debug)]
-pub(super) struct Lingering(Option<(TcpStream, OwnedSemaphorePermit)>);
+pub(super) struct Lingering {
+    held: Option<Held>,
+    pace: Arc<Pace>,
+}
+
+#[derive(Debug)]
+struct Held {
+    stream: TcpStream,
+    _permits: (OwnedSemaphorePermit, Admission),
+}
 
 impl Lingering {
-    pub(super) fn new(stream: TcpStream, permit: OwnedSemaphorePermit) -> Lingering {
-        Lingering(Some((stream, permit)))
+    pub(super) fn new(stream: TcpStream, permits: (OwnedSemaphorePermit, Admission)) -> Lingering {
+        Lingering { held: Some(Held { stream, _permits: permits }), pace: Arc::default() }
     }
 
     /// The connection, which is there until the drop.
     pub(super) fn stream(&self) -> io::Result<&TcpStream> {
-        self.0.as_ref().map(|(stream, _)| stream).ok_or_else(|| io::ErrorKind::NotConnected.into())
+        self.held.as_ref().map(|held| &held.stream).ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    fn stream_mut(self: Pin<&mut Self>) -> io::Result<Pin<&mut TcpStream>> {
-        let held = self.get_mut().0.as_mut();
-        held.map(|(stream, _)| Pin::new(stream)).ok_or_else(|| io::ErrorKind::NotConnected.into())
+    pub(super) fn pace(&self) -> &Arc<Pace> {
+        &self.pace
+    }
+
+    fn stream_mut(&mut self) -> io::Result<Pin<&mut TcpStream>> {
+        let held = self.held.as_mut();
+        held.map(|held| Pin::new(&mut held.stream)).ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    fn note_write(&self, poll: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        match &poll {
+            Poll::Ready(Ok(written)) => self.pace.on_written(*written),
+            Poll::Ready(Err(_)) => {}
+            Poll::Pending => self.pace.on_full(),
+        }
+        poll
     }
 }
 
 impl Drop for Lingering {
     fn drop(&mut self) {
-        if let (Some((stream, permit)), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current())
-        {
-            runtime.spawn(async move {
-                let _ = tokio::time::timeout(PATIENCE, read_out(stream)).await;
-                drop(permit);
-            });
+        let Some(held) = self.held.take() else { return };
+        if self.pace.is_aborted() {
+            // What the kernel holds for this client is thrown away with it.
+            let _ = socket2::SockRef::from(&held.stream).set_linger(Some(Duration::ZERO));
+            return;
+        }
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(read_out(held));
         }
     }
 }
 
-async fn read_out(mut stream: TcpStream) -> io::Result<()> {
-    stream.shutdown().await?;
-    let mut unwanted = [0; 4096];
-    while stream.read(&mut unwanted).await? > 0 {}
-    Ok(())
+async fn read_out(mut held: Held) {
+    let stream = &mut held.stream;
+    if stream.shutdown().await.is_err() {
+        return;
+    }
+    let mut acknowledged = 0;
+    for _ in 0..MOST_WAITS {
+        let over = async {
+            let mut unwanted = [0; 4096];
+            while stream.read(&mut unwanted).await.is_ok_and(|read| read > 0) {}
+        };
+        if tokio::time::timeout(PATIENCE, over).await.is_ok() {
+            return;
+        }
+        match tcp_info(&*stream) {
+            Some(info) if info.bytes_acked > acknowledged => acknowledged = info.bytes_acked,
+            _ => return,
+        }
+    }
 }
 
 impl AsyncRead for Lingering {
     fn poll_read(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.stream_mut()?.poll_read(cx, buffer)
+        let before = buffer.filled().len();
+        let outcome = ready!(self.stream_mut()?.poll_read(cx, buffer));
+        self.pace.on_read(buffer.filled().len().saturating_sub(before));
+        Poll::Ready(outcome)
     }
 }
 
 impl AsyncWrite for Lingering {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
-        self.stream_mut()?.poll_write(cx, buffer)
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
+        let poll = self.stream_mut()?.poll_write(cx, buffer);
+        self.note_write(poll)
     }
 
     fn poll_write_vectored(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.stream_mut()?.poll_write_vectored(cx, buffers)
+        let poll = self.stream_mut()?.poll_write_vectored(cx, buffers);
+        self.note_write(poll)
     }
 
     fn is_write_vectored(&self) -> bool {
         true
     }
 
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.stream_mut()?.poll_flush(cx)
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.stream_mut()?.poll_shutdown(cx)
     }
 }

@@ -49,6 +49,14 @@ pub(super) fn bind(addresses: &[SocketAddr], options: &h3::Options) -> Result<Ve
     addresses.iter().map(|address| bind_one(*address, options).map_err(Refused::explain)).collect()
 }
 
+/// Binds every address for TCP alone.
+pub(super) fn bind_plain(addresses: &[SocketAddr]) -> Result<Vec<tokio::net::TcpListener>, Failure> {
+    let bind = |address: &SocketAddr| {
+        bind_tcp(*address).map_err(|error| Refused { transport: "TCP", address: *address, error }.explain())
+    };
+    addresses.iter().map(bind).collect()
+}
+
 /// Every address of this machine, or every IPv4 address where there is no IPv6.
 fn bind_default(options: &h3::Options) -> Result<Listener, Failure> {
     match bind_one(default_address(), options) {

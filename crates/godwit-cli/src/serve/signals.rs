@@ -1,4 +1,5 @@
-//! The signals that end the server: SIGINT and SIGTERM, elsewhere Ctrl-C.
+//! The signals that the server heeds: SIGINT and SIGTERM end it, SIGHUP has it read its configuration again, SIGUSR1
+//! open its log again. Elsewhere there is Ctrl-C.
 
 use std::io;
 
@@ -7,12 +8,26 @@ use crate::error::{Failure, plain};
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+/// What somebody wants of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    End,
+    /// The terminal is gone, or the configuration has changed.
+    Reload,
+    /// The log's file has been moved away.
+    Reopen,
+}
+
 #[derive(Debug)]
 pub(super) struct Signals {
     #[cfg(unix)]
     interrupt: Signal,
     #[cfg(unix)]
     terminate: Signal,
+    #[cfg(unix)]
+    hang_up: Signal,
+    #[cfg(unix)]
+    user: Signal,
 }
 
 impl Signals {
@@ -24,15 +39,21 @@ impl Signals {
 
     #[cfg(unix)]
     fn try_install() -> io::Result<Signals> {
-        let interrupt = signal(SignalKind::interrupt())?;
-        Ok(Signals { interrupt, terminate: signal(SignalKind::terminate())? })
+        Ok(Signals {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+            user: signal(SignalKind::user_defined1())?,
+        })
     }
 
     #[cfg(unix)]
-    pub(super) async fn next(&mut self) {
+    pub(super) async fn next(&mut self) -> Wish {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => Wish::End,
+            _ = self.terminate.recv() => Wish::End,
+            _ = self.hang_up.recv() => Wish::Reload,
+            _ = self.user.recv() => Wish::Reopen,
         }
     }
 
@@ -42,7 +63,13 @@ impl Signals {
     }
 
     #[cfg(not(unix))]
-    pub(super) async fn next(&mut self) {
+    pub(super) async fn next(&mut self) -> Wish {
         let _ = tokio::signal::ctrl_c().await;
+        Wish::End
+    }
+
+    /// Waits for somebody to end the server.
+    pub(super) async fn end(&mut self) {
+        while self.next().await != Wish::End {}
     }
 }

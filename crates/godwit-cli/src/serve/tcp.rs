@@ -1,51 +1,69 @@
 //! HTTP/1.1 and HTTP/2 over TLS.
 //!
-//! Limits: [`MAX_CONNECTIONS`] at a time (more wait in the kernel's queue), [`HANDSHAKE`] for TLS, [`IDLE`] for a
-//! request's headers and between requests of HTTP/1.1; HTTP/2 connections are pinged.
+//! Limits: connections in all (more wait in the kernel's queue) and of one client, [`HANDSHAKE`] for TLS, those of
+//! [`Limits`] for requests; HTTP/2 connections are pinged.
+//!
+//! # The end
+//! Nothing that a client may believe to have sent is thrown away. First the kernel is told to let nobody else in
+//! ([`super::last_call`]), and those whom it has let in already are served; HTTP/2 clients get GOAWAY in its two
+//! steps (RFC 9113 section 6.8). HTTP/1.1 knows no such word: a request may be on its way while this side closes. So
+//! each connection is kept open for [`LAST_REQUEST`], and whoever sends a request meanwhile is told with its answer
+//! that it was the last.
 
+use std::convert::Infallible;
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use hyper_util::service::TowerToHyperService;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Mutex, Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::linger::Lingering;
+use super::config::Limits;
+use super::door::Door;
+use super::doors::Doors;
 use super::front::Front;
-use crate::certificates::{Identity, provider};
-use crate::error::Failure;
+use super::front::body::BoxError;
+use super::last_call;
+use super::linger::Lingering;
+use super::pace::{Pace, Verdict, Watch};
+use super::redirect_http::Redirect;
+use crate::certificates::is_challenge;
 
-/// At most, however many descriptors there are.
-const MAX_CONNECTIONS: u32 = 4096;
-const MAX_STREAMS: u32 = 256;
 const HANDSHAKE: Duration = Duration::from_secs(10);
-const IDLE: Duration = Duration::from_secs(60);
 const PING: Duration = Duration::from_secs(30);
 /// How long to wait when the system has no descriptor or memory for another connection.
 const EXHAUSTED: Duration = Duration::from_millis(100);
+/// At the end: how long a connection is kept for a request that may be on its way.
+const LAST_REQUEST: Duration = Duration::from_millis(500);
+/// What the kernel keeps that it has not sent. More is of no use, and comes late for what is more urgent.
+#[cfg(target_os = "linux")]
+const UNSENT: u32 = 128 << 10;
+/// What an HTTP/2 stream keeps for a client that does not take it.
+const STREAM_BUFFER: usize = 64 << 10;
 
 /// What somebody gets who speaks HTTP without TLS to this port.
 const PLAIN_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\nconnection: close\r\n\
     content-length: 56\r\n\r\nThis port speaks HTTPS: begin the address with https://\n";
 
-/// The TLS side of TCP: HTTP/2 if the client knows it, else HTTP/1.1.
-pub(super) fn tls(identity: &Identity) -> Result<TlsAcceptor, Failure> {
-    let mut config = rustls::ServerConfig::builder_with_provider(provider())
-        .with_safe_default_protocol_versions()
-        .and_then(|builder| {
-            let (chain, key) = (identity.chain.clone(), identity.key.clone_key());
-            builder.with_no_client_auth().with_single_cert(chain, key)
-        })
-        .map_err(|error| Failure::new(format!("cannot use the certificate: {error}")))?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
+/// What a listener's connections are for.
+#[derive(Clone, Debug)]
+pub(super) enum Purpose {
+    /// HTTP/1.1 and HTTP/2 over TLS.
+    Sites(Front),
+    /// Plain HTTP.
+    Redirect(Redirect),
 }
 
 /// All TCP connections of the program.
@@ -53,61 +71,79 @@ pub(super) struct Server {
     shared: Arc<Shared>,
     /// Turns true when the server is to finish.
     stop: watch::Sender<bool>,
+    listeners: Mutex<JoinSet<()>>,
 }
 
 struct Shared {
     tls: TlsAcceptor,
+    limits: Limits,
     /// A permit for each connection, kept until its socket is closed.
     room: Arc<Semaphore>,
     most: u32,
+    doors: Doors,
 }
 
 impl Server {
-    pub(super) fn new(tls: TlsAcceptor) -> Server {
-        let most = most_connections(std::fs::read_to_string("/proc/self/limits").ok().as_deref());
+    /// `files`: descriptors that the process may have. Half of them are for connections, the others for files,
+    /// upstreams and HTTP/3.
+    pub(super) fn new(tls: rustls::ServerConfig, limits: &Limits, files: u64) -> Server {
+        let most = usize::try_from(files / 2).unwrap_or(usize::MAX).min(limits.connections);
+        let most = u32::try_from(most.clamp(1, Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
         let room = Arc::new(Semaphore::new(most as usize));
-        Server { shared: Arc::new(Shared { tls, room, most }), stop: watch::Sender::new(false) }
+        let doors = Doors::new(usize::MAX, limits.connections_per_address);
+        let tls = TlsAcceptor::from(Arc::new(tls));
+        let shared = Arc::new(Shared { tls, limits: limits.clone(), room, most, doors });
+        Server { shared, stop: watch::Sender::new(false), listeners: Mutex::default() }
     }
 
     /// Answers the listener's connections from a task of its own, until [`Server::drain`].
-    pub(super) fn serve(&self, listener: TcpListener, front: Front) {
-        let (shared, mut stop) = (Arc::clone(&self.shared), self.stop.subscribe());
-        let connections_stop = stop.clone();
-        tokio::spawn(async move {
-            tokio::select! {
-                () = accept(&listener, &shared, &front, &connections_stop) => {}
-                _ = stop.wait_for(|stop| *stop) => {}
-            }
-        });
+    pub(super) async fn serve(&self, listener: TcpListener, purpose: Purpose) {
+        let (shared, stop) = (Arc::clone(&self.shared), self.stop.subscribe());
+        self.listeners.lock().await.spawn(accept(listener, shared, purpose, stop));
     }
 
     /// Takes no more connections, lets requests in progress finish and waits for them.
     pub(super) async fn drain(&self) {
         self.stop.send_replace(true);
+        let mut listeners = self.listeners.lock().await;
+        while listeners.join_next().await.is_some() {}
         let _ = self.shared.room.acquire_many(self.shared.most).await;
     }
 }
 
-/// Half of the descriptors that the process may have: the others are for files, for HTTP/3 too. `limits` is what
-/// Linux says of the process; elsewhere the usual 1024 are assumed.
-fn most_connections(limits: Option<&str>) -> u32 {
-    const USUAL: u32 = 1024;
-    let of_line = |line: &str| match line.strip_prefix("Max open files")?.split_whitespace().next()? {
-        "unlimited" => Some(u32::MAX),
-        number => number.parse().ok(),
-    };
-    let descriptors = limits.and_then(|limits| limits.lines().find_map(of_line)).unwrap_or(USUAL);
-    (descriptors / 2).clamp(1, MAX_CONNECTIONS)
+async fn accept(
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    purpose: Purpose,
+    mut stop: watch::Receiver<bool>,
+) {
+    let stops = stop.clone();
+    tokio::select! {
+        () = accept_until_dropped(&listener, &shared, &purpose, &stops) => {}
+        _ = stop.wait_for(|stop| *stop) => {}
+    }
+    let end = Instant::now() + last_call::announce(&listener);
+    // Whoever is in the kernel's queue by now has been let in.
+    let _ = tokio::time::timeout_at(end, accept_until_dropped(&listener, &shared, &purpose, &stops)).await;
 }
 
-async fn accept(listener: &TcpListener, shared: &Arc<Shared>, front: &Front, stop: &watch::Receiver<bool>) {
+async fn accept_until_dropped(
+    listener: &TcpListener,
+    shared: &Arc<Shared>,
+    purpose: &Purpose,
+    stop: &watch::Receiver<bool>,
+) {
     loop {
         let Ok(permit) = Arc::clone(&shared.room).acquire_owned().await else { return };
         match listener.accept().await {
-            Ok((stream, _)) => {
-                let (shared, front, stop) = (Arc::clone(shared), front.clone(), stop.clone());
-                let stream = Lingering::new(stream, permit);
-                tokio::spawn(async move { connection(stream, &shared.tls, front, stop).await });
+            Ok((stream, remote)) => {
+                let Some(admission) = shared.doors.admit(remote.ip()) else {
+                    tracing::debug!(%remote, "too many TCP connections from one address");
+                    continue;
+                };
+                let (shared, purpose, stop) = (Arc::clone(shared), purpose.clone(), stop.clone());
+                let stream = Lingering::new(stream, (permit, admission));
+                tokio::spawn(async move { connection(stream, &shared, purpose, stop).await });
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
@@ -124,77 +160,207 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
 
-async fn connection(stream: Lingering, tls: &TlsAcceptor, front: Front, mut stop: watch::Receiver<bool>) {
-    let _ = stream.stream().and_then(|stream| stream.set_nodelay(true));
-    let shaken = tokio::select! {
-        shaken = tokio::time::timeout(HANDSHAKE, handshake(stream, tls)) => shaken,
-        _ = stop.wait_for(|stop| *stop) => return,
+async fn connection(stream: Lingering, shared: &Shared, purpose: Purpose, stop: watch::Receiver<bool>) {
+    let _ = stream.stream().and_then(prepare);
+    let (pace, limits) = (Arc::clone(stream.pace()), &shared.limits);
+    let keeper = Keeper { pace, leaving: Arc::default(), limits, stop: stop.clone() };
+    let front = match purpose {
+        Purpose::Sites(front) => front,
+        Purpose::Redirect(redirect) => return redirect.serve(stream, keeper).await,
     };
-    match shaken {
+    match tokio::time::timeout(HANDSHAKE, handshake(stream, &shared.tls, stop.clone())).await {
+        Ok(Ok(Some(stream))) if is_challenge(stream.get_ref().1) => {}
         Ok(Ok(Some(stream))) => {
-            if let Err(error) = requests(stream, front, stop).await {
+            if let Err(error) = requests(stream, front, keeper).await {
                 tracing::debug!(%error, "TCP connection failed");
             }
         }
-        Ok(Ok(None)) => tracing::debug!("plain HTTP on the HTTPS port"),
+        Ok(Ok(None)) => {}
         Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
         Err(_) => tracing::debug!("TLS handshake took too long"),
     }
 }
 
+/// Responses go out at once, and no more is given to the kernel than it can soon send.
+pub(super) fn prepare(stream: &tokio::net::TcpStream) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    let _ = socket2::SockRef::from(stream).set_tcp_notsent_lowat(UNSENT);
+    stream.set_nodelay(true)
+}
+
 /// `None` if the client does not begin with TLS but with a letter, as every HTTP method does: that is nearly
-/// always `http://` in place of `https://`, and the answer says so.
-async fn handshake(mut stream: Lingering, tls: &TlsAcceptor) -> io::Result<Option<TlsStream<Lingering>>> {
+/// always `http://` in place of `https://`, and the answer says so. Also if it does not begin at all, and the server
+/// is to finish.
+async fn handshake(
+    mut stream: Lingering,
+    tls: &TlsAcceptor,
+    mut stop: watch::Receiver<bool>,
+) -> io::Result<Option<TlsStream<Lingering>>> {
     let mut first = [0];
-    stream.stream()?.peek(&mut first).await?;
+    tokio::select! {
+        peeked = stream.stream()?.peek(&mut first) => drop(peeked?),
+        () = last_request(&mut stop) => return Ok(None),
+    }
     if !first[0].is_ascii_uppercase() {
         return tls.accept(stream).await.map(Some);
     }
+    tracing::debug!("plain HTTP on the HTTPS port");
     stream.write_all(PLAIN_HTTP).await?;
     stream.shutdown().await?;
     Ok(None)
 }
 
-async fn requests(
-    stream: TlsStream<Lingering>,
-    front: Front,
-    mut stop: watch::Receiver<bool>,
-) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+/// Ready when the server is to finish and nothing more has to be waited for.
+async fn last_request(stop: &mut watch::Receiver<bool>) {
+    let _ = stop.wait_for(|stop| *stop).await;
+    tokio::time::sleep(LAST_REQUEST).await;
+}
+
+async fn requests(stream: TlsStream<Lingering>, front: Front, keeper: Keeper<'_>) -> Result<(), BoxError> {
     let speaks_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(IDLE);
+    let limits = keeper.limits;
+    let door = Door::new(front, limits, Some(Arc::clone(&keeper.pace)), Arc::clone(&keeper.leaving));
+    let service = service_fn(move |request: http::Request<Incoming>| {
+        let door = door.clone();
+        async move { Ok::<_, Infallible>(door.answer(request).await) }
+    });
+    let io = TokioIo::new(stream);
+    if speaks_h2 {
+        keeper.keep(pin!(http2_builder(limits).serve_connection(io, service))).await
+    } else {
+        keeper.keep(pin!(http1_builder(limits).serve_connection(io, service).with_upgrades())).await
+    }
+}
+
+/// More fields than any client sends; the service has a limit of its own below this.
+const MOST_HEADERS: usize = 256;
+
+/// Plain and encrypted connections alike are HTTP/1.1 from here on.
+pub(super) fn http1_builder(limits: &Limits) -> http1::Builder {
+    let mut builder = http1::Builder::new();
     builder
-        .http2()
         .timer(TokioTimer::new())
-        .max_concurrent_streams(MAX_STREAMS)
+        .header_read_timeout(limits.idle_timeout)
+        .max_headers(MOST_HEADERS)
+        .max_buf_size(limits.header_size as usize);
+    builder
+}
+
+fn http2_builder(limits: &Limits) -> http2::Builder<TokioExecutor> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .enable_connect_protocol()
+        .max_concurrent_streams(limits.requests_per_connection)
+        .max_header_list_size(limits.header_size)
+        .max_send_buf_size(STREAM_BUFFER)
         .keep_alive_interval(PING)
         .keep_alive_timeout(PING);
-    // ALPN has settled it: without this the builder would wait for the first bytes with no time limit.
-    let builder = if speaks_h2 { builder.http2_only() } else { builder.http1_only() };
-    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(front));
-    let mut connection = pin!(connection);
-    tokio::select! {
-        outcome = connection.as_mut() => return outcome,
-        _ = stop.wait_for(|stop| *stop) => connection.as_mut().graceful_shutdown(),
+    builder
+}
+
+/// A connection that hyper serves.
+pub(super) trait Serving: Future<Output = hyper::Result<()>> {
+    /// Whether the client can be told that no further request is taken, so that none is lost.
+    const HAS_GOAWAY: bool;
+
+    fn graceful_shutdown(self: Pin<&mut Self>);
+}
+
+impl<I, S, B, E> Serving for http2::Connection<I, S, E>
+where
+    S: hyper::service::HttpService<Incoming, ResBody = B>,
+    S::Error: Into<BoxError>,
+    I: hyper::rt::Read + hyper::rt::Write + Unpin,
+    B: hyper::body::Body<Data = Bytes> + 'static,
+    B::Error: Into<BoxError>,
+    E: hyper::rt::bounds::Http2ServerConnExec<S::Future, B>,
+{
+    const HAS_GOAWAY: bool = true;
+
+    fn graceful_shutdown(self: Pin<&mut Self>) {
+        http2::Connection::graceful_shutdown(self);
     }
-    connection.await
+}
+
+impl<I, S, B> Serving for http1::UpgradeableConnection<I, S>
+where
+    S: hyper::service::HttpService<Incoming, ResBody = B>,
+    S::Error: Into<BoxError>,
+    I: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
+    B: hyper::body::Body<Data = Bytes> + 'static,
+    B::Error: Into<BoxError>,
+{
+    const HAS_GOAWAY: bool = false;
+
+    fn graceful_shutdown(self: Pin<&mut Self>) {
+        http1::UpgradeableConnection::graceful_shutdown(self);
+    }
+}
+
+/// Sees a connection to its end: drops slow clients, sends idle ones away, and takes leave in good order.
+pub(super) struct Keeper<'a> {
+    pub(super) pace: Arc<Pace>,
+    /// Set when answers over HTTP/1.1 are to be the last of their connection.
+    pub(super) leaving: Arc<AtomicBool>,
+    pub(super) limits: &'a Limits,
+    pub(super) stop: watch::Receiver<bool>,
+}
+
+impl Keeper<'_> {
+    pub(super) async fn keep<C: Serving>(self, mut connection: Pin<&mut C>) -> Result<(), BoxError> {
+        let Keeper { pace, leaving, limits, mut stop } = self;
+        pace.rest();
+        let mut watch = Watch::new(limits);
+        let mut looks = tokio::time::interval(watch.interval());
+        // Set when the server is to finish: when a connection without a request is closed.
+        let mut close_at: Option<Instant> = None;
+        loop {
+            tokio::select! {
+                outcome = connection.as_mut() => return outcome.map_err(Into::into),
+                _ = stop.wait_for(|stop| *stop), if close_at.is_none() => {
+                    leaving.store(true, Ordering::Relaxed);
+                    if C::HAS_GOAWAY {
+                        connection.as_mut().graceful_shutdown();
+                    }
+                    close_at = Some(Instant::now() + LAST_REQUEST);
+                }
+                () = sleep_until(close_at), if close_at.is_some() && !C::HAS_GOAWAY => {
+                    if pace.is_head_arriving() {
+                        // Its time is limited by the looks.
+                        close_at = Some(Instant::now() + LAST_REQUEST);
+                    } else {
+                        connection.as_mut().graceful_shutdown();
+                        close_at = Some(Instant::now() + Duration::from_secs(86_400));
+                    }
+                }
+                now = looks.tick() => match watch.look(&pace, now.into_std()) {
+                    Verdict::Fine => {}
+                    Verdict::Idle if C::HAS_GOAWAY => connection.as_mut().graceful_shutdown(),
+                    // HTTP/1.1 has a time limit of its own for the next head.
+                    Verdict::Idle => {}
+                    Verdict::HeadLate if C::HAS_GOAWAY => {}
+                    Verdict::HeadLate => return Err("a request's head did not arrive in time".into()),
+                    Verdict::TooSlow => {
+                        pace.abort();
+                        return Err("the client takes too little".into());
+                    }
+                },
+            }
+        }
+    }
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn connections_leave_descriptors_for_files() {
-        let limits = |files: &str| {
-            format!("Limit  Soft Limit  Hard Limit  Units\nMax open files   {files}   1048576   files\n")
-        };
-        assert_eq!(most_connections(Some(&limits("100"))), 50);
-        assert_eq!(most_connections(Some(&limits("20000"))), MAX_CONNECTIONS);
-        assert_eq!(most_connections(Some(&limits("unlimited"))), MAX_CONNECTIONS);
-        assert_eq!(most_connections(Some("nonsense")), 512);
-        assert_eq!(most_connections(None), 512);
-    }
 
     #[test]
     fn the_answer_to_plain_http_has_the_length_it_says() {

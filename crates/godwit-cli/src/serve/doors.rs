@@ -1,0 +1,141 @@
+//! How many connections there may be: in all, and of one client.
+//!
+//! A client is an IPv4 address or an IPv6 /64, which is what one household or host gets. Addresses of this machine
+//! itself are not counted by client: who comes from there is mostly another server that has many clients of its own.
+//! TCP and QUIC have a [`Doors`] each.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Counts the connections of one transport. Clones count together.
+#[derive(Clone, Debug)]
+pub(crate) struct Doors(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    most: usize,
+    most_per_client: usize,
+    open: Mutex<Open>,
+    refused: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    all: usize,
+    /// Only clients with connections are here.
+    by_client: HashMap<IpAddr, usize>,
+}
+
+/// A connection that counts as long as this exists.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    doors: Doors,
+    client: Option<IpAddr>,
+}
+
+impl Doors {
+    pub(crate) fn new(most: usize, most_per_client: usize) -> Doors {
+        let (open, refused) = (Mutex::default(), AtomicU64::new(0));
+        Doors(Arc::new(Inner { most, most_per_client, open, refused }))
+    }
+
+    /// Lets a connection in; `None` if there are too many.
+    pub(crate) fn admit(&self, address: IpAddr) -> Option<Admission> {
+        let client = client_of(address);
+        let mut open = self.open();
+        let mine = client.and_then(|client| open.by_client.get(&client)).copied().unwrap_or(0);
+        if open.all >= self.0.most || mine >= self.0.most_per_client {
+            drop(open);
+            self.0.refused.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        open.all += 1;
+        if let Some(client) = client {
+            open.by_client.insert(client, mine + 1);
+        }
+        drop(open);
+        Some(Admission { doors: self.clone(), client })
+    }
+
+    /// Connections that were not let in so far.
+    #[cfg(test)]
+    fn refused(&self) -> u64 {
+        self.0.refused.load(Ordering::Relaxed)
+    }
+
+    fn open(&self) -> std::sync::MutexGuard<'_, Open> {
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        let mut open = self.doors.open();
+        open.all = open.all.saturating_sub(1);
+        let Some(client) = self.client else { return };
+        match open.by_client.get_mut(&client) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(open.by_client.remove(&client)),
+        }
+        // After a rush of clients the table gives its memory back.
+        if open.by_client.capacity() > 1024 && open.by_client.len() < open.by_client.capacity() / 8 {
+            open.by_client.shrink_to_fit();
+        }
+    }
+}
+
+/// Whom a connection counts for; nobody on this machine.
+fn client_of(address: IpAddr) -> Option<IpAddr> {
+    match address.to_canonical() {
+        address if address.is_loopback() => None,
+        IpAddr::V4(address) => Some(address.into()),
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            Some(IpAddr::from([a, b, c, d, 0, 0, 0, 0]))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_client_has_its_share_and_no_more() {
+        let doors = Doors::new(5, 2);
+        let first = doors.admit(ip("192.0.2.1")).unwrap();
+        let _second = doors.admit(ip("::ffff:192.0.2.1")).unwrap();
+        assert!(doors.admit(ip("192.0.2.1")).is_none(), "its share is used up");
+        let other = doors.admit(ip("192.0.2.2")).unwrap();
+        drop(first);
+        let _again = doors.admit(ip("192.0.2.1")).unwrap();
+        assert!(doors.admit(ip("192.0.2.1")).is_none());
+        drop(other);
+        assert_eq!((doors.refused(), doors.open().by_client.len()), (2, 1));
+    }
+
+    #[test]
+    fn a_household_is_one_client() {
+        let doors = Doors::new(10, 1);
+        let _held = doors.admit(ip("2001:db8:1:2::1")).unwrap();
+        assert!(doors.admit(ip("2001:db8:1:2:ffff::9")).is_none());
+        assert!(doors.admit(ip("2001:db8:1:3::1")).is_some());
+    }
+
+    #[test]
+    fn this_machine_counts_in_all_only() {
+        let doors = Doors::new(3, 1);
+        let held: Vec<_> = ["127.0.0.1", "::1", "::ffff:127.0.0.1"].map(|text| doors.admit(ip(text))).into();
+        assert!(held.iter().all(Option::is_some));
+        assert!(doors.admit(ip("192.0.2.1")).is_none(), "all are taken");
+        drop(held);
+        assert!(doors.admit(ip("192.0.2.1")).is_some());
+        assert_eq!(doors.open().all, 0);
+    }
+}

@@ -1,0 +1,248 @@
+//! Whether a client on a TCP connection keeps up: takes what is sent to it, sends what it has begun, goes when it has
+//! nothing more to ask.
+//!
+//! [`Pace`] is what the layers of a connection note as they work: the socket counts bytes and says when it is full,
+//! response bodies say when the transport has not yet asked them for more. The connection's task looks at it now
+//! and then through a [`Watch`], which needs no timer for each request. A client is too slow if there was something
+//! for it to take at every look during the time allowed, and in that time it took less than the minimum. With
+//! HTTP/2 that is said of all its streams together: a paused video beside others that flow is no offence.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use super::config::Limits;
+
+/// The state of a connection, noted by its layers.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    written: AtomicU64,
+    read: AtomicU64,
+    /// What had been read when the latest request ended.
+    read_at_rest: AtomicU64,
+    /// The socket takes no more.
+    full: AtomicBool,
+    /// Response bodies of which the transport has a piece that it has not sent yet.
+    held: AtomicUsize,
+    /// Requests whose response is not over.
+    requests: AtomicUsize,
+    /// The connection is to be closed without ceremony.
+    aborted: AtomicBool,
+}
+
+impl Pace {
+    pub(crate) fn on_read(&self, bytes: usize) {
+        self.read.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn on_written(&self, bytes: usize) {
+        self.written.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.full.store(false, Ordering::Relaxed);
+    }
+
+    pub(crate) fn on_full(&self) {
+        self.full.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn on_request(&self) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn on_response_over(&self) {
+        if self.requests.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.rest();
+        }
+    }
+
+    /// Nothing of a request has been read so far.
+    pub(crate) fn rest(&self) {
+        self.read_at_rest.store(self.read.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    pub(crate) fn on_held(&self) {
+        self.held.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn on_taken(&self) {
+        self.held.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn abort(&self) {
+        self.aborted.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.aborted.load(Ordering::Relaxed)
+    }
+
+    /// Whether no request is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.requests.load(Ordering::Relaxed) == 0
+    }
+
+    /// Whether a request has begun to arrive that is not whole yet.
+    pub(crate) fn is_head_arriving(&self) -> bool {
+        self.is_idle() && self.read.load(Ordering::Relaxed) != self.read_at_rest.load(Ordering::Relaxed)
+    }
+
+    fn waits_for_client(&self) -> bool {
+        self.full.load(Ordering::Relaxed) || self.held.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// What a look at a connection has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Fine,
+    /// It takes too little.
+    TooSlow,
+    /// A request's head has been arriving for too long.
+    HeadLate,
+    /// It has asked for nothing for long.
+    Idle,
+}
+
+/// Looks at a connection at regular times.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    send_timeout: Duration,
+    minimum_rate: u64,
+    header_timeout: Duration,
+    idle_timeout: Duration,
+    /// Since when there has been something to take at every look, and what had been written then.
+    waiting: Option<(Instant, u64)>,
+    head_since: Option<Instant>,
+    idle_since: Option<Instant>,
+}
+
+impl Watch {
+    pub(crate) fn new(limits: &Limits) -> Watch {
+        Watch {
+            send_timeout: limits.send_timeout,
+            minimum_rate: limits.minimum_rate,
+            header_timeout: limits.header_timeout,
+            idle_timeout: limits.idle_timeout,
+            waiting: None,
+            head_since: None,
+            idle_since: None,
+        }
+    }
+
+    /// Time between two looks.
+    pub(crate) fn interval(&self) -> Duration {
+        let shortest = self.send_timeout.min(self.header_timeout).min(self.idle_timeout);
+        (shortest / 4).max(Duration::from_millis(10))
+    }
+
+    pub(crate) fn look(&mut self, pace: &Pace, now: Instant) -> Verdict {
+        if self.is_too_slow(pace, now) {
+            return Verdict::TooSlow;
+        }
+        let late = |since: Option<Instant>, limit| {
+            since.is_some_and(|since| now.saturating_duration_since(since) >= limit)
+        };
+        // One half of what was noted a moment ago may be new: what counts has to stand at two looks.
+        self.head_since = pace.is_head_arriving().then(|| self.head_since.unwrap_or(now));
+        self.idle_since = pace.is_idle().then(|| self.idle_since.unwrap_or(now));
+        if late(self.head_since, self.header_timeout) {
+            return Verdict::HeadLate;
+        }
+        if late(self.idle_since, self.idle_timeout) { Verdict::Idle } else { Verdict::Fine }
+    }
+
+    fn is_too_slow(&mut self, pace: &Pace, now: Instant) -> bool {
+        if !pace.waits_for_client() {
+            self.waiting = None;
+            return false;
+        }
+        let written = pace.written.load(Ordering::Relaxed);
+        let (since, before) = *self.waiting.get_or_insert((now, written));
+        let elapsed = now.saturating_duration_since(since);
+        if elapsed < self.send_timeout {
+            return false;
+        }
+        self.waiting = Some((now, written));
+        written.saturating_sub(before) < least(self.minimum_rate, elapsed)
+    }
+}
+
+/// What has to be moved in a time, at least one byte.
+pub(crate) fn least(rate: u64, elapsed: Duration) -> u64 {
+    let milliseconds = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+    (rate.saturating_mul(milliseconds) / 1000).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::instant_now;
+
+    fn limits() -> Limits {
+        Limits { minimum_rate: 100, ..Limits::default() }
+    }
+
+    /// Looks every interval for so many seconds and returns the first verdict that is not fine, and when.
+    fn watch(pace: &Pace, seconds: u64, mut step: impl FnMut(u64)) -> Option<(Verdict, u64)> {
+        let mut watch = Watch::new(&limits());
+        let begin = instant_now();
+        let interval = watch.interval().as_millis() as u64;
+        (0..seconds * 1000 / interval).find_map(|at| {
+            step(at);
+            let verdict = watch.look(pace, begin + Duration::from_millis(at * interval));
+            (verdict != Verdict::Fine).then_some((verdict, at * interval / 1000))
+        })
+    }
+
+    #[test]
+    fn who_takes_nothing_is_too_slow() {
+        let pace = Pace::default();
+        pace.on_request();
+        pace.on_full();
+        assert_eq!(watch(&pace, 120, |_| {}), Some((Verdict::TooSlow, 60)));
+    }
+
+    #[test]
+    fn who_takes_little_is_too_slow_and_who_takes_enough_is_not() {
+        for (bytes, expected) in [(240, Some(Verdict::TooSlow)), (260, None)] {
+            let pace = Pace::default();
+            pace.on_request();
+            let outcome = watch(&pace, 600, |_| {
+                // At an interval of 2.5 s.
+                pace.on_written(bytes);
+                pace.on_full();
+            });
+            assert_eq!(outcome.map(|(verdict, _)| verdict), expected, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn who_waits_for_us_is_not_too_slow() {
+        let pace = Pace::default();
+        pace.on_request();
+        pace.on_held();
+        pace.on_taken();
+        assert_eq!(watch(&pace, 600, |_| {}), None);
+        pace.on_held();
+        assert_eq!(watch(&pace, 600, |_| {}), Some((Verdict::TooSlow, 60)));
+    }
+
+    #[test]
+    fn a_head_has_its_time_and_rest_has_more() {
+        let pace = Pace::default();
+        pace.on_read(500);
+        pace.rest();
+        assert_eq!(watch(&pace, 120, |_| {}), Some((Verdict::Idle, 60)));
+        pace.on_read(1);
+        assert!(pace.is_head_arriving());
+        assert_eq!(watch(&pace, 120, |_| {}), Some((Verdict::HeadLate, 10)));
+        pace.on_request();
+        assert_eq!(watch(&pace, 600, |_| {}), None, "a request may take its time");
+        pace.on_response_over();
+        assert!(!pace.is_head_arriving());
+    }
+
+    #[test]
+    fn the_least_is_a_byte() {
+        assert_eq!(least(0, Duration::from_secs(60)), 1);
+        assert_eq!(least(256, Duration::from_secs(60)), 15_360);
+    }
+}
