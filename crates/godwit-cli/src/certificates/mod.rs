@@ -9,6 +9,8 @@
 //! - [`inspect`] reads what a certificate says: names, validity, the pin of its key.
 
 pub(crate) mod acme;
+#[cfg(test)]
+mod exchange;
 mod files;
 mod inspect;
 mod keeper;
