@@ -83,7 +83,6 @@ impl Front {
     ///
     /// # Errors
     /// As for [`Front::new`]; the sites stay as they are then.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for reading the configuration again"))]
     pub(crate) fn replace(&self, settings: &config::Settings) -> Result<(), Failure> {
         let sites = Sites::new(settings, &self.shared.sites.load().proxies)?;
         self.shared.sites.store(Arc::new(sites));
