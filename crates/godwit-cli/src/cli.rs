@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{get, perf, serve};
+use crate::{demo, doctor, get, perf, report, serve};
 
 /// The overview in place of clap's flat list: the commands by what one wants to do.
 const TEMPLATE: &str = "\
@@ -11,11 +11,14 @@ const TEMPLATE: &str = "\
 {usage-heading} {usage}
 
 For use:
-  serve  Serve a folder over HTTP/3, HTTP/2 and HTTP/1.1 on one port
-  get    Fetch URLs over HTTP/3
+  serve   Serve a folder over HTTP/3, HTTP/2 and HTTP/1.1 on one port
+  get     Fetch URLs over HTTP/3, HTTP/2 or HTTP/1.1
+  report  Compare HTTP/2 and HTTP/3 in access logs
+  doctor  Find what keeps HTTP/3 from working, here or at a site
 
 Laboratory:
-  perf   Measure throughput, requests and latency between two machines
+  perf    Measure throughput, requests and latency between two machines
+  demo    See HTTP/2 and HTTP/3 side by side on the same bad link
 
 Options:
 {options}
@@ -35,15 +38,21 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Serve a folder over HTTP/3, HTTP/2 and HTTP/1.1 on one port
     Serve(serve::Arguments),
-    /// Fetch URLs over HTTP/3
+    /// Fetch URLs over HTTP/3, HTTP/2 or HTTP/1.1
     ///
     /// Fetches many at a time on one connection per server. A single body goes to the standard output unless -o,
     /// -O or --output-dir says otherwise. Files appear under their names only when they are whole. The exit code
     /// is 0 if everything was fetched, 1 if anything failed (a status of 400 or more counts as failure) and 2 for
     /// wrong usage.
     Get(get::Arguments),
+    /// Compare HTTP/2 and HTTP/3 in access logs
+    Report(report::Arguments),
+    /// Find what keeps HTTP/3 from working, here or at a site
+    Doctor(doctor::Arguments),
     /// Measure throughput, requests and latency between two machines
     Perf(perf::Arguments),
+    /// See HTTP/2 and HTTP/3 side by side on the same bad link
+    Demo(demo::Arguments),
 }
 
 #[cfg(test)]

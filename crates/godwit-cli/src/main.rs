@@ -6,10 +6,13 @@
 
 mod certificates;
 mod cli;
+mod doctor;
+mod demo;
 mod error;
 mod get;
 mod output;
 mod perf;
+mod report;
 mod serve;
 
 use std::io::Write;
@@ -25,7 +28,10 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Get(arguments) => get::run(arguments),
+        Command::Report(arguments) => report::run(arguments),
+        Command::Doctor(arguments) => doctor::run(arguments),
         Command::Perf(arguments) => perf::run(arguments),
+        Command::Demo(arguments) => demo::run(arguments),
     };
     match outcome {
         Ok(code) => code,

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-pub(crate) use time::{date, http_date, instant_now, unix_now};
+pub(crate) use time::{date, http_date, instant_now, parse_http_date, unix_now};
 
 /// Whether a stream takes colours: a terminal that is not dumb, and `NO_COLOR` unset or empty.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +15,6 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    #[cfg(test)]
     pub(crate) const PLAIN: Style = Style { coloured: false };
 
     pub(crate) fn of_stdout() -> Style {

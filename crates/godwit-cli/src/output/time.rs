@@ -36,6 +36,12 @@ pub(crate) fn http_date(unix: i64) -> String {
     format!("{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT")
 }
 
+/// Seconds since 1970 of an HTTP date in any of the three forms of RFC 9110 section 5.6.7.
+pub(crate) fn parse_http_date(text: &str) -> Option<i64> {
+    let since = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_secs()).ok()
+}
+
 /// The Gregorian year, month (1 to 12) and day of a count of days since 1970-01-01.
 ///
 /// Counts in years that begin in March, so that the leap day comes last: 400 such years have 146097 days.
@@ -67,6 +73,7 @@ mod tests {
         ];
         for (unix, text) in cases {
             assert_eq!(http_date(unix), text);
+            assert_eq!(parse_http_date(text), Some(unix));
         }
         assert_eq!(date(1_795_294_367), "2026-11-21");
         assert_eq!(date(-1), "1969-12-31");

@@ -1,0 +1,53 @@
+//! What is found: good, doubtful or broken, and what to do about it.
+
+use serde::Serialize;
+
+/// How it stands with one thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Level {
+    Good,
+    /// It works, but not as well as it could.
+    Warning,
+    Broken,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Finding {
+    pub(super) level: Level,
+    /// What was looked at, in a word or two.
+    pub(super) topic: &'static str,
+    /// What was seen.
+    pub(super) text: String,
+    /// What to do, unless it is good.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) remedy: Option<String>,
+}
+
+/// The findings about one part of the world.
+#[derive(Debug, Serialize)]
+pub(super) struct Findings {
+    pub(super) about: String,
+    pub(super) findings: Vec<Finding>,
+}
+
+impl Findings {
+    pub(super) fn new(about: impl Into<String>) -> Findings {
+        Findings { about: about.into(), findings: Vec::new() }
+    }
+
+    pub(super) fn good(&mut self, topic: &'static str, text: impl Into<String>) {
+        self.findings.push(Finding { level: Level::Good, topic, text: text.into(), remedy: None });
+    }
+
+    pub(super) fn warn(&mut self, topic: &'static str, text: impl Into<String>, remedy: impl Into<String>) {
+        let remedy = Some(remedy.into());
+        self.findings.push(Finding { level: Level::Warning, topic, text: text.into(), remedy });
+    }
+
+    pub(super) fn broken(&mut self, topic: &'static str, text: impl Into<String>, remedy: impl Into<String>) {
+        let remedy = Some(remedy.into());
+        self.findings.push(Finding { level: Level::Broken, topic, text: text.into(), remedy });
+    }
+}
