@@ -131,7 +131,15 @@ async fn prepare(
         parts.headers.remove(CONTENT_LENGTH);
     }
     let (body, stream) = if bodies { (empty(), Some(body)) } else { (body, None) };
-    let upload = Upload::new(body);
+    let announced = headers::announced_length(&parts.headers)?;
+    if let Some(length) = announced {
+        // Said once, whatever was said.
+        parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    let upload = Upload::new(body, announced);
+    if upload.is_empty() && announced.is_some_and(|length| length > 0) {
+        return Err(Problem::new(ProblemKind::BadRequest, "a body is announced and there is none"));
+    }
     let rarely = [Method::GET, Method::HEAD, Method::OPTIONS, Method::DELETE].contains(&parts.method);
     if rarely && !upload.is_empty() && !parts.headers.contains_key(CONTENT_LENGTH) && !expects {
         let _ = tokio::time::timeout(LOOK_AHEAD, upload.look_ahead()).await;

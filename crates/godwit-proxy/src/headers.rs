@@ -134,6 +134,20 @@ pub(crate) fn requested_host(uri: &Uri, headers: &HeaderMap) -> Result<Option<He
     }
 }
 
+/// How many bytes a body has, if its head says so: one number (RFC 9110 section 8.6).
+pub(crate) fn announced_length(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+    let mut announced = None;
+    for value in headers.get_all(CONTENT_LENGTH) {
+        let digits = value.to_str().ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+        let number = digits.and_then(|digits| digits.parse::<u64>().ok());
+        if number.is_none() || announced.is_some_and(|other| Some(other) != number) {
+            return Err(Problem::new(ProblemKind::BadRequest, "content-length is not one number"));
+        }
+        announced = number;
+    }
+    Ok(announced)
+}
+
 /// The Host that the upstream sees.
 pub(crate) fn host_of(
     policy: &HostHeader,

@@ -88,7 +88,7 @@ impl Check {
             }
         };
         let http2 = matches!(connection, Connection::Http2(_));
-        let upload = Upload::new(RequestBody::new(Empty::new().map_err(|never| match never {})));
+        let upload = Upload::new(RequestBody::new(Empty::new().map_err(|never| match never {})), None);
         let host = headers::host_of(&self.host, None, &place.upstream);
         let mut request = Request::new(upload.view());
         *request.method_mut() = Method::GET;

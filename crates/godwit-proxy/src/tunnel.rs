@@ -22,12 +22,15 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf, ReadHalf, WriteHalf};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 /// Bytes read at once.
 const CHUNK: usize = 16 << 10;
+
+/// How long a client may say nothing after the upstream has ended.
+const LINGER: Duration = Duration::from_secs(30);
 
 /// How the client asked for a tunnel.
 #[derive(Debug)]
@@ -122,28 +125,55 @@ fn base64(bytes: &[u8]) -> String {
 /// When something last passed through a tunnel.
 #[derive(Debug)]
 struct Activity {
-    last: Mutex<Instant>,
+    state: Mutex<Used>,
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct Used {
+    last: Instant,
     limit: Option<Duration>,
 }
 
 impl Activity {
     fn new(limit: Option<Duration>) -> Arc<Self> {
-        Arc::new(Activity { last: Mutex::new(Instant::now()), limit })
+        let state = Mutex::new(Used { last: Instant::now(), limit });
+        Arc::new(Activity { state, changed: Notify::new() })
     }
 
     fn note(&self) {
-        *lock(&self.last) = Instant::now();
+        lock(&self.state).last = Instant::now();
+    }
+
+    /// The upstream has ended: what the client may still say is not waited for very long.
+    fn on_upstream_ended(&self) {
+        let mut used = lock(&self.state);
+        used.limit = Some(used.limit.map_or(LINGER, |limit| limit.min(LINGER)));
+        drop(used);
+        self.changed.notify_waiters();
     }
 
     /// Ready once nothing has passed for too long.
     async fn ended(self: Arc<Self>) {
-        let Some(limit) = self.limit else { return std::future::pending().await };
         loop {
-            let due = *lock(&self.last) + limit;
+            let mut changed = pin!(self.changed.notified());
+            // From now on, nothing is missed.
+            changed.as_mut().enable();
+            let due = {
+                let used = lock(&self.state);
+                used.limit.map(|limit| used.last + limit)
+            };
+            let Some(due) = due else {
+                changed.await;
+                continue;
+            };
             if due <= Instant::now() {
                 return;
             }
-            tokio::time::sleep_until(due).await;
+            tokio::select! {
+                () = tokio::time::sleep_until(due) => {}
+                () = changed => {}
+            }
         }
     }
 }
@@ -160,10 +190,11 @@ pub(crate) fn join(client: OnUpgrade, upstream: OnUpgrade, lease: Lease, limit: 
         let (mut from_client, mut to_client) = tokio::io::split(TokioIo::new(client));
         let (mut from_upstream, mut to_upstream) = tokio::io::split(TokioIo::new(upstream));
         let both = async {
-            tokio::try_join!(
-                copy(&mut from_client, &mut to_upstream, &activity),
-                copy(&mut from_upstream, &mut to_client, &activity),
-            )
+            tokio::try_join!(copy(&mut from_client, &mut to_upstream, &activity), async {
+                let result = copy(&mut from_upstream, &mut to_client, &activity).await;
+                activity.on_upstream_ended();
+                result
+            },)
         };
         tokio::select! {
             result = both => if let Err(error) = result {
@@ -252,6 +283,7 @@ impl Stream {
                 self.ended = true;
                 // The other direction ends by itself.
                 self.task = None;
+                self.activity.on_upstream_ended();
                 Poll::Ready(None)
             }
             Poll::Ready(Ok(bytes)) => {
@@ -330,7 +362,7 @@ mod tests {
     #[test]
     fn the_key_of_the_rfc_is_accepted() {
         let key = HeaderValue::from_static("dGhlIHNhbXBsZSBub25jZQ==");
-        assert_eq!(accept(&key), "s3pPLMBiTxaQ9kYGzhZRbK+xOo0=");
+        assert_eq!(accept(&key), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
         assert_eq!(new_key().unwrap().len(), 24);
         assert_ne!(new_key().unwrap(), new_key().unwrap());
     }

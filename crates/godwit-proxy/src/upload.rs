@@ -35,6 +35,8 @@ struct State {
     body: RequestBody,
     /// Read ahead, to see whether there is anything.
     first: Option<Frame<Bytes>>,
+    /// Bytes that must still come, if their number was announced.
+    left: Option<u64>,
     /// The view that counts.
     generation: u32,
     touched: bool,
@@ -57,11 +59,13 @@ impl fmt::Debug for State {
 }
 
 impl Upload {
-    pub(crate) fn new(body: RequestBody) -> Self {
+    /// `announced` is how many bytes the head promises; any other number is a failure.
+    pub(crate) fn new(body: RequestBody, announced: Option<u64>) -> Self {
         let finished = body.is_end_stream();
         Upload(Arc::new(Shared(Mutex::new(State {
             body,
             first: None,
+            left: announced,
             generation: 0,
             touched: false,
             finished,
@@ -187,12 +191,35 @@ impl State {
         if let Some(since) = self.waiting_since.take() {
             self.waited += self.progress.saturating_duration_since(since);
         }
+        let frame = self.check(frame);
         match &frame {
-            Some(Ok(_)) => self.finished = self.body.is_end_stream(),
+            Some(Ok(_)) => {
+                self.finished = self.body.is_end_stream() && self.left.is_none_or(|left| left == 0)
+            }
             Some(Err(_)) => self.failed = true,
             None => self.finished = true,
         }
         Poll::Ready(frame)
+    }
+
+    /// Lets only as much pass as was announced, and not less.
+    fn check(
+        &mut self,
+        frame: Option<Result<Frame<Bytes>, BoxError>>,
+    ) -> Option<Result<Frame<Bytes>, BoxError>> {
+        let Some(left) = &mut self.left else { return frame };
+        let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()).and_then(Frame::data_ref);
+        match (&frame, data) {
+            (Some(Ok(_)), Some(data)) => match left.checked_sub(data.len() as u64) {
+                Some(rest) => *left = rest,
+                None => return Some(Err("the body is longer than announced".into())),
+            },
+            (Some(Ok(_)) | None, _) if *left > 0 => {
+                return Some(Err("the body is shorter than announced".into()));
+            }
+            _ => {}
+        }
+        frame
     }
 
     fn remember(&mut self, cx: &Context<'_>) {

@@ -1,0 +1,18 @@
+//! A proxy between real connections on loopback.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::panic,
+    unreachable_pub,
+    reason = "tests"
+)]
+
+mod continuing;
+mod failures;
+mod forwarding;
+mod health;
+mod pooling;
+mod support;
+mod tls;
+mod tunnels;
