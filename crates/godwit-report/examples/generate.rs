@@ -34,7 +34,7 @@ fn main() -> io::Result<()> {
     }
 }
 
-struct Site {
+pub(crate) struct Site {
     rng: SeededRng,
     /// Last-mile times in microseconds: by protocol, first or reused, and size.
     times: Vec<Vec<u32>>,
@@ -53,7 +53,7 @@ struct Request {
 }
 
 impl Site {
-    fn new(seed: u64) -> Site {
+    pub(crate) fn new(seed: u64) -> Site {
         Site { rng: SeededRng::new(seed), times: vec![Vec::new(); CLASSES] }
     }
 
@@ -99,7 +99,7 @@ impl Site {
         Request { user, http3, first, size, micros: (ms * 1000.0) as u64, upstream }
     }
 
-    fn write_line(&mut self, number: u64, lines: u64, out: &mut Vec<u8>) {
+    pub(crate) fn write_line(&mut self, number: u64, lines: u64, out: &mut Vec<u8>) {
         let request = self.request();
         let failed = self.chance(0.004);
         let Request { user, http3, first, size, micros, upstream } = request;
@@ -159,7 +159,7 @@ impl Site {
     }
 
     /// One line for each group: its name, its number of samples, its percentiles in microseconds.
-    fn write_exact(mut self, mut out: impl Write) -> io::Result<()> {
+    pub(crate) fn write_exact(mut self, mut out: impl Write) -> io::Result<()> {
         for (name, http3) in [("HTTP/2", false), ("HTTP/3", true)] {
             for (place, first) in [("first", true), ("reused", false)] {
                 let mut all = Vec::new();
