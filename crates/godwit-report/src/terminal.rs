@@ -30,12 +30,12 @@ struct Page {
 pub fn render(report: &Report, coloured: bool) -> String {
     let mut page = Page { text: String::new(), coloured };
     page.head(report);
-    for comparison in &report.comparisons {
-        page.comparison(comparison, [report.control, "HTTP/3"]);
-    }
     if let Some(arms) = &report.arms {
         page.comparison(&arms.comparison, ["not offered", "offered"]);
         page.comparison(&arms.reused, ["not offered", "offered"]);
+    }
+    for comparison in &report.comparisons {
+        page.comparison(comparison, [report.control, "HTTP/3"]);
     }
     if report.protocols.len() > 2 {
         page.title("Each protocol");

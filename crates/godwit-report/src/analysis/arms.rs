@@ -40,6 +40,11 @@ pub struct Ratio {
     pub wrong: bool,
 }
 
+const WHOLE: &str =
+    "All requests of users with the offer of HTTP/3 and of users without it, whatever they came by.";
+const LATER: &str =
+    "The same without first requests. How long a connection lives may itself depend on the protocol.";
+
 /// Three standard errors: one false alarm in some hundred reports.
 const ALARM: f64 = 3.0;
 
@@ -52,8 +57,8 @@ pub(super) fn compare(table: &Table, expected: Option<f64>) -> Option<Arms> {
         return None;
     }
     Some(Arms {
-        comparison: side_by_side(table, "By offer, as drawn by lot", |_| true),
-        reused: side_by_side(table, "By offer, later requests on a connection", |reuse| {
+        comparison: side_by_side(table, "By offer, as drawn by lot", WHOLE, |_| true),
+        reused: side_by_side(table, "By offer, later requests on a connection", LATER, |reuse| {
             reuse == Reuse::Reused
         }),
         really_http3: count(Arm::On, true) / on,
@@ -62,7 +67,7 @@ pub(super) fn compare(table: &Table, expected: Option<f64>) -> Option<Arms> {
     })
 }
 
-fn side_by_side(table: &Table, title: &'static str, wanted: fn(Reuse) -> bool) -> Comparison {
+fn side_by_side(table: &Table, title: &'static str, about: &str, wanted: fn(Reuse) -> bool) -> Comparison {
     let control = Distribution::of(&table.gather(|cell| cell.arm == Arm::Off && wanted(cell.reuse)));
     let http3 = Distribution::of(&table.gather(|cell| cell.arm == Arm::On && wanted(cell.reuse)));
     let weigh = |cell: UserCell| match cell.arm {
@@ -72,8 +77,6 @@ fn side_by_side(table: &Table, title: &'static str, wanted: fn(Reuse) -> bool) -
     };
     let widths = bootstrap::half_widths(table, carried(&control, &http3), weigh);
     let differences = differences(&control, &http3, widths);
-    let about =
-        "All requests of users with the offer of HTTP/3 and of users without it, whatever they came by.";
     Comparison { title, about: about.to_owned(), control, http3, differences }
 }
 

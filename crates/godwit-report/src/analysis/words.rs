@@ -111,7 +111,7 @@ fn about_arms(arms: &Arms) -> Note {
 fn about_ratio(report: &Report) -> Option<Note> {
     let ratio = report.arms.as_ref()?.ratio;
     let found = format!(
-        "{} of the requests are of users with the offer (+-{})",
+        "{} of the requests are of users with the offer (give or take {})",
         share(ratio.share),
         share(ratio.margin)
     );
@@ -131,8 +131,10 @@ fn about_ratio(report: &Report) -> Option<Note> {
 
 fn about_balance(report: &Report, notes: &mut Vec<Note>) {
     let unequal: Vec<_> = report.balance.iter().filter(|balance| balance.unequal).collect();
+    // The sides of a roll-out do not suffer from it.
+    let drawn = report.arms.as_ref().is_some_and(|arms| !arms.ratio.wrong);
     for balance in &unequal {
-        notes.push(warning(format!(
+        let text = format!(
             "The groups differ in {}: {} of {}'s requests were {}, {} of HTTP/3's. Read \"Like for like\" rather than \
              the figures as they came.",
             balance.what,
@@ -140,7 +142,8 @@ fn about_balance(report: &Report, notes: &mut Vec<Note>) {
             report.control,
             balance.class,
             share(balance.http3)
-        )));
+        );
+        notes.push(if drawn { remark(text) } else { warning(text) });
     }
     if report.balance.is_empty() {
         return;

@@ -62,7 +62,7 @@ pub(super) fn percentiles(out: &mut String, comparison: &Comparison) -> fmt::Res
     for (class, width) in WIDTHS {
         let narrow = class == "narrow";
         let (left, right, top, height) =
-            if narrow { (52.0, 14.0, 12.0, 300.0) } else { (64.0, 24.0, 16.0, 420.0) };
+            if narrow { (66.0, 12.0, 12.0, 300.0) } else { (64.0, 24.0, 16.0, 420.0) };
         let bottom = height - 34.0;
         let across = |place: usize| left + 16.0 + (width - left - right - 32.0) * place as f64 / 6.0;
         let up = |ms: f64| bottom - (bottom - top) * axis.place(ms);
@@ -88,7 +88,7 @@ pub(super) fn percentiles(out: &mut String, comparison: &Comparison) -> fmt::Res
         }
         for (place, label) in LABELS.iter().enumerate() {
             // Seven labels do not fit on a phone.
-            if !narrow || place != 1 && place != 3 {
+            if !narrow || matches!(place, 0 | 2 | 4 | 6) {
                 let text = (across(place), bottom + 22.0);
                 write!(
                     out,
