@@ -1,0 +1,238 @@
+//! The report as one page that needs nothing else: no network, no fonts, no scripts. It follows the reader's light or
+//! dark theme and is legible on a phone.
+
+use std::fmt::Write;
+use std::sync::atomic::Ordering;
+
+use godwit_report::html::CSS;
+
+use super::chart;
+use super::samples::{Distribution, Figures, PERMILLES, Protocol, Row};
+use super::table::{in_words, remarks, telling, time};
+use super::world::{Setting, TcpKind};
+
+/// A change below this is none, in percent.
+const SAME: f64 = 3.0;
+
+pub(super) fn page(setting: &Setting, figures: &Figures) -> String {
+    let mut out = String::with_capacity(64 << 10);
+    let _ = write!(
+        out,
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <title>HTTP/2 and HTTP/3 on a bad link</title><style>{CSS}</style></head><body><main>\n"
+    );
+    let rows = figures.rows();
+    head(&mut out, setting, &rows[0]);
+    cards(&mut out, &rows);
+    let [small, first, _, page] = &rows;
+    section(
+        &mut out,
+        "Small requests",
+        "Answers of 1 to 10 kB, from the fastest to the slowest. Lower is better; both axes are stretched towards the \
+         slowest.",
+        small,
+    );
+    let about = "From the beginning of the connection to the last byte of the first answer.";
+    section(&mut out, "First request of a visit", about, first);
+    section(
+        &mut out,
+        "Page of 11 files",
+        "The page and then the ten files on it at once, 165 kB in all.",
+        page,
+    );
+    figures_table(&mut out, &rows);
+    notes(&mut out, setting, figures);
+    out.push_str("</main></body></html>\n");
+    out
+}
+
+fn head(out: &mut String, setting: &Setting, small: &Row<'_>) {
+    let (class, headline) = match telling(small) {
+        Some((permille, change)) => {
+            let who = match permille {
+                500 => "the typical small request".to_owned(),
+                _ => format!("the slowest {} % of small requests", trimmed_share(permille)),
+            };
+            (verdict(change), format!("For {who}, {} on this link.", in_sentence(change)))
+        }
+        None => ("open", "Too few requests to compare.".to_owned()),
+    };
+    let _ = write!(
+        out,
+        "<header><p class=\"over\">HTTP/2 and HTTP/3 on the same link: {}</p><h1 class=\"{class}\">{headline}</h1>\
+         <p class=\"small\">{} visitors at a time over each, for {} s. {}</p></header>\n",
+        escaped(&setting.conditions.in_words()),
+        setting.visitors,
+        setting.seconds,
+        escaped(&setting.tcp.in_words()),
+    );
+}
+
+fn trimmed_share(permille: u32) -> String {
+    super::preset::trimmed(f64::from(1000 - permille) / 10.0)
+}
+
+fn in_sentence(change: f64) -> String {
+    match verdict(change) {
+        "open" => "the two do not differ to speak of".to_owned(),
+        _ => in_words(change),
+    }
+}
+
+fn verdict(change: f64) -> &'static str {
+    match change {
+        change if change <= -SAME => "good",
+        change if change >= SAME => "bad",
+        _ => "open",
+    }
+}
+
+/// The differences that matter most, large.
+fn cards(out: &mut String, rows: &[Row<'_>; 4]) {
+    let [small, first, _, page] = rows;
+    out.push_str("<div class=\"cards\">");
+    let slowest = telling(small).map_or(500, |(permille, _)| permille);
+    let title = format!("Small requests, P{}", super::preset::trimmed(f64::from(slowest) / 10.0));
+    for (title, row, permille) in [
+        (title.as_str(), small, slowest),
+        ("First request of a visit, P50", first, 500),
+        ("Page of 11 files, P50", page, 500),
+    ] {
+        let Some(change) = row.change(permille) else { continue };
+        let (h2, h3) = (time(row.h2.permille(permille)), time(row.h3.permille(permille)));
+        let class = verdict(change);
+        let word = match class {
+            "good" => "HTTP/3 is faster",
+            "bad" => "HTTP/3 is slower",
+            _ => "no difference to speak of",
+        };
+        let _ = write!(
+            out,
+            "<div class=\"card {class}\"><p>{title}</p><strong>{change:+.0} %</strong><p>{word}</p>\
+             <p>{h2} &rarr; {h3}</p></div>"
+        );
+    }
+    out.push_str("</div>\n");
+}
+
+fn section(out: &mut String, title: &str, about: &str, row: &Row<'_>) {
+    let _ = write!(
+        out,
+        "<section><h2>{title}</h2><p class=\"small\">{about}</p><p class=\"legend\"><span class=\"key a\"></span>HTTP/2 \
+         <span class=\"key b\"></span>HTTP/3</p>"
+    );
+    chart::curves(out, row);
+    out.push_str("</section>\n");
+}
+
+fn figures_table(out: &mut String, rows: &[Row<'_>; 4]) {
+    out.push_str(
+        "<section><h2>Figures</h2><p class=\"small\">In brackets the number of samples. A percentile stands here only if \
+         ten samples or more lie beyond it.</p><div class=\"scroll\"><table><thead><tr><th></th>",
+    );
+    for permille in PERMILLES {
+        let _ = write!(out, "<th>P{}</th>", permille / 10);
+    }
+    out.push_str("</tr></thead><tbody>");
+    for row in rows {
+        let _ = write!(out, "<tr class=\"group\"><th>{}</th>", row.name.trim());
+        out.push_str(&"<td></td>".repeat(PERMILLES.len()));
+        out.push_str("</tr>");
+        for (key, name, side) in [("a", "HTTP/2", row.h2), ("b", "HTTP/3", row.h3)] {
+            let _ = write!(
+                out,
+                "<tr class=\"d\"><th><span class=\"key {key}\"></span>{name} ({})</th>",
+                side.count()
+            );
+            cells(out, side);
+        }
+        out.push_str("<tr class=\"d\"><th>change</th>");
+        for permille in PERMILLES {
+            let _ = match row.change(permille) {
+                Some(change) => write!(out, "<td class=\"{}\">{change:+.0} %</td>", verdict(change)),
+                None => write!(out, "<td>-</td>"),
+            };
+        }
+        out.push_str("</tr>");
+    }
+    out.push_str("</tbody></table></div></section>\n");
+}
+
+fn cells(out: &mut String, side: &Distribution) {
+    for permille in PERMILLES {
+        let _ = write!(out, "<td>{}</td>", time(side.permille(permille)));
+    }
+    out.push_str("</tr>");
+}
+
+/// What was done, what is modelled, and what went wrong.
+fn notes(out: &mut String, setting: &Setting, figures: &Figures) {
+    out.push_str("<section><h2>How this was measured</h2><ul class=\"notes\">");
+    for remark in remarks(figures, setting) {
+        let _ = write!(out, "<li class=\"warning\">{}</li>", escaped(&remark));
+    }
+    let packets = setting.tally.packets.load(Ordering::Relaxed);
+    let visits = |protocol| figures.of(protocol).visits;
+    let model = match setting.tcp {
+        TcpKind::Kernel(_) => "",
+        TcpKind::Modelled(_) => {
+            " In TCP's favour: receivers acknowledge every segment at once, windows are never closed by slow readers or \
+             reset after a pause, and a time-out leaves a window of two segments."
+        }
+    };
+    for note in [
+        format!("The link: {}. The figures are {}.", setting.conditions.in_words(), setting.preset.source()),
+        format!("{}{model}", setting.tcp.in_words()),
+        "A visit opens a connection with a full TLS handshake, makes six small requests one after the other, loads the \
+         page, makes three more small requests, and goes. Nobody returns: no sessions are resumed."
+            .to_owned(),
+        "Both protocols have the same server, certificate, files, order of requests and number of visitors. Each visit \
+         has a link of its own, and its twin over the other protocol has one of the same chances."
+            .to_owned(),
+        format!(
+            "{} visits over HTTP/2 and {} over HTTP/3 were completed; {packets} packets were sent, of which {:.1} % were \
+             lost, on average of all links.",
+            visits(Protocol::H2),
+            visits(Protocol::H3),
+            setting.lost_share() * 100.0
+        ),
+        "Requests that failed or were not answered at the end count with the time they had waited.".to_owned(),
+        "Server, link and visitors share this machine. The times of a link with less than about 10 ms are therefore \
+         those of the machine as well."
+            .to_owned(),
+    ] {
+        let _ = write!(out, "<li>{}</li>", escaped(&note));
+    }
+    out.push_str("</ul></section>\n");
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::demo::samples::{Kind, Recorder};
+    use crate::demo::world::tests::setting;
+
+    #[test]
+    fn the_page_stands_alone_and_is_honest_about_the_model() {
+        let recorder = Recorder::default();
+        for _ in 0..40 {
+            for protocol in Protocol::BOTH {
+                for kind in [Kind::First, Kind::Later, Kind::Page] {
+                    recorder.begin(protocol, kind).done();
+                }
+            }
+        }
+        recorder.begin(Protocol::H3, Kind::Later).failed("<reset> & gone");
+        let page = page(&setting(), &recorder.figures());
+        assert!(page.contains("TCP: modelled, because user namespaces are not permitted"), "{page}");
+        assert!(page.contains("&lt;reset&gt; &amp; gone"));
+        for outside in ["http://", "https://", "<script", "@import", "url("] {
+            assert!(!page.contains(outside), "{outside}");
+        }
+    }
+}

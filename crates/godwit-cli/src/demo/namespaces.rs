@@ -1,0 +1,68 @@
+//! Two network namespaces with a TUN device in each: the kernel's TCP on both sides of a link that this program
+//! makes.
+//!
+//! The calling thread leaves its namespaces for good, so this is done before there is any other thread. What is made
+//! here vanishes with the process.
+
+use std::io;
+use std::net::Ipv4Addr;
+
+use nix::sched::{CloneFlags, unshare};
+use tun_rs::{DeviceBuilder, SyncDevice};
+
+use super::preset::MTU;
+use crate::error::plain;
+
+pub(super) const SERVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
+pub(super) const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
+const PREFIX: u8 = 24;
+/// What the demonstration compares with: the congestion control of most of the kernels in use.
+const WANTED: &str = "cubic";
+
+/// Moves into a namespace for the server and makes its device. The error says what is not permitted.
+pub(super) fn enter_server() -> Result<SyncDevice, String> {
+    let root = nix::unistd::geteuid().is_root();
+    if !root || unshare(CloneFlags::CLONE_NEWNET).is_err() {
+        enter_user_namespace()?;
+    }
+    tune();
+    device(SERVER)
+}
+
+/// Moves on into another one for the visitors. What was started before stays with the server.
+pub(super) fn enter_client() -> Result<SyncDevice, String> {
+    unshare(CloneFlags::CLONE_NEWNET)
+        .map_err(|error| format!("no second network namespace ({})", error.desc()))?;
+    tune();
+    device(CLIENT)
+}
+
+/// A namespace in which an ordinary user may have network namespaces.
+fn enter_user_namespace() -> Result<(), String> {
+    let (user, group) = (nix::unistd::geteuid(), nix::unistd::getegid());
+    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET)
+        .map_err(|error| format!("user namespaces are not permitted ({})", error.desc()))?;
+    // Without the map the process would own its files under no name.
+    let written = std::fs::write("/proc/self/setgroups", "deny")
+        .and_then(|()| std::fs::write("/proc/self/uid_map", format!("{user} {user} 1")))
+        .and_then(|()| std::fs::write("/proc/self/gid_map", format!("{group} {group} 1")));
+    written.map_err(|error| format!("user namespaces cannot be set up ({})", plain(&error)))
+}
+
+fn device(address: Ipv4Addr) -> Result<SyncDevice, String> {
+    let mtu = u16::try_from(MTU).unwrap_or(u16::MAX);
+    let built = DeviceBuilder::new().name("godwit0").mtu(mtu).ipv4(address, PREFIX, None).build_sync();
+    built.map_err(|error| format!("no TUN device ({})", plain(&error)))
+}
+
+/// Every visit is a stranger's: nothing that TCP learnt from one is used for the next. Where the system does not
+/// permit it, [`congestion_control`] tells at least what is used.
+fn tune() {
+    let _ = std::fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1");
+    let _ = std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", WANTED);
+}
+
+/// The congestion control of TCP connections made here.
+pub(super) fn congestion_control() -> io::Result<String> {
+    Ok(std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control")?.trim().to_owned())
+}

@@ -1,0 +1,115 @@
+//! `godwit demo` from its beginning to its end, on a good link, so that it is over soon.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+fn demo(arguments: &[&str], temporary: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
+    command.arg("demo").args(arguments).env("TMPDIR", temporary).env("XDG_DATA_HOME", temporary);
+    command.env_remove("RUST_LOG").stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str], temporary: &Path) -> Output {
+    demo(arguments, temporary).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Whether the kernel's TCP can be used where this test runs.
+fn kernel_tcp(temporary: &Path) -> bool {
+    run(&["--probe"], temporary).status.success()
+}
+
+fn check(tcp: &str) {
+    let temporary = tempfile::tempdir().unwrap();
+    let arguments = ["--preset", "good", "--seconds", "3", "--json", "--tcp", tcp];
+    let output = run(&arguments, temporary.path());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["tcp"], tcp);
+    for protocol in ["h2", "h3"] {
+        assert_eq!(result[protocol]["failed"], 0, "{result:#}");
+        // A small request takes one round trip, a connection two over QUIC and three over TCP with its first one.
+        let rtt = 30.0;
+        let median = |kind: &str| result["latency_ms"][kind][protocol]["p50"].as_f64().unwrap_or(rtt * 4.0);
+        assert!(median("later") >= rtt, "{result:#}");
+        let round_trips = if protocol == "h2" { 3.0 } else { 2.0 };
+        assert!(median("first") >= rtt * round_trips, "{result:#}");
+    }
+    let left: Vec<_> = std::fs::read_dir(temporary.path()).unwrap().collect();
+    assert!(left.is_empty(), "left behind: {left:?}");
+}
+
+#[test]
+fn it_runs_without_privileges() {
+    check("modelled");
+}
+
+#[test]
+fn it_runs_over_the_kernels_tcp_where_that_is_permitted() {
+    let temporary = tempfile::tempdir().unwrap();
+    if kernel_tcp(temporary.path()) {
+        check("kernel");
+    } else {
+        let output = run(&["--seconds", "1", "--tcp", "kernel"], temporary.path());
+        assert_eq!(output.status.code(), Some(1));
+        assert!(
+            text(&output.stderr).contains("the kernel's TCP cannot be used here: "),
+            "{}",
+            text(&output.stderr)
+        );
+    }
+}
+
+#[test]
+fn a_report_is_written_and_the_model_is_named() {
+    let temporary = tempfile::tempdir().unwrap();
+    let file = temporary.path().join("report.html");
+    let arguments =
+        ["--preset", "good", "--seconds", "2", "--tcp", "modelled", "--html", file.to_str().unwrap()];
+    let output = run(&arguments, temporary.path());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let printed = text(&output.stdout);
+    assert!(printed.contains("TCP: modelled, because it was asked for"), "{printed}");
+    assert!(printed.contains("small requests") && printed.contains("Report: "), "{printed}");
+    let page = std::fs::read_to_string(&file).unwrap();
+    assert!(page.contains("TCP: modelled") && page.ends_with("</html>\n"), "{page}");
+}
+
+#[test]
+fn what_cannot_work_is_said_before_anything_is_done() {
+    let temporary = tempfile::tempdir().unwrap();
+    let output = run(&["--html", "/nonexistent/report.html"], temporary.path());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("cannot write the report to"), "{}", text(&output.stderr));
+    for wrong in
+        [["--rtt", "0"], ["--loss", "101"], ["--rate", "0"], ["--preset", "moon"], ["--seconds", "0"]]
+    {
+        assert_eq!(run(&wrong, temporary.path()).status.code(), Some(2), "{wrong:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_it_and_leaves_nothing_behind() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut child = demo(&["--preset", "good", "--tcp", "modelled"], temporary.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let files = || std::fs::read_dir(temporary.path()).unwrap().count();
+    // The heading comes when everything runs.
+    let mut printed = [0; 64];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut printed).unwrap();
+    assert_eq!(files(), 1);
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(files(), 0);
+}
