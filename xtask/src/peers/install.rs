@@ -12,11 +12,13 @@ use std::process::Command;
 pub(crate) enum Peer {
     Aioquic,
     Chromium,
+    /// An ACME server. Its programs are two, see [`pebble_program`].
+    Pebble,
     QuicGo,
     Quinn,
 }
 
-const ALL: [Peer; 4] = [Peer::QuicGo, Peer::Aioquic, Peer::Quinn, Peer::Chromium];
+const ALL: [Peer; 5] = [Peer::QuicGo, Peer::Pebble, Peer::Aioquic, Peer::Quinn, Peer::Chromium];
 /// Under which names browsers of the Chromium family are installed.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
@@ -25,6 +27,7 @@ impl Peer {
         match self {
             Peer::Aioquic => "aioquic",
             Peer::Chromium => "Chromium",
+            Peer::Pebble => "Pebble",
             Peer::QuicGo => "quic-go",
             Peer::Quinn => "quinn",
         }
@@ -35,6 +38,7 @@ impl Peer {
         match self {
             Peer::Aioquic => self.script("peer.py"),
             Peer::Chromium => self.script("chromium.mjs"),
+            Peer::Pebble => Command::new(pebble_program("pebble")),
             Peer::QuicGo => Command::new(quic_go_program()),
             Peer::Quinn => Command::new(quinn_target().join("release/peer")),
         }
@@ -55,6 +59,7 @@ impl Peer {
         match self {
             Peer::Aioquic => install_aioquic(),
             Peer::Chromium => install_playwright(),
+            Peer::Pebble => install_pebble(),
             Peer::QuicGo => install_quic_go(),
             Peer::Quinn => install_quinn(),
         }
@@ -116,6 +121,11 @@ fn quic_go_program() -> PathBuf {
     peers().join(".cache/bin/quic-go-peer")
 }
 
+/// `pebble`, or `pebble-challtestsrv`, which answers its questions about names.
+pub(crate) fn pebble_program(name: &str) -> PathBuf {
+    peers().join(".cache/bin").join(name)
+}
+
 fn quinn_target() -> PathBuf {
     peers().join(".cache/rust-target")
 }
@@ -126,6 +136,18 @@ fn install_quic_go() -> Result<(), String> {
     let mut build = Command::new("go");
     build.args(["build", "-o"]).arg(quic_go_program()).arg(".").current_dir(peers().join("go"));
     shell::run(&mut build)
+}
+
+/// As it comes, at the version in `peers/acme`.
+fn install_pebble() -> Result<(), String> {
+    needs("go", "the Go toolchain")?;
+    let module = "github.com/letsencrypt/pebble/v2/cmd";
+    for program in ["pebble", "pebble-challtestsrv"] {
+        let mut build = Command::new("go");
+        build.args(["build", "-o"]).arg(pebble_program(program)).arg(format!("{module}/{program}"));
+        shell::run(build.current_dir(peers().join("acme")))?;
+    }
+    Ok(())
 }
 
 fn install_quinn() -> Result<(), String> {

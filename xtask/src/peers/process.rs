@@ -46,11 +46,31 @@ impl Process {
     pub(crate) fn wait_for<T>(
         &mut self,
         limit: Duration,
+        find: impl FnMut(&str) -> Option<T>,
+    ) -> Result<T, String> {
+        let file = self.output.clone();
+        self.wait_in(&file, limit, find)
+    }
+
+    /// The same for what it says on its standard error.
+    pub(crate) fn wait_for_error<T>(
+        &mut self,
+        limit: Duration,
+        find: impl FnMut(&str) -> Option<T>,
+    ) -> Result<T, String> {
+        let file = self.errors.clone();
+        self.wait_in(&file, limit, find)
+    }
+
+    fn wait_in<T>(
+        &mut self,
+        file: &Path,
+        limit: Duration,
         mut find: impl FnMut(&str) -> Option<T>,
     ) -> Result<T, String> {
         let start = Instant::now();
         loop {
-            if let Some(found) = find(&text(&self.output)) {
+            if let Some(found) = find(&text(file)) {
                 return Ok(found);
             }
             if let Some(status) = self.status()? {

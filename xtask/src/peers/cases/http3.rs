@@ -147,7 +147,7 @@ fn large(stage: &mut Stage<'_>, client: Client, port: u16, slow: bool) -> Result
 }
 
 fn get(stage: &Stage<'_>, port: u16, paths: &[String]) -> Command {
-    let mut get = stage.godwit(&["get", "--ipv4", "--quiet", "--cacert"]);
+    let mut get = stage.godwit(&["get", "--http3", "--ipv4", "--quiet", "--cacert"]);
     get.arg(stage.authority());
     get.args(paths.iter().map(|path| format!("https://localhost:{port}{path}")));
     get

@@ -1,5 +1,6 @@
 //! The cases: who talks to whom about what.
 
+mod acme;
 mod chromium;
 mod fetching;
 mod http3;
@@ -65,7 +66,7 @@ impl Case {
 
 /// Every case, the longest first so that the ends are even.
 pub(crate) fn all() -> Vec<Case> {
-    [http3::cases(), proxy::cases(), chromium::cases(), fetching::hq_cases(), perf::cases()]
+    [acme::cases(), http3::cases(), proxy::cases(), chromium::cases(), fetching::hq_cases(), perf::cases()]
         .into_iter()
         .flatten()
         .collect()
