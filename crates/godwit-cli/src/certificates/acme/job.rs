@@ -121,13 +121,14 @@ impl Job {
         self.failures = self.failures.saturating_add(1);
         let asked = problem.wait.max(self.client.take_pause());
         let wait = schedule::wait(self.failures, problem.kind, asked, chance());
-        let state = if slot.is_placeholder() {
-            "a self-signed one is shown meanwhile".to_owned()
+        let (what, state) = if slot.is_placeholder() {
+            ("no certificate", "a self-signed one is shown meanwhile".to_owned())
         } else {
-            format!("the old one stays, it ends on {}", date(slot.identity().facts.not_after))
+            let end = date(slot.identity().facts.not_after);
+            ("no new certificate", format!("the old one stays, it ends on {end}"))
         };
         say(&format!(
-            "warning: no certificate for {}: {problem} (next attempt in {}; {state})",
+            "warning: {what} for {}: {problem} (next attempt in {}; {state})",
             in_words(&self.names),
             about(wait),
         ));
