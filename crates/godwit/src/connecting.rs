@@ -39,6 +39,13 @@ impl Connecting {
         let State::Pending(shared) = &self.state else { return None };
         Some(Connection::from_shared(Arc::clone(shared)).remote_address())
     }
+
+    /// Whether anything has come back from the peer's address for this connection, a packet that could not be
+    /// opened included: a sign that UDP gets through, even if the handshake does not finish.
+    pub fn heard_from_peer(&self) -> bool {
+        let State::Pending(shared) = &self.state else { return false };
+        Connection::from_shared(Arc::clone(shared)).stats().datagrams_received > 0
+    }
 }
 
 impl Future for Connecting {
