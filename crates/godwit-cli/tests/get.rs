@@ -1,4 +1,4 @@
-//! `godwit get` against an HTTP/3 server: what it fetches, sends and writes.
+//! `godwit get --http3`: what it fetches, sends and writes.
 
 mod get_support;
 
@@ -152,7 +152,8 @@ fn the_second_address_is_tried_when_the_first_does_not_answer() {
 #[test]
 fn insecure_skips_the_check() {
     let server = TestServer::start();
-    let run = Run::of(get_support::get().args(["--insecure", &server.url("/bytes/9")])).expect_success();
+    let run =
+        Run::of(get_support::get().args(["--http3", "--insecure", &server.url("/bytes/9")])).expect_success();
     assert_eq!(run.stdout, contents(9));
 }
 

@@ -11,7 +11,8 @@ use get_support::{Run, Settings, TestServer, entries, get};
 #[test]
 fn wrong_usage_ends_with_code_2() {
     let cases: &[(&[&str], &str)] = &[
-        (&["http://a.example/"], "godwit: http://a.example/: HTTP/3 is always encrypted"),
+        (&["http://a.example/", "--http3"], "godwit: http://a.example/: HTTP/3 is always encrypted"),
+        (&["https://a.example/", "--http2", "--http3"], "exclude each other"),
         (&["a.example"], "write https://a.example"),
         (&["https://a.example:x/"], "expected HOST:PORT"),
         (&["https://a.example/", "https://b.example/"], "give -O"),
@@ -101,15 +102,19 @@ fn time_limits_hold() {
 fn unreachable_servers_are_told_apart() {
     let silent = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = silent.local_addr().unwrap().port();
-    let run = Run::of(get().args(["--connect-timeout", "0.5", &format!("https://127.0.0.1:{port}/")]));
+    let run =
+        Run::of(get().args(["--http3", "--connect-timeout", "0.5", &format!("https://127.0.0.1:{port}/")]));
     run.expect_failure(
         1,
         &["no answer over UDP in 0.5 s", "is QUIC blocked, or does the server speak HTTP/3 at all?"],
     );
 
     drop(silent);
-    let run = Run::of(get().arg(format!("https://127.0.0.1:{port}/")));
+    let url = format!("https://127.0.0.1:{port}/");
+    let run = Run::of(get().args(["--http3", &url]));
     run.expect_failure(1, &["connection refused: nobody listens on UDP port", &port.to_string()]);
+    let run = Run::of(get().arg(&url));
+    run.expect_failure(1, &["connection refused: nobody listens on TCP port", "--http3 tries QUIC alone"]);
 
     let run = Run::of(get().arg("https://nobody.invalid/x"));
     run.expect_failure(1, &["godwit: https://nobody.invalid/x: ", "nobody.invalid", "DNS"]);
@@ -123,7 +128,7 @@ fn an_unreachable_server_is_told_once() {
     let closed = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let urls: Vec<String> = (0..50).map(|n| format!("https://{closed}/{n}")).collect();
-    let run = Run::of(get().arg("--output-dir").arg(folder.path()).args(&urls));
+    let run = Run::of(get().arg("--http3").arg("--output-dir").arg(folder.path()).args(&urls));
     assert_eq!(run.code, Some(1));
     let lines: Vec<&str> = run.stderr.lines().collect();
     assert_eq!(lines.len(), 3, "{}", run.stderr);
@@ -136,7 +141,7 @@ fn an_unreachable_server_is_told_once() {
 #[test]
 fn certificates_that_do_not_do_are_explained() {
     let server = TestServer::start();
-    let run = Run::of(get().arg(server.url("/bytes/1")));
+    let run = Run::of(get().args(["--http3", &server.url("/bytes/1")]));
     run.expect_failure(1, &["is from \"CN=Authority of the tests\", which is not trusted", "--cacert FILE"]);
 
     let server = TestServer::with(Settings { names: &["a.example"], ..Settings::default() });
@@ -158,7 +163,7 @@ fn the_authority_of_this_machine_is_pointed_to() {
     fs::create_dir(data.path().join("godwit")).unwrap();
     let file = data.path().join("godwit/ca.pem");
     fs::copy(&server.authority, &file).unwrap();
-    let run = Run::of(get().env("XDG_DATA_HOME", data.path()).arg(server.url("/bytes/1")));
+    let run = Run::of(get().env("XDG_DATA_HOME", data.path()).args(["--http3", &server.url("/bytes/1")]));
     if cfg!(target_os = "linux") {
         run.expect_failure(1, &[&format!("add --cacert {}", file.display())]);
     }

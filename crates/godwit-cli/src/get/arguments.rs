@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// What to fetch; only https:// URLs, as HTTP/3 is always encrypted
+    /// What to fetch: https:// URLs over HTTP/3, HTTP/2 or HTTP/1.1, http:// URLs over HTTP/1.1
     #[arg(value_name = "URL", required_unless_present = "url_file")]
     pub(super) urls: Vec<String>,
 
@@ -19,7 +19,13 @@ pub(crate) struct Arguments {
     pub(super) request: RequestArguments,
 
     #[command(flatten)]
+    pub(super) protocol: ProtocolArguments,
+
+    #[command(flatten)]
     pub(super) network: NetworkArguments,
+
+    #[command(flatten)]
+    pub(super) repeat: RepeatArguments,
 }
 
 #[derive(Debug, clap::Args)]
@@ -45,6 +51,14 @@ pub(super) struct OutputArguments {
     #[arg(long)]
     pub(super) timing: bool,
 
+    /// Continue a file that an earlier run with -C could not finish, if it is still the same at the server
+    #[arg(short = 'C', long = "continue", conflicts_with_all = ["data", "head"])]
+    pub(super) continued: bool,
+
+    /// Tell on the standard error which protocol was used for each URL, and why
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(super) verbose: bool,
+
     /// No progress, no summary, no remarks: only errors
     #[arg(short, long)]
     pub(super) quiet: bool,
@@ -68,6 +82,56 @@ pub(super) struct RequestArguments {
     /// Ask for the status and headers only, and print them
     #[arg(short = 'I', long, conflicts_with_all = ["data", "method", "output", "remote_name", "output_dir"])]
     pub(super) head: bool,
+
+    /// Follow redirects
+    #[arg(short = 'L', long)]
+    pub(super) location: bool,
+
+    /// Follow at most N redirects for one URL
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub(super) max_redirs: u8,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Protocol")]
+pub(super) struct ProtocolArguments {
+    /// HTTP/3 where the server has offered it and UDP works, HTTP/2 or HTTP/1.1 otherwise (the default)
+    #[arg(long)]
+    pub(super) auto: bool,
+
+    /// Only HTTP/3
+    #[arg(long)]
+    pub(super) http3: bool,
+
+    /// Only HTTP/2
+    #[arg(long)]
+    pub(super) http2: bool,
+
+    /// Only HTTP/1.1
+    #[arg(long = "http1.1")]
+    pub(super) http1: bool,
+
+    /// Remember in FILE which servers offer HTTP/3 and where UDP works, instead of in the user's cache
+    #[arg(long, value_name = "FILE")]
+    pub(super) alt_svc: Option<PathBuf>,
+
+    /// Remember nothing of this run, and use nothing of earlier ones
+    #[arg(long, conflicts_with = "alt_svc")]
+    pub(super) no_alt_svc: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Measuring")]
+pub(super) struct RepeatArguments {
+    /// Fetch each URL N times, keep nothing, and print percentiles by protocol; with several protocols
+    /// (such as --http2 --http3) in turn
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(conflicts_with_all = ["output", "remote_name", "output_dir", "include", "head", "continued"])]
+    pub(super) repeat: Option<u32>,
+
+    /// Make a new connection for each request
+    #[arg(long, requires = "repeat")]
+    pub(super) fresh: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -89,9 +153,9 @@ pub(super) struct NetworkArguments {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(super) max_time: Option<std::time::Duration>,
 
-    /// Fetch at most N URLs at a time
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=10_000))]
-    pub(super) parallel: u16,
+    /// Fetch at most N URLs at a time (default: 100; 1 with --repeat)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub(super) parallel: Option<u16>,
 
     /// Use IPv4 only
     #[arg(short = '4', long, conflicts_with = "ipv6")]

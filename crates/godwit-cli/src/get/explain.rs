@@ -1,6 +1,5 @@
 //! Errors of the network in words: what was expected, what came, what to do.
 
-use std::error::Error as _;
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,6 +10,7 @@ use godwit::{ConnectionError, ConnectionErrorKind};
 
 use super::connect::Refusal;
 use super::problem::Problem;
+use super::session::{Error, find};
 use super::target::Origin;
 use crate::certificates::{Facts, local};
 use crate::error::plain;
@@ -21,22 +21,20 @@ const NO_APPLICATION_PROTOCOL: u64 = 0x178;
 const UNRECOGNIZED_NAME: u64 = 0x170;
 
 /// The host has no address.
-pub(super) fn unknown_host(origin: &Origin, error: &str) -> Problem {
+pub(super) fn unknown_host(host: &str, error: &str) -> Problem {
     let why = error.rsplit(": ").next().unwrap_or(error);
     let why = why.chars().next().map_or_else(String::new, |first| {
         first.to_lowercase().chain(why.chars().skip(1)).collect::<String>()
     });
     Problem::of_origin(format!(
-        "no address is known for {} ({why}); is the name right, and does DNS work here?",
-        origin.host
+        "no address is known for {host} ({why}); is the name right, and does DNS work here?"
     ))
 }
 
 /// DNS did not answer in time.
-pub(super) fn slow_dns(origin: &Origin, limit: Duration) -> Problem {
+pub(super) fn slow_dns(host: &str, limit: Duration) -> Problem {
     Problem::of_origin(format!(
-        "DNS gave no address of {} in {}; does it work here? (--connect-timeout waits longer)",
-        origin.host,
+        "DNS gave no address of {host} in {}; does it work here? (--connect-timeout waits longer)",
         seconds(limit)
     ))
 }
@@ -47,17 +45,18 @@ pub(super) fn no_address_of(origin: &Origin, family: &str, option: &str) -> Prob
 }
 
 /// Of several addresses' refusals the one that says most: a server that answered before one that did not.
-pub(super) fn most_telling(refusals: Vec<(SocketAddr, Refusal)>) -> (Option<SocketAddr>, Refusal) {
+pub(super) fn most_telling(
+    refusals: Vec<(SocketAddr, Refusal)>,
+    silent: Refusal,
+) -> (Option<SocketAddr>, Refusal) {
     let rank = |refusal: &Refusal| match refusal {
-        Refusal::Http3(error) => match connection_error(error).map(ConnectionError::kind) {
-            Some(ConnectionErrorKind::HandshakeTimedOut) => 1,
-            _ => 4,
-        },
-        Refusal::NobodyListens => 2,
-        Refusal::Socket(_) => 0,
-        Refusal::Silent => 1,
+        Refusal::Quic(error) if error.kind() == ConnectionErrorKind::HandshakeTimedOut => 1,
+        Refusal::Quic(_) | Refusal::Http3(_) | Refusal::Tls(_) | Refusal::NotHttp2 | Refusal::Hyper(_) => 4,
+        Refusal::NobodyListens | Refusal::TcpRefused => 2,
+        Refusal::Silent | Refusal::TcpSilent | Refusal::Tcp(_) => 1,
+        Refusal::Socket(_) | Refusal::Connect(_) => 0,
     };
-    let mut best = (None, Refusal::Silent);
+    let mut best = (None, silent);
     let mut best_rank = -1;
     for (address, refusal) in refusals {
         if rank(&refusal) > best_rank {
@@ -79,60 +78,94 @@ pub(super) fn refusal(
         Some(address) if origin.address().is_none() => format!(" ({})", address.ip()),
         _ => String::new(),
     };
-    let silent = || {
-        format!(
-            "no answer over UDP in {} from port {}{at}: is QUIC blocked, or does the server speak HTTP/3 at all?",
-            seconds(limit),
-            origin.port
-        )
-    };
+    let port = address.map_or(origin.port, |address| address.port());
+    let limit = seconds(limit);
+    let silent = format!(
+        "no answer over UDP in {limit} from port {port}{at}: is QUIC blocked, or does the server speak HTTP/3 at all?"
+    );
+    // A server may do without TCP.
+    let alone = if origin.secure { " (--http3 tries QUIC alone)" } else { "" };
     Problem::of_origin(match refusal {
-        Refusal::Silent => silent(),
+        Refusal::Silent => silent,
         Refusal::NobodyListens => format!(
-            "connection refused: nobody listens on UDP port {}{at}; is the port right, and does the server speak HTTP/3?",
-            origin.port
+            "connection refused: nobody listens on UDP port {port}{at}; is the port right, and does the server speak HTTP/3?"
         ),
         Refusal::Socket(error) => format!("cannot open a UDP socket for {}: {}", origin.host, plain(error)),
-        Refusal::Http3(error) => match connection_error(error) {
-            Some(inner) if inner.kind() == ConnectionErrorKind::HandshakeTimedOut => silent(),
-            inner => handshake(origin, error, inner, certificate),
-        },
+        Refusal::Connect(error) => format!("cannot connect: {error}"),
+        Refusal::Quic(error) if error.kind() == ConnectionErrorKind::HandshakeTimedOut => silent,
+        Refusal::Quic(error) => handshake(origin, port, error, certificate),
+        Refusal::Http3(error) if error.kind() == ErrorKind::NotHttp3 => no_http3(port),
+        Refusal::Http3(error) => error.to_string(),
+        Refusal::TcpSilent => format!(
+            "no answer over TCP in {limit} from port {port}{at}: is the address right, and is a firewall in between?{alone}"
+        ),
+        Refusal::TcpRefused => format!(
+            "connection refused: nobody listens on TCP port {port}{at}; is the port right, and does the server run?{alone}"
+        ),
+        Refusal::Tcp(error) => format!("cannot connect to TCP port {port}{at}: {}", plain(error)),
+        Refusal::Tls(error) => tls(origin, port, error, certificate),
+        Refusal::NotHttp2 => {
+            format!("the server does not speak HTTP/2 on port {port} (expected ALPN h2); leave out --http2")
+        }
+        Refusal::Hyper(error) => format!("cannot begin HTTP on port {port}: {}", causes(error)),
     })
 }
 
-/// The server answered, but the handshake failed.
-fn handshake(
-    origin: &Origin,
-    error: &http3::Error,
-    inner: Option<&ConnectionError>,
-    facts: Option<&Facts>,
-) -> String {
-    let code = inner.and_then(ConnectionError::transport_code);
-    let tls = inner.and_then(ConnectionError::tls);
-    if error.kind() == ErrorKind::NotHttp3
-        || code == Some(NO_APPLICATION_PROTOCOL)
-        || matches!(tls, Some(TlsError::NoApplicationProtocol))
-    {
-        return format!(
-            "the server answers QUIC on port {} but does not speak HTTP/3 there (expected ALPN h3); is the port right?",
-            origin.port
-        );
+fn no_http3(port: u16) -> String {
+    format!(
+        "the server answers QUIC on port {port} but does not speak HTTP/3 there (expected ALPN h3); is the port right?"
+    )
+}
+
+/// The server answered over TCP, but the TLS handshake failed.
+fn tls(origin: &Origin, port: u16, error: &std::io::Error, facts: Option<&Facts>) -> String {
+    use godwit::rustls::AlertDescription as Alert;
+    match find::<TlsError>(error) {
+        Some(TlsError::InvalidCertificate(problem)) => certificate(origin, problem, facts),
+        Some(TlsError::InvalidMessage(_)) => {
+            format!("the server does not speak TLS on port {port}; is it the port for http://?")
+        }
+        Some(TlsError::AlertReceived(Alert::NoApplicationProtocol) | TlsError::NoApplicationProtocol) => {
+            format!("the server speaks no version of HTTP on port {port} that was asked for (ALPN)")
+        }
+        Some(TlsError::AlertReceived(Alert::UnrecognisedName)) => unknown_site(origin),
+        Some(TlsError::AlertReceived(Alert::ProtocolVersion)) => {
+            "the server speaks neither TLS 1.3 nor TLS 1.2; it has to be renewed".to_owned()
+        }
+        Some(error) => format!("the TLS handshake failed: {error}"),
+        None if error.kind() == std::io::ErrorKind::UnexpectedEof => format!(
+            "the server closed the connection in the TLS handshake; does it speak TLS on port {port}?"
+        ),
+        None => format!("the TLS handshake failed: {}", plain(error)),
+    }
+}
+
+fn unknown_site(origin: &Origin) -> String {
+    format!("the server has no site called {}; is the name right?", origin.host)
+}
+
+/// The server answered over QUIC, but the handshake failed.
+fn handshake(origin: &Origin, port: u16, error: &ConnectionError, facts: Option<&Facts>) -> String {
+    let code = error.transport_code();
+    let tls = error.tls();
+    if code == Some(NO_APPLICATION_PROTOCOL) || matches!(tls, Some(TlsError::NoApplicationProtocol)) {
+        return no_http3(port);
     }
     if code == Some(UNRECOGNIZED_NAME) {
-        return format!("the server has no site called {}; is the name right?", origin.host);
+        return unknown_site(origin);
     }
     if let Some(TlsError::InvalidCertificate(problem)) = tls {
         return certificate(origin, problem, facts);
     }
-    match inner.map(ConnectionError::kind) {
-        Some(ConnectionErrorKind::Refused) => {
+    match error.kind() {
+        ConnectionErrorKind::Refused => {
             "the server refuses new connections: it is overloaded or shutting down; try again later"
                 .to_owned()
         }
-        Some(ConnectionErrorKind::VersionMismatch) => {
+        ConnectionErrorKind::VersionMismatch => {
             "the server speaks no version of QUIC that is known here (1 and 2)".to_owned()
         }
-        _ => inner.map_or_else(|| error.to_string(), |inner| format!("cannot connect: {inner}")),
+        _ => format!("cannot connect: {error}"),
     }
 }
 
@@ -193,10 +226,16 @@ fn unknown_issuer(origin: &Origin, facts: Option<&Facts>) -> String {
 }
 
 /// A request that failed on an established connection.
-pub(super) fn exchange(error: &http3::Error) -> Problem {
-    let code = error.code();
-    let problem = Problem::new(match error.kind() {
-        ErrorKind::Reset => match code {
+pub(super) fn exchange(error: &Error) -> Problem {
+    Problem::new(match error {
+        Error::Http3(error) => http3_exchange(error),
+        Error::Tcp { error, .. } => tcp_exchange(error),
+    })
+}
+
+fn http3_exchange(error: &http3::Error) -> String {
+    match error.kind() {
+        ErrorKind::Reset => match error.code() {
             Some(ErrorCode::H3_REQUEST_REJECTED) => {
                 "the server did not process the request (H3_REQUEST_REJECTED); try again".to_owned()
             }
@@ -204,7 +243,7 @@ pub(super) fn exchange(error: &http3::Error) -> Problem {
             None => error.to_string(),
         },
         ErrorKind::GoingAway => "the server is shutting down and took no more requests; try again".to_owned(),
-        ErrorKind::Connection => match connection_error(error).map(ConnectionError::kind) {
+        ErrorKind::Connection => match find::<ConnectionError>(error).map(ConnectionError::kind) {
             Some(ConnectionErrorKind::IdleTimedOut) => {
                 "the connection is lost: nothing was heard of the server for too long; try again".to_owned()
             }
@@ -215,19 +254,50 @@ pub(super) fn exchange(error: &http3::Error) -> Problem {
             _ => format!("{error}; try again"),
         },
         _ => error.to_string(),
-    });
-    if error.is_retryable() { problem.unprocessed() } else { problem }
+    }
 }
 
-fn connection_error(error: &http3::Error) -> Option<&ConnectionError> {
-    let mut next = error.source();
-    while let Some(source) = next {
-        if let Some(found) = source.downcast_ref() {
-            return Some(found);
-        }
-        next = source.source();
+fn tcp_exchange(error: &hyper::Error) -> String {
+    if let Some(error) = find::<h2::Error>(error) {
+        let reason = error.reason();
+        return match reason {
+            Some(h2::Reason::REFUSED_STREAM) => {
+                "the server did not process the request (REFUSED_STREAM); try again".to_owned()
+            }
+            Some(h2::Reason::NO_ERROR) if error.is_go_away() => {
+                "the server is shutting down and took no more requests; try again".to_owned()
+            }
+            Some(reason) if error.is_reset() && error.is_remote() => {
+                let code = format!("{reason:?}");
+                format!("the server broke off ({code}); try again, or ask its operator")
+            }
+            _ => format!("the connection is lost: {error}; try again"),
+        };
     }
-    None
+    if error.is_parse() {
+        return format!("the server's answer is not HTTP: {}; is the port right?", causes(error));
+    }
+    if error.is_incomplete_message() || error.is_closed() || error.is_canceled() {
+        return "the server closed the connection before its answer was complete; try again".to_owned();
+    }
+    format!("the connection is lost: {}; try again", causes(error))
+}
+
+/// An error with what caused it.
+fn causes(error: &hyper::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = std::error::Error::source(error);
+    while let Some(error) = next {
+        let inner = match error.downcast_ref::<std::io::Error>() {
+            Some(error) => plain(error),
+            None => error.to_string(),
+        };
+        if !text.contains(&inner) {
+            text = format!("{text}: {inner}");
+        }
+        next = error.source();
+    }
+    text
 }
 
 /// `10 s`, `2.5 s`.
@@ -240,7 +310,7 @@ mod tests {
     use super::*;
 
     fn origin(host: &str) -> Origin {
-        Origin { host: host.to_owned(), port: 4433 }
+        Origin { secure: true, host: host.to_owned(), port: 4433 }
     }
 
     fn facts() -> Facts {
@@ -286,6 +356,9 @@ mod tests {
             refused.starts_with("connection refused: nobody listens on UDP port 4433 (192.0.2.1);"),
             "{refused}"
         );
+        let refused = text(Refusal::TcpRefused).to_string();
+        assert!(refused.contains("nobody listens on TCP port 4433 (192.0.2.1);"), "{refused}");
+        assert!(refused.contains("--http3"), "{refused}");
     }
 
     #[test]
@@ -293,14 +366,15 @@ mod tests {
         let address = SocketAddr::from(([192, 0, 2, 1], 4433));
         let refusals =
             vec![(address, Refusal::Silent), (address, Refusal::NobodyListens), (address, Refusal::Silent)];
-        assert!(matches!(most_telling(refusals).1, Refusal::NobodyListens));
+        assert!(matches!(most_telling(refusals, Refusal::Silent).1, Refusal::NobodyListens));
+        assert!(matches!(most_telling(Vec::new(), Refusal::TcpSilent), (None, Refusal::TcpSilent)));
     }
 
     #[test]
     fn unknown_hosts_are_named() {
         let error = "failed to lookup address information: Name or service not known";
         assert_eq!(
-            unknown_host(&origin("a.invalid"), error).to_string(),
+            unknown_host("a.invalid", error).to_string(),
             "no address is known for a.invalid (name or service not known); is the name right, and does DNS work here?"
         );
         assert_eq!(seconds(Duration::from_millis(2500)), "2.5 s");

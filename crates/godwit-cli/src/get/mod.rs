@@ -1,30 +1,39 @@
-//! `godwit get`: fetches URLs over HTTP/3, many at a time on one connection per server.
+//! `godwit get`: fetches URLs over HTTP/3, HTTP/2 or HTTP/1.1, many at a time.
 //!
 //! - [`arguments`] is what one can say, [`plan`] what that means: [`target`]s, [`names`] of files, headers, and
 //!   what to [`upload`].
-//! - [`connect`] finds a server and connects to it, with those certificates that [`trust`] says; a [`server`] keeps
-//!   its connection for all its URLs.
-//! - [`transfer`] fetches one URL into a [`sink`]; [`report`] tells of it; [`explain`] and [`problem`] put into words
-//!   why something failed; [`interrupt`] is Ctrl-C.
+//! - [`connect`] finds a server and connects to it, over UDP or TCP, with those certificates that [`trust`] says.
+//!   [`auto`] races the two, as [`memory`] advises: which servers have offered HTTP/3 (`Alt-Svc`, RFC 7838), and
+//!   whether UDP works on this network.
+//! - A [`server`] keeps its connections for all its URLs and hands out [`session`]s: one face for all protocols.
+//! - [`transfer`] fetches one URL into a [`sink`], by way of [`redirect`]s, and goes on where an earlier run stopped
+//!   ([`resume`]); [`report`] tells of it, [`repeat`] in figures; [`explain`] and [`problem`] put into words why
+//!   something failed; [`interrupt`] is Ctrl-C.
 //!
-//! No file stands under its final name before it is whole.
+//! No file stands under its final name before it is whole. That QUIC does not work is concluded from evidence only:
+//! silence over UDP while TCP had no difficulty; and nobody waits for it longer than a round trip.
 
 mod arguments;
+mod auto;
 mod connect;
 mod explain;
 mod interrupt;
+mod memory;
 mod names;
 mod plan;
 mod problem;
+mod redirect;
+mod repeat;
 mod report;
+mod resume;
 mod server;
+mod session;
 mod sink;
 mod target;
 mod transfer;
 mod trust;
 mod upload;
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -35,7 +44,6 @@ use crate::error::{Failure, plain};
 use connect::Network;
 use plan::{Plan, Wrong};
 use report::Report;
-use server::Server;
 use transfer::Job;
 
 /// The exit code for wrong usage.
@@ -50,32 +58,23 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             return Ok(ExitCode::from(USAGE));
         }
     };
-    let network = Network::new(&arguments.network)?;
-    let report = Report::new(&plan, arguments.output.quiet, arguments.output.timing);
+    let network = Network::new(&arguments)?;
+    let report = Report::new(&plan, &arguments.output);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("cannot start: {}", plain(&error))))?;
     let interrupted = interrupt::listen()?;
     let all_well = runtime.block_on(async {
-        let Plan { items, exchange, parallel } = plan;
-        let mut servers = BTreeMap::new();
-        let items = items.into_iter().map(|item| {
-            let server = servers.entry(item.target.origin.clone());
-            let server = server.or_insert_with_key(|origin| Arc::new(Server::new(origin.clone())));
-            let server = Arc::clone(server);
-            (item, server)
-        });
-        let items: Vec<_> = items.collect();
-        let job = Arc::new(Job { network, exchange, report });
+        let job = Arc::new(Job::new(network, plan, report));
         let all_well = tokio::select! {
-            () = transfer::fetch_all(Arc::clone(&job), items, parallel) => job.report.finish(),
+            () = transfer::fetch_all(Arc::clone(&job)) => job.report.finish(),
             Ok(()) = interrupted => {
                 job.report.interrupted();
                 false
             }
         };
-        job.network.close().await;
+        job.conclude().await;
         all_well
     });
     // A name that DNS does not find must not keep the program.

@@ -28,6 +28,12 @@ pub(super) fn part_name(name: &str, mark: u32) -> String {
     format!(".{}{suffix}", shorten(name, MAX_NAME - 1 - suffix.len()))
 }
 
+/// The name of a temporary file that a later run may continue.
+pub(super) fn kept_part_name(name: &str) -> String {
+    let suffix = ".godwit.part";
+    format!(".{}{suffix}", shorten(name, MAX_NAME - 1 - suffix.len()))
+}
+
 /// The end of a path as a file name: unescaped, without separators and control characters.
 fn file_name(path: &str) -> String {
     let last = path.rsplit('/').next().unwrap_or("");
@@ -123,6 +129,7 @@ mod tests {
         let part = part_name(&names[0], 0xab);
         assert!(part.len() <= MAX_NAME && part.starts_with('.') && part.ends_with(".godwit-000000ab.part"));
         assert_eq!(part_name("x.txt", 1), ".x.txt.godwit-00000001.part");
+        assert_eq!(kept_part_name("x.txt"), ".x.txt.godwit.part");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, TE, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, RANGE, TE, USER_AGENT};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
@@ -20,6 +20,9 @@ use crate::error::{Failure, plain};
 /// Headers that HTTP/3 does not have (RFC 9114 section 4.2).
 const OF_HTTP1: [&str; 5] = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
 
+/// URLs fetched at a time, if nothing else is asked for.
+const PARALLEL: u16 = 100;
+
 /// What is to be done.
 #[derive(Debug)]
 pub(super) struct Plan {
@@ -27,6 +30,21 @@ pub(super) struct Plan {
     pub(super) exchange: Exchange,
     /// URLs fetched at a time.
     pub(super) parallel: usize,
+    /// At least one; several only with `repeat`.
+    pub(super) versions: Vec<Versions>,
+    /// How often each URL is fetched, if it is only to be measured.
+    pub(super) repeat: Option<u32>,
+    /// Each request has a connection of its own.
+    pub(super) fresh: bool,
+}
+
+/// Which versions of HTTP may be spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Versions {
+    Auto,
+    Http1,
+    Http2,
+    Http3,
 }
 
 /// One URL.
@@ -47,6 +65,10 @@ pub(super) struct Exchange {
     /// Print the head of each response.
     pub(super) print_head: bool,
     pub(super) max_time: Option<Duration>,
+    /// How many redirects are followed; `None`: they are not.
+    pub(super) redirects: Option<u8>,
+    /// Go on with what an earlier run has left.
+    pub(super) continued: bool,
 }
 
 /// Why nothing can be done.
@@ -75,10 +97,58 @@ impl Plan {
             )
             .into());
         }
+        let versions = versions(arguments)?;
+        if versions == [Versions::Http3]
+            && let Some(target) = targets.iter().find(|target| !target.origin.secure)
+        {
+            let problem = "HTTP/3 is always encrypted, there is no http:// with it; write https://";
+            return Err(format!("{target}: {problem}").into());
+        }
         let destinations = destinations(arguments, &targets)?;
         let items = targets.into_iter().zip(destinations);
         let items = items.map(|(target, destination)| Item { target, destination }).collect();
-        Ok(Plan { items, exchange, parallel: arguments.network.parallel.into() })
+        let repeat = arguments.repeat.repeat;
+        let parallel = arguments.network.parallel.unwrap_or(if repeat.is_some() { 1 } else { PARALLEL });
+        let fresh = arguments.repeat.fresh;
+        Ok(Plan { items, exchange, parallel: parallel.into(), versions, repeat, fresh })
+    }
+
+    /// How many requests that makes, redirects not counted.
+    pub(super) fn work(&self) -> u64 {
+        (self.items.len() as u64)
+            .saturating_mul(self.versions.len() as u64)
+            .saturating_mul(self.repeat.unwrap_or(1).into())
+    }
+
+    /// The `number`th of them: those that are to be compared follow each other, so that they meet the same weather.
+    pub(super) fn task(&self, number: u64) -> Option<(&Item, Versions)> {
+        if number >= self.work() {
+            return None;
+        }
+        let versions = self.versions.len() as u64;
+        let version = self.versions.get(usize::try_from(number % versions).ok()?)?;
+        let item = self.items.get(usize::try_from(number / versions % self.items.len() as u64).ok()?)?;
+        Some((item, *version))
+    }
+}
+
+fn versions(arguments: &Arguments) -> Result<Vec<Versions>, String> {
+    let protocol = &arguments.protocol;
+    let all = [
+        (protocol.auto, Versions::Auto),
+        (protocol.http1, Versions::Http1),
+        (protocol.http2, Versions::Http2),
+        (protocol.http3, Versions::Http3),
+    ];
+    let chosen: Vec<Versions> =
+        all.iter().filter(|(chosen, _)| *chosen).map(|(_, versions)| *versions).collect();
+    match chosen.len() {
+        0 => Ok(vec![Versions::Auto]),
+        2.. if arguments.repeat.repeat.is_none() => {
+            Err("--auto, --http3, --http2 and --http1.1 exclude each other (but for --repeat); give one"
+                .to_owned())
+        }
+        _ => Ok(chosen),
     }
 }
 
@@ -105,7 +175,25 @@ impl Exchange {
             or_default(CONTENT_TYPE, source.content_type());
         }
         let print_head = request.head || arguments.output.include || method == Method::HEAD;
-        Ok(Exchange { method, headers, authority, source, print_head, max_time: arguments.network.max_time })
+        let continued = arguments.output.continued;
+        if continued && method != Method::GET {
+            return Err(format!(
+                "-C with -X {method}: only what GET fetches can be continued; leave out one"
+            ));
+        }
+        if continued && headers.contains_key(RANGE) {
+            return Err("-C with a Range header: -C sends its own; leave out one of them".to_owned());
+        }
+        Ok(Exchange {
+            method,
+            headers,
+            authority,
+            source,
+            print_head,
+            max_time: arguments.network.max_time,
+            redirects: request.location.then_some(request.max_redirs),
+            continued,
+        })
     }
 }
 
@@ -203,7 +291,7 @@ fn read_list(path: &Path, stdin: bool) -> Result<String, String> {
 
 fn destinations(arguments: &Arguments, targets: &[Target]) -> Result<Vec<Destination>, Wrong> {
     let output = &arguments.output;
-    if arguments.request.head {
+    if arguments.request.head || arguments.repeat.repeat.is_some() {
         return Ok(vec![Destination::Discard; targets.len()]);
     }
     if output.remote_name || output.output_dir.is_some() {
@@ -222,6 +310,11 @@ fn destinations(arguments: &Arguments, targets: &[Target]) -> Result<Vec<Destina
     }
     let destination = match &output.output {
         Some(path) if path != Path::new("-") => Destination::File(PathBuf::from(path)),
+        _ if output.continued => {
+            return Err("-C continues a file: say which one with -o FILE, -O or --output-dir"
+                .to_owned()
+                .into());
+        }
         _ => Destination::Stdout,
     };
     Ok(vec![destination; targets.len()])
@@ -276,6 +369,20 @@ mod tests {
     }
 
     #[test]
+    fn the_protocol_is_left_open_unless_it_is_named() {
+        let of = |line: &[&str]| plan(line).unwrap();
+        assert_eq!(of(&["https://a/"]).versions, [Versions::Auto]);
+        assert_eq!(of(&["https://a/", "--http1.1"]).versions, [Versions::Http1]);
+        let measured = of(&["https://a/", "--repeat", "9", "--http3", "--http2", "--fresh"]);
+        assert_eq!(measured.versions, [Versions::Http2, Versions::Http3]);
+        assert_eq!((measured.repeat, measured.fresh, measured.parallel), (Some(9), true, 1));
+        assert_eq!(measured.items[0].destination, Destination::Discard);
+        assert_eq!(of(&["https://a/"]).parallel, 100);
+        assert_eq!(of(&["https://a/"]).exchange.redirects, None);
+        assert_eq!(of(&["https://a/", "-L"]).exchange.redirects, Some(10));
+    }
+
+    #[test]
     fn destinations_follow_the_options() {
         let destinations = |line: &[&str]| -> Vec<Destination> {
             plan(line).unwrap().items.into_iter().map(|item| item.destination).collect()
@@ -312,6 +419,11 @@ mod tests {
             (&["https://a/", "-H", "content-length: 3"], "leave it out"),
             (&["https://a/", "-H", "host: a b"], "expected a host name"),
             (&["--url-file", "-", "-d", "@-"], "both read the standard input"),
+            (&["http://a/", "--http3"], "HTTP/3 is always encrypted"),
+            (&["https://a/", "--http3", "--http2"], "exclude each other"),
+            (&["https://a/", "-C"], "-C continues a file"),
+            (&["https://a/", "-C", "-O", "-X", "PUT"], "only what GET fetches"),
+            (&["https://a/", "-C", "-O", "-H", "Range: bytes=1-"], "-C sends its own"),
         ];
         for (line, expected) in cases {
             let text = usage(line);
@@ -329,10 +441,9 @@ mod tests {
         let texts: Vec<String> = plan_of_list.items.iter().map(|item| item.target.to_string()).collect();
         assert_eq!(texts, ["https://a/0", "https://a/1", "https://a/2"]);
 
-        std::fs::write(&path, "https://a/1\nhttp://a/2\n").unwrap();
-        assert!(
-            usage(&["--url-file", list, "-O"]).contains("line 2: http://a/2: HTTP/3 is always encrypted")
-        );
+        std::fs::write(&path, "https://a/1\nftp://a/2\n").unwrap();
+        let text = usage(&["--url-file", list, "-O"]);
+        assert!(text.contains("line 2: ftp://a/2: expected https:// or http://"), "{text}");
         std::fs::write(&path, "#\n").unwrap();
         assert!(usage(&["--url-file", list, "-O"]).contains("no URLs in"));
     }

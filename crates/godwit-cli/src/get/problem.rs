@@ -12,24 +12,17 @@ pub(super) struct Problem {
     text: String,
     /// True if it is the server as a whole that cannot be used: its other URLs fail alike.
     whole_origin: bool,
-    /// True if the server did not process the request, so that it may be sent again.
-    unprocessed: bool,
 }
 
 impl Problem {
     /// Something about one URL.
     pub(super) fn new(text: impl Into<String>) -> Problem {
-        Problem { text: text.into(), whole_origin: false, unprocessed: false }
+        Problem { text: text.into(), whole_origin: false }
     }
 
     /// Something about the server that all its URLs share.
     pub(super) fn of_origin(text: impl Into<String>) -> Problem {
         Problem { whole_origin: true, ..Problem::new(text) }
-    }
-
-    /// The same, and the request may be sent again.
-    pub(super) fn unprocessed(self) -> Problem {
-        Problem { unprocessed: true, ..self }
     }
 
     /// A file or pipe that the body could not be written to.
@@ -65,10 +58,6 @@ impl Problem {
 
     pub(super) fn is_of_origin(&self) -> bool {
         self.whole_origin
-    }
-
-    pub(super) fn is_unprocessed(&self) -> bool {
-        self.unprocessed
     }
 }
 

@@ -6,10 +6,13 @@ use std::io::{IsTerminal, Write as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use http::Version;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::arguments::OutputArguments;
 use super::plan::Plan;
 use super::problem::Problem;
+use super::repeat::{Samples, name_of};
 use super::sink::Destination;
 use super::target::{Origin, Target};
 use super::transfer::Timing;
@@ -22,8 +25,11 @@ pub(super) struct Report {
     /// The bar counts bytes of one URL, not URLs.
     counts_bytes: bool,
     quiet: bool,
+    verbose: bool,
     timing: bool,
     summary: bool,
+    /// Only figures are wanted.
+    measures: bool,
     total: u64,
     tally: Mutex<Tally>,
 }
@@ -35,19 +41,28 @@ struct Tally {
     bytes: u64,
     /// Servers that could not be used, and how many more URLs were lost with each after the first.
     unreachable: BTreeMap<Origin, u64>,
+    samples: Samples,
 }
 
+/// Failures told one by one while a URL is fetched again and again.
+const TOLD: u64 = 5;
+
 impl Report {
-    pub(super) fn new(plan: &Plan, quiet: bool, timing: bool) -> Report {
-        let total = plan.items.len() as u64;
-        let to_stdout =
-            plan.items.iter().any(|item| item.destination == Destination::Stdout) || plan.exchange.print_head;
+    pub(super) fn new(plan: &Plan, output: &OutputArguments) -> Report {
+        let (quiet, verbose, timing) = (output.quiet, output.verbose, output.timing);
+        let total = plan.work();
+        let measures = plan.repeat.is_some();
+        let to_stdout = measures
+            || plan.items.iter().any(|item| item.destination == Destination::Stdout)
+            || plan.exchange.print_head;
         let watched = !quiet && std::io::stderr().is_terminal();
         let in_the_way = to_stdout && std::io::stdout().is_terminal();
         let bar = (watched && !in_the_way).then(|| new_bar(total));
         let summary = watched && !to_stdout;
         let tally = Mutex::default();
-        Report { begun: instant_now(), bar, counts_bytes: total == 1, quiet, timing, summary, total, tally }
+        let counts_bytes = total == 1;
+        let begun = instant_now();
+        Report { begun, bar, counts_bytes, quiet, verbose, timing, summary, measures, total, tally }
     }
 
     /// A response has come, with a body of this length.
@@ -72,16 +87,21 @@ impl Report {
         }
     }
 
+    /// A request goes out over this protocol, for this reason.
+    pub(super) fn chosen(&self, target: &Target, version: Version, why: &str, is_new: bool) {
+        if self.verbose {
+            let name = name_of(version);
+            let text =
+                if is_new { format!("{name}: {why}") } else { format!("{name} on the same connection") };
+            self.print(&format!("godwit: {target}: {text}"));
+        }
+    }
+
     /// A URL is through.
-    pub(super) fn done(
-        &self,
-        target: &Target,
-        origin: &Origin,
-        timing: &Timing,
-        outcome: Result<(), Problem>,
-    ) {
+    pub(super) fn done(&self, target: &Target, timing: &Timing, outcome: Result<(), Problem>) {
         if let Err(problem) = &outcome {
-            let told = problem.is_of_origin() && self.is_told(origin);
+            let enough = self.measures && self.tally().failed >= TOLD;
+            let told = enough || (problem.is_of_origin() && self.is_told(&target.origin));
             if !told {
                 self.print(&format!("godwit: {target}: {problem}"));
             }
@@ -91,6 +111,9 @@ impl Report {
         }
         let mut tally = self.tally();
         tally.bytes += timing.bytes;
+        if self.measures {
+            tally.samples.add(timing, outcome.is_ok());
+        }
         match outcome {
             Ok(()) => tally.fetched += 1,
             Err(_) => tally.failed += 1,
@@ -107,6 +130,9 @@ impl Report {
             bar.finish_and_clear();
         }
         let tally = self.tally();
+        if self.measures {
+            let _ = std::io::stdout().lock().write_all(tally.samples.table().as_bytes());
+        }
         for (origin, more) in tally.unreachable.iter().filter(|(_, more)| **more > 0) {
             let urls = if *more == 1 { "URL" } else { "URLs" };
             eprint(&format!("godwit: {origin}: {more} more {urls} failed for the same reason"));
@@ -192,6 +218,9 @@ fn in_words(timing: &Timing) -> String {
     let _ = write!(text, ", total {}, {}", duration(timing.total), size(timing.bytes));
     if let Some(rate) = rate(timing.bytes, timing.total) {
         let _ = write!(text, ", {rate}/s");
+    }
+    if let Some(version) = timing.version {
+        let _ = write!(text, ", {}", name_of(version));
     }
     text
 }

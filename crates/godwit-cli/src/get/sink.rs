@@ -1,20 +1,22 @@
 //! Where a body goes. A file stands under its name only when it is whole: until then it is a hidden file beside
-//! it, `.NAME.godwit-XXXXXXXX.part`, which is removed if anything fails.
+//! it, `.NAME.godwit-XXXXXXXX.part`, which is removed if anything fails. One that a later run may continue is
+//! `.NAME.godwit.part`, and stays (see [`super::resume`]).
 //!
 //! Data is collected and written in large pieces, without copying: a piece is a list of what came.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, IoSlice, Write};
+use std::io::{self, IoSlice, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use super::names::part_name;
+use super::names::{kept_part_name, part_name};
 use super::problem::Problem;
+use super::resume::{Note, Progress, note_path};
 
 /// What is collected before it is written, in bytes.
 const PIECE: usize = 512 << 10;
@@ -68,6 +70,71 @@ impl Sink {
         Ok(Sink { place, name, pending: Vec::new(), pending_len: 0, written: 0 })
     }
 
+    /// Makes ready to go on with what an earlier run has left of `url`, and to leave it if this one fails too.
+    ///
+    /// # Errors
+    /// If the file cannot be made, or somebody else is writing it.
+    pub(super) fn open_continued(path: &Path, url: &str) -> Result<Sink, Problem> {
+        let failed = |error: io::Error| Problem::creating(path, &error);
+        let last = check_target(path).map_err(failed)?;
+        let place = match last {
+            Target::Special(file) => Place::Direct(Box::new(file)),
+            Target::Regular { last, existing } => {
+                let (file, part) = Part::take_up(&last, url).map_err(|error| match error.kind() {
+                    io::ErrorKind::WouldBlock => Problem::new(format!(
+                        "another godwit is fetching {} at this moment; let it finish",
+                        path.display()
+                    )),
+                    _ => Problem::creating(path, &error),
+                })?;
+                keep_permissions(&file, existing.as_ref());
+                Place::Part { file, part, last }
+            }
+        };
+        let name = path.display().to_string();
+        Ok(Sink { place, name, pending: Vec::new(), pending_len: 0, written: 0 })
+    }
+
+    /// What is there already, where something may be continued.
+    pub(super) fn progress(&self) -> Option<Progress> {
+        let Place::Part { file, part, last } = &self.place else { return None };
+        let kept = part.kept.as_ref()?;
+        if let Some(note) = &kept.note {
+            let offset = file.metadata().ok()?.len();
+            return Some(Progress { offset, validator: Some(note.validator.clone()) });
+        }
+        let offset = fs::metadata(last).ok()?.len();
+        (offset > 0).then_some(Progress { offset, validator: None })
+    }
+
+    /// Begins at the beginning, with something that is recognised by `validator`.
+    pub(super) fn start_anew(&mut self, validator: Option<String>) -> Result<(), Problem> {
+        let Place::Part { file, part, .. } = &mut self.place else { return Ok(()) };
+        let Some(kept) = &mut part.kept else { return Ok(()) };
+        kept.note = validator.map(|validator| Note { url: kept.url.clone(), validator });
+        let path = note_path(&part.path);
+        let mut begun = || -> io::Result<()> {
+            file.set_len(0)?;
+            file.rewind()?;
+            match &kept.note {
+                Some(note) => note.write(&path),
+                None => fs::remove_file(&path).or(Ok(())),
+            }
+        };
+        begun().map_err(|error| Problem::writing(&self.name, 0, &error))
+    }
+
+    /// Nothing is missing: a part gets its name, and a file that had it is left as it is.
+    pub(super) fn already_whole(mut self) -> Result<(), Problem> {
+        match &self.place {
+            Place::Part { part, .. } if part.kept.as_ref().is_some_and(|kept| kept.note.is_none()) => {
+                self.place = Place::Discard;
+                Ok(())
+            }
+            _ => self.finish(),
+        }
+    }
+
     /// Takes data, and writes when there is enough.
     pub(super) fn push(&mut self, data: Bytes) -> Result<(), Problem> {
         if matches!(self.place, Place::Discard) || data.is_empty() {
@@ -93,7 +160,7 @@ impl Sink {
     /// Everything came: the file gets its name.
     pub(super) fn finish(mut self) -> Result<(), Problem> {
         self.write_pending()?;
-        match self.place {
+        match std::mem::replace(&mut self.place, Place::Discard) {
             Place::Part { file, part, last } => {
                 drop(file);
                 part.rename(&last).map_err(|error| Problem::creating(&last, &error))
@@ -114,6 +181,15 @@ impl Sink {
         self.pending.clear();
         self.pending_len = 0;
         written.map_err(|error| Problem::writing(&self.name, self.written, &error))
+    }
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        // What a later run may continue shall be as much as possible.
+        if matches!(&self.place, Place::Part { part, .. } if part.is_kept()) {
+            let _ = self.write_pending();
+        }
     }
 }
 
@@ -147,24 +223,47 @@ fn stdout() -> Box<dyn Write + Send> {
 }
 
 fn open_file(path: &Path) -> io::Result<Place> {
+    match check_target(path)? {
+        Target::Special(file) => Ok(Place::Direct(Box::new(file))),
+        Target::Regular { last, existing } => {
+            let (file, part) = Part::create(&last)?;
+            keep_permissions(&file, existing.as_ref());
+            Ok(Place::Part { file, part, last })
+        }
+    }
+}
+
+/// What stands at a place now.
+enum Target {
+    /// No regular file: it is written to as it is.
+    Special(File),
+    Regular {
+        last: PathBuf,
+        existing: Option<fs::Metadata>,
+    },
+}
+
+fn check_target(path: &Path) -> io::Result<Target> {
     // A link stays a link: it is its target that is replaced.
     let last = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let existing = fs::metadata(&last).ok();
     match &existing {
         Some(metadata) if metadata.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
         Some(metadata) if !metadata.is_file() => {
-            return Ok(Place::Direct(Box::new(OpenOptions::new().write(true).open(&last)?)));
+            return Ok(Target::Special(OpenOptions::new().write(true).open(&last)?));
         }
         // A file that may not be written shall not be replaced either.
         Some(_) => drop(OpenOptions::new().write(true).open(&last)?),
         None => {}
     }
-    let (file, part) = Part::create(&last)?;
+    Ok(Target::Regular { last, existing })
+}
+
+/// The new file is as readable as the old one; where that is not possible it is still a new file.
+fn keep_permissions(file: &File, existing: Option<&fs::Metadata>) {
     if let Some(metadata) = existing {
-        // The new file is as readable as the old one; where that is not possible it is still a new file.
         let _ = file.set_permissions(metadata.permissions());
     }
-    Ok(Place::Part { file, part, last })
 }
 
 /// The parts that exist now, for [`remove_parts`].
@@ -181,9 +280,17 @@ pub(super) fn remove_parts() {
     }
 }
 
-/// A temporary file, removed unless it is renamed.
+/// A temporary file, removed unless it is renamed or kept for a later run.
 struct Part {
     path: PathBuf,
+    kept: Option<Kept>,
+}
+
+/// What makes a part one that can be continued.
+struct Kept {
+    url: String,
+    /// `None` as long as nothing has come that would be recognised.
+    note: Option<Note>,
 }
 
 impl Part {
@@ -199,16 +306,41 @@ impl Part {
                 Err(error) => return Err(error),
                 Ok(file) => {
                     parts.insert(path.clone());
-                    return Ok((file, Part { path }));
+                    return Ok((file, Part { path, kept: None }));
                 }
             }
         }
+    }
+
+    /// The part that an earlier run has left of `url`, or an empty one. Nobody else has it at the same time.
+    fn take_up(last: &Path, url: &str) -> io::Result<(File, Part)> {
+        let name = last.file_name().and_then(OsStr::to_str).unwrap_or("download");
+        let path = last.with_file_name(kept_part_name(name));
+        let file = OpenOptions::new().append(true).create(true).open(&path)?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
+            // Some file systems have no locks.
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+        }
+        let note =
+            Note::read(&note_path(&path), url).filter(|_| file.metadata().is_ok_and(|data| data.len() > 0));
+        if note.is_none() {
+            file.set_len(0)?;
+        }
+        Ok((file, Part { path, kept: Some(Kept { url: url.to_owned(), note }) }))
+    }
+
+    fn is_kept(&self) -> bool {
+        self.kept.as_ref().is_some_and(|kept| kept.note.is_some())
     }
 
     fn rename(self, last: &Path) -> io::Result<()> {
         let mut parts = parts();
         fs::rename(&self.path, last)?;
         parts.remove(&self.path);
+        if self.kept.is_some() {
+            let _ = fs::remove_file(note_path(&self.path));
+        }
         Ok(())
     }
 }
@@ -217,6 +349,10 @@ impl Drop for Part {
     fn drop(&mut self) {
         if parts().remove(&self.path) {
             let _ = fs::remove_file(&self.path);
+        }
+        if self.kept.is_some() && !self.is_kept() {
+            let _ = fs::remove_file(&self.path);
+            let _ = fs::remove_file(note_path(&self.path));
         }
     }
 }
@@ -265,6 +401,53 @@ mod tests {
         sink.push(Bytes::from(vec![1; 2 * PIECE])).unwrap();
         drop(sink);
         assert!(entries(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn what_can_be_continued_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        let open = |url: &str| Sink::open_continued(&path, url);
+        let mut sink = open("https://a/x").unwrap();
+        assert_eq!(sink.progress(), None);
+        sink.start_anew(Some("\"v1\"".to_owned())).unwrap();
+        sink.push(Bytes::from_static(b"hello")).unwrap();
+        assert!(open("https://a/x").map(|_| ()).unwrap_err().to_string().contains("another godwit"));
+        drop(sink);
+        assert_eq!(entries(folder.path()), [".x.godwit.note", ".x.godwit.part"]);
+
+        let mut sink = open("https://a/x").unwrap();
+        assert_eq!(sink.progress(), Some(Progress { offset: 5, validator: Some("\"v1\"".to_owned()) }));
+        sink.push(Bytes::from_static(b" world")).unwrap();
+        sink.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"hello world");
+        assert_eq!(entries(folder.path()), ["x"]);
+
+        // A file under its name may be whole; without a validator nothing is left of a new one.
+        let mut sink = open("https://a/x").unwrap();
+        assert_eq!(sink.progress(), Some(Progress { offset: 11, validator: None }));
+        sink.start_anew(None).unwrap();
+        sink.push(Bytes::from_static(b"other")).unwrap();
+        drop(sink);
+        open("https://a/x").unwrap().already_whole().unwrap();
+        assert_eq!(entries(folder.path()), ["x"]);
+        assert_eq!(fs::read(&path).unwrap(), b"hello world");
+    }
+
+    #[test]
+    fn the_part_of_another_url_is_not_continued() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        let mut sink = Sink::open_continued(&path, "https://a/x").unwrap();
+        sink.start_anew(Some("\"v1\"".to_owned())).unwrap();
+        sink.push(Bytes::from_static(b"hello")).unwrap();
+        drop(sink);
+        let mut sink = Sink::open_continued(&path, "https://b/x").unwrap();
+        assert_eq!(sink.progress(), None);
+        sink.start_anew(Some("\"v2\"".to_owned())).unwrap();
+        sink.push(Bytes::from_static(b"hi")).unwrap();
+        sink.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"hi");
     }
 
     #[test]

@@ -9,10 +9,14 @@ use http::uri::{Authority, PathAndQuery, Scheme};
 
 /// The default port of https.
 const HTTPS: u16 = 443;
+/// The default port of http.
+const HTTP: u16 = 80;
 
-/// A server: the URLs of one origin share a connection.
+/// A server: the URLs of one origin share connections.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Origin {
+    /// https rather than http.
+    pub(super) secure: bool,
     /// A DNS name in small letters, or an IP address (IPv6 without brackets).
     pub(super) host: String,
     pub(super) port: u16,
@@ -33,14 +37,23 @@ impl Origin {
     /// As it stands in a URL: `example.com`, `[::1]:4433`.
     pub(super) fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        if self.port == HTTPS { host } else { format!("{host}:{}", self.port) }
+        if self.port == default_port(self.secure) { host } else { format!("{host}:{}", self.port) }
+    }
+
+    /// `https` or `http`.
+    pub(super) fn scheme(&self) -> &'static str {
+        if self.secure { "https" } else { "http" }
     }
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "https://{}", self.authority())
+        write!(formatter, "{}://{}", self.scheme(), self.authority())
     }
+}
+
+fn default_port(secure: bool) -> u16 {
+    if secure { HTTPS } else { HTTP }
 }
 
 /// A URL to fetch. It is displayed as it was given, but shortened if it is very long.
@@ -58,10 +71,10 @@ impl Target {
     /// What was expected and what came, in words.
     pub(super) fn parse(text: &str) -> Result<Target, String> {
         let text = text.trim();
-        let rest = after_scheme(text)?;
+        let (secure, rest) = after_scheme(text)?;
         let rest = rest.split('#').next().unwrap_or(rest);
         let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-        let origin = parse_authority(authority)?;
+        let origin = parse_authority(secure, authority)?;
         let path = if path.starts_with('/') { escape(path) } else { format!("/{}", escape(path)) };
         let path = PathAndQuery::try_from(path)
             .map_err(|error| format!("not a usable path ({error}); check its letters and its length"))?;
@@ -73,9 +86,36 @@ impl Target {
         self.path.path()
     }
 
+    /// What a reference in this document means, such as the `Location` of a redirect (RFC 3986 section 5.2).
+    ///
+    /// # Errors
+    /// As [`Target::parse`].
+    pub(super) fn join(&self, reference: &str) -> Result<Target, String> {
+        let reference = reference.trim();
+        let reference = reference.split('#').next().unwrap_or(reference);
+        if has_scheme(reference) {
+            return Target::parse(reference);
+        }
+        if let Some(rest) = reference.strip_prefix("//") {
+            return Target::parse(&format!("{}://{rest}", self.origin.scheme()));
+        }
+        let (path, query) = reference.split_at(reference.find('?').unwrap_or(reference.len()));
+        let base = self.path.path();
+        let joined = match path {
+            "" if query.is_empty() => {
+                return Target::parse(&format!("{}{}", self.origin, self.path));
+            }
+            "" => base.to_owned(),
+            path if path.starts_with('/') => path.to_owned(),
+            path => format!("{}{path}", &base[..=base.rfind('/').unwrap_or(0)]),
+        };
+        Target::parse(&format!("{}{}{query}", self.origin, without_dots(&joined)))
+    }
+
     /// What the request names, with the authority that a `Host` header asked for instead of the URL's own.
     pub(super) fn uri(&self, authority: Option<&Authority>) -> Result<Uri, http::Error> {
-        let builder = Uri::builder().scheme(Scheme::HTTPS).path_and_query(self.path.clone());
+        let scheme = if self.origin.secure { Scheme::HTTPS } else { Scheme::HTTP };
+        let builder = Uri::builder().scheme(scheme).path_and_query(self.path.clone());
         match authority {
             Some(authority) => builder.authority(authority.clone()).build(),
             None => builder.authority(self.origin.authority()).build(),
@@ -102,7 +142,38 @@ pub(super) fn shortened(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{begin}…{end}"))
 }
 
-fn after_scheme(text: &str) -> Result<&str, String> {
+/// Whether a reference begins with `SCHEME:`.
+fn has_scheme(reference: &str) -> bool {
+    let end = reference.find([':', '/', '?']).unwrap_or(reference.len());
+    let (scheme, rest) = reference.split_at(end);
+    rest.starts_with(':')
+        && scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+}
+
+/// A path without its `.` and `..` (RFC 3986 section 5.2.4).
+fn without_dots(path: &str) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    let mut segments = path.split('/').skip(1).peekable();
+    while let Some(segment) = segments.next() {
+        let last = segments.peek().is_none();
+        match segment {
+            "." | ".." => {
+                if segment == ".." {
+                    kept.pop();
+                }
+                if last {
+                    kept.push("");
+                }
+            }
+            segment => kept.push(segment),
+        }
+    }
+    format!("/{}", kept.join("/"))
+}
+
+/// Whether it is https, and what comes after `://`.
+fn after_scheme(text: &str) -> Result<(bool, &str), String> {
     let Some((scheme, rest)) = text.split_once("://") else {
         return Err(if text.is_empty() {
             "expected a URL, got nothing; write https://HOST/PATH".to_owned()
@@ -111,22 +182,23 @@ fn after_scheme(text: &str) -> Result<&str, String> {
         });
     };
     if scheme.eq_ignore_ascii_case("https") {
-        Ok(rest)
+        Ok((true, rest))
     } else if scheme.eq_ignore_ascii_case("http") {
-        Err("HTTP/3 is always encrypted, there is no http:// with it; write https://".to_owned())
+        Ok((false, rest))
     } else {
-        Err(format!("expected https://, got {}://", scheme.escape_debug()))
+        Err(format!("expected https:// or http://, got {}://", scheme.escape_debug()))
     }
 }
 
-fn parse_authority(authority: &str) -> Result<Origin, String> {
+fn parse_authority(secure: bool, authority: &str) -> Result<Origin, String> {
     if authority.contains('@') {
         return Err(
             "a user name or password in a URL is not sent; give it with -H 'Authorization: …'".to_owned()
         );
     }
     if authority.parse::<Ipv6Addr>().is_ok() {
-        return Err(format!("an IPv6 address stands in brackets: write https://[{authority}]/"));
+        let scheme = if secure { "https" } else { "http" };
+        return Err(format!("an IPv6 address stands in brackets: write {scheme}://[{authority}]/"));
     }
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => {
@@ -141,15 +213,15 @@ fn parse_authority(authority: &str) -> Result<Origin, String> {
         }
     };
     let port = match port.strip_prefix(':') {
-        None if port.is_empty() => HTTPS,
-        Some("") => HTTPS,
+        None if port.is_empty() => default_port(secure),
+        Some("") => default_port(secure),
         Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => match digits.parse() {
             Ok(port) if port > 0 => port,
             _ => return Err(format!("expected a port from 1 to 65535, got {digits}")),
         },
         _ => return Err(format!("expected HOST:PORT, got {}", authority.escape_debug())),
     };
-    Ok(Origin { host, port })
+    Ok(Origin { secure, host, port })
 }
 
 fn parse_name(host: &str) -> Result<String, String> {
@@ -204,6 +276,8 @@ mod tests {
             ("  https://a_b.c/%20 ü\"{}  ", "https://a_b.c/%20%20%C3%BC%22%7B%7D"),
             ("https://example.com:/", "https://example.com/"),
             ("https://example.com/a:b@c", "https://example.com/a:b@c"),
+            ("http://example.com:80/", "http://example.com/"),
+            ("HTTP://example.com:443/", "http://example.com:443/"),
         ];
         for (text, expected) in cases {
             let target = Target::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
@@ -216,7 +290,6 @@ mod tests {
         let cases = [
             ("", "write https://HOST/PATH"),
             ("example.com/x", "write https://example.com/x"),
-            ("http://example.com/", "always encrypted"),
             ("ftp://example.com/", "got ftp://"),
             ("https:///path", "the host is missing"),
             ("https://user:secret@example.com/", "-H 'Authorization"),
@@ -238,6 +311,44 @@ mod tests {
             let error = Target::parse(text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn references_are_resolved() {
+        let base = Target::parse("https://a.example:4433/b/c/d?q#f").unwrap();
+        let cases = [
+            ("/x", "https://a.example:4433/x"),
+            ("x", "https://a.example:4433/b/c/x"),
+            ("./x/", "https://a.example:4433/b/c/x/"),
+            ("../x?y=/../z", "https://a.example:4433/b/x?y=/../z"),
+            ("../../../../x", "https://a.example:4433/x"),
+            ("..", "https://a.example:4433/b/"),
+            ("?y", "https://a.example:4433/b/c/d?y"),
+            ("", "https://a.example:4433/b/c/d?q"),
+            ("#g", "https://a.example:4433/b/c/d?q"),
+            ("//b.example/x", "https://b.example/x"),
+            ("http://b.example/x#y", "http://b.example/x"),
+            ("/a:b", "https://a.example:4433/a:b"),
+            ("https://[::1]/", "https://[::1]/"),
+        ];
+        for (reference, expected) in cases {
+            let target = base.join(reference).unwrap_or_else(|error| panic!("{reference}: {error}"));
+            assert_eq!(target.uri(None).unwrap().to_string(), expected, "{reference}");
+        }
+        for bad in ["mailto:x", "ftp://a/", "https://", "//", "https://a:b@c/"] {
+            assert!(base.join(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn references_never_panic() {
+        use proptest::prelude::*;
+        let base = Target::parse("https://a.example/b/c").unwrap();
+        proptest!(|(reference in "\\PC{0,80}")| {
+            if let Ok(target) = base.join(&reference) {
+                prop_assert!(target.path().starts_with('/'));
+            }
+        });
     }
 
     #[test]

@@ -9,6 +9,7 @@ use godwit::rustls::pki_types::pem::PemObject;
 use godwit::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use godwit::rustls::{self, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use godwit::{ClientConfig, crypto_provider};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 
 use crate::certificates::Facts;
 use crate::error::{Failure, plain};
@@ -55,6 +56,27 @@ impl Trust {
             .with_custom_certificate_verifier(Arc::new(judge))
             .with_no_client_auth();
         Ok((ClientConfig::from_rustls(tls), witness))
+    }
+
+    /// The same for TLS over TCP, with the application protocols to offer.
+    pub(super) fn tls(
+        &self,
+        alpn: Vec<Vec<u8>>,
+    ) -> Result<(rustls::ClientConfig, Arc<Witness>), rustls::Error> {
+        let witness = Arc::new(Witness::default());
+        let verifier: Arc<dyn ServerCertVerifier> = match self {
+            Trust::Anybody => Arc::new(Anyone(crypto_provider())),
+            Trust::Verifier(verifier) => {
+                Arc::new(Judge { verifier: Arc::clone(verifier), witness: Arc::clone(&witness) })
+            }
+        };
+        let mut tls = rustls::ClientConfig::builder_with_provider(crypto_provider())
+            .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_no_client_auth();
+        tls.alpn_protocols = alpn;
+        Ok((tls, witness))
     }
 }
 
@@ -126,6 +148,45 @@ impl ServerCertVerifier for Judge {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.verifier.supported_verify_schemes()
+    }
+}
+
+/// Accepts any certificate, but not a handshake that is not of its owner.
+#[derive(Debug)]
+struct Anyone(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anyone {
+    fn verify_server_cert(
+        &self,
+        _certificate: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _name: &ServerName<'_>,
+        _ocsp: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
     }
 }
 

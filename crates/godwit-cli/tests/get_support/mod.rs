@@ -1,31 +1,28 @@
-//! An HTTP/3 server inside the test, and the program run against it.
+//! A server for HTTP/3, HTTP/2 and HTTP/1.1 inside the test, and the program run against it.
 
 #![allow(dead_code, reason = "not every test uses everything")]
 
+mod answers;
+mod tcp;
+
 use std::collections::BTreeSet;
-use std::convert::Infallible;
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use godwit::http3::{Body, ConnectionInfo, Server};
 use godwit::{Endpoint, Incoming, ServerConfig};
-use http::{Request, Response};
-use http_body::Frame;
-use http_body_util::BodyExt;
+use http::Request;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
-/// The numbers of the connections on which requests came.
-type Connections = Arc<Mutex<BTreeSet<u64>>>;
+use answers::{Seen, answer};
 
 /// What a server shall be like.
 pub(crate) struct Settings {
@@ -34,6 +31,37 @@ pub(crate) struct Settings {
     pub(crate) expired: bool,
     /// After so many requests a connection is shut down in good order.
     pub(crate) requests_per_connection: usize,
+    pub(crate) tcp: Tcp,
+    pub(crate) udp: Udp,
+    /// Responses over TCP tell of HTTP/3.
+    pub(crate) alt_svc: bool,
+}
+
+/// What is spoken over TCP, on the same port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tcp {
+    Nothing,
+    /// Without TLS.
+    Plain,
+    Http1,
+    Http1And2,
+}
+
+/// What is spoken over UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Udp {
+    Quic,
+    /// Packets vanish.
+    Silent,
+    /// The port is closed.
+    Closed,
+}
+
+impl Settings {
+    /// A server for all three protocols that tells of HTTP/3.
+    pub(crate) fn all() -> Settings {
+        Settings { tcp: Tcp::Http1And2, alt_svc: true, ..Settings::default() }
+    }
 }
 
 impl Default for Settings {
@@ -43,6 +71,9 @@ impl Default for Settings {
             names: &["localhost", "127.0.0.1"],
             expired: false,
             requests_per_connection: usize::MAX,
+            tcp: Tcp::Nothing,
+            udp: Udp::Quic,
+            alt_svc: false,
         }
     }
 }
@@ -52,7 +83,9 @@ pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     /// The certificate of its authority.
     pub(crate) authority: PathBuf,
-    connections: Connections,
+    pub(crate) seen: Arc<Seen>,
+    /// The socket that nobody reads, where UDP is silent.
+    silent: Option<UdpSocket>,
     folder: TempDir,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -69,18 +102,30 @@ impl TestServer {
         let (chain, key, ca) = certificate(&settings);
         std::fs::write(&authority, ca).unwrap();
         let config = ServerConfig::from_pem(chain.as_bytes(), key.as_bytes()).unwrap().alpn([settings.alpn]);
-        let connections = Connections::default();
+        let seen = Arc::new(Seen::default());
+        let (listener, udp) = sockets();
+        let address = listener.local_addr().unwrap();
+        let silent = (settings.udp == Udp::Silent).then(|| udp.try_clone().unwrap());
         let (stop, stopped) = oneshot::channel();
         let (tell, told) = std::sync::mpsc::channel();
-        let seen = Arc::clone(&connections);
+        let shared = Arc::clone(&seen);
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let endpoint = Endpoint::server(config, (Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-                tell.send(endpoint.local_addr().unwrap()).unwrap();
+                let tls = tcp::acceptor(&settings, &chain, &key);
+                match settings.tcp {
+                    Tcp::Nothing => drop(listener),
+                    _ => drop(tokio::spawn(tcp::serve(listener, tls, settings.alt_svc, Arc::clone(&shared)))),
+                }
+                drop(udp);
+                let endpoint =
+                    (settings.udp == Udp::Quic).then(|| Endpoint::server(config, address).unwrap());
+                tell.send(()).unwrap();
                 let serve = async {
+                    let Some(endpoint) = endpoint else { return std::future::pending().await };
                     while let Some(incoming) = endpoint.accept().await {
-                        tokio::spawn(serve(incoming, Arc::clone(&seen), settings.requests_per_connection));
+                        let seen = Arc::clone(&shared);
+                        tokio::spawn(serve(incoming, seen, settings.requests_per_connection));
                     }
                 };
                 tokio::select! {
@@ -89,24 +134,60 @@ impl TestServer {
                 }
             });
         });
-        let address = told.recv().unwrap();
-        TestServer { address, authority, connections, folder, stop: Some(stop), thread: Some(thread) }
+        told.recv().unwrap();
+        TestServer { address, authority, seen, silent, folder, stop: Some(stop), thread: Some(thread) }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
         format!("https://{}{path}", self.address)
     }
 
-    /// Number of connections on which requests came.
+    /// Number of QUIC connections on which requests came.
     pub(crate) fn connections(&self) -> usize {
-        self.connections.lock().unwrap().len()
+        self.seen.connections()
     }
 
-    /// `godwit get` that trusts the server.
+    /// Number of datagrams that have come where UDP is silent, since this was last asked.
+    pub(crate) fn datagrams(&self) -> usize {
+        let socket = self.silent.as_ref().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        std::iter::from_fn(|| socket.recv(&mut [0; 2000]).ok()).count()
+    }
+
+    /// `godwit get` over HTTP/3 that trusts the server.
     pub(crate) fn get(&self) -> Command {
-        let mut command = get();
-        command.arg("--cacert").arg(&self.authority);
+        let mut command = self.get_by("--http3");
+        command.arg("--no-alt-svc");
         command
+    }
+
+    /// The same with another protocol.
+    pub(crate) fn get_by(&self, protocol: &str) -> Command {
+        let mut command = get();
+        command.arg(protocol).arg("--cacert").arg(&self.authority);
+        command
+    }
+
+    /// `godwit get` with the choice of protocol left to it, and a memory of its own.
+    pub(crate) fn get_auto(&self) -> Command {
+        let mut command = self.get_by("--auto");
+        command.arg("--alt-svc").arg(self.memory());
+        command
+    }
+
+    /// The file that `get_auto` remembers in.
+    pub(crate) fn memory(&self) -> PathBuf {
+        self.folder.path().join("alt-svc.json")
+    }
+}
+
+/// A TCP listener and a UDP socket with the same port.
+fn sockets() -> (std::net::TcpListener, UdpSocket) {
+    loop {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        if let Ok(udp) = UdpSocket::bind(listener.local_addr().unwrap()) {
+            return (listener, udp);
+        }
     }
 }
 
@@ -119,12 +200,15 @@ impl Drop for TestServer {
     }
 }
 
-async fn serve(incoming: Incoming, seen: Connections, requests: usize) {
+async fn serve(incoming: Incoming, seen: Arc<Seen>, requests: usize) {
     let Ok(connection) = incoming.accept().await else { return };
+    seen.on_quic();
     let (count, mut counted) = tokio::sync::watch::channel(0);
     let service = tower::service_fn(move |request: Request<Body>| {
         count.send_modify(|count| *count += 1);
-        answer(request, Arc::clone(&seen))
+        let number = request.extensions().get::<ConnectionInfo>().map(ConnectionInfo::connection_id);
+        seen.on_request(number);
+        answer(request, Arc::clone(&seen), None)
     });
     let shutdown = async move { drop(counted.wait_for(|count| *count >= requests).await) };
     let _ = Server::new().serve_connection_until(connection, service, shutdown).await;
@@ -159,6 +243,7 @@ pub(crate) fn get() -> Command {
     }
     // No data folder of a person is looked at.
     command.env("XDG_DATA_HOME", "/nonexistent").env("HOME", "/nonexistent");
+    command.env("XDG_CACHE_HOME", "/dev/null/cache");
     command
 }
 
@@ -263,80 +348,4 @@ pub(crate) fn contents(length: usize) -> Bytes {
 pub(crate) fn sha256(data: &[u8]) -> String {
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, data);
     digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// A response's body.
-enum Reply {
-    Whole(Option<Bytes>),
-    /// Something, and after a while an error.
-    Broken(Option<Bytes>, Pin<Box<tokio::time::Sleep>>),
-    /// Something, and then nothing any more, and no end.
-    Stuck(Option<Bytes>),
-}
-
-impl http_body::Body for Reply {
-    type Data = Bytes;
-    type Error = std::io::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let (Reply::Whole(data) | Reply::Broken(data, _) | Reply::Stuck(data)) = &mut *self;
-        if let Some(data) = data.take().filter(|data| !data.is_empty()) {
-            return Poll::Ready(Some(Ok(Frame::data(data))));
-        }
-        match &mut *self {
-            Reply::Whole(_) => Poll::Ready(None),
-            Reply::Broken(_, pause) => {
-                pause.as_mut().poll(cx).map(|()| Some(Err(std::io::Error::other("broken on purpose"))))
-            }
-            Reply::Stuck(_) => Poll::Pending,
-        }
-    }
-}
-
-async fn answer(request: Request<Body>, connections: Connections) -> Result<Response<Reply>, Infallible> {
-    let number = request.extensions().get::<ConnectionInfo>().map(ConnectionInfo::connection_id);
-    connections.lock().unwrap().extend(number);
-    let path = request.uri().path().to_owned();
-    let number = path.rsplit('/').next().and_then(|last| last.parse::<usize>().ok());
-    let response = Response::builder();
-    let whole = |data: Bytes| Reply::Whole(Some(data));
-    let kind = path.split('/').nth(1).unwrap_or("");
-    let response = match (kind, number) {
-        ("bytes", Some(length)) => response.header("content-length", length).body(whole(contents(length))),
-        ("chunked", Some(length)) => response.body(whole(contents(length))),
-        ("status", Some(status)) => {
-            let moved = (300..400).contains(&status).then_some(("location", "/elsewhere"));
-            let response =
-                moved.map_or_else(Response::builder, |(name, value)| Response::builder().header(name, value));
-            response.status(u16::try_from(status).unwrap()).body(whole(format!("page of {status}\n").into()))
-        }
-        ("file", Some(number)) => response.body(whole(format!("file {number}\n").into())),
-        ("echo", _) => {
-            let header = |name: &str| {
-                request.headers().get(name).map_or("-", |value| value.to_str().unwrap()).to_owned()
-            };
-            let head = format!(
-                "{} {} x-test={} content-type={} content-length={}",
-                request.method(),
-                request.uri(),
-                header("x-test"),
-                header("content-type"),
-                header("content-length"),
-            );
-            let body = request.into_body().collect().await.unwrap().to_bytes();
-            response.body(whole(format!("{head}\n{} {}\n", body.len(), sha256(&body)).into()))
-        }
-        ("broken", _) => {
-            let pause = Box::pin(tokio::time::sleep(Duration::from_millis(200)));
-            response.header("content-length", 200_000).body(Reply::Broken(Some(contents(100_000)), pause))
-        }
-        // What it announces is not what it sends.
-        ("short", _) => response.header("content-length", 200_000).body(whole(contents(100_000))),
-        ("stuck", _) => response.body(Reply::Stuck(Some(contents(100_000)))),
-        _ => response.status(404).body(whole(Bytes::from_static(b"nothing here\n"))),
-    };
-    Ok(response.unwrap())
 }
