@@ -44,6 +44,13 @@ impl Informational {
     }
 }
 
+/// Says in a request's extensions that it is an extended CONNECT (RFC 8441, RFC 9220) for this protocol. What
+/// follows it are then the bodies of the request and the response, unless there is a
+/// `hyper::upgrade::OnUpgrade` too.
+pub fn mark_extended_connect(extensions: &mut http::Extensions, protocol: &str) {
+    extensions.insert(hyper::ext::Protocol::from(protocol));
+}
+
 impl fmt::Debug for Informational {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Informational")
@@ -332,3 +339,6 @@ fn version(version: Version) -> &'static str {
         _ => "1.1",
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -52,7 +52,7 @@ mod upload;
 mod upstream;
 
 pub use body::Body;
-pub use headers::{Informational, Peer};
+pub use headers::{Informational, Peer, mark_extended_connect};
 pub use layer::{ProxyLayer, ProxyService};
 pub use place::UpstreamStatus;
 pub use problem::{Problem, ProblemKind};

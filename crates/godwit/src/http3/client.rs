@@ -10,7 +10,7 @@ use super::patience::Patience;
 use super::stream::Stream;
 use crate::{ClientConfig, Connection, Endpoint};
 use bytes::Bytes;
-use godwit_http3::{Config, ErrorCode, SendError};
+use godwit_http3::{Config, ErrorCode, Protocol, SendError};
 use godwit_wire::StreamId;
 use http::header::{CONTENT_LENGTH, HOST};
 use http::{HeaderValue, Method, Request, Response};
@@ -94,6 +94,11 @@ impl Client {
     /// up the request, as does dropping the response's body before its end (H3_REQUEST_CANCELLED). A URI
     /// without an authority is completed with the server's name.
     ///
+    /// A CONNECT with a [`super::Protocol`] in its extensions is an extended one (RFC 9220): it waits for the
+    /// server's settings and fails with [`ErrorKind::Message`] if they do not permit it. After a response with
+    /// a status of success the request's body is what the client says in the tunnel, and the response's body
+    /// what it hears.
+    ///
     /// # Errors
     /// If the request cannot be sent, or no response comes. [`Error::is_retryable`] tells whether the server
     /// may have acted on it.
@@ -114,6 +119,7 @@ impl Client {
             parts.headers.entry(CONTENT_LENGTH).or_insert(HeaderValue::from_static("0"));
         }
         let no_content = parts.method == Method::HEAD;
+        let connect = parts.method == Method::CONNECT;
         let head = Request::from_parts(parts, ());
         let id = Opening {
             link: &self.link,
@@ -135,7 +141,8 @@ impl Client {
                 }
                 Head::Final(response, end) => {
                     let (parts, ()) = response.into_parts();
-                    let bodiless = no_content || has_no_content(parts.status);
+                    let tunnel = connect && parts.status.is_success();
+                    let bodiless = no_content || tunnel || has_no_content(parts.status);
                     let body = match end {
                         true => Body::empty(),
                         false => Body::arriving(recv, content_length(&parts.headers).filter(|_| !bodiless)),
@@ -236,6 +243,11 @@ impl Future for Opening<'_> {
         this.link.with(|protocol, io| {
             if let Some(error) = &protocol.end {
                 return Poll::Ready(Err(error.clone()));
+            }
+            let extended = this.head.extensions().get::<Protocol>().is_some();
+            // It depends on them whether it is permitted.
+            if extended && protocol.wait_for_settings(cx.waker()) {
+                return Poll::Pending;
             }
             if !protocol.turns.is_first(this.ticket) && !protocol.going_away {
                 protocol.turns.wait(&mut this.ticket, cx.waker());

@@ -39,6 +39,8 @@ mod link;
 mod outgoing;
 mod patience;
 mod protocol;
+#[cfg(feature = "proxy")]
+mod proxied;
 mod request_task;
 mod server;
 mod server_event;

@@ -37,6 +37,8 @@ pub(super) struct Protocol {
     pub(super) h3: Connection,
     pub(super) streams: BTreeMap<StreamId, Stream>,
     pub(super) turns: Turns,
+    /// Requests that wait for the peer's settings.
+    pub(super) unsettled: Vec<Waker>,
     /// Why the connection is over, if it is.
     pub(super) end: Option<Error>,
     /// To be woken when the visit is over.
@@ -79,6 +81,7 @@ impl Protocol {
             h3: Connection::new(side, config),
             streams: BTreeMap::new(),
             turns: Turns::default(),
+            unsettled: Vec::new(),
             end: None,
             wakes: Vec::new(),
             going_away: false,
@@ -103,6 +106,7 @@ impl Protocol {
         self.h3.on_closed();
         self.end.get_or_insert(error);
         self.wakes.extend(self.streams.values_mut().flat_map(Stream::wakers));
+        self.wakes.append(&mut self.unsettled);
         self.wakes.extend(self.turns.everyone());
         self.wakes.extend(self.serving.driver.take());
         self.wakes.extend(self.serving.watched.values_mut().filter_map(|watched| watched.waker.take()));
@@ -121,6 +125,17 @@ impl Protocol {
     pub(super) fn abandon(&mut self, io: &mut Io<'_>, id: StreamId, code: ErrorCode, error: Error) {
         self.h3.reset(io, id, code);
         self.fail(id, error);
+    }
+
+    /// Waits for the peer's settings; false if they are known.
+    pub(super) fn wait_for_settings(&mut self, waker: &Waker) -> bool {
+        if self.h3.peer_settings().is_some() {
+            return false;
+        }
+        if !self.unsettled.iter().any(|known| known.will_wake(waker)) {
+            self.unsettled.push(waker.clone());
+        }
+        true
     }
 
     /// One half of an exchange is gone. What is returned is to be dropped outside of the lock: it may hold an
@@ -259,6 +274,7 @@ impl Protocol {
 
     fn on_http3(&mut self, event: Event) {
         match event {
+            Event::Settings => self.wakes.append(&mut self.unsettled),
             Event::Request { id, request, end } => self.on_request(Arrival { id, request, end }),
             Event::Informational { id, response } => {
                 if let Some(stream) = self.streams.get_mut(&id)

@@ -30,11 +30,13 @@ impl Task {
         let (mut parts, ()) = arrival.request.into_parts();
         parts.extensions.insert(info.of_request(arrival.id));
         parts.extensions.insert(Informational::new(link, arrival.id));
+        #[cfg(feature = "proxy")]
+        super::proxied::describe(&mut parts.extensions);
+        // What follows a CONNECT is not content.
+        let length = content_length(&parts.headers).filter(|_| parts.method != Method::CONNECT);
         let body = match arrival.end {
             true => Body::empty(),
-            false => {
-                Body::arriving(RecvHalf::new(Arc::clone(link), arrival.id), content_length(&parts.headers))
-            }
+            false => Body::arriving(RecvHalf::new(Arc::clone(link), arrival.id), length),
         };
         let send = SendHalf::new(Arc::clone(link), arrival.id);
         Task { request: Request::from_parts(parts, body), send, patience: Patience::new(pace) }

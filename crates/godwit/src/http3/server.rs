@@ -33,6 +33,10 @@ use tower::Service;
 /// whose data is `Bytes`. It is cloned for every request, and each request is served in a task of its own.
 /// A request's extensions hold a [`ConnectionInfo`] and an [`super::Informational`].
 ///
+/// If [`Config::enable_connect_protocol`] is set, an extended CONNECT (RFC 9220) comes with a
+/// [`super::Protocol`] in its extensions. A response with a status of success makes it a tunnel: its body is
+/// what the client hears, while the request's body goes on with what the client says. Either ends by itself.
+///
 /// A service that fails is answered for with status 500. When it panics, or its body fails, the exchange is
 /// reset with H3_INTERNAL_ERROR, and nothing else happens. When the client gives up an exchange, the
 /// service's future or body is dropped. A request's body that is dropped before its end is stopped with

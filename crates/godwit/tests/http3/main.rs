@@ -12,8 +12,11 @@ mod bodies;
 mod breaking;
 mod examples;
 mod exchanges;
+mod extended;
 mod lifecycle;
 mod pressure;
+#[cfg(feature = "proxy")]
+mod proxied;
 mod room;
 mod support;
 mod telemetry;

@@ -1,0 +1,22 @@
+//! What a reverse proxy wants to know of a request, in the terms of [`crate::proxy`].
+
+use super::connection_info::ConnectionInfo;
+use super::informational::Informational;
+use godwit_http3::Protocol;
+use http::Extensions;
+
+/// Adds to a request's extensions what they say already, for a proxy.
+pub(super) fn describe(extensions: &mut Extensions) {
+    if let Some(address) = extensions.get::<ConnectionInfo>().map(ConnectionInfo::remote) {
+        extensions.insert(godwit_proxy::Peer { address, secure: true });
+    }
+    if let Some(informational) = extensions.get::<Informational>().cloned() {
+        extensions.insert(godwit_proxy::Informational::new(move |response| {
+            // Too late is no harm.
+            let _ = informational.send(&response);
+        }));
+    }
+    if let Some(protocol) = extensions.get::<Protocol>().cloned() {
+        godwit_proxy::mark_extended_connect(extensions, protocol.as_str());
+    }
+}
