@@ -34,7 +34,8 @@ pub(crate) fn authority_file() -> Option<PathBuf> {
     Some(folder()?.join("ca.pem"))
 }
 
-fn folder() -> Option<PathBuf> {
+/// The folder for what this program keeps; `None` without a home folder.
+pub(crate) fn folder() -> Option<PathBuf> {
     Some(dirs::data_dir()?.join("godwit"))
 }
 

@@ -8,7 +8,11 @@ use super::listen;
 use crate::error::Failure;
 
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_value_name = "INSTEAD")]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(super) instead: Option<Instead>,
+
     /// Folder to serve [default: the example site inside the program]
     ///
     /// Names that begin with a dot are not served (except .well-known), nor are links that lead out of the folder.
@@ -68,6 +72,12 @@ pub(crate) struct Arguments {
     /// No line for each request
     #[arg(long, short)]
     pub(super) quiet: bool,
+}
+
+/// What can be done in place of serving.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Instead {
+    PrintDns(super::advertise::dns::Arguments),
 }
 
 /// The ways to the network that `--datapath` chooses from.

@@ -20,6 +20,7 @@ use godwit::{
 use tokio::sync::{mpsc, watch};
 
 use super::Datapath;
+use super::client::Client;
 use super::config::{Limits, Settings};
 use super::door::Door;
 use super::doors::Doors;
@@ -204,9 +205,17 @@ async fn shard(
         _ => return,
     };
     let stopped = async move { drop(stop.wait_for(|stop| *stop).await) };
+    let Ok(address) = endpoint.local_addr() else { return };
+    let (observer, metrics) = (front.observer().clone(), Arc::clone(front.observer().metrics()));
+    metrics.add_endpoint(&endpoint);
+    let server = server.on_event(move |event| observer.on_quic(address.port(), event));
     let door = Door::new(front, &limits, None, Arc::default());
-    let service = tower::service_fn(move |request: http::Request<http3::Body>| {
+    let service = tower::service_fn(move |mut request: http::Request<http3::Body>| {
         let door = door.clone();
+        if let Some(info) = request.extensions().get::<http3::ConnectionInfo>() {
+            let client = Client::quic(info, address, &metrics);
+            request.extensions_mut().insert(client);
+        }
         async move { Ok::<_, Infallible>(door.answer(with_protocol(request)).await) }
     });
     server.serve_until(&endpoint, service, stopped).await;

@@ -18,6 +18,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::client::tcp::{Meter, Metered};
 use super::doors::Admission;
 use super::pace::Pace;
 
@@ -35,25 +36,31 @@ pub(super) struct Lingering {
 
 #[derive(Debug)]
 struct Held {
-    stream: TcpStream,
+    stream: Metered,
     _permits: (OwnedSemaphorePermit, Admission),
 }
 
 impl Lingering {
     pub(super) fn new(stream: TcpStream, permits: (OwnedSemaphorePermit, Admission)) -> Lingering {
+        let stream = Metered::new(stream);
         Lingering { held: Some(Held { stream, _permits: permits }), pace: Arc::default() }
     }
 
     /// The connection, which is there until the drop.
     pub(super) fn stream(&self) -> io::Result<&TcpStream> {
-        self.held.as_ref().map(|held| &held.stream).ok_or_else(|| io::ErrorKind::NotConnected.into())
+        self.held.as_ref().map(|held| &*held.stream).ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    /// For asking about the connection later.
+    pub(super) fn meter(&self) -> io::Result<&Arc<Meter>> {
+        self.held.as_ref().map(|held| held.stream.meter()).ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
     pub(super) fn pace(&self) -> &Arc<Pace> {
         &self.pace
     }
 
-    fn stream_mut(&mut self) -> io::Result<Pin<&mut TcpStream>> {
+    fn stream_mut(&mut self) -> io::Result<Pin<&mut Metered>> {
         let held = self.held.as_mut();
         held.map(|held| Pin::new(&mut held.stream)).ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
@@ -73,7 +80,7 @@ impl Drop for Lingering {
         let Some(held) = self.held.take() else { return };
         if self.pace.is_aborted() {
             // What the kernel holds for this client is thrown away with it.
-            let _ = socket2::SockRef::from(&held.stream).set_linger(Some(Duration::ZERO));
+            let _ = socket2::SockRef::from(&*held.stream).set_linger(Some(Duration::ZERO));
             return;
         }
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -96,7 +103,7 @@ async fn read_out(mut held: Held) {
         if tokio::time::timeout(PATIENCE, over).await.is_ok() {
             return;
         }
-        match tcp_info(&*stream) {
+        match tcp_info(&**stream) {
             Some(info) if info.bytes_acked > acknowledged => acknowledged = info.bytes_acked,
             _ => return,
         }

@@ -7,7 +7,7 @@
 //! - [`arguments`] and [`config`] say what to do; [`running`] does it, reloads it, and ends it.
 //! - [`listen`] binds the ports, [`tcp`] speaks HTTP/1.1 and HTTP/2, [`h3`] HTTP/3, [`redirect_http`] plain HTTP.
 //! - [`door`] is what every request passes, [`front`] answers it with a [`site`]'s files or another server's
-//!   response; [`log`] writes a line for each.
+//!   response; [`access`] writes a line for each, [`metrics`] counts, [`advertise`] tells who hears of HTTP/3.
 //! - [`doors`] and [`pace`] are against clients that are too many or too slow, [`linger`] and [`last_call`] for
 //!   losing nothing at the end of a connection and of the server.
 //! - [`banner`] and [`browser`] are for the person who started it.
@@ -27,7 +27,6 @@ mod h3;
 mod last_call;
 mod linger;
 mod listen;
-mod log;
 mod metrics;
 mod pace;
 mod redirect_http;
@@ -49,6 +48,9 @@ use config::{Findings, Scrutiny, Settings};
 const UNUSABLE: u8 = 2;
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    if let Some(arguments::Instead::PrintDns(arguments)) = &arguments.instead {
+        return advertise::dns::run(arguments);
+    }
     arguments.check_conflicts()?;
     let scrutiny = if arguments.check { Scrutiny::Check } else { Scrutiny::Start };
     let settings = match &arguments.config {

@@ -3,27 +3,32 @@
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::access::{Log, Observer};
+use super::advertise::{Advertiser, UserKey, probe};
 use super::arguments::Arguments;
 use super::banner::Banner;
 use super::browser::{Browser, Window};
-use super::config::{self, Handler, LogTarget, Scrutiny, Settings};
+use super::config::{self, Advertise, Handler, HostPattern, Scrutiny, Settings};
 use super::front::Front;
 use super::listen::{self, Listener};
-use super::log::RequestLog;
+use super::metrics::{CertificateExpiry, Metrics, server};
 use super::redirect_http::Redirect;
 use super::signals::{Signals, Wish};
 use super::tcp::{self, Purpose};
 use super::{convert, h3, print};
-use crate::certificates::{Identity, Keeper, on_stderr, tcp_config};
-use crate::error::Failure;
+use crate::certificates::{Identity, Keeper, Store, local, on_stderr, tcp_config};
+use crate::error::{Failure, plain};
 use crate::output::{Style, date, unix_now};
 
 /// How long requests in progress may take after the first signal, where the settings do not say: under the eyes of
 /// a person, and as a service.
 const GRACE: Duration = Duration::from_secs(5);
 const GRACE_OF_SERVICE: Duration = Duration::from_secs(30);
+/// How long the start waits to know whether HTTP/3 answers.
+const FIRST_PROBE: Duration = Duration::from_millis(500);
 
 /// Serves until a signal ends it. `files`: descriptors that the process may have.
 ///
@@ -42,37 +47,45 @@ pub(super) async fn serve(
         true => GRACE,
         false => GRACE_OF_SERVICE,
     });
-    let log = match settings.access_log.target {
-        LogTarget::None => RequestLog::off(),
-        _ => RequestLog::stdout(),
-    };
+    let log = Log::new(&settings.access_log)?;
     let keeper = Keeper::open(&convert::certificates(&settings), on_stderr())?;
-    let front = Front::new(&settings, log)?;
     let options = h3::Options::new(keeper.store(), arguments.datapath, &settings, drain)?;
     let tls = tcp_config(keeper.store())?;
     let listeners = listen::bind(&settings.listen, &options)?;
     let redirects = listen::bind_plain(&settings.redirect_http)?;
+    let figures = settings.metrics.map(bind_metrics).transpose()?;
+    let addresses: Vec<SocketAddr> = listeners.iter().map(|listener| listener.address).collect();
+    let observer = observe(&settings, log, &addresses);
+    let front = Front::new(&settings, observer.clone())?;
     let mut signals = Signals::install()?;
     let identity =
         keeper.store().default_identity().ok_or_else(|| Failure::new("there is no certificate"))?;
     keeper.store().report().iter().for_each(|report| warn_of_dates(report.not_before, report.not_after));
 
-    let addresses: Vec<SocketAddr> = listeners.iter().map(|listener| listener.address).collect();
-    let window = welcome(arguments, &settings, &identity, &listeners, browser)?;
+    let what = what_is_served(arguments, &settings);
+    let banner = Banner::new(&what, &identity, &listeners, Style::of_stdout());
     let tcp = tcp::Server::new(tls, &settings.limits, files);
     let mut http3 = Vec::new();
-    for Listener { address, udp, tcp: listener } in listeners {
-        let front = front.at_port(Some(address.port()));
+    for Listener { udp, tcp: listener, .. } in listeners {
         tcp.serve(listener, Purpose::Sites(front.clone())).await;
-        http3.push(udp.serve(front));
+        http3.push(udp.serve(front.clone()));
     }
     for listener in redirects {
         tcp.serve(listener, Purpose::Redirect(Redirect::new(keeper.store().clone(), &addresses))).await;
     }
     keeper.start();
+    report(&observer, &front, keeper.store());
+    if let Some(figures) = figures {
+        say(&format!("metrics are at http://{}/metrics", figures.address()));
+        tokio::spawn(figures.serve(Arc::clone(observer.metrics())));
+    }
+    advertise(&settings, &observer, addresses).await;
+    observer.metrics().set_ready(true);
+    let window = welcome(&banner, &identity, browser)?;
 
     let mut server = Server { file: arguments.config.as_deref(), settings, keeper, front };
     server.until_end(&mut signals).await;
+    observer.metrics().set_ready(false);
     if Style::of_stderr().is_coloured() {
         let _ = writeln!(std::io::stderr(), "\nfinishing what is in progress; Ctrl-C again stops at once");
     }
@@ -84,21 +97,66 @@ pub(super) async fn serve(
         () = tokio::time::sleep(drain) => {}
         () = signals.end() => {}
     }
-    log.flush();
+    observer.log().flush();
     drop(window);
     Ok(())
 }
 
+/// Who sees every request. Users keep their places in a staged roll-out by a key in the data folder.
+fn observe(settings: &Settings, log: Log, addresses: &[SocketAddr]) -> Observer {
+    let (key, problem) = UserKey::load(local::folder().as_deref());
+    let staged = settings.sites.iter().any(|site| matches!(site.advertise, Advertise::Percent(_)));
+    if let Some(problem) = problem.filter(|_| staged) {
+        let problem = plain(&problem);
+        say(&format!("warning: users will change sides at the next start ({problem}); set XDG_DATA_HOME"));
+    }
+    let advertiser = Advertiser::new(addresses.iter().map(SocketAddr::port), key);
+    Observer::new(log, Metrics::new(), Arc::new(advertiser))
+}
+
+fn bind_metrics(address: SocketAddr) -> Result<server::Server, Failure> {
+    server::Server::bind(address).map_err(|error| {
+        let problem = plain(&error);
+        Failure::new(format!("cannot serve metrics at {address}: {problem}; choose another address or port"))
+    })
+}
+
+/// Names to the metrics who knows what.
+fn report(observer: &Observer, front: &Front, store: &Store) {
+    let (front, store) = (front.clone(), store.clone());
+    observer.metrics().ask_upstreams(move || front.upstreams());
+    observer.metrics().ask_certificates(move || {
+        let expiry = |report: crate::certificates::Report| CertificateExpiry {
+            name: report.names.first().cloned().unwrap_or_default(),
+            not_after: report.not_after,
+        };
+        store.report().into_iter().map(expiry).collect()
+    });
+}
+
+/// Has HTTP/3 advertised once it answers at this server's own ports, and as long as it does.
+async fn advertise(settings: &Settings, observer: &Observer, addresses: Vec<SocketAddr>) {
+    let hosts = settings.sites.iter().flat_map(|site| &site.hosts);
+    let exact = hosts.into_iter().find_map(|host| match host {
+        HostPattern::Exact(name) => Some(name.clone()),
+        _ => None,
+    });
+    let (name, advertiser) = (exact.unwrap_or_else(|| "localhost".to_owned()), observer.advertiser().clone());
+    // It takes milliseconds unless something is wrong, which must not keep anybody waiting.
+    let first = tokio::spawn({
+        let (advertiser, addresses, name) = (advertiser.clone(), addresses.clone(), name.clone());
+        async move { probe::once(&advertiser, &addresses, &name).await }
+    });
+    let _ = tokio::time::timeout(FIRST_PROBE, first).await;
+    tokio::spawn(probe::regularly(advertiser, addresses, name));
+}
+
 /// Prints the banner, and opens the browser if one is wanted.
 fn welcome(
-    arguments: &Arguments,
-    settings: &Settings,
+    banner: &Banner<'_>,
     identity: &Identity,
-    listeners: &[Listener],
     browser: Option<Browser>,
 ) -> Result<Option<Window>, Failure> {
-    let what = what_is_served(arguments, settings);
-    let banner = Banner::new(&what, identity, listeners, Style::of_stdout());
     let _ = std::io::stdout().lock().write_all(banner.text().as_bytes());
     match (browser, banner.target()) {
         (Some(browser), Some(target)) => browser.open(target, &identity.facts.pin).map(Some),
@@ -157,7 +215,7 @@ impl Server<'_> {
                 (Wish::Reload, Some(file)) => self.reload(file).await,
                 // Without a configuration it is the terminal that is gone.
                 (Wish::Reload, None) => return,
-                (Wish::Reopen, _) => {}
+                (Wish::Reopen, _) => self.front.observer().log().reopen(),
             }
         }
     }

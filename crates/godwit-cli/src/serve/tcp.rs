@@ -30,6 +30,7 @@ use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use super::client::{Client, Facts};
 use super::config::Limits;
 use super::door::Door;
 use super::doors::Doors;
@@ -40,6 +41,7 @@ use super::linger::Lingering;
 use super::pace::{Pace, Verdict, Watch};
 use super::redirect_http::Redirect;
 use crate::certificates::is_challenge;
+use godwit_report::record::Protocol;
 
 const HANDSHAKE: Duration = Duration::from_secs(10);
 const PING: Duration = Duration::from_secs(30);
@@ -219,17 +221,41 @@ async fn last_request(stop: &mut watch::Receiver<bool>) {
 async fn requests(stream: TlsStream<Lingering>, front: Front, keeper: Keeper<'_>) -> Result<(), BoxError> {
     let speaks_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
     let limits = keeper.limits;
-    let door = Door::new(front, limits, Some(Arc::clone(&keeper.pace)), Arc::clone(&keeper.leaving));
-    let service = service_fn(move |request: http::Request<Incoming>| {
+    let client = client(&stream, &front, speaks_h2)?;
+    let (pace, sender) = (Arc::clone(&keeper.pace), Arc::clone(&client));
+    let door = Door::new(front, limits, Some(Arc::clone(&pace)), Arc::clone(&keeper.leaving));
+    let service = service_fn(move |mut request: http::Request<Incoming>| {
         let door = door.clone();
+        request.extensions_mut().insert(Arc::clone(&sender));
         async move { Ok::<_, Infallible>(door.answer(request).await) }
     });
     let io = TokioIo::new(stream);
+    // What is under way is dropped with the connection, and logged then.
+    let note = |outcome| {
+        if pace.is_aborted() {
+            client.set_too_slow();
+        }
+        outcome
+    };
     if speaks_h2 {
-        keeper.keep(pin!(http2_builder(limits).serve_connection(io, service))).await
+        let mut connection = pin!(http2_builder(limits).serve_connection(io, service));
+        note(keeper.keep(connection.as_mut()).await)
     } else {
-        keeper.keep(pin!(http1_builder(limits).serve_connection(io, service).with_upgrades())).await
+        let mut connection = pin!(http1_builder(limits).serve_connection(io, service).with_upgrades());
+        note(keeper.keep(connection.as_mut()).await)
     }
+}
+
+/// What is known of the client from here on.
+fn client(stream: &TlsStream<Lingering>, front: &Front, speaks_h2: bool) -> io::Result<Arc<Client>> {
+    let (socket, tls) = stream.get_ref();
+    let facts = Facts {
+        remote: socket.stream()?.peer_addr()?,
+        local: socket.stream()?.local_addr()?,
+        protocol: if speaks_h2 { Protocol::H2 } else { Protocol::Http11 },
+        tls_resumed: Some(tls.handshake_kind() == Some(rustls::HandshakeKind::Resumed)),
+    };
+    Ok(Client::tcp(facts, socket.meter()?, front.observer().metrics()))
 }
 
 /// More fields than any client sends; the service has a limit of its own below this.

@@ -130,7 +130,8 @@ proptest! {
         record.connection.number = Some(number);
         record.response.first_byte = Some(Duration::from_micros(micros));
         let line = line(&record);
-        prop_assert!(line.is_ascii() && line.ends_with("}\n") && line.matches('\n').count() == 1);
+        let lines = line.matches('\n').count();
+        prop_assert!(line.is_ascii() && lines == 1 && line.ends_with('\n'));
         let value: serde_json::Value = serde_json::from_str(&line).unwrap();
         prop_assert_eq!(value["path"].as_str().unwrap(), &path);
         prop_assert_eq!(value["user_agent"].as_str().unwrap(), &agent);

@@ -4,16 +4,12 @@
 //! or where it goes. Bodies are streams: nothing here collects one.
 
 use std::error::Error;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use http_body::{Body, Frame, SizeHint};
+use http_body::Body;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full};
-
-use crate::serve::log::Entry;
 
 /// What can go wrong with a body, from whichever side.
 pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
@@ -46,46 +42,4 @@ pub(crate) fn bare(status: StatusCode) -> Response<ResponseBody> {
     let mut response = Response::new(empty());
     *response.status_mut() = status;
     response
-}
-
-/// Counts what is sent, and has the log line written when it is dropped: a transfer cut short is logged too.
-pub(super) struct Logged {
-    body: ResponseBody,
-    entry: Entry,
-}
-
-impl Logged {
-    pub(super) fn wrap(body: ResponseBody, entry: Option<Entry>, status: StatusCode) -> ResponseBody {
-        match entry {
-            Some(entry) => Logged { body, entry: entry.answered(status) }.boxed_unsync(),
-            None => body,
-        }
-    }
-}
-
-impl Body for Logged {
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let this = self.get_mut();
-        let frame = ready!(Pin::new(&mut this.body).poll_frame(cx));
-        if let Some(Ok(frame)) = &frame
-            && let Some(data) = frame.data_ref()
-        {
-            this.entry.add(data.len());
-        }
-        Poll::Ready(frame)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
 }

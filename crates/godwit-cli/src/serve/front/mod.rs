@@ -34,14 +34,14 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use godwit_proxy::{Proxy, UpstreamStatus};
 use http::header::{self, HeaderValue};
-use http::{Method, Request, Response, StatusCode, Version};
+use http::{Method, Request, Response, StatusCode};
 use hyper::ext::Protocol;
 
 use crate::error::Failure;
 use crate::output::{http_date, unix_now};
+use crate::serve::access::{self, Entry, Observer};
 use crate::serve::config::{self, HeaderRules};
-use crate::serve::log::RequestLog;
-use body::{BoxError, Logged, RequestBody, ResponseBody};
+use body::{BoxError, RequestBody, ResponseBody};
 use coding::Coding;
 use compress::{Room, Wish};
 use handler::{Handler, Route};
@@ -55,28 +55,26 @@ use router::{Choice, Hosts, Routes, Rule};
 #[derive(Clone, Debug)]
 pub(crate) struct Front {
     shared: Arc<Shared>,
-    /// What responses over TCP say about HTTP/3; `None` when it does not run on this port.
-    alt_svc: Option<HeaderValue>,
 }
 
 #[derive(Debug)]
 struct Shared {
     sites: ArcSwap<Sites>,
     room: Room,
-    log: RequestLog,
+    observer: Observer,
 }
 
 impl Front {
     /// # Errors
     /// If a folder cannot be opened, an upstream not be used, or a redirect leads nowhere.
-    pub(crate) fn new(settings: &config::Settings, log: RequestLog) -> Result<Front, Failure> {
-        let sites = ArcSwap::from_pointee(Sites::new(settings, &Proxies::default())?);
-        Ok(Front { shared: Arc::new(Shared { sites, room: Room::default(), log }), alt_svc: None })
+    pub(crate) fn new(settings: &config::Settings, observer: Observer) -> Result<Front, Failure> {
+        let sites = ArcSwap::from_pointee(Sites::new(settings, &Proxies::default(), &observer)?);
+        Ok(Front { shared: Arc::new(Shared { sites, room: Room::default(), observer }) })
     }
 
-    /// The same service for a port; `http3_port` is where its HTTP/3 is, if it has one.
-    pub(crate) fn at_port(&self, http3_port: Option<u16>) -> Front {
-        Front { shared: Arc::clone(&self.shared), alt_svc: http3_port.map(alt_svc) }
+    /// Who sees every request.
+    pub(crate) fn observer(&self) -> &Observer {
+        &self.shared.observer
     }
 
     /// Serves other sites from the next request on, at all clones.
@@ -84,22 +82,21 @@ impl Front {
     /// # Errors
     /// As for [`Front::new`]; the sites stay as they are then.
     pub(crate) fn replace(&self, settings: &config::Settings) -> Result<(), Failure> {
-        let sites = Sites::new(settings, &self.shared.sites.load().proxies)?;
+        let sites = Sites::new(settings, &self.shared.sites.load().proxies, &self.shared.observer)?;
         self.shared.sites.store(Arc::new(sites));
         Ok(())
     }
 
     /// How the upstreams of all sites are, for the metrics.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the metrics"))]
     pub(crate) fn upstreams(&self) -> Vec<UpstreamStatus> {
         self.shared.sites.load().proxies.iter().flat_map(Proxy::status).collect()
     }
 
     async fn respond(self, request: Request<RequestBody>) -> Response<ResponseBody> {
-        let entry = self.shared.log.entry(&request);
-        let over_tcp = request.version() != Version::HTTP_3;
+        let mut entry = self.shared.observer.begin(&request);
+        let request = request.map(|body| entry.count_request(body));
         let sites = self.shared.sites.load_full();
-        let mut response = sites.respond(request, &self.shared.room).await;
+        let mut response = sites.respond(request, &self.shared.room, &mut entry).await;
         let headers = response.headers_mut();
         headers.entry(header::SERVER).or_insert(HeaderValue::from_static("godwit"));
         if !headers.contains_key(header::DATE)
@@ -107,11 +104,7 @@ impl Front {
         {
             headers.insert(header::DATE, date);
         }
-        if let (Some(alt_svc), true) = (&self.alt_svc, over_tcp) {
-            headers.insert(header::ALT_SVC, alt_svc.clone());
-        }
-        let status = response.status();
-        response.map(|body| Logged::wrap(body, entry, status))
+        entry.finish(response)
     }
 }
 
@@ -135,12 +128,6 @@ where
     }
 }
 
-/// `h3=":4433"; ma=86400`: HTTP/3 at that UDP port of the same host, to be remembered for a day (RFC 7838).
-fn alt_svc(port: u16) -> HeaderValue {
-    let value = format!("h3=\":{port}\"; ma=86400");
-    HeaderValue::try_from(value).unwrap_or_else(|_| HeaderValue::from_static("clear"))
-}
-
 /// All sites as of one reading of the configuration.
 #[derive(Debug)]
 struct Sites {
@@ -152,6 +139,7 @@ struct Sites {
 
 #[derive(Debug)]
 struct Site {
+    observed: Arc<access::Site>,
     request_headers: HeaderRules,
     response_headers: HeaderRules,
     compress: Vec<Coding>,
@@ -159,7 +147,12 @@ struct Site {
 }
 
 impl Site {
-    fn new(settings: &config::Site, proxies: &mut Proxies, before: &Proxies) -> Result<Site, Failure> {
+    fn new(
+        settings: &config::Site,
+        proxies: &mut Proxies,
+        before: &Proxies,
+        observer: &Observer,
+    ) -> Result<Site, Failure> {
         let mut routes = Vec::new();
         for route in &settings.routes {
             let rule = Rule { path: route.path.clone(), methods: route.methods.clone() };
@@ -167,6 +160,7 @@ impl Site {
             routes.push((rule, Route { strip_prefix: route.strip_prefix.clone(), handler }));
         }
         Ok(Site {
+            observed: observer.site(settings),
             request_headers: settings.request_headers.clone(),
             response_headers: settings.response_headers.clone(),
             compress: settings.compress.clone(),
@@ -212,20 +206,26 @@ impl Site {
 }
 
 impl Sites {
-    fn new(settings: &config::Settings, before: &Proxies) -> Result<Sites, Failure> {
+    fn new(settings: &config::Settings, before: &Proxies, observer: &Observer) -> Result<Sites, Failure> {
         let hosts = Hosts::new(settings.sites.iter().map(|site| site.hosts.as_slice()));
         let mut proxies = Proxies::default();
-        let site = |site| Site::new(site, &mut proxies, before);
+        let site = |site| Site::new(site, &mut proxies, before, observer);
         let sites = settings.sites.iter().map(site).collect::<Result<_, _>>()?;
         Ok(Sites { hosts, sites, proxies, limits: Limits::of(&settings.limits) })
     }
 
-    async fn respond(&self, request: Request<RequestBody>, room: &Room) -> Response<ResponseBody> {
+    async fn respond(
+        &self,
+        request: Request<RequestBody>,
+        room: &Room,
+        entry: &mut Entry,
+    ) -> Response<ResponseBody> {
         let reader = Reader::of(&request);
         let (site, host) = match self.find(&request) {
             Ok(found) => found,
             Err((status, sentence)) => return reader.page(status, sentence),
         };
+        entry.at_site(&site.observed, request.headers());
         if request.uri().path() == "*" {
             return options();
         }

@@ -1,14 +1,16 @@
 //! The way to other servers: settings of the configuration made into proxies, and their failures into pages.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use godwit_proxy::{HostHeader, Network, Problem, ProblemKind, Proxy, Settings, Timeouts, Tls};
+use godwit_proxy::{HostHeader, Network, Peer, Problem, ProblemKind, Proxy, Settings, Timeouts, Tls};
 use http::{Request, Response, StatusCode};
 
 use super::body::{RequestBody, ResponseBody, boxed};
 use super::handler::Service;
 use super::pages::Reader;
 use crate::error::{Failure, plain};
+use crate::serve::client::Client;
 use crate::serve::config;
 
 /// The proxies of all sites by their settings: routes with the same settings share one, and so does a
@@ -96,8 +98,12 @@ fn checked(settings: &config::Proxy) -> Result<Settings, Failure> {
     })
 }
 
-async fn pass_on(proxy: &Proxy, request: Request<RequestBody>) -> Response<ResponseBody> {
+async fn pass_on(proxy: &Proxy, mut request: Request<RequestBody>) -> Response<ResponseBody> {
     let reader = Reader::of(&request);
+    if let Some(client) = request.extensions().get::<Arc<Client>>() {
+        let peer = Peer { address: client.remote(), secure: client.tls_resumed().is_some() };
+        request.extensions_mut().insert(peer);
+    }
     let response = proxy.handle(request).await;
     let Some(problem) = response.extensions().get::<Problem>() else { return response.map(boxed) };
     let (status, sentence) = (problem.status(), sentence(problem));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::HeaderMap;
+use http::{HeaderMap, Version};
 use http_body_util::BodyExt;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tower::ServiceExt;
@@ -39,7 +39,7 @@ fn settings(sites: Vec<config::Site>) -> config::Settings {
 }
 
 fn front(sites: Vec<config::Site>) -> Front {
-    Front::new(&settings(sites), RequestLog::off()).unwrap()
+    Front::new(&settings(sites), Observer::quiet()).unwrap()
 }
 
 struct Answer {
@@ -248,7 +248,7 @@ async fn an_upstream_that_is_not_there_gets_a_page_of_ours() {
 async fn a_body_beyond_the_limit_is_refused_before_and_while_it_comes() {
     let mut settings = settings(vec![proxied(upstream().await)]);
     settings.limits.body_size = Some(100_000);
-    let front = Front::new(&settings, RequestLog::off()).unwrap();
+    let front = Front::new(&settings, Observer::quiet()).unwrap();
     let post = |length: usize, said: bool| {
         let request = request(Method::POST, "https://a.test/api/");
         if said {

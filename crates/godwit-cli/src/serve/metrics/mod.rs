@@ -1,1 +1,256 @@
 //! Figures for Prometheus, and the health pages.
+//!
+//! What happens often is counted in plain atomics that the places where it happens hold on to: a request costs
+//! about ten additions and no lock. Everything else (sockets, certificates, upstreams, the advertisement) is asked
+//! for when somebody reads the figures. Labels have few values: protocols, classes of status, and the sites of the
+//! configuration by their first name; nothing that a client sends becomes one.
+//!
+//! [`server`] is the listener for `/metrics`, `/healthz` and `/readyz`; [`text`] writes the figures down.
+
+mod histogram;
+pub(crate) mod server;
+mod text;
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use godwit::Endpoint;
+use godwit::http3::ServerEvent;
+use godwit_proxy::UpstreamStatus;
+use godwit_report::record::Protocol;
+use http::StatusCode;
+
+pub(crate) use histogram::Histogram;
+
+const PROTOCOLS: usize = Protocol::ALL.len();
+/// No response at all, and the five classes of status.
+const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
+
+/// All figures of the program.
+#[derive(Debug, Default)]
+pub(crate) struct Metrics {
+    sites: Mutex<Vec<Arc<SiteCounters>>>,
+    times: [Times; PROTOCOLS],
+    upstream_seconds: Histogram,
+    connections: [Connections; PROTOCOLS],
+    quic: Quic,
+    log_lines_dropped: AtomicU64,
+    ready: AtomicBool,
+    sources: Sources,
+}
+
+/// Figures of one site. A site that is configured anew goes on with those of its name.
+#[derive(Debug)]
+pub(crate) struct SiteCounters {
+    name: String,
+    requests: [[AtomicU64; CLASSES.len()]; PROTOCOLS],
+    request_bytes: AtomicU64,
+    response_bytes: AtomicU64,
+}
+
+/// How long requests of one protocol took.
+#[derive(Debug, Default)]
+struct Times {
+    request: Histogram,
+    last_mile: Histogram,
+}
+
+#[derive(Debug, Default)]
+struct Connections {
+    total: AtomicU64,
+    closed: AtomicU64,
+}
+
+/// What HTTP/3's listeners tell.
+#[derive(Debug, Default)]
+struct Quic {
+    retried: AtomicU64,
+    begun: AtomicU64,
+    finished: AtomicU64,
+    failed: AtomicU64,
+    packets_sent: AtomicU64,
+    packets_lost: AtomicU64,
+    bytes_sent: AtomicU64,
+    bytes_received: AtomicU64,
+}
+
+type Ask<T> = Mutex<Option<Box<dyn Fn() -> Vec<T> + Send + Sync>>>;
+
+/// Whom to ask when the figures are read.
+#[derive(Default)]
+struct Sources {
+    endpoints: Mutex<Vec<Endpoint>>,
+    certificates: Ask<CertificateExpiry>,
+    upstreams: Ask<UpstreamStatus>,
+    advertisements: Ask<AdvertisementState>,
+}
+
+/// When a certificate ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CertificateExpiry {
+    /// Its first name.
+    pub(crate) name: String,
+    /// Seconds since 1970.
+    pub(crate) not_after: i64,
+}
+
+/// Whether HTTP/3 is advertised at a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AdvertisementState {
+    /// The UDP port.
+    pub(crate) port: u16,
+    /// Whether the last probe passed.
+    pub(crate) reachable: bool,
+    /// Whether clients are told.
+    pub(crate) open: bool,
+}
+
+/// A connection that counts as open until this is dropped.
+pub(crate) struct OpenConnection {
+    metrics: Arc<Metrics>,
+    protocol: Protocol,
+}
+
+/// One request that is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Finished {
+    pub(crate) protocol: Protocol,
+    pub(crate) status: Option<StatusCode>,
+    pub(crate) request_bytes: u64,
+    pub(crate) response_bytes: u64,
+    /// From its arrival until its last byte was handed on.
+    pub(crate) took: Duration,
+    /// The time spent waiting for an upstream.
+    pub(crate) upstream: Option<Duration>,
+}
+
+impl Metrics {
+    /// Figures that nobody has counted yet.
+    pub(crate) fn new() -> Arc<Metrics> {
+        Arc::default()
+    }
+
+    /// The figures of a site.
+    pub(crate) fn site(&self, name: &str) -> Arc<SiteCounters> {
+        let mut sites = lock(&self.sites);
+        if let Some(site) = sites.iter().find(|site| site.name == name) {
+            return Arc::clone(site);
+        }
+        let site = Arc::new(SiteCounters {
+            name: name.to_owned(),
+            requests: Default::default(),
+            request_bytes: AtomicU64::new(0),
+            response_bytes: AtomicU64::new(0),
+        });
+        sites.push(Arc::clone(&site));
+        site
+    }
+
+    /// Counts a connection.
+    pub(crate) fn connection_opened(self: &Arc<Self>, protocol: Protocol) -> OpenConnection {
+        self.connections[protocol as usize].total.fetch_add(1, Ordering::Relaxed);
+        OpenConnection { metrics: Arc::clone(self), protocol }
+    }
+
+    /// Counts a request.
+    pub(crate) fn request_over(&self, site: &SiteCounters, request: &Finished) {
+        let class = request.status.map_or(0, |status| usize::from(status.as_u16() / 100).min(5));
+        site.requests[request.protocol as usize][class].fetch_add(1, Ordering::Relaxed);
+        site.request_bytes.fetch_add(request.request_bytes, Ordering::Relaxed);
+        site.response_bytes.fetch_add(request.response_bytes, Ordering::Relaxed);
+        self.times[request.protocol as usize].request.observe(request.took);
+        if let Some(upstream) = request.upstream {
+            self.upstream_seconds.observe(upstream);
+        }
+    }
+
+    /// Counts a response that is delivered, as far as that can be known.
+    pub(crate) fn delivered(&self, protocol: Protocol, last_mile: Duration) {
+        self.times[protocol as usize].last_mile.observe(last_mile);
+    }
+
+    /// Counts what an HTTP/3 server tells.
+    pub(crate) fn on_quic(&self, event: &ServerEvent) {
+        let add = |counter: &AtomicU64, count| counter.fetch_add(count, Ordering::Relaxed);
+        match event {
+            ServerEvent::Retried { .. } => add(&self.quic.retried, 1),
+            ServerEvent::HandshakeBegun { .. } => add(&self.quic.begun, 1),
+            ServerEvent::HandshakeFinished { .. } => add(&self.quic.finished, 1),
+            ServerEvent::HandshakeFailed { .. } => add(&self.quic.failed, 1),
+            ServerEvent::Closed { stats, .. } => {
+                add(&self.quic.packets_sent, stats.packets_sent);
+                add(&self.quic.packets_lost, stats.packets_lost.saturating_sub(stats.spurious_losses));
+                add(&self.quic.bytes_sent, stats.bytes_sent);
+                add(&self.quic.bytes_received, stats.bytes_received)
+            }
+            _ => 0,
+        };
+    }
+
+    /// Counts log lines that found no room.
+    pub(crate) fn log_lines_dropped(&self, count: u64) {
+        self.log_lines_dropped.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// Says whether requests are welcome: from the start on, until the server is to finish.
+    pub(crate) fn set_ready(&self, ready: bool) {
+        self.ready.store(ready, Ordering::Relaxed);
+    }
+
+    /// Whether requests are welcome.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Relaxed)
+    }
+
+    /// Adds a shard's UDP sockets to those that are asked.
+    pub(crate) fn add_endpoint(&self, endpoint: &Endpoint) {
+        lock(&self.sources.endpoints).push(endpoint.clone());
+    }
+
+    /// Names who knows the certificates.
+    pub(crate) fn ask_certificates(&self, ask: impl Fn() -> Vec<CertificateExpiry> + Send + Sync + 'static) {
+        *lock(&self.sources.certificates) = Some(Box::new(ask));
+    }
+
+    /// Names who knows the upstreams.
+    pub(crate) fn ask_upstreams(&self, ask: impl Fn() -> Vec<UpstreamStatus> + Send + Sync + 'static) {
+        *lock(&self.sources.upstreams) = Some(Box::new(ask));
+    }
+
+    /// Names who knows what is advertised.
+    pub(crate) fn ask_advertisements(
+        &self,
+        ask: impl Fn() -> Vec<AdvertisementState> + Send + Sync + 'static,
+    ) {
+        *lock(&self.sources.advertisements) = Some(Box::new(ask));
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.metrics.connections[self.protocol as usize].closed.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for OpenConnection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "OpenConnection({})", self.protocol.name())
+    }
+}
+
+impl fmt::Debug for Sources {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Sources")
+    }
+}
+
+/// Everyone who asks, if anybody has been named.
+fn ask<T>(source: &Ask<T>) -> Vec<T> {
+    lock(source).as_ref().map(|ask| ask()).unwrap_or_default()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,108 @@
+//! The listener for operators: `/metrics`, `/healthz`, `/readyz`, over plain HTTP/1.1.
+//!
+//! `/healthz` answers 200 as long as the process serves at all; `/readyz` answers 503 before the ports are bound and
+//! while the server finishes, so that balancers send new clients elsewhere. There are few clients here and all of
+//! them are trusted: [`MOST`] connections at a time, and [`PATIENCE`] for a request.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use super::{Metrics, text};
+
+const MOST: usize = 64;
+const PATIENCE: Duration = Duration::from_secs(10);
+const EXHAUSTED: Duration = Duration::from_millis(100);
+
+/// A bound listener, for [`serve`].
+#[derive(Debug)]
+pub(crate) struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Server {
+    /// # Errors
+    /// If the address cannot be had.
+    pub(crate) fn bind(address: SocketAddr) -> io::Result<Server> {
+        let listener = std::net::TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
+        Ok(Server { address: listener.local_addr()?, listener })
+    }
+
+    /// As bound: the port is never 0.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers for ever. Dropping the future closes the listener; connections end by themselves.
+    pub(crate) async fn serve(self, metrics: Arc<Metrics>) {
+        let room = Arc::new(Semaphore::new(MOST));
+        loop {
+            let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
+            let stream = match self.listener.accept().await {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection for metrics");
+                    tokio::time::sleep(EXHAUSTED).await;
+                    continue;
+                }
+            };
+            let metrics = Arc::clone(&metrics);
+            tokio::spawn(async move {
+                let answer = service_fn(|request: Request<hyper::body::Incoming>| {
+                    let response = answer(&metrics, request.method(), request.uri().path());
+                    async move { Ok::<_, Infallible>(response) }
+                });
+                let mut http = http1::Builder::new();
+                http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+                if let Err(error) = http.serve_connection(TokioIo::new(stream), answer).await {
+                    tracing::debug!(%error, "a connection for metrics failed");
+                }
+                drop(permit);
+            });
+        }
+    }
+}
+
+/// Also for a port that serves other things: the health page's answer.
+pub(crate) fn answer(metrics: &Arc<Metrics>, method: &Method, path: &str) -> Response<Full<Bytes>> {
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        let mut response = page(StatusCode::METHOD_NOT_ALLOWED, "only GET\n");
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        return response;
+    }
+    match path {
+        "/metrics" => {
+            let mut response = page(StatusCode::OK, text::text(metrics));
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(text::CONTENT_TYPE));
+            response
+        }
+        "/healthz" => page(StatusCode::OK, "ok\n"),
+        "/readyz" if metrics.is_ready() => page(StatusCode::OK, "ready\n"),
+        "/readyz" => page(StatusCode::SERVICE_UNAVAILABLE, "not ready\n"),
+        _ => page(StatusCode::NOT_FOUND, "/metrics, /healthz and /readyz are here\n"),
+    }
+}
+
+fn page(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
