@@ -136,9 +136,15 @@ pub(crate) fn requested_host(uri: &Uri, headers: &HeaderMap) -> Result<Option<He
     let parsed = host.as_ref().map(|host| Authority::try_from(host.as_bytes()));
     match parsed {
         Some(Ok(authority)) if authority.as_str().contains('@') => Err(bad("Host has a user name")),
+        Some(Ok(authority)) if !has_sound_port(&authority) => Err(bad("Host has a port that is none")),
         Some(Err(_)) => Err(bad("Host is not a name")),
         _ => Ok(host),
     }
+}
+
+fn has_sound_port(authority: &Authority) -> bool {
+    let rest = authority.as_str().strip_prefix(authority.host()).unwrap_or_default();
+    matches!(rest, "" | ":") || authority.port().is_some()
 }
 
 /// How many bytes a body has, if its head says so: one number (RFC 9110 section 8.6).
