@@ -15,10 +15,22 @@ const ZSTD: i32 = 3;
 const BROTLI: i32 = 4;
 const GZIP: u32 = 5;
 /// The greatest windows, as powers of two.
-const ZSTD_WINDOW: u32 = 18;
-const BROTLI_WINDOW: i32 = 18;
+const ZSTD_WINDOW: u32 = 17;
+const BROTLI_WINDOW: i32 = 17;
 /// What brotli's writer hands on at a time.
 const BROTLI_BUFFER: usize = 8 << 10;
+
+/// About what an encoder takes in KiB, for a body of `length` bytes if that is known.
+pub(super) fn cost(coding: Coding, length: Option<u64>) -> u32 {
+    let short = length.is_some_and(|length| length <= 64 << 10);
+    match (coding, short) {
+        (Coding::Zstd, true) => 768,
+        (Coding::Zstd, false) => 1536,
+        (Coding::Brotli, true) => 1536,
+        (Coding::Brotli, false) => 3584,
+        (Coding::Gzip, _) => 320,
+    }
+}
 
 /// Compresses into memory, from where the output is [taken](Encoder::take).
 pub(super) struct Encoder(Kind);

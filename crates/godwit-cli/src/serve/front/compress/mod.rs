@@ -5,8 +5,8 @@
 //! tag becomes weak, for the bytes are others. Streams stay streams: whenever the sender pauses, what it has sent so far
 //! goes out. Events (`text/event-stream`) are left alone altogether.
 //!
-//! At most [`MOST`] responses are compressed at a time, as each needs up to about a megabyte while it lasts, and
-//! clients may be slow; beyond that responses go out as they are.
+//! Each compression takes memory while it lasts, up to some megabytes, and clients may be slow. All together have
+//! [`ROOM`]; where it does not suffice for the coding that would be best, a cheaper one is taken, or none.
 //!
 //! Compression tells who watches the length of encrypted responses something about their content. Where a page has
 //! a secret and also text that somebody else may choose (BREACH), switch it off for the site, or send such pages
@@ -34,8 +34,8 @@ use encoder::Encoder;
 
 /// Below this many bytes a response is about as short as it gets.
 const LEAST: u64 = 1024;
-/// Responses compressed at a time.
-const MOST: usize = 512;
+/// Memory for all compressions under way, in KiB.
+const ROOM: usize = 256 << 10;
 /// Bytes that are compressed without a pause for others.
 const SLICE: usize = 32 << 10;
 /// Slices after which a pause is made even if nothing came out yet.
@@ -43,13 +43,13 @@ const SLICES: usize = 16;
 /// Compressed bytes that are collected before they are passed on, while the sender does not pause.
 const PIECE: usize = 16 << 10;
 
-/// How many more responses may be compressed just now.
+/// The memory that compressions may still take.
 #[derive(Clone, Debug)]
 pub(super) struct Room(Arc<Semaphore>);
 
 impl Default for Room {
     fn default() -> Room {
-        Room(Arc::new(Semaphore::new(MOST)))
+        Room(Arc::new(Semaphore::new(ROOM)))
     }
 }
 
@@ -81,9 +81,13 @@ pub(super) fn compress(
         return response;
     }
     coding::vary(response.headers_mut());
-    let Some(coding) = wish.accepted.ranked(offered).first().copied() else { return response };
-    let Ok(permit) = Arc::clone(&room.0).try_acquire_owned() else { return response };
     let length = length(&response);
+    let ranked = wish.accepted.ranked(offered);
+    let first_with_room = ranked.into_iter().find_map(|coding| {
+        let cost = encoder::cost(coding, length);
+        Some((coding, Arc::clone(&room.0).try_acquire_many_owned(cost).ok()?))
+    });
+    let Some((coding, permit)) = first_with_room else { return response };
     let headers = response.headers_mut();
     headers.insert(CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
     headers.remove(CONTENT_LENGTH);
