@@ -93,12 +93,14 @@ impl Weights {
         if total <= 0.0 {
             return None;
         }
+        // The same rank as a sketch's, so that equal weights give equal quantiles.
+        let rank = (q * (total - 1.0)).floor().max(0.0);
         let mut sum = 0.0;
         let mut last = 0;
         for (bin, &weight) in self.bins.iter().enumerate().filter(|&(_, &weight)| weight > 0.0) {
             sum += weight;
             last = bin;
-            if sum > q * total {
+            if sum > rank {
                 break;
             }
         }
@@ -108,5 +110,21 @@ impl Weights {
     /// All quantiles of a report, in one pass, as logarithms of microseconds.
     pub(super) fn log_quantiles(&self) -> [f64; 7] {
         QUANTILES.map(|q| self.quantile(q).map_or(0.0, |micros| micros.max(0.5).ln()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_weights_give_the_quantiles_of_the_sketch() {
+        let mut sketch = Sketch::new();
+        for number in 0..10_000_u64 {
+            sketch.record(60_000 + number % 50 * 1000);
+        }
+        let mut weights = Weights::new();
+        weights.add(&sketch, 1.0);
+        assert_eq!(QUANTILES.map(|q| weights.quantile(q)), QUANTILES.map(|q| sketch.quantile(q)));
     }
 }
