@@ -111,11 +111,10 @@ await check("events one by one", async () => {
         const events = [];
         source.onmessage = async (event) => {
           events.push(event.data);
+          // After the last one the stream ends, which is an error to whoever still listens.
+          if (events.length === 5) source.close();
           await fetch(`/ack/${name}/${event.lastEventId}`);
-          if (events.length === 5) {
-            source.close();
-            resolve(events);
-          }
+          if (events.length === 5) resolve(events);
         };
         source.onerror = () => reject(new Error(`an error after ${events.length} events`));
       }),

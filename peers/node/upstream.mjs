@@ -185,7 +185,11 @@ if (!values.h2c) {
     if (!request.url.startsWith("/reject")) response.writeContinue();
     handle(request, response);
   });
-  const sockets = new WebSocketServer({ server, handleProtocols: (wanted) => (wanted.has("echo") ? "echo" : false) });
+  const sockets = new WebSocketServer({
+    server,
+    path: "/ws",
+    handleProtocols: (wanted) => (wanted.has("echo") ? "echo" : false),
+  });
   sockets.on("connection", (socket) => {
     socket.on("error", () => {});
     socket.on("message", (data, isBinary) => socket.send(data, { binary: isBinary }));

@@ -145,7 +145,7 @@ class Connection:
                 if not isinstance(event, h11.Request):
                     return
                 exchange = Exchange(self, event)
-                if (exchange.header("upgrade") or "").lower() == "websocket":
+                if exchange.path == "/ws" and (exchange.header("upgrade") or "").lower() == "websocket":
                     await self.websocket(event)
                     return
                 await answer(exchange, self.state)
