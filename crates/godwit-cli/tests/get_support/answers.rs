@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, IF_RANGE, RANGE};
-use http::{HeaderValue, Request, Response};
+use http::{HeaderValue, Method, Request, Response};
 use http_body::Frame;
 use http_body_util::BodyExt;
 use tokio::sync::Notify;
@@ -108,6 +108,7 @@ where
     B::Error: std::fmt::Debug,
 {
     let path = request.uri().path().to_owned();
+    let is_head = request.method() == Method::HEAD;
     let number = path.rsplit('/').next().and_then(|last| last.parse::<usize>().ok());
     let mut response = Response::builder();
     if let Some(value) = alt_svc {
@@ -181,7 +182,8 @@ where
         ("stuck", _) => response.body(Reply::Stuck(Some(contents(100_000)))),
         _ => response.status(404).body(whole(Bytes::from_static(b"nothing here\n"))),
     };
-    Ok(response.unwrap())
+    let response = response.unwrap();
+    Ok(if is_head { response.map(|_| Reply::Whole(None)) } else { response })
 }
 
 fn flaky<B>(

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use godwit::rustls;
 use godwit::rustls::pki_types::ServerName;
+use godwit::rustls::{self, AlertDescription, Error as TlsError};
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -14,6 +14,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::{KEEP_ALIVE, Refusal};
+use crate::get::session::find;
 use crate::get::upload::Upload;
 use crate::output::instant_now;
 
@@ -83,7 +84,15 @@ pub(super) async fn connect(
         Some(config) => {
             let name = ServerName::try_from(name)
                 .map_err(|error| Refusal::Tls(io::Error::new(io::ErrorKind::InvalidInput, error)))?;
-            let stream = TlsConnector::from(config).connect(name, stream).await.map_err(Refusal::Tls)?;
+            let stream = TlsConnector::from(config).connect(name, stream).await;
+            let stream = stream.map_err(|error| match find(&error) {
+                Some(TlsError::AlertReceived(AlertDescription::NoApplicationProtocol))
+                    if allowed == Allowed::Http2 =>
+                {
+                    Refusal::NotHttp2
+                }
+                _ => Refusal::Tls(error),
+            })?;
             let speaks_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
             match (speaks_h2, allowed) {
                 (true, _) => http2(stream).await?,
