@@ -60,7 +60,7 @@ pub(crate) async fn forward(inner: &Arc<Inner>, request: Request<RequestBody>) -
         Err(problem) => return problem.into_response(),
     };
     let mut tried = Vec::new();
-    let mut fresh = false;
+    let mut since = None;
     let mut retries = 0;
     loop {
         let Some(at) = inner.places.choose(&tried) else {
@@ -70,16 +70,16 @@ pub(crate) async fn forward(inner: &Arc<Inner>, request: Request<RequestBody>) -
         let Some(place) = inner.places.all.get(at) else {
             return Problem::new(ProblemKind::NoUpstream, "there is no upstream").into_response();
         };
-        let failure = match attempt(inner, place, &outgoing, fresh).await {
+        let failure = match attempt(inner, place, &outgoing, since).await {
             Ok((response, lease)) => {
                 return answer(inner, outgoing, stream, (response, lease), retries).await;
             }
             Err(failure) => failure,
         };
         let again = failure.safe && outgoing.upload.is_untouched();
-        if again && failure.stale && !fresh {
+        if again && failure.stale && since.is_none() {
             // That says nothing about the upstream: the same again, with a new connection.
-            fresh = true;
+            since = Some(Instant::now());
             continue;
         }
         place.on_failure();
@@ -263,9 +263,9 @@ async fn attempt(
     inner: &Inner,
     place: &Arc<Place>,
     outgoing: &Outgoing,
-    fresh: bool,
+    since: Option<Instant>,
 ) -> Result<(Response<Incoming>, Lease), Failure> {
-    let connected = place.connect(outgoing.tunnel.is_some(), fresh).await;
+    let connected = place.connect(outgoing.tunnel.is_some(), since).await;
     let (connection, reused) = connected.map_err(|problem| Failure {
         problem: problem.at(&place.name),
         safe: true,

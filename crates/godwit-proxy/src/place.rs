@@ -84,22 +84,28 @@ impl Place {
         }
     }
 
-    /// A connection, and whether it had been used before. For upgrades only HTTP/1.1 will do; `fresh` asks
-    /// for a new one.
-    pub(crate) async fn connect(&self, http1: bool, fresh: bool) -> Result<(Connection, bool), Problem> {
-        if !fresh && let Some(connection) = self.pool.take(http1) {
+    /// A connection, and whether it had been used before. For upgrades only HTTP/1.1 will do; of the
+    /// connections that are there only those made after `since` are good.
+    pub(crate) async fn connect(
+        &self,
+        http1: bool,
+        since: Option<Instant>,
+    ) -> Result<(Connection, bool), Problem> {
+        if let Some(connection) = self.pool.take(http1, since) {
             return Ok((connection, true));
         }
         let connecting = tokio::time::timeout(self.connect_timeout, async {
-            if http1 || fresh || !self.pool.may_share() {
-                return self.dial(http1).await.map(|connection| (connection, false));
+            if !http1 && self.pool.may_share() {
+                let _turn = self.pool.dialing.lock().await;
+                // Somebody else may have made one that can be shared.
+                if let Some(connection) = self.pool.take(http1, since) {
+                    return Ok((connection, true));
+                }
+                if self.pool.may_share() {
+                    return self.dial(http1).await.map(|connection| (connection, false));
+                }
             }
-            let _turn = self.pool.dialing.lock().await;
-            // Somebody else may have made one that can be shared.
-            match self.pool.take(http1) {
-                Some(connection) => Ok((connection, true)),
-                None => self.dial(http1).await.map(|connection| (connection, false)),
-            }
+            self.dial(http1).await.map(|connection| (connection, false))
         });
         let result = connecting.await.unwrap_or_else(|_| {
             let limit = self.connect_timeout;
@@ -117,11 +123,12 @@ impl Place {
         self.pool.begin(dialed, http1).await
     }
 
-    /// A connection for a check of its health, which is in no pool afterwards unless it can be shared.
+    /// A connection for a check of its health, which is in no pool afterwards unless
+    /// it can be shared.
     pub(crate) async fn dial_for_check(&self) -> Result<Connection, Problem> {
-        match self.pool.take(false) {
-            Some(shared @ Connection::Http2(_)) => Ok(shared),
-            _ => self.dial(false).await,
+        match self.pool.share(None) {
+            Some(shared) => Ok(Connection::Http2(shared)),
+            None => self.dial(false).await,
         }
     }
 
@@ -247,8 +254,9 @@ impl Lease {
         if connection.sender.is_closed() {
             return;
         }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (place, keep) = (Arc::downgrade(&self.place), self.keep);
-        tokio::spawn(async move {
+        runtime.spawn(async move {
             let ready = tokio::time::timeout(READY_WITHIN, connection.sender.ready()).await;
             if let (Ok(Ok(())), Some(place)) = (ready, place.upgrade()) {
                 place.pool.put(connection, keep);

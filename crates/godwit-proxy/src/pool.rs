@@ -21,13 +21,15 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 /// The window of an HTTP/2 stream.
-const STREAM_WINDOW: u32 = 256 << 10;
+const STREAM_WINDOW: u32 = 128 << 10;
 /// Exchanges on one HTTP/2 connection.
 const MAX_STREAMS: usize = 64;
 /// Room for all of them.
 const CONNECTION_WINDOW: u32 = STREAM_WINDOW * MAX_STREAMS as u32;
 /// Fields of a response.
 const MAX_HEADERS: usize = 256;
+/// What is read of an HTTP/1.1 response before somebody takes it; the most that its head may have, too.
+const MAX_BUFFER: usize = 64 << 10;
 /// An HTTP/2 connection on which nothing comes for so long is asked whether it is still there.
 const PING_AFTER: Duration = Duration::from_secs(20);
 
@@ -79,6 +81,7 @@ struct Shared {
     load: Arc<AtomicUsize>,
     /// Streams that the upstream allows at once.
     room: Arc<AtomicUsize>,
+    born: Instant,
     used: Instant,
     _task: Task,
 }
@@ -125,10 +128,15 @@ impl Pool {
         self.speaks.load(Ordering::Relaxed) != HTTP1
     }
 
-    /// A connection that is there already.
-    pub(crate) fn take(&self, http1: bool) -> Option<Connection> {
-        if !http1 && let Some(shared) = self.share() {
+    /// A connection that is there already. One for HTTP/1.1 alone is asked for by `http1`, and only one that
+    /// was made after `since`.
+    pub(crate) fn take(&self, http1: bool, since: Option<Instant>) -> Option<Connection> {
+        if !http1 && let Some(shared) = self.share(since) {
             return Some(Connection::Http2(shared));
+        }
+        if since.is_some() {
+            // How old these are is not known.
+            return None;
         }
         let now = Instant::now();
         loop {
@@ -140,12 +148,14 @@ impl Pool {
         }
     }
 
-    fn share(&self) -> Option<Http2> {
+    /// A share in a connection that has room for another exchange.
+    pub(crate) fn share(&self, since: Option<Instant>) -> Option<Http2> {
         let mut all = lock(&self.shared);
         all.retain(|shared| !shared.sender.is_closed());
         // The fullest that has room: the others may become idle and go.
         let shared = all
             .iter_mut()
+            .filter(|shared| since.is_none_or(|since| shared.born > since))
             .filter(|shared| {
                 let room = shared.room.load(Ordering::Relaxed).clamp(1, MAX_STREAMS);
                 shared.load.load(Ordering::Relaxed) < room
@@ -197,6 +207,7 @@ impl Pool {
             sender: sender.clone(),
             load: Arc::clone(&load),
             room,
+            born: Instant::now(),
             used: Instant::now(),
             _task: Task(task.abort_handle()),
         };
@@ -236,7 +247,8 @@ impl Pool {
         drop(idle);
         lock(&self.shared).retain(|shared| {
             let unused = shared.load.load(Ordering::Relaxed) == 0;
-            !shared.sender.is_closed() && !(unused && now >= shared.used + self.idle_timeout)
+            let expired = unused && now >= shared.used + self.idle_timeout;
+            !expired && !shared.sender.is_closed()
         });
     }
 
@@ -248,7 +260,7 @@ impl Pool {
 
 async fn begin_http1(io: Io) -> Result<Http1, Problem> {
     let mut builder = http1::Builder::new();
-    builder.max_headers(MAX_HEADERS);
+    builder.max_headers(MAX_HEADERS).max_buf_size(MAX_BUFFER);
     let (sender, connection) = builder.handshake(TokioIo::new(io)).await.map_err(|error| not_http(&error))?;
     let task = tokio::spawn(async move {
         if let Err(error) = connection.with_upgrades().await {

@@ -6,9 +6,10 @@ use godwit_proxy::{Informational, ProblemKind, Proxy};
 use http::{Request, Response};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 
 async fn head(stream: &mut TcpStream) -> String {
     let mut all = Vec::new();

@@ -6,8 +6,9 @@ use godwit_proxy::{HostHeader, Informational, Peer, Proxy, ProxyLayer, UpstreamT
 use http::{Method, Request, Response, StatusCode, Version};
 use http_body_util::{BodyExt, Empty, Full};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::Instant;
 use tower::{Layer, ServiceExt};
 
 /// Tells what came.
