@@ -163,9 +163,8 @@ impl Memory {
         match alt_svc::parse(values) {
             None => {}
             Some(AltSvc::Clear) => {
-                if self.contents.origins.remove(&key).is_some() {
-                    self.changed.insert(key);
-                }
+                let known = self.contents.origins.remove(&key);
+                self.changed.extend(known.map(|_| key));
             }
             Some(AltSvc::Http3(offers)) => {
                 let Some(offer) = offers.into_iter().find(|offer| may_move(origin, offer)) else { return };
