@@ -141,7 +141,7 @@ impl Site {
             if user & 1 == 0 { "on" } else { "off" },
             number / 5,
             if first { 1 } else { 2 + number % 9 },
-            if number % 3 == 0 { "resumed" } else { "full" },
+            if number.is_multiple_of(3) { "resumed" } else { "full" },
             micros / 2000,
             micros % 10,
             number % 3,

@@ -65,9 +65,9 @@ impl Size {
     pub const fn of(bytes: u64) -> Size {
         match bytes {
             0..=0x400 => Size::UpTo1KiB,
-            0..=0x2800 => Size::UpTo10KiB,
-            0..=0x1_9000 => Size::UpTo100KiB,
-            0..=0x10_0000 => Size::UpTo1MiB,
+            0x401..=0x2800 => Size::UpTo10KiB,
+            0x2801..=0x1_9000 => Size::UpTo100KiB,
+            0x1_9001..=0x10_0000 => Size::UpTo1MiB,
             _ => Size::Over1MiB,
         }
     }

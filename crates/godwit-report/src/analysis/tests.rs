@@ -65,9 +65,9 @@ fn equal_groups_are_not_told_apart() {
         100.0
     }));
     for comparison in &report.comparisons {
-        let verdicts = comparison.differences.iter().flatten().map(|difference| difference.verdict);
+        let mut verdicts = comparison.differences.iter().flatten().map(|difference| difference.verdict);
         assert!(verdicts.clone().all(|verdict| verdict != Verdict::Lower && verdict != Verdict::Higher));
-        assert_eq!(verdicts.last().unwrap(), Verdict::TooFew, "P99.99 of 20,000 is not to be believed");
+        assert_eq!(verdicts.next_back().unwrap(), Verdict::TooFew, "P99.99 of 20,000 is not to be believed");
     }
     assert!(report.headline.contains("not resolved"), "{}", report.headline);
 }

@@ -24,7 +24,7 @@ impl<'a> Value<'a> {
 
     /// A whole number that is not negative; a fraction is cut off.
     pub(super) fn whole(self) -> Option<u64> {
-        Some(self.scaled(0)?)
+        self.scaled(0)
     }
 
     /// A decimal number in thousandths: the fourth digit after the point and those after it are cut off, and
