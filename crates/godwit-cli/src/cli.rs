@@ -2,33 +2,46 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{demo, doctor, get, perf, report, serve};
+use crate::{demo, doctor, get, manual, perf, report, serve};
 
-/// The overview in place of clap's flat list: the commands by what one wants to do.
+/// The overview in place of clap's flat list: the commands by what one wants to do. It fits a screen.
 const TEMPLATE: &str = "\
 {about}
 
 {usage-heading} {usage}
 
 For use:
-  serve   Serve a folder over HTTP/3, HTTP/2 and HTTP/1.1 on one port
+  serve   Serve sites over HTTP/3, HTTP/2 and HTTP/1.1 on one port
   get     Fetch URLs over HTTP/3, HTTP/2 or HTTP/1.1
   report  Compare HTTP/2 and HTTP/3 in access logs
   doctor  Find what keeps HTTP/3 from working, here or at a site
 
 Laboratory:
-  perf    Measure throughput, requests and latency between two machines
   demo    See HTTP/2 and HTTP/3 side by side on the same bad link
+  perf    Measure throughput, requests and latency between two machines
 
-Options:
-{options}
+Examples:
+  godwit serve --proxy http://127.0.0.1:8080    HTTP/3 in front of your site
+  godwit get https://example.com/file -O        fetch by the best protocol
+  godwit doctor https://example.com/            why is it not HTTP/3?
 
-`godwit help COMMAND` or `godwit COMMAND --help` tells more about one of them.
+`godwit COMMAND --help` tells more; `godwit man DIR` writes manual pages,
+`godwit completions SHELL` completes the command line.{after-help}
 ";
+
+/// For every command: scripts rely on it.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  something failed, and one line on the standard error says what
+  2  wrong usage, or a configuration with mistakes
+
+Colours are for terminals only; NO_COLOR in the environment switches them off.";
 
 #[derive(Debug, Parser)]
 #[command(name = "godwit", version, about = "QUIC and HTTP/3 in one program", help_template = TEMPLATE)]
 #[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
+#[command(after_long_help = EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -36,7 +49,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve a folder over HTTP/3, HTTP/2 and HTTP/1.1 on one port
+    /// Serve sites over HTTP/3, HTTP/2 and HTTP/1.1 on one port
+    #[command(after_long_help = EXIT_CODES)]
     Serve(serve::Arguments),
     /// Fetch URLs over HTTP/3, HTTP/2 or HTTP/1.1
     ///
@@ -49,10 +63,16 @@ pub(crate) enum Command {
     Report(report::Arguments),
     /// Find what keeps HTTP/3 from working, here or at a site
     Doctor(doctor::Arguments),
-    /// Measure throughput, requests and latency between two machines
-    Perf(perf::Arguments),
     /// See HTTP/2 and HTTP/3 side by side on the same bad link
     Demo(demo::Arguments),
+    /// Measure throughput, requests and latency between two machines
+    Perf(perf::Arguments),
+    /// Write what a shell reads to complete the command line
+    #[command(hide = true)]
+    Completions(manual::CompletionsArguments),
+    /// Write manual pages
+    #[command(hide = true)]
+    Man(manual::ManArguments),
 }
 
 #[cfg(test)]
@@ -67,8 +87,15 @@ mod tests {
     }
 
     #[test]
+    fn the_overview_fits_a_screen() {
+        let help = Cli::command().render_help().to_string();
+        assert!(help.lines().count() <= 25, "{} lines:\n{help}", help.lines().count());
+        assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
+    }
+
+    #[test]
     fn the_overview_names_every_command() {
-        for command in Cli::command().get_subcommands() {
+        for command in Cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
             let name = command.get_name();
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
             let line = TEMPLATE.lines().find(|line| line.trim_start().starts_with(name));

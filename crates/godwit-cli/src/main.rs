@@ -10,6 +10,7 @@ mod doctor;
 mod demo;
 mod error;
 mod get;
+mod manual;
 mod output;
 mod perf;
 mod report;
@@ -32,6 +33,8 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::run(arguments),
         Command::Perf(arguments) => perf::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
+        Command::Completions(arguments) => manual::completions(&arguments),
+        Command::Man(arguments) => manual::man(&arguments),
     };
     match outcome {
         Ok(code) => code,

@@ -93,7 +93,29 @@ impl std::error::Error for BindError {
 /// # Errors
 /// If the address cannot be had, or if the system lacks something that cannot be done without.
 pub fn bind(id: SocketId, addr: SocketAddr, config: &SocketConfig) -> Result<Box<dyn Datapath>, BindError> {
-    let socket = create(addr, config)?;
+    drive(id, addr, create(addr, config)?, config)
+}
+
+/// Takes over a socket that somebody else has bound, such as a service manager. Its buffers and options are set as
+/// [`bind`] sets them.
+///
+/// # Errors
+/// If it has no address, or its options cannot be set.
+pub fn adopt(id: SocketId, socket: UdpSocket, config: &SocketConfig) -> Result<Box<dyn Datapath>, BindError> {
+    let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+    let addr =
+        socket.local_addr().map_err(BindError::at(nowhere, "ask an inherited socket for its address"))?;
+    socket.set_nonblocking(true).map_err(BindError::at(addr, "set non-blocking"))?;
+    request_buffers(&socket2::SockRef::from(&socket), config);
+    drive(id, addr, socket, config)
+}
+
+fn drive(
+    id: SocketId,
+    addr: SocketAddr,
+    socket: UdpSocket,
+    config: &SocketConfig,
+) -> Result<Box<dyn Datapath>, BindError> {
     let made = match config.backend {
         #[cfg(target_os = "linux")]
         Backend::Native => crate::linux::LinuxSocket::new(id, socket, config).map(boxed),

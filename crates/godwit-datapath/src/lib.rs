@@ -29,7 +29,7 @@ pub mod tcp;
 #[cfg(target_os = "linux")]
 pub mod timer;
 
-pub use config::{Backend, BindError, SocketConfig, bind, bind_group};
+pub use config::{Backend, BindError, SocketConfig, adopt, bind, bind_group};
 
 use godwit_base::{RecvBatch, SendBatch, SocketId};
 use std::net::{SocketAddr, UdpSocket};

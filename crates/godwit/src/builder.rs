@@ -6,7 +6,7 @@ use crate::endpoint::Endpoint;
 use crate::handler::Api;
 use crate::shards::{self, Shards};
 use godwit_base::SocketId;
-use godwit_datapath::{Backend, BindError, Capabilities, Datapath, SocketConfig, bind, bind_group};
+use godwit_datapath::{Backend, BindError, Capabilities, Datapath, SocketConfig, adopt, bind, bind_group};
 use godwit_engine::{Driver, DriverConfig, Neighbours, OsRng, Shard, ShardHandle};
 use godwit_transport::EndpointConfig;
 use godwit_transport::cid::CidCodec;
@@ -15,7 +15,7 @@ use godwit_transport::secrets::ServerSecrets;
 use godwit_wire::version;
 use std::future::Future;
 use std::io;
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +26,8 @@ use std::time::Duration;
 pub struct EndpointBuilder {
     server: Option<ServerConfig>,
     addrs: Vec<SocketAddr>,
+    /// Bound by somebody else.
+    inherited: Vec<Arc<UdpSocket>>,
     socket: SocketConfig,
     driver: DriverConfig,
     secrets: Option<Arc<ServerSecrets>>,
@@ -41,6 +43,7 @@ impl EndpointBuilder {
         EndpointBuilder {
             server: None,
             addrs: Vec::new(),
+            inherited: Vec::new(),
             socket: SocketConfig::default(),
             driver: DriverConfig::default(),
             secrets: None,
@@ -62,6 +65,14 @@ impl EndpointBuilder {
     /// serves IPv4 too unless [`SocketConfig::only_v6`] says otherwise.
     pub fn bind(mut self, addr: SocketAddr) -> Self {
         self.addrs.push(addr);
+        self
+    }
+
+    /// Adds a socket that is bound already: one that a service manager handed over. Sockets that several shards are
+    /// to share must have been bound with `SO_REUSEPORT`; [`EndpointBuilder::build`] uses all of them,
+    /// [`EndpointBuilder::run_shards_with`] one for each shard.
+    pub fn udp_socket(mut self, socket: UdpSocket) -> Self {
+        self.inherited.push(Arc::new(socket));
         self
     }
 
@@ -143,12 +154,13 @@ impl EndpointBuilder {
     /// If an address cannot be had, or this is not called within a tokio runtime.
     pub fn build(self) -> io::Result<Endpoint> {
         let runtime = tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
-        let mut sockets = Vec::new();
+        let mut sockets = self.adopted()?;
         for (id, addr) in self.numbered_addrs() {
-            let socket = bind(id, addr, &self.socket).map_err(bind_error)?;
-            warn_if_small(&socket.capabilities(), self.socket.recv_buffer);
-            sockets.push(socket);
+            sockets.push(bind(id, addr, &self.socket).map_err(bind_error)?);
         }
+        let small =
+            |socket: &Box<dyn Datapath>| warn_if_small(&socket.capabilities(), self.socket.recv_buffer);
+        sockets.iter().for_each(small);
         let secrets = self.shared_secrets();
         let handle = ShardHandle::new(self.shard_of(self.shard, secrets, sockets));
         let driver = Driver::new(&handle, self.driver.clone())?;
@@ -200,6 +212,12 @@ impl EndpointBuilder {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "there must be 1 to 256 shards"));
         }
         let mut sockets: Vec<Vec<Box<dyn Datapath>>> = (0..count).map(|_| Vec::new()).collect();
+        let adopted = self.adopted()?;
+        if !adopted.is_empty() && adopted.len() != count {
+            let problem = format!("{count} shards need as many sockets, not {}", adopted.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+        }
+        sockets.iter_mut().zip(adopted).for_each(|(sockets, socket)| sockets.push(socket));
         for (id, addr) in self.numbered_addrs() {
             let group = bind_group(id, addr, count, &self.socket).map_err(bind_error)?;
             if let Some(first) = group.first() {
@@ -222,9 +240,18 @@ impl EndpointBuilder {
         Ok(Shards::new(shards))
     }
 
+    /// The addresses to bind, with the numbers of their sockets. Those that were inherited come first.
     fn numbered_addrs(&self) -> impl Iterator<Item = (SocketId, SocketAddr)> {
-        let default = self.addrs.is_empty().then(|| SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)));
-        (0..).map(SocketId).zip(self.addrs.iter().copied().chain(default))
+        let none = self.addrs.is_empty() && self.inherited.is_empty();
+        let default = none.then(|| SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)));
+        (0..).map(SocketId).skip(self.inherited.len()).zip(self.addrs.iter().copied().chain(default))
+    }
+
+    fn adopted(&self) -> io::Result<Vec<Box<dyn Datapath>>> {
+        let take = |(id, socket): (SocketId, &Arc<UdpSocket>)| {
+            adopt(id, socket.try_clone()?, &self.socket).map_err(bind_error)
+        };
+        (0..).map(SocketId).zip(&self.inherited).map(take).collect()
     }
 
     fn shared_secrets(&self) -> Arc<ServerSecrets> {

@@ -7,7 +7,7 @@
 use std::convert::Infallible;
 use std::error::Error;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::num::NonZeroU8;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -84,12 +84,17 @@ impl Options {
             .admission(move |remote| doors.admit(remote.ip()))
     }
 
-    fn builder(&self, address: SocketAddr) -> EndpointBuilder {
+    /// Sockets that were handed over are used in place of new ones.
+    fn builder(&self, address: SocketAddr, inherited: Vec<UdpSocket>) -> EndpointBuilder {
         let backend = match self.datapath {
             Datapath::Auto | Datapath::Linux => Backend::Native,
             Datapath::Portable => Backend::Portable,
         };
-        let builder = Endpoint::builder().server(self.config.clone()).bind(address).datapath(backend);
+        let builder = Endpoint::builder().server(self.config.clone()).datapath(backend);
+        let builder = match inherited.is_empty() {
+            true => builder.bind(address),
+            false => inherited.into_iter().fold(builder, EndpointBuilder::udp_socket),
+        };
         match &self.qlog {
             Some(folder) => builder.qlog_dir(folder),
             None => builder,
@@ -128,7 +133,14 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    pub(super) fn bind(address: SocketAddr, options: &Options) -> io::Result<Socket> {
+    /// On the sockets that were handed over for the address, if there are any; then there are as many shards as
+    /// sockets.
+    pub(super) fn bind(
+        address: SocketAddr,
+        inherited: Vec<UdpSocket>,
+        options: &Options,
+    ) -> io::Result<Socket> {
+        let shards = if inherited.is_empty() { usize::from(options.shards.get()) } else { inherited.len() };
         let (front, fronts) = watch::channel(None);
         let (stop, stops) = watch::channel(false);
         let (done, ended) = mpsc::channel(1);
@@ -136,8 +148,8 @@ impl Socket {
         let run = move |endpoint| {
             shard(endpoint, server.clone(), limits.clone(), fronts.clone(), stops.clone(), done.clone())
         };
-        let builder = options.builder(address);
-        let (address, stats, threads) = match usize::from(options.shards.get()) {
+        let builder = options.builder(address, inherited);
+        let (address, stats, threads) = match shards {
             1 => {
                 let endpoint = builder.build().map_err(bare)?;
                 let (address, stats) = (endpoint.local_addr()?, endpoint.stats());

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::h3;
+use super::inherited::Inherited;
 use crate::error::{Failure, plain};
 
 const DEFAULT_PORT: u16 = 4433;
@@ -41,41 +42,54 @@ pub(super) fn parse(text: &str) -> Result<SocketAddr, String> {
     Err("expected an address and a port such as 127.0.0.1:4433, [::]:443 or :8443".to_owned())
 }
 
-/// Binds every address, or the default one; all or none.
-pub(super) fn bind(addresses: &[SocketAddr], options: &h3::Options) -> Result<Vec<Listener>, Failure> {
+/// Binds every address, or the default one; all or none. What was handed over is used in place of new sockets.
+pub(super) fn bind(
+    addresses: &[SocketAddr],
+    inherited: &mut Inherited,
+    options: &h3::Options,
+) -> Result<Vec<Listener>, Failure> {
     if addresses.is_empty() {
-        return Ok(vec![bind_default(options)?]);
+        return Ok(vec![bind_default(inherited, options)?]);
     }
-    addresses.iter().map(|address| bind_one(*address, options).map_err(Refused::explain)).collect()
+    let bind = |address: &SocketAddr| bind_one(*address, inherited, options).map_err(Refused::explain);
+    addresses.iter().map(bind).collect()
 }
 
 /// Binds every address for TCP alone.
-pub(super) fn bind_plain(addresses: &[SocketAddr]) -> Result<Vec<tokio::net::TcpListener>, Failure> {
+pub(super) fn bind_plain(
+    addresses: &[SocketAddr],
+    inherited: &mut Inherited,
+) -> Result<Vec<tokio::net::TcpListener>, Failure> {
     let bind = |address: &SocketAddr| {
-        bind_tcp(*address).map_err(|error| Refused { transport: "TCP", address: *address, error }.explain())
+        let bound = bind_tcp(*address, inherited);
+        bound.map_err(|error| Refused { transport: "TCP", address: *address, error }.explain())
     };
     addresses.iter().map(bind).collect()
 }
 
 /// Every address of this machine, or every IPv4 address where there is no IPv6.
-fn bind_default(options: &h3::Options) -> Result<Listener, Failure> {
-    match bind_one(default_address(), options) {
+fn bind_default(inherited: &mut Inherited, options: &h3::Options) -> Result<Listener, Failure> {
+    match bind_one(default_address(), inherited, options) {
         Err(refused) if refused.no_ipv6() => {
             let address = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), DEFAULT_PORT);
-            bind_one(address, options).map_err(Refused::explain)
+            bind_one(address, inherited, options).map_err(Refused::explain)
         }
         outcome => outcome.map_err(Refused::explain),
     }
 }
 
-fn bind_one(wanted: SocketAddr, options: &h3::Options) -> Result<Listener, Refused> {
+fn bind_one(
+    wanted: SocketAddr,
+    inherited: &mut Inherited,
+    options: &h3::Options,
+) -> Result<Listener, Refused> {
     let mut attempts = if wanted.port() == 0 { ATTEMPTS } else { 1 };
     loop {
         attempts -= 1;
         let refused = |transport| move |error| Refused { transport, address: wanted, error };
-        let udp = h3::Socket::bind(wanted, options).map_err(refused("UDP"))?;
+        let udp = h3::Socket::bind(wanted, inherited.udp(wanted), options).map_err(refused("UDP"))?;
         let address = udp.local_address();
-        match bind_tcp(address) {
+        match bind_tcp(address, inherited) {
             Ok(tcp) => return Ok(Listener { address, udp, tcp }),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse && attempts > 0 => {}
             Err(error) => return Err(refused("TCP")(error)),
@@ -83,7 +97,11 @@ fn bind_one(wanted: SocketAddr, options: &h3::Options) -> Result<Listener, Refus
     }
 }
 
-fn bind_tcp(address: SocketAddr) -> io::Result<tokio::net::TcpListener> {
+fn bind_tcp(address: SocketAddr, inherited: &mut Inherited) -> io::Result<tokio::net::TcpListener> {
+    if let Some(listener) = inherited.tcp(address) {
+        listener.set_nonblocking(true)?;
+        return tokio::net::TcpListener::from_std(listener);
+    }
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if address.is_ipv6() {
         socket.set_only_v6(false)?;

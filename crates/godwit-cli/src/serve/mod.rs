@@ -10,7 +10,8 @@
 //!   response; [`access`] writes a line for each, [`metrics`] counts, [`advertise`] tells who hears of HTTP/3.
 //! - [`doors`] and [`pace`] are against clients that are too many or too slow, [`linger`] and [`last_call`] for
 //!   losing nothing at the end of a connection and of the server.
-//! - [`banner`] and [`browser`] are for the person who started it.
+//! - [`banner`] and [`browser`] are for the person who started it, [`inherited`] and [`supervisor`] for the service
+//!   manager that did.
 
 mod access;
 mod advertise;
@@ -24,6 +25,7 @@ mod door;
 mod doors;
 mod front;
 mod h3;
+mod inherited;
 mod last_call;
 mod linger;
 mod listen;
@@ -33,6 +35,7 @@ mod redirect_http;
 mod running;
 mod signals;
 mod site;
+mod supervisor;
 mod tcp;
 
 use std::io::Write;
