@@ -1,0 +1,103 @@
+//! `godwit serve` under a service manager, whose part this test plays: it opens the sockets, listens to what it is
+//! told, has the configuration read again, and ends it.
+#![cfg(unix)]
+
+mod serve_support;
+
+use std::net::{TcpListener, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serve_support::run;
+use tempfile::TempDir;
+
+struct Manager {
+    folder: TempDir,
+    notifications: UnixDatagram,
+    port: u16,
+    process: Child,
+}
+
+impl Manager {
+    fn start() -> Manager {
+        let folder = tempfile::tempdir().unwrap();
+        let notifications = UnixDatagram::bind(folder.path().join("notify")).unwrap();
+        notifications.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let (tcp, udp, port) = sockets();
+        let config = folder.path().join("godwit.toml");
+        let text = format!(
+            "listen = [\"127.0.0.1:{port}\"]\n[[site]]\nhosts = [\"*\"]\ntls = \"local\"\n\
+             [[site.route]]\npath = \"/*\"\nrespond = {{ body = \"handed over\" }}\n"
+        );
+        std::fs::write(&config, text).unwrap();
+        // The sockets arrive as descriptors 0 and 1, and become 3 and 4, as the protocol has it.
+        let script = "exec 3<&0 4>&1 0</dev/null 1>log; LISTEN_FDS=2 LISTEN_PID=$$ exec \"$@\"";
+        let mut command = Command::new("bash");
+        command
+            .args(["-c", script, "manager", env!("CARGO_BIN_EXE_godwit"), "serve", "--config"])
+            .arg(&config);
+        command.current_dir(folder.path()).env("XDG_DATA_HOME", folder.path());
+        command.env("NOTIFY_SOCKET", folder.path().join("notify"));
+        command.stdin(Stdio::from(OwnedFd::from(tcp))).stdout(Stdio::from(OwnedFd::from(udp)));
+        let process = command.spawn().unwrap();
+        Manager { folder, notifications, port, process }
+    }
+
+    /// What the server says next.
+    fn told(&self) -> String {
+        let mut buffer = [0; 1024];
+        let length = self.notifications.recv(&mut buffer).expect("the server says how it stands");
+        String::from_utf8_lossy(&buffer[..length]).into_owned()
+    }
+
+    fn signal(&self, name: &str) {
+        let killed = Command::new("kill").args(["-s", name, &self.process.id().to_string()]).status();
+        assert!(killed.unwrap().success());
+    }
+
+    fn get(&self, protocol: &str) -> String {
+        let authority = self.folder.path().join("godwit/ca.pem");
+        let url = format!("https://127.0.0.1:{}/", self.port);
+        let output =
+            run(self.folder.path(), &["get", protocol, "--cacert", authority.to_str().unwrap(), &url]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Both sockets on one port.
+fn sockets() -> (TcpListener, UdpSocket, u16) {
+    loop {
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = tcp.local_addr().unwrap().port();
+        if let Ok(udp) = UdpSocket::bind(("127.0.0.1", port)) {
+            return (tcp, udp, port);
+        }
+    }
+}
+
+#[test]
+fn sockets_are_taken_over_and_the_manager_is_told() {
+    let mut manager = Manager::start();
+    let ready = manager.told();
+    assert!(ready.contains("READY=1") && ready.contains("STATUS=serving"), "{ready}");
+    for protocol in ["--http1.1", "--http2", "--http3"] {
+        assert_eq!(manager.get(protocol), "handed over", "{protocol}");
+    }
+    manager.signal("HUP");
+    let reloading = manager.told();
+    assert!(reloading.contains("RELOADING=1") && reloading.contains("MONOTONIC_USEC="), "{reloading}");
+    assert!(manager.told().contains("READY=1"));
+    manager.signal("TERM");
+    assert!(manager.told().contains("STOPPING=1"));
+    assert!(manager.process.wait().unwrap().success());
+}
