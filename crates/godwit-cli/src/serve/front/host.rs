@@ -43,7 +43,10 @@ impl Host {
 /// Nothing, or a colon and digits: an empty port is allowed (RFC 3986 section 3.2.3).
 fn is_port(text: &str) -> bool {
     match text.strip_prefix(':') {
-        Some(digits) => digits.len() <= 5 && digits.bytes().all(|byte| byte.is_ascii_digit()),
+        Some(digits) => {
+            let all_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
+            digits.is_empty() || (all_digits && digits.parse::<u16>().is_ok())
+        }
         None => text.is_empty(),
     }
 }
@@ -116,7 +119,8 @@ mod tests {
             "a/b",
             "user@example.com",
             "example.com:x",
-            "example.com:123456",
+            "example.com:65536",
+            "example.com:+1",
             "[::1",
             "[::1]x",
             "[nonsense]",
