@@ -13,12 +13,13 @@ use super::banner::Banner;
 use super::browser::{Browser, Window};
 use super::config::{self, Advertise, Handler, HostPattern, Scrutiny, Settings};
 use super::front::Front;
+use super::inherited::Inherited;
 use super::listen::{self, Listener};
 use super::metrics::{CertificateExpiry, Metrics, server};
 use super::redirect_http::Redirect;
 use super::signals::{Signals, Wish};
 use super::tcp::{self, Purpose};
-use super::{convert, h3, print};
+use super::{convert, h3, print, supervisor};
 use crate::certificates::{Identity, Keeper, Store, local, on_stderr, tcp_config};
 use crate::error::{Failure, plain};
 use crate::output::{Style, date, unix_now};
@@ -28,7 +29,7 @@ use crate::output::{Style, date, unix_now};
 const GRACE: Duration = Duration::from_secs(5);
 const GRACE_OF_SERVICE: Duration = Duration::from_secs(30);
 /// How long the start waits to know whether HTTP/3 answers.
-const FIRST_PROBE: Duration = Duration::from_millis(500);
+const FIRST_PROBE: Duration = Duration::from_secs(2);
 
 /// Serves until a signal ends it. `files`: descriptors that the process may have.
 ///
@@ -51,8 +52,12 @@ pub(super) async fn serve(
     let keeper = Keeper::open(&convert::certificates(&settings), on_stderr())?;
     let options = h3::Options::new(keeper.store(), arguments.datapath, &settings, drain)?;
     let tls = tcp_config(keeper.store())?;
-    let listeners = listen::bind(&settings.listen, &options)?;
-    let redirects = listen::bind_plain(&settings.redirect_http)?;
+    let mut inherited = Inherited::take();
+    let listeners = listen::bind(&settings.listen, &mut inherited, &options)?;
+    let redirects = listen::bind_plain(&settings.redirect_http, &mut inherited)?;
+    for socket in inherited.left() {
+        say(&format!("warning: the service manager opened {socket}, which `listen` does not name; add it there"));
+    }
     let figures = settings.metrics.map(bind_metrics).transpose()?;
     let addresses: Vec<SocketAddr> = listeners.iter().map(|listener| listener.address).collect();
     let observer = observe(&settings, log, &addresses);
@@ -81,11 +86,14 @@ pub(super) async fn serve(
     }
     advertise(&settings, &observer, addresses).await;
     observer.metrics().set_ready(true);
+    supervisor::watch();
+    supervisor::ready(&what);
     let window = welcome(&banner, &identity, browser)?;
 
     let mut server = Server { file: arguments.config.as_deref(), settings, keeper, front };
     server.until_end(&mut signals).await;
     observer.metrics().set_ready(false);
+    supervisor::stopping();
     if Style::of_stderr().is_coloured() {
         let _ = writeln!(std::io::stderr(), "\nfinishing what is in progress; Ctrl-C again stops at once");
     }
@@ -212,7 +220,11 @@ impl Server<'_> {
         loop {
             match (signals.next().await, self.file) {
                 (Wish::End, _) => return,
-                (Wish::Reload, Some(file)) => self.reload(file).await,
+                (Wish::Reload, Some(file)) => {
+                    supervisor::reloading();
+                    self.reload(file).await;
+                    supervisor::ready(&file.display().to_string());
+                }
                 // Without a configuration it is the terminal that is gone.
                 (Wish::Reload, None) => return,
                 (Wish::Reopen, _) => self.front.observer().log().reopen(),

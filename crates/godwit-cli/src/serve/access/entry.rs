@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use godwit::http3::ConnectionInfo;
-use godwit_proxy::{Problem, UpstreamTime};
+use godwit_proxy::{Problem, ProblemKind, UpstreamTime};
 use godwit_report::record::{Arm, Outcome, Protocol, WhyNotH3};
 use http::header::{ALT_SVC, HOST, HeaderName, REFERER, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 
 use super::body::{Counted, CountedRequest};
 use super::log::unix_ms;
-use super::{Observer, Site};
+use super::{Inner, Observer, Site};
 use crate::output::instant_now;
 use crate::serve::advertise::Choice;
 use crate::serve::client::parcel::{self, Parcel};
@@ -153,9 +153,7 @@ impl Entry {
         self.answer.first_byte = Some(self.begun.elapsed());
         self.answer.status = Some(response.status());
         self.answer.upstream = response.extensions().get::<UpstreamTime>().cloned();
-        if response.extensions().get::<Problem>().is_some() {
-            self.answer.outcome = Some(Outcome::UpstreamFailed);
-        }
+        self.answer.outcome = response.extensions().get::<Problem>().and_then(outcome_of);
         self.add_alt_svc(response.headers_mut());
         self.add_server_timing(response.headers_mut());
         let bodiless = self.head_only || has_no_body(response.status());
@@ -316,7 +314,17 @@ impl Drop for Entry {
     }
 }
 
-use super::Inner;
+/// How a request ended that the proxy had to answer by itself; `None`: as any other.
+fn outcome_of(problem: &Problem) -> Option<Outcome> {
+    match problem.kind() {
+        ProblemKind::ClientGone => Some(Outcome::ClientGone),
+        ProblemKind::BadRequest
+        | ProblemKind::NotSupported
+        | ProblemKind::Expectation
+        | ProblemKind::Loop => None,
+        _ => Some(Outcome::UpstreamFailed),
+    }
+}
 
 fn protocol(version: Version) -> Protocol {
     match version {

@@ -155,8 +155,7 @@ async fn responses_over_http1_are_followed_to_their_delivery() {
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection);
     for number in 1..=3 {
-        let request =
-            Request::post("/x?y=\"z\"").header("host", "Example.com:443").body(full("12345")).unwrap();
+        let request = Request::post("/x?y=z").header("host", "Example.com:443").body(full("12345")).unwrap();
         let response = sender.send_request(request).await.unwrap();
         assert_eq!(response.into_body().collect().await.unwrap().to_bytes().len(), 300_000);
         let lines = world.lines(number).await;
@@ -262,6 +261,7 @@ async fn those_who_are_to_know_are_told_and_the_log_says_so() {
     own.headers_mut().insert(ALT_SVC, "h3=\":1\"".parse().unwrap());
     let response = world.finish(&request(&client, "/"), &site, own);
     assert_eq!(header(&response, &ALT_SVC), "h3=\":1\"", "somebody knows better");
+    drop(response);
     let lines = world.lines(3).await;
     let why = |line: &Value| line["why_not_h3"].as_str().unwrap().to_owned();
     assert_eq!(why(&lines[0]), "not_advertised", "the first visit");

@@ -80,7 +80,7 @@ impl Evidence {
         age: Duration,
         now: Duration,
     ) -> Option<WhyNotH3> {
-        let (now, age) = (seconds(now), seconds(age));
+        let (now, age) = (seconds(now), u32::try_from(age.as_secs()).unwrap_or(u32::MAX));
         let generations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = generations.get(address);
         let fresh = |told: u32| told > 0 && now.saturating_sub(told) <= age;

@@ -15,7 +15,7 @@ mod users;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use godwit::http3::ServerEvent;
@@ -58,6 +58,8 @@ pub(crate) struct Policy {
     age: Duration,
     /// Users to whom nothing is to be said may have been told before.
     lowered: bool,
+    /// The header for the port that was asked for first.
+    value: OnceLock<(u16, HeaderValue)>,
 }
 
 /// What one user is told.
@@ -79,6 +81,7 @@ impl Policy {
             port: site.advertise_port.map(std::num::NonZeroU16::get),
             age: site.advertise_age,
             lowered,
+            value: OnceLock::new(),
         }
     }
 
@@ -93,6 +96,13 @@ impl Policy {
 
     /// `h3=":4433"; ma=86400`.
     fn value(&self, port: u16) -> HeaderValue {
+        match self.value.get_or_init(|| (port, self.make(port))) {
+            (known, value) if *known == port => value.clone(),
+            _ => self.make(port),
+        }
+    }
+
+    fn make(&self, port: u16) -> HeaderValue {
         let (port, age) = (self.port.unwrap_or(port), self.age.as_secs());
         HeaderValue::try_from(format!("h3=\":{port}\"; ma={age}"))
             .unwrap_or_else(|_| HeaderValue::from_static("clear"))

@@ -232,6 +232,19 @@ async fn requests_are_passed_on_with_rules_and_without_the_prefix() {
 }
 
 #[tokio::test]
+async fn responses_of_upstreams_say_how_long_those_took() {
+    let front = front(vec![proxied(upstream().await)]);
+    let answer = get(&front, "https://a.test/api/").await;
+    let timing = answer.header("server-timing");
+    let took: Option<f64> = timing.strip_prefix("upstream;dur=").and_then(|took| took.parse().ok());
+    assert!(took.is_some_and(|took| took > 0.0), "{timing:?}");
+    let mut quiet = proxied(upstream().await);
+    quiet.server_timing = false;
+    let front = super::tests::front(vec![quiet]);
+    assert_eq!(get(&front, "https://a.test/api/").await.header("server-timing"), "");
+}
+
+#[tokio::test]
 async fn an_upstream_that_is_not_there_gets_a_page_of_ours() {
     let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", closed.local_addr().unwrap());

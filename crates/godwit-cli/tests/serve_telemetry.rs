@@ -1,0 +1,188 @@
+//! What `godwit serve` tells of its requests: the access log, the figures, the advertisement, DNS records.
+
+mod serve_support;
+
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::Bytes;
+use godwit::http3::{ALPN, Client};
+use godwit::{ClientConfig, Endpoint};
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt, Empty};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use serve_support::{H1, H2, Server, godwit, run, site};
+use tokio::net::TcpStream;
+
+/// The log's lines once there are so many.
+async fn lines(file: &Path, count: usize) -> Vec<Value> {
+    loop {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        if text.lines().count() >= count && text.ends_with('\n') {
+            return text.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Fetches paths over one HTTP/3 connection, and waits until that is closed.
+async fn fetch_h3(server: &Server, paths: &[&str]) {
+    let config = ClientConfig::with_roots_file(server.authority()).unwrap().alpn([ALPN]);
+    let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], server.port));
+    let client = Client::connect(&endpoint, &config, address, "localhost").await.unwrap();
+    for path in paths {
+        let uri = format!("https://localhost:{}{path}", server.port);
+        let request = Request::get(uri).header("user-agent", "test/1").body(Empty::<Bytes>::new()).unwrap();
+        let response = client.send(request).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        response.into_body().collect().await.unwrap();
+    }
+    endpoint.close(0x100, b"");
+    endpoint.wait_idle().await;
+}
+
+/// A page of the metrics' listener: status and body.
+async fn figures(address: &str, path: &str) -> (StatusCode, String) {
+    let stream = TcpStream::connect(address).await.unwrap();
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let request = Request::get(path).header("host", "localhost").body(Empty::<Bytes>::new()).unwrap();
+    let response = sender.send_request(request).await.unwrap();
+    let status = response.status();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    (status, String::from_utf8(body.to_vec()).unwrap())
+}
+
+#[tokio::test]
+async fn requests_of_all_protocols_have_their_lines() {
+    let (folder, logs) = (site(), tempfile::tempdir().unwrap());
+    let log = logs.path().join("access.log");
+    let server = Server::start(&[folder.path().to_str().unwrap(), "--access-log", log.to_str().unwrap()]);
+    let size = server.get(H1, "/data.bin").await.body.len();
+    server.get(H2, "/data.bin?x=1").await;
+    server.ask(H2, "GET", "/nothing", &[("referer", "https://a.test/")]).await;
+    fetch_h3(&server, &["/data.bin", "/data.bin"]).await;
+    let mut lines = lines(&log, 5).await;
+    lines.sort_by_key(|line| (line["connection"].as_u64(), line["request"].as_u64()));
+    let protocols: Vec<_> = lines.iter().map(|line| line["protocol"].as_str().unwrap()).collect();
+    assert_eq!(protocols, ["http/1.1", "h2", "h2", "h3", "h3"]);
+    for line in &lines {
+        assert_eq!(
+            (line["client"].as_str(), line["family"].as_u64()),
+            (Some("127.0.0.1"), Some(4)),
+            "{line}"
+        );
+        assert_eq!(
+            (line["host"].as_str(), line["outcome"].as_str()),
+            (Some("localhost"), Some("ok")),
+            "{line}"
+        );
+        let ms = |key: &str| line[key].as_f64().unwrap_or_else(|| panic!("{key} in {line}"));
+        assert!(
+            ms("first_byte_ms") <= ms("last_byte_ms") && ms("last_byte_ms") <= ms("delivered_ms"),
+            "{line}"
+        );
+        assert!((ms("last_mile_ms") - ms("delivered_ms")).abs() < 0.001 && ms("rtt_ms") > 0.0, "{line}");
+        assert_eq!(
+            line["tls"],
+            if line["protocol"] == "h3" { "full" } else { line["tls"].as_str().unwrap() }
+        );
+        assert!(line["time"].as_str().unwrap().ends_with('Z') && line["user"].as_str().unwrap().len() == 16);
+    }
+    assert!(lines.iter().filter(|line| line["status"] == 200).all(|line| line["response_bytes"] == size));
+    assert_eq!(lines[1]["path"], "/data.bin?x=1");
+    assert_eq!(
+        (lines[2]["status"].as_u64(), lines[2]["referer"].as_str()),
+        (Some(404), Some("https://a.test/"))
+    );
+    assert_eq!((lines[3]["request"].as_u64(), lines[4]["request"].as_u64()), (Some(1), Some(2)));
+    assert_eq!(lines[4]["user_agent"], "test/1");
+    assert_eq!(lines[0]["why_not_h3"], "not_advertised", "the first visit");
+    assert!(lines[3].get("why_not_h3").is_none());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_log_that_was_moved_is_begun_anew() {
+    let logs = tempfile::tempdir().unwrap();
+    let (log, moved) = (logs.path().join("access.log"), logs.path().join("access.log.1"));
+    let mut server = Server::start(&["--access-log", log.to_str().unwrap()]);
+    server.get(H1, "/").await;
+    lines(&log, 1).await;
+    std::fs::rename(&log, &moved).unwrap();
+    server.signal("USR1");
+    while !log.exists() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    server.get(H1, "/second").await;
+    assert_eq!(lines(&log, 1).await[0]["path"], "/second");
+    assert_eq!(lines(&moved, 1).await.len(), 1);
+    // What was still to be written at the end is written.
+    server.get(H1, "/third").await;
+    server.signal("TERM");
+    assert!(server.wait().success());
+    assert_eq!(lines(&log, 2).await.len(), 2);
+}
+
+#[tokio::test]
+async fn figures_are_there_for_monitoring() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let mut server = Server::start(&["--metrics", &free]);
+    server.get(H2, "/").await;
+    fetch_h3(&server, &["/"]).await;
+    let (status, text) = figures(&free, "/metrics").await;
+    assert_eq!(status, StatusCode::OK);
+    let has = |line: &str| text.lines().any(|found| found.starts_with(line));
+    for line in [
+        "godwit_http_requests_total{protocol=\"h2\",status=\"2xx\",site=\"*\"} 1",
+        "godwit_http_requests_total{protocol=\"h3\",status=\"2xx\",site=\"*\"} 1",
+        "godwit_connections_total{protocol=\"h3\"} 1",
+        "godwit_certificate_expiry_timestamp_seconds{name=\"localhost\"} ",
+        "godwit_ready 1",
+        &format!("godwit_http3_advertised{{port=\"{}\"}} 1", server.port),
+    ] {
+        assert!(has(line), "{line} in\n{text}");
+    }
+    let value = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{name}"));
+        line.trim().parse::<u64>().unwrap()
+    };
+    assert!(
+        value("godwit_udp_datagrams_received_total ") > 0 && value("godwit_quic_packets_sent_total ") > 0
+    );
+    assert_eq!(figures(&free, "/healthz").await.0, StatusCode::OK);
+    assert_eq!(figures(&free, "/readyz").await.0, StatusCode::OK);
+    assert_eq!(figures(&free, "/other").await.0, StatusCode::NOT_FOUND);
+    server.signal("TERM");
+    assert!(server.wait().success());
+}
+
+#[test]
+fn records_for_the_zone_are_printed() {
+    let data = tempfile::tempdir().unwrap();
+    let config = data.path().join("sites.toml");
+    std::fs::write(
+        &config,
+        "listen = [\"127.0.0.1:8443\"]\n[[site]]\nhosts = [\"a.test\"]\nadvertise = \"5%\"\n[[site.route]]\n\
+         path = \"/*\"\nrespond = { status = 404 }\n",
+    )
+    .unwrap();
+    let out = run(data.path(), &["serve", "print-dns", "--config", config.to_str().unwrap()]);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert_eq!(
+        text(&out.stdout),
+        "_8443._https.a.test. 300 IN HTTPS 1 a.test. port=8443 alpn=\"h3,h2\"\n",
+        "{}",
+        text(&out.stderr)
+    );
+    assert!(text(&out.stderr).contains("5 % of its users"));
+    let out = run(data.path(), &["serve", "print-dns", "example.com"]);
+    assert_eq!(text(&out.stdout), "example.com. 300 IN HTTPS 1 . alpn=\"h3,h2\"\n");
+    let out = run(data.path(), &["serve", "print-dns"]);
+    assert!(!out.status.success() && text(&out.stderr).contains("no site to print records for"));
+    // A folder may still have any name but that one.
+    let out = godwit(data.path(), &["serve", "print-dns-folder"]).output().unwrap();
+    assert!(text(&out.stderr).contains("cannot serve print-dns-folder"), "{}", text(&out.stderr));
+}
