@@ -7,12 +7,9 @@ use std::sync::atomic::Ordering;
 use godwit_report::html::CSS;
 
 use super::chart;
-use super::samples::{Distribution, Figures, PERMILLES, Protocol, Row};
+use super::samples::{Distribution, Figures, PERMILLES, Protocol, Row, Verdict};
 use super::table::{in_words, remarks, telling, time};
 use super::world::{Setting, TcpKind};
-
-/// A change below this is none, in percent.
-const SAME: f64 = 3.0;
 
 pub(super) fn page(setting: &Setting, figures: &Figures) -> String {
     let mut out = String::with_capacity(64 << 10);
@@ -49,12 +46,12 @@ pub(super) fn page(setting: &Setting, figures: &Figures) -> String {
 
 fn head(out: &mut String, setting: &Setting, small: &Row<'_>) {
     let (class, headline) = match telling(small) {
-        Some((permille, change)) => {
+        Some(permille) => {
             let who = match permille {
                 500 => "the typical small request".to_owned(),
                 _ => format!("the slowest {} % of small requests", trimmed_share(permille)),
             };
-            (verdict(change), format!("For {who}, {} on this link.", in_sentence(change)))
+            (class(small, permille), format!("For {who}, {} on this link.", in_sentence(small, permille)))
         }
         None => ("open", "Too few requests to compare.".to_owned()),
     };
@@ -73,18 +70,19 @@ fn trimmed_share(permille: u32) -> String {
     super::preset::trimmed(f64::from(1000 - permille) / 10.0)
 }
 
-fn in_sentence(change: f64) -> String {
-    match verdict(change) {
-        "open" => "the two do not differ to speak of".to_owned(),
-        _ => in_words(change),
+fn in_sentence(row: &Row<'_>, permille: u32) -> String {
+    match row.verdict(permille) {
+        Verdict::Open => "HTTP/2 and HTTP/3 show no difference that could not be chance".to_owned(),
+        _ => in_words(row, permille),
     }
 }
 
-fn verdict(change: f64) -> &'static str {
-    match change {
-        change if change <= -SAME => "good",
-        change if change >= SAME => "bad",
-        _ => "open",
+/// The style of what is said of a percentile.
+fn class(row: &Row<'_>, permille: u32) -> &'static str {
+    match row.verdict(permille) {
+        Verdict::Faster => "good",
+        Verdict::Slower => "bad",
+        Verdict::Open => "open",
     }
 }
 
@@ -92,7 +90,7 @@ fn verdict(change: f64) -> &'static str {
 fn cards(out: &mut String, rows: &[Row<'_>; 4]) {
     let [small, first, _, page] = rows;
     out.push_str("<div class=\"cards\">");
-    let slowest = telling(small).map_or(500, |(permille, _)| permille);
+    let slowest = telling(small).unwrap_or(500);
     let title = format!("Small requests, P{}", super::preset::trimmed(f64::from(slowest) / 10.0));
     for (title, row, permille) in [
         (title.as_str(), small, slowest),
@@ -101,11 +99,11 @@ fn cards(out: &mut String, rows: &[Row<'_>; 4]) {
     ] {
         let Some(change) = row.change(permille) else { continue };
         let (h2, h3) = (time(row.h2.permille(permille)), time(row.h3.permille(permille)));
-        let class = verdict(change);
-        let word = match class {
-            "good" => "HTTP/3 is faster",
-            "bad" => "HTTP/3 is slower",
-            _ => "no difference to speak of",
+        let class = class(row, permille);
+        let word = match row.verdict(permille) {
+            Verdict::Faster => "HTTP/3 is faster",
+            Verdict::Slower => "HTTP/3 is slower",
+            Verdict::Open => "may be chance",
         };
         let _ = write!(
             out,
@@ -150,7 +148,7 @@ fn figures_table(out: &mut String, rows: &[Row<'_>; 4]) {
         out.push_str("<tr class=\"d\"><th>change</th>");
         for permille in PERMILLES {
             let _ = match row.change(permille) {
-                Some(change) => write!(out, "<td class=\"{}\">{change:+.0} %</td>", verdict(change)),
+                Some(change) => write!(out, "<td class=\"{}\">{change:+.0} %</td>", class(row, permille)),
                 None => write!(out, "<td>-</td>"),
             };
         }
@@ -197,6 +195,8 @@ fn notes(out: &mut String, setting: &Setting, figures: &Figures) {
             visits(Protocol::H3),
             setting.lost_share() * 100.0
         ),
+        "A difference has a colour where it is 3 % or more and the 95 % intervals of both percentiles do not touch."
+            .to_owned(),
         "Requests that failed or were not answered at the end count with the time they had waited.".to_owned(),
         "Server, link and visitors share this machine. The times of a link with less than about 10 ms are therefore \
          those of the machine as well."

@@ -85,10 +85,10 @@ async fn measure(world: &World, quiet: bool, style: Style) -> Result<Option<Figu
     let (setting, ended) = (&world.setting, world.relay.ended.clone());
     let crowd = Crowd::new(&world.site.certificate, world.route, setting.visitors, ended, setting.seconds)?;
     let recorder = crowd.recorder.clone();
+    let terminal = std::io::stdout().is_terminal();
+    let mut live = Live::new(style);
     let show = async {
         let began = instant_now();
-        let mut live = Live::new(style);
-        let terminal = std::io::stdout().is_terminal();
         let mut ticks =
             tokio::time::interval(if terminal { REDRAW } else { Duration::from_secs(LINE_EVERY) });
         ticks.tick().await;
@@ -109,7 +109,11 @@ async fn measure(world: &World, quiet: bool, style: Style) -> Result<Option<Figu
         () = show => {}
         () = interrupted() => return Ok(None),
     }
-    Ok(Some(crowd.recorder.figures()))
+    let figures = crowd.recorder.figures();
+    if terminal && !quiet {
+        live.draw(&figures, "");
+    }
+    Ok(Some(figures))
 }
 
 /// Waits for Ctrl-C or, on Unix, for a request to end.

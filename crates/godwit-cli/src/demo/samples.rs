@@ -168,6 +168,14 @@ impl Distribution {
         self.at(f64::from(permille) / 1000.0)
     }
 
+    /// Between which two times the percentile of all that might have been measured lies, in 95 of 100 cases: a few
+    /// ranks to either side of it (the binomial distribution's).
+    fn interval(&self, permille: u32) -> Option<(Duration, Duration)> {
+        let (share, count) = (f64::from(permille) / 1000.0, self.count() as f64);
+        let off = 1.96 * (share * (1.0 - share) / count.max(1.0)).sqrt();
+        Some((self.at((share - off).max(0.0))?, self.at((share + off).min(1.0))?))
+    }
+
     /// The time at a share of the samples, from 0 to 1.
     pub(super) fn at(&self, share: f64) -> Option<Duration> {
         let last = self.count().checked_sub(1)?;
@@ -209,7 +217,33 @@ pub(super) struct Row<'a> {
     pub(super) h3: &'a Distribution,
 }
 
+/// How HTTP/3 compares with HTTP/2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Faster,
+    Slower,
+    /// The difference is small, or it may be chance.
+    Open,
+}
+
+/// A change below this is none, in percent.
+const SAME: f64 = 3.0;
+
 impl Row<'_> {
+    /// Which is faster at a percentile, where both may tell and it is not likely to be chance.
+    pub(super) fn verdict(&self, permille: u32) -> Verdict {
+        let (Some(change), Some((h2_low, h2_high)), Some((h3_low, h3_high))) =
+            (self.change(permille), self.h2.interval(permille), self.h3.interval(permille))
+        else {
+            return Verdict::Open;
+        };
+        match change {
+            change if change <= -SAME && h3_high < h2_low => Verdict::Faster,
+            change if change >= SAME && h3_low > h2_high => Verdict::Slower,
+            _ => Verdict::Open,
+        }
+    }
+
     /// HTTP/3's time less HTTP/2's in percent of that, at a percentile that both may tell.
     pub(super) fn change(&self, permille: u32) -> Option<f64> {
         let (h2, h3) = (self.h2.permille(permille)?, self.h3.permille(permille)?);
@@ -249,6 +283,20 @@ mod tests {
         assert_eq!((told(999, 990), told(1000, 990)), (None, Some(990)));
         assert_eq!(of(0).at(0.5), None);
         assert!((of(1000).reach() - 0.99).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_difference_that_may_be_chance_is_left_open() {
+        let of = |count: u32, factor: u32| {
+            Distribution::new((1..=count).map(|n| n * factor * 4000 / count).collect())
+        };
+        let verdict =
+            |h2: Distribution, h3: Distribution| Row { key: "", name: "", h2: &h2, h3: &h3 }.verdict(500);
+        assert_eq!(verdict(of(50, 10), of(50, 9)), Verdict::Open);
+        assert_eq!(verdict(of(5000, 10), of(5000, 9)), Verdict::Faster);
+        assert_eq!(verdict(of(5000, 9), of(5000, 10)), Verdict::Slower);
+        assert_eq!(verdict(of(5000, 100), of(5000, 99)), Verdict::Open);
+        assert_eq!(verdict(of(10, 10), of(10, 1)), Verdict::Open);
     }
 
     #[test]

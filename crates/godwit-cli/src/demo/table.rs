@@ -4,12 +4,9 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::time::Duration;
 
-use super::samples::{Distribution, Figures, PERMILLES, Protocol, Row};
+use super::samples::{Distribution, Figures, PERMILLES, Protocol, Row, Verdict};
 use super::world::Setting;
 use crate::output::Style;
-
-/// A change below this is none, in percent.
-const SAME: f64 = 3.0;
 
 /// Draws a table over the one before.
 #[derive(Debug)]
@@ -63,10 +60,10 @@ pub(super) fn table(figures: &Figures, style: Style) -> String {
         for permille in PERMILLES {
             let cell = |distribution: &Distribution| format!("{:>7}", time(distribution.permille(permille)));
             let (h2, h3) = (cell(row.h2), cell(row.h3));
-            let _ = match row.change(permille) {
-                Some(change) if change <= -SAME => write!(text, "   {h2} {}", style.green(&h3)),
-                Some(change) if change >= SAME => write!(text, "   {} {h3}", style.green(&h2)),
-                _ => write!(text, "   {h2} {h3}"),
+            let _ = match row.verdict(permille) {
+                Verdict::Faster => write!(text, "   {h2} {}", style.green(&h3)),
+                Verdict::Slower => write!(text, "   {} {h3}", style.green(&h2)),
+                Verdict::Open => write!(text, "   {h2} {h3}"),
             };
         }
         text.push('\n');
@@ -96,32 +93,33 @@ pub(super) fn conclusion(figures: &Figures, setting: &Setting) -> Vec<String> {
     let rows = figures.rows();
     let [small, first, _, page] = &rows;
     let mut lines = Vec::new();
-    if let Some((permille, change)) = telling(small) {
+    if let Some(permille) = telling(small) {
         let who = match permille {
             500 => "Half of all small requests are".to_owned(),
             _ => format!("{} % of all small requests are", f64::from(permille) / 10.0),
         };
-        lines.push(format!("{who} answered within {}: {}.", both(small, permille), in_words(change)));
+        lines.push(format!(
+            "{who} answered within {}: {}.",
+            both(small, permille),
+            in_words(small, permille)
+        ));
     } else {
         lines.push("Too few requests to compare; give it more time with --seconds.".to_owned());
     }
-    if let Some(change) = first.change(500) {
-        let times = both(first, 500);
-        lines.push(format!(
-            "The first one, connection included, typically takes {times}: {}.",
-            in_words(change)
-        ));
+    if first.change(500).is_some() {
+        let (times, words) = (both(first, 500), in_words(first, 500));
+        lines.push(format!("The first one, connection included, typically takes {times}: {words}."));
     }
-    if let Some(change) = page.change(500) {
-        lines.push(format!("A page typically takes {}: {}.", both(page, 500), in_words(change)));
+    if page.change(500).is_some() {
+        lines.push(format!("A page typically takes {}: {}.", both(page, 500), in_words(page, 500)));
     }
     lines.extend(remarks(figures, setting));
     lines
 }
 
-/// The highest percentile at which both may be compared, and HTTP/3's change there.
-pub(super) fn telling(row: &Row<'_>) -> Option<(u32, f64)> {
-    PERMILLES.iter().rev().find_map(|permille| Some((*permille, row.change(*permille)?)))
+/// The highest percentile at which both may be compared.
+pub(super) fn telling(row: &Row<'_>) -> Option<u32> {
+    PERMILLES.into_iter().rev().find(|permille| row.change(*permille).is_some())
 }
 
 /// `1.2s over HTTP/3 and 2.4s over HTTP/2`.
@@ -160,12 +158,13 @@ pub(super) fn remarks(figures: &Figures, setting: &Setting) -> Vec<String> {
     lines
 }
 
-/// `HTTP/3 is 23 % faster`.
-pub(super) fn in_words(change: f64) -> String {
-    match change {
-        change if change <= -SAME => format!("HTTP/3 takes {:.0} % less time", -change),
-        change if change >= SAME => format!("HTTP/3 takes {change:.0} % more time"),
-        _ => "no difference to speak of".to_owned(),
+/// `HTTP/3 takes 23 % less time`.
+pub(super) fn in_words(row: &Row<'_>, permille: u32) -> String {
+    let change = row.change(permille).unwrap_or_default();
+    match row.verdict(permille) {
+        Verdict::Faster => format!("HTTP/3 takes {:.0} % less time", -change),
+        Verdict::Slower => format!("HTTP/3 takes {change:.0} % more time"),
+        Verdict::Open => "no difference that could not be chance".to_owned(),
     }
 }
 
@@ -212,8 +211,10 @@ mod tests {
 
     #[test]
     fn a_slower_http3_is_called_slower() {
-        assert_eq!(in_words(12.4), "HTTP/3 takes 12 % more time");
-        assert_eq!(in_words(-40.0), "HTTP/3 takes 40 % less time");
-        assert_eq!(in_words(1.0), "no difference to speak of");
+        let of = |factor: u32| Distribution::new((1..=5000).map(|number| number * factor).collect());
+        let words = |h2: u32, h3: u32| in_words(&Row { key: "", name: "", h2: &of(h2), h3: &of(h3) }, 990);
+        assert_eq!(words(100, 112), "HTTP/3 takes 12 % more time");
+        assert_eq!(words(100, 60), "HTTP/3 takes 40 % less time");
+        assert_eq!(words(100, 101), "no difference that could not be chance");
     }
 }

@@ -55,7 +55,10 @@ struct Sent {
     at: Time,
     again: bool,
     held: bool,
+    /// It is lost and waits to be sent again.
     lost: bool,
+    /// It was lost once.
+    was_lost: bool,
 }
 
 impl Sent {
@@ -83,6 +86,8 @@ pub(super) struct Sender {
     timeouts: u32,
     probed: bool,
     probe_due: bool,
+    /// The end of what was sent when a probe repeated its last segment, until it is known what became of that.
+    probe_end: Option<u64>,
 }
 
 impl Sender {
@@ -102,6 +107,7 @@ impl Sender {
             timeouts: 0,
             probed: false,
             probe_due: false,
+            probe_end: None,
         }
     }
 
@@ -141,6 +147,7 @@ impl Sender {
             return Some(self.send_new(len, now));
         }
         if probe && len == 0 {
+            self.probe_end = Some(self.next);
             return self.resend(self.sent.len().checked_sub(1)?, now);
         }
         None
@@ -180,6 +187,7 @@ impl Sender {
             again: false,
             held: false,
             lost: false,
+            was_lost: false,
         });
         (start, data)
     }
@@ -214,8 +222,13 @@ impl Sender {
         if self.sent.len() < before {
             (self.armed_at, self.timeouts, self.probed) = (now, 0, false);
         }
+        self.judge_probe(now, ack.below, bytes);
         if self.recovery.is_some_and(|end| ack.below >= end) {
             self.recovery = None;
+            // What was lost in the meantime is a congestion of its own.
+            if self.sent.iter().any(|sent| sent.was_lost && !sent.held) {
+                self.reduce(now);
+            }
         }
         if bytes > 0 {
             let sample = ack.echo.map(|echo| now.saturating_since(echo));
@@ -238,6 +251,19 @@ impl Sender {
         self.find_losses(now);
     }
 
+    /// A probe that repaired a loss hides it: the window is reduced when a later acknowledgement shows that only one
+    /// of the two copies came (RFC 8985 section 7.4).
+    fn judge_probe(&mut self, now: Time, below: u64, bytes: u64) {
+        let Some(end) = self.probe_end.filter(|end| below >= *end) else { return };
+        if below > end {
+            self.probe_end = None;
+            self.congestion.on_congestion(now);
+            self.reduced_at = now;
+        } else if bytes == 0 {
+            self.probe_end = None;
+        }
+    }
+
     /// RACK (RFC 8985 section 6.2).
     fn find_losses(&mut self, now: Time) {
         self.overdue_at = None;
@@ -253,7 +279,7 @@ impl Sender {
         {
             let deadline = sent.at + rtt + patience;
             if deadline <= now {
-                (sent.lost, found) = (true, true);
+                (sent.lost, sent.was_lost, found) = (true, true, true);
             } else {
                 self.overdue_at = Some(self.overdue_at.map_or(deadline, |other| other.min(deadline)));
             }
@@ -309,7 +335,9 @@ impl Sender {
                 (self.probed, self.probe_due, self.armed_at) = (true, true, now);
             }
             Alarm::Retransmission => {
-                self.sent.iter_mut().filter(|sent| !sent.held).for_each(|sent| sent.lost = true);
+                for sent in self.sent.iter_mut().filter(|sent| !sent.held) {
+                    (sent.lost, sent.was_lost) = (true, true);
+                }
                 if self.recovery.is_none() {
                     self.reduce(now);
                 }
