@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroU8;
 use std::path::PathBuf;
 
+use super::config::upstream_url;
 use super::listen;
 use crate::error::Failure;
 
@@ -21,7 +22,7 @@ pub(crate) struct Arguments {
 
     /// Serve what this HTTP server has (http://, https:// or h2c:// for HTTP/2 without TLS); repeated, they
     /// take turns
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = upstream_url)]
     pub(super) proxy: Vec<String>,
 
     /// Read sites, certificates and everything else from this TOML file

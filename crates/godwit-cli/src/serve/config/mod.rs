@@ -24,3 +24,4 @@ mod values;
 pub(crate) use file::{Scrutiny, read};
 pub(crate) use problems::Findings;
 pub(crate) use settings::*;
+pub(crate) use upstream::upstream_url;

@@ -1,6 +1,7 @@
 //! What is wrong with a configuration file: every problem with its line, printed all at once.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
@@ -61,7 +62,9 @@ impl Problems {
     pub(super) fn into_findings(self) -> Findings {
         let mut found = self.found.into_inner();
         found.sort_by(|one, other| one.line.cmp(&other.line).then(other.grave.cmp(&one.grave)));
-        found.dedup_by(|one, other| one.line == other.line && one.message == other.message);
+        // A value that is asked for in several ways is found wrong several times.
+        let mut said = BTreeSet::new();
+        found.retain(|finding| said.insert((finding.line, finding.message.clone())));
         let mut findings = Findings::default();
         for Finding { line, grave, message } in found {
             let file = self.file.display();

@@ -16,6 +16,7 @@ const PLACEHOLDERS: [&str; 3] = ["path", "query", "host"];
 pub(super) fn read(table: Table<'_>, context: &mut Context<'_>) -> Option<Route> {
     let pattern = "a path such as \"/about\", or \"/api/*\" with everything below";
     let path = table.parsed("path", pattern, values::path_pattern);
+    let path_is_wrong = path.is_none() && table.has("path");
     let path = path.unwrap_or_else(|| PathPattern::Prefix("/".to_owned()));
     let method = |text: &str| match Method::from_bytes(text.as_bytes()) {
         Ok(method) if text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-') => Ok(method),
@@ -51,7 +52,7 @@ pub(super) fn read(table: Table<'_>, context: &mut Context<'_>) -> Option<Route>
         ["respond"] => Handler::Respond(respond?),
         _ => return None,
     };
-    Some(Route { path, methods, strip_prefix, handler })
+    (!path_is_wrong).then_some(Route { path, methods, strip_prefix, handler })
 }
 
 /// Keys that mean nothing without a certain other key.
@@ -145,7 +146,7 @@ fn redirect(table: &Table<'_>) -> Option<Handler> {
     const STATUSES: [u64; 5] = [301, 302, 303, 307, 308];
     let expected = "one of the numbers 301, 302, 303, 307 and 308";
     let status = table.number("status", 100, 999).unwrap_or(308);
-    let status = if STATUSES.contains(&status) {
+    let status = if STATUSES.contains(&status) || !table.has("redirect") {
         u16::try_from(status).ok().and_then(|status| StatusCode::from_u16(status).ok())
     } else {
         table.wrong(

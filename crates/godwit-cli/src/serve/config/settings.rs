@@ -315,7 +315,7 @@ pub(crate) struct Proxy {
     pub(crate) connect_timeout: Duration,
     /// For the head of the response.
     pub(crate) response_timeout: Duration,
-    /// For the next piece of a body, and for an unused connection.
+    /// For an unused connection.
     pub(crate) idle_timeout: Duration,
     /// Unused connections kept for each upstream.
     pub(crate) max_idle: usize,

@@ -48,6 +48,14 @@ pub(super) fn read(route: &Table<'_>, context: &mut Context<'_>) -> Option<Proxy
     (!proxy.upstreams.is_empty()).then_some(proxy)
 }
 
+/// Checks the URL of an upstream, and returns it in its plain form.
+///
+/// # Errors
+/// What is wrong with it, and what to do.
+pub(crate) fn upstream_url(text: &str) -> Result<String, String> {
+    url(text).map(|upstream| upstream.url)
+}
+
 struct Upstream {
     url: String,
     host: String,
