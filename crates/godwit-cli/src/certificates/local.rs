@@ -29,7 +29,7 @@ const RENEW_DAYS: i64 = 7;
 /// Certificates begin a little in the past: other machines' clocks may be slow.
 const BACKDATE: i64 = 3600;
 
-/// The file a client has to trust for [`identity`], whether it exists or not; `None` without a home folder.
+/// The file a client has to trust for [`identity_for`], whether it exists or not; `None` without a home folder.
 pub(crate) fn authority_file() -> Option<PathBuf> {
     Some(folder()?.join("ca.pem"))
 }
@@ -39,18 +39,12 @@ pub(crate) fn folder() -> Option<PathBuf> {
     Some(dirs::data_dir()?.join("godwit"))
 }
 
-/// This machine's certificate, issued now if there is none to use.
+/// The certificate for this machine's names and these further ones of sites that are tried out here, issued now if
+/// there is none to use.
 ///
 /// # Errors
-/// If the data folder cannot be found, read or written, or holds an authority that is broken.
-pub(crate) fn identity() -> Result<Identity, Failure> {
-    identity_for(&[])
-}
-
-/// As [`identity`], for further names of sites that are tried out here.
-///
-/// # Errors
-/// As [`identity`], and if a name cannot stand in a certificate.
+/// If the data folder cannot be found, read or written, or holds an authority that is broken; if a name cannot
+/// stand in a certificate.
 pub(crate) fn identity_for(further: &[String]) -> Result<Identity, Failure> {
     let folder = folder().ok_or_else(|| {
         Failure::new(
@@ -93,7 +87,7 @@ pub(crate) fn host_name() -> Option<String> {
     (name.len() <= 253 && name.split('.').all(label)).then_some(name)
 }
 
-/// [`identity`] with its surroundings given.
+/// [`identity_for`] with its surroundings given.
 fn identity_in(folder: &Path, now: i64, names: &[String], stem: &str) -> Result<Identity, Failure> {
     let unwritable = |error: io::Error| {
         Failure::file(

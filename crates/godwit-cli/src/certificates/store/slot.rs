@@ -88,10 +88,6 @@ impl Slot {
         Ok(Arc::new(Slot { source, now: Mutex::new(now) }))
     }
 
-    pub(crate) fn source(&self) -> &Source {
-        &self.source
-    }
-
     pub(crate) fn identity(&self) -> Arc<Identity> {
         Arc::clone(&self.now().identity)
     }
