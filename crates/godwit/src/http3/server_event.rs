@@ -43,9 +43,11 @@ pub enum ServerEvent {
     },
 }
 
+type Observe = dyn Fn(&ServerEvent) + Send + Sync;
+
 /// Whoever wants to know, if anybody.
 #[derive(Clone, Default)]
-pub(super) struct Observer(Option<Arc<dyn Fn(&ServerEvent) + Send + Sync>>);
+pub(super) struct Observer(Option<Arc<Observe>>);
 
 impl Observer {
     pub(super) fn new(observe: impl Fn(&ServerEvent) + Send + Sync + 'static) -> Self {
