@@ -156,7 +156,7 @@ fn wrong_usage_ends_with_two() {
         (&["serve", "--key", "a.key"], "--cert"),
         (&["serve", "--shards", "0"], "--shards"),
         (&["serve", "--datapath", "smoke"], "auto, linux, portable"),
-        (&["serve", "a", "b"], "unexpected argument"),
+        (&["serve", "a", "b"], "'b'"),
         (&["fly"], "fly"),
     ] {
         let output = run(data.path(), arguments);

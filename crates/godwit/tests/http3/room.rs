@@ -34,13 +34,25 @@ async fn there_is_room_for_as_many_as_are_admitted() {
 #[tokio::test]
 async fn a_response_that_is_not_taken_is_given_up() {
     const LEN: usize = 30_000_000;
-    let server = Server::new().minimum_rate(Duration::from_millis(100), 1000);
-    let big = service(|_| async { ok(Body::from(vec![7; LEN])) });
+    let server = Server::new().minimum_rate(Duration::from_millis(500), 0);
+    let (sent, mut given_up) = mpsc::unbounded_channel::<()>();
+    let big = service(move |_| {
+        // It is dropped with the body.
+        let sent = sent.clone();
+        let body = Body::from(vec![7; LEN]).map_frame(move |frame| {
+            let _ = &sent;
+            frame
+        });
+        async { ok(body) }
+    });
     let world = World::with(server, TransportConfig::default(), big);
     let client = world.client().await;
     let response = client.send(get("/")).await.unwrap();
     // Nobody reads: flow control holds the response back until the server has lost its patience.
-    tokio::time::sleep(Duration::from_millis(400)).await;
+    while given_up.sender_strong_count() > 1 {
+        assert!(given_up.try_recv().is_err());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     let error = response.into_body().collect().await.err().unwrap();
     assert_eq!((error.kind(), error.code()), (ErrorKind::Reset, Some(ErrorCode::H3_EXCESSIVE_LOAD)));
     let whole = client.send(get("/")).await.unwrap();

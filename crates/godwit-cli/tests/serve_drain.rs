@@ -1,0 +1,209 @@
+//! The end of a server under load: whatever it has taken on is finished, and whoever comes too late can tell.
+
+mod serve_support;
+
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use godwit::http3::{ALPN, Client};
+use godwit::{ClientConfig, Endpoint};
+use http::{Request, Response};
+use http_body_util::{BodyExt, Empty, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use serve_support::{H1, H2, Server};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+/// What became of the requests of all clients.
+#[derive(Debug, Default)]
+struct Tally {
+    answered: Cell<u64>,
+    /// Certainly not processed, and the client knows.
+    turned_away: Cell<u64>,
+    lost: Cell<u64>,
+}
+
+impl Tally {
+    fn answered(&self) {
+        self.answered.set(self.answered.get() + 1);
+    }
+
+    fn turned_away(&self) {
+        self.turned_away.set(self.turned_away.get() + 1);
+    }
+
+    fn lost(&self, protocol: &str, why: impl std::fmt::Debug) {
+        eprintln!("{protocol}: {why:?}");
+        self.lost.set(self.lost.get() + 1);
+    }
+}
+
+/// A server that takes a while for each answer, so that there is always something in progress.
+async fn upstream() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let service = service_fn(|_: Request<Incoming>| async {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                Ok::<_, std::convert::Infallible>(Response::new(Full::new(Bytes::from_static(b"whole"))))
+            });
+            let builder = hyper::server::conn::http1::Builder::new();
+            tokio::spawn(builder.serve_connection(TokioIo::new(stream), service));
+        }
+    });
+    address
+}
+
+fn request(port: u16) -> Request<Empty<Bytes>> {
+    let uri = format!("https://localhost:{port}/");
+    Request::builder().uri(uri).body(Empty::new()).unwrap()
+}
+
+/// Asks over HTTP/1.1, with some requests on each connection, until nobody lets it in.
+async fn over_http1(server: Rc<Server>, tally: Rc<Tally>) {
+    loop {
+        let stream = match server.try_connect(H1).await {
+            Ok(stream) => stream,
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+                return tally.turned_away();
+            }
+            Err(error) => return tally.lost("HTTP/1.1 handshake", error),
+        };
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(connection);
+        for _ in 0..7 {
+            if sender.ready().await.is_err() {
+                break;
+            }
+            let request = Request::builder().uri("/").header("host", "localhost").body(Empty::<Bytes>::new());
+            match sender.send_request(request.unwrap()).await {
+                Ok(response) => match response.into_body().collect().await {
+                    Ok(body) => {
+                        assert_eq!(body.to_bytes(), "whole");
+                        tally.answered();
+                    }
+                    Err(error) => tally.lost("HTTP/1.1 body", error),
+                },
+                // It was still in this program.
+                Err(error) if error.is_canceled() => tally.turned_away(),
+                Err(error) => tally.lost("HTTP/1.1 request", error),
+            }
+        }
+    }
+}
+
+/// Whether an HTTP/2 error says that the request was not processed.
+fn is_unprocessed(error: &hyper::Error) -> bool {
+    let text = format!("{error:?}");
+    error.is_canceled() || text.contains("NO_ERROR") || text.contains("REFUSED_STREAM")
+}
+
+async fn over_http2(server: Rc<Server>, tally: Rc<Tally>) {
+    loop {
+        let stream = match server.try_connect(H2).await {
+            Ok(stream) => stream,
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+                return tally.turned_away();
+            }
+            Err(error) => return tally.lost("HTTP/2 handshake", error),
+        };
+        let handshake = hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
+        let (mut sender, connection) = handshake.await.unwrap();
+        tokio::spawn(connection);
+        for _ in 0..20 {
+            if sender.ready().await.is_err() {
+                break;
+            }
+            let mut sent = JoinSet::new();
+            for _ in 0..3 {
+                sent.spawn(sender.send_request(request(server.port)));
+            }
+            while let Some(outcome) = sent.join_next().await {
+                match outcome.unwrap() {
+                    Ok(response) => match response.into_body().collect().await {
+                        Ok(body) => {
+                            assert_eq!(body.to_bytes(), "whole");
+                            tally.answered();
+                        }
+                        Err(error) => tally.lost("HTTP/2 body", error),
+                    },
+                    Err(error) if is_unprocessed(&error) => tally.turned_away(),
+                    Err(error) => tally.lost("HTTP/2 request", error),
+                }
+            }
+        }
+    }
+}
+
+async fn over_http3(server: Rc<Server>, tally: Rc<Tally>) {
+    let roots = std::fs::read(server.authority()).unwrap();
+    let config = ClientConfig::with_roots_pem(&roots).unwrap().alpn([ALPN]);
+    let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = SocketAddr::from(([127, 0, 0, 1], server.port));
+    loop {
+        let Ok(client) = Client::connect(&endpoint, &config, address, "localhost").await else {
+            return tally.turned_away();
+        };
+        for _ in 0..20 {
+            match client.send(request(server.port)).await {
+                Ok(response) => match response.into_body().collect().await {
+                    Ok(body) => {
+                        assert_eq!(body.to_bytes(), "whole");
+                        tally.answered();
+                    }
+                    Err(error) => tally.lost("HTTP/3 body", error),
+                },
+                Err(error) if error.is_retryable() => {
+                    tally.turned_away();
+                    break;
+                }
+                // A connection that is closed without error lets nothing through that came after.
+                Err(error) if error.code().is_some_and(|code| code.0 == 0x100) => {
+                    tally.turned_away();
+                    break;
+                }
+                Err(error) => {
+                    tally.lost("HTTP/3 request", error);
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_request_is_lost_at_the_end() {
+    tokio::task::LocalSet::new().run_until(load_and_end()).await;
+}
+
+async fn load_and_end() {
+    let upstream = upstream().await;
+    let server = Rc::new(Server::start(&["--quiet", "--proxy", &format!("http://{upstream}")]));
+    let tally = Rc::new(Tally::default());
+    let mut clients = JoinSet::new();
+    for _ in 0..8 {
+        clients.spawn_local(over_http1(Rc::clone(&server), Rc::clone(&tally)));
+        clients.spawn_local(over_http2(Rc::clone(&server), Rc::clone(&tally)));
+        clients.spawn_local(over_http3(Rc::clone(&server), Rc::clone(&tally)));
+    }
+    while tally.answered.get() < 500 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        assert!(!clients.is_empty());
+    }
+    server.signal("TERM");
+    while let Some(outcome) = clients.join_next().await {
+        outcome.unwrap();
+    }
+    assert_eq!(tally.lost.get(), 0, "{tally:?}");
+    assert!(tally.turned_away.get() >= 24, "every client has seen the end: {tally:?}");
+    let mut server = Rc::into_inner(server).unwrap();
+    assert_eq!(server.wait().code(), Some(0));
+}
