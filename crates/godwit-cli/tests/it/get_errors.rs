@@ -1,12 +1,10 @@
 //! `godwit get` when something is wrong: one line that says what, and an exit code.
 
-mod get_support;
-
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::Path;
 
-use get_support::{Run, Settings, TestServer, entries, get};
+use crate::get_support::{Run, Settings, TestServer, entries, get};
 
 #[test]
 fn wrong_usage_ends_with_code_2() {

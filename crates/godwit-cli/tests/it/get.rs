@@ -1,10 +1,8 @@
 //! `godwit get --http3`: what it fetches, sends and writes.
 
-mod get_support;
-
 use std::fs;
 
-use get_support::{Background, Run, Settings, TestServer, contents, entries, sha256};
+use crate::get_support::{Background, Run, Settings, TestServer, contents, entries, sha256};
 
 #[test]
 fn a_body_goes_to_the_standard_output() {
@@ -152,8 +150,8 @@ fn the_second_address_is_tried_when_the_first_does_not_answer() {
 #[test]
 fn insecure_skips_the_check() {
     let server = TestServer::start();
-    let run =
-        Run::of(get_support::get().args(["--http3", "--insecure", &server.url("/bytes/9")])).expect_success();
+    let run = Run::of(crate::get_support::get().args(["--http3", "--insecure", &server.url("/bytes/9")]))
+        .expect_success();
     assert_eq!(run.stdout, contents(9));
 }
 

@@ -1,7 +1,5 @@
 //! `godwit serve --config`: sites by name, changes while it runs, plain HTTP, and clients that do not keep up.
 
-mod serve_support;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -9,8 +7,8 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
+use crate::serve_support::{Answer, H1, H2, Server, godwit};
 use http::StatusCode;
-use serve_support::{Answer, H1, H2, Server, godwit};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 

@@ -1,10 +1,9 @@
 //! What `godwit serve` tells of its requests: the access log, the figures, the advertisement, DNS records.
 
-mod serve_support;
-
 use std::path::Path;
 use std::time::Duration;
 
+use crate::serve_support::{H1, H2, Server, godwit, run, site};
 use bytes::Bytes;
 use godwit::http3::{ALPN, Client};
 use godwit::{ClientConfig, Endpoint};
@@ -12,7 +11,6 @@ use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Empty};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
-use serve_support::{H1, H2, Server, godwit, run, site};
 use tokio::net::TcpStream;
 
 /// The log's lines once there are so many.

@@ -1,12 +1,11 @@
 //! The end of a server under load: whatever it has taken on is finished, and whoever comes too late can tell.
 
-mod serve_support;
-
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
+use crate::serve_support::{H1, H2, Server};
 use bytes::Bytes;
 use godwit::http3::{ALPN, Client};
 use godwit::{ClientConfig, Endpoint};
@@ -15,7 +14,6 @@ use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use serve_support::{H1, H2, Server};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 

@@ -1,10 +1,8 @@
 //! `godwit get` with HTTP/1.1, HTTP/2, and the choice between them and HTTP/3.
 
-mod get_support;
-
 use std::fs;
 
-use get_support::{Run, Settings, Tcp, TestServer, Udp, contents, entries, sha256};
+use crate::get_support::{Run, Settings, Tcp, TestServer, Udp, contents, entries, sha256};
 
 /// The lines of `--verbose`, without the program's name.
 fn told(run: &Run) -> Vec<&str> {
@@ -89,11 +87,11 @@ fn errors_over_tcp_are_explained() {
     let run = Run::of(server.get_by("--http2").arg(&url));
     run.expect_failure(1, &["HTTP/2"]);
     assert_eq!(Run::of(server.get_by("--auto").arg(&url)).expect_success().stdout, contents(1));
-    let run = Run::of(get_support::get().arg(&url));
+    let run = Run::of(crate::get_support::get().arg(&url));
     run.expect_failure(1, &["is from \"CN=Authority of the tests\", which is not trusted", "--cacert FILE"]);
-    assert_eq!(Run::of(get_support::get().args(["-k", &url])).expect_success().stdout, contents(1));
+    assert_eq!(Run::of(crate::get_support::get().args(["-k", &url])).expect_success().stdout, contents(1));
     let plain = format!("http://{}/bytes/1", server.address);
-    let run = Run::of(get_support::get().arg(&plain));
+    let run = Run::of(crate::get_support::get().arg(&plain));
     run.expect_failure(1, &[&plain]);
 
     let server = TestServer::with(Settings { names: &["a.example"], ..Settings::all() });
@@ -109,7 +107,7 @@ fn errors_over_tcp_are_explained() {
             assert!(entries(folder.path()).is_empty(), "{option} {path}");
         }
     }
-    let run = Run::of(get_support::get().args(["--alt-svc", "/etc/passwd", &server.url("/")]));
+    let run = Run::of(crate::get_support::get().args(["--alt-svc", "/etc/passwd", &server.url("/")]));
     run.expect_failure(1, &["memory of servers /etc/passwd: it is something else"]);
 }
 

@@ -1,15 +1,13 @@
 //! What `godwit serve` says when it cannot start: one line on the standard error, nothing on the standard output,
 //! and code 1, or 2 for a command line it cannot make sense of.
 
-mod serve_support;
-
 use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 
+use crate::serve_support::{Server, godwit, read_all, run, site};
 use rcgen::{CertificateParams, KeyPair};
-use serve_support::{Server, godwit, read_all, run, site};
 
 /// Runs `serve` with these arguments, which must fail with one line that has all these parts.
 fn fails(arguments: &[&str], parts: &[&str]) {

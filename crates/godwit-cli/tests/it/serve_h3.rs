@@ -1,15 +1,13 @@
 //! `godwit serve` over HTTP/3: the same files by the same rules, found through Alt-Svc.
 
-mod serve_support;
-
 use std::sync::Arc;
 
+use crate::serve_support::{Answer, H1, H2, Server, godwit, site};
 use bytes::Bytes;
 use godwit::http3::{ALPN, Client};
 use godwit::{ClientConfig, Endpoint};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Empty};
-use serve_support::{Answer, H1, H2, Server, godwit, site};
 
 /// A connection and the endpoint that it lives on.
 struct Quic {

@@ -1,13 +1,11 @@
 //! `godwit serve` as its users see it: files over HTTP/1.1 and HTTP/2, the banner, the log, the end.
 
-mod serve_support;
-
 use std::process::Stdio;
 use std::sync::Arc;
 
+use crate::serve_support::{H1, H2, Server, godwit, site};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Empty};
-use serve_support::{H1, H2, Server, godwit, site};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 #[tokio::test]

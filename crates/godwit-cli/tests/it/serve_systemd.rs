@@ -2,15 +2,13 @@
 //! told, has the configuration read again, and ends it.
 #![cfg(unix)]
 
-mod serve_support;
-
 use std::net::{TcpListener, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use serve_support::run;
+use crate::serve_support::run;
 use tempfile::TempDir;
 
 struct Manager {

@@ -4,13 +4,11 @@
 //! The mistakes are in `config_mistakes/*.txt`: each begins with `=== ` and a name, then comes the file, then `---` and the
 //! lines expected on the standard error, as `LINE: part of the message`.
 
-mod serve_support;
-
 use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
 
+use crate::serve_support::run;
 use rcgen::{CertificateParams, KeyPair};
-use serve_support::run;
 use tempfile::TempDir;
 
 struct Mistake<'a> {

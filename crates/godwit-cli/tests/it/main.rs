@@ -1,0 +1,19 @@
+//! The program from outside: one test program for all commands, because each has to be linked with everything.
+
+mod config_mistakes;
+mod demo;
+mod docs;
+mod get;
+mod get_auto;
+mod get_errors;
+mod get_support;
+mod perf;
+mod report;
+mod serve;
+mod serve_config;
+mod serve_drain;
+mod serve_errors;
+mod serve_h3;
+mod serve_support;
+mod serve_systemd;
+mod serve_telemetry;
