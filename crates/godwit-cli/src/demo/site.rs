@@ -90,6 +90,8 @@ impl Site {
             .args(["--listen", &address.to_string(), "--quiet"])
             .args(["--cert".as_ref(), file("cert.pem").as_path()])
             .args(["--key".as_ref(), file("key.pem").as_path()])
+            // What a server keeps for its next run is of no use here.
+            .env("XDG_DATA_HOME", &self.folder)
             .env_remove("RUST_LOG")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
