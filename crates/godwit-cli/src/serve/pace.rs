@@ -79,6 +79,15 @@ impl Pace {
         self.requests.load(Ordering::Relaxed) == 0
     }
 
+    /// Whether no request is under way, and nothing of a response is left to send.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.is_idle() && !self.waits_for_client()
+    }
+
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
     /// Whether a request has begun to arrive that is not whole yet.
     pub(crate) fn is_head_arriving(&self) -> bool {
         self.is_idle() && self.read.load(Ordering::Relaxed) != self.read_at_rest.load(Ordering::Relaxed)

@@ -339,26 +339,32 @@ impl Keeper<'_> {
         pace.rest();
         let mut watch = Watch::new(limits);
         let mut looks = tokio::time::interval(watch.interval());
-        // Set when the server is to finish: when a connection without a request is closed.
-        let mut close_at: Option<Instant> = None;
+        // Set when the server is to finish: when to look whether the connection is still needed.
+        let mut leave_at: Option<Instant> = None;
+        let (before, mut told) = (pace.bytes_read(), false);
         loop {
             tokio::select! {
                 outcome = connection.as_mut() => return outcome.map_err(Into::into),
-                _ = stop.wait_for(|stop| *stop), if close_at.is_none() => {
+                _ = stop.wait_for(|stop| *stop), if leave_at.is_none() => {
                     leaving.store(true, Ordering::Relaxed);
                     if C::HAS_GOAWAY {
                         connection.as_mut().graceful_shutdown();
                     }
-                    close_at = Some(Instant::now() + LAST_REQUEST);
+                    leave_at = Some(Instant::now() + LAST_REQUEST);
                 }
-                () = sleep_until(close_at), if close_at.is_some() && !C::HAS_GOAWAY => {
-                    if pace.is_head_arriving() {
-                        // Its time is limited by the looks.
-                        close_at = Some(Instant::now() + LAST_REQUEST);
-                    } else {
-                        connection.as_mut().graceful_shutdown();
-                        close_at = Some(Instant::now() + Duration::from_secs(86_400));
+                () = sleep_until(leave_at), if leave_at.is_some() => {
+                    leave_at = Some(Instant::now() + LAST_REQUEST);
+                    // Who has said nothing has nothing on its way; who has knows of the GOAWAY soon.
+                    let needed = if C::HAS_GOAWAY { pace.bytes_read() != before } else { pace.is_head_arriving() };
+                    if needed || !pace.is_at_rest() {
+                        continue;
                     }
+                    if C::HAS_GOAWAY || told {
+                        return Ok(());
+                    }
+                    // A connection on which there has been a request ends by this.
+                    connection.as_mut().graceful_shutdown();
+                    told = true;
                 }
                 now = looks.tick() => match watch.look(&pace, now.into_std()) {
                     Verdict::Fine => {}
