@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn interfaces_with_small_mtu_are_found() {
         let folder = tempfile::tempdir().unwrap();
-        let mut interface = |name: &str, mtu: &str, state: &str| {
+        let interface = |name: &str, mtu: &str, state: &str| {
             let path = folder.path().join(name);
             std::fs::create_dir(&path).unwrap();
             std::fs::write(path.join("mtu"), mtu).unwrap();
@@ -230,13 +230,7 @@ mod tests {
         interface("eth1", "900\n", "down\n");
         let (level, text) = only(|findings| interfaces(findings, folder.path()));
         assert_eq!((level, text.as_str()), (Level::Good, "1500 bytes on eth0"));
-        let mut interface = |name: &str, mtu: &str| {
-            let path = folder.path().join(name);
-            std::fs::create_dir(&path).unwrap();
-            std::fs::write(path.join("mtu"), mtu).unwrap();
-            std::fs::write(path.join("operstate"), "up\n").unwrap();
-        };
-        interface("tun0", "1200\n");
+        interface("tun0", "1200\n", "up\n");
         assert_eq!(only(|findings| interfaces(findings, folder.path())).0, Level::Broken);
     }
 

@@ -180,7 +180,7 @@ async fn a_sender_who_fails_is_not_taken_for_one_who_ended() {
 async fn compressions_share_a_limited_room() {
     let room = Room::default();
     let mut under_way = Vec::new();
-    let mut ask = |accept: &str| {
+    let ask = |accept: &str| {
         let response = compress(html("x".repeat(100_000)), wish(accept), &ALL, &room);
         let coding = response.headers().get(CONTENT_ENCODING).map(|value| value.to_str().unwrap().to_owned());
         (coding, response)
