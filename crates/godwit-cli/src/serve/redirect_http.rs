@@ -134,7 +134,7 @@ mod tests {
     fn what_cannot_be_redirected_is_refused() {
         let redirect = redirect(&["[::]:443"]);
         assert_eq!(ask(&redirect, "/", None).0, 400);
-        assert_eq!(ask(&redirect, "/", Some("evil.test/\u{7f}")).0, 400);
+        assert_eq!(ask(&redirect, "/", Some("evil.test/x")).0, 400);
         assert_eq!(ask(&redirect, "/", Some("a b")).0, 400);
     }
 
