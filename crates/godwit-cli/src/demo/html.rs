@@ -13,11 +13,11 @@ use super::world::{Setting, TcpKind};
 
 pub(super) fn page(setting: &Setting, figures: &Figures) -> String {
     let mut out = String::with_capacity(64 << 10);
-    let _ = write!(
+    let _ = writeln!(
         out,
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <title>HTTP/2 and HTTP/3 on a bad link</title><style>{CSS}</style></head><body><main>\n"
+         <title>HTTP/2 and HTTP/3 on a bad link</title><style>{CSS}</style></head><body><main>"
     );
     let rows = figures.rows();
     head(&mut out, setting, &rows[0]);
@@ -51,14 +51,14 @@ fn head(out: &mut String, setting: &Setting, small: &Row<'_>) {
                 500 => "the typical small request".to_owned(),
                 _ => format!("the slowest {} % of small requests", trimmed_share(permille)),
             };
-            (class(small, permille), format!("For {who}, {} on this link.", in_sentence(small, permille)))
+            (class(small, permille), format!("For {who}, {} on this link.", in_words(small, permille)))
         }
         None => ("open", "Too few requests to compare.".to_owned()),
     };
-    let _ = write!(
+    let _ = writeln!(
         out,
         "<header><p class=\"over\">HTTP/2 and HTTP/3 on the same link: {}</p><h1 class=\"{class}\">{headline}</h1>\
-         <p class=\"small\">{} visitors at a time over each, for {} s. {}</p></header>\n",
+         <p class=\"small\">{} visitors at a time over each, for {} s. {}</p></header>",
         escaped(&setting.conditions.in_words()),
         setting.visitors,
         setting.seconds,
@@ -70,10 +70,11 @@ fn trimmed_share(permille: u32) -> String {
     super::preset::trimmed(f64::from(1000 - permille) / 10.0)
 }
 
-fn in_sentence(row: &Row<'_>, permille: u32) -> String {
-    match row.verdict(permille) {
-        Verdict::Open => "HTTP/2 and HTTP/3 show no difference that could not be chance".to_owned(),
-        _ => in_words(row, permille),
+/// `-27 %`, and no sign where that is zero.
+fn percent(change: f64) -> String {
+    match change.round() {
+        0.0 => "0 %".to_owned(),
+        rounded => format!("{rounded:+.0} %"),
     }
 }
 
@@ -107,8 +108,9 @@ fn cards(out: &mut String, rows: &[Row<'_>; 4]) {
         };
         let _ = write!(
             out,
-            "<div class=\"card {class}\"><p>{title}</p><strong>{change:+.0} %</strong><p>{word}</p>\
-             <p>{h2} &rarr; {h3}</p></div>"
+            "<div class=\"card {class}\"><p>{title}</p><strong>{}</strong><p>{word}</p>\
+             <p>{h2} &rarr; {h3}</p></div>",
+            percent(change)
         );
     }
     out.push_str("</div>\n");
@@ -148,7 +150,9 @@ fn figures_table(out: &mut String, rows: &[Row<'_>; 4]) {
         out.push_str("<tr class=\"d\"><th>change</th>");
         for permille in PERMILLES {
             let _ = match row.change(permille) {
-                Some(change) => write!(out, "<td class=\"{}\">{change:+.0} %</td>", class(row, permille)),
+                Some(change) => {
+                    write!(out, "<td class=\"{}\">{}</td>", class(row, permille), percent(change))
+                }
                 None => write!(out, "<td>-</td>"),
             };
         }

@@ -227,7 +227,7 @@ pub(super) enum Verdict {
 }
 
 /// A change below this is none, in percent.
-const SAME: f64 = 3.0;
+pub(super) const SAME: f64 = 3.0;
 
 impl Row<'_> {
     /// Which is faster at a percentile, where both may tell and it is not likely to be chance.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::time::Duration;
 
-use super::samples::{Distribution, Figures, PERMILLES, Protocol, Row, Verdict};
+use super::samples::{Distribution, Figures, PERMILLES, Protocol, Row, SAME, Verdict};
 use super::world::Setting;
 use crate::output::Style;
 
@@ -164,7 +164,8 @@ pub(super) fn in_words(row: &Row<'_>, permille: u32) -> String {
     match row.verdict(permille) {
         Verdict::Faster => format!("HTTP/3 takes {:.0} % less time", -change),
         Verdict::Slower => format!("HTTP/3 takes {change:.0} % more time"),
-        Verdict::Open => "no difference that could not be chance".to_owned(),
+        Verdict::Open if change.abs() < SAME => "no difference to speak of".to_owned(),
+        Verdict::Open => "the difference may be chance".to_owned(),
     }
 }
 
@@ -215,6 +216,6 @@ mod tests {
         let words = |h2: u32, h3: u32| in_words(&Row { key: "", name: "", h2: &of(h2), h3: &of(h3) }, 990);
         assert_eq!(words(100, 112), "HTTP/3 takes 12 % more time");
         assert_eq!(words(100, 60), "HTTP/3 takes 40 % less time");
-        assert_eq!(words(100, 101), "no difference that could not be chance");
+        assert_eq!(words(100, 101), "no difference to speak of");
     }
 }
