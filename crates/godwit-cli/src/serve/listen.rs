@@ -20,7 +20,14 @@ pub(super) struct Listener {
     /// As bound: the port is never 0.
     pub(super) address: SocketAddr,
     pub(super) udp: h3::Socket,
-    pub(super) tcp: tokio::net::TcpListener,
+    pub(super) tcp: Tcp,
+}
+
+/// A listening TCP socket.
+pub(super) struct Tcp {
+    pub(super) listener: tokio::net::TcpListener,
+    /// Whether a service manager keeps it for whoever serves next: what waits in it is not lost at the end.
+    pub(super) is_lent: bool,
 }
 
 /// Every address of this machine, where it has IPv6.
@@ -56,10 +63,7 @@ pub(super) fn bind(
 }
 
 /// Binds every address for TCP alone.
-pub(super) fn bind_plain(
-    addresses: &[SocketAddr],
-    inherited: &mut Inherited,
-) -> Result<Vec<tokio::net::TcpListener>, Failure> {
+pub(super) fn bind_plain(addresses: &[SocketAddr], inherited: &mut Inherited) -> Result<Vec<Tcp>, Failure> {
     let bind = |address: &SocketAddr| {
         let bound = bind_tcp(*address, inherited);
         bound.map_err(|error| Refused { transport: "TCP", address: *address, error }.explain())
@@ -97,10 +101,10 @@ fn bind_one(
     }
 }
 
-fn bind_tcp(address: SocketAddr, inherited: &mut Inherited) -> io::Result<tokio::net::TcpListener> {
+fn bind_tcp(address: SocketAddr, inherited: &mut Inherited) -> io::Result<Tcp> {
     if let Some(listener) = inherited.tcp(address) {
         listener.set_nonblocking(true)?;
-        return tokio::net::TcpListener::from_std(listener);
+        return Ok(Tcp { listener: tokio::net::TcpListener::from_std(listener)?, is_lent: true });
     }
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if address.is_ipv6() {
@@ -113,7 +117,7 @@ fn bind_tcp(address: SocketAddr, inherited: &mut Inherited) -> io::Result<tokio:
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
-    tokio::net::TcpListener::from_std(socket.into())
+    Ok(Tcp { listener: tokio::net::TcpListener::from_std(socket.into())?, is_lent: false })
 }
 
 /// A port that could not be had.

@@ -38,6 +38,7 @@ use super::front::Front;
 use super::front::body::BoxError;
 use super::last_call;
 use super::linger::Lingering;
+use super::listen::Tcp;
 use super::pace::{Pace, Verdict, Watch};
 use super::redirect_http::Redirect;
 use crate::certificates::is_challenge;
@@ -99,7 +100,7 @@ impl Server {
     }
 
     /// Answers the listener's connections from a task of its own, until [`Server::drain`].
-    pub(super) async fn serve(&self, listener: TcpListener, purpose: Purpose) {
+    pub(super) async fn serve(&self, listener: Tcp, purpose: Purpose) {
         let (shared, stop) = (Arc::clone(&self.shared), self.stop.subscribe());
         self.listeners.lock().await.spawn(accept(listener, shared, purpose, stop));
     }
@@ -114,7 +115,7 @@ impl Server {
 }
 
 async fn accept(
-    listener: TcpListener,
+    Tcp { listener, is_lent }: Tcp,
     shared: Arc<Shared>,
     purpose: Purpose,
     mut stop: watch::Receiver<bool>,
@@ -123,6 +124,9 @@ async fn accept(
     tokio::select! {
         () = accept_until_dropped(&listener, &shared, &purpose, &stops) => {}
         _ = stop.wait_for(|stop| *stop) => {}
+    }
+    if is_lent {
+        return;
     }
     let end = Instant::now() + last_call::announce(&listener);
     // Whoever is in the kernel's queue by now has been let in.
