@@ -145,6 +145,12 @@ pub fn initial_window(mtu: u16) -> u64 {
     mtu.saturating_mul(10).min(mtu.saturating_mul(2).max(14_720))
 }
 
+/// The window after the MTU has changed: the initial one is recalculated as long as nothing has shrunk it (RFC 9002
+/// section 7.2).
+fn window_after_mtu_change(window: u64, mtu: u16, threshold: Option<u64>) -> u64 {
+    window.max(if threshold.is_none() { initial_window(mtu) } else { minimum_window(mtu) })
+}
+
 /// The least the window shrinks to (RFC 9002 section 7.2).
 pub fn minimum_window(mtu: u16) -> u64 {
     u64::from(mtu).saturating_mul(2)
@@ -170,6 +176,15 @@ impl Fraction {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests")]
     use super::*;
+
+    #[test]
+    fn the_initial_window_is_of_the_mtu_that_is_found_until_something_is_lost() {
+        let mut window = initial_window(1200);
+        window = window_after_mtu_change(window, 1472, None);
+        assert_eq!(window, initial_window(1472));
+        assert_eq!(window_after_mtu_change(window, 1200, None), window, "it never shrinks");
+        assert_eq!(window_after_mtu_change(3000, 9000, Some(3000)), minimum_window(9000));
+    }
 
     #[test]
     fn windows_follow_rfc_9002_section_7_2() {

@@ -1,7 +1,7 @@
 //! NewReno: additive increase by one packet per round trip, halving on congestion (RFC 9002 section 7.3 and
 //! appendix B).
 
-use super::{Acked, CongestionControl, Fraction, initial_window, minimum_window};
+use super::{Acked, CongestionControl, Fraction, initial_window, minimum_window, window_after_mtu_change};
 use godwit_base::Time;
 
 /// The NewReno controller.
@@ -63,7 +63,7 @@ impl CongestionControl for NewReno {
 
     fn on_mtu_changed(&mut self, mtu: u16) {
         self.mtu = mtu;
-        self.window = self.window.max(minimum_window(mtu));
+        self.window = window_after_mtu_change(self.window, mtu, self.slow_start_threshold());
     }
 
     fn window(&self) -> u64 {

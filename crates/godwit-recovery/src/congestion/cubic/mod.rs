@@ -7,7 +7,7 @@
 mod hystart;
 mod math;
 
-use super::{Acked, CongestionControl, Fraction, initial_window, minimum_window};
+use super::{Acked, CongestionControl, Fraction, initial_window, minimum_window, window_after_mtu_change};
 use godwit_base::Time;
 use hystart::{HyStart, Phase};
 use math::{cubic_increase, time_to_plateau};
@@ -187,7 +187,7 @@ impl CongestionControl for Cubic {
 
     fn on_mtu_changed(&mut self, mtu: u16) {
         self.mtu = mtu;
-        self.shape.window = self.shape.window.max(minimum_window(mtu));
+        self.shape.window = window_after_mtu_change(self.shape.window, mtu, self.shape.threshold);
     }
 
     fn window(&self) -> u64 {
