@@ -158,9 +158,9 @@ impl EndpointBuilder {
         for (id, addr) in self.numbered_addrs() {
             sockets.push(bind(id, addr, &self.socket).map_err(bind_error)?);
         }
-        let small =
-            |socket: &Box<dyn Datapath>| warn_if_small(&socket.capabilities(), self.socket.recv_buffer);
-        sockets.iter().for_each(small);
+        for socket in &sockets {
+            warn_if_small(&socket.capabilities(), self.socket.recv_buffer);
+        }
         let secrets = self.shared_secrets();
         let handle = ShardHandle::new(self.shard_of(self.shard, secrets, sockets));
         let driver = Driver::new(&handle, self.driver.clone())?;

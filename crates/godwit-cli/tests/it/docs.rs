@@ -62,7 +62,7 @@ impl World {
         let program = Path::new(env!("CARGO_BIN_EXE_godwit")).parent().unwrap();
         let path = std::env::var("PATH").unwrap_or_default();
         let mut command = Command::new("bash");
-        command.args(["-m", "-eu", "-c", &self.translate(lines)]).current_dir(self.folder.path());
+        command.args(["-eu", "-c", &self.translate(lines)]).current_dir(self.folder.path());
         command.env("PATH", format!("{}:{path}", program.display()));
         self.surround(&mut command);
         command.output().unwrap()
@@ -126,7 +126,9 @@ fn every_command_works() {
     let world = World::new();
     let first = blocks(&page("in-front-of-your-site"), "toml").remove(0);
     fs::write(world.path("etc/godwit.toml"), world.translate(&first)).unwrap();
-    fs::write(world.path("access.log"), access_log()).unwrap();
+    for name in ["access.log", "access.log.1"] {
+        fs::write(world.path(name), access_log()).unwrap();
+    }
     let mut seen = 0;
     for name in PAGES {
         for block in blocks(&page(name), "sh") {

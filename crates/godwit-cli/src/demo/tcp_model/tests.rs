@@ -141,7 +141,7 @@ fn everything_arrives_however_much_is_lost() {
 #[test]
 fn bytes_are_the_bytes() {
     let mut connection = open(0.1, 77);
-    let data: Vec<u8> = (0..300_000_u32).map(|number| (number * 31 >> 8) as u8).collect();
+    let data: Vec<u8> = (0..300_000_u32).map(|number| ((number * 31) >> 8) as u8).collect();
     connection.write(Side::Client, Time::ZERO, Bytes::from(data.clone()));
     let mut got = Vec::new();
     while got.len() < data.len() {

@@ -370,7 +370,8 @@ mod tests {
     #[tokio::test]
     async fn the_end_reaches_the_peer() {
         let (mut stream, mut client) = pair().await;
-        stream.write_vectored(&[io::IoSlice::new(b"a"), io::IoSlice::new(b"b")]).await.unwrap();
+        let pieces = [io::IoSlice::new(b"a"), io::IoSlice::new(b"b")];
+        assert_eq!(stream.write_vectored(&pieces).await.unwrap(), 2);
         stream.shutdown().await.unwrap();
         let mut text = String::new();
         client.read_to_string(&mut text).await.unwrap();

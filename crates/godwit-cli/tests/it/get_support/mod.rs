@@ -5,7 +5,6 @@
 mod answers;
 mod tcp;
 
-use std::collections::BTreeSet;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
