@@ -6,8 +6,8 @@
 
 mod certificates;
 mod cli;
-mod doctor;
 mod demo;
+mod doctor;
 mod error;
 mod get;
 mod manual;

@@ -56,7 +56,9 @@ pub(super) async fn serve(
     let listeners = listen::bind(&settings.listen, &mut inherited, &options)?;
     let redirects = listen::bind_plain(&settings.redirect_http, &mut inherited)?;
     for socket in inherited.left() {
-        say(&format!("warning: the service manager opened {socket}, which `listen` does not name; add it there"));
+        say(&format!(
+            "warning: the service manager opened {socket}, which `listen` does not name; add it there"
+        ));
     }
     let figures = settings.metrics.map(bind_metrics).transpose()?;
     let addresses: Vec<SocketAddr> = listeners.iter().map(|listener| listener.address).collect();

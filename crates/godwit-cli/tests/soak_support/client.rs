@@ -6,7 +6,17 @@ use std::process::{Child, Command, Stdio};
 /// `godwit get` that trusts the server and has all the time that a busy machine takes.
 pub(crate) fn get(server: &FileServer) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
-    command.args(["get", "--http3", "--no-alt-svc", "--quiet", "--connect-timeout", "300", "--max-time", "1800", "--cacert"]);
+    command.args([
+        "get",
+        "--http3",
+        "--no-alt-svc",
+        "--quiet",
+        "--connect-timeout",
+        "300",
+        "--max-time",
+        "1800",
+        "--cacert",
+    ]);
     command.arg(server.certificate());
     for name in ["RUST_LOG", "SSL_CERT_FILE", "SSL_CERT_DIR"] {
         command.env_remove(name);
