@@ -26,7 +26,7 @@ const MOST: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(10);
 const EXHAUSTED: Duration = Duration::from_millis(100);
 
-/// A bound listener, for [`serve`].
+/// A bound listener, for [`Server::serve`].
 #[derive(Debug)]
 pub(crate) struct Server {
     listener: TcpListener,
