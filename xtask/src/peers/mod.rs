@@ -76,6 +76,7 @@ fn bench(installed: &Installed) -> Result<Bench, String> {
         hq: built.join("examples/hq_interop"),
         browser: installed.browser.clone().unwrap_or_default(),
         material: Material::make(&folder, large)?,
+        bars,
         large_slow: large[0],
         large_fast: large[1],
         limit: Duration::from_secs(if bars { 900 } else { 120 }),

@@ -42,6 +42,11 @@ impl Process {
         Ok(Self { child, name: name.to_owned(), output, errors })
     }
 
+    /// The system's number of it.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits until it has printed something in which `find` finds what is wanted.
     pub(crate) fn wait_for<T>(
         &mut self,

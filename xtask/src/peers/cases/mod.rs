@@ -4,6 +4,7 @@ mod acme;
 mod chromium;
 mod fetching;
 mod http3;
+mod load;
 mod perf;
 mod proxy;
 
@@ -32,6 +33,8 @@ pub(crate) struct Bench {
     pub(crate) large_slow: u64,
     /// Size of the large file for the others, in MiB.
     pub(crate) large_fast: u64,
+    /// Whether everything is in full size.
+    pub(crate) bars: bool,
     /// What a client may take.
     pub(crate) limit: Duration,
     /// Where everything is written.
@@ -66,10 +69,16 @@ impl Case {
 
 /// Every case, the longest first so that the ends are even.
 pub(crate) fn all() -> Vec<Case> {
-    [acme::cases(), http3::cases(), proxy::cases(), chromium::cases(), fetching::hq_cases(), perf::cases()]
-        .into_iter()
-        .flatten()
-        .collect()
+    let all = [
+        acme::cases(),
+        http3::cases(),
+        proxy::cases(),
+        load::cases(),
+        chromium::cases(),
+        fetching::hq_cases(),
+        perf::cases(),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 /// Where one case plays: its folder, and the programs that it starts.
