@@ -11,14 +11,17 @@ use std::process::Command;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Peer {
     Aioquic,
+    Caddy,
     Chromium,
+    Nginx,
     /// An ACME server. Its programs are two, see [`pebble_program`].
     Pebble,
     QuicGo,
     Quinn,
 }
 
-const ALL: [Peer; 5] = [Peer::QuicGo, Peer::Pebble, Peer::Aioquic, Peer::Quinn, Peer::Chromium];
+const ALL: [Peer; 7] =
+    [Peer::QuicGo, Peer::Pebble, Peer::Aioquic, Peer::Quinn, Peer::Chromium, Peer::Nginx, Peer::Caddy];
 /// Under which names browsers of the Chromium family are installed.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
@@ -26,7 +29,9 @@ impl Peer {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Peer::Aioquic => "aioquic",
+            Peer::Caddy => "Caddy",
             Peer::Chromium => "Chromium",
+            Peer::Nginx => "nginx",
             Peer::Pebble => "Pebble",
             Peer::QuicGo => "quic-go",
             Peer::Quinn => "quinn",
@@ -38,6 +43,8 @@ impl Peer {
         match self {
             Peer::Aioquic => self.script("peer.py"),
             Peer::Chromium => self.script("chromium.mjs"),
+            Peer::Caddy => Command::new("caddy"),
+            Peer::Nginx => Command::new("nginx"),
             Peer::Pebble => Command::new(pebble_program("pebble")),
             Peer::QuicGo => Command::new(quic_go_program()),
             Peer::Quinn => Command::new(quinn_target().join("release/peer")),
@@ -58,7 +65,9 @@ impl Peer {
     fn install(self) -> Result<(), String> {
         match self {
             Peer::Aioquic => install_aioquic(),
+            Peer::Caddy => from_debian(&["caddy"], "caddy").map(drop),
             Peer::Chromium => install_playwright(),
+            Peer::Nginx => from_debian(&["nginx"], "nginx-light").map(drop),
             Peer::Pebble => install_pebble(),
             Peer::QuicGo => install_quic_go(),
             Peer::Quinn => install_quinn(),
@@ -181,22 +190,27 @@ fn install_playwright() -> Result<(), String> {
     })
 }
 
-/// A browser of the Chromium family; installed from Debian's packages if there is none and we may.
+/// A browser of the Chromium family.
 fn browser() -> Result<PathBuf, String> {
-    if let Some(found) = BROWSERS.iter().find_map(find_program) {
+    from_debian(&BROWSERS, "chromium")
+}
+
+/// A program under any of its names; installed from Debian's packages if there is none and we may.
+fn from_debian(names: &[&str], package: &str) -> Result<PathBuf, String> {
+    if let Some(found) = names.iter().find_map(find_program) {
         return Ok(found);
     }
     let root = shell::output(Command::new("id").arg("-u")).is_ok_and(|user| user.trim() == "0");
     if !root || find_program("apt-get").is_none() {
-        return Err("no Chromium is installed, and only root can install Debian's package `chromium`".into());
+        return Err(format!("it is not installed, and only root can install Debian's package `{package}`"));
     }
     let apt = |words: &[&str]| {
         shell::run(Command::new("apt-get").args(words).env("DEBIAN_FRONTEND", "noninteractive"))
     };
     apt(&["update", "-qq"])?;
-    apt(&["install", "-y", "-qq", "--no-install-recommends", "chromium"])?;
-    find_program("chromium")
-        .ok_or("the package `chromium` was installed, but there is no such program".into())
+    apt(&["install", "-y", "-qq", "--no-install-recommends", package])?;
+    let found = names.iter().find_map(find_program);
+    found.ok_or(format!("the package `{package}` was installed, but there is no such program"))
 }
 
 fn needs(program: &str, what: &str) -> Result<(), String> {

@@ -1,6 +1,7 @@
 //! The cases: who talks to whom about what.
 
 mod acme;
+mod behind;
 mod chromium;
 mod fetching;
 mod http3;
@@ -74,6 +75,7 @@ pub(crate) fn all() -> Vec<Case> {
         http3::cases(),
         proxy::cases(),
         load::cases(),
+        behind::cases(),
         chromium::cases(),
         fetching::hq_cases(),
         perf::cases(),
