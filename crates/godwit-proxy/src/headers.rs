@@ -325,6 +325,12 @@ pub(crate) fn on_trailers(trailers: &mut HeaderMap) {
     for name in [CONTENT_LENGTH, HOST, TRAILER] {
         trailers.remove(name);
     }
+    // Some servers merge trailers into the header section, where these would be believed.
+    let claims: Vec<HeaderName> =
+        trailers.keys().filter(|name| is_claim(name.as_str(), false)).cloned().collect();
+    for name in &claims {
+        trailers.remove(name);
+    }
 }
 
 /// How long the upstream keeps the connection, if it says so.

@@ -43,7 +43,16 @@ pub(crate) enum Wanted {
 
 impl Wanted {
     /// An extended CONNECT for this protocol.
+    ///
+    /// # Errors
+    /// If it is not one name, or HTTP/2: in a tunnel that would be a way around routes and header rules, as it is by an
+    /// upgrade.
     pub(crate) fn connect(protocol: &str, client: Option<OnUpgrade>) -> Result<Self, Problem> {
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+        let is_one = !protocol.is_empty() && protocol.bytes().all(is_name);
+        if !is_one || protocol.to_ascii_lowercase().starts_with("h2") {
+            return Err(Problem::new(ProblemKind::BadRequest, "this :protocol is not passed on"));
+        }
         let name = HeaderValue::from_str(protocol)
             .map_err(|_| Problem::new(ProblemKind::BadRequest, ":protocol is not a name"))?;
         let key = match protocol.eq_ignore_ascii_case("websocket") {

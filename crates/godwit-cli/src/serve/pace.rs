@@ -136,6 +136,12 @@ impl Watch {
         }
     }
 
+    /// For a protocol that has much to say between requests: what arrives then is no head.
+    pub(crate) fn without_heads(mut self) -> Watch {
+        self.header_timeout = Duration::MAX;
+        self
+    }
+
     /// Time between two looks.
     pub(crate) fn interval(&self) -> Duration {
         let shortest = self.send_timeout.min(self.header_timeout).min(self.idle_timeout);
@@ -190,8 +196,16 @@ mod tests {
     }
 
     /// Looks every interval for so many seconds and returns the first verdict that is not fine, and when.
-    fn watch(pace: &Pace, seconds: u64, mut step: impl FnMut(u64)) -> Option<(Verdict, u64)> {
-        let mut watch = Watch::new(&limits());
+    fn watch(pace: &Pace, seconds: u64, step: impl FnMut(u64)) -> Option<(Verdict, u64)> {
+        watch_with(Watch::new(&limits()), pace, seconds, step)
+    }
+
+    fn watch_with(
+        mut watch: Watch,
+        pace: &Pace,
+        seconds: u64,
+        mut step: impl FnMut(u64),
+    ) -> Option<(Verdict, u64)> {
         let begin = instant_now();
         let interval = watch.interval().as_millis() as u64;
         (0..seconds * 1000 / interval).find_map(|at| {
@@ -247,6 +261,14 @@ mod tests {
         assert_eq!(watch(&pace, 600, |_| {}), None, "a request may take its time");
         pace.on_response_over();
         assert!(!pace.is_head_arriving());
+    }
+
+    #[test]
+    fn pings_do_not_keep_a_connection_on_which_nothing_is_asked() {
+        let pace = Pace::default();
+        pace.rest();
+        let outcome = watch_with(Watch::new(&limits()).without_heads(), &pace, 120, |_| pace.on_read(17));
+        assert_eq!(outcome, Some((Verdict::Idle, 60)));
     }
 
     #[test]

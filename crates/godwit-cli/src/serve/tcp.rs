@@ -341,7 +341,10 @@ impl Keeper<'_> {
     pub(super) async fn keep<C: Serving>(self, mut connection: Pin<&mut C>) -> Result<(), BoxError> {
         let Keeper { pace, leaving, limits, mut stop } = self;
         pace.rest();
-        let mut watch = Watch::new(limits);
+        // HTTP/2's frames between requests are not the beginning of a head.
+        let mut watch = if C::HAS_GOAWAY { Watch::new(limits).without_heads() } else { Watch::new(limits) };
+        // Since when the client knows that it has been idle for too long.
+        let mut idle_told: Option<Instant> = None;
         let mut looks = tokio::time::interval(watch.interval());
         // Set when the server is to finish: when to look whether the connection is still needed.
         let mut leave_at: Option<Instant> = None;
@@ -371,11 +374,18 @@ impl Keeper<'_> {
                     told = true;
                 }
                 now = looks.tick() => match watch.look(&pace, now.into_std()) {
-                    Verdict::Fine => {}
-                    Verdict::Idle if C::HAS_GOAWAY => connection.as_mut().graceful_shutdown(),
+                    Verdict::Fine => idle_told = None,
+                    Verdict::Idle if C::HAS_GOAWAY => match idle_told {
+                        None => {
+                            connection.as_mut().graceful_shutdown();
+                            idle_told = Some(now);
+                        }
+                        // A client that leaves the last PING unanswered would stay for ever.
+                        Some(told) if now.saturating_duration_since(told) >= HANDSHAKE => return Ok(()),
+                        Some(_) => {}
+                    },
                     // HTTP/1.1 has a time limit of its own for the next head.
                     Verdict::Idle => {}
-                    Verdict::HeadLate if C::HAS_GOAWAY => {}
                     Verdict::HeadLate => return Err("a request's head did not arrive in time".into()),
                     Verdict::TooSlow => {
                         pace.abort();

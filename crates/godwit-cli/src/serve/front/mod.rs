@@ -176,7 +176,7 @@ impl Site {
         room: &Room,
     ) -> Response<ResponseBody> {
         let wish = Wish::of(&request);
-        rules::apply(&self.request_headers, request.headers_mut());
+        rules::apply_to_request(&self.request_headers, request.headers_mut());
         let mut response = self.handle(request, host, reader).await;
         rules::apply(&self.response_headers, response.headers_mut());
         compress::compress(response, wish, &self.compress, room)

@@ -22,7 +22,7 @@ pub(crate) struct Normal<'a> {
 pub(crate) fn normal(raw: &str) -> Normal<'_> {
     let bytes = raw.as_bytes();
     let plain = bytes.first() == Some(&b'/')
-        && bytes.iter().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'%' | b'\\'))
+        && bytes.iter().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'%' | b'\\' | b';'))
         && !bytes.windows(2).any(|pair| matches!(pair, b"//" | b"/."));
     if plain {
         return Normal { path: Cow::Borrowed(raw), doubtful: false };
@@ -32,7 +32,8 @@ pub(crate) fn normal(raw: &str) -> Normal<'_> {
     let mut segments: Vec<&[u8]> = Vec::new();
     let mut folder = true;
     for segment in decoded.split(|byte| matches!(byte, b'/' | b'\\')) {
-        // Some servers take what follows a semicolon for parameters, and `..;` for a dot segment with some.
+        // Some servers take what follows a semicolon for parameters, and `..;` for a dot segment with some: a route is
+        // for the path as they read it.
         let name = segment.split(|byte| *byte == b';').next().unwrap_or(segment);
         folder = true;
         match name {
@@ -41,9 +42,9 @@ pub(crate) fn normal(raw: &str) -> Normal<'_> {
                 doubtful = true;
                 segments.pop();
             }
-            _ if segment.is_empty() => {}
+            _ if name.is_empty() => {}
             _ => {
-                segments.push(segment);
+                segments.push(name);
                 folder = false;
             }
         }
@@ -141,16 +142,25 @@ mod tests {
 
     #[test]
     fn ordinary_paths_are_left_alone() {
-        for path in ["/", "/a", "/a/", "/a/b.html", "/a;x=1/b", "/~me/a,b"] {
+        for path in ["/", "/a", "/a/", "/a/b.html", "/a=1/b", "/~me/a,b"] {
             assert_eq!(normal(path), Normal { path: Cow::Borrowed(path), doubtful: false });
         }
     }
 
     #[test]
     fn every_spelling_of_a_path_becomes_the_same() {
-        for path in
-            ["/%61dmin/x", "//admin//x", "/admin%2fx", "/admin%2Fx", "\\admin\\x", "/admin%5Cx", "admin/x"]
-        {
+        for path in [
+            "/%61dmin/x",
+            "//admin//x",
+            "/admin%2fx",
+            "/admin%2Fx",
+            "\\admin\\x",
+            "/admin%5Cx",
+            "admin/x",
+            "/admin;a=1/x",
+            "/;/admin/x",
+            "/admin%3bb/x;c",
+        ] {
             assert_eq!(normal(path), Normal { path: "/admin/x".into(), doubtful: false }, "{path}");
         }
         assert_eq!(normal("/caf%c3%a9").path, "/caf\u{e9}");
