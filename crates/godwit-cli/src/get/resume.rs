@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use http::header::{CONTENT_RANGE, ETAG, IF_RANGE, LAST_MODIFIED, RANGE};
+use http::header::{CONTENT_LENGTH, CONTENT_RANGE, ETAG, IF_RANGE, LAST_MODIFIED, RANGE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
 
@@ -88,16 +88,36 @@ pub(super) fn judge(progress: &Progress, status: StatusCode, headers: &HeaderMap
     let range = headers.get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
     let range = range.and_then(|range| range.strip_prefix("bytes ")).and_then(|range| range.split_once('/'));
     match (status, range) {
-        (StatusCode::PARTIAL_CONTENT, Some((range, _))) if progress.validator.is_some() => {
-            let first = range.split_once('-').and_then(|(first, _)| first.parse().ok());
-            if first == Some(progress.offset) { Verdict::Rest } else { Verdict::Again }
+        (StatusCode::PARTIAL_CONTENT, Some((range, total))) if progress.validator.is_some() => {
+            let is_rest = is_the_rest(progress.offset, range, total, headers);
+            if is_rest && is_same(progress, headers) { Verdict::Rest } else { Verdict::Again }
         }
-        (StatusCode::RANGE_NOT_SATISFIABLE, Some(("*", total))) if total.parse() == Ok(progress.offset) => {
+        (StatusCode::RANGE_NOT_SATISFIABLE, Some(("*", total)))
+            if total.parse() == Ok(progress.offset) && is_same(progress, headers) =>
+        {
             Verdict::Whole
         }
         (StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE, _) => Verdict::Again,
         _ => Verdict::Anew,
     }
+}
+
+/// Whether a range begins at `offset`, ends with the resource, and is as long as the content that comes.
+fn is_the_rest(offset: u64, range: &str, total: &str, headers: &HeaderMap) -> bool {
+    let ends =
+        range.split_once('-').and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
+    let Some((first, last)): Option<(u64, u64)> = ends else { return false };
+    let length = last.checked_sub(first).and_then(|length| length.checked_add(1));
+    let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    let to_the_end = total == "*" || last.checked_add(1) == total.parse().ok();
+    first == offset && to_the_end && announced.is_some() && announced == length
+}
+
+/// Whether a response says nothing else of the state of the resource than what is known of the part: a server that
+/// does not know `If-Range` sends the rest of whatever it has.
+fn is_same(progress: &Progress, headers: &HeaderMap) -> bool {
+    let said = validator(headers);
+    said.is_none() || progress.validator.is_none() || said == progress.validator
 }
 
 #[cfg(test)]
@@ -112,12 +132,18 @@ mod tests {
     fn responses_are_judged() {
         let part = Progress { offset: 100, validator: Some("\"a\"".to_owned()) };
         let of = |progress: &Progress, status: u16, range: &'static str| {
-            judge(progress, StatusCode::from_u16(status).unwrap(), &headers(&[("content-range", range)]))
+            let all = [("content-range", range), ("content-length", "100"), ("etag", "\"a\"")];
+            judge(progress, StatusCode::from_u16(status).unwrap(), &headers(&all))
         };
         assert_eq!(of(&part, 206, "bytes 100-199/200"), Verdict::Rest);
         assert_eq!(of(&part, 206, "bytes 100-199/*"), Verdict::Rest);
         assert_eq!(of(&part, 206, "bytes 0-199/200"), Verdict::Again);
         assert_eq!(of(&part, 206, "nonsense"), Verdict::Again);
+        assert_eq!(of(&part, 206, "bytes 100-199/300"), Verdict::Again, "not to the end");
+        assert_eq!(of(&part, 206, "bytes 100-198/199"), Verdict::Again, "not what is announced");
+        let other = [("content-range", "bytes 100-199/200"), ("content-length", "100"), ("etag", "\"b\"")];
+        assert_eq!(judge(&part, StatusCode::PARTIAL_CONTENT, &headers(&other)), Verdict::Again);
+        assert_eq!(judge(&part, StatusCode::PARTIAL_CONTENT, &headers(&other[..1])), Verdict::Again);
         assert_eq!(of(&part, 416, "bytes */100"), Verdict::Whole);
         assert_eq!(of(&part, 416, "bytes */99"), Verdict::Again);
         assert_eq!(judge(&part, StatusCode::OK, &HeaderMap::new()), Verdict::Anew);

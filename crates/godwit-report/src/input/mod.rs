@@ -246,7 +246,11 @@ fn work(
     let results = std::thread::scope(|scope| {
         let others: Vec<_> = (1..threads.min(jobs.len())).map(|_| scope.spawn(worker)).collect();
         let mut results = vec![worker()];
-        results.extend(others.into_iter().filter_map(|thread| thread.join().ok()));
+        // A report that silently lacks a part of its data would be worse than none.
+        let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        results.extend(others.into_iter().map(join));
         results
     });
     if let Some(error) = failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {

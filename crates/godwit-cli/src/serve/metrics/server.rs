@@ -68,8 +68,10 @@ impl Server {
                     async move { Ok::<_, Infallible>(response) }
                 });
                 let mut http = http1::Builder::new();
-                http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-                if let Err(error) = http.serve_connection(TokioIo::new(stream), answer).await {
+                // Whoever does not read takes a place only for a while.
+                http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).keep_alive(false);
+                let served = http.serve_connection(TokioIo::new(stream), answer);
+                if let Ok(Err(error)) = tokio::time::timeout(PATIENCE * 2, served).await {
                     tracing::debug!(%error, "a connection for metrics failed");
                 }
                 drop(permit);
