@@ -228,20 +228,12 @@ async fn shard(
             let client = Client::quic(info, address, &metrics);
             request.extensions_mut().insert(client);
         }
-        async move { Ok::<_, Infallible>(door.answer(with_protocol(request)).await) }
+        async move { Ok::<_, Infallible>(door.answer(request).await) }
     });
     server.serve_until(&endpoint, service, stopped).await;
     endpoint.close(ErrorCode::H3_NO_ERROR.0, b"");
     endpoint.wait_idle().await;
     drop(done);
-}
-
-/// Extended CONNECT (RFC 9220) looks to the service as it does over HTTP/2.
-fn with_protocol<B>(mut request: http::Request<B>) -> http::Request<B> {
-    if let Some(protocol) = request.extensions_mut().remove::<http3::Protocol>() {
-        request.extensions_mut().insert(hyper::ext::Protocol::from(protocol.as_str()));
-    }
-    request
 }
 
 /// The system's own error, which decides what the user is told.
