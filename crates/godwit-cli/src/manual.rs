@@ -54,9 +54,13 @@ fn write_pages(folder: &Path) -> Result<ExitCode, Failure> {
 }
 
 fn print(text: &[u8]) -> Result<ExitCode, Failure> {
-    // Whoever has read enough closes the pipe.
-    let _ = std::io::stdout().lock().write_all(text);
-    Ok(ExitCode::SUCCESS)
+    match std::io::stdout().lock().write_all(text) {
+        // Whoever has read enough closes the pipe.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(format!("cannot write: {}; look at where the output goes", plain(&error))))
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
 }
 
 #[cfg(test)]

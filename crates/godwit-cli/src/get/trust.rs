@@ -1,18 +1,17 @@
 //! Whom to believe: the system's certificate authorities and those given on the command line.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use godwit::rustls::client::WebPkiServerVerifier;
 use godwit::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use godwit::rustls::pki_types::pem::PemObject;
 use godwit::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use godwit::rustls::{self, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use godwit::rustls::{self, DigitallySignedStruct, SignatureScheme};
 use godwit::{ClientConfig, crypto_provider};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 
-use crate::certificates::Facts;
-use crate::error::{Failure, plain};
+use crate::certificates::{Facts, roots};
+use crate::error::Failure;
 
 /// What certificates are checked against.
 #[derive(Debug)]
@@ -28,14 +27,7 @@ impl Trust {
     /// # Errors
     /// If a file cannot be read or holds no certificate.
     pub(super) fn load(files: &[PathBuf]) -> Result<Trust, Failure> {
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        if roots.is_empty() {
-            roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-        }
-        for file in files {
-            add(&mut roots, file)?;
-        }
+        let roots = roots::load(files)?;
         let verifier =
             WebPkiServerVerifier::builder_with_provider(Arc::new(roots), crypto_provider()).build();
         verifier
@@ -78,19 +70,6 @@ impl Trust {
         tls.alpn_protocols = alpn;
         Ok((tls, witness))
     }
-}
-
-fn add(roots: &mut RootCertStore, path: &Path) -> Result<(), Failure> {
-    let remedy = "--cacert takes a PEM file with the certificate of an authority";
-    let fail = |problem: String| Failure::file("certificate authority", path, problem, remedy);
-    let text = std::fs::read(path).map_err(|error| fail(plain(&error)))?;
-    let mut found = false;
-    for certificate in CertificateDer::pem_slice_iter(&text) {
-        let certificate = certificate.map_err(|error| fail(crate::certificates::in_words(&error)))?;
-        roots.add(certificate).map_err(|error| fail(format!("cannot be used ({error})")))?;
-        found = true;
-    }
-    if found { Ok(()) } else { Err(fail("no BEGIN CERTIFICATE in it".to_owned())) }
 }
 
 /// Remembers the certificate that was refused last: errors do not say who issued it.
@@ -210,7 +189,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ca.pem");
         let message = || Trust::load(std::slice::from_ref(&path)).unwrap_err().to_string();
-        assert!(message().contains("ca.pem: no such file or directory; --cacert takes"), "{}", message());
+        assert!(message().contains("ca.pem: no such file or directory; give a PEM file"), "{}", message());
         std::fs::write(&path, "hello").unwrap();
         assert!(message().contains("no BEGIN CERTIFICATE"), "{}", message());
         let pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
