@@ -103,10 +103,10 @@ class Pool:
         self.multi.setopt(pycurl.M_TIMERFUNCTION, self.wake)
         self.sockets, self.watched, self.deadline = select.epoll(), set(), 0
         self.next_path, self.done, self.speed = next_path, done, speed
-        self.by_curl = {transfer.curl: transfer for transfer in transfers}
+        self.by_curl = {}
         self.running = 0
         for transfer in transfers:
-            self.begin(transfer)
+            self.add(transfer)
 
     def watch(self, event, descriptor, _multi, _data):
         """curl says what it waits for: there are too many sockets for select()."""
@@ -126,6 +126,10 @@ class Pool:
 
     def wake(self, milliseconds):
         self.deadline = None if milliseconds < 0 else time.monotonic() + milliseconds / 1000
+
+    def add(self, transfer):
+        self.by_curl[transfer.curl] = transfer
+        self.begin(transfer)
 
     def begin(self, transfer):
         path = self.next_path(transfer)
@@ -225,7 +229,7 @@ def grown(marks, percent):
 def slow(options, proxy):
     clients, length, speed = options.count, options.size, options.speed
     before, empty = proxy.descriptors(), proxy.memory()
-    tally, marks, started = Tally(), [], set()
+    tally, marks, started, ended = Tally(), [], set(), set()
 
     def next_path(transfer):
         if transfer in started:
@@ -233,11 +237,20 @@ def slow(options, proxy):
         started.add(transfer)
         return f"/bytes/{length}"
 
+    def done(transfer, code):
+        ended.add(transfer)
+        tally.done(transfer, code, length)
+
     start = time.monotonic()
     transfers = [Transfer(options, options.protocols[index % len(options.protocols)]) for index in range(clients)]
-    pool = Pool(transfers, next_path, lambda transfer, code: tally.done(transfer, code, length), speed)
-    shown = start
-    while pool.step():
+    pool = Pool([], next_path, done, speed)
+    shown, waiting, coming = start, transfers[::-1], []
+    while pool.step() or waiting:
+        # One client's processor makes all these handshakes: each must be done before the server's patience is.
+        coming = [transfer for transfer in coming if transfer.length == 0 and transfer not in ended]
+        while waiting and len(coming) < 100:
+            coming.append(waiting.pop())
+            pool.add(coming[-1])
         if time.monotonic() - shown > length / speed / 10:
             shown = time.monotonic()
             there = sum(1 for transfer in transfers if transfer.length > 0)
