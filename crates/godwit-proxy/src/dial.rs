@@ -1,6 +1,6 @@
 //! Making connections: addresses tried in parallel with a head start (RFC 8305), then TLS.
 
-use crate::io::Io;
+use crate::io::Stream;
 use crate::problem::{Problem, ProblemKind, chain};
 use crate::settings::{SettingsError, Tls};
 use crate::upstream::{Scheme, Upstream};
@@ -43,7 +43,7 @@ struct TlsDialer {
 /// A new connection, and whether it is for HTTP/2.
 #[derive(Debug)]
 pub(crate) struct Dialed {
-    pub(crate) io: Io,
+    pub(crate) stream: Stream,
     pub(crate) http2: bool,
 }
 
@@ -74,13 +74,13 @@ impl Dialer {
         let tcp = self.tcp().await?;
         // What cannot be set is no reason to fail.
         let _ = tcp.set_nodelay(true);
-        let Some(tls) = &self.tls else { return Ok(Dialed { io: Io::Plain(tcp), http2: false }) };
+        let Some(tls) = &self.tls else { return Ok(Dialed { stream: Stream::Plain(tcp), http2: false }) };
         let config = if http1 { &tls.http1 } else { &tls.any };
         let stream = TlsConnector::from(Arc::clone(config)).connect(tls.name.clone(), tcp).await;
         let stream = stream
             .map_err(|error| Problem::new(ProblemKind::Connect, format!("TLS failed: {}", chain(&error))))?;
         let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-        Ok(Dialed { io: Io::Tls(Box::new(stream)), http2 })
+        Ok(Dialed { stream: Stream::Tls(Box::new(stream)), http2 })
     }
 
     async fn tcp(&self) -> Result<TcpStream, Problem> {

@@ -114,6 +114,9 @@ async fn prepare(
             .map(|protocol| Wanted::Upgrade { protocol, client }),
         _ => None,
     };
+    if headers::has_foreign_coding(&parts.headers) {
+        return Err(Problem::new(ProblemKind::NotSupported, "a transfer coding other than chunked"));
+    }
     let expects = expects_continue(&parts.headers, parts.version)?;
     let host = headers::requested_host(&parts.uri, &parts.headers)?;
     let peer = parts.extensions.get::<Peer>().copied();
@@ -288,6 +291,11 @@ async fn attempt(
             let upgraded = response.status() == StatusCode::SWITCHING_PROTOCOLS;
             if upgraded && outgoing.tunnel.is_none() {
                 let problem = Problem::new(ProblemKind::Broken, "the upstream changed protocols unasked");
+                return Err(Failure { problem: problem.at(&place.name), safe: false, stale: false });
+            }
+            if headers::has_foreign_coding(response.headers()) {
+                let detail = "the response has a transfer coding that was not asked for";
+                let problem = Problem::new(ProblemKind::Broken, detail);
                 return Err(Failure { problem: problem.at(&place.name), safe: false, stale: false });
             }
             if !upgraded {

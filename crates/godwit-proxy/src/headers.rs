@@ -161,6 +161,17 @@ pub(crate) fn announced_length(headers: &HeaderMap) -> Result<Option<u64>, Probl
     Ok(announced)
 }
 
+/// Whether a message has a transfer coding other than chunked (RFC 9112 section 6.1): what it holds could not
+/// be passed on as it is, nor without saying so.
+pub(crate) fn has_foreign_coding(headers: &HeaderMap) -> bool {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter().flat_map(|value| {
+        // What is no text is no coding that is known.
+        value.to_str().unwrap_or("?").split(',').map(str::trim).filter(|coding| !coding.is_empty())
+    });
+    let first = codings.next();
+    first.is_some_and(|coding| !coding.eq_ignore_ascii_case("chunked")) || codings.next().is_some()
+}
+
 /// The Host that the upstream sees.
 pub(crate) fn host_of(
     policy: &HostHeader,

@@ -44,6 +44,7 @@ mod layer;
 mod place;
 mod pool;
 mod problem;
+mod room;
 mod service;
 mod settings;
 mod time;

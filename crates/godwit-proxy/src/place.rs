@@ -3,9 +3,10 @@
 use crate::dial::Dialer;
 use crate::health::Verdict;
 use crate::lock;
-use crate::pool::{Connection, Http1, Pool};
+use crate::pool::{Connection, Entry, Http1, Pool};
 use crate::problem::{Problem, ProblemKind};
-use crate::settings::{Balance, Timeouts};
+use crate::room::Permit;
+use crate::settings::{Balance, Settings};
 use crate::upload::Upload;
 use crate::upstream::{Scheme, Upstream};
 use http::HeaderMap;
@@ -67,14 +68,15 @@ pub struct UpstreamStatus {
 }
 
 impl Place {
-    pub(crate) fn new(upstream: Upstream, dialer: Dialer, max_idle: usize, timeouts: &Timeouts) -> Self {
-        let plain = upstream.scheme() == Scheme::Http;
+    pub(crate) fn new(upstream: Upstream, dialer: Dialer, settings: &Settings) -> Self {
+        let (h2c, plain) = (upstream.scheme() == Scheme::H2c, upstream.scheme() == Scheme::Http);
+        let most = (settings.max_idle, settings.max_connections);
         Place {
             name: upstream.address().into(),
-            pool: Pool::new(upstream.scheme() == Scheme::H2c, plain, max_idle, timeouts.idle),
+            pool: Pool::new(h2c, plain, most, settings.timeouts.idle),
             upstream,
             dialer,
-            connect_timeout: timeouts.connect,
+            connect_timeout: settings.timeouts.connect,
             healthy: AtomicBool::new(true),
             verdict: Mutex::default(),
             avoidance: Mutex::default(),
@@ -91,36 +93,55 @@ impl Place {
         http1: bool,
         since: Option<Instant>,
     ) -> Result<(Connection, bool), Problem> {
-        if let Some(connection) = self.pool.take(http1, since) {
+        if !self.pool.room.is_waited_for()
+            && let Some(connection) = self.pool.take(http1, since)
+        {
             return Ok((connection, true));
         }
-        let connecting = tokio::time::timeout(self.connect_timeout, async {
-            if !http1 && self.pool.may_share() {
-                let _turn = self.pool.dialing.lock().await;
-                // Somebody else may have made one that can be shared.
-                if let Some(connection) = self.pool.take(http1, since) {
-                    return Ok((connection, true));
-                }
-                if self.pool.may_share() {
-                    return self.dial(http1).await.map(|connection| (connection, false));
-                }
-            }
-            self.dial(http1).await.map(|connection| (connection, false))
-        });
-        let result = connecting.await.unwrap_or_else(|_| {
+        let has_room = AtomicBool::new(false);
+        let connecting = self.find_or_dial(http1, since, &has_room);
+        let result = tokio::time::timeout(self.connect_timeout, connecting).await.unwrap_or_else(|_| {
             let limit = self.connect_timeout;
-            Err(Problem::new(ProblemKind::ConnectTimeout, format!("no connection within {limit:?}")))
+            let busy = !has_room.load(Ordering::Relaxed) && self.pool.room.is_full();
+            Err(match busy {
+                true => Problem::new(
+                    ProblemKind::Busy,
+                    format!("all connections that it may have were in use for {limit:?}"),
+                ),
+                false => Problem::new(ProblemKind::ConnectTimeout, format!("no connection within {limit:?}")),
+            })
         });
         match &result {
             Ok(_) => *lock(&self.avoidance) = Avoidance::default(),
+            Err(problem) if problem.kind() == ProblemKind::Busy => {}
             Err(_) => self.avoid(),
         }
         result
     }
 
-    async fn dial(&self, http1: bool) -> Result<Connection, Problem> {
+    /// Waits for a connection that is there already, or for room to make one: then it says so.
+    async fn find_or_dial(
+        &self,
+        http1: bool,
+        since: Option<Instant>,
+        has_room: &AtomicBool,
+    ) -> Result<(Connection, bool), Problem> {
+        let shares = !http1 && self.pool.may_share();
+        let turn = if shares { Some(self.pool.dialing.lock().await) } else { None };
+        // By now it may be known that connections are for one exchange each.
+        let _turn = turn.filter(|_| self.pool.may_share());
+        match self.pool.enter(http1, since).await {
+            Entry::Connection(connection) => Ok((connection, true)),
+            Entry::Permit(permit) => {
+                has_room.store(true, Ordering::Relaxed);
+                self.dial(http1, Some(permit)).await.map(|connection| (connection, false))
+            }
+        }
+    }
+
+    async fn dial(&self, http1: bool, permit: Option<Permit>) -> Result<Connection, Problem> {
         let dialed = self.dialer.dial(http1).await?;
-        self.pool.begin(dialed, http1).await
+        self.pool.begin(dialed, http1, permit).await
     }
 
     /// A connection for a check of its health, which is in no pool afterwards unless
@@ -128,7 +149,8 @@ impl Place {
     pub(crate) async fn dial_for_check(&self) -> Result<Connection, Problem> {
         match self.pool.share(None) {
             Some(shared) => Ok(Connection::Http2(shared)),
-            None => self.dial(false).await,
+            // It is not the upstream's fault if there are as many connections as there may be.
+            None => self.dial(false, None).await,
         }
     }
 

@@ -8,6 +8,7 @@ use crate::dial::Dialed;
 use crate::io::Io;
 use crate::lock;
 use crate::problem::{Problem, ProblemKind, chain};
+use crate::room::{Permit, Room};
 use crate::upload::View;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -17,6 +18,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
@@ -55,11 +57,13 @@ pub(crate) struct Http1 {
 pub(crate) struct Http2 {
     pub(crate) sender: http2::SendRequest<View>,
     load: Arc<AtomicUsize>,
+    freed: Arc<Notify>,
 }
 
 impl Drop for Http2 {
     fn drop(&mut self) {
         self.load.fetch_sub(1, Ordering::Relaxed);
+        self.freed.notify_one();
     }
 }
 
@@ -67,6 +71,15 @@ impl Drop for Http2 {
 pub(crate) enum Connection {
     Http1(Http1),
     Http2(Http2),
+}
+
+/// What somebody who needs a connection is given.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    /// One that was there already.
+    Connection(Connection),
+    /// The right to make one.
+    Permit(Permit),
 }
 
 #[derive(Debug)]
@@ -101,12 +114,18 @@ pub(crate) struct Pool {
     h2c: bool,
     /// Whoever might make an HTTP/2 connection waits for whoever is making one.
     pub(crate) dialing: tokio::sync::Mutex<()>,
+    pub(crate) room: Room,
     max_idle: usize,
     idle_timeout: Duration,
 }
 
 impl Pool {
-    pub(crate) fn new(h2c: bool, plain: bool, max_idle: usize, idle_timeout: Duration) -> Self {
+    pub(crate) fn new(
+        h2c: bool,
+        plain: bool,
+        (max_idle, max_connections): (usize, usize),
+        idle_timeout: Duration,
+    ) -> Self {
         let speaks = match (h2c, plain) {
             (true, _) => HTTP2,
             (false, true) => HTTP1,
@@ -118,6 +137,7 @@ impl Pool {
             speaks: AtomicU8::new(speaks),
             h2c,
             dialing: tokio::sync::Mutex::default(),
+            room: Room::new(max_connections),
             max_idle,
             idle_timeout,
         }
@@ -148,6 +168,33 @@ impl Pool {
         }
     }
 
+    /// As [`Pool::take`], or the right to make a connection: waits for either.
+    pub(crate) async fn enter(&self, http1: bool, since: Option<Instant>) -> Entry {
+        let _first = self.room.be_first().await;
+        loop {
+            if let Some(connection) = self.take(http1, since) {
+                return Entry::Connection(connection);
+            }
+            if self.room.is_full() && (http1 || since.is_some()) {
+                drop(self.give_up_one());
+            }
+            if let Some(permit) = self.room.wait().await {
+                return Entry::Permit(permit);
+            }
+        }
+    }
+
+    /// Takes out an unused connection, for somebody who needs another one than that.
+    fn give_up_one(&self) -> (Option<Idle>, Option<Shared>) {
+        let idle = lock(&self.idle).pop_front();
+        if idle.is_some() {
+            return (idle, None);
+        }
+        let mut all = lock(&self.shared);
+        let unused = all.iter().position(|shared| shared.load.load(Ordering::Relaxed) == 0);
+        (None, unused.map(|at| all.swap_remove(at)))
+    }
+
     /// A share in a connection that has room for another exchange.
     pub(crate) fn share(&self, since: Option<Instant>) -> Option<Http2> {
         let mut all = lock(&self.shared);
@@ -163,18 +210,25 @@ impl Pool {
             .max_by_key(|shared| shared.load.load(Ordering::Relaxed))?;
         shared.used = Instant::now();
         shared.load.fetch_add(1, Ordering::Relaxed);
-        Some(Http2 { sender: shared.sender.clone(), load: Arc::clone(&shared.load) })
+        let (sender, load) = (shared.sender.clone(), Arc::clone(&shared.load));
+        Some(Http2 { sender, load, freed: self.room.freed() })
     }
 
     /// Makes a connection of bytes.
-    pub(crate) async fn begin(&self, dialed: Dialed, http1: bool) -> Result<Connection, Problem> {
+    pub(crate) async fn begin(
+        &self,
+        dialed: Dialed,
+        http1: bool,
+        permit: Option<Permit>,
+    ) -> Result<Connection, Problem> {
+        let io = Io::new(dialed.stream, permit);
         let http2 = dialed.http2 || (self.h2c && !http1);
         if !http1 {
             self.speaks.store(if http2 { HTTP2 } else { HTTP1 }, Ordering::Relaxed);
         }
         match http2 {
-            true => self.begin_http2(dialed.io).await.map(Connection::Http2),
-            false => begin_http1(dialed.io).await.map(Connection::Http1),
+            true => self.begin_http2(io).await.map(Connection::Http2),
+            false => begin_http1(io).await.map(Connection::Http1),
         }
     }
 
@@ -190,12 +244,15 @@ impl Pool {
         let (sender, connection) =
             builder.handshake(TokioIo::new(io)).await.map_err(|error| not_http(&error))?;
         let room = Arc::new(AtomicUsize::new(1));
-        let seen = Arc::clone(&room);
+        let (seen, freed) = (Arc::clone(&room), self.room.freed());
         let task = tokio::spawn(async move {
             let mut connection = pin!(connection);
             let ended = poll_fn(|cx| {
                 let poll = connection.as_mut().poll(cx);
-                seen.store(connection.current_max_send_streams(), Ordering::Relaxed);
+                let streams = connection.current_max_send_streams();
+                if seen.swap(streams, Ordering::Relaxed) < streams {
+                    freed.notify_one();
+                }
                 poll
             });
             if let Err(error) = ended.await {
@@ -212,7 +269,7 @@ impl Pool {
             _task: Task(task.abort_handle()),
         };
         lock(&self.shared).push(shared);
-        Ok(Http2 { sender, load })
+        Ok(Http2 { sender, load, freed: self.room.freed() })
     }
 
     /// Takes back a connection that is ready for the next exchange, as long as the upstream said that it
@@ -232,6 +289,7 @@ impl Pool {
         let oldest = if idle.len() > self.max_idle { idle.pop_front() } else { None };
         drop(idle);
         drop(oldest);
+        self.room.on_freed();
     }
 
     /// Closes what has been unused for too long, or is closed already.

@@ -22,6 +22,8 @@ pub enum ProblemKind {
     ClientGone,
     /// Every upstream is known to be unhealthy (503).
     NoUpstream,
+    /// As many connections as the upstream may have are in use (503).
+    Busy,
     /// No connection could be made: refused, unreachable, no such name, TLS (502).
     Connect,
     /// No connection was made in time (504).
@@ -44,6 +46,7 @@ impl ProblemKind {
             ProblemKind::Loop => "loop",
             ProblemKind::ClientGone => "client_gone",
             ProblemKind::NoUpstream => "no_upstream",
+            ProblemKind::Busy => "busy",
             ProblemKind::Connect => "connect",
             ProblemKind::ConnectTimeout => "connect_timeout",
             ProblemKind::Broken => "broken",
@@ -58,7 +61,7 @@ impl ProblemKind {
             ProblemKind::NotSupported => StatusCode::NOT_IMPLEMENTED,
             ProblemKind::Expectation => StatusCode::EXPECTATION_FAILED,
             ProblemKind::Loop => StatusCode::LOOP_DETECTED,
-            ProblemKind::NoUpstream => StatusCode::SERVICE_UNAVAILABLE,
+            ProblemKind::NoUpstream | ProblemKind::Busy => StatusCode::SERVICE_UNAVAILABLE,
             ProblemKind::Connect | ProblemKind::Broken => StatusCode::BAD_GATEWAY,
             ProblemKind::ConnectTimeout | ProblemKind::ResponseTimeout | ProblemKind::BodyTimeout => {
                 StatusCode::GATEWAY_TIMEOUT

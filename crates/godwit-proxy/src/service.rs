@@ -55,11 +55,14 @@ impl Proxy {
     /// A proxy with these settings. Nothing is connected yet.
     ///
     /// # Errors
-    /// If the settings cannot be used: no upstream, a file of authorities without certificates, a name that
+    /// If the settings cannot be used: no upstream, no connection, a file of authorities without certificates, a name that
     /// cannot be one, checks without an interval.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
         if settings.upstreams.is_empty() {
             return Err(SettingsError::new("upstreams", "there is none; name at least one"));
+        }
+        if settings.max_connections == 0 {
+            return Err(SettingsError::new("max_connections", "it is 0; allow at least one"));
         }
         if let HostHeader::Name(name) = &settings.host
             && name.parse::<http::uri::Authority>().map_or(true, |name| name.as_str().contains('@'))
@@ -73,12 +76,7 @@ impl Proxy {
         let mut places = Vec::with_capacity(settings.upstreams.len());
         for upstream in &settings.upstreams {
             let dialer = Dialer::new(upstream, &tls)?;
-            places.push(Arc::new(Place::new(
-                upstream.clone(),
-                dialer,
-                settings.max_idle,
-                &settings.timeouts,
-            )));
+            places.push(Arc::new(Place::new(upstream.clone(), dialer, &settings)));
         }
         let places = Places::new(places, settings.balance);
         let proxy = Proxy(Arc::new(Inner {

@@ -20,6 +20,10 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// Unused connections kept for each upstream. Default 64.
     pub max_idle: usize,
+    /// Connections to each upstream at a time, tunnels included and regular checks not; at least 1. Requests
+    /// beyond that wait for as long as a connection may take ([`Timeouts::connect`]), and are then answered
+    /// with status 503. Default 512.
+    pub max_connections: usize,
     /// What the upstream sees as Host. Default what the client sent.
     pub host: HostHeader,
     /// Whether the upstream is told about the client in `Forwarded` and `X-Forwarded-For`, `-Proto` and
@@ -37,7 +41,7 @@ pub struct Settings {
 /// Limits of time of a [`crate::Proxy`].
 #[derive(Debug, Clone)]
 pub struct Timeouts {
-    /// For making a connection, with TLS. Default 5 s.
+    /// For making a connection, with TLS; and for waiting until there is room for it. Default 5 s.
     pub connect: Duration,
     /// From the last progress of a request to the head of its response; waiting for the client does not
     /// count. Default 60 s.
@@ -115,6 +119,7 @@ impl Default for Settings {
             retries: 1,
             timeouts: Timeouts::default(),
             max_idle: 64,
+            max_connections: 512,
             host: HostHeader::default(),
             forwarded: true,
             trust_forwarded: Vec::new(),
@@ -161,8 +166,8 @@ impl SettingsError {
         SettingsError { field, what: what.into() }
     }
 
-    /// The setting that it is about, as configuration files name it: `upstreams`, `ca`, `tls_name`, `host`,
-    /// `health`.
+    /// The setting that it is about, as configuration files name it: `upstreams`, `max_connections`, `ca`,
+    /// `tls_name`, `host`, `health`.
     pub fn field(&self) -> &'static str {
         self.field
     }

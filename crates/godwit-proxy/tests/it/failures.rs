@@ -447,3 +447,35 @@ async fn an_upload_is_not_sent_twice() {
     assert_eq!(response.status(), 502);
     assert_eq!(attempts.load(Ordering::SeqCst), 1);
 }
+
+#[tokio::test]
+async fn transfer_codings_other_than_chunked() {
+    let server = raw(|mut stream, _| async move {
+        while let Some(head) = head(&mut stream).await {
+            let coding = match String::from_utf8_lossy(&head).split(' ').nth(1) {
+                Some("/gzip") => "gzip, chunked",
+                Some("/close") => "deflate",
+                _ => "Chunked",
+            };
+            let answer =
+                format!("HTTP/1.1 200 OK\r\ntransfer-encoding: {coding}\r\n\r\n2\r\nok\r\n0\r\n\r\n");
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        }
+    })
+    .await;
+    let proxy = proxy(&server, "http");
+    for path in ["/gzip", "/close"] {
+        assert_eq!(problem(&proxy.handle(get(path)).await), (502, ProblemKind::Broken), "{path}");
+    }
+    assert_eq!(text(proxy.handle(get("/")).await).await, "ok");
+    let front = front(&proxy).await;
+    for (coding, status) in
+        [("gzip, chunked", "501"), ("gzip\r\ntransfer-encoding: chunked", "501"), ("chunked", "200")]
+    {
+        let mut stream = TcpStream::connect(front.addr).await.unwrap();
+        let request = format!("POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: {coding}\r\n\r\n0\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let head = String::from_utf8(head(&mut stream).await.unwrap()).unwrap();
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{coding}: {head}");
+    }
+}

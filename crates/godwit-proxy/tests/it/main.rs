@@ -9,6 +9,7 @@
 )]
 
 mod continuing;
+mod crowds;
 mod failures;
 mod forwarding;
 mod health;

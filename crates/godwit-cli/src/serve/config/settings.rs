@@ -319,6 +319,8 @@ pub(crate) struct Proxy {
     pub(crate) idle_timeout: Duration,
     /// Unused connections kept for each upstream.
     pub(crate) max_idle: usize,
+    /// Connections to each upstream, at least 1; `None`: as many as there are descriptors for.
+    pub(crate) max_connections: Option<usize>,
     pub(crate) retries: u32,
     pub(crate) balance: Balance,
     pub(crate) host: UpstreamHost,
@@ -338,6 +340,7 @@ impl Proxy {
             response_timeout: Duration::from_secs(60),
             idle_timeout: Duration::from_secs(90),
             max_idle: 64,
+            max_connections: None,
             retries: 1,
             balance: Balance::RoundRobin,
             host: UpstreamHost::Keep,

@@ -129,6 +129,8 @@ fn settings(table: &Table<'_>, context: &Context<'_>, encrypted: bool, proxy: &m
     if let Some(most) = table.number("max_idle", 0, 100_000) {
         proxy.max_idle = usize::try_from(most).unwrap_or(proxy.max_idle);
     }
+    let most = table.number("max_connections", 1, 1_000_000);
+    proxy.max_connections = most.and_then(|most| usize::try_from(most).ok());
     if let Some(retries) = table.number("retries", 0, 10) {
         proxy.retries = u32::try_from(retries).unwrap_or(proxy.retries);
     }

@@ -208,7 +208,7 @@ impl Site {
 impl Sites {
     fn new(settings: &config::Settings, before: &Proxies, observer: &Observer) -> Result<Sites, Failure> {
         let hosts = Hosts::new(settings.sites.iter().map(|site| site.hosts.as_slice()));
-        let mut proxies = Proxies::default();
+        let mut proxies = Proxies::of(settings);
         let site = |site| Site::new(site, &mut proxies, before, observer);
         let sites = settings.sites.iter().map(site).collect::<Result<_, _>>()?;
         Ok(Sites { hosts, sites, proxies, limits: Limits::of(&settings.limits) })

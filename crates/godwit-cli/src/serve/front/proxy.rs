@@ -16,25 +16,45 @@ use crate::serve::config;
 /// The proxies of all sites by their settings: routes with the same settings share one, and so does a
 /// configuration that is read again, so that connections and what is known of the upstreams are kept.
 #[derive(Debug, Default)]
-pub(super) struct Proxies(BTreeMap<String, Proxy>);
+pub(super) struct Proxies {
+    by_settings: BTreeMap<String, Proxy>,
+    /// Connections that an upstream may have where the settings do not say.
+    most: usize,
+}
+
+/// Connections that an upstream may have at a time, if there are descriptors for so many.
+const MOST_CONNECTIONS: usize = 512;
+/// And if there are not.
+const FEWEST_CONNECTIONS: usize = 16;
 
 impl Proxies {
+    /// None yet. The upstreams of these settings share a quarter of the process's descriptors.
+    pub(super) fn of(settings: &config::Settings) -> Proxies {
+        let files = godwit_datapath::descriptors::raise_limit().unwrap_or(1024);
+        let routes = settings.sites.iter().flat_map(|site| &site.routes);
+        let upstreams = routes.map(|route| match &route.handler {
+            config::Handler::Proxy(proxy) => proxy.upstreams.len(),
+            _ => 0,
+        });
+        Proxies { by_settings: BTreeMap::new(), most: share(files, upstreams.sum()) }
+    }
+
     /// The proxy for these settings, perhaps one of `before`.
     ///
     /// # Errors
     /// If an upstream or a file of authorities cannot be used.
     pub(super) fn service(&mut self, settings: &config::Proxy, before: &Proxies) -> Result<Service, Failure> {
-        let checked = checked(settings)?;
+        let checked = checked(settings, self.most)?;
         // The file of authorities may have changed under the same name: its content is part of these.
         let key = format!("{checked:?}");
-        let proxy = match self.0.get(&key).or_else(|| before.0.get(&key)) {
+        let proxy = match self.by_settings.get(&key).or_else(|| before.by_settings.get(&key)) {
             Some(proxy) => proxy.clone(),
             None => Proxy::new(checked).map_err(|error| {
                 let upstreams = settings.upstreams.join(", ");
                 Failure::new(format!("cannot pass requests on to {upstreams}: {error}"))
             })?,
         };
-        self.0.insert(key, proxy.clone());
+        self.by_settings.insert(key, proxy.clone());
         Ok(Service(Box::new(move |request| {
             let proxy = proxy.clone();
             Box::pin(async move { pass_on(&proxy, request).await })
@@ -43,12 +63,18 @@ impl Proxies {
 
     /// All of them.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Proxy> {
-        self.0.values()
+        self.by_settings.values()
     }
 }
 
+/// What each of some upstreams may have of the connections for all of them.
+fn share(files: u64, upstreams: usize) -> usize {
+    let all = usize::try_from(files / 4).unwrap_or(usize::MAX);
+    (all / upstreams.max(1)).clamp(FEWEST_CONNECTIONS, MOST_CONNECTIONS)
+}
+
 /// The proxy's own form of the settings.
-fn checked(settings: &config::Proxy) -> Result<Settings, Failure> {
+fn checked(settings: &config::Proxy, most: usize) -> Result<Settings, Failure> {
     let upstream = |url: &String| {
         url.parse().map_err(|error| Failure::new(format!("cannot pass requests on to {url}: {error}")))
     };
@@ -75,6 +101,7 @@ fn checked(settings: &config::Proxy) -> Result<Settings, Failure> {
             ..Timeouts::default()
         },
         max_idle: settings.max_idle,
+        max_connections: settings.max_connections.unwrap_or(most),
         host: match &settings.host {
             config::UpstreamHost::Keep => HostHeader::Keep,
             config::UpstreamHost::Upstream => HostHeader::Upstream,
@@ -122,6 +149,9 @@ async fn pass_on(proxy: &Proxy, mut request: Request<RequestBody>) -> Response<R
 fn sentence(problem: &Problem) -> &'static str {
     match (problem.kind(), problem.status()) {
         (ProblemKind::NoUpstream, _) => "no server behind this one is well; try again in a moment",
+        (ProblemKind::Busy, _) => {
+            "too many are waiting for the server behind this one; try again in a moment"
+        }
         (ProblemKind::Connect | ProblemKind::ConnectTimeout, _) => {
             "the server behind this one cannot be reached"
         }
@@ -134,5 +164,17 @@ fn sentence(problem: &Problem) -> &'static str {
         (ProblemKind::Expectation, _) => "the request expects something that is not known here",
         (_, StatusCode::REQUEST_TIMEOUT) => "the request's body did not arrive in time",
         _ => "the request cannot be passed on",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn upstreams_share_what_there_is() {
+        let shares = [(1024, 0), (1024, 1), (1024, 2), (1_000_000, 3), (64, 50), (u64::MAX, 1)];
+        let shares = shares.map(|(files, upstreams)| share(files, upstreams));
+        assert_eq!(shares, [256, 256, 128, 512, 16, 512]);
     }
 }
