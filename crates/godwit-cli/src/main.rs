@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(failure) => {
-            let _ = writeln!(std::io::stderr(), "godwit: {failure}");
+            let _ = writeln!(std::io::stderr(), "godwit: {}", output::printable(&failure.to_string()));
             ExitCode::FAILURE
         }
     }

@@ -10,7 +10,7 @@ use godwit::{ConnectionError, ConnectionErrorKind};
 
 use super::connect::Refusal;
 use super::problem::Problem;
-use super::session::{Error, find};
+use super::session::{Error, TooMany, find};
 use super::target::Origin;
 use crate::certificates::{Facts, local};
 use crate::error::plain;
@@ -230,7 +230,12 @@ pub(super) fn exchange(error: &Error) -> Problem {
     Problem::new(match error {
         Error::Http3(error) => http3_exchange(error),
         Error::Tcp { error, .. } => tcp_exchange(error),
+        Error::TooManyInterim => too_many_interim(),
     })
+}
+
+fn too_many_interim() -> String {
+    format!("{TooMany}; ask the server's operator")
 }
 
 fn http3_exchange(error: &http3::Error) -> String {
@@ -259,6 +264,10 @@ fn http3_exchange(error: &http3::Error) -> String {
 
 fn tcp_exchange(error: &hyper::Error) -> String {
     if let Some(error) = find::<h2::Error>(error) {
+        // Of the error of reading only the words are left.
+        if error.get_io().is_some_and(|error| error.to_string().contains(&TooMany.to_string())) {
+            return too_many_interim();
+        }
         let reason = error.reason();
         return match reason {
             Some(h2::Reason::REFUSED_STREAM) => {

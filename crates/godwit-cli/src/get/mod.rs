@@ -41,6 +41,7 @@ use std::sync::Arc;
 pub(crate) use arguments::Arguments;
 
 use crate::error::{Failure, plain};
+use crate::output::printable;
 use connect::Network;
 use plan::{Plan, Wrong};
 use report::Report;
@@ -54,7 +55,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Ok(plan) => plan,
         Err(Wrong::World(failure)) => return Err(failure),
         Err(Wrong::Usage(text)) => {
-            let _ = writeln!(std::io::stderr(), "godwit: {text}");
+            let _ = writeln!(std::io::stderr(), "godwit: {}", printable(&text));
             return Ok(ExitCode::from(USAGE));
         }
     };

@@ -16,7 +16,7 @@ use super::repeat::{Samples, name_of};
 use super::sink::Destination;
 use super::target::{Origin, Target};
 use super::transfer::Timing;
-use crate::output::{duration, instant_now, size};
+use crate::output::{duration, instant_now, printable, size};
 
 /// Tells what happens, and counts.
 pub(super) struct Report {
@@ -65,10 +65,21 @@ impl Report {
         Report { begun, bar, counts_bytes, quiet, verbose, timing, summary, measures, total, tally }
     }
 
-    /// A response has come, with a body of this length.
-    pub(super) fn expect(&self, length: Option<u64>) {
+    /// What comes is the rest of something that an earlier run began.
+    pub(super) fn continues(&self, target: &Target, offset: u64, length: Option<u64>) {
+        if self.verbose {
+            let of = length.map(|length| format!(" of {}", size(length))).unwrap_or_default();
+            self.print(&format!("godwit: {target}: going on after {}{of}", size(offset)));
+        }
+    }
+
+    /// A response has come, with a body of this length. `begun`: what is there already.
+    pub(super) fn expect(&self, begun: u64, length: Option<u64>) {
         if let (Some(bar), Some(length), true) = (&self.bar, length, self.counts_bytes) {
-            bar.set_length(length);
+            bar.set_length(begun.saturating_add(length));
+            bar.set_position(begun);
+            // The rate and the time left are those of this run.
+            bar.reset_eta();
             bar.set_style(style("{wide_bar} {bytes}/{total_bytes}  {binary_bytes_per_sec}  {eta}"));
         }
     }
@@ -185,7 +196,7 @@ impl Report {
 
 /// A line on the standard error, in one piece; that nobody reads it is no reason to fail.
 fn eprint(line: &str) {
-    let _ = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
+    let _ = std::io::stderr().lock().write_all(format!("{}\n", printable(line)).as_bytes());
 }
 
 fn new_bar(total: u64) -> ProgressBar {

@@ -16,7 +16,7 @@ use bytes::Bytes;
 
 use super::names::{kept_part_name, part_name};
 use super::problem::Problem;
-use super::resume::{Note, Progress, note_path};
+use super::resume::{Note, Progress, note_path, open_own};
 
 /// What is collected before it is written, in bytes.
 const PIECE: usize = 512 << 10;
@@ -101,17 +101,22 @@ impl Sink {
         let kept = part.kept.as_ref()?;
         if let Some(note) = &kept.note {
             let offset = file.metadata().ok()?.len();
-            return Some(Progress { offset, validator: Some(note.validator.clone()) });
+            let validator = Some(note.validator.clone());
+            return Some(Progress { offset, validator, length: note.length });
         }
         let offset = fs::metadata(last).ok()?.len();
-        (offset > 0).then_some(Progress { offset, validator: None })
+        (offset > 0).then_some(Progress { offset, validator: None, length: None })
     }
 
-    /// Begins at the beginning, with something that is recognised by `validator`.
-    pub(super) fn start_anew(&mut self, validator: Option<String>) -> Result<(), Problem> {
+    /// Begins at the beginning, with something that is recognised by `validator` and has this length, if it is known.
+    pub(super) fn start_anew(
+        &mut self,
+        validator: Option<String>,
+        length: Option<u64>,
+    ) -> Result<(), Problem> {
         let Place::Part { file, part, .. } = &mut self.place else { return Ok(()) };
         let Some(kept) = &mut part.kept else { return Ok(()) };
-        kept.note = validator.map(|validator| Note { url: kept.url.clone(), validator });
+        kept.note = validator.map(|validator| Note { url: kept.url.clone(), validator, length });
         let path = note_path(&part.path);
         let mut begun = || -> io::Result<()> {
             file.set_len(0)?;
@@ -316,7 +321,21 @@ impl Part {
     fn take_up(last: &Path, url: &str) -> io::Result<(File, Part)> {
         let name = last.file_name().and_then(OsStr::to_str).unwrap_or("download");
         let path = last.with_file_name(kept_part_name(name));
-        let file = OpenOptions::new().append(true).create(true).open(&path)?;
+        let file = match OpenOptions::new().append(true).create_new(true).open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                open_own(&path, OpenOptions::new().append(true)).map_err(|error| match error.kind() {
+                    io::ErrorKind::PermissionDenied => io::Error::new(
+                        error.kind(),
+                        format!(
+                            "{} cannot be continued ({error}); remove it, or leave out -C",
+                            path.display()
+                        ),
+                    ),
+                    _ => error,
+                })?
+            }
+            created => created?,
+        };
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
             // Some file systems have no locks.
@@ -410,14 +429,17 @@ mod tests {
         let open = |url: &str| Sink::open_continued(&path, url);
         let mut sink = open("https://a/x").unwrap();
         assert_eq!(sink.progress(), None);
-        sink.start_anew(Some("\"v1\"".to_owned())).unwrap();
+        sink.start_anew(Some("\"v1\"".to_owned()), Some(11)).unwrap();
         sink.push(Bytes::from_static(b"hello")).unwrap();
         assert!(open("https://a/x").map(|_| ()).unwrap_err().to_string().contains("another godwit"));
         drop(sink);
         assert_eq!(entries(folder.path()), [".x.godwit.note", ".x.godwit.part"]);
 
         let mut sink = open("https://a/x").unwrap();
-        assert_eq!(sink.progress(), Some(Progress { offset: 5, validator: Some("\"v1\"".to_owned()) }));
+        assert_eq!(
+            sink.progress(),
+            Some(Progress { offset: 5, validator: Some("\"v1\"".to_owned()), length: Some(11) })
+        );
         sink.push(Bytes::from_static(b" world")).unwrap();
         sink.finish().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"hello world");
@@ -425,8 +447,8 @@ mod tests {
 
         // A file under its name may be whole; without a validator nothing is left of a new one.
         let mut sink = open("https://a/x").unwrap();
-        assert_eq!(sink.progress(), Some(Progress { offset: 11, validator: None }));
-        sink.start_anew(None).unwrap();
+        assert_eq!(sink.progress(), Some(Progress { offset: 11, validator: None, length: None }));
+        sink.start_anew(None, None).unwrap();
         sink.push(Bytes::from_static(b"other")).unwrap();
         drop(sink);
         open("https://a/x").unwrap().already_whole().unwrap();
@@ -434,17 +456,36 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"hello world");
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn a_planted_part_is_not_written_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, target) = (folder.path().join("x"), folder.path().join("precious"));
+        fs::write(&target, "as it was").unwrap();
+        std::os::unix::fs::symlink(&target, folder.path().join(".x.godwit.part")).unwrap();
+        let refused = Sink::open_continued(&path, "https://a/x").map(|_| ()).unwrap_err().to_string();
+        assert!(
+            refused.contains(".x.godwit.part cannot be continued (it is a link); remove it"),
+            "{refused}"
+        );
+        assert_eq!(fs::read_to_string(&target).unwrap(), "as it was");
+        // One that leads nowhere is not made.
+        fs::remove_file(&target).unwrap();
+        assert!(Sink::open_continued(&path, "https://a/x").is_err());
+        assert!(!target.exists());
+    }
+
     #[test]
     fn the_part_of_another_url_is_not_continued() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
         let mut sink = Sink::open_continued(&path, "https://a/x").unwrap();
-        sink.start_anew(Some("\"v1\"".to_owned())).unwrap();
+        sink.start_anew(Some("\"v1\"".to_owned()), Some(11)).unwrap();
         sink.push(Bytes::from_static(b"hello")).unwrap();
         drop(sink);
         let mut sink = Sink::open_continued(&path, "https://b/x").unwrap();
         assert_eq!(sink.progress(), None);
-        sink.start_anew(Some("\"v2\"".to_owned())).unwrap();
+        sink.start_anew(Some("\"v2\"".to_owned()), None).unwrap();
         sink.push(Bytes::from_static(b"hi")).unwrap();
         sink.finish().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"hi");

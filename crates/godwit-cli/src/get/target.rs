@@ -230,7 +230,7 @@ fn parse_name(host: &str) -> Result<String, String> {
         return Err("the host is missing; write https://HOST/PATH".to_owned());
     }
     if !host.is_ascii() {
-        return Err(format!("the host {host} is not ASCII; write its ASCII form (xn--…)"));
+        return Err(format!("the host {} is not ASCII; write its ASCII form (xn--…)", host.escape_debug()));
     }
     let label = |label: &str| {
         (1..=63).contains(&label.len())
@@ -304,6 +304,7 @@ mod tests {
             ("https://a b/", "not a host name"),
             ("https://a..b/", "not a host name"),
             ("https://bücher.example/", "xn--"),
+            ("https://exe\u{202e}fdp.example/", r"the host exe\u{202e}fdp.example is not ASCII"),
             ("https://1.2.3/", "nor an IPv4 address"),
             ("https://256.1.1.1/", "nor an IPv4 address"),
         ];

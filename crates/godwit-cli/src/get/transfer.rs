@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,8 +10,8 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{ALT_SVC, CONTENT_LENGTH, LOCATION};
-use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
+use http::header::{ALT_SVC, CONTENT_LENGTH, CONTENT_RANGE, LOCATION, RANGE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::{Body, Frame};
 
 use super::connect::Network;
@@ -27,7 +27,7 @@ use super::sink::{Destination, Sink};
 use super::target::Origin;
 use super::upload::{Source, Upload};
 use crate::error::plain;
-use crate::output::{instant_now, unix_now};
+use crate::output::{instant_now, printable_bytes, unix_now};
 
 /// How often a request is sent that the server says it has not processed.
 const ATTEMPTS: u32 = 5;
@@ -122,6 +122,8 @@ struct Transfer<'a> {
 enum Step {
     /// Read its body.
     Receive(Response<Answer>),
+    /// Read the rest of it.
+    Continue(Response<Answer>, Progress),
     /// Nothing is missing.
     Whole,
     /// Ask once more.
@@ -140,12 +142,19 @@ impl Transfer<'_> {
         let mut progress = sink.progress();
         let mut hop = Hop::first(&self.item.target, self.exchange);
         let mut redirects = 0;
+        // What is there already of what comes.
+        let mut begun = 0;
         let response = loop {
             let response = self.response(&hop, progress.as_ref(), timing).await?;
             timing.first_byte = Some(timing.begun.elapsed());
             self.show_head(&response, &mut sink)?;
             match self.step(hop, response, &mut redirects, &mut progress, &mut sink)? {
                 Step::Receive(response) => break response,
+                Step::Continue(response, progress) => {
+                    self.job.report.continues(&self.item.target, progress.offset, progress.length);
+                    begun = progress.offset;
+                    break response;
+                }
                 Step::Next(next) => hop = next,
                 Step::Whole => {
                     self.job.report.remark(&self.item.target, "there is nothing more of it: it is whole");
@@ -157,7 +166,7 @@ impl Transfer<'_> {
         if verdict.is_err() && matches!(self.item.destination, Destination::File(_)) {
             return verdict;
         }
-        self.receive(response, &mut sink, timing).await?;
+        self.receive(response, begun, &mut sink, timing).await?;
         sink.finish()?;
         verdict
     }
@@ -183,27 +192,48 @@ impl Transfer<'_> {
             return Ok(Step::Next(hop.next(status, &location).map_err(Problem::new)?));
         }
         let verdict = match progress {
+            None if status == StatusCode::PARTIAL_CONTENT && !self.may_be_partial(&hop) => {
+                let came = headers.get(CONTENT_RANGE).map(|range| range.as_bytes().escape_ascii());
+                let came = came.map(|range| format!(" ({range})")).unwrap_or_default();
+                return Err(Problem::new(format!(
+                    "expected all of it, but the server sent a part{came} that was not asked for (206 Partial \
+                     Content); its operator, or that of a cache before it, has to mend that"
+                )));
+            }
             None => Verdict::Anew,
             Some(progress) => resume::judge(progress, status, headers),
         };
         match verdict {
-            Verdict::Rest => {}
+            Verdict::Rest { length } => {
+                if let Some(progress) = progress.take() {
+                    return Ok(Step::Continue(response, Progress { length, ..progress }));
+                }
+            }
             Verdict::Whole => return Ok(Step::Whole),
             Verdict::Again => {
                 *progress = None;
                 return Ok(Step::Next(hop));
             }
-            Verdict::Anew if status.is_success() => sink.start_anew(resume::validator(headers))?,
+            Verdict::Anew if status.is_success() => {
+                sink.start_anew(resume::validator(headers), resume::length(headers))?
+            }
             Verdict::Anew => {}
         }
         Ok(Step::Receive(response))
+    }
+
+    /// Whether a part of it is what was asked for.
+    fn may_be_partial(self, hop: &Hop) -> bool {
+        hop.headers.contains_key(RANGE) || hop.method == Method::HEAD
     }
 
     fn show_head(self, response: &Response<Answer>, sink: &mut Sink) -> Result<(), Problem> {
         if !self.exchange.print_head {
             return Ok(());
         }
-        let head = head(response);
+        // A terminal would obey what a server may put there; a file shall have it as it came.
+        let terminal = std::io::stdout().is_terminal();
+        let head = head(response.status(), response.version(), response.headers(), terminal);
         if self.item.destination == Destination::Stdout { sink.push_aside(head) } else { print(&head) }
     }
 
@@ -308,14 +338,15 @@ impl Transfer<'_> {
     async fn receive(
         self,
         response: Response<Answer>,
+        begun: u64,
         sink: &mut Sink,
         timing: &mut Timing,
     ) -> Result<(), Problem> {
         let expected = self.expected_length(&response);
-        self.job.report.expect(expected);
+        self.job.report.expect(begun, expected);
         let mut body = pin!(response.into_body());
         while let Some(frame) = next_frame(body.as_mut(), sink).await? {
-            let frame = frame.map_err(|error| self.broken_off(&error, timing.bytes, expected))?;
+            let frame = frame.map_err(|error| broken_off(&error, begun, timing.bytes, expected))?;
             if let Ok(data) = frame.into_data() {
                 timing.bytes += data.len() as u64;
                 self.job.report.advance(data.len() as u64);
@@ -339,11 +370,13 @@ impl Transfer<'_> {
         }
         response.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
     }
+}
 
-    fn broken_off(self, error: &Error, got: u64, expected: Option<u64>) -> Problem {
-        let of = expected.map(|expected| format!(" of {expected}")).unwrap_or_default();
-        Problem::new(format!("broken off after {got}{of} bytes: {}", explain::exchange(error)))
-    }
+/// `begun`: what an earlier run has got.
+fn broken_off(error: &Error, begun: u64, got: u64, expected: Option<u64>) -> Problem {
+    let of = expected.map(|expected| format!(" of {}", begun.saturating_add(expected))).unwrap_or_default();
+    let got = begun.saturating_add(got);
+    Problem::new(format!("broken off after {got}{of} bytes: {}", explain::exchange(error)))
 }
 
 /// Why there is no response.
@@ -399,10 +432,9 @@ fn in_words(status: StatusCode) -> String {
     }
 }
 
-/// The head of a response as HTTP/1.1 would write it.
-fn head(response: &Response<Answer>) -> Bytes {
-    let status = response.status();
-    let mut text = match response.version() {
+/// The head of a response as HTTP/1.1 would write it. For a terminal with nothing in it that is not to be seen.
+fn head(status: StatusCode, version: Version, headers: &HeaderMap, terminal: bool) -> Bytes {
+    let mut text = match version {
         Version::HTTP_3 => format!("HTTP/3 {}\r\n", status.as_u16()),
         Version::HTTP_2 => format!("HTTP/2 {}\r\n", status.as_u16()),
         version => {
@@ -410,10 +442,13 @@ fn head(response: &Response<Answer>) -> Bytes {
         }
     }
     .into_bytes();
-    for (name, value) in response.headers() {
+    for (name, value) in headers {
         text.extend_from_slice(name.as_str().as_bytes());
         text.extend_from_slice(b": ");
-        text.extend_from_slice(value.as_bytes());
+        match terminal {
+            true => text.extend_from_slice(printable_bytes(value.as_bytes()).as_bytes()),
+            false => text.extend_from_slice(value.as_bytes()),
+        }
         text.extend_from_slice(b"\r\n");
     }
     text.extend_from_slice(b"\r\n");
@@ -447,5 +482,19 @@ pub(super) async fn fetch_all(job: Arc<Job>) {
         {
             std::panic::resume_unwind(error.into_panic());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_commands_no_terminal() {
+        let mut headers = HeaderMap::new();
+        headers.insert("x-a", HeaderValue::from_bytes(b"a\x9b2J\xe2\x80\xaeb \xc3\xbc").unwrap());
+        let of = |terminal| head(StatusCode::OK, Version::HTTP_11, &headers, terminal);
+        assert_eq!(of(true), "HTTP/1.1 200 OK\r\nx-a: a\\x9b2J\\u{202e}b ü\r\n\r\n");
+        assert_eq!(&of(false)[..], b"HTTP/1.1 200 OK\r\nx-a: a\x9b2J\xe2\x80\xaeb \xc3\xbc\r\n\r\n");
     }
 }

@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::{KEEP_ALIVE, Refusal};
-use crate::get::session::find;
+use crate::get::session::{Guarded, find};
 use crate::get::upload::Upload;
 use crate::output::instant_now;
 
@@ -122,7 +122,8 @@ async fn http2(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> 
         .keep_alive_timeout(PONG)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW);
-    let (sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(Refusal::Hyper)?;
+    let (sender, connection) =
+        builder.handshake(TokioIo::new(Guarded::new(stream))).await.map_err(Refusal::Hyper)?;
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "HTTP/2 connection ended");

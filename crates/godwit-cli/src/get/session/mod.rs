@@ -1,6 +1,7 @@
 //! A server's connection, whatever its protocol: requests go in, responses come out, and errors tell whether the
 //! request may be sent again.
 
+mod interim;
 mod pool;
 
 use std::io;
@@ -16,6 +17,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::client::conn::http2;
 
+pub(super) use interim::{Guarded, TooMany};
 pub(super) use pool::{Lease, Pool};
 
 use super::upload::Upload;
@@ -44,6 +46,8 @@ pub(super) enum Error {
         /// The server has certainly not acted on the request.
         unprocessed: bool,
     },
+    /// The response does not come, only what may come before it.
+    TooManyInterim,
 }
 
 /// The body of a response.
@@ -121,6 +125,7 @@ impl Error {
         match self {
             Error::Http3(error) => error.is_retryable(),
             Error::Tcp { unprocessed, .. } => *unprocessed,
+            Error::TooManyInterim => false,
         }
     }
 }

@@ -7,6 +7,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1::SendRequest;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::interim::Count;
 use super::{Error, is_idempotent};
 use crate::get::upload::Upload;
 
@@ -73,11 +74,16 @@ impl Turn {
 }
 
 impl Lease {
-    pub(super) async fn send(mut self, request: Request<Upload>) -> Result<Response<Incoming>, Error> {
+    pub(super) async fn send(mut self, mut request: Request<Upload>) -> Result<Response<Incoming>, Error> {
         let idempotent = is_idempotent(request.method());
-        let sent = match self.sender.ready().await {
-            Ok(()) => self.sender.try_send_request(request).await,
-            Err(error) => return Err(Error::tcp(error, true)),
+        let count = Count::of(&mut request);
+        if let Err(error) = self.sender.ready().await {
+            return Err(Error::tcp(error, true));
+        }
+        let sent = tokio::select! {
+            biased;
+            sent = self.sender.try_send_request(request) => sent,
+            () = count.exceeded() => return Err(Error::TooManyInterim),
         };
         match sent {
             Ok(response) => {
