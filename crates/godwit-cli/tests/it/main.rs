@@ -6,6 +6,7 @@ mod docs;
 mod get;
 mod get_auto;
 mod get_errors;
+mod get_hostile;
 mod get_support;
 mod perf;
 mod report;
