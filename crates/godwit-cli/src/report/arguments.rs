@@ -9,7 +9,7 @@ use godwit_report::Metric;
 #[derive(Debug, Args)]
 #[command(long_about = ABOUT, after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Access logs (JSON, also gzip), sketch files, or - for the standard input
+    /// Access logs (JSON, also gzip) and sketches: files, pipes, or - for the standard input
     #[arg(value_name = "FILE", required = true)]
     pub(super) files: Vec<PathBuf>,
     /// Write the report as one HTML page
@@ -49,6 +49,7 @@ Examples:
   godwit report access.log --sketch monday.sketch     keep 10 MB in place of 10 GB
   godwit report *.sketch                              a report of many machines
   godwit report --metric first-byte access.log
+  ssh host cat access.log | godwit report -
 
 Exit codes: 0 if the report was made, 1 if a file could not be read or written, 2 for wrong usage.";
 

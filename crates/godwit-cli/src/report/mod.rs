@@ -70,7 +70,7 @@ fn refuse_overwriting(arguments: &Arguments, sources: &[Source]) -> Result<(), F
         if taken {
             return Err(Failure::new(format!(
                 "{} is to be read and to be written; give another name for what is written",
-                path.display()
+                Source::File(path.clone())
             )));
         }
     }
@@ -101,8 +101,10 @@ fn progress(arguments: &Arguments, size: u64) -> ProgressBar {
 }
 
 fn write(path: &Path, what: &str, bytes: &[u8]) -> Result<(), Failure> {
-    std::fs::write(path, bytes)
-        .map_err(|error| Failure::file(what, path, plain(&error), "name a file that can be written"))
+    std::fs::write(path, bytes).map_err(|error| {
+        let (file, problem) = (Source::File(path.to_owned()), plain(&error));
+        Failure::new(format!("{what} {file}: {problem}; name a file that can be written"))
+    })
 }
 
 fn missing(metric: Metric, summary: &godwit_report::Summary) -> Failure {

@@ -101,3 +101,37 @@ fn broken_lines_are_counted_and_the_first_is_named() {
     let table = good(folder.path(), &["access.log"]);
     assert!(table.contains("access.log:201"), "{table}");
 }
+
+#[test]
+fn pipes_and_the_standard_input_are_as_good_as_files() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("access.log"), log(0, 2000)).unwrap();
+    std::fs::write(folder.path().join("more.log"), log(2000, 2000)).unwrap();
+    let whole = good(folder.path(), &["access.log", "more.log", "--sketch", "all.sketch"]);
+    let compressed =
+        Command::new("gzip").args(["-k", "more.log"]).current_dir(folder.path()).status().unwrap();
+    assert!(compressed.success());
+    for command in [
+        "cat access.log more.log | $GODWIT report -",
+        "$GODWIT report <(cat access.log) <(cat more.log.gz)",
+        "cat all.sketch | $GODWIT report -",
+        "$GODWIT report <(gzip -c all.sketch)",
+        "$GODWIT report access.log - < more.log.gz",
+    ] {
+        let output = shell(folder.path(), command);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{command}: {errors}");
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), whole, "{command}");
+    }
+    for command in ["$GODWIT report access.log - < access.log", "ln access.log b.log; $GODWIT report *.log"] {
+        let output = shell(folder.path(), command);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && errors.contains("given twice"), "{command}: {errors}");
+    }
+}
+
+fn shell(folder: &Path, command: &str) -> Output {
+    let mut bash = Command::new("bash");
+    bash.args(["-c", command]).env("GODWIT", env!("CARGO_BIN_EXE_godwit")).current_dir(folder);
+    bash.output().unwrap()
+}

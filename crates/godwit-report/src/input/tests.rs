@@ -8,6 +8,7 @@
 
 use std::io::Write;
 
+use super::lines::Lines;
 use super::*;
 use proptest::prelude::*;
 
@@ -123,4 +124,83 @@ proptest! {
         prop_assert_eq!(summary.lines, pads.len() as u64);
         prop_assert_eq!(summary.encode(), whole(text.as_bytes()).0.encode());
     }
+}
+
+/// A pipe with a name into which somebody writes `bytes`.
+#[cfg(unix)]
+fn pipe_of(folder: &tempfile::TempDir, name: &str, bytes: Vec<u8>) -> Source {
+    let path = folder.path().join(name);
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let writer = path.clone();
+    std::thread::spawn(move || std::fs::write(writer, bytes).unwrap());
+    Source::File(path)
+}
+
+#[cfg(unix)]
+#[test]
+fn pipes_bring_what_files_bring() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = |ms| format!("{}\n{}\n", line(ms, 0), line(ms + 1, 100_000));
+    let (sketched, _) = whole(log(30).as_bytes());
+    let sources = [
+        pipe_of(&folder, "plain", log(10).into_bytes()),
+        pipe_of(&folder, "gzip", gzip(log(20).as_bytes())),
+        pipe_of(&folder, "sketch", sketched.encode()),
+        pipe_of(&folder, "empty", Vec::new()),
+    ];
+    let outcome = read_files(&sources).unwrap();
+    let all = [log(10), log(20), log(30)].concat();
+    assert_eq!(outcome.summary.encode(), whole(all.as_bytes()).0.encode());
+    let only = read_files(&[pipe_of(&folder, "sketch.gz", gzip(&sketched.encode()))]).unwrap();
+    assert_eq!(only.summary.encode(), sketched.encode());
+    let broken = pipe_of(&folder, "broken", format!("{}\nx\n", line(1, 0)).into_bytes());
+    assert_eq!(read_files(&[broken]).unwrap().broken.unwrap().line, 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_under_two_names_is_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let Source::File(log) = file_of(&folder, "access.log", line(1, 0).as_bytes()) else { panic!() };
+    let (hard, soft) = (folder.path().join("hard.log"), folder.path().join("soft.log"));
+    std::fs::hard_link(&log, &hard).unwrap();
+    std::os::unix::fs::symlink(&log, &soft).unwrap();
+    for other in [hard, soft] {
+        let error = read_files(&[Source::File(log.clone()), Source::File(other)]).unwrap_err();
+        assert!(matches!(error.problem, Problem::Twice), "{error}");
+    }
+    let copy = file_of(&folder, "copy.log", line(1, 0).as_bytes());
+    assert_eq!(read_files(&[Source::File(log), copy]).unwrap().summary.lines, 2);
+}
+
+#[test]
+fn compressed_logs_that_are_cut_off_say_how_far_they_came() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut text = String::new();
+    for number in 0_u64..20_000 {
+        let noise = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        text.push_str(&line(number as usize, 0).replace("\"path\":\"", &format!("\"path\":\"{noise:x}")));
+        text.push('\n');
+    }
+    let whole = gzip(text.as_bytes());
+    let cut = file_of(&folder, "cut.gz", &whole[..whole.len() / 2]);
+    let error = read_files(&[cut]).unwrap_err();
+    let Problem::Compressed { cut_off: true, lines } = error.problem else { panic!("{error}") };
+    assert!((5_000..15_000).contains(&lines), "{lines}");
+    let said = error.to_string();
+    assert!(said.contains(&format!("after {lines} lines")) && said.contains("gzip -dc"), "{said}");
+    let mut damaged = whole;
+    let middle = damaged.len() / 2;
+    damaged[middle..middle + 100].fill(0);
+    let error = read_files(&[file_of(&folder, "damaged.gz", &damaged)]).unwrap_err();
+    assert!(matches!(error.problem, Problem::Compressed { .. }), "{error}");
+    let start = file_of(&folder, "start.gz", &damaged[..5]);
+    assert!(matches!(read_files(&[start]).unwrap_err().problem, Problem::Compressed { lines: 0, .. }));
+}
+
+#[test]
+fn names_of_files_do_nothing_to_a_terminal() {
+    let name = "a\u{1b}[2J\n\u{202e}b\u{9b}ü.log";
+    let said = Source::File(name.into()).to_string();
+    assert_eq!(said, "a\\u{1b}[2J\\n\\u{202e}b\\u{9b}ü.log");
 }
