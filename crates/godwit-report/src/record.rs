@@ -3,9 +3,19 @@
 //! A line is one JSON object without spaces between its tokens, in ASCII only, its keys always in the same order;
 //! keys whose value is not known are left out. Times are milliseconds with at most three decimals. The order and
 //! the absence of spaces let a reader be fast, and are no promise: a reader must take any JSON.
+//!
+//! A client's text longer than [`LONGEST_TEXT`] is cut and ends with [`CUT`]: nobody fills a disk with few requests.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::Duration;
+
+/// Bytes that are kept of a path with its query, a host, a method, or a header field. (Escaped, they may take up to
+/// six times as many.)
+pub const LONGEST_TEXT: usize = 4096;
+
+/// At the end of a text that was longer: an ellipsis, which the fields themselves hardly ever end with.
+pub const CUT: char = '…';
 
 /// One request. What is `None` is left out of the line.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -177,6 +187,8 @@ names! {
         TooSlow = "too_slow",
         /// Something else went wrong while the response was sent.
         Failed = "failed",
+        /// What the client sent was no request, or none that the server takes in.
+        Refused = "refused",
     }
 }
 
@@ -273,8 +285,20 @@ fn milliseconds(out: &mut Vec<u8>, key: &str, value: Option<Duration>) {
 fn text(out: &mut Vec<u8>, key: &str, value: Option<&str>) {
     if let Some(value) = value {
         out.extend_from_slice(key.as_bytes());
-        write_string(out, value);
+        write_string(out, &shorten(value));
     }
+}
+
+/// As much of a text as a log keeps, with [`CUT`] at its end if that is not all.
+pub fn shorten(text: &str) -> Cow<'_, str> {
+    if text.len() <= LONGEST_TEXT {
+        return Cow::Borrowed(text);
+    }
+    let kept = text.get(..text.floor_char_boundary(LONGEST_TEXT)).unwrap_or_default();
+    let mut cut = String::with_capacity(LONGEST_TEXT.saturating_add(CUT.len_utf8()));
+    cut.push_str(kept);
+    cut.push(CUT);
+    Cow::Owned(cut)
 }
 
 /// Appends a duration in milliseconds, with the decimals it needs and at most three; rounded to the nearest.

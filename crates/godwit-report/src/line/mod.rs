@@ -1,8 +1,8 @@
 //! One line of a JSON access log, read without allocating: only what reports count is taken out of it.
 //!
 //! Keys may come in any order; unknown ones are skipped, whatever their value; of a key that comes twice the last
-//! counts. A line must be one JSON object with at least `time`, `protocol` and `status`. Lines come from clients
-//! in part (paths, names): nothing in them may panic, and nesting is capped.
+//! counts. A line must be one JSON object with at least `time`, `protocol`, and `status` or, of a request that was
+//! never answered, an `outcome`. Lines come from clients in part (paths, names): nothing in them may panic, and nesting is capped.
 
 mod json;
 #[cfg(test)]
@@ -29,7 +29,7 @@ pub struct Facts {
     pub arm: Arm,
     /// Why not HTTP/3.
     pub why_not: Option<WhyNot>,
-    /// The response's status.
+    /// The response's status; 0 if there was none.
     pub status: u16,
     /// Whether it ended well.
     pub finished: bool,
@@ -71,6 +71,7 @@ impl Facts {
         let mut client: &[u8] = b"";
         let mut has_user = false;
         let mut has_protocol = false;
+        let mut has_outcome = false;
         let mut scanner = Scanner::object(line)?;
         while let Some((key, value)) = scanner.next_member()? {
             match key {
@@ -99,7 +100,10 @@ impl Facts {
                 b"delivered_ms" => facts.set(Metric::Delivered, value)?,
                 b"upstream_ms" => facts.set(Metric::Upstream, value)?,
                 b"last_mile_ms" => facts.set(Metric::LastMile, value)?,
-                b"outcome" => facts.finished = value.text() == Some(b"ok"),
+                b"outcome" => {
+                    facts.finished = value.text() == Some(b"ok");
+                    has_outcome = true;
+                }
                 _ => {}
             }
         }
@@ -108,7 +112,8 @@ impl Facts {
         }
         facts.tunnel |= facts.status == 101;
         facts.complete();
-        (facts.time != 0 && has_protocol && facts.status != 0).then_some(facts)
+        facts.finished &= facts.status != 0;
+        (facts.time != 0 && has_protocol && (facts.status != 0 || has_outcome)).then_some(facts)
     }
 
     fn set(&mut self, metric: Metric, value: Value<'_>) -> Option<()> {

@@ -117,6 +117,13 @@ fn broken_lines_are_refused() {
     assert_eq!(read(&least(&format!(r#","deep":{}"#, "[".repeat(100_000)))), None);
 }
 
+#[test]
+fn requests_without_an_answer_are_no_broken_lines() {
+    let line = r#"{"time":"2026-11-21T23:21:41Z","protocol":"h2","outcome":"client_gone"}"#;
+    let facts = read(line).unwrap();
+    assert_eq!((facts.status, facts.finished), (0, false));
+}
+
 proptest! {
     #[test]
     fn every_cut_of_a_line_is_refused(cut in 0..FULL.len()) {

@@ -140,3 +140,26 @@ proptest! {
         prop_assert!((value["first_byte_ms"].as_f64().unwrap() - expected).abs() <= expected * 1e-12);
     }
 }
+
+#[test]
+fn what_a_client_sends_is_kept_in_part() {
+    let (path, agent) = (format!("/{}", "é".repeat(30_000)), "\"".repeat(60_000));
+    let method = "M".repeat(5000);
+    let mut record = full();
+    record.request = Request { host: Some(&path), method: &method, path: &path, ..record.request };
+    (record.user_agent, record.referer) = (Some(&agent), Some(&path));
+    let line = line(&record);
+    assert!(line.len() < 64 << 10, "{}", line.len());
+    let read: serde_json::Value = serde_json::from_str(&line).unwrap();
+    // The bound is within a character.
+    let kept = |text: &str| format!("{}{CUT}", &text[..text.floor_char_boundary(LONGEST_TEXT)]);
+    assert_eq!(kept(&path).len(), LONGEST_TEXT - 1 + CUT.len_utf8());
+    for (key, whole) in
+        [("host", &path), ("path", &path), ("referer", &path), ("user_agent", &agent), ("method", &method)]
+    {
+        assert_eq!(read[key], kept(whole), "{key}");
+    }
+    assert!(crate::line::Facts::read(line.trim_end().as_bytes()).is_some());
+    let longest = "x".repeat(LONGEST_TEXT);
+    assert_eq!(shorten(&longest), longest);
+}
