@@ -6,6 +6,7 @@ use crate::{Connection, ConnectionStats};
 use godwit_wire::StreamId;
 use std::any::Any;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// The connection that a request came on. A [`super::Server`] puts it into each request's extensions.
@@ -15,6 +16,7 @@ use std::sync::{Arc, OnceLock, Weak};
 pub struct ConnectionInfo {
     facts: Arc<Facts>,
     stream: StreamId,
+    too_slow: Option<Arc<AtomicBool>>,
 }
 
 #[derive(Debug)]
@@ -34,8 +36,9 @@ struct Facts {
 pub(super) struct Origin(Arc<Facts>);
 
 impl Origin {
-    pub(super) fn of_request(&self, stream: StreamId) -> ConnectionInfo {
-        ConnectionInfo { facts: Arc::clone(&self.0), stream }
+    /// `too_slow` is set when the response is given up because the client takes too little.
+    pub(super) fn of_request(&self, stream: StreamId, too_slow: Option<Arc<AtomicBool>>) -> ConnectionInfo {
+        ConnectionInfo { facts: Arc::clone(&self.0), stream, too_slow }
     }
 }
 
@@ -101,6 +104,12 @@ impl ConnectionInfo {
     /// only if somebody wants to know.
     pub fn delivery(&self) -> Delivery {
         Delivery::new(Weak::clone(&self.facts.link), self.stream)
+    }
+
+    /// Whether the response to this request was given up because the client has taken too little of it: see
+    /// [`super::Server::minimum_rate`]. Known when the response's body is dropped.
+    pub fn is_too_slow(&self) -> bool {
+        self.too_slow.as_ref().is_some_and(|too_slow| too_slow.load(Ordering::Relaxed))
     }
 
     /// What the application keeps with the connection: made at the first call, the same at every other,

@@ -2,6 +2,8 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
@@ -28,11 +30,18 @@ pub(super) struct Patience {
     /// The end of the present period, and the bytes taken before it.
     period: Option<u64>,
     sleep: Option<Pin<Box<Sleep>>>,
+    /// Set when it is at its end, if it can be.
+    ended: Option<Arc<AtomicBool>>,
 }
 
 impl Patience {
     pub(super) fn new(pace: Option<Pace>) -> Self {
-        Patience { pace, period: None, sleep: None }
+        Patience { pace, period: None, sleep: None, ended: pace.map(|_| Arc::default()) }
+    }
+
+    /// For asking later whether it has come to its end. `None` if there is none.
+    pub(super) fn ended(&self) -> Option<Arc<AtomicBool>> {
+        self.ended.clone()
     }
 
     /// Nothing is held back: there is nothing to send.
@@ -52,6 +61,9 @@ impl Patience {
             ready!(sleep.as_mut().poll(cx));
             let before = self.period.replace(taken).unwrap_or(taken);
             if taken.saturating_sub(before) < least {
+                if let Some(ended) = &self.ended {
+                    ended.store(true, Ordering::Relaxed);
+                }
                 return Poll::Ready(());
             }
             sleep.as_mut().reset(Instant::now() + period);

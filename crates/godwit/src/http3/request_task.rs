@@ -28,7 +28,8 @@ pub(super) struct Task {
 impl Task {
     pub(super) fn new(link: &Arc<Link>, info: &Origin, arrival: Arrival, pace: Option<Pace>) -> Self {
         let (mut parts, ()) = arrival.request.into_parts();
-        parts.extensions.insert(info.of_request(arrival.id));
+        let patience = Patience::new(pace);
+        parts.extensions.insert(info.of_request(arrival.id, patience.ended()));
         parts.extensions.insert(Informational::new(link, arrival.id));
         #[cfg(feature = "proxy")]
         super::proxied::describe(&mut parts.extensions);
@@ -39,7 +40,7 @@ impl Task {
             false => Body::arriving(RecvHalf::new(Arc::clone(link), arrival.id), length),
         };
         let send = SendHalf::new(Arc::clone(link), arrival.id);
-        Task { request: Request::from_parts(parts, body), send, patience: Patience::new(pace) }
+        Task { request: Request::from_parts(parts, body), send, patience }
     }
 
     /// Has `service` answer the request, and sends the answer. A service that fails is answered for with
