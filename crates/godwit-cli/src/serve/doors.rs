@@ -9,6 +9,8 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::metrics::{CrowdedOut, Transport};
+
 /// Counts the connections of one transport. Clones count together.
 #[derive(Clone, Debug)]
 pub(crate) struct Doors(Arc<Inner>);
@@ -18,7 +20,8 @@ struct Inner {
     most: usize,
     most_per_client: usize,
     open: Mutex<Open>,
-    refused: AtomicU64,
+    /// Connections that were not let in: because of all, and because of their own client's.
+    refused: [AtomicU64; 2],
 }
 
 #[derive(Debug, Default)]
@@ -37,7 +40,7 @@ pub(crate) struct Admission {
 
 impl Doors {
     pub(crate) fn new(most: usize, most_per_client: usize) -> Doors {
-        let (open, refused) = (Mutex::default(), AtomicU64::new(0));
+        let (open, refused) = (Mutex::default(), Default::default());
         Doors(Arc::new(Inner { most, most_per_client, open, refused }))
     }
 
@@ -46,9 +49,10 @@ impl Doors {
         let client = client_of(address);
         let mut open = self.open();
         let mine = client.and_then(|client| open.by_client.get(&client)).copied().unwrap_or(0);
-        if open.all >= self.0.most || mine >= self.0.most_per_client {
+        let of_client = mine >= self.0.most_per_client;
+        if of_client || open.all >= self.0.most {
             drop(open);
-            self.0.refused.fetch_add(1, Ordering::Relaxed);
+            self.0.refused[usize::from(of_client)].fetch_add(1, Ordering::Relaxed);
             return None;
         }
         open.all += 1;
@@ -60,9 +64,10 @@ impl Doors {
     }
 
     /// Connections that were not let in so far.
-    #[cfg(test)]
-    fn refused(&self) -> u64 {
-        self.0.refused.load(Ordering::Relaxed)
+    pub(super) fn refused(&self, transport: Transport) -> CrowdedOut {
+        let [of_all, of_client] = &self.0.refused;
+        let (of_all, of_client) = (of_all.load(Ordering::Relaxed), of_client.load(Ordering::Relaxed));
+        CrowdedOut { transport, of_all, of_client }
     }
 
     fn open(&self) -> std::sync::MutexGuard<'_, Open> {
@@ -117,7 +122,8 @@ mod tests {
         let _again = doors.admit(ip("192.0.2.1")).unwrap();
         assert!(doors.admit(ip("192.0.2.1")).is_none());
         drop(other);
-        assert_eq!((doors.refused(), doors.open().by_client.len()), (2, 1));
+        let CrowdedOut { of_all, of_client, .. } = doors.refused(Transport::Tcp);
+        assert_eq!((of_all, of_client, doors.open().by_client.len()), (0, 2, 1));
     }
 
     #[test]
@@ -134,6 +140,7 @@ mod tests {
         let held: Vec<_> = ["127.0.0.1", "::1", "::ffff:127.0.0.1"].map(|text| doors.admit(ip(text))).into();
         assert!(held.iter().all(Option::is_some));
         assert!(doors.admit(ip("192.0.2.1")).is_none(), "all are taken");
+        assert_eq!(doors.refused(Transport::Tcp).of_all, 1);
         drop(held);
         assert!(doors.admit(ip("192.0.2.1")).is_some());
         assert_eq!(doors.open().all, 0);

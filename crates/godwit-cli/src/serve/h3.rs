@@ -68,6 +68,11 @@ impl Options {
         Ok(Options { config, datapath, shards, qlog, limits, doors, drain })
     }
 
+    /// Who is let in.
+    pub(super) fn doors(&self) -> &Doors {
+        &self.doors
+    }
+
     fn server(&self) -> http3::Server {
         let Limits { header_size, header_timeout, send_timeout, minimum_rate, .. } = self.limits;
         let config = http3::Config {

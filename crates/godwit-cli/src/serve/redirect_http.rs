@@ -9,15 +9,17 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue, LOCATION};
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 
+use super::access::Observer;
+use super::front::body::{BoxError, ResponseBody, full};
 use super::front::host::{self, Host};
 use super::linger::Lingering;
-use super::tcp::{Keeper, http1_builder};
+use super::tcp::{Keeper, client, http1_builder};
 use crate::certificates::Store;
+use godwit_report::record::Protocol;
 
 const CHALLENGE: &str = "/.well-known/acme-challenge/";
 const HEALTH: &str = "/healthz";
@@ -28,22 +30,27 @@ pub(super) struct Redirect {
     store: Store,
     /// The port of HTTPS.
     port: u16,
+    observer: Observer,
 }
 
 impl Redirect {
     /// `listening`: where HTTPS is; 443 is preferred.
-    pub(super) fn new(store: Store, listening: &[SocketAddr]) -> Redirect {
+    pub(super) fn new(store: Store, listening: &[SocketAddr], observer: Observer) -> Redirect {
         let ports = || listening.iter().map(SocketAddr::port);
         let port = ports().find(|port| *port == 443).or_else(|| ports().next()).unwrap_or(443);
-        Redirect { store, port }
+        Redirect { store, port, observer }
     }
 
-    pub(super) async fn serve(&self, stream: Lingering, keeper: Keeper<'_>) {
+    pub(super) async fn serve(&self, stream: Lingering, keeper: Keeper<'_>) -> Result<(), BoxError> {
+        let client = client(&stream, Protocol::Http11, None, &self.observer)?;
+        let sender = Arc::clone(&client);
         let (redirect, leaving) = (self.clone(), Arc::clone(&keeper.leaving));
         let pace = Arc::clone(&keeper.pace);
-        let service = service_fn(move |request: Request<Incoming>| {
+        let service = service_fn(move |mut request: Request<Incoming>| {
             pace.on_request();
-            let mut response = redirect.answer(&request);
+            request.extensions_mut().insert(Arc::clone(&sender));
+            let entry = redirect.observer.begin(&request);
+            let mut response = entry.finish(redirect.answer(&request));
             if leaving.load(Ordering::Relaxed) {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
@@ -51,14 +58,14 @@ impl Redirect {
             async move { Ok::<_, Infallible>(response) }
         });
         let builder = http1_builder(keeper.limits);
-        let connection =
+        let mut connection =
             std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
-        if let Err(error) = keeper.keep(connection).await {
-            tracing::debug!(%error, "plain HTTP connection failed");
-        }
+        // What is under way is dropped with the connection, and logged then.
+        let outcome = keeper.keep(connection.as_mut()).await;
+        outcome.inspect_err(|error| self.observer.on_broken(&client, error))
     }
 
-    fn answer<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
+    fn answer<B>(&self, request: &Request<B>) -> Response<ResponseBody> {
         let path = request.uri().path();
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         if is_read && let Some(token) = path.strip_prefix(CHALLENGE) {
@@ -91,8 +98,8 @@ impl Redirect {
     }
 }
 
-fn text(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(body.into()));
+fn text(status: StatusCode, body: impl Into<Bytes>) -> Response<ResponseBody> {
+    let mut response = Response::new(full(body));
     *response.status_mut() = status;
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, plain);
@@ -105,7 +112,7 @@ mod tests {
 
     fn redirect(listening: &[&str]) -> Redirect {
         let listening: Vec<SocketAddr> = listening.iter().map(|text| text.parse().unwrap()).collect();
-        Redirect::new(Store::new(Vec::new()).unwrap(), &listening)
+        Redirect::new(Store::new(Vec::new()).unwrap(), &listening, Observer::quiet())
     }
 
     fn ask(redirect: &Redirect, uri: &str, host: Option<&str>) -> (u16, String) {

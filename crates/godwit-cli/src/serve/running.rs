@@ -15,7 +15,7 @@ use super::config::{self, Advertise, Handler, HostPattern, Scrutiny, Settings};
 use super::front::Front;
 use super::inherited::Inherited;
 use super::listen::{self, Listener};
-use super::metrics::{CertificateExpiry, Metrics, server};
+use super::metrics::{CertificateExpiry, Metrics, Transport, server};
 use super::redirect_http::Redirect;
 use super::signals::{Signals, Wish};
 use super::tcp::{self, Purpose};
@@ -78,10 +78,15 @@ pub(super) async fn serve(
         http3.push(udp.serve(front.clone()));
     }
     for listener in redirects {
-        tcp.serve(listener, Purpose::Redirect(Redirect::new(keeper.store().clone(), &addresses))).await;
+        let redirect = Redirect::new(keeper.store().clone(), &addresses, observer.clone());
+        tcp.serve(listener, Purpose::Redirect(redirect)).await;
     }
     keeper.start();
     report(&observer, &front, keeper.store());
+    let (quic_doors, tcp_doors) = (options.doors().clone(), tcp.doors().clone());
+    observer.metrics().ask_crowded_out(move || {
+        vec![tcp_doors.refused(Transport::Tcp), quic_doors.refused(Transport::Quic)]
+    });
     if let Some(figures) = figures {
         say(&format!("metrics are at http://{}/metrics", figures.address()));
         tokio::spawn(figures.serve(Arc::clone(observer.metrics())));

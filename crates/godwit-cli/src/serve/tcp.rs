@@ -30,6 +30,7 @@ use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use super::access::{Observer, Shed};
 use super::client::{Client, Facts};
 use super::config::Limits;
 use super::door::Door;
@@ -105,6 +106,11 @@ impl Server {
         self.listeners.lock().await.spawn(accept(listener, shared, purpose, stop));
     }
 
+    /// Who is let in.
+    pub(super) fn doors(&self) -> &Doors {
+        &self.shared.doors
+    }
+
     /// Takes no more connections, lets requests in progress finish and waits for them.
     pub(super) async fn drain(&self) {
         self.stop.send_replace(true);
@@ -172,7 +178,12 @@ async fn connection(stream: Lingering, shared: &Shared, purpose: Purpose, stop: 
     let keeper = Keeper { pace, leaving: Arc::default(), limits, stop: stop.clone() };
     let front = match purpose {
         Purpose::Sites(front) => front,
-        Purpose::Redirect(redirect) => return redirect.serve(stream, keeper).await,
+        Purpose::Redirect(redirect) => {
+            if let Err(error) = redirect.serve(stream, keeper).await {
+                tracing::debug!(%error, "plain HTTP connection failed");
+            }
+            return;
+        }
     };
     match tokio::time::timeout(HANDSHAKE, handshake(stream, &shared.tls, stop.clone())).await {
         Ok(Ok(Some(stream))) if is_challenge(stream.get_ref().1) => {}
@@ -225,9 +236,12 @@ async fn last_request(stop: &mut watch::Receiver<bool>) {
 async fn requests(stream: TlsStream<Lingering>, front: Front, keeper: Keeper<'_>) -> Result<(), BoxError> {
     let speaks_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
     let limits = keeper.limits;
-    let client = client(&stream, &front, speaks_h2)?;
-    let (pace, sender) = (Arc::clone(&keeper.pace), Arc::clone(&client));
-    let door = Door::new(front, limits, Some(Arc::clone(&pace)), Arc::clone(&keeper.leaving));
+    let (socket, tls) = stream.get_ref();
+    let protocol = if speaks_h2 { Protocol::H2 } else { Protocol::Http11 };
+    let is_resumed = tls.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
+    let client = client(socket, protocol, Some(is_resumed), front.observer())?;
+    let (observer, sender) = (front.observer().clone(), Arc::clone(&client));
+    let door = Door::new(front, limits, Some(Arc::clone(&keeper.pace)), Arc::clone(&keeper.leaving));
     let service = service_fn(move |mut request: http::Request<Incoming>| {
         let door = door.clone();
         request.extensions_mut().insert(Arc::clone(&sender));
@@ -235,12 +249,8 @@ async fn requests(stream: TlsStream<Lingering>, front: Front, keeper: Keeper<'_>
     });
     let io = TokioIo::new(stream);
     // What is under way is dropped with the connection, and logged then.
-    let note = |outcome| {
-        if pace.is_aborted() {
-            client.set_too_slow();
-        }
-        outcome
-    };
+    let note =
+        |outcome: Result<(), BoxError>| outcome.inspect_err(|error| observer.on_broken(&client, error));
     if speaks_h2 {
         let mut connection = pin!(http2_builder(limits).serve_connection(io, service));
         note(keeper.keep(connection.as_mut()).await)
@@ -251,15 +261,14 @@ async fn requests(stream: TlsStream<Lingering>, front: Front, keeper: Keeper<'_>
 }
 
 /// What is known of the client from here on.
-fn client(stream: &TlsStream<Lingering>, front: &Front, speaks_h2: bool) -> io::Result<Arc<Client>> {
-    let (socket, tls) = stream.get_ref();
-    let facts = Facts {
-        remote: socket.stream()?.peer_addr()?,
-        local: socket.stream()?.local_addr()?,
-        protocol: if speaks_h2 { Protocol::H2 } else { Protocol::Http11 },
-        tls_resumed: Some(tls.handshake_kind() == Some(rustls::HandshakeKind::Resumed)),
-    };
-    Ok(Client::tcp(facts, socket.meter()?, front.observer().metrics()))
+pub(super) fn client(
+    socket: &Lingering,
+    protocol: Protocol,
+    tls_resumed: Option<bool>,
+    observer: &Observer,
+) -> io::Result<Arc<Client>> {
+    let (remote, local) = (socket.stream()?.peer_addr()?, socket.stream()?.local_addr()?);
+    Ok(Client::tcp(Facts { remote, local, protocol, tls_resumed }, socket.meter()?, observer.metrics()))
 }
 
 /// More fields than any client sends; the service has a limit of its own below this.
@@ -386,10 +395,10 @@ impl Keeper<'_> {
                     },
                     // HTTP/1.1 has a time limit of its own for the next head.
                     Verdict::Idle => {}
-                    Verdict::HeadLate => return Err("a request's head did not arrive in time".into()),
+                    Verdict::HeadLate => return Err(Shed::HeadLate.into()),
                     Verdict::TooSlow => {
                         pace.abort();
-                        return Err("the client takes too little".into());
+                        return Err(Shed::TooSlow.into());
                     }
                 },
             }

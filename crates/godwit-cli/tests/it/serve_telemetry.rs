@@ -1,6 +1,7 @@
 //! What `godwit serve` tells of its requests: the access log, the figures, the advertisement, DNS records.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::serve_support::{H1, H2, Server, godwit, run, site};
@@ -11,6 +12,7 @@ use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Empty};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// The log's lines once there are so many.
@@ -185,4 +187,84 @@ fn records_for_the_zone_are_printed() {
     // A folder may still have any name but that one.
     let out = godwit(data.path(), &["serve", "print-dns-folder"]).output().unwrap();
     assert!(text(&out.stderr).contains("cannot serve print-dns-folder"), "{}", text(&out.stderr));
+}
+
+/// What comes back for these bytes, until the other side has finished.
+async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin, bytes: &[u8]) -> String {
+    stream.write_all(bytes).await.unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer).await;
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[tokio::test]
+async fn whoever_is_turned_away_is_told_of_as_well() {
+    let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let (plain, metrics, folder) = (free(), free(), site());
+    let (log, config) = (folder.path().join("access.log"), folder.path().join("sites.toml"));
+    let big = std::fs::File::create(folder.path().join("big")).unwrap();
+    big.set_len(50_000_000).unwrap();
+    let text = format!(
+        "listen = [\"127.0.0.1:0\"]\nredirect_http = [\"{plain}\"]\nmetrics = \"{metrics}\"\n[access_log]\n\
+         file = {log:?}\n[limits]\nsend_timeout = \"1s\"\n[[site]]\nhosts = [\"*\"]\n[[site.route]]\n\
+         path = \"/*\"\nfiles = {:?}\n",
+        folder.path()
+    );
+    std::fs::write(&config, text).unwrap();
+    let data = Arc::new(tempfile::tempdir().unwrap());
+    let server = Server::spawn(
+        godwit(data.path(), &["serve", "--config", config.to_str().unwrap()]),
+        Arc::clone(&data),
+    );
+
+    let answer = exchange(server.connect(H1).await, b"GET / HTTP/1.1 and more\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+    let long = format!("GET / HTTP/1.1\r\nhost: localhost\r\nx: {}\r\n", "x".repeat(100_000));
+    let answer = exchange(server.connect(H1).await, long.as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
+    let redirected =
+        b"GET /a?b HTTP/1.1\r\nhost: LocalHost\r\nuser-agent: plain/1\r\nconnection: close\r\n\r\n";
+    let answer = exchange(TcpStream::connect(&plain).await.unwrap(), redirected).await;
+    assert!(answer.starts_with("HTTP/1.1 308"), "{answer}");
+    let answer = exchange(TcpStream::connect(&plain).await.unwrap(), b"\x16\x03\x01 no\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+    let lines_so_far = lines(&log, 4).await;
+    let told: Vec<_> = lines_so_far
+        .iter()
+        .map(|line| {
+            let text = |key: &str| line[key].as_str().unwrap_or("").to_owned();
+            (line["status"].as_u64().unwrap(), text("method"), text("path"), text("outcome"), text("tls"))
+        })
+        .collect();
+    let refused =
+        |status, tls: &str| (status, "-".to_owned(), "-".to_owned(), "refused".to_owned(), tls.to_owned());
+    let through = (308, "GET".to_owned(), "/a?b".to_owned(), "ok".to_owned(), String::new());
+    for expected in [refused(400, "full"), refused(431, "full"), refused(400, ""), through] {
+        assert!(told.contains(&expected), "{expected:?} in {told:?}");
+    }
+    let line = lines_so_far.iter().find(|line| line["status"] == 308).unwrap();
+    assert_eq!((&line["host"], &line["user_agent"]), (&"localhost".into(), &"plain/1".into()), "{line}");
+
+    // A client that opens its window and then takes nothing.
+    let config = ClientConfig::with_roots_file(server.authority()).unwrap().alpn([ALPN]);
+    let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], server.port));
+    let client = Client::connect(&endpoint, &config, address, "localhost").await.unwrap();
+    let request = Request::get(format!("https://localhost:{}/big", server.port));
+    let response = client.send(request.body(Empty::<Bytes>::new()).unwrap()).await.unwrap();
+    let line = lines(&log, 5).await.pop().unwrap();
+    assert_eq!((&line["protocol"], &line["outcome"]), (&"h3".into(), &"too_slow".into()), "{line}");
+    drop(response);
+
+    let (_, text) = figures(&metrics, "/metrics").await;
+    for line in [
+        "godwit_refused_total{transport=\"tcp\",why=\"bad_request\"} 2",
+        "godwit_refused_total{transport=\"tcp\",why=\"header_too_large\"} 1",
+        "godwit_refused_total{transport=\"quic\",why=\"too_slow\"} 1",
+        "godwit_refused_total{transport=\"tcp\",why=\"connections_per_address\"} 0",
+        "godwit_http_requests_total{protocol=\"http/1.1\",status=\"3xx\",site=\"\"} 1",
+        "godwit_http_requests_total{protocol=\"http/1.1\",status=\"4xx\",site=\"\"} 3",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+    }
 }

@@ -18,7 +18,7 @@ use crate::serve::advertise::Choice;
 use crate::serve::client::parcel::{self, Parcel};
 use crate::serve::client::{Client, Path};
 use crate::serve::front::body::{RequestBody, ResponseBody};
-use crate::serve::metrics::Finished;
+use crate::serve::metrics::{Finished, Refusal, Transport};
 
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
@@ -27,6 +27,8 @@ const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 pub(crate) struct Entry {
     observer: Observer,
     client: Option<Arc<Client>>,
+    /// To be asked about the response, on HTTP/3.
+    connection: Option<ConnectionInfo>,
     site: Option<Arc<Site>>,
     begun: Instant,
     protocol: Protocol,
@@ -56,16 +58,27 @@ pub(super) struct Answer {
 pub(super) struct Facts {
     pub(super) time_ms: u64,
     pub(super) host: Option<String>,
-    pub(super) method: Method,
-    pub(super) uri: Uri,
+    /// `None` if it could not be read.
+    pub(super) method: Option<Method>,
+    pub(super) uri: Option<Uri>,
     pub(super) version: Version,
     pub(super) user_agent: Option<HeaderValue>,
     pub(super) referer: Option<HeaderValue>,
     pub(super) why_not_h3: Option<WhyNotH3>,
     pub(super) number: Option<u64>,
     pub(super) path: Option<Path>,
-    /// To be asked about the delivery, on HTTP/3.
-    connection: Option<ConnectionInfo>,
+}
+
+impl Facts {
+    pub(super) fn method(&self) -> &str {
+        self.method.as_ref().map_or("-", Method::as_str)
+    }
+
+    /// With the query.
+    pub(super) fn path(&self) -> &str {
+        let Some(uri) = &self.uri else { return "-" };
+        uri.path_and_query().map_or("*", |path| path.as_str())
+    }
 }
 
 /// How far it has come.
@@ -78,6 +91,22 @@ enum Stage {
 }
 
 impl Facts {
+    /// Of a request that could not be read.
+    fn unknown(version: Version) -> Facts {
+        Facts {
+            time_ms: unix_ms(),
+            host: None,
+            method: None,
+            uri: None,
+            version,
+            user_agent: None,
+            referer: None,
+            why_not_h3: None,
+            number: None,
+            path: None,
+        }
+    }
+
     fn of<B>(request: &Request<B>) -> Facts {
         let headers = request.headers();
         let authority = request.uri().host().map(str::to_owned);
@@ -85,15 +114,14 @@ impl Facts {
         Facts {
             time_ms: unix_ms(),
             host: authority.or_else(host).map(|host| host.to_ascii_lowercase()),
-            method: request.method().clone(),
-            uri: request.uri().clone(),
+            method: Some(request.method().clone()),
+            uri: Some(request.uri().clone()),
             version: request.version(),
             user_agent: headers.get(USER_AGENT).cloned(),
             referer: headers.get(REFERER).cloned(),
             why_not_h3: None,
             number: None,
             path: None,
-            connection: request.extensions().get::<ConnectionInfo>().cloned(),
         }
     }
 }
@@ -108,6 +136,7 @@ impl Entry {
         }
         Entry {
             client,
+            connection: request.extensions().get::<ConnectionInfo>().cloned(),
             site: None,
             begun: instant_now(),
             protocol: protocol(request.version()),
@@ -119,6 +148,30 @@ impl Entry {
             stage: Stage::UnderWay,
             observer,
         }
+    }
+
+    /// What a client sent was refused before it became a request.
+    pub(super) fn refused(observer: Observer, client: &Arc<Client>, status: StatusCode) {
+        let facts = observer.0.log.is_on().then(|| {
+            let number = Some(client.next_request());
+            Box::new(Facts { number, path: client.path(), ..Facts::unknown(Version::HTTP_11) })
+        });
+        let answer = Answer { status: Some(status), outcome: Some(Outcome::Refused), ..Answer::default() };
+        // Its line is written by its drop.
+        drop(Entry {
+            client: Some(Arc::clone(client)),
+            connection: None,
+            site: None,
+            begun: instant_now(),
+            protocol: Protocol::Http11,
+            head_only: false,
+            choice: None,
+            request_bytes: None,
+            answer,
+            facts,
+            stage: Stage::UnderWay,
+            observer,
+        });
     }
 
     /// Counts what arrives of the request's body.
@@ -198,22 +251,36 @@ impl Entry {
         self.answer.last_byte = Some(self.begun.elapsed());
         let outcome = match end {
             BodyEnd::Complete => Outcome::Ok,
-            _ if self.client.as_ref().is_some_and(|client| client.is_too_slow()) => Outcome::TooSlow,
+            _ if self.is_too_slow() => Outcome::TooSlow,
             BodyEnd::Failed if self.answer.upstream.is_some() => Outcome::UpstreamFailed,
             BodyEnd::Failed => Outcome::Failed,
             BodyEnd::Dropped => Outcome::ClientGone,
         };
         self.answer.outcome.get_or_insert(outcome);
         self.count();
+        self.count_shed();
         let complete = end == BodyEnd::Complete && self.observer.0.log.is_json();
         let Some((client, facts)) = self.client.as_ref().zip(self.facts.as_mut()).filter(|_| complete) else {
             return self.log();
         };
         facts.path = client.path();
-        match (facts.connection.take(), client.meter().cloned()) {
-            (Some(connection), _) => parcel::wait(connection.delivery(), self),
+        match (self.connection.as_ref().map(ConnectionInfo::delivery), client.meter().cloned()) {
+            (Some(delivery), _) => parcel::wait(delivery, self),
             (None, Some(meter)) => meter.track(self),
             (None, None) => self.log(),
+        }
+    }
+
+    /// Whether the client was sent away because it takes too little.
+    fn is_too_slow(&self) -> bool {
+        let on_stream = self.connection.as_ref().is_some_and(ConnectionInfo::is_too_slow);
+        on_stream || self.client.as_ref().is_some_and(|client| client.is_too_slow())
+    }
+
+    /// Over TCP it is the connections that count.
+    fn count_shed(&self) {
+        if self.connection.as_ref().is_some_and(ConnectionInfo::is_too_slow) {
+            self.observer.0.metrics.refused(Transport::Quic, Refusal::TooSlow);
         }
     }
 
@@ -304,6 +371,11 @@ impl Parcel for Entry {
 
     fn over(mut self: Box<Self>, delivered: Option<Instant>) {
         self.answer.delivered = delivered.map(|at| at.saturating_duration_since(self.begun));
+        // The body was over, and yet the client has not taken it.
+        if delivered.is_none() && self.answer.outcome == Some(Outcome::Ok) && self.is_too_slow() {
+            self.answer.outcome = Some(Outcome::TooSlow);
+            self.count_shed();
+        }
         self.log();
     }
 }

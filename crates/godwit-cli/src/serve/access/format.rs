@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use godwit_report::record::{ClientAddress, Record};
+use godwit_report::record::{ClientAddress, Record, shorten};
 use http::{StatusCode, Version};
 
 use super::entry::Entry;
@@ -24,8 +24,8 @@ pub(super) fn combined(record: &Record<'_>, version: Version, line: &mut Vec<u8>
     };
     line.extend_from_slice(b" - - [");
     write_date(line, record.time_ms);
-    let _ = write!(line, "] \"{} ", record.request.method);
-    quoted(line, record.request.path);
+    let _ = write!(line, "] \"{} ", shorten(record.request.method));
+    quoted(line, &shorten(record.request.path));
     let _ = match record.status {
         Some(status) => write!(line, " {version:?}\" {status} "),
         None => write!(line, " {version:?}\" - "),
@@ -36,7 +36,7 @@ pub(super) fn combined(record: &Record<'_>, version: Version, line: &mut Vec<u8>
     }
     for field in [record.referer, record.user_agent] {
         line.extend_from_slice(b" \"");
-        quoted(line, field.unwrap_or("-"));
+        quoted(line, &shorten(field.unwrap_or("-")));
         line.push(b'"');
     }
     let _ = writeln!(line, " {}", record.request.protocol.name());
@@ -80,7 +80,7 @@ pub(super) fn terminal(entry: &Entry, style: Style, line: &mut Vec<u8>) {
         500.. => style.red(text),
     };
     let mut shown = String::new();
-    let path = facts.uri.path_and_query().map_or("*", |path| path.as_str());
+    let path = facts.path();
     // A terminal must not take a client's bytes for commands.
     for character in path.chars().take(LONGEST_PATH) {
         if character.is_ascii_graphic() || character.is_alphanumeric() {
@@ -94,5 +94,6 @@ pub(super) fn terminal(entry: &Entry, style: Style, line: &mut Vec<u8>) {
     }
     let took = duration(entry.took());
     let (bytes, protocol) = (entry.answer.bytes, entry.protocol().name());
-    let _ = writeln!(line, "{} {shown} {text} {bytes} {protocol} {}", facts.method, style.dim(&took));
+    let method = shorten(facts.method());
+    let _ = writeln!(line, "{method} {shown} {text} {bytes} {protocol} {}", style.dim(&took));
 }

@@ -10,7 +10,8 @@ use godwit_report::record::{ClientAddress, Connection, Record, Request, Response
 
 use super::entry::Entry;
 use super::format;
-use super::writer::{Target, Writer};
+use super::target::Target;
+use super::writer::Writer;
 use crate::error::{Failure, plain};
 use crate::output::Style;
 use crate::serve::client::network;
@@ -126,8 +127,8 @@ impl Sink {
             family: address.map(|address| if address.is_ipv4() { 4 } else { 6 }),
             request: Request {
                 host: facts.host.as_deref(),
-                method: facts.method.as_str(),
-                path: facts.uri.path_and_query().map_or("*", |path| path.as_str()),
+                method: facts.method(),
+                path: facts.path(),
                 protocol: entry.protocol(),
                 bytes: entry.request_bytes(),
             },

@@ -13,12 +13,15 @@
 //! A line in JSON is written when the client has acknowledged the whole response ([`super::client::parcel`]), or
 //! that can no longer be; other lines when the body is over. With the log off there are only [`super::metrics`].
 //!
-//! [`log`] makes lines, [`writer`] writes them from a thread of its own: no request waits for a disk.
+//! [`log`] makes lines, [`writer`] writes them to their [`target`] from a thread of its own: no request waits for a
+//! disk.
 
 mod body;
 mod entry;
 mod format;
 mod log;
+mod refused;
+mod target;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -31,10 +34,13 @@ use http::Request;
 #[cfg(test)]
 use super::advertise::{Advertiser, UserKey};
 use super::advertise::{Policy, SharedAdvertiser};
+use super::client::Client;
 use super::config;
-use super::metrics::{Metrics, SiteCounters};
+use super::front::body::BoxError;
+use super::metrics::{Metrics, Refusal, SiteCounters, Transport};
 pub(crate) use entry::Entry;
 pub(crate) use log::Log;
+pub(crate) use refused::Shed;
 
 /// Sees every request. Clones share everything.
 #[derive(Clone, Debug)]
@@ -103,6 +109,19 @@ impl Observer {
     /// Begins to follow a request.
     pub(crate) fn begin<B>(&self, request: &Request<B>) -> Entry {
         Entry::new(self.clone(), request)
+    }
+
+    /// Notes why a TCP connection broke, while what is under way on it is still there. What was no request, or none
+    /// that the server takes in, was answered by the protocol's own code, and has its line nevertheless.
+    pub(crate) fn on_broken(&self, client: &Arc<Client>, error: &BoxError) {
+        let Some((refusal, status)) = refused::reason(error) else { return };
+        self.0.metrics.refused(Transport::Tcp, refusal);
+        if refusal == Refusal::TooSlow {
+            client.set_too_slow();
+        }
+        if let Some(status) = status {
+            Entry::refused(self.clone(), client, status);
+        }
     }
 
     /// Takes in what the HTTP/3 server at a port tells: for [`godwit::http3::Server::on_event`].

@@ -2,153 +2,22 @@
 //! Ctrl-S, a pager at the end of a pipe), and no request shall wait for that.
 //!
 //! Lines are put into a buffer that the thread takes away whole; when it holds [`ROOM`] bytes, further lines are
-//! counted instead. A file is written [`PAUSE`] after its first line at the latest. It is looked after once in
-//! [`LOOK`]: if it was moved or removed (logrotate), the file of that name is opened anew. SIGUSR1 does so at once.
+//! counted instead. What becomes of lines that cannot be written is up to the [`Target`]; they count as well.
+//!
+//! A file is written within 20 ms of its first line. It is looked after once a second: if it was moved or removed
+//! (logrotate), the file of that name is opened anew. SIGUSR1 does so at once.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::output::instant_now;
+use super::target::Target;
 
 /// Bytes that wait at most.
 const ROOM: usize = 4 << 20;
-/// How long a line for a file may wait for others.
-const PAUSE: Duration = Duration::from_millis(20);
 /// Bytes that are written without waiting for more.
 const PIECE: usize = 64 << 10;
-/// Time between two looks whether the file was moved.
-const LOOK: Duration = Duration::from_secs(1);
 /// How long the last lines may take.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// Where lines go.
-#[derive(Debug)]
-pub(super) enum Target {
-    Stdout(io::Stdout),
-    File(LogFile),
-    #[cfg(test)]
-    Test(Gated),
-}
-
-/// A file that is appended to.
-#[derive(Debug)]
-pub(super) struct LogFile {
-    path: PathBuf,
-    file: File,
-    looked: Instant,
-    /// The last problem that was told.
-    failed: bool,
-}
-
-impl Target {
-    pub(super) fn stdout() -> Target {
-        Target::Stdout(io::stdout())
-    }
-
-    /// # Errors
-    /// If the file can be neither opened nor made.
-    pub(super) fn file(path: &Path) -> io::Result<Target> {
-        let file = open(path)?;
-        Ok(Target::File(LogFile { path: path.to_owned(), file, looked: instant_now(), failed: false }))
-    }
-
-    /// How long lines may wait for others.
-    fn pause(&self) -> Duration {
-        match self {
-            Target::File(_) => PAUSE,
-            _ => Duration::ZERO,
-        }
-    }
-
-    /// What was lost since the last call is said where lines are for a person, and otherwise by the metrics.
-    fn write(&mut self, text: &[u8], lost: u64) {
-        let note = format!("({lost} lines left out: they were not read fast enough)\n");
-        let note = if lost > 0 { note.as_bytes() } else { b"" };
-        // Whoever read the log may have gone; serving goes on.
-        match self {
-            Target::Stdout(stdout) => {
-                let mut stdout = stdout.lock();
-                let _ = stdout
-                    .write_all(text)
-                    .and_then(|()| stdout.write_all(note))
-                    .and_then(|()| stdout.flush());
-            }
-            Target::File(file) => {
-                file.write(text);
-                if lost > 0 {
-                    tracing::warn!(lost, path = %file.path.display(), "access log: lines left out");
-                }
-            }
-            #[cfg(test)]
-            Target::Test(gated) => {
-                let _ = gated.write_all(text).and_then(|()| gated.write_all(note));
-            }
-        }
-    }
-
-    fn reopen(&mut self) {
-        if let Target::File(file) = self {
-            file.reopen();
-        }
-    }
-}
-
-impl LogFile {
-    fn write(&mut self, text: &[u8]) {
-        if self.looked.elapsed() >= LOOK {
-            self.looked = instant_now();
-            if self.was_moved() {
-                self.reopen();
-            }
-        }
-        if let Err(error) = self.file.write_all(text) {
-            // Once, not for every line of a full disk.
-            if !std::mem::replace(&mut self.failed, true) {
-                let line = format!("godwit: cannot write the access log {}: {error}\n", self.path.display());
-                let _ = io::stderr().write_all(line.as_bytes());
-            }
-        } else {
-            self.failed = false;
-        }
-    }
-
-    fn reopen(&mut self) {
-        match open(&self.path) {
-            Ok(file) => self.file = file,
-            Err(error) => {
-                let line =
-                    format!("godwit: cannot open the access log {} anew: {error}\n", self.path.display());
-                let _ = io::stderr().write_all(line.as_bytes());
-            }
-        }
-    }
-
-    /// Whether the name no longer leads to the file that is open.
-    #[cfg(unix)]
-    fn was_moved(&self) -> bool {
-        use std::os::unix::fs::MetadataExt;
-        let same = |one: std::fs::Metadata, other: std::fs::Metadata| {
-            one.dev() == other.dev() && one.ino() == other.ino()
-        };
-        match (self.file.metadata(), std::fs::metadata(&self.path)) {
-            (Ok(open), Ok(named)) => !same(open, named),
-            (_, Err(error)) => error.kind() == io::ErrorKind::NotFound,
-            (Err(_), _) => false,
-        }
-    }
-
-    #[cfg(not(unix))]
-    fn was_moved(&self) -> bool {
-        !self.path.exists()
-    }
-}
-
-fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).open(path)
-}
 
 /// The thread's letter box. Dropped, what is in it is still written.
 #[derive(Debug)]
@@ -166,7 +35,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     text: Vec<u8>,
-    /// Lines that found no room: in all, told to the writing thread, and told to whoever writes.
+    /// Lines that found no room or could not be written: in all, told to the writing thread, and told to whoever
+    /// writes.
     lost: u64,
     lost_noted: u64,
     lost_told: u64,
@@ -248,16 +118,19 @@ fn work(mut target: Target, shared: &Shared) {
         let (asked, over) = (state.asked, state.over);
         let reopen = std::mem::take(&mut state.reopen);
         drop(state);
-        if !text.is_empty() || lost > 0 {
-            target.write(&text, lost);
-        }
+        let failed = if text.is_empty() && lost == 0 { 0 } else { target.write(&text, lost) };
         if reopen {
             target.reopen();
         }
         text.clear();
         // The room of a rush is given back.
         text.shrink_to(PIECE * 2);
-        shared.lock().flushed = asked;
+        let mut state = shared.lock();
+        state.flushed = asked;
+        // The target knows of these.
+        state.lost += failed;
+        state.lost_noted += failed;
+        drop(state);
         shared.done.notify_all();
         if over {
             return;
@@ -297,15 +170,15 @@ impl Gated {
 }
 
 #[cfg(test)]
-impl Write for Gated {
-    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+impl std::io::Write for Gated {
+    fn write(&mut self, data: &[u8]) -> std::io::Result<usize> {
         let guard = self.0.0.lock().unwrap();
         let mut guard = self.0.1.wait_while(guard, |(open, _)| !*open).unwrap();
         guard.1.push_str(std::str::from_utf8(data).unwrap());
         Ok(data.len())
     }
 
-    fn flush(&mut self) -> io::Result<()> {
+    fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
     }
 }
@@ -317,7 +190,7 @@ mod tests {
     #[test]
     fn nobody_waits_for_a_reader_who_has_stopped() {
         let to = Gated::default();
-        let writer = Writer::new(Target::Test(to.clone()));
+        let writer = Writer::new(Target::test(to.clone()));
         let line = format!("line {}\n", "x".repeat(1000));
         let count = 3 * ROOM / line.len();
         let mut lost: u64 = (0..count).map(|_| writer.write(line.as_bytes())).sum();
@@ -343,7 +216,7 @@ mod tests {
     fn what_was_said_is_written_when_flushed_and_when_dropped() {
         let to = Gated::default();
         to.open();
-        let writer = Writer::new(Target::Test(to.clone()));
+        let writer = Writer::new(Target::test(to.clone()));
         writer.write(b"a\n");
         writer.write(b"b\n");
         writer.flush();
@@ -378,6 +251,16 @@ mod tests {
             writer.write(b"later\n");
             writer.flush();
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn lines_that_cannot_be_written_are_counted() {
+        let writer = Writer::new(Target::file(std::path::Path::new("/dev/full")).unwrap());
+        let mut lost = writer.write(b"one\n") + writer.write(b"two\n");
+        writer.flush();
+        lost += writer.write(b"");
+        assert_eq!(lost, 2);
     }
 
     #[test]

@@ -36,6 +36,7 @@ pub(crate) struct Metrics {
     upstream_seconds: Histogram,
     connections: [Connections; PROTOCOLS],
     quic: Quic,
+    refused: [[AtomicU64; Refusal::ALL.len()]; Transport::ALL.len()],
     log_lines_dropped: AtomicU64,
     ready: AtomicBool,
     sources: Sources,
@@ -85,6 +86,70 @@ struct Sources {
     certificates: Ask<CertificateExpiry>,
     upstreams: Ask<UpstreamStatus>,
     advertisements: Ask<AdvertisementState>,
+    crowded_out: Ask<CrowdedOut>,
+}
+
+/// What a client came by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transport {
+    Tcp,
+    Quic,
+}
+
+/// Why a client was turned away, apart from what sites answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// It took too little of what it asked for. Connections over TCP, responses over QUIC.
+    TooSlow,
+    /// A request's head did not arrive in time.
+    HeadLate,
+    /// What came was no request (status 400).
+    BadRequest,
+    /// The header section was too large (status 431).
+    HeaderTooLarge,
+    /// The address was too long (status 414).
+    UriTooLong,
+}
+
+/// Connections of a transport for which there was no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CrowdedOut {
+    pub(crate) transport: Transport,
+    /// There were too many in all.
+    pub(crate) of_all: u64,
+    /// There were too many of that client.
+    pub(crate) of_client: u64,
+}
+
+impl Transport {
+    pub(super) const ALL: [Transport; 2] = [Transport::Tcp, Transport::Quic];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Transport::Tcp => "tcp",
+            Transport::Quic => "quic",
+        }
+    }
+}
+
+impl Refusal {
+    pub(super) const ALL: [Refusal; 5] = [
+        Refusal::TooSlow,
+        Refusal::HeadLate,
+        Refusal::BadRequest,
+        Refusal::HeaderTooLarge,
+        Refusal::UriTooLong,
+    ];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Refusal::TooSlow => "too_slow",
+            Refusal::HeadLate => "header_timeout",
+            Refusal::BadRequest => "bad_request",
+            Refusal::HeaderTooLarge => "header_too_large",
+            Refusal::UriTooLong => "uri_too_long",
+        }
+    }
 }
 
 /// When a certificate ends.
@@ -189,7 +254,12 @@ impl Metrics {
         };
     }
 
-    /// Counts log lines that found no room.
+    /// Counts somebody who was turned away.
+    pub(crate) fn refused(&self, transport: Transport, refusal: Refusal) {
+        self.refused[transport as usize][refusal as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts log lines that found no room, or could not be written.
     pub(crate) fn log_lines_dropped(&self, count: u64) {
         self.log_lines_dropped.fetch_add(count, Ordering::Relaxed);
     }
@@ -217,6 +287,11 @@ impl Metrics {
     /// Names who knows the upstreams.
     pub(crate) fn ask_upstreams(&self, ask: impl Fn() -> Vec<UpstreamStatus> + Send + Sync + 'static) {
         *lock(&self.sources.upstreams) = Some(Box::new(ask));
+    }
+
+    /// Names who knows for which connections there was no room.
+    pub(crate) fn ask_crowded_out(&self, ask: impl Fn() -> Vec<CrowdedOut> + Send + Sync + 'static) {
+        *lock(&self.sources.crowded_out) = Some(Box::new(ask));
     }
 
     /// Names who knows what is advertised.

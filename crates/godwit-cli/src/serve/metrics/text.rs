@@ -12,7 +12,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::histogram::Histogram;
-use super::{CLASSES, Metrics, ask, lock};
+use super::{CLASSES, Metrics, Refusal, Transport, ask, lock};
 
 /// What the text is, for the `Content-Type` header.
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -35,6 +35,7 @@ impl Collector for Figures {
         let mut page = Page(encoder);
         page.requests(&self.0)?;
         page.connections(&self.0)?;
+        page.refusals(&self.0)?;
         page.sockets(&lock(&self.0.sources.endpoints).iter().map(Endpoint::stats).collect::<Vec<_>>())?;
         page.surroundings(&self.0)
     }
@@ -125,6 +126,27 @@ impl Page<'_> {
         self.counter("quic_received_bytes", "UDP payload received on them", read(&quic.bytes_received))
     }
 
+    fn refusals(&mut self, metrics: &Metrics) -> fmt::Result {
+        let label = |transport: Transport, why| [("transport", transport.name()), ("why", why)];
+        let mut counts = Vec::new();
+        for (transport, refused) in Transport::ALL.into_iter().zip(&metrics.refused) {
+            for (refusal, count) in Refusal::ALL.into_iter().zip(refused) {
+                counts.push((label(transport, refusal.name()), read(count)));
+            }
+        }
+        // Where nothing is refused nothing is said, apart from those that one waits for.
+        counts.retain(|(_, count)| *count > 0);
+        for crowded in ask(&metrics.sources.crowded_out) {
+            counts.push((label(crowded.transport, "connections"), crowded.of_all));
+            counts.push((label(crowded.transport, "connections_per_address"), crowded.of_client));
+        }
+        self.counters(
+            "refused",
+            "Clients turned away by a limit or by the protocol, and why",
+            counts.into_iter(),
+        )
+    }
+
     fn sockets(&mut self, endpoints: &[EndpointStats]) -> fmt::Result {
         let sum = |count: fn(&EndpointStats) -> u64| endpoints.iter().map(count).sum();
         self.counter("udp_datagrams_sent", "Datagrams sent", sum(EndpointStats::datagrams_sent))?;
@@ -147,7 +169,7 @@ impl Page<'_> {
         let dropped = read(&metrics.log_lines_dropped);
         self.counter(
             "log_lines_dropped",
-            "Lines of the access log that could not be written fast enough",
+            "Lines of the access log that were not written: no room, or a full disk",
             dropped,
         )?;
         self.gauge("ready", "Whether requests are welcome", u64::from(metrics.is_ready()))?;
