@@ -147,7 +147,7 @@ fn what_a_client_sends_is_kept_in_part() {
     let method = "M".repeat(5000);
     let mut record = full();
     record.request = Request { host: Some(&path), method: &method, path: &path, ..record.request };
-    (record.user_agent, record.referer) = (Some(&agent), Some(&path));
+    (record.user_agent, record.referer) = (Some(agent.as_str()), Some(path.as_str()));
     let line = line(&record);
     assert!(line.len() < 64 << 10, "{}", line.len());
     let read: serde_json::Value = serde_json::from_str(&line).unwrap();
