@@ -103,11 +103,12 @@ impl ConnectionInfo {
     /// be asked for at any time while the service or the response's body is alive, and is best asked for
     /// only if somebody wants to know.
     pub fn delivery(&self) -> Delivery {
-        Delivery::new(Weak::clone(&self.facts.link), self.stream)
+        Delivery::new(Weak::clone(&self.facts.link), self.stream, self.too_slow.clone())
     }
 
     /// Whether the response to this request was given up because the client has taken too little of it: see
-    /// [`super::Server::minimum_rate`]. Known when the response's body is dropped.
+    /// [`super::Server::minimum_rate`]. Known when the response's body is dropped, or when
+    /// [`ConnectionInfo::delivery`] says that what was written will never be delivered.
     pub fn is_too_slow(&self) -> bool {
         self.too_slow.as_ref().is_some_and(|too_slow| too_slow.load(Ordering::Relaxed))
     }

@@ -4,7 +4,8 @@ use super::link::Link;
 use godwit_wire::StreamId;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Weak;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
 /// Ready with `true` once the client has acknowledged every byte of a response and its end (RFC 9000
@@ -21,9 +22,10 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    pub(super) fn new(link: Weak<Link>, id: StreamId) -> Self {
+    /// `too_slow` is set when the response is given up because the client takes too little.
+    pub(super) fn new(link: Weak<Link>, id: StreamId, too_slow: Option<Arc<AtomicBool>>) -> Self {
         if let Some(link) = link.upgrade() {
-            link.look(|protocol, _| protocol.watch_delivery(id));
+            link.look(|protocol, _| protocol.watch_delivery(id, too_slow));
         }
         Delivery { link, id }
     }

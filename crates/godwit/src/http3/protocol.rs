@@ -16,6 +16,8 @@ use godwit_http3::{BodyRead, Config, Connection, ErrorCode, Event};
 use godwit_wire::{Direction, Side, StreamId};
 use http::Request;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::task::{Context, Poll, Waker};
 
 /// Bytes of a body taken at once.
@@ -69,6 +71,8 @@ struct Watched {
     waker: Option<Waker>,
     /// Whether it was delivered, once that is settled.
     outcome: Option<bool>,
+    /// To be set if it is given up because the client takes too little.
+    too_slow: Option<Arc<AtomicBool>>,
 }
 
 /// Headless requests noted before those that are gone are taken out.
@@ -191,11 +195,11 @@ impl Protocol {
     }
 
     /// Begins to keep for [`Protocol::poll_delivered`] what becomes of a response.
-    pub(super) fn watch_delivery(&mut self, id: StreamId) {
+    pub(super) fn watch_delivery(&mut self, id: StreamId, too_slow: Option<Arc<AtomicBool>>) {
         let given_up =
             self.streams.get(&id).is_some_and(|stream| stream.failure.is_some() || stream.stopped.is_some());
         let outcome = (!self.serving.unacknowledged.contains(&id)).then_some(!given_up);
-        self.serving.watched.insert(id, Watched { waker: None, outcome });
+        self.serving.watched.insert(id, Watched { waker: None, outcome, too_slow });
     }
 
     /// Whether the client has acknowledged all of a response that is watched; ready when that is settled.
