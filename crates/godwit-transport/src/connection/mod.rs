@@ -293,6 +293,11 @@ impl Connection {
         self.streams.write_room(id)
     }
 
+    /// Bytes written to a stream that the peer has not acknowledged; `None` if its sending half is over.
+    pub fn buffered(&self, id: StreamId) -> Option<u64> {
+        self.streams.buffered_on(id)
+    }
+
     /// Ends a stream's sending half after what has been written.
     pub fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
         self.streams.finish(id)

@@ -74,6 +74,13 @@ impl Streams {
         Ok(usize::try_from(room).unwrap_or(usize::MAX))
     }
 
+    /// Bytes written to a stream that the peer has not acknowledged; `None` if there is no such stream, or nothing
+    /// more to be acknowledged on it.
+    pub fn buffered_on(&self, id: StreamId) -> Option<u64> {
+        let stream = self.store.at(self.store.find(id)?)?;
+        stream.send.as_ref().map(|send| send.buffered())
+    }
+
     /// Takes all of `data` whatever the send buffer holds; the tag comes back from
     /// [`Streams::next_released`] when the data is no longer needed. For callers that bound their own
     /// memory.

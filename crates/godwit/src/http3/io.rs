@@ -28,6 +28,13 @@ impl<'a> Io<'a> {
     }
 }
 
+impl Io<'_> {
+    /// Bytes sent or to be sent on a stream that the peer has not acknowledged; `None` if it is over.
+    pub(super) fn unacknowledged(&self, id: StreamId) -> Option<u64> {
+        self.connection.as_ref()?.buffered(id)
+    }
+}
+
 impl Transport for Io<'_> {
     fn open(&mut self, direction: Direction) -> Option<StreamId> {
         self.connection.as_mut()?.open(direction)

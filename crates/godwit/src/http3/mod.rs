@@ -46,6 +46,7 @@ mod server;
 mod server_event;
 mod stream;
 mod turns;
+mod vigil;
 
 pub use body::Body;
 pub use client::{Client, OnInformational};

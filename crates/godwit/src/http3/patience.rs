@@ -21,6 +21,15 @@ impl Pace {
         let milliseconds = u64::try_from(period.as_millis()).unwrap_or(u64::MAX);
         Pace { period, least: (rate.saturating_mul(milliseconds) / 1000).max(1) }
     }
+
+    pub(super) fn period(self) -> Duration {
+        self.period
+    }
+
+    /// Bytes in each period.
+    pub(super) fn least(self) -> u64 {
+        self.least
+    }
 }
 
 /// Looks after one message. There is no timer before something is held back.

@@ -9,15 +9,16 @@ use super::error::Error;
 use super::io::Io;
 use super::stream::{Left, Piece, Stream, register};
 use super::turns::Turns;
+use super::vigil::Vigil;
 use crate::error::{ConnectionError, EndReason};
 use crate::raw::{RawCx, RawHandler};
 use godwit_base::Time;
-use godwit_http3::{BodyRead, Config, Connection, ErrorCode, Event};
+use godwit_http3::{BodyRead, Config, Connection, ErrorCode, Event, Transport as _};
 use godwit_wire::{Direction, Side, StreamId};
 use http::Request;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
 /// Bytes of a body taken at once.
@@ -48,6 +49,7 @@ pub(super) struct Protocol {
     /// The server said that it takes no more requests.
     pub(super) going_away: bool,
     pub(super) serving: Serving,
+    pub(super) vigil: Vigil,
 }
 
 /// What only a server needs.
@@ -90,6 +92,7 @@ impl Protocol {
             wakes: Vec::new(),
             going_away: false,
             serving: Serving::default(),
+            vigil: Vigil::default(),
         }
     }
 
@@ -99,6 +102,11 @@ impl Protocol {
             self.on_http3(event);
         }
         accepted.into_iter().for_each(|id| self.note_headless(id, cx.now()));
+        // Heads under way do not count: they have a time limit of their own.
+        let rests = self.streams.is_empty()
+            && self.serving.arrivals.is_empty()
+            && self.serving.unacknowledged.is_empty();
+        self.vigil.on_rest(rests, cx.now());
         if self.serving.draining && self.is_drained() {
             self.wakes.extend(self.serving.driver.take());
         }
@@ -229,6 +237,21 @@ impl Protocol {
             watched.outcome = Some(delivered);
             self.wakes.extend(watched.waker.take());
         }
+    }
+
+    /// Responses that were written to their end and are not acknowledged to it.
+    pub(super) fn written_to_the_end(&self) -> Vec<StreamId> {
+        let all = self.serving.unacknowledged.iter();
+        all.filter(|id| !self.streams.contains_key(id)).copied().collect()
+    }
+
+    /// Gives up what is left of a response that was written to its end.
+    pub(super) fn give_up_response(&mut self, io: &mut Io<'_>, id: StreamId, code: ErrorCode) {
+        io.reset(id, code.0);
+        if let Some(too_slow) = self.serving.watched.get(&id).and_then(|watched| watched.too_slow.as_ref()) {
+            too_slow.store(true, Ordering::Relaxed);
+        }
+        self.on_response_over(id, false);
     }
 
     /// Tells the client to send no new requests. Those that are on their way are still taken.

@@ -10,6 +10,7 @@ use super::patience::Pace;
 use super::protocol::Arrival;
 use super::request_task::Task;
 use super::server_event::{Observer, ServerEvent};
+use super::vigil;
 use crate::{Connection, Endpoint, Incoming};
 use bytes::Bytes;
 use godwit_base::Time;
@@ -50,6 +51,7 @@ pub struct Server {
     observer: Observer,
     admission: Admission,
     pace: Option<Pace>,
+    idle_timeout: Option<Duration>,
 }
 
 impl Default for Server {
@@ -69,6 +71,7 @@ impl Server {
             observer: Observer::default(),
             admission: Admission::default(),
             pace: None,
+            idle_timeout: None,
         }
     }
 
@@ -101,6 +104,15 @@ impl Server {
     #[must_use]
     pub fn minimum_rate(mut self, period: Duration, rate: u64) -> Self {
         self.pace = Some(Pace::new(period, rate));
+        self
+    }
+
+    /// Sets how long a client may stay that asks for nothing, even if it keeps the connection alive in other
+    /// ways. Then it is told to send no new requests (GOAWAY), and the connection is closed with H3_NO_ERROR
+    /// once those that it sent meanwhile are answered (RFC 9114 section 5.2). Default: clients may stay.
+    #[must_use]
+    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
+        self.idle_timeout = Some(timeout);
         self
     }
 
@@ -252,12 +264,23 @@ impl Server {
         let mut serve = move |arrival| {
             drop(tokio::spawn(Task::new(&served, &info, arrival, pace).run(service.clone())));
         };
+        let mut shutdown = pin!(shutdown);
         let ended = tokio::select! {
-            ended = self.serve_arrivals(&link, &mut serve) => ended,
-            () = shutdown => {
-                self.drain(&link, &mut serve).await;
+            ended = self.serve_arrivals(&link, &mut serve) => Some(ended),
+            () = vigil::keep(&link, pace, self.idle_timeout) => None,
+            () = &mut shutdown => {
+                self.drain(&link, &mut serve, self.drain_timeout).await;
                 return Ok(());
             }
+        };
+        let Some(ended) = ended else {
+            // What the client has asked for in the last moment has its time, until the server ends.
+            tokio::select! {
+                () = self.drain(&link, &mut serve, Duration::MAX) => {}
+                () = vigil::keep(&link, pace, None) => {}
+                () = &mut shutdown => self.drain(&link, &mut serve, self.drain_timeout).await,
+            }
+            return Ok(());
         };
         let harmless = |error: &Error| {
             error.kind() == ErrorKind::Connection
@@ -353,7 +376,7 @@ impl Server {
 
     /// Finishes what is under way, within the time for it. GOAWAY goes out in two steps (RFC 9114 section
     /// 5.2): between them there is time for requests of clients that have not yet heard the first.
-    async fn drain(&self, link: &Link, serve: &mut impl FnMut(Arrival)) {
+    async fn drain(&self, link: &Link, serve: &mut impl FnMut(Arrival), limit: Duration) {
         link.with(|protocol, io| protocol.announce_drain(io));
         let rtt = link.connection().stats().rtt;
         let last_call = LAST_CALL.saturating_add(rtt.saturating_mul(3)).min(LONGEST_LAST_CALL);
@@ -362,15 +385,15 @@ impl Server {
             Ok(Ok(()) | Err(_)) => return,
             Err(_) => link.with(|protocol, io| protocol.drain(io)),
         }
-        let mut arrivals = VecDeque::new();
-        let drained = poll_fn(|cx| {
-            while let Poll::Ready(Ok(())) = link.look(|protocol, _| protocol.poll_arrivals(cx, &mut arrivals))
-            {
-                arrivals.drain(..).for_each(&mut *serve);
+        let drained = poll_fn(|cx| link.with(|protocol, io| protocol.poll_drained(cx, io)));
+        let drained = async {
+            tokio::select! {
+                // To the end of the connection: heads that do not come are given up as ever.
+                _ = self.serve_arrivals(link, serve) => {}
+                () = drained => {}
             }
-            link.with(|protocol, io| protocol.poll_drained(cx, io))
-        });
-        if tokio::time::timeout(self.drain_timeout, drained).await.is_err() {
+        };
+        if tokio::time::timeout(limit, drained).await.is_err() {
             tracing::debug!("requests are still under way: their connection is closed");
         }
     }

@@ -184,6 +184,20 @@ async fn headers_that_do_not_come() {
 }
 
 #[tokio::test]
+async fn headers_that_do_not_come_hold_up_no_end() {
+    let server = Server::new().header_timeout(Duration::from_millis(700)).drain_timeout(FOR_EVER);
+    let mut world = World::with(server, TransportConfig::default(), echo());
+    let (_endpoint, connection) = by_hand(&world).await;
+    let (mut send, _recv) = connection.open_bi().await.unwrap();
+    send.write_all(&[1]).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    world.begin_shutdown();
+    world.shut_down().await;
+}
+
+const FOR_EVER: Duration = Duration::from_secs(1 << 30);
+
+#[tokio::test]
 async fn a_client_that_breaks_the_rules() {
     let endpoint = server_endpoint(&TransportConfig::default(), &[ALPN]);
     let addr = endpoint.local_addr().unwrap();

@@ -2,7 +2,7 @@
 
 use crate::support::{World, client_config, client_endpoint, echo, get, ok, service, text};
 use godwit::TransportConfig;
-use godwit::http3::{Body, Client, ErrorCode, ErrorKind, Server, ServerEvent};
+use godwit::http3::{Body, Client, ConnectionInfo, ErrorCode, ErrorKind, Server, ServerEvent};
 use http_body_util::BodyExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -109,4 +109,49 @@ async fn whoever_is_in_the_door_at_the_end_is_served() {
         Err(error) => assert!(error.is_retryable(), "{error:?}"),
     }
     world.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_short_response_that_is_not_taken_is_given_up() {
+    let server = Server::new().minimum_rate(Duration::from_millis(700), 0);
+    // It all fits into the server's buffer, and little of it into the client's window.
+    let transport = TransportConfig {
+        initial_stream_window: 4 << 10,
+        max_stream_window: 4 << 10,
+        ..TransportConfig::default()
+    };
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let short = service(move |request: http::Request<Body>| {
+        let delivery = request.extensions().get::<ConnectionInfo>().unwrap().delivery();
+        let tell = tell.clone();
+        tokio::spawn(async move { tell.send(delivery.await) });
+        async { ok(Body::from(vec![7; 50_000])) }
+    });
+    let world = World::with(server, transport, short);
+    let client = world.client().await;
+    let response = client.send(get("/")).await.unwrap();
+    // Nothing is read until the server has lost its patience.
+    assert_eq!(told.recv().await, Some(false));
+    let error = response.into_body().collect().await.err().unwrap();
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Reset, Some(ErrorCode::H3_EXCESSIVE_LOAD)));
+    let whole = client.send(get("/")).await.unwrap();
+    assert_eq!(whole.into_body().collect().await.unwrap().to_bytes().len(), 50_000, "who reads gets all");
+    assert_eq!(told.recv().await, Some(true));
+}
+
+#[tokio::test]
+async fn a_client_that_asks_for_nothing_is_sent_away() {
+    let server = Server::new().idle_timeout(Duration::from_millis(200));
+    let transport =
+        TransportConfig { keep_alive: Some(Duration::from_millis(50)), ..TransportConfig::default() };
+    let slow = service(|_| async {
+        // A request may take longer than a client may be idle.
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        ok(Body::from("at last"))
+    });
+    let world = World::with(server, transport, slow);
+    let client = world.client().await;
+    assert_eq!(text(client.send(get("/")).await.unwrap()).await, "at last");
+    let error = client.connection().closed().await;
+    assert_eq!(error.application_code(), Some(ErrorCode::H3_NO_ERROR.0));
 }

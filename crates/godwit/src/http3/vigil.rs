@@ -1,0 +1,90 @@
+//! Looking after a server's connection as a whole: clients that take too little of what has been written to its
+//! end, and clients that ask for nothing.
+//!
+//! While a response is being written its own task looks after it ([`super::patience`]). What remains of it in the
+//! send buffer, which is all of a short one, is looked at here, in one place for all responses of a connection:
+//! there is no timer for each.
+
+use super::io::Io;
+use super::link::Link;
+use super::patience::Pace;
+use super::protocol::Protocol;
+use godwit_base::Time;
+use godwit_http3::ErrorCode;
+use godwit_wire::StreamId;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What is known of a connection from one look to the next.
+#[derive(Debug, Default)]
+pub(super) struct Vigil {
+    /// Since when no request has been under way.
+    rest_since: Option<Time>,
+    /// When the responses were looked at.
+    looked: Option<Time>,
+    /// What the client had not taken by then of those that were written to their end: at most one for each
+    /// request.
+    untaken: BTreeMap<StreamId, u64>,
+}
+
+impl Vigil {
+    /// Whether no request is under way now.
+    pub(super) fn on_rest(&mut self, rests: bool, now: Time) {
+        self.rest_since = rests.then(|| self.rest_since.unwrap_or(now));
+    }
+}
+
+/// Ready once no request has been under way for as long as `idle` says. Meanwhile responses are given up
+/// (H3_EXCESSIVE_LOAD) of which the client takes less than `pace` says.
+pub(super) async fn keep(link: &Link, pace: Option<Pace>, idle: Option<Duration>) {
+    while let Some(wait) = link.with(|protocol, io| look(protocol, io, pace, idle)) {
+        tokio::time::sleep(wait).await;
+    }
+    if idle.is_none() {
+        std::future::pending().await
+    }
+}
+
+/// How long nothing will have to be looked at; `None` once the connection has been idle for too long, or if
+/// there is nothing to look after.
+fn look(
+    protocol: &mut Protocol,
+    io: &mut Io<'_>,
+    pace: Option<Pace>,
+    idle: Option<Duration>,
+) -> Option<Duration> {
+    let now = io.now;
+    let next = pace.map(|pace| {
+        let due = protocol.vigil.looked.map(|looked| looked + pace.period());
+        match due {
+            Some(due) if due > now => due.saturating_since(now),
+            _ => {
+                give_up_untaken(protocol, io, pace);
+                protocol.vigil.looked = Some(now);
+                pace.period()
+            }
+        }
+    });
+    let left = idle.map(|idle| {
+        let rested = protocol.vigil.rest_since.map(|since| now.saturating_since(since));
+        idle.saturating_sub(rested.unwrap_or_default())
+    });
+    if left.is_some_and(|left| left.is_zero()) {
+        return None;
+    }
+    next.into_iter().chain(left).min()
+}
+
+fn give_up_untaken(protocol: &mut Protocol, io: &mut Io<'_>, pace: Pace) {
+    let before = std::mem::take(&mut protocol.vigil.untaken);
+    for id in protocol.written_to_the_end() {
+        let Some(untaken) = io.unacknowledged(id).filter(|untaken| *untaken > 0) else { continue };
+        let taken = before.get(&id).map(|before| before.saturating_sub(untaken));
+        if taken.is_some_and(|taken| taken < pace.least()) {
+            tracing::debug!(stream = id.as_u64(), "a client takes too little: its response is given up");
+            protocol.give_up_response(io, id, ErrorCode::H3_EXCESSIVE_LOAD);
+        } else {
+            protocol.vigil.untaken.insert(id, untaken);
+        }
+    }
+}
