@@ -74,7 +74,8 @@ impl Options {
     }
 
     fn server(&self) -> http3::Server {
-        let Limits { header_size, header_timeout, send_timeout, minimum_rate, .. } = self.limits;
+        let Limits { header_size, header_timeout, idle_timeout, send_timeout, minimum_rate, .. } =
+            self.limits;
         let config = http3::Config {
             max_field_section_size: header_size.into(),
             enable_connect_protocol: true,
@@ -84,6 +85,7 @@ impl Options {
         http3::Server::new()
             .config(config)
             .header_timeout(header_timeout)
+            .idle_timeout(idle_timeout)
             .minimum_rate(send_timeout, minimum_rate)
             .drain_timeout(self.drain)
             .admission(move |remote| doors.admit(remote.ip()))

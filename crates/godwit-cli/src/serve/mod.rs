@@ -23,6 +23,7 @@ mod config;
 mod convert;
 mod door;
 mod doors;
+mod farewell;
 mod front;
 mod h3;
 mod inherited;

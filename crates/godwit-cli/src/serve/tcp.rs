@@ -31,10 +31,12 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::access::{Observer, Shed};
+use super::client::tcp::Meter;
 use super::client::{Client, Facts};
 use super::config::Limits;
 use super::door::Door;
 use super::doors::Doors;
+use super::farewell::Farewell;
 use super::front::Front;
 use super::front::body::BoxError;
 use super::last_call;
@@ -175,7 +177,8 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 async fn connection(stream: Lingering, shared: &Shared, purpose: Purpose, stop: watch::Receiver<bool>) {
     let _ = stream.stream().and_then(prepare);
     let (pace, limits) = (Arc::clone(stream.pace()), &shared.limits);
-    let keeper = Keeper { pace, leaving: Arc::default(), limits, stop: stop.clone() };
+    let Ok(meter) = stream.meter().cloned() else { return };
+    let keeper = Keeper { pace, meter, leaving: Arc::default(), limits, stop: stop.clone() };
     let front = match purpose {
         Purpose::Sites(front) => front,
         Purpose::Redirect(redirect) => {
@@ -340,6 +343,7 @@ where
 /// Sees a connection to its end: drops slow clients, sends idle ones away, and takes leave in good order.
 pub(super) struct Keeper<'a> {
     pub(super) pace: Arc<Pace>,
+    pub(super) meter: Arc<Meter>,
     /// Set when answers over HTTP/1.1 are to be the last of their connection.
     pub(super) leaving: Arc<AtomicBool>,
     pub(super) limits: &'a Limits,
@@ -348,7 +352,7 @@ pub(super) struct Keeper<'a> {
 
 impl Keeper<'_> {
     pub(super) async fn keep<C: Serving>(self, mut connection: Pin<&mut C>) -> Result<(), BoxError> {
-        let Keeper { pace, leaving, limits, mut stop } = self;
+        let Keeper { pace, meter, leaving, limits, mut stop } = self;
         pace.rest();
         // HTTP/2's frames between requests are not the beginning of a head.
         let mut watch = if C::HAS_GOAWAY { Watch::new(limits).without_heads() } else { Watch::new(limits) };
@@ -358,6 +362,7 @@ impl Keeper<'_> {
         // Set when the server is to finish: when to look whether the connection is still needed.
         let mut leave_at: Option<Instant> = None;
         let (before, mut told) = (pace.bytes_read(), false);
+        let mut farewell: Option<Farewell> = None;
         loop {
             tokio::select! {
                 outcome = connection.as_mut() => return outcome.map_err(Into::into),
@@ -365,11 +370,15 @@ impl Keeper<'_> {
                     leaving.store(true, Ordering::Relaxed);
                     if C::HAS_GOAWAY {
                         connection.as_mut().graceful_shutdown();
+                        farewell = Some(Farewell::new(&pace, &meter));
                     }
                     leave_at = Some(Instant::now() + LAST_REQUEST);
                 }
                 () = sleep_until(leave_at), if leave_at.is_some() => {
                     leave_at = Some(Instant::now() + LAST_REQUEST);
+                    if farewell.as_mut().is_some_and(|farewell| farewell.is_unanswered(&pace, &meter)) {
+                        return Err("the client has gone without a word".into());
+                    }
                     // Who has said nothing has nothing on its way; who has knows of the GOAWAY soon.
                     let needed = if C::HAS_GOAWAY { pace.bytes_read() != before } else { pace.is_head_arriving() };
                     if needed || !pace.is_at_rest() {
