@@ -164,8 +164,9 @@ struct WriteBudget {
 }
 
 impl WriteBudget {
-    /// What may be used however small the congestion window is.
-    const LEAST: u64 = 512 << 10;
+    /// What may be used however small the congestion window is: many clients that take little hold no more than
+    /// this each, and on a fast network with a short round trip it lasts until the application writes again.
+    const LEAST: u64 = 128 << 10;
 
     fn new(most: u64) -> Self {
         WriteBudget { used: 0, limit: most.min(Self::LEAST), most, waiting: VecDeque::new() }

@@ -305,9 +305,9 @@ fn the_send_buffer_follows_the_congestion_window() {
     streams.set_peer_limits(&parameters);
     let id = streams.open(BIDI).unwrap();
     let all = || Bytes::from(vec![0; 16 << 20]);
-    assert_eq!(streams.write(id, all()), Ok(512 << 10), "a peer that has taken nothing yet");
+    assert_eq!(streams.write(id, all()), Ok(128 << 10), "a peer that has taken nothing yet");
     streams.on_congestion_window(1 << 20);
-    assert_eq!(streams.write(id, all()), Ok(1536 << 10), "twice the window in all");
+    assert_eq!(streams.write(id, all()), Ok(1920 << 10), "twice the window in all");
     streams.on_congestion_window(1 << 40);
     assert_eq!(streams.write(id, all()), Ok(6 << 20), "the configured size in all");
     streams.on_congestion_window(12_000);
