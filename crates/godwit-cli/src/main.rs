@@ -10,6 +10,7 @@ mod demo;
 mod doctor;
 mod error;
 mod get;
+mod input;
 mod manual;
 mod output;
 mod perf;

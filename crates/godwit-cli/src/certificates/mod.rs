@@ -137,7 +137,7 @@ pub(crate) fn in_words(error: &PemError) -> String {
 }
 
 fn read(path: &Path, what: &str, remedy: &str) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path).map_err(|error| Failure::file(what, path, plain(&error), remedy))
+    crate::input::read(path).map_err(|error| Failure::file(what, path, plain(&error), remedy))
 }
 
 fn contains(text: &[u8], needle: &str) -> bool {

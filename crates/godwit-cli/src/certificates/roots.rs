@@ -27,7 +27,7 @@ pub(crate) fn load(files: &[PathBuf]) -> Result<RootCertStore, Failure> {
 fn add(roots: &mut RootCertStore, path: &Path) -> Result<(), Failure> {
     let remedy = "give a PEM file with the certificate of an authority";
     let fail = |problem: String| Failure::file("certificate authority", path, problem, remedy);
-    let text = std::fs::read(path).map_err(|error| fail(plain(&error)))?;
+    let text = crate::input::read(path).map_err(|error| fail(plain(&error)))?;
     let mut found = false;
     for certificate in CertificateDer::pem_slice_iter(&text) {
         let certificate = certificate.map_err(|error| fail(super::in_words(&error)))?;

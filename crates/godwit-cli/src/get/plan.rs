@@ -1,7 +1,6 @@
 //! The command line made into what is to be done. Everything that is wrong with it is said before the first
 //! packet is sent.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,12 +15,15 @@ use super::sink::Destination;
 use super::target::{Target, shortened};
 use super::upload::Source;
 use crate::error::{Failure, plain};
+use crate::input::read_at_most;
 
 /// Headers that HTTP/3 does not have (RFC 9114 section 4.2).
 const OF_HTTP1: [&str; 5] = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
 
 /// URLs fetched at a time, if nothing else is asked for.
 const PARALLEL: u16 = 100;
+/// The largest list of URLs, in bytes.
+const MOST_LIST: u64 = 256 << 20;
 
 /// What is to be done.
 #[derive(Debug)]
@@ -279,13 +281,12 @@ fn targets(arguments: &Arguments) -> Result<Vec<Target>, Wrong> {
 }
 
 fn read_list(path: &Path, stdin: bool) -> Result<String, String> {
-    let mut bytes = Vec::new();
     let read = if stdin {
-        std::io::stdin().lock().read_to_end(&mut bytes)
+        read_at_most(std::io::stdin().lock(), MOST_LIST)
     } else {
-        std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut bytes))
+        std::fs::File::open(path).and_then(|file| read_at_most(file, MOST_LIST))
     };
-    read.map_err(|error| plain(&error))?;
+    let bytes = read.map_err(|error| plain(&error))?;
     String::from_utf8(bytes).map_err(|_| "it is not text".to_owned())
 }
 

@@ -104,7 +104,7 @@ impl Certificate {
 pub(super) fn check_roots(table: &Table<'_>, key: &str, path: &Path, at: usize) {
     let shown = path.display();
     let remedy = "give a PEM file with the root certificate";
-    match std::fs::read(path) {
+    match crate::input::read(path) {
         Err(error) => {
             let why = crate::error::plain(&error);
             table.wrong(at, key, format_args!("cannot read {shown}: {why}; {remedy}"));

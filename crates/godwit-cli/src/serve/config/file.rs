@@ -29,7 +29,7 @@ pub(crate) enum Scrutiny {
 /// Reads a configuration file and checks it and the files that it names. `None` if it cannot be used: then there
 /// are problems.
 pub(crate) fn read(file: &Path, scrutiny: Scrutiny) -> (Option<Settings>, Findings) {
-    let text = match std::fs::read(file) {
+    let text = match crate::input::read(file) {
         Ok(bytes) => String::from_utf8(bytes),
         Err(error) => {
             let problems = Problems::new(file, "");

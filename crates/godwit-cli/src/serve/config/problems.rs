@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use crate::output::printable;
+
 /// A file's problems as they are found. Sorted by line when they are taken out.
 #[derive(Debug)]
 pub(super) struct Problems {
@@ -68,9 +70,11 @@ impl Problems {
         let mut findings = Findings::default();
         for Finding { line, grave, message } in found {
             let file = self.file.display();
+            // A file of somebody else is checked too: what stands in it commands no terminal.
+            let line = |kind: &str| printable(&format!("{file}:{line}: {kind}{message}")).into_owned();
             match grave {
-                true => findings.problems.push(format!("{file}:{line}: {message}")),
-                false => findings.warnings.push(format!("{file}:{line}: warning: {message}")),
+                true => findings.problems.push(line("")),
+                false => findings.warnings.push(line("warning: ")),
             }
         }
         findings
@@ -130,6 +134,16 @@ mod tests {
         let findings = problems.into_findings();
         assert_eq!(findings.problems, ["a.toml:1: first", "a.toml:2: second"]);
         assert_eq!(findings.warnings, ["a.toml:1: warning: mild"]);
+    }
+
+    #[test]
+    fn findings_command_no_terminal() {
+        let problems = Problems::new(Path::new("a\x1b.toml"), "");
+        problems.problem(0, "`\x1b[2J\u{202e}`: there is no such key");
+        assert_eq!(
+            problems.into_findings().problems,
+            [r"a\u{1b}.toml:1: `\u{1b}[2J\u{202e}`: there is no such key"]
+        );
     }
 
     #[test]

@@ -84,7 +84,7 @@ fn checked(settings: &config::Proxy, most: usize) -> Result<Settings, Failure> {
     };
     let ca = |path: &std::path::PathBuf| {
         let remedy = "give a PEM file with the upstream's authority";
-        std::fs::read(path)
+        crate::input::read(path)
             .map_err(|error| Failure::file("cannot read the authorities in", path, plain(&error), remedy))
     };
     Ok(Settings {
