@@ -183,7 +183,12 @@ fn records_for_the_zone_are_printed() {
     let out = run(data.path(), &["serve", "print-dns", "example.com"]);
     assert_eq!(text(&out.stdout), "example.com. 300 IN HTTPS 1 . alpn=\"h3,h2\"\n");
     let out = run(data.path(), &["serve", "print-dns"]);
-    assert!(!out.status.success() && text(&out.stderr).contains("no site to print records for"));
+    assert!(out.status.code() == Some(2) && text(&out.stderr).contains("no site to print records for"));
+    // What can be printed is; that something was left out shows in the exit code.
+    let out = run(data.path(), &["serve", "print-dns", "example.com", "a b\u{1b}"]);
+    assert_eq!(text(&out.stdout), "example.com. 300 IN HTTPS 1 . alpn=\"h3,h2\"\n");
+    assert!(text(&out.stderr).contains(r"a b\u{1b} is left out"), "{}", text(&out.stderr));
+    assert_eq!(out.status.code(), Some(1));
     // A folder may still have any name but that one.
     let out = godwit(data.path(), &["serve", "print-dns-folder"]).output().unwrap();
     assert!(text(&out.stderr).contains("cannot serve print-dns-folder"), "{}", text(&out.stderr));

@@ -11,7 +11,8 @@ use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::error::Failure;
+use crate::error::{Failure, plain};
+use crate::output::printable;
 use crate::serve::config::{self, Advertise, HostPattern, Scrutiny, Settings};
 
 const USUAL_PORT: u16 = 443;
@@ -47,18 +48,23 @@ pub(crate) struct Arguments {
 struct Output {
     records: Vec<String>,
     warnings: Vec<String>,
+    /// A name that records were asked for cannot have one, or none that works.
+    failed: bool,
 }
 
-/// Prints the records. With nothing to print, or a configuration with mistakes, the exit code is 2.
+/// Prints the records. The exit code is 0 if every name has its record, whatever there is to be said of them; 1 if
+/// there is none for one of them, or none that works (those of the others are printed all the same); 2 if nothing was
+/// named, or the configuration has mistakes.
 ///
 /// # Errors
-/// If neither a host nor a configuration was given.
+/// If the records cannot be printed.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let settings = match &arguments.config {
         None if arguments.hosts.is_empty() => {
             let remedy =
                 "name them (godwit serve print-dns example.com) or the configuration (--config FILE)";
-            return Err(Failure::new(format!("no site to print records for; {remedy}")));
+            let _ = writeln!(std::io::stderr(), "godwit: no site to print records for; {remedy}");
+            return Ok(ExitCode::from(2));
         }
         None => None,
         Some(file) => {
@@ -73,10 +79,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let output = output(arguments, settings.as_ref());
     let mut stderr = std::io::stderr().lock();
-    output.warnings.iter().for_each(|line| drop(writeln!(stderr, "godwit: warning: {line}")));
+    for line in &output.warnings {
+        let _ = writeln!(stderr, "godwit: warning: {}", printable(line));
+    }
     let mut stdout = std::io::stdout().lock();
-    output.records.iter().for_each(|line| drop(writeln!(stdout, "{line}")));
-    Ok(if output.records.is_empty() { ExitCode::from(2) } else { ExitCode::SUCCESS })
+    let printed = output.records.iter().try_for_each(|line| writeln!(stdout, "{line}"));
+    printed
+        .and_then(|()| stdout.flush())
+        .map_err(|error| Failure::new(format!("cannot print the records: {}", plain(&error))))?;
+    Ok(if output.failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn output(arguments: &Arguments, settings: Option<&Settings>) -> Output {
@@ -85,10 +96,13 @@ fn output(arguments: &Arguments, settings: Option<&Settings>) -> Output {
     let listening = settings.and_then(|settings| settings.listen.first()).map(std::net::SocketAddr::port);
     for (host, site) in hosts(arguments, settings, &mut output.warnings) {
         let port = arguments.port.or(site.and_then(|site| site.advertise_port)).map(NonZeroU16::get);
+        let named = !arguments.hosts.is_empty();
+        output.failed |= named && settings.is_some() && site.is_none();
         let port = port.or(listening.filter(|port| *port != 0)).unwrap_or(USUAL_PORT);
         match site.map(|site| site.advertise) {
             Some(Advertise::Nobody) => {
                 output.warnings.push(format!("{host} is left out: its site has advertise = false"));
+                output.failed |= named;
                 continue;
             }
             Some(Advertise::Percent(percent)) => output.warnings.push(format!(
@@ -99,6 +113,7 @@ fn output(arguments: &Arguments, settings: Option<&Settings>) -> Output {
         }
         if let Some(problem) = unfit(&host, port) {
             output.warnings.push(format!("{host} is left out: {problem}"));
+            output.failed = true;
             continue;
         }
         let (owner, target) = match port {
@@ -112,6 +127,7 @@ fn output(arguments: &Arguments, settings: Option<&Settings>) -> Output {
         let _ = write!(record, " alpn=\"h3,h2\"{hints4}{hints6}");
         output.records.push(record);
     }
+    output.failed |= output.records.is_empty();
     output
 }
 
@@ -235,6 +251,9 @@ mod tests {
         for host in ["192.0.2.1", "[::1]", "localhost", "a b", "a..b", ""] {
             let output = output(&arguments(&[host], None), None);
             assert!(output.records.is_empty() && output.warnings.len() == 1, "{host}: {output:?}");
+            assert!(output.failed, "{host}");
+            let with_another = super::output(&arguments(&["example.com", host], None), None);
+            assert!(with_another.records.len() == 1 && with_another.failed, "{host}: {with_another:?}");
         }
         assert_eq!(output(&arguments(&["*.example.com"], None), None).records.len(), 1);
         assert!(output(&arguments(&["*.example.com"], Some(8443)), None).records.is_empty());
@@ -258,6 +277,16 @@ mod tests {
             "{output:?}"
         );
         assert!(warned("has no name"));
+        assert!(!output.failed, "the configuration wants it so");
+        let of = |hosts: &[&str], settings: &Settings| super::output(&arguments(hosts, None), Some(settings));
+        assert!(!of(&["some.test"], &settings).failed);
+        assert!(of(&["none.test"], &settings).failed, "it was asked for");
+        let sites = vec![site(exact("all.test"), Advertise::All)];
+        let named = Settings { sites, ..Settings::default() };
+        let unserved = of(&["all.test", "other.test"], &named);
+        assert!(unserved.failed && unserved.records.len() == 2, "{unserved:?}");
+        let sites = vec![site(HostPattern::Any, Advertise::All)];
+        assert!(of(&[], &Settings { sites, ..Settings::default() }).failed, "nothing to print");
         let other = super::output(&arguments(&["other.test"], None), Some(&settings));
         assert!(other.records.len() == 1 && other.warnings.is_empty(), "the site of any name: {other:?}");
     }
