@@ -87,13 +87,14 @@ impl Site {
         let file = |name: &str| self.folder.join(name);
         let mut process = Command::new(program)
             .args(["serve".as_ref(), self.root().as_path()])
-            .args(["--listen", &address.to_string(), "--quiet"])
+            .args(["--listen", &address.to_string(), "--quiet", "--until-end-of-input"])
             .args(["--cert".as_ref(), file("cert.pem").as_path()])
             .args(["--key".as_ref(), file("key.pem").as_path()])
             // What a server keeps for its next run is of no use here.
             .env("XDG_DATA_HOME", &self.folder)
             .env_remove("RUST_LOG")
-            .stdin(Stdio::null())
+            // However this process ends, the server's input then ends too, and the server with it.
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

@@ -73,6 +73,10 @@ pub(crate) struct Arguments {
     /// No line for each request
     #[arg(long, short)]
     pub(super) quiet: bool,
+
+    /// End at once when the standard input ends: whoever started the server has ended.
+    #[arg(long, hide = true)]
+    pub(super) until_end_of_input: bool,
 }
 
 /// What can be done in place of serving.

@@ -69,8 +69,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         }
     };
     if arguments.check {
-        let _ = writeln!(std::io::stdout(), "{}", summary(&arguments, &settings));
+        writeln!(std::io::stdout(), "{}", summary(&arguments, &settings)).map_err(|error| {
+            Failure::new(format!("the configuration is good, but that cannot be printed: {}", plain(&error)))
+        })?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if arguments.until_end_of_input {
+        end_with_input()?;
     }
     let browser = arguments.open.then(Browser::find).transpose()?;
     let files = godwit_datapath::descriptors::raise_limit().unwrap_or(1024);
@@ -82,6 +87,16 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     // A read that hangs on a network file system must not keep the program.
     runtime.shutdown_background();
     outcome.map(|()| ExitCode::SUCCESS)
+}
+
+/// Ends the program when its standard input ends, whatever it is doing.
+fn end_with_input() -> Result<(), Failure> {
+    let watch = || {
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        std::process::exit(0);
+    };
+    let watching = std::thread::Builder::new().name("input".to_owned()).spawn(watch);
+    watching.map(drop).map_err(|error| Failure::new(format!("cannot start: {}", plain(&error))))
 }
 
 /// Problems and warnings, each with file and line.

@@ -113,3 +113,45 @@ fn ctrl_c_ends_it_and_leaves_nothing_behind() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(files(), 0);
 }
+
+/// The processes that this one has started, and what is left of them when it has ended.
+#[cfg(target_os = "linux")]
+fn children(parent: u32) -> Vec<String> {
+    let processes =
+        std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
+    let is_child = |process: &String| {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        // PID (NAME) STATE PARENT
+        let rest = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+        rest.split(' ').nth(1) == Some(parent.to_string().as_str())
+    };
+    processes.filter(is_child).collect()
+}
+
+#[cfg(target_os = "linux")]
+fn is_running(process: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_server_does_not_outlive_it() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut child = demo(&["--preset", "good", "--tcp", "modelled"], temporary.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut printed = [0; 64];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut printed).unwrap();
+    let servers = children(child.id());
+    assert_eq!(servers.len(), 1, "{servers:?}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // Far longer than it takes.
+    let gone = (0..600).any(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        !is_running(&servers[0])
+    });
+    assert!(gone, "process {} is still there", servers[0]);
+}
