@@ -64,6 +64,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     });
     // A name server that does not answer must not keep the program.
     runtime.shutdown_background();
-    let healthy = report.finish();
+    let healthy = report
+        .finish()
+        .map_err(|error| Failure::new(format!("cannot print the findings: {}", plain(&error))))?;
     Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

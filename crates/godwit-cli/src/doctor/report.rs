@@ -1,44 +1,53 @@
 //! Printing: a line for each finding as soon as its section is done, or everything as JSON at the end.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use super::finding::{Finding, Findings, Level};
-use crate::output::Style;
+use crate::output::{Style, printable};
 
 pub(super) struct Report {
     json: bool,
     style: Style,
     sections: Vec<Findings>,
+    /// Why a section could not be printed.
+    unprinted: Option<io::Error>,
 }
 
 impl Report {
     pub(super) fn new(json: bool) -> Report {
-        Report { json, style: Style::of_stdout(), sections: Vec::new() }
+        Report { json, style: Style::of_stdout(), sections: Vec::new(), unprinted: None }
     }
 
     /// Takes the findings about one thing.
     pub(super) fn section(&mut self, findings: Findings) {
         if !self.json {
             let text = section(&findings, self.style);
-            let _ = std::io::stdout().lock().write_all(text.as_bytes());
+            let printed = io::stdout().lock().write_all(text.as_bytes());
+            self.unprinted = self.unprinted.take().or(printed.err());
         }
         self.sections.push(findings);
     }
 
     /// Ends the report. True if nothing is broken.
-    pub(super) fn finish(self) -> bool {
+    ///
+    /// # Errors
+    /// If a part of it could not be printed.
+    pub(super) fn finish(mut self) -> io::Result<bool> {
+        if let Some(error) = self.unprinted.take() {
+            return Err(error);
+        }
         let of = |level| self.all().filter(|finding| finding.level == level).count();
         let (broken, warnings) = (of(Level::Broken), of(Level::Warning));
-        let mut out = std::io::stdout().lock();
+        let mut out = io::stdout().lock();
         if self.json {
             let value = serde_json::json!({
                 "healthy": broken == 0, "broken": broken, "warnings": warnings, "sections": self.sections,
             });
-            let _ = writeln!(out, "{value:#}");
+            writeln!(out, "{value:#}")?;
         } else {
-            let _ = writeln!(out, "{}", verdict(broken, warnings));
+            writeln!(out, "{}", verdict(broken, warnings))?;
         }
-        broken == 0
+        Ok(broken == 0)
     }
 
     fn all(&self) -> impl Iterator<Item = &Finding> {
@@ -79,11 +88,6 @@ fn section(findings: &Findings, style: Style) -> String {
     text
 }
 
-/// What a server says goes to a terminal, which must not take it for commands.
-fn printable(text: &str) -> String {
-    text.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,12 +96,15 @@ mod tests {
     fn each_finding_is_a_line_with_its_remedy_below() {
         let mut findings = Findings::new("this machine");
         findings.good("sockets", "fine");
-        findings.warn("buffers", "small\x1b[31m", "make them larger");
+        findings.warn("buffers", "small\x1b[31m\u{202e}", "make them larger");
         let text = section(&findings, Style::PLAIN);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines[0], "this machine");
         assert!(lines[1].starts_with("  ok    sockets") && lines[1].ends_with("fine"), "{text}");
-        assert!(lines[2].contains("warn  buffers") && lines[2].ends_with("small\u{fffd}[31m"), "{text}");
+        assert!(
+            lines[2].contains("warn  buffers") && lines[2].ends_with(r"small\u{1b}[31m\u{202e}"),
+            "{text}"
+        );
         assert!(lines[3].trim_start().starts_with("→ make them larger"), "{text}");
     }
 

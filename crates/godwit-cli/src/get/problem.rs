@@ -49,7 +49,7 @@ impl Problem {
     pub(super) fn creating(path: &Path, error: &io::Error) -> Problem {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         match (error.kind(), parent) {
-            (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, Some(parent)) => {
+            (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, Some(parent)) if !parent.is_dir() => {
                 Problem::new(no_folder(parent))
             }
             _ => Problem::writing(&path.display(), 0, error),
@@ -101,5 +101,8 @@ mod tests {
             text,
             "the folder /no/such folder does not exist; make it with `mkdir -p '/no/such folder'`"
         );
+        // Some folders take no files, and say that there is none.
+        let text = Problem::creating(&std::env::temp_dir().join("x"), &io::ErrorKind::NotFound.into());
+        assert!(text.to_string().starts_with("cannot write "), "{text}");
     }
 }

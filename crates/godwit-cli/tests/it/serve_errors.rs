@@ -174,3 +174,21 @@ fn help_and_version_are_plain_without_a_terminal() {
     assert_eq!(version.trim(), concat!("godwit ", env!("CARGO_PKG_VERSION")));
     assert!(run(data.path(), &["serve", "--help"]).status.success());
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_printed_is_no_success() {
+    let data = tempfile::tempdir().unwrap();
+    for (arguments, part) in [
+        (&["serve", "--check"][..], "the configuration is good, but that cannot be printed: no space left"),
+        (&["doctor"], "cannot print the findings: no space left"),
+        (&["doctor", "--json"], "cannot print the findings: no space left"),
+        (&["serve", "print-dns", "a.test"], "cannot print the records: no space left"),
+    ] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = godwit(data.path(), arguments).stdout(full).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(part) && stderr.lines().count() == 1, "{arguments:?}: {stderr}");
+    }
+}
