@@ -122,21 +122,22 @@ async fn a_short_response_that_is_not_taken_is_given_up() {
     };
     let (tell, mut told) = mpsc::unbounded_channel();
     let short = service(move |request: http::Request<Body>| {
-        let delivery = request.extensions().get::<ConnectionInfo>().unwrap().delivery();
+        let info = request.extensions().get::<ConnectionInfo>().unwrap().clone();
+        let delivery = info.delivery();
         let tell = tell.clone();
-        tokio::spawn(async move { tell.send(delivery.await) });
+        tokio::spawn(async move { tell.send((delivery.await, info.is_too_slow())) });
         async { ok(Body::from(vec![7; 50_000])) }
     });
     let world = World::with(server, transport, short);
     let client = world.client().await;
     let response = client.send(get("/")).await.unwrap();
     // Nothing is read until the server has lost its patience.
-    assert_eq!(told.recv().await, Some(false));
+    assert_eq!(told.recv().await, Some((false, true)));
     let error = response.into_body().collect().await.err().unwrap();
     assert_eq!((error.kind(), error.code()), (ErrorKind::Reset, Some(ErrorCode::H3_EXCESSIVE_LOAD)));
     let whole = client.send(get("/")).await.unwrap();
     assert_eq!(whole.into_body().collect().await.unwrap().to_bytes().len(), 50_000, "who reads gets all");
-    assert_eq!(told.recv().await, Some(true));
+    assert_eq!(told.recv().await, Some((true, false)));
 }
 
 #[tokio::test]
