@@ -286,7 +286,10 @@ fn tcp_exchange(error: &hyper::Error) -> String {
     if error.is_parse() {
         return format!("the server's answer is not HTTP: {}; is the port right?", causes(error));
     }
-    if error.is_incomplete_message() || error.is_closed() || error.is_canceled() {
+    // Also without the farewell of TLS.
+    let cut =
+        find::<std::io::Error>(error).is_some_and(|error| error.kind() == std::io::ErrorKind::UnexpectedEof);
+    if cut || error.is_incomplete_message() || error.is_closed() || error.is_canceled() {
         return "the server closed the connection before its answer was complete; try again".to_owned();
     }
     format!("the connection is lost: {}; try again", causes(error))

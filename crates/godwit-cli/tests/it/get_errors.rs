@@ -87,6 +87,20 @@ fn a_body_that_breaks_off_leaves_no_file() {
 }
 
 #[test]
+fn a_connection_cut_without_a_farewell_is_explained() {
+    let server = TestServer::with(Settings::all());
+    let folder = tempfile::tempdir().unwrap();
+    let run = Run::of(server.get_by("--http1.1").current_dir(&folder).args(["-O", &server.url("/broken")]));
+    run.expect_failure(
+        1,
+        &[
+            "broken off after ",
+            " of 200000 bytes: the server closed the connection before its answer was complete",
+        ],
+    );
+}
+
+#[test]
 fn time_limits_hold() {
     let server = TestServer::start();
     let folder = tempfile::tempdir().unwrap();
