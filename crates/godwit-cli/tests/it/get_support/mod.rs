@@ -117,8 +117,7 @@ impl TestServer {
                     _ => drop(tokio::spawn(tcp::serve(listener, tls, settings.alt_svc, Arc::clone(&shared)))),
                 }
                 drop(udp);
-                let endpoint =
-                    (settings.udp == Udp::Quic).then(|| Endpoint::server(config, address).unwrap());
+                let endpoint = (settings.udp == Udp::Quic).then(|| bind(&config, address));
                 tell.send(()).unwrap();
                 let serve = async {
                     let Some(endpoint) = endpoint else { return std::future::pending().await };
@@ -177,6 +176,18 @@ impl TestServer {
     /// The file that `get_auto` remembers in.
     pub(crate) fn memory(&self) -> PathBuf {
         self.folder.path().join("alt-svc.json")
+    }
+}
+
+/// Takes the UDP port that was held until now. A client of another test may have got it in between: that does not last.
+fn bind(config: &ServerConfig, address: SocketAddr) -> Endpoint {
+    let mut attempts = 0;
+    loop {
+        match Endpoint::server(config.clone(), address) {
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && attempts < 600 => attempts += 1,
+            bound => return bound.unwrap(),
+        }
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 
