@@ -3,9 +3,10 @@
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::serve_support::{H1, H2, Server};
+use crate::serve_support::{H1, H2, Server, godwit};
 use bytes::Bytes;
 use godwit::http3::{ALPN, Client};
 use godwit::{ClientConfig, Endpoint};
@@ -14,6 +15,7 @@ use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -204,4 +206,32 @@ async fn load_and_end() {
     assert!(tally.turned_away.get() >= 24, "every client has seen the end: {tally:?}");
     let mut server = Rc::into_inner(server).unwrap();
     assert_eq!(server.wait().code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_client_that_has_gone_without_a_word_does_not_hold_up_the_end() {
+    let data = Arc::new(tempfile::tempdir().unwrap());
+    let file = data.path().join("godwit.toml");
+    // Without an end of its own the test would wait for this.
+    let text = "listen = \"127.0.0.1:0\"\ndrain = \"1d\"\n[[site]]\nhosts = \"*\"\n[[site.route]]\n\
+        respond = { body = \"a\" }\n";
+    std::fs::write(&file, text).unwrap();
+    let command = godwit(data.path(), &["serve", "--quiet", "--config", file.to_str().unwrap()]);
+    let mut server = Server::spawn(command, data);
+    let mut client = server.try_connect(H2).await.unwrap();
+    // The preface, SETTINGS, and GET https://localhost/ on stream 1.
+    let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    let get = [0, 0, 14, 1, 5, 0, 0, 0, 1, 0x82, 0x84, 0x87, 0x41, 9];
+    let all = [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &settings, &get, b"localhost"].concat();
+    client.write_all(&all).await.unwrap();
+    client.flush().await.unwrap();
+    // Until the DATA frame with the answer; nothing is read or said after it.
+    let mut came: Vec<u8> = Vec::new();
+    while !came.windows(10).any(|frame| frame.starts_with(&[0, 0, 1, 0]) && frame.ends_with(b"a")) {
+        assert!(client.read_buf(&mut came).await.unwrap() > 0);
+    }
+    server.signal("TERM");
+    let status = tokio::task::spawn_blocking(move || server.wait()).await.unwrap();
+    assert_eq!(status.code(), Some(0));
+    drop(client);
 }
