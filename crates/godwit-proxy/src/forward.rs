@@ -82,7 +82,9 @@ pub(crate) async fn forward(inner: &Arc<Inner>, request: Request<RequestBody>) -
             since = Some(Instant::now());
             continue;
         }
-        place.on_failure();
+        if failure.problem.kind() != ProblemKind::Busy {
+            place.on_failure();
+        }
         let elsewhere = inner.places.all.len() > 1 || failure.problem.kind() == ProblemKind::Broken;
         if again && elsewhere && retries < inner.settings.retries {
             tracing::debug!(problem = %failure.problem, "a request is sent again");

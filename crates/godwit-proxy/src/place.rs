@@ -13,6 +13,7 @@ use http::HeaderMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::sync::MutexGuard;
 use tokio::time::Instant;
 
 /// How long an upstream to which no connection could be made is avoided at first, if there are others; twice
@@ -93,24 +94,13 @@ impl Place {
         http1: bool,
         since: Option<Instant>,
     ) -> Result<(Connection, bool), Problem> {
-        if !self.pool.room.is_waited_for()
+        let picky = self.pool.is_picky(http1, since);
+        if !self.pool.room.is_waited_for(picky)
             && let Some(connection) = self.pool.take(http1, since)
         {
             return Ok((connection, true));
         }
-        let has_room = AtomicBool::new(false);
-        let connecting = self.find_or_dial(http1, since, &has_room);
-        let result = tokio::time::timeout(self.connect_timeout, connecting).await.unwrap_or_else(|_| {
-            let limit = self.connect_timeout;
-            let busy = !has_room.load(Ordering::Relaxed) && self.pool.room.is_full();
-            Err(match busy {
-                true => Problem::new(
-                    ProblemKind::Busy,
-                    format!("all connections that it may have were in use for {limit:?}"),
-                ),
-                false => Problem::new(ProblemKind::ConnectTimeout, format!("no connection within {limit:?}")),
-            })
-        });
+        let result = self.find_or_dial(http1, since).await;
         match &result {
             Ok(_) => *lock(&self.avoidance) = Avoidance::default(),
             Err(problem) if problem.kind() == ProblemKind::Busy => {}
@@ -119,24 +109,35 @@ impl Place {
         result
     }
 
-    /// Waits for a connection that is there already, or for room to make one: then it says so.
-    async fn find_or_dial(
-        &self,
-        http1: bool,
-        since: Option<Instant>,
-        has_room: &AtomicBool,
-    ) -> Result<(Connection, bool), Problem> {
-        let shares = !http1 && self.pool.may_share();
-        let turn = if shares { Some(self.pool.dialing.lock().await) } else { None };
-        // By now it may be known that connections are for one exchange each.
-        let _turn = turn.filter(|_| self.pool.may_share());
-        match self.pool.enter(http1, since).await {
+    /// Waits for a connection that is there already, or for room to make one, and then for that: each has the whole
+    /// time, lest an upstream be blamed for the wait before.
+    async fn find_or_dial(&self, http1: bool, since: Option<Instant>) -> Result<(Connection, bool), Problem> {
+        let limit = self.connect_timeout;
+        let late = || Problem::new(ProblemKind::ConnectTimeout, format!("no connection within {limit:?}"));
+        let Ok((entry, _turn)) = tokio::time::timeout(limit, self.find(http1, since)).await else {
+            let busy = format!("all connections that it may have were in use for {limit:?}");
+            let is_full = self.pool.room.is_full();
+            return Err(if is_full { Problem::new(ProblemKind::Busy, busy) } else { late() });
+        };
+        match entry {
             Entry::Connection(connection) => Ok((connection, true)),
             Entry::Permit(permit) => {
-                has_room.store(true, Ordering::Relaxed);
-                self.dial(http1, Some(permit)).await.map(|connection| (connection, false))
+                let dialed = tokio::time::timeout(limit, self.dial(http1, Some(permit))).await;
+                dialed.unwrap_or_else(|_| Err(late())).map(|connection| (connection, false))
             }
         }
+    }
+
+    /// What comes with the entry is to be kept until the connection is made.
+    async fn find(&self, http1: bool, since: Option<Instant>) -> (Entry, Option<MutexGuard<'_, ()>>) {
+        let shares = !http1 && self.pool.may_share();
+        let turn = match shares {
+            true => Some(self.pool.turn_to_dial(since.is_some()).await),
+            false => None,
+        };
+        // By now it may be known that connections are for one exchange each.
+        let turn = turn.filter(|_| self.pool.may_share());
+        (self.pool.enter(http1, since).await, turn)
     }
 
     async fn dial(&self, http1: bool, permit: Option<Permit>) -> Result<Connection, Problem> {
@@ -150,7 +151,7 @@ impl Place {
         match self.pool.share(None) {
             Some(shared) => Ok(Connection::Http2(shared)),
             // It is not the upstream's fault if there are as many connections as there may be.
-            None => self.dial(false, None).await,
+            None => self.dial(false, self.pool.room.try_enter()).await,
         }
     }
 
@@ -210,7 +211,7 @@ impl Places {
     }
 
     /// The one that is next: healthy, rather not one of those that were tried, rather not one that is
-    /// avoided. `None` if none is healthy.
+    /// avoided, or whose connections are all in use. `None` if none is healthy.
     pub(crate) fn choose(&self, tried: &[usize]) -> Option<usize> {
         let now = Instant::now();
         let count = self.all.len();
@@ -224,7 +225,8 @@ impl Places {
                     Balance::RoundRobin => 0,
                     Balance::LeastRequests => place.under_way.load(Ordering::Relaxed),
                 };
-                (tried.contains(at), place.avoided_until(now), load)
+                let is_waited_for = place.pool.room.is_waited_for(false);
+                (tried.contains(at), place.avoided_until(now), is_waited_for, load)
             })
             .map(|(at, _)| at)
     }

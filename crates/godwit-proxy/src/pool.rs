@@ -8,7 +8,7 @@ use crate::dial::Dialed;
 use crate::io::Io;
 use crate::lock;
 use crate::problem::{Problem, ProblemKind, chain};
-use crate::room::{Permit, Room};
+use crate::room::{Lines, Permit, Room};
 use crate::upload::View;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -18,7 +18,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::MutexGuard;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
@@ -57,13 +57,15 @@ pub(crate) struct Http1 {
 pub(crate) struct Http2 {
     pub(crate) sender: http2::SendRequest<View>,
     load: Arc<AtomicUsize>,
-    freed: Arc<Notify>,
+    waiting: Arc<Lines>,
+    /// Of a connection that is not shared.
+    _task: Option<Task>,
 }
 
 impl Drop for Http2 {
     fn drop(&mut self) {
         self.load.fetch_sub(1, Ordering::Relaxed);
-        self.freed.notify_one();
+        self.waiting.on_freed();
     }
 }
 
@@ -104,6 +106,14 @@ const UNKNOWN: u8 = 0;
 const HTTP1: u8 = 1;
 const HTTP2: u8 = 2;
 
+/// Whoever might make an HTTP/2 connection waits for whoever is making one, but not for whoever cannot use those that
+/// are there.
+#[derive(Debug, Default)]
+struct Dialing {
+    ordinary: tokio::sync::Mutex<()>,
+    picky: tokio::sync::Mutex<()>,
+}
+
 /// Connections to one upstream.
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -112,8 +122,7 @@ pub(crate) struct Pool {
     speaks: AtomicU8,
     /// With prior knowledge.
     h2c: bool,
-    /// Whoever might make an HTTP/2 connection waits for whoever is making one.
-    pub(crate) dialing: tokio::sync::Mutex<()>,
+    dialing: Dialing,
     pub(crate) room: Room,
     max_idle: usize,
     idle_timeout: Duration,
@@ -136,7 +145,7 @@ impl Pool {
             shared: Mutex::default(),
             speaks: AtomicU8::new(speaks),
             h2c,
-            dialing: tokio::sync::Mutex::default(),
+            dialing: Dialing::default(),
             room: Room::new(max_connections),
             max_idle,
             idle_timeout,
@@ -146,6 +155,19 @@ impl Pool {
     /// False if new connections are for one exchange each anyway.
     pub(crate) fn may_share(&self) -> bool {
         self.speaks.load(Ordering::Relaxed) != HTTP1
+    }
+
+    /// Whether connections that others can use are of no use to somebody who asks for this.
+    pub(crate) fn is_picky(&self, http1: bool, since: Option<Instant>) -> bool {
+        self.may_share() && (http1 || since.is_some())
+    }
+
+    /// Waits for whoever is making a connection that can perhaps be shared.
+    pub(crate) async fn turn_to_dial(&self, picky: bool) -> MutexGuard<'_, ()> {
+        match picky {
+            true => self.dialing.picky.lock().await,
+            false => self.dialing.ordinary.lock().await,
+        }
     }
 
     /// A connection that is there already. One for HTTP/1.1 alone is asked for by `http1`, and only one that
@@ -170,7 +192,10 @@ impl Pool {
 
     /// As [`Pool::take`], or the right to make a connection: waits for either.
     pub(crate) async fn enter(&self, http1: bool, since: Option<Instant>) -> Entry {
-        let _first = self.room.be_first().await;
+        let picky = self.is_picky(http1, since);
+        let _first = self.room.be_first(picky).await;
+        // It keeps its place while connections come and go that are of no use.
+        let mut permit = pin!(self.room.permit());
         loop {
             if let Some(connection) = self.take(http1, since) {
                 return Entry::Connection(connection);
@@ -178,7 +203,7 @@ impl Pool {
             if self.room.is_full() && (http1 || since.is_some()) {
                 drop(self.give_up_one());
             }
-            if let Some(permit) = self.room.wait().await {
+            if let Some(permit) = self.room.wait(picky, permit.as_mut()).await {
                 return Entry::Permit(permit);
             }
         }
@@ -211,7 +236,7 @@ impl Pool {
         shared.used = Instant::now();
         shared.load.fetch_add(1, Ordering::Relaxed);
         let (sender, load) = (shared.sender.clone(), Arc::clone(&shared.load));
-        Some(Http2 { sender, load, freed: self.room.freed() })
+        Some(Http2 { sender, load, waiting: Arc::clone(self.room.lines()), _task: None })
     }
 
     /// Makes a connection of bytes.
@@ -221,18 +246,20 @@ impl Pool {
         http1: bool,
         permit: Option<Permit>,
     ) -> Result<Connection, Problem> {
+        // Others may use it only if it counts.
+        let counts = permit.is_some();
         let io = Io::new(dialed.stream, permit);
         let http2 = dialed.http2 || (self.h2c && !http1);
         if !http1 {
             self.speaks.store(if http2 { HTTP2 } else { HTTP1 }, Ordering::Relaxed);
         }
         match http2 {
-            true => self.begin_http2(io).await.map(Connection::Http2),
+            true => self.begin_http2(io, counts).await.map(Connection::Http2),
             false => begin_http1(io).await.map(Connection::Http1),
         }
     }
 
-    async fn begin_http2(&self, io: Io) -> Result<Http2, Problem> {
+    async fn begin_http2(&self, io: Io, shares: bool) -> Result<Http2, Problem> {
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder
             .timer(TokioTimer::new())
@@ -244,14 +271,14 @@ impl Pool {
         let (sender, connection) =
             builder.handshake(TokioIo::new(io)).await.map_err(|error| not_http(&error))?;
         let room = Arc::new(AtomicUsize::new(1));
-        let (seen, freed) = (Arc::clone(&room), self.room.freed());
+        let (seen, waiting) = (Arc::clone(&room), Arc::clone(self.room.lines()));
         let task = tokio::spawn(async move {
             let mut connection = pin!(connection);
             let ended = poll_fn(|cx| {
                 let poll = connection.as_mut().poll(cx);
                 let streams = connection.current_max_send_streams();
                 if seen.swap(streams, Ordering::Relaxed) < streams {
-                    freed.notify_one();
+                    waiting.on_freed();
                 }
                 poll
             });
@@ -259,17 +286,21 @@ impl Pool {
                 tracing::debug!(error = chain(&error), "an upstream's HTTP/2 connection ended");
             }
         });
-        let load = Arc::new(AtomicUsize::new(1));
+        let (load, task) = (Arc::new(AtomicUsize::new(1)), Task(task.abort_handle()));
+        let waiting = Arc::clone(self.room.lines());
+        if !shares {
+            return Ok(Http2 { sender, load, waiting, _task: Some(task) });
+        }
         let shared = Shared {
             sender: sender.clone(),
             load: Arc::clone(&load),
             room,
             born: Instant::now(),
             used: Instant::now(),
-            _task: Task(task.abort_handle()),
+            _task: task,
         };
         lock(&self.shared).push(shared);
-        Ok(Http2 { sender, load, freed: self.room.freed() })
+        Ok(Http2 { sender, load, waiting, _task: None })
     }
 
     /// Takes back a connection that is ready for the next exchange, as long as the upstream said that it
@@ -289,7 +320,7 @@ impl Pool {
         let oldest = if idle.len() > self.max_idle { idle.pop_front() } else { None };
         drop(idle);
         drop(oldest);
-        self.room.on_freed();
+        self.room.lines().on_freed();
     }
 
     /// Closes what has been unused for too long, or is closed already.

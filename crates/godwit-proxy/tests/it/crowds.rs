@@ -158,6 +158,49 @@ async fn tunnels_count_until_they_end() {
     assert_eq!(text(once_there_is_room(&proxy).await).await, "ok");
 }
 
+#[tokio::test]
+async fn whoever_needs_a_connection_of_its_own_holds_up_nobody() {
+    let server = upstream().await;
+    let proxy = proxy(&server, "h2c", 1, LONG);
+    let front = front(&proxy).await;
+    let hanging = proxy.handle(get("/hang")).await;
+    let picky = tokio::spawn(async move { tunnel(&front).await.1 });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(!picky.is_finished());
+    for _ in 0..10 {
+        let answer = tokio::time::timeout(LONG / 2, proxy.handle(post("/", "at once"))).await;
+        assert_eq!(text(answer.unwrap()).await, "at once");
+    }
+    assert!(!picky.is_finished());
+    assert_eq!(server.count(), 1);
+    drop(hanging);
+    // The upstream has no such protocol, but it was asked.
+    assert!(picky.await.unwrap().starts_with("HTTP/1.1 200"));
+    assert_eq!(server.count(), 2);
+}
+
+#[tokio::test]
+async fn busy_upstreams_have_not_failed_and_others_are_preferred() {
+    let (first, second) = (upstream().await, upstream().await);
+    let mut settings = Settings::to([first.url("http"), second.url("http")]);
+    settings.max_connections = 1;
+    settings.timeouts.connect = LONG;
+    let proxy = Proxy::new(settings).unwrap();
+    let held = [proxy.handle(get("/hang")).await, proxy.handle(get("/hang")).await];
+    let waiting: Vec<_> = (0..2)
+        .map(|_| {
+            let proxy = proxy.clone();
+            tokio::spawn(async move { text(proxy.handle(post("/", "at last")).await).await })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    drop(held);
+    for answer in waiting {
+        assert_eq!(answer.await.unwrap(), "at last");
+    }
+    assert!(proxy.status().iter().all(|status| status.failures == 0 && status.requests == 2));
+}
+
 #[test]
 fn none_is_too_few() {
     let upstream = "http://127.0.0.1:1".parse().unwrap();
