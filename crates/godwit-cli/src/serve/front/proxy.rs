@@ -23,7 +23,7 @@ pub(super) struct Proxies {
 }
 
 /// Connections that an upstream may have at a time, if there are descriptors for so many.
-const MOST_CONNECTIONS: usize = 512;
+const MOST_CONNECTIONS: usize = 8192;
 /// And if there are not.
 const FEWEST_CONNECTIONS: usize = 16;
 
@@ -44,9 +44,13 @@ impl Proxies {
     /// # Errors
     /// If an upstream or a file of authorities cannot be used.
     pub(super) fn service(&mut self, settings: &config::Proxy, before: &Proxies) -> Result<Service, Failure> {
-        let checked = checked(settings, self.most)?;
-        // The file of authorities may have changed under the same name: its content is part of these.
+        let mut checked = checked(settings)?;
+        // The file of authorities may have changed under the same name: its content is part of these. What follows
+        // from the number of other upstreams is not: they come and go.
         let key = format!("{checked:?}");
+        if settings.max_connections.is_none() {
+            checked.max_connections = self.most;
+        }
         let proxy = match self.by_settings.get(&key).or_else(|| before.by_settings.get(&key)) {
             Some(proxy) => proxy.clone(),
             None => Proxy::new(checked).map_err(|error| {
@@ -73,8 +77,8 @@ fn share(files: u64, upstreams: usize) -> usize {
     (all / upstreams.max(1)).clamp(FEWEST_CONNECTIONS, MOST_CONNECTIONS)
 }
 
-/// The proxy's own form of the settings.
-fn checked(settings: &config::Proxy, most: usize) -> Result<Settings, Failure> {
+/// The proxy's own form of the settings, with 0 for a number of connections that they do not say.
+fn checked(settings: &config::Proxy) -> Result<Settings, Failure> {
     let upstream = |url: &String| {
         url.parse().map_err(|error| Failure::new(format!("cannot pass requests on to {url}: {error}")))
     };
@@ -101,7 +105,7 @@ fn checked(settings: &config::Proxy, most: usize) -> Result<Settings, Failure> {
             ..Timeouts::default()
         },
         max_idle: settings.max_idle,
-        max_connections: settings.max_connections.unwrap_or(most),
+        max_connections: settings.max_connections.unwrap_or_default(),
         host: match &settings.host {
             config::UpstreamHost::Keep => HostHeader::Keep,
             config::UpstreamHost::Upstream => HostHeader::Upstream,
@@ -175,6 +179,6 @@ mod tests {
     fn upstreams_share_what_there_is() {
         let shares = [(1024, 0), (1024, 1), (1024, 2), (1_000_000, 3), (64, 50), (u64::MAX, 1)];
         let shares = shares.map(|(files, upstreams)| share(files, upstreams));
-        assert_eq!(shares, [256, 256, 128, 512, 16, 512]);
+        assert_eq!(shares, [256, 256, 128, 8192, 16, 8192]);
     }
 }
