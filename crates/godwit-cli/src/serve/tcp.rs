@@ -358,6 +358,8 @@ impl Keeper<'_> {
         let mut watch = if C::HAS_GOAWAY { Watch::new(limits).without_heads() } else { Watch::new(limits) };
         // Since when the client knows that it has been idle for too long.
         let mut idle_told: Option<Instant> = None;
+        // There is one GOAWAY and one PING in the life of a connection.
+        let mut asked = false;
         let mut looks = tokio::time::interval(watch.interval());
         // Set when the server is to finish: when to look whether the connection is still needed.
         let mut leave_at: Option<Instant> = None;
@@ -370,7 +372,7 @@ impl Keeper<'_> {
                     leaving.store(true, Ordering::Relaxed);
                     if C::HAS_GOAWAY {
                         connection.as_mut().graceful_shutdown();
-                        farewell = Some(Farewell::new(&pace, &meter));
+                        farewell = (!asked).then(|| Farewell::new(&pace, &meter));
                     }
                     leave_at = Some(Instant::now() + LAST_REQUEST);
                 }
@@ -396,6 +398,7 @@ impl Keeper<'_> {
                     Verdict::Idle if C::HAS_GOAWAY => match idle_told {
                         None => {
                             connection.as_mut().graceful_shutdown();
+                            asked = true;
                             idle_told = Some(now);
                         }
                         // A client that leaves the last PING unanswered would stay for ever.
