@@ -391,6 +391,7 @@ fn outcome_of(problem: &Problem) -> Option<Outcome> {
     match problem.kind() {
         ProblemKind::ClientGone => Some(Outcome::ClientGone),
         ProblemKind::BadRequest
+        | ProblemKind::Busy
         | ProblemKind::NotSupported
         | ProblemKind::Expectation
         | ProblemKind::Loop => None,

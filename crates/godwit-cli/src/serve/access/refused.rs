@@ -40,6 +40,8 @@ pub(super) fn reason(error: &BoxError) -> Option<(Refusal, Option<StatusCode>)> 
     let error = error.downcast_ref::<hyper::Error>().filter(|error| error.is_parse())?;
     // The two sorts of what is too large differ in their words only.
     Some(match error.is_parse_too_large() {
+        // It is left without an answer.
+        false if error.is_parse_version_h2() => (Refusal::BadRequest, None),
         true if error.to_string().contains("URI") => (Refusal::UriTooLong, Some(StatusCode::URI_TOO_LONG)),
         true => (Refusal::HeaderTooLarge, Some(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE)),
         false => (Refusal::BadRequest, Some(StatusCode::BAD_REQUEST)),
