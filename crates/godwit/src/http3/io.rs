@@ -7,6 +7,9 @@ use godwit_transport::Connection;
 use godwit_transport::streams::{ReadChunk, ReadError, WriteError};
 use godwit_wire::{Direction, StreamId};
 
+/// Of responses, all alike (RFC 9218 section 4.1).
+const URGENCY: u8 = 3;
+
 /// A connection at one moment, under the shard's lock.
 pub(super) struct Io<'a> {
     /// None once it is over and forgotten: then there are no streams.
@@ -33,6 +36,11 @@ impl Io<'_> {
     pub(super) fn unacknowledged(&self, id: StreamId) -> Option<u64> {
         self.connection.as_ref()?.buffered(id)
     }
+
+    /// Bytes of all streams that have been sent so far, each counted once.
+    pub(super) fn stream_bytes_sent(&self) -> u64 {
+        self.connection.as_ref().map_or(0, |connection| connection.stats().stream_bytes_sent)
+    }
 }
 
 impl Transport for Io<'_> {
@@ -41,8 +49,11 @@ impl Transport for Io<'_> {
     }
 
     fn accept(&mut self, direction: Direction) -> Option<StreamId> {
-        let id = self.connection.as_mut()?.accept(direction)?;
+        let connection = self.connection.as_mut()?;
+        let id = connection.accept(direction)?;
         if direction == Direction::Bidirectional {
+            // A short response does not wait behind a long one. It fails only if there is nothing to send.
+            let _ = connection.set_priority(id, URGENCY, true);
             self.accepted.push(id);
         }
         Some(id)

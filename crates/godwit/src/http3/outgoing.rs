@@ -22,8 +22,8 @@ pub(super) struct Outgoing {
     /// The response's head, unless it has been sent.
     pub(super) head: Option<Response<()>>,
     data: Bytes,
-    /// Bytes of data taken so far.
-    taken: u64,
+    /// What the connection had sent on all streams when this one had to wait.
+    sent_by_all: u64,
     then: Then,
 }
 
@@ -73,8 +73,8 @@ impl Outgoing {
         if !self.data.is_empty() {
             let taken = protocol.h3.send_data(io, id, self.data.clone())?;
             self.data.advance(taken);
-            self.taken = self.taken.saturating_add(taken as u64);
             if !self.data.is_empty() {
+                self.sent_by_all = io.stream_bytes_sent();
                 return Ok(false);
             }
         }
@@ -145,7 +145,7 @@ where
             }
         }
         let sent = poll_fn(|cx| match half.poll_send(cx, &mut outgoing) {
-            Poll::Pending => patience.poll_end(cx, outgoing.taken).map(|()| None),
+            Poll::Pending => patience.poll_end(cx, outgoing.sent_by_all).map(|()| None),
             Poll::Ready(sent) => Poll::Ready(Some(sent)),
         });
         match sent.await {

@@ -1,4 +1,7 @@
 //! How long a peer may hold back what is sent to it.
+//!
+//! That is said of all streams of a connection together: while others flow, one that stands still may be waiting for
+//! this side's turn, or be a video that is paused.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -36,7 +39,7 @@ impl Pace {
 #[derive(Debug)]
 pub(super) struct Patience {
     pace: Option<Pace>,
-    /// The end of the present period, and the bytes taken before it.
+    /// What the connection had sent when the present period began, if there is one.
     period: Option<u64>,
     sleep: Option<Pin<Box<Sleep>>>,
     /// Set when it is at its end, if it can be.
@@ -58,18 +61,19 @@ impl Patience {
         self.period = None;
     }
 
-    /// Something is held back, after `taken` bytes in all. Ready when that has been so for too long.
-    pub(super) fn poll_end(&mut self, cx: &mut Context<'_>, taken: u64) -> Poll<()> {
+    /// Something is held back, and all streams of the connection have sent so many bytes so far. Ready when that
+    /// has been so for too long, and too few were sent meanwhile.
+    pub(super) fn poll_end(&mut self, cx: &mut Context<'_>, sent: u64) -> Poll<()> {
         let Some(Pace { period, least }) = self.pace else { return Poll::Pending };
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(period)));
         if self.period.is_none() {
-            self.period = Some(taken);
+            self.period = Some(sent);
             sleep.as_mut().reset(Instant::now() + period);
         }
         loop {
             ready!(sleep.as_mut().poll(cx));
-            let before = self.period.replace(taken).unwrap_or(taken);
-            if taken.saturating_sub(before) < least {
+            let before = self.period.replace(sent).unwrap_or(sent);
+            if sent.saturating_sub(before) < least {
                 if let Some(ended) = &self.ended {
                     ended.store(true, Ordering::Relaxed);
                 }

@@ -3,7 +3,7 @@
 //!
 //! While a response is being written its own task looks after it ([`super::patience`]). What remains of it in the
 //! send buffer, which is all of a short one, is looked at here, in one place for all responses of a connection:
-//! there is no timer for each.
+//! there is no timer for each. As there, a client that takes enough of all its responses together is left alone.
 
 use super::io::Io;
 use super::link::Link;
@@ -22,6 +22,8 @@ pub(super) struct Vigil {
     rest_since: Option<Time>,
     /// When the responses were looked at.
     looked: Option<Time>,
+    /// What had been sent on all streams by then.
+    sent: u64,
     /// What the client had not taken by then of those that were written to their end: at most one for each
     /// request.
     untaken: BTreeMap<StreamId, u64>,
@@ -77,10 +79,12 @@ fn look(
 
 fn give_up_untaken(protocol: &mut Protocol, io: &mut Io<'_>, pace: Pace) {
     let before = std::mem::take(&mut protocol.vigil.untaken);
+    let sent = io.stream_bytes_sent();
+    let flows = sent.saturating_sub(std::mem::replace(&mut protocol.vigil.sent, sent)) >= pace.least();
     for id in protocol.written_to_the_end() {
         let Some(untaken) = io.unacknowledged(id).filter(|untaken| *untaken > 0) else { continue };
         let taken = before.get(&id).map(|before| before.saturating_sub(untaken));
-        if taken.is_some_and(|taken| taken < pace.least()) {
+        if !flows && taken.is_some_and(|taken| taken < pace.least()) {
             tracing::debug!(stream = id.as_u64(), "a client takes too little: its response is given up");
             protocol.give_up_response(io, id, ErrorCode::H3_EXCESSIVE_LOAD);
         } else {

@@ -141,6 +141,33 @@ async fn a_short_response_that_is_not_taken_is_given_up() {
 }
 
 #[tokio::test]
+async fn responses_may_be_taken_in_turn() {
+    let server = Server::new().minimum_rate(Duration::from_secs(1), 1);
+    let transport = TransportConfig {
+        initial_stream_window: 4 << 10,
+        max_stream_window: 4 << 10,
+        ..TransportConfig::default()
+    };
+    // Some fit into the server's buffer, some do not.
+    let lens = [200_000, 20_000, 200_000, 20_000, 200_000, 20_000, 200_000, 20_000];
+    let bodies = service(move |request: http::Request<Body>| async move {
+        let at: usize = request.uri().path()[1..].parse().unwrap();
+        ok(Body::from(vec![7; lens[at]]))
+    });
+    let world = World::with(server, transport, bodies);
+    let client = world.client().await;
+    let mut responses = Vec::new();
+    for at in 0..lens.len() {
+        responses.push(client.send(get(&format!("/{at}"))).await.unwrap());
+    }
+    // Nothing of the last is taken for several periods, but something of another in each.
+    for (response, len) in responses.into_iter().zip(lens) {
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        assert_eq!(response.into_body().collect().await.unwrap().to_bytes().len(), len);
+    }
+}
+
+#[tokio::test]
 async fn a_client_that_asks_for_nothing_is_sent_away() {
     let server = Server::new().idle_timeout(Duration::from_millis(200));
     let transport =
