@@ -41,9 +41,10 @@ class Process:
         self.pid = pid
 
     def memory(self):
-        """Resident KiB that are its own."""
+        """Resident KiB that it has allocated. Pages of the program's file are left out: they count as private or as
+        shared by whether another process happens to run the same program."""
         fields = pathlib.Path(f"/proc/{self.pid}/smaps_rollup").read_text().split("\n")
-        return sum(int(line.split()[1]) for line in fields if line.startswith(("Private_Clean", "Private_Dirty")))
+        return sum(int(line.split()[1]) for line in fields if line.startswith("Anonymous:"))
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))

@@ -94,7 +94,11 @@ struct Outcome {
 impl Outcome {
     fn line(&self) -> String {
         let word = if self.result.is_ok() { "ok" } else { "FAILED" };
-        let remark = self.result.as_ref().map_or_else(|_| "", String::as_str);
+        // Of a failure its last line: that is where programs say what was wrong. The rest follows the table.
+        let remark = match &self.result {
+            Ok(remark) => remark,
+            Err(why) => why.trim_end().lines().last().unwrap_or_default(),
+        };
         format!("{word:<7} {:<44} {:>6.1} s  {remark}", self.name, self.took.as_secs_f64())
     }
 }

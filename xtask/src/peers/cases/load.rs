@@ -19,7 +19,7 @@ pub(super) fn cases() -> Vec<Case> {
     };
     vec![
         case("many requests leave nothing behind", |stage| {
-            let count = if stage.bench.bars { "1000000" } else { "3000" };
+            let count = if stage.bench.bars { "1000000" } else { "30000" };
             with_upstream(stage, &["requests", "--count", count])
         }),
         case("slow readers get everything", |stage| {
