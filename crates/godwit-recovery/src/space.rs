@@ -384,6 +384,21 @@ impl<T: Copy> SpaceRecovery<T> {
         self.persistent.reset();
     }
 
+    /// As [`SpaceRecovery::declare_all_lost`], and for good: should one of these packets be acknowledged all the
+    /// same, nothing comes of it. For 0-RTT that was rejected (RFC 9001 section 4.6.2).
+    pub fn abandon_all(
+        &mut self,
+        path: &mut PathRecovery,
+        now: Time,
+        outcome: &mut impl FnMut(Outcome, T),
+    ) {
+        self.declare_all_lost(path, now, outcome);
+        while self.sent.front().is_some() {
+            self.sent.pop_front();
+        }
+        self.cursor = self.cursor.max(self.sent.base());
+    }
+
     /// Drops the space with its keys: its bytes leave the path's flight and the PTO back-off ends (RFC 9002
     /// section 6.2.2 and 6.4).
     pub fn discard(self, path: &mut PathRecovery) {

@@ -93,7 +93,7 @@ impl Rig {
             transport: transport.clone(),
             retry: false,
         };
-        let client = ClientConfig { tls: deterministic::client_config(&[b"gate"]), transport, version: 1 };
+        let client = ClientConfig::new(deterministic::client_config(&[b"gate"]), transport);
         let now = Time::from_nanos(1_000_000_000);
         let mut rig = Rig {
             now,

@@ -208,11 +208,8 @@ impl Scenario {
 
     /// What the client connects with.
     pub fn client_config(&self) -> ClientConfig {
-        ClientConfig {
-            tls: deterministic::client_config(&[ALPN]),
-            transport: Arc::new(self.client.clone()),
-            version: self.version,
-        }
+        let config = ClientConfig::new(deterministic::client_config(&[ALPN]), Arc::new(self.client.clone()));
+        ClientConfig { version: self.version, ..config }
     }
 
     /// Another client on its own link to the server of a simulation. `None` if there is no such server.

@@ -1,6 +1,7 @@
 //! Settings: built once, validated once, then shared and never changed.
 
 use crate::observe::ObserverFactory;
+use crate::resumption::Resumption;
 use crate::secrets::ServerSecrets;
 use godwit_recovery::congestion::Algorithm;
 use std::sync::Arc;
@@ -109,12 +110,23 @@ pub struct ClientConfig {
     pub transport: Arc<TransportConfig>,
     /// The version of the first flight: 1 or [`godwit_wire::version::V2`]'s number.
     pub version: u32,
+    /// Where connections leave what later ones can use: tickets, tokens, round-trip times. 0-RTT is offered if
+    /// the TLS settings enable early data.
+    pub resumption: Resumption,
+}
+
+impl ClientConfig {
+    /// These settings, beginning with version 1 and remembering nothing.
+    pub fn new(tls: Arc<rustls::ClientConfig>, transport: Arc<TransportConfig>) -> Self {
+        ClientConfig { tls, transport, version: godwit_wire::version::V1, resumption: Resumption::default() }
+    }
 }
 
 /// What a server needs to accept connections.
 #[derive(Debug, Clone)]
 pub struct ServerConfig {
-    /// TLS settings: certificates, ALPN. Must allow TLS 1.3.
+    /// TLS settings: certificates, ALPN. Must allow TLS 1.3. 0-RTT is accepted if their `max_early_data_size` is
+    /// not 0, and their sessions are kept in [`crate::resumption::EarlySessions`].
     pub tls: Arc<rustls::ServerConfig>,
     /// Transport settings.
     pub transport: Arc<TransportConfig>,

@@ -30,6 +30,7 @@ pub mod observe;
 pub mod path;
 pub mod qlog;
 pub mod recovery_token;
+pub mod resumption;
 pub mod secrets;
 pub mod streams;
 pub mod tls;

@@ -25,6 +25,8 @@ pub struct ServerSecrets {
     cid: [u8; 16],
     token: Option<LessSafeKey>,
     previous_token: Option<LessSafeKey>,
+    /// The keys of session tickets, the present one first.
+    tickets: [Option<[u8; KEY_LEN]>; 2],
 }
 
 impl ServerSecrets {
@@ -78,6 +80,12 @@ impl ServerSecrets {
         self.cid
     }
 
+    /// The keys with which session tickets are sealed: the present one, and the one before it that still opens
+    /// them. They follow from the token keys.
+    pub(crate) fn ticket_keys(&self) -> [Option<[u8; KEY_LEN]>; 2] {
+        self.tickets
+    }
+
     fn new(root: [u8; KEY_LEN], token_key: [u8; KEY_LEN], previous: Option<[u8; KEY_LEN]>) -> Self {
         let base = hmac::Key::new(hmac::HMAC_SHA256, &root);
         let reset = hmac::sign(&base, b"godwit stateless reset");
@@ -89,6 +97,7 @@ impl ServerSecrets {
             cid: array(cid.as_ref()),
             token: aead(&token_key),
             previous_token: previous.as_ref().and_then(aead),
+            tickets: [Some(ticket_key(&token_key)), previous.as_ref().map(ticket_key)],
         }
     }
 
@@ -139,6 +148,11 @@ const MAX_CONTENT: usize = 64;
 
 fn aead(key: &[u8; KEY_LEN]) -> Option<LessSafeKey> {
     UnboundKey::new(&AES_256_GCM, key).ok().map(LessSafeKey::new)
+}
+
+fn ticket_key(token_key: &[u8; KEY_LEN]) -> [u8; KEY_LEN] {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, token_key);
+    array(hmac::sign(&key, b"godwit session ticket").as_ref())
 }
 
 /// The first `N` bytes of `bytes`, which has at least as many.

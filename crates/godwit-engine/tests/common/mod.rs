@@ -176,7 +176,7 @@ pub fn client_endpoint() -> Endpoint {
 }
 
 pub fn client_config() -> ClientConfig {
-    ClientConfig { tls: deterministic::client_config(ALPN), transport: transport(), version: 1 }
+    ClientConfig::new(deterministic::client_config(ALPN), transport())
 }
 
 pub fn socket(addr: &str, config: &SocketConfig) -> Box<dyn Datapath> {

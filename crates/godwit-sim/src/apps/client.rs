@@ -7,6 +7,7 @@ use crate::pattern::Pattern;
 use bytes::Bytes;
 use godwit_base::{Rng, SeededRng, SocketId, Time};
 use godwit_transport::path::PathKey;
+use godwit_transport::resumption::EarlyDataStatus;
 use godwit_transport::{ClientConfig, ConnKey, ConnectionError, Direction, Event, StreamId};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -68,6 +69,10 @@ pub struct ExchangeClient {
     pub close_when_done: bool,
     /// Validated changes of path.
     pub path_changes: u32,
+    /// Whether it begins its work in 0-RTT, if it can. Default false.
+    pub early: bool,
+    /// What became of 0-RTT.
+    pub early_status: EarlyDataStatus,
 }
 
 impl ExchangeClient {
@@ -89,6 +94,8 @@ impl ExchangeClient {
             failure: None,
             close_when_done: true,
             path_changes: 0,
+            early: false,
+            early_status: EarlyDataStatus::NotTried,
         }
     }
 
@@ -169,6 +176,11 @@ impl ExchangeClient {
         }
     }
 
+    fn look_at_early(&mut self, cx: &mut Context<'_>) {
+        let conn = self.conn.and_then(|conn| cx.endpoint.connection(conn));
+        self.early_status = conn.map_or(EarlyDataStatus::NotTried, |conn| conn.early_data_status());
+    }
+
     fn fail(&mut self, cx: &mut Context<'_>, failure: String) {
         self.failure.get_or_insert(failure);
         self.close(cx, 1);
@@ -179,7 +191,13 @@ impl Application for ExchangeClient {
     fn on_start(&mut self, cx: &mut Context<'_>) {
         let path = PathKey { socket: SocketId(0), local: None, remote: self.server };
         match cx.endpoint.connect(cx.now, &self.config, path, "localhost", None) {
-            Ok(conn) => self.conn = Some(conn),
+            Ok(conn) => {
+                self.conn = Some(conn);
+                self.look_at_early(cx);
+                if self.early && self.early_status == EarlyDataStatus::Offered {
+                    self.open_more(cx);
+                }
+            }
             Err(error) => self.failure = Some(format!("connect: {error}")),
         }
     }
@@ -191,6 +209,7 @@ impl Application for ExchangeClient {
         match event {
             Event::Connected => {
                 self.connected_at = Some(cx.now);
+                self.look_at_early(cx);
                 self.open_more(cx);
             }
             Event::Confirmed => self.confirmed_at = Some(cx.now),

@@ -59,7 +59,7 @@ impl Rig {
             now: Time::from_nanos(1_000_000_000),
             client: Endpoint::new(config(1), None, Box::new(SeededRng::new(seed))),
             server: Endpoint::new(config(2), Some(Arc::new(server)), Box::new(SeededRng::new(seed ^ 1))),
-            config: ClientConfig { tls: client_tls, transport, version: 1 },
+            config: ClientConfig::new(client_tls, transport),
             rng: SeededRng::new(seed ^ 2),
             out: SendBatch::new(1 << 18),
             input: RecvBatch::new(256, 2048),

@@ -14,6 +14,7 @@ mod handshake;
 mod isolation;
 mod lifecycle;
 mod network;
+mod resumption;
 mod streams;
 mod sweep;
 mod transfer;

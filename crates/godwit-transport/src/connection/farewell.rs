@@ -5,6 +5,7 @@ use super::Connection;
 use super::lifecycle::CloseFrame;
 use super::packet::OpenPacket;
 use super::paths::meta_for;
+use super::space::space_of;
 use crate::endpoint::shared::Transmitted;
 use crate::keys::TAG_LEN;
 use godwit_base::{Rng, SendBatch, Time};
@@ -90,7 +91,9 @@ impl Connection {
                 let dcid = *self.remote_cids.active();
                 self.begin_short(now, start, &dcid, &mut writer, rng)?
             }
-            SpaceId::Initial | SpaceId::Handshake => self.begin_long(id, start, &mut writer, rng)?,
+            SpaceId::Initial | SpaceId::Handshake => {
+                self.begin_long(long_type(id), self.version, start, &mut writer, rng)?
+            }
         };
         write_frame(frame, id == SpaceId::Data, &mut writer).ok()?;
         packet.payload_end = start.saturating_add(writer.len());
@@ -98,21 +101,23 @@ impl Connection {
         Some(packet)
     }
 
-    /// The header of an Initial or Handshake packet.
+    /// The header of an Initial, 0-RTT or Handshake packet.
     pub(super) fn begin_long(
         &mut self,
-        id: SpaceId,
+        packet_type: PacketType,
+        version: u32,
         start: usize,
         writer: &mut Writer<'_>,
         rng: &mut dyn Rng,
     ) -> Option<OpenPacket> {
+        let id = space_of(packet_type)?;
         let recovery = &mut self.spaces.get_mut(id)?.recovery;
         let number = recovery.next_packet_number(rng);
         let truncated = TruncatedPacketNumber::new(number, recovery.largest_acked());
-        let initial = id == SpaceId::Initial;
+        let initial = packet_type == PacketType::Initial;
         let header = LongHeader {
-            packet_type: if initial { PacketType::Initial } else { PacketType::Handshake },
-            version: self.version,
+            packet_type,
+            version,
             dcid: self.remote_cids.active(),
             scid: &self.negotiation.local_cid,
             token: if initial { &self.negotiation.token } else { &[] },
@@ -131,6 +136,14 @@ impl Connection {
             padded: false,
             mtu_probe: false,
         })
+    }
+}
+
+/// The type of the packets of the Initial and Handshake spaces.
+pub(super) const fn long_type(id: SpaceId) -> PacketType {
+    match id {
+        SpaceId::Initial => PacketType::Initial,
+        SpaceId::Handshake | SpaceId::Data => PacketType::Handshake,
     }
 }
 

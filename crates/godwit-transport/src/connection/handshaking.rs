@@ -35,7 +35,8 @@ impl Connection {
             self.close_with(now, error);
             return;
         }
-        if !self.lifecycle.is_handshaking() {
+        // A server that has read the ClientHello knows what becomes of 0-RTT packets.
+        if !self.lifecycle.is_handshaking() || self.side == Side::Server {
             self.replay_early(now);
         }
     }
@@ -44,10 +45,12 @@ impl Connection {
         if !self.negotiation.has_peer_parameters()
             && let Some(encoded) = self.handshake.peer_parameters().map(<[u8]>::to_vec)
         {
-            self.on_peer_parameters(&encoded)?;
+            self.on_peer_parameters(now, &encoded)?;
         }
+        self.watch_hello_retry();
         while let Some(keys) = self.handshake.next_keys() {
             match keys {
+                NewKeys::ZeroRtt(keys) => self.on_early_keys(*keys),
                 NewKeys::Handshake(keys) => {
                     self.spaces.on_handshake_keys(keys);
                     self.observe_keys(SpaceId::Handshake);
@@ -97,6 +100,7 @@ impl Connection {
         let recovery = &mut self.paths.active_mut().recovery;
         recovery.set_peer_validated(true);
         recovery.mtu_search_mut().start(now);
+        self.leave_behind();
         self.events.push(Event::Confirmed);
     }
 
@@ -114,7 +118,7 @@ impl Connection {
         }
     }
 
-    /// 1-RTT packets that overtook the end of the handshake.
+    /// Packets that overtook what they can be opened with. Those that still cannot be are kept again.
     fn replay_early(&mut self, now: Time) {
         for (origin, mut packet) in self.early.take() {
             self.receive_early(now, &origin, &mut packet);

@@ -7,7 +7,7 @@ use super::Connection;
 use super::frames::NO_PHASE;
 use super::space::space_of;
 use crate::WireError;
-use crate::keys::KeysUsed;
+use crate::keys::{EarlyKeys, KeysUsed};
 use crate::observe::{DropTrigger, PacketName};
 use crate::path::{Arrival, PathId, PathKey};
 use godwit_base::{Ecn, Time};
@@ -101,12 +101,10 @@ impl Connection {
         self.observe_time(now);
     }
 
-    /// A 1-RTT packet kept from before the handshake was complete.
+    /// A packet kept because it could not be opened when it came.
     pub(super) fn receive_early(&mut self, now: Time, origin: &Datagram, packet: &mut [u8]) {
-        if let Ok(Packet::Short { dcid, packet_number_offset, .. }) =
-            header::parse(packet, self.local_cid_len())
-        {
-            self.on_short_packet(now, origin, dcid, packet_number_offset, packet);
+        if let Ok(parsed) = header::parse(packet, self.local_cid_len()) {
+            self.on_packet(now, origin, parsed, packet);
         }
     }
 
@@ -123,6 +121,9 @@ impl Connection {
                     let name = Some(PacketName::of(packet_type));
                     self.observe_dropped(name, bytes.len(), DropTrigger::Invalid);
                     return;
+                }
+                if packet_type == PacketType::ZeroRtt {
+                    return self.on_zero_rtt(now, origin, (dcid, scid), packet_number_offset, bytes);
                 }
                 if let Some(info) = self.open_long(packet_type, dcid, packet_number_offset, bytes)
                     && self.negotiation.on_peer_cid(scid, &mut self.remote_cids)
@@ -152,6 +153,56 @@ impl Connection {
             Side::Client => without_token,
             Side::Server => origin.len >= INITIAL_SIZE,
         }
+    }
+
+    /// A 0-RTT packet. It waits for the ClientHello, which decides whether it can be opened; servers send none.
+    fn on_zero_rtt(
+        &mut self,
+        now: Time,
+        origin: &Datagram,
+        (dcid, scid): (ConnectionId, ConnectionId),
+        pn_offset: usize,
+        bytes: &mut [u8],
+    ) {
+        if self.side == Side::Server && !self.handshake.has_read_first_flight() {
+            return self.early.keep(origin, bytes);
+        }
+        let len = bytes.len();
+        let Some(opened) = self.open_zero_rtt(now, dcid, pn_offset, bytes) else {
+            self.stats.packets_dropped = self.stats.packets_dropped.saturating_add(1);
+            self.early.on_unopened(self.side);
+            return self.observe_dropped(Some(PacketName::ZeroRtt), len, DropTrigger::KeyUnavailable);
+        };
+        if self.negotiation.on_peer_cid(scid, &mut self.remote_cids) {
+            self.streams.set_receiving_early(self.lifecycle.is_handshaking());
+            self.process(now, origin, opened);
+            self.streams.set_receiving_early(false);
+        }
+    }
+
+    fn open_zero_rtt<'a>(
+        &mut self,
+        now: Time,
+        dcid: ConnectionId,
+        pn_offset: usize,
+        bytes: &'a mut [u8],
+    ) -> Option<Opened<'a>> {
+        let Some(EarlyKeys::Open { opener, header_opener }) = self.early.opening(now) else { return None };
+        let (first, truncated) = header_opener.unmask(bytes, pn_offset)?;
+        let number = truncated.expand(self.spaces.data.space.acks.next_expected());
+        let (header, payload) = bytes.split_at_mut_checked(pn_offset.saturating_add(truncated.len()))?;
+        let packet_len = header.len().saturating_add(payload.len());
+        let len = opener.open(0, number, header, payload)?;
+        let info = PacketInfo {
+            space: SpaceId::Data,
+            packet_type: PacketType::ZeroRtt,
+            number,
+            dcid,
+            path: PathId(0),
+            keys: NO_PHASE,
+            len: packet_len,
+        };
+        Some(Opened { info, reserved: first & RESERVED_LONG, payload: payload.get(..len)? })
     }
 
     /// Removes the protection of an Initial or Handshake packet.
@@ -229,6 +280,7 @@ impl Connection {
         let Some((header, payload)) = split else { return Ok(None) };
         let pto = self.paths.active().recovery.pto();
         let Some(opened) = keys.open((now, pto), 0, number, header, payload)? else { return Ok(None) };
+        self.early.on_one_rtt(now, pto);
         let info = PacketInfo {
             space: SpaceId::Data,
             packet_type: PacketType::OneRtt,

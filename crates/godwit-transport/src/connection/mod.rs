@@ -38,12 +38,13 @@ pub use stats::ConnectionStats;
 
 use crate::cid::{LocalCids, RemoteCids};
 use crate::endpoint::shared::{ClientArgs, EndpointEvent, ServerArgs};
-use crate::handshake::Handshake;
+use crate::handshake::{Handshake, NewKeys};
 use crate::keys::{self, PacketSpan};
 use crate::path::PathSet;
 use crate::recovery_token::RecoveryToken;
 use crate::streams::{ReadChunk, ReadError, Streams, UnknownStream, WriteError};
-use crate::{ConnectError, Event, TransportConfig, WireError};
+use crate::resumption::ServerMemory;
+use crate::{ClientConfig, ConnectError, Event, TransportConfig, WireError};
 use bytes::Bytes;
 use control::Control;
 use early::Early;
@@ -100,19 +101,27 @@ impl Connection {
     /// Begins a connection to a server. The first packets wait to be sent.
     pub(crate) fn client(now: Time, args: ClientArgs<'_>, rng: &mut dyn Rng) -> Result<Self, ConnectError> {
         let config = args.config.transport.clone();
-        let negotiation =
-            Negotiation::client(args.local_cid, args.initial_dcid, args.token.unwrap_or_default());
+        let ClientConfig { tls, resumption, version, .. } = args.config;
+        let memory = ServerMemory::new(resumption, tls, *version, args.server_name);
+        let known_token = || memory.as_ref().and_then(|memory| memory.take_token());
+        let token = args.token.or_else(known_token).unwrap_or_default();
+        let mut negotiation = Negotiation::client(args.local_cid, args.initial_dcid, token);
         let parameters = negotiation.parameters(&config, args.config.version, args.versions);
         let parameters = negotiation::encode(&parameters, rng.next_u64())?;
-        let tls = args.config.tls.clone();
+        let tls = memory.as_ref().map_or_else(|| tls.clone(), |memory| memory.tls(tls));
         let handshake = Handshake::client(tls, args.config.version, args.server_name, parameters)?;
         let remote_cids = RemoteCids::new(args.initial_dcid, config.active_cid_limit);
         let local_cids = LocalCids::new(args.local_cid, args.reset_token);
-        let mut recovery = PathRecovery::new(now, &path_settings(&config));
+        let mut settings = path_settings(&config);
+        if let Some(memory) = &memory {
+            settings.initial_rtt = memory.initial_rtt(settings.initial_rtt);
+        }
+        negotiation.memory = memory;
+        let mut recovery = PathRecovery::new(now, &settings);
         recovery.set_peer_validated(false);
         let paths = PathSet::new(Side::Client, args.path, recovery, true);
         let keys = initial_keys(args.config.version, &args.initial_dcid, Side::Client)?;
-        Ok(Connection {
+        let mut connection = Connection {
             side: Side::Client,
             version: args.config.version,
             lifecycle: Lifecycle::new(),
@@ -132,7 +141,11 @@ impl Connection {
             next_recovery_id: 0,
             observation: Observation::default(),
             config,
-        })
+        };
+        if let Some(NewKeys::ZeroRtt(keys)) = connection.handshake.next_keys() {
+            connection.on_early_keys(*keys);
+        }
+        Ok(connection)
     }
 
     /// Answers a client whose first datagram will be given to [`Connection::receive`] next.
@@ -182,7 +195,7 @@ impl Connection {
     /// The next thing the application should know.
     pub fn next_event(&mut self) -> Option<Event> {
         // What streams have to say comes before the end.
-        if self.events.is_closed() || self.lifecycle.is_handshaking() {
+        if self.events.is_closed() || self.lifecycle.is_handshaking() && !self.early.is_open() {
             return self.events.next();
         }
         self.events.next().or_else(|| self.streams.next_event())

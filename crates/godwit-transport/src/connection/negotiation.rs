@@ -6,6 +6,7 @@ use super::frames::scale_ack_delay;
 use crate::cid::RemoteCids;
 use crate::error::ConnectionError;
 use crate::keys;
+use crate::resumption::ServerMemory;
 use crate::{TransportConfig, WireError};
 use bytes::Bytes;
 use godwit_base::Time;
@@ -13,6 +14,7 @@ use godwit_recovery::{PathRecovery, SpaceId};
 use godwit_wire::header;
 use godwit_wire::transport_parameters::{TransportParameters, VersionInformation, VersionList};
 use godwit_wire::{ConnectionId, Side, TransportErrorCode, Writer};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// NEW_TOKEN tokens kept for the application at most.
@@ -36,6 +38,8 @@ pub(super) struct Negotiation {
     pub(super) token: Bytes,
     new_tokens: Vec<Bytes>,
     peer: Option<Peer>,
+    /// At a client with a session store: what is kept for its server.
+    pub(super) memory: Option<Arc<ServerMemory>>,
     /// CRYPTO data has been read since the handshake was last advanced.
     pub(super) crypto_progress: bool,
 }
@@ -59,6 +63,7 @@ impl Negotiation {
             token: Some(token).filter(|token| token.len() <= MAX_TOKEN).unwrap_or_default(),
             new_tokens: Vec::new(),
             peer: None,
+            memory: None,
             crypto_progress: false,
         }
     }
@@ -94,6 +99,9 @@ impl Negotiation {
     pub(super) fn on_new_token(&mut self, token: &[u8]) {
         if token.len() > MAX_TOKEN {
             return;
+        }
+        if let Some(memory) = &self.memory {
+            return memory.put_token(Bytes::copy_from_slice(token));
         }
         if self.new_tokens.len() >= MAX_NEW_TOKENS {
             self.new_tokens.remove(0);
@@ -189,7 +197,7 @@ pub(super) fn encode(parameters: &TransportParameters, grease: u64) -> Result<Ve
 
 impl Connection {
     /// The peer's transport parameters have come with its first flight.
-    pub(super) fn on_peer_parameters(&mut self, encoded: &[u8]) -> Result<(), WireError> {
+    pub(super) fn on_peer_parameters(&mut self, now: Time, encoded: &[u8]) -> Result<(), WireError> {
         let parameters = TransportParameters::decode(encoded, self.side.peer())
             .map_err(|error| WireError::new(TransportErrorCode::TRANSPORT_PARAMETER_ERROR, error.reason))?;
         self.observe_parameters(&parameters);
@@ -216,6 +224,7 @@ impl Connection {
             // The address is not moved to, but its id has been issued like any other (RFC 9000 section 5.1.1).
             self.remote_cids.on_new_connection_id(1, 0, preferred.cid, preferred.reset_token)?;
         }
+        self.settle_early(now, &parameters)?;
         self.streams.set_peer_limits(&parameters);
         self.announce_reset_tokens();
         Ok(())
@@ -247,13 +256,14 @@ impl Connection {
         };
         let Some(initial) = self.spaces.initial.as_deref_mut() else { return };
         initial.keys = new_keys;
-        let outcomes = &mut self.scratch.outcomes;
-        initial.space.recovery.declare_all_lost(
-            &mut self.paths.active_mut().recovery,
-            now,
-            &mut |outcome, lost| outcomes.push((outcome, lost)),
-        );
-        self.dispatch_outcomes(SpaceId::Initial);
+        // A server that asks for a Retry has kept nothing, 0-RTT packets included.
+        for id in [SpaceId::Initial, SpaceId::Data] {
+            let Some(space) = self.spaces.get_mut(id) else { continue };
+            let outcomes = &mut self.scratch.outcomes;
+            let path = &mut self.paths.active_mut().recovery;
+            space.recovery.declare_all_lost(path, now, &mut |outcome, lost| outcomes.push((outcome, lost)));
+            self.dispatch_outcomes(id);
+        }
         self.negotiation.retry_scid = Some(scid);
         self.negotiation.token = Bytes::copy_from_slice(token);
         self.remote_cids.set_first(scid);

@@ -7,15 +7,16 @@
 use super::Connection;
 use super::lifecycle::State;
 use super::outcome::level_of;
+use super::farewell::long_type;
 use super::packet::{MAX_COALESCED, OpenPacket};
 use super::paths::meta_for;
 use crate::endpoint::shared::Transmitted;
-use crate::keys::{PacketSpan, TAG_LEN};
+use crate::keys::{EarlyKeys, PacketSpan, TAG_LEN};
 use crate::path::PROBE_SIZE;
 use crate::recovery_token::RecoveryToken;
 use godwit_base::{Rng, SendBatch, Time};
 use godwit_recovery::{SentInfo, SpaceId};
-use godwit_wire::header::ShortHeader;
+use godwit_wire::header::{PacketType, ShortHeader};
 use godwit_wire::packet_number::TruncatedPacketNumber;
 use godwit_wire::{ConnectionId, Frame, Side, Writer};
 
@@ -149,6 +150,7 @@ impl Connection {
     ) -> Option<OpenPacket> {
         let mut packet = match space {
             SpaceId::Initial | SpaceId::Handshake => self.write_long(now, space, datagram, start, rng)?,
+            SpaceId::Data if self.spaces.data.keys.is_none() => self.write_early(now, datagram, start, rng)?,
             SpaceId::Data => self.write_short(now, datagram, start, expand, rng)?,
         };
         packet.pad_for_sample(datagram);
@@ -182,7 +184,7 @@ impl Connection {
             return None;
         }
         let mut writer = Writer::new(datagram.get_mut(start..limit)?);
-        let mut packet = self.begin_long(id, start, &mut writer, rng)?;
+        let mut packet = self.begin_long(long_type(id), self.version, start, &mut writer, rng)?;
         let payload_start = writer.len();
         let tokens = &mut self.scratch.tokens;
         let first_token = tokens.len();
@@ -250,6 +252,51 @@ impl Connection {
         packet.ack_eliciting = elicits(tokens, first_token);
         packet.tokens = first_token..tokens.len();
         Some(packet)
+    }
+
+    /// A 0-RTT packet, if there is early data to send. It carries what the streams have to say and nothing
+    /// else (RFC 9000 section 12.5).
+    fn write_early(
+        &mut self,
+        now: Time,
+        datagram: &mut [u8],
+        start: usize,
+        rng: &mut dyn Rng,
+    ) -> Option<OpenPacket> {
+        let (_, version) = self.early.sealing()?;
+        let limit = datagram.len().checked_sub(TAG_LEN)?;
+        if !self.may_send_early(now, datagram.len().saturating_sub(start)) {
+            return None;
+        }
+        let mut writer = Writer::new(datagram.get_mut(start..limit)?);
+        let mut packet = self.begin_long(PacketType::ZeroRtt, version, start, &mut writer, rng)?;
+        let payload_start = writer.len();
+        let first_token = self.scratch.tokens.len();
+        let tokens = &mut self.scratch.tokens;
+        self.streams.write_control(&mut writer, tokens);
+        self.streams.write_data(&mut writer, tokens);
+        finish_probe(&mut self.spaces.data.space.probes, first_token, &mut writer, tokens);
+        if writer.len() == payload_start {
+            return None;
+        }
+        packet.payload_end = start.saturating_add(writer.len());
+        packet.ack_eliciting = elicits(tokens, first_token);
+        packet.tokens = first_token..tokens.len();
+        Some(packet)
+    }
+
+    /// Whether a 0-RTT packet of at most `bytes` is wanted, and permitted by window and pacer.
+    fn may_send_early(&mut self, now: Time, bytes: usize) -> bool {
+        if self.spaces.data.space.probes > 0 {
+            return true;
+        }
+        let recovery = &mut self.paths.active_mut().recovery;
+        if !self.streams.wants_to_send().any() || !recovery.can_send(bytes) {
+            return false;
+        }
+        let release = recovery.next_send_time(now, bytes);
+        self.timers.set_pacing(release);
+        release.is_none()
     }
 
     pub(super) fn begin_short(
@@ -411,6 +458,14 @@ impl Connection {
         let payload_start = packet.payload_start().saturating_sub(packet.start);
         let Some((header, payload)) = bytes.split_at_mut_checked(payload_start) else { return false };
         match packet.space {
+            SpaceId::Data if packet.length.is_some() => {
+                let Some((EarlyKeys::Seal { sealer, header_sealer }, _)) = self.early.sealing() else {
+                    return false;
+                };
+                let span = PacketSpan { first: 0, pn_offset, pn_len: packet.pn_len };
+                sealer.seal(0, packet.number, header, payload).is_ok()
+                    && header_sealer.mask_batch(&[span], bytes).is_ok()
+            }
             SpaceId::Data => {
                 let Some(keys) = self.spaces.data.keys.as_mut() else { return false };
                 let first = base.saturating_add(packet.start);

@@ -44,11 +44,7 @@ impl Pair {
         let now = Time::from_nanos(1_000_000_000);
         let client_path = path("10.0.0.1:1", "10.0.0.2:443");
         let server_path = path("10.0.0.2:443", "10.0.0.1:1");
-        let config = ClientConfig {
-            tls: deterministic::client_config(&[b"test"]),
-            transport: transport.clone(),
-            version: godwit_wire::version::V1,
-        };
+        let config = ClientConfig::new(deterministic::client_config(&[b"test"]), transport.clone());
         let client_args = ClientArgs {
             config: &config,
             server_name: deterministic::SERVER_NAME,

@@ -117,6 +117,7 @@ impl Connection {
             self.timers.keep_alive_due = true;
             self.control.send_ping();
         }
+        self.early.on_timeout(now);
         if due(self.timers.pacing) {
             self.timers.pacing = None;
         }
@@ -170,6 +171,9 @@ impl Connection {
         {
             handshake.probes = PROBES;
             self.repeat_oldest(SpaceId::Handshake, PROBES);
+        }
+        if id != SpaceId::Data {
+            self.repeat_early();
         }
         // A server that has dropped its Handshake keys cannot read a Handshake probe; if our address has
         // changed meanwhile, only a 1-RTT packet tells it.

@@ -48,7 +48,7 @@ fn server(retry: bool, seed: u64) -> Endpoint {
 
 fn client_config(version: u32) -> ClientConfig {
     let tls = deterministic::client_config(&[b"test"]);
-    ClientConfig { tls, transport: Arc::new(TransportConfig::default()), version }
+    ClientConfig { version, ..ClientConfig::new(tls, Arc::default()) }
 }
 
 fn path_to(remote: SocketAddr) -> PathKey {

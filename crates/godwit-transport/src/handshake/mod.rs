@@ -16,7 +16,7 @@ pub(crate) mod tests;
 
 pub(crate) use assembler::Assembler;
 
-use crate::keys::{self, LevelKeys, OneRtt};
+use crate::keys::{self, EarlyKeys, LevelKeys, OneRtt};
 use crate::recovery_token::RecoveryToken;
 use crate::{ConnectError, WireError};
 use godwit_wire::{TransportErrorCode, Writer};
@@ -39,7 +39,7 @@ pub(crate) enum Level {
     /// Initial packets.
     Initial,
     /// 0-RTT packets; they carry no CRYPTO frames.
-    #[cfg_attr(not(test), expect(dead_code, reason = "0-RTT is not offered yet"))]
+    #[cfg_attr(not(test), expect(dead_code, reason = "nothing of TLS is sent or received there"))]
     ZeroRtt,
     /// Handshake packets.
     Handshake,
@@ -50,6 +50,8 @@ pub(crate) enum Level {
 /// Keys that have become available.
 #[derive(Debug)]
 pub(crate) enum NewKeys {
+    /// For 0-RTT packets: at a client that offers them from the start, at a server that accepts them.
+    ZeroRtt(Box<EarlyKeys>),
     /// For [`Level::Handshake`].
     Handshake(LevelKeys),
     /// For [`Level::OneRtt`].
@@ -82,6 +84,7 @@ pub(crate) struct Handshake {
     initial: Stream,
     handshake: Stream,
     one_rtt: Stream,
+    early_keys: Option<Box<EarlyKeys>>,
     handshake_keys: Option<LevelKeys>,
     one_rtt_keys: Option<Box<OneRtt>>,
     data: Option<Box<HandshakeData>>,
@@ -137,12 +140,14 @@ impl Handshake {
             initial: Stream::new(),
             handshake: Stream::new(),
             one_rtt: Stream::new(),
+            early_keys: None,
             handshake_keys: None,
             one_rtt_keys: None,
             data: None,
             failure: None,
         };
         handshake.collect();
+        handshake.collect_early();
         handshake
     }
 
@@ -203,8 +208,9 @@ impl Handshake {
 
     /// Keys that have become available since the last call, lower levels first.
     pub(crate) fn next_keys(&mut self) -> Option<NewKeys> {
-        let handshake = self.handshake_keys.take().map(NewKeys::Handshake);
-        handshake.or_else(|| self.one_rtt_keys.take().map(NewKeys::OneRtt))
+        let early = self.early_keys.take().map(NewKeys::ZeroRtt);
+        let handshake = || self.handshake_keys.take().map(NewKeys::Handshake);
+        early.or_else(handshake).or_else(|| self.one_rtt_keys.take().map(NewKeys::OneRtt))
     }
 
     /// True if TLS is done: the peer's Finished has been read and ours written (RFC 9001 section 4.1.1).
@@ -225,6 +231,31 @@ impl Handshake {
         // Before, a client that resumes a session would be told those of the earlier connection.
         let early = matches!(**tls, Connection::Client(_)) && !self.is_complete();
         if early { None } else { tls.quic_transport_parameters() }
+    }
+
+    /// At a client that offers 0-RTT, until the handshake is complete: the server's encoded transport parameters
+    /// from the connection that gave the session.
+    pub(crate) fn remembered_parameters(&self) -> Option<&[u8]> {
+        match self.tls.as_deref()? {
+            Connection::Client(tls) if !self.is_complete() => tls.quic_transport_parameters(),
+            _ => None,
+        }
+    }
+
+    /// At a client whose handshake is complete: whether the server accepted 0-RTT.
+    pub(crate) fn is_early_data_accepted(&self) -> bool {
+        matches!(self.tls.as_deref(), Some(Connection::Client(tls)) if tls.is_early_data_accepted())
+    }
+
+    /// True if the server has asked for another ClientHello, which ends 0-RTT (RFC 9001 section 4.6.2).
+    pub(crate) fn is_hello_retried(&self) -> bool {
+        let kind = self.tls.as_deref().and_then(|tls| tls.handshake_kind());
+        kind == Some(HandshakeKind::FullWithHelloRetryRequest)
+    }
+
+    /// True if TLS has read the client's first flight: whether 0-RTT is accepted is decided.
+    pub(crate) fn has_read_first_flight(&self) -> bool {
+        self.reading > Level::Initial
     }
 
     /// What TLS says about the failure that [`Handshake::on_crypto`] reported.
@@ -284,6 +315,10 @@ impl Handshake {
         stream.received.consume(len);
         self.collect();
         let next = self.next_level();
+        if level == Level::Initial && next > level && matches!(self.tls.as_deref(), Some(Connection::Server(_)))
+        {
+            self.collect_early();
+        }
         if next == level {
             return Ok(false);
         }
@@ -321,6 +356,15 @@ impl Handshake {
         }
         if self.data.is_none() && !tls.is_handshaking() {
             self.data = Some(Box::new(agreed(tls)));
+        }
+    }
+
+    /// Takes the keys of 0-RTT packets from TLS, if there are any: a client's at the start, a server's once it has
+    /// accepted.
+    fn collect_early(&mut self) {
+        if let Some(tls) = self.tls.as_deref() {
+            let sealing = matches!(tls, Connection::Client(_));
+            self.early_keys = tls.zero_rtt_keys().map(|keys| Box::new(EarlyKeys::new(keys, sealing)));
         }
     }
 

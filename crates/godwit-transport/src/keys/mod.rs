@@ -16,7 +16,7 @@ pub(crate) use header::{HeaderOpener, HeaderSealer, PacketSpan};
 pub(crate) use initial::{initial, retry_integrity_tag, tls_version};
 pub(crate) use one_rtt::{KeysUsed, OneRtt};
 
-use rustls::quic::{Keys, PacketKey};
+use rustls::quic::{DirectionalKeys, Keys, PacketKey};
 use std::fmt;
 
 /// Bytes that sealing adds to a payload: the tag of every AEAD that QUIC uses.
@@ -53,6 +53,42 @@ impl LevelKeys {
 impl fmt::Debug for LevelKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("LevelKeys(..)")
+    }
+}
+
+/// The keys of 0-RTT packets, which only clients send (RFC 9001 section 5.6).
+pub(crate) enum EarlyKeys {
+    /// A client's.
+    Seal {
+        /// Seals payloads to send.
+        sealer: Sealer,
+        /// Adds header protection.
+        header_sealer: HeaderSealer,
+    },
+    /// A server's.
+    Open {
+        /// Opens received payloads.
+        opener: Opener,
+        /// Removes header protection.
+        header_opener: HeaderOpener,
+    },
+}
+
+impl EarlyKeys {
+    /// From what TLS gives to a client (`sealing`) or a server.
+    pub(crate) fn new(keys: DirectionalKeys, sealing: bool) -> Self {
+        let DirectionalKeys { header, packet: key } = keys;
+        if sealing {
+            EarlyKeys::Seal { sealer: Sealer { key }, header_sealer: HeaderSealer::new(header) }
+        } else {
+            EarlyKeys::Open { opener: Opener { key }, header_opener: HeaderOpener::new(header) }
+        }
+    }
+}
+
+impl fmt::Debug for EarlyKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EarlyKeys(..)")
     }
 }
 

@@ -139,6 +139,11 @@ impl SendCredit {
         self.used = self.used.saturating_add(bytes);
     }
 
+    /// Begins anew with this limit: nothing that was sent counts.
+    pub(super) fn restart(&mut self, limit: u64) {
+        *self = SendCredit { limit, ..SendCredit::default() };
+    }
+
     /// Raises the limit. Returns true if it was exhausted and no longer is.
     pub(super) fn raise(&mut self, limit: u64) -> bool {
         let was_exhausted = self.available() == 0;

@@ -52,6 +52,12 @@ impl LocalLimit {
         blocked
     }
 
+    /// Begins anew with this limit, which may be lower than what has been opened.
+    pub(super) fn restart(&mut self, limit: u64) {
+        self.limit = limit.min(MAX_STREAMS);
+        self.blocked_at = None;
+    }
+
     /// Raises the limit. Returns true if a stream can now be opened that was refused before.
     pub(super) fn raise(&mut self, limit: u64) -> bool {
         self.limit = self.limit.max(limit.min(MAX_STREAMS));

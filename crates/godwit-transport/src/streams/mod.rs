@@ -14,6 +14,7 @@
 
 mod application;
 mod assembler;
+mod early;
 mod flow;
 mod input;
 mod limits;
@@ -28,6 +29,7 @@ mod tests;
 
 use crate::{Direction, Event, Side, StreamId, TransportConfig};
 use bytes::Bytes;
+use early::EarlyState;
 use flow::{ReceiveWindow, SendCredit};
 use godwit_wire::transport_parameters::TransportParameters;
 use limits::Limits;
@@ -192,6 +194,7 @@ pub struct Streams {
     released: VecDeque<(StreamId, u64)>,
     /// Streams opened (true) and over, for an observer; not kept without one.
     journal: Option<Vec<(StreamId, bool)>>,
+    early: EarlyState,
     stats: StreamStats,
 }
 
@@ -216,6 +219,7 @@ impl Streams {
             events: VecDeque::new(),
             released: VecDeque::new(),
             journal: None,
+            early: EarlyState::default(),
             stats: StreamStats::default(),
         }
     }
@@ -332,7 +336,8 @@ impl Streams {
         let opened = if local { &mut self.stats.opened_locally } else { &mut self.stats.opened_by_peer };
         *opened = opened.saturating_add(1);
         self.note(id, true);
-        self.store.insert(Stream::new(id, send, recv));
+        let early = !local && self.is_receiving_early();
+        self.store.insert(Stream { early, ..Stream::new(id, send, recv) });
     }
 
     /// Forgets a stream that is over, and lets the peer open another in its place.
@@ -357,8 +362,8 @@ impl Streams {
     /// Puts a stream where it belongs after something changed: among the ready, the blocked, or neither.
     fn reschedule(&mut self, slot: u32) {
         let Some(stream) = self.store.at_mut(slot) else { return };
-        let readiness =
-            stream.send.as_ref().map_or(Readiness::Idle, |send| send.readiness(self.credit.available()));
+        let send = stream.send.as_ref().filter(|_| !stream.held);
+        let readiness = send.map_or(Readiness::Idle, |send| send.readiness(self.credit.available()));
         match readiness {
             Readiness::Ready => self.scheduler.push_back(slot, stream.urgency),
             Readiness::Idle => self.scheduler.remove(slot),
@@ -381,7 +386,7 @@ impl Streams {
     fn owe(&mut self, slot: u32, frames: u8) {
         let Some(stream) = self.store.at_mut(slot) else { return };
         stream.control |= frames;
-        if !stream.control_queued {
+        if stream.control != 0 && !stream.control_queued && !stream.held {
             stream.control_queued = true;
             self.control_queue.push_back(stream.id);
         }
@@ -406,6 +411,7 @@ impl Streams {
         if self.limits.local(direction).raise(limit) {
             self.events.push_back(Event::StreamsAvailable { direction });
         }
+        self.release_held(direction);
     }
 }
 

@@ -28,6 +28,8 @@ const MAX_STREAMS_BIDI: u8 = 4;
 const MAX_STREAMS_UNI: u8 = 8;
 const STREAMS_BLOCKED_BIDI: u8 = 16;
 const STREAMS_BLOCKED_UNI: u8 = 32;
+/// All that say that a limit of the peer's holds us back.
+pub(super) const BLOCKED_BITS: u8 = DATA_BLOCKED | STREAMS_BLOCKED_BIDI | STREAMS_BLOCKED_UNI;
 
 /// A part of a stream's data smaller than this is not worth a frame of its own at the end of a packet.
 const LEAST_PART: u64 = 64;

@@ -156,6 +156,14 @@ impl SendHalf {
         }
     }
 
+    /// Nothing that was sent has been received: everything is sent again, under this limit.
+    pub(super) fn restart(&mut self, limit: u64) {
+        self.buffer.rewind();
+        self.limit = limit;
+        self.blocked_at = None;
+        self.fin_pending = self.state == State::Finishing;
+    }
+
     /// Raises the peer's limit.
     pub(super) fn raise_limit(&mut self, limit: u64) {
         self.limit = self.limit.max(limit);

@@ -157,6 +157,13 @@ impl SendBuffer {
         freed
     }
 
+    /// Nothing of what was sent was received, and nothing has been acknowledged: all of it is unsent again.
+    pub(super) fn rewind(&mut self) {
+        self.unsent = 0;
+        self.cursor = 0;
+        (self.lost, self.acked) = (IntervalSet::new(), IntervalSet::new());
+    }
+
     /// Throws everything away: the stream was reset. Returns the number of bytes freed.
     pub(super) fn clear(&mut self, released: &mut impl FnMut(u64)) -> u64 {
         let freed = self.buffered();

@@ -23,6 +23,10 @@ pub(super) struct Stream {
     pub(super) control: u8,
     /// Whether the stream stands in the queue of those that owe control frames.
     pub(super) control_queued: bool,
+    /// Whether the peer opened it with 0-RTT data.
+    pub(super) early: bool,
+    /// Whether it was opened under a limit that no longer holds and must not be used yet.
+    pub(super) held: bool,
 }
 
 impl Stream {
@@ -35,6 +39,8 @@ impl Stream {
             incremental: false,
             control: 0,
             control_queued: false,
+            early: false,
+            held: false,
         }
     }
 

@@ -63,11 +63,7 @@ impl Pair {
 
     pub(crate) fn connect(&mut self, transport: TransportConfig) -> ConnKey {
         let path = PathKey { socket: SocketId(0), local: None, remote: SERVER.parse().unwrap() };
-        let config = ClientConfig {
-            tls: deterministic::client_config(&[b"test"]),
-            transport: Arc::new(transport),
-            version: 1,
-        };
+        let config = ClientConfig::new(deterministic::client_config(&[b"test"]), Arc::new(transport));
         self.client.connect(self.now, &config, path, deterministic::SERVER_NAME, None).unwrap()
     }
 

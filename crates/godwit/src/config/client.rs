@@ -43,11 +43,7 @@ impl ClientConfig {
     /// Takes TLS settings of any kind: client certificates, verifiers, resumption. They must allow TLS
     /// 1.3; with the provider of [`crate::crypto_provider`], packets are protected a little faster.
     pub fn from_rustls(tls: TlsConfig) -> Self {
-        let inner = godwit_transport::ClientConfig {
-            tls: Arc::new(tls),
-            transport: Arc::default(),
-            version: godwit_wire::version::V1,
-        };
+        let inner = godwit_transport::ClientConfig::new(Arc::new(tls), Arc::default());
         ClientConfig { inner }
     }
 

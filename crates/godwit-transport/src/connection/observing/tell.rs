@@ -94,6 +94,7 @@ impl Connection {
         let (packet_type, key_phase) = match packet.space {
             SpaceId::Initial => (PacketName::Initial, None),
             SpaceId::Handshake => (PacketName::Handshake, None),
+            SpaceId::Data if packet.length.is_some() => (PacketName::ZeroRtt, None),
             SpaceId::Data => (PacketName::OneRtt, self.key_phase()),
         };
         let payload = datagram.get(packet.payload_start()..packet.payload_end).unwrap_or_default();

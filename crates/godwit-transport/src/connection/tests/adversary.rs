@@ -254,7 +254,7 @@ fn the_id_of_a_preferred_address_can_be_withdrawn() {
         reset_token: ResetToken([30; 16]),
     });
     let encoded = negotiation::encode(&parameters, 1).unwrap();
-    pair.client.on_peer_parameters(&encoded).unwrap();
+    pair.client.on_peer_parameters(pair.now, &encoded).unwrap();
     let (cid, reset_token) = (cid(31), ResetToken([31; 16]));
     let frame = Frame::NewConnectionId { sequence: 2, retire_prior_to: 2, cid, reset_token };
     pair.client.on_frame(pair.now, &one_rtt_packet(self::cid(1)), frame).unwrap();
@@ -284,7 +284,7 @@ fn parameters_that_name_another_version_are_refused() {
         let mut parameters = server.parameters(&TransportConfig::default(), version, &[1]);
         parameters.stateless_reset_token = Some(ResetToken([2; 16]));
         let encoded = negotiation::encode(&parameters, 1).unwrap();
-        let result = pair.client.on_peer_parameters(&encoded).map_err(|error| error.code);
+        let result = pair.client.on_peer_parameters(pair.now, &encoded).map_err(|error| error.code);
         let expected = if fine { Ok(()) } else { Err(TransportErrorCode::VERSION_NEGOTIATION_ERROR) };
         assert_eq!(result, expected);
     }

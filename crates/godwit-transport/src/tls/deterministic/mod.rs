@@ -2,13 +2,15 @@
 //!
 //! Random numbers and X25519 keys come from a generator of the calling thread, set with [`seed`]. The
 //! certificate and its key are fixed and public, signatures are Ed25519 (which draws no random numbers),
-//! time stands still, and no session is ever resumed.
+//! time stands still. Sessions are resumed only where the configuration says so.
 //!
 //! **None of this protects anything.** It must never meet a network.
 
 mod key_exchange;
 
 use super::provider;
+use crate::resumption::{EarlySessions, SessionTickets};
+use crate::secrets::ServerSecrets;
 use godwit_base::{Rng, SeededRng};
 use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, GetRandomFailed, SecureRandom};
@@ -47,6 +49,32 @@ pub fn server_config(alpn: &[&[u8]]) -> Arc<ServerConfig> {
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     config.alpn_protocols = owned(alpn);
+    Arc::new(config)
+}
+
+/// As [`server_config`], but it gives out two tickets per connection, which [`SessionTickets`] with the same
+/// secrets open.
+pub fn ticket_server_config(alpn: &[&[u8]], secrets: &ServerSecrets) -> Arc<ServerConfig> {
+    let mut config = server_config(alpn).as_ref().clone();
+    config.ticketer = Arc::new(SessionTickets::new(secrets, &config.crypto_provider().clone()));
+    config.send_tls13_tickets = 2;
+    Arc::new(config)
+}
+
+/// As [`server_config`], but it gives out two tickets per connection and accepts 0-RTT with those in `sessions`.
+pub fn early_server_config(alpn: &[&[u8]], sessions: Arc<EarlySessions>) -> Arc<ServerConfig> {
+    let mut config = server_config(alpn).as_ref().clone();
+    config.session_storage = sessions;
+    config.send_tls13_tickets = 2;
+    config.max_early_data_size = u32::MAX;
+    Arc::new(config)
+}
+
+/// As [`client_config`], but it offers 0-RTT where a session permits it. Sessions are kept by the store of
+/// [`crate::resumption::Resumption`], and are resumed only with the same configuration.
+pub fn early_client_config(alpn: &[&[u8]]) -> Arc<ClientConfig> {
+    let mut config = client_config(alpn).as_ref().clone();
+    config.enable_early_data = true;
     Arc::new(config)
 }
 

@@ -1,0 +1,296 @@
+//! The second connection to a server: resumed sessions, 0-RTT, tokens, and what happens when the server has
+//! other ideas.
+
+use crate::{delayed, judge_all, ms, seeds};
+use godwit_base::Time;
+use godwit_link::{DuplexConfig, Jitter, LinkConfig, Loss, Probability};
+use godwit_sim::apps::{Completion, ExchangeClient, ExchangeServer, Policy};
+use godwit_sim::network::Stop;
+use godwit_sim::{Exchange, HostId, Network, Scenario};
+use godwit_transport::resumption::{
+    EarlyDataStatus, EarlySessions, MemorySessions, Resumption, SessionKey, SessionStore,
+};
+use godwit_transport::tls::deterministic;
+use godwit_transport::{ClientConfig, ConnectionError, Endpoint, ServerConfig, TransportConfig};
+use godwit_wire::version;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+const ALPN: &[&[u8]] = &[b"godwit-sim"];
+
+/// A server, and one client that comes again and again, each time from a new host.
+struct World {
+    scenario: Scenario,
+    network: Network,
+    server: HostId,
+    config: ClientConfig,
+    store: Arc<MemorySessions>,
+    clients: u16,
+}
+
+/// How a visit went.
+#[derive(Debug)]
+struct Visit {
+    began: Time,
+    connected: Option<Duration>,
+    completed: Vec<Completion>,
+    status: EarlyDataStatus,
+    resumed: bool,
+    closed: Option<ConnectionError>,
+    stop: Stop,
+}
+
+impl Visit {
+    /// How long the first exchange took, from the first packet of the connection.
+    fn first_answer(&self) -> Duration {
+        self.completed[0].ended - self.began
+    }
+}
+
+fn server_endpoint(scenario: &Scenario, network: &mut Network, tls: Arc<rustls::ServerConfig>) -> Endpoint {
+    let transport = Arc::new(scenario.server.clone());
+    let config = ServerConfig { tls, transport, retry: scenario.policy == Policy::Retry };
+    let rng = network.rng();
+    let versions = scenario.server_versions.clone();
+    Endpoint::new(scenario.endpoint_config(versions), Some(Arc::new(config)), rng)
+}
+
+fn early_server(scenario: &Scenario, network: &mut Network) -> Endpoint {
+    let tls = deterministic::early_server_config(ALPN, Arc::new(EarlySessions::new(100)));
+    server_endpoint(scenario, network, tls)
+}
+
+impl World {
+    fn new(scenario: Scenario) -> Self {
+        let mut network = Network::new(scenario.seed);
+        let endpoint = early_server(&scenario, &mut network);
+        let app = ExchangeServer::new(Policy::Accept);
+        let server = network.add_host(scenario.server_address(), endpoint, app);
+        let store = Arc::new(MemorySessions::default());
+        let resumption = Resumption { store: Some(store.clone()), network: 0 };
+        let tls = deterministic::early_client_config(ALPN);
+        let transport = Arc::new(scenario.client.clone());
+        let config = ClientConfig {
+            resumption,
+            version: scenario.version,
+            ..ClientConfig::new(tls, transport)
+        };
+        World { scenario, network, server, config, store, clients: 1 }
+    }
+
+    /// Another process takes the server's place.
+    fn exchange_server(&mut self, change: impl FnOnce(&mut TransportConfig)) {
+        change(&mut self.scenario.server);
+        let endpoint = early_server(&self.scenario, &mut self.network);
+        self.network.replace_endpoint(self.server, endpoint);
+    }
+
+    /// The client connects, works off `plan` and closes.
+    fn visit(&mut self, plan: Vec<Exchange>, link: &LinkConfig) -> Visit {
+        self.clients += 1;
+        let rng = self.network.rng();
+        let versions = vec![self.config.version, version::V1, version::V2];
+        let endpoint = Endpoint::new(self.scenario.endpoint_config(versions), None, rng);
+        let concurrency = plan.len();
+        let mut app =
+            ExchangeClient::new(self.config.clone(), self.scenario.server_address(), plan, concurrency);
+        (app.early, app.close_when_done) = (true, false);
+        let began = self.network.now();
+        let host = self.network.add_host(self.scenario.client_address(self.clients), endpoint, app);
+        self.network.add_wire(host, self.server, DuplexConfig::symmetric(link.clone())).unwrap();
+        let stop = self.network.run_until(began + Duration::from_secs(120), |network| {
+            let app = network.app::<ExchangeClient>(host).unwrap();
+            app.closed.is_some() || app.failure.is_some() || app.connected_at.is_some() && app.is_done()
+        });
+        // The tickets and the token come a little later.
+        self.network.run_for(Duration::from_secs(3));
+        let resumed = self.network.act(host, |app: &mut ExchangeClient, cx| {
+            let resumed = app.conn.and_then(|conn| cx.endpoint.connection(conn)).map(|conn| conn.is_resumed());
+            app.close(cx, 0);
+            resumed
+        });
+        self.network.run_for(Duration::from_secs(3));
+        let app = self.network.app::<ExchangeClient>(host).unwrap();
+        assert_eq!(app.failure, None);
+        Visit {
+            began,
+            connected: app.connected_at.map(|at| at - began),
+            completed: app.completed.clone(),
+            status: app.early_status,
+            resumed: resumed.flatten().unwrap_or_default(),
+            closed: app.closed.clone(),
+            stop,
+        }
+    }
+
+    fn key(&self) -> SessionKey {
+        SessionKey {
+            server_name: "localhost".to_owned(),
+            alpn: ALPN.iter().map(|name| name.to_vec()).collect(),
+            version: self.config.version,
+            network: 0,
+        }
+    }
+
+    fn server_app(&self) -> &ExchangeServer {
+        self.network.app(self.server).unwrap()
+    }
+
+    /// Counts the packets of each type that the client sends from now on, by the bits of the first byte.
+    fn count_zero_rtt(&mut self) -> Rc<RefCell<u32>> {
+        let count = Rc::new(RefCell::new(0));
+        let seen = Rc::clone(&count);
+        let zero_rtt = if self.config.version == version::V2 { 0xe0 } else { 0xd0 };
+        self.network.fabric().set_filter(Some(Box::new(move |packet| {
+            let mut rest: &[u8] = &packet.bytes;
+            while let Ok(godwit_wire::header::Packet::Long { end, .. }) = godwit_wire::header::parse(rest, 8) {
+                // Header protection leaves the type alone.
+                *seen.borrow_mut() += u32::from(rest[0] & 0xf0 == zero_rtt);
+                rest = &rest[end..];
+            }
+            true
+        })));
+        count
+    }
+}
+
+fn request() -> Exchange {
+    Exchange::request(1_000, 5_000)
+}
+
+#[test]
+fn a_request_in_zero_rtt_is_answered_after_one_round_trip() {
+    for version in [version::V1, version::V2] {
+        let mut world = World::new(Scenario { version, ..Scenario::new(1) });
+        let first = world.visit(vec![request()], &delayed(50));
+        assert_eq!((first.status, first.resumed), (EarlyDataStatus::NotTried, false), "{first:?}");
+        assert_eq!(first.first_answer(), ms(200), "handshake, then request");
+        let zero_rtt = world.count_zero_rtt();
+        let second = world.visit(vec![request()], &delayed(50));
+        assert_eq!((second.status, second.resumed), (EarlyDataStatus::Accepted, true), "{second:?}");
+        assert_eq!(second.first_answer(), ms(100));
+        assert_eq!(second.connected, Some(ms(100)));
+        assert!(*zero_rtt.borrow() > 0);
+        assert_eq!(world.server_app().received, 2);
+    }
+}
+
+#[test]
+fn a_retry_costs_zero_rtt_one_round_trip_and_no_data() {
+    let mut world = World::new(Scenario { policy: Policy::Retry, ..Scenario::new(2) });
+    world.visit(vec![request()], &delayed(50));
+    // The token makes a Retry unnecessary.
+    let second = world.visit(vec![request()], &delayed(50));
+    assert_eq!((second.status, second.first_answer()), (EarlyDataStatus::Accepted, ms(100)), "{second:?}");
+    while world.store.take_token(&world.key()).is_some() {}
+    let third = world.visit(vec![request()], &delayed(50));
+    assert_eq!((third.status, third.first_answer()), (EarlyDataStatus::Accepted, ms(200)), "{third:?}");
+}
+
+#[test]
+fn every_rejected_early_request_is_sent_again() {
+    let plan = || vec![Exchange::request(3_000, 2_000); 20];
+    let mut world = World::new(Scenario::new(3));
+    world.visit(plan(), &delayed(50));
+    world.exchange_server(|_| {});
+    let zero_rtt = world.count_zero_rtt();
+    let second = world.visit(plan(), &delayed(50));
+    assert_eq!((second.status, second.resumed), (EarlyDataStatus::Rejected, false), "{second:?}");
+    assert!(*zero_rtt.borrow() > 5, "{zero_rtt:?}");
+    assert_eq!(second.completed.len(), 20);
+    assert_eq!(world.server_app().received, 40);
+    assert!(second.first_answer() >= ms(200));
+    let third = world.visit(plan(), &delayed(50));
+    assert_eq!(third.status, EarlyDataStatus::Accepted);
+}
+
+#[test]
+fn rejected_streams_keep_to_lower_limits() {
+    let plan = || vec![Exchange::request(30_000, 2_000); 12];
+    let mut world = World::new(Scenario::new(4));
+    world.visit(plan(), &delayed(50));
+    world.exchange_server(|server| {
+        server.initial_stream_window = 4_000;
+        server.initial_connection_window = 10_000;
+        server.max_bidi_streams = 3;
+    });
+    let second = world.visit(plan(), &delayed(50));
+    assert_eq!(second.status, EarlyDataStatus::Rejected, "{second:?}");
+    assert_eq!(second.completed.len(), 12, "{second:?}");
+    assert_eq!(world.server_app().received, 24);
+}
+
+#[test]
+fn zero_rtt_survives_loss_and_reordering() {
+    let link = LinkConfig {
+        loss: Loss::Random(Probability::percent(10.0)),
+        jitter: Some(Jitter::uniform(ms(20))),
+        ..delayed(30)
+    };
+    judge_all(seeds(100, 1000), |seed| {
+        let mut world = World::new(Scenario::new(seed));
+        let plan = || vec![Exchange::request(8_000, 8_000); 5];
+        world.visit(plan(), &delayed(30));
+        let rejected = seed % 3 == 0;
+        if rejected {
+            world.exchange_server(|_| {});
+        }
+        let second = world.visit(plan(), &link);
+        let expected = if rejected { EarlyDataStatus::Rejected } else { EarlyDataStatus::Accepted };
+        if second.status != expected || second.completed.len() != 5 || second.stop != Stop::Condition {
+            return Err(format!("{second:?}"));
+        }
+        if world.server_app().received != 10 {
+            return Err(format!("{} exchanges arrived", world.server_app().received));
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_replayed_first_flight_does_nothing() {
+    let mut world = World::new(Scenario::new(5));
+    world.visit(vec![request()], &delayed(10));
+    let flight = Rc::new(RefCell::new(Vec::new()));
+    let (seen, server) = (Rc::clone(&flight), world.scenario.server_address());
+    let mut from_client = 0;
+    world.network.fabric().set_filter(Some(Box::new(move |packet| {
+        if packet.source != server && from_client < 3 {
+            from_client += 1;
+            seen.borrow_mut().push((packet.source, packet.bytes.clone()));
+        }
+        true
+    })));
+    let second = world.visit(vec![request()], &delayed(10));
+    assert_eq!(second.status, EarlyDataStatus::Accepted);
+    assert_eq!(world.server_app().received, 2);
+    let accepted = world.server_app().accepted.len();
+    for (source, bytes) in flight.borrow().iter() {
+        world.network.inject(world.server, *source, bytes);
+    }
+    world.network.run_for(Duration::from_secs(1));
+    let app = world.server_app();
+    assert_eq!(app.accepted.len(), accepted + 1, "the flight begins another handshake");
+    assert_eq!(app.received, 2, "but its request is not heard a second time");
+}
+
+#[test]
+fn a_client_begins_with_the_round_trip_time_it_knows() {
+    let mut world = World::new(Scenario::new(6));
+    world.visit(vec![request()], &delayed(50));
+    let known = world.store.remembered(&world.key()).unwrap();
+    assert!(known.rtt >= ms(100) && known.rtt < ms(110), "{known:?}");
+    assert!(known.window > 10_000);
+    // The first packet is lost; the default estimate would take a second to notice.
+    let mut dropped = false;
+    let server = world.scenario.server_address();
+    world.network.fabric().set_filter(Some(Box::new(move |packet| {
+        let drop = packet.source != server && !std::mem::replace(&mut dropped, true);
+        !drop
+    })));
+    let second = world.visit(vec![request()], &delayed(50));
+    assert_eq!(second.status, EarlyDataStatus::Accepted);
+    assert!(second.first_answer() < ms(600), "{second:?}");
+}

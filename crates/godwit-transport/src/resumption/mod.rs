@@ -1,0 +1,131 @@
+//! What outlives a connection so that the next one begins faster: TLS session tickets, address tokens, and
+//! what was learnt about the server and the path.
+//!
+//! At a client all of it is kept in one [`SessionStore`], by server and network ([`SessionKey`]): tickets and
+//! tokens are taken out when they are used, so that none is shown twice and nobody can link two connections
+//! by them (RFC 9001 section 9.6 and RFC 9000 section 8.1.3). [`MemorySessions`] is the store there is; rustls lets
+//! tickets neither be written down nor read back, so a store that outlives the process can keep the rest but
+//! not them.
+//!
+//! At a server there are two kinds of tickets. [`SessionTickets`] seals sessions with keys that follow from
+//! [`crate::secrets::ServerSecrets`], so that every process with the same secrets resumes them; such a session
+//! is never good for 0-RTT. [`EarlySessions`] remembers sessions in the process that issued them and forgets
+//! each at its first use, which makes it the register that stops replays: only its sessions carry 0-RTT.
+//!
+//! (RFC 8446 sections 4.6.1 and 8, RFC 9000 sections 7.4.1 and 8.1.3, RFC 9001 sections 4.5 and 4.6.)
+
+mod client;
+mod memory;
+mod register;
+mod tickets;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use client::ServerMemory;
+pub use memory::MemorySessions;
+pub use register::EarlySessions;
+pub use tickets::SessionTickets;
+
+use bytes::Bytes;
+use rustls::NamedGroup;
+use rustls::client::Tls13ClientSessionValue;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Under what something is remembered: what differs in any of these has nothing in common.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionKey {
+    /// The server's name, as it was asked for.
+    pub server_name: String,
+    /// The application protocols offered, in order.
+    pub alpn: Vec<Vec<u8>>,
+    /// The QUIC version: tickets and tokens of one version are not for another (RFC 9369 section 5).
+    pub version: u32,
+    /// The network that the client was in, as the application numbers them. Tokens and round-trip times of one
+    /// network mean nothing in another, and using them there would tell the server that the client has moved.
+    pub network: u64,
+}
+
+/// What a connection leaves to the next one beside tickets and tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Remembered {
+    /// The smoothed round-trip time; zero if unknown. The next connection begins with it (RFC 9002 section
+    /// 6.2.2), so that a lost first packet is repeated sooner.
+    pub rtt: Duration,
+    /// The congestion window in bytes at the end; zero if unknown. Not used by itself.
+    pub window: u64,
+    /// What the application gave to be remembered, such as the settings that its 0-RTT requests keep to.
+    pub application: Bytes,
+}
+
+/// A session ticket with its secrets. It can be used once.
+pub struct SessionTicket(pub(crate) Tls13ClientSessionValue);
+
+impl SessionTicket {
+    /// Whether the server has said that it may accept 0-RTT with it.
+    pub fn permits_early_data(&self) -> bool {
+        self.0.max_early_data_size() > 0
+    }
+}
+
+impl fmt::Debug for SessionTicket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionTicket").field("early_data", &self.permits_early_data()).finish()
+    }
+}
+
+/// Where clients keep what outlives their connections. Shared by any number of them; calls must not block.
+///
+/// What servers send fills it, so an implementation bounds what it keeps per key and in all.
+pub trait SessionStore: fmt::Debug + Send + Sync {
+    /// Keeps a ticket beside those that are there.
+    fn put_ticket(&self, key: &SessionKey, ticket: SessionTicket);
+
+    /// Takes out the ticket to be used: one that permits 0-RTT rather than one that does not, and the newest.
+    fn take_ticket(&self, key: &SessionKey) -> Option<SessionTicket>;
+
+    /// Keeps a token of a NEW_TOKEN frame, at most 1024 bytes.
+    fn put_token(&self, key: &SessionKey, token: Bytes);
+
+    /// Takes out the newest token.
+    fn take_token(&self, key: &SessionKey) -> Option<Bytes>;
+
+    /// Changes what is remembered of the path and the application.
+    fn remember(&self, key: &SessionKey, change: &mut dyn FnMut(&mut Remembered));
+
+    /// What is remembered of the path and the application.
+    fn remembered(&self, key: &SessionKey) -> Option<Remembered>;
+
+    /// Keeps which group the server chose for the key exchange.
+    fn put_group(&self, key: &SessionKey, group: NamedGroup);
+
+    /// The group that the server chose last.
+    fn group(&self, key: &SessionKey) -> Option<NamedGroup>;
+}
+
+/// Where a client's connections keep and find what outlives them. The default is nowhere; resumption is then
+/// what the TLS settings say.
+#[derive(Debug, Clone, Default)]
+pub struct Resumption {
+    /// The store. With one, the session storage of the TLS settings is not used.
+    pub store: Option<Arc<dyn SessionStore>>,
+    /// The network that the client is in; see [`SessionKey::network`].
+    pub network: u64,
+}
+
+/// What became of 0-RTT on a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum EarlyDataStatus {
+    /// It was not offered.
+    #[default]
+    NotTried,
+    /// The client has offered it, and does not know yet. What is sent now may have to be sent again.
+    Offered,
+    /// The server has accepted it.
+    Accepted,
+    /// The server has refused it: what was sent is sent again, in 1-RTT packets.
+    Rejected,
+}
