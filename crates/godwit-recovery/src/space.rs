@@ -386,12 +386,7 @@ impl<T: Copy> SpaceRecovery<T> {
 
     /// As [`SpaceRecovery::declare_all_lost`], and for good: should one of these packets be acknowledged all the
     /// same, nothing comes of it. For 0-RTT that was rejected (RFC 9001 section 4.6.2).
-    pub fn abandon_all(
-        &mut self,
-        path: &mut PathRecovery,
-        now: Time,
-        outcome: &mut impl FnMut(Outcome, T),
-    ) {
+    pub fn abandon_all(&mut self, path: &mut PathRecovery, now: Time, outcome: &mut impl FnMut(Outcome, T)) {
         self.declare_all_lost(path, now, outcome);
         while self.sent.front().is_some() {
             self.sent.pop_front();

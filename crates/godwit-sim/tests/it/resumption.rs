@@ -4,6 +4,7 @@
 use crate::{delayed, judge_all, ms, seeds};
 use godwit_base::Time;
 use godwit_link::{DuplexConfig, Jitter, LinkConfig, Loss, Probability};
+use godwit_sim::app::Application;
 use godwit_sim::apps::{Completion, ExchangeClient, ExchangeServer, Policy};
 use godwit_sim::network::Stop;
 use godwit_sim::{Exchange, HostId, Network, Scenario};
@@ -11,7 +12,7 @@ use godwit_transport::resumption::{
     EarlyDataStatus, EarlySessions, MemorySessions, Resumption, SessionKey, SessionStore,
 };
 use godwit_transport::tls::deterministic;
-use godwit_transport::{ClientConfig, ConnectionError, Endpoint, ServerConfig, TransportConfig};
+use godwit_transport::{ClientConfig, Endpoint, EndpointConfig, ServerConfig, TransportConfig};
 use godwit_wire::version;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -20,13 +21,14 @@ use std::time::Duration;
 
 const ALPN: &[&[u8]] = &[b"godwit-sim"];
 
-/// A server, and one client that comes again and again, each time from a new host.
+/// A server 50 ms away, and one client that comes again and again.
 struct World {
     scenario: Scenario,
     network: Network,
     server: HostId,
     config: ClientConfig,
     store: Arc<MemorySessions>,
+    home: HostId,
     clients: u16,
 }
 
@@ -38,7 +40,6 @@ struct Visit {
     completed: Vec<Completion>,
     status: EarlyDataStatus,
     resumed: bool,
-    closed: Option<ConnectionError>,
     stop: Stop,
 }
 
@@ -72,12 +73,27 @@ impl World {
         let resumption = Resumption { store: Some(store.clone()), network: 0 };
         let tls = deterministic::early_client_config(ALPN);
         let transport = Arc::new(scenario.client.clone());
-        let config = ClientConfig {
-            resumption,
-            version: scenario.version,
-            ..ClientConfig::new(tls, transport)
-        };
-        World { scenario, network, server, config, store, clients: 1 }
+        let config =
+            ClientConfig { resumption, version: scenario.version, ..ClientConfig::new(tls, transport) };
+        let app = ExchangeClient::new(config.clone(), scenario.server_address(), Vec::new(), 1);
+        let rng = network.rng();
+        // Nothing happens there before the first visit.
+        let nobody = EndpointConfig { max_connections: 0, ..scenario.endpoint_config(vec![version::V1]) };
+        let home = network.add_host(scenario.client_address(2), Endpoint::new(nobody, None, rng), app);
+        network.add_wire(home, server, DuplexConfig::symmetric(delayed(50))).unwrap();
+        network.run_for(Duration::ZERO);
+        World { scenario, network, server, config, store, home, clients: 2 }
+    }
+
+    fn client(&mut self, plan: Vec<Exchange>) -> (Endpoint, ExchangeClient) {
+        let rng = self.network.rng();
+        let versions = vec![self.config.version, version::V1, version::V2];
+        let endpoint = Endpoint::new(self.scenario.endpoint_config(versions), None, rng);
+        let concurrency = plan.len();
+        let mut app =
+            ExchangeClient::new(self.config.clone(), self.scenario.server_address(), plan, concurrency);
+        (app.early, app.close_when_done) = (true, false);
+        (endpoint, app)
     }
 
     /// Another process takes the server's place.
@@ -87,19 +103,29 @@ impl World {
         self.network.replace_endpoint(self.server, endpoint);
     }
 
-    /// The client connects, works off `plan` and closes.
-    fn visit(&mut self, plan: Vec<Exchange>, link: &LinkConfig) -> Visit {
-        self.clients += 1;
-        let rng = self.network.rng();
-        let versions = vec![self.config.version, version::V1, version::V2];
-        let endpoint = Endpoint::new(self.scenario.endpoint_config(versions), None, rng);
-        let concurrency = plan.len();
-        let mut app =
-            ExchangeClient::new(self.config.clone(), self.scenario.server_address(), plan, concurrency);
-        (app.early, app.close_when_done) = (true, false);
+    /// The client connects from home, works off `plan` and closes.
+    fn visit(&mut self, plan: Vec<Exchange>) -> Visit {
         let began = self.network.now();
+        let (endpoint, app) = self.client(plan);
+        self.network.replace_endpoint(self.home, endpoint);
+        self.network.act(self.home, |old: &mut ExchangeClient, cx| {
+            *old = app;
+            old.on_start(cx);
+        });
+        self.follow(self.home, began)
+    }
+
+    /// The same from another address, over `link`.
+    fn visit_from_elsewhere(&mut self, plan: Vec<Exchange>, link: &LinkConfig) -> Visit {
+        self.clients += 1;
+        let began = self.network.now();
+        let (endpoint, app) = self.client(plan);
         let host = self.network.add_host(self.scenario.client_address(self.clients), endpoint, app);
         self.network.add_wire(host, self.server, DuplexConfig::symmetric(link.clone())).unwrap();
+        self.follow(host, began)
+    }
+
+    fn follow(&mut self, host: HostId, began: Time) -> Visit {
         let stop = self.network.run_until(began + Duration::from_secs(120), |network| {
             let app = network.app::<ExchangeClient>(host).unwrap();
             app.closed.is_some() || app.failure.is_some() || app.connected_at.is_some() && app.is_done()
@@ -107,7 +133,8 @@ impl World {
         // The tickets and the token come a little later.
         self.network.run_for(Duration::from_secs(3));
         let resumed = self.network.act(host, |app: &mut ExchangeClient, cx| {
-            let resumed = app.conn.and_then(|conn| cx.endpoint.connection(conn)).map(|conn| conn.is_resumed());
+            let resumed =
+                app.conn.and_then(|conn| cx.endpoint.connection(conn)).map(|conn| conn.is_resumed());
             app.close(cx, 0);
             resumed
         });
@@ -120,7 +147,6 @@ impl World {
             completed: app.completed.clone(),
             status: app.early_status,
             resumed: resumed.flatten().unwrap_or_default(),
-            closed: app.closed.clone(),
             stop,
         }
     }
@@ -145,7 +171,8 @@ impl World {
         let zero_rtt = if self.config.version == version::V2 { 0xe0 } else { 0xd0 };
         self.network.fabric().set_filter(Some(Box::new(move |packet| {
             let mut rest: &[u8] = &packet.bytes;
-            while let Ok(godwit_wire::header::Packet::Long { end, .. }) = godwit_wire::header::parse(rest, 8) {
+            while let Ok(godwit_wire::header::Packet::Long { end, .. }) = godwit_wire::header::parse(rest, 8)
+            {
                 // Header protection leaves the type alone.
                 *seen.borrow_mut() += u32::from(rest[0] & 0xf0 == zero_rtt);
                 rest = &rest[end..];
@@ -164,11 +191,11 @@ fn request() -> Exchange {
 fn a_request_in_zero_rtt_is_answered_after_one_round_trip() {
     for version in [version::V1, version::V2] {
         let mut world = World::new(Scenario { version, ..Scenario::new(1) });
-        let first = world.visit(vec![request()], &delayed(50));
+        let first = world.visit(vec![request()]);
         assert_eq!((first.status, first.resumed), (EarlyDataStatus::NotTried, false), "{first:?}");
         assert_eq!(first.first_answer(), ms(200), "handshake, then request");
         let zero_rtt = world.count_zero_rtt();
-        let second = world.visit(vec![request()], &delayed(50));
+        let second = world.visit(vec![request()]);
         assert_eq!((second.status, second.resumed), (EarlyDataStatus::Accepted, true), "{second:?}");
         assert_eq!(second.first_answer(), ms(100));
         assert_eq!(second.connected, Some(ms(100)));
@@ -180,12 +207,12 @@ fn a_request_in_zero_rtt_is_answered_after_one_round_trip() {
 #[test]
 fn a_retry_costs_zero_rtt_one_round_trip_and_no_data() {
     let mut world = World::new(Scenario { policy: Policy::Retry, ..Scenario::new(2) });
-    world.visit(vec![request()], &delayed(50));
+    world.visit(vec![request()]);
     // The token makes a Retry unnecessary.
-    let second = world.visit(vec![request()], &delayed(50));
+    let second = world.visit(vec![request()]);
     assert_eq!((second.status, second.first_answer()), (EarlyDataStatus::Accepted, ms(100)), "{second:?}");
     while world.store.take_token(&world.key()).is_some() {}
-    let third = world.visit(vec![request()], &delayed(50));
+    let third = world.visit(vec![request()]);
     assert_eq!((third.status, third.first_answer()), (EarlyDataStatus::Accepted, ms(200)), "{third:?}");
 }
 
@@ -193,16 +220,16 @@ fn a_retry_costs_zero_rtt_one_round_trip_and_no_data() {
 fn every_rejected_early_request_is_sent_again() {
     let plan = || vec![Exchange::request(3_000, 2_000); 20];
     let mut world = World::new(Scenario::new(3));
-    world.visit(plan(), &delayed(50));
+    world.visit(plan());
     world.exchange_server(|_| {});
     let zero_rtt = world.count_zero_rtt();
-    let second = world.visit(plan(), &delayed(50));
+    let second = world.visit(plan());
     assert_eq!((second.status, second.resumed), (EarlyDataStatus::Rejected, false), "{second:?}");
     assert!(*zero_rtt.borrow() > 5, "{zero_rtt:?}");
     assert_eq!(second.completed.len(), 20);
     assert_eq!(world.server_app().received, 40);
     assert!(second.first_answer() >= ms(200));
-    let third = world.visit(plan(), &delayed(50));
+    let third = world.visit(plan());
     assert_eq!(third.status, EarlyDataStatus::Accepted);
 }
 
@@ -210,13 +237,13 @@ fn every_rejected_early_request_is_sent_again() {
 fn rejected_streams_keep_to_lower_limits() {
     let plan = || vec![Exchange::request(30_000, 2_000); 12];
     let mut world = World::new(Scenario::new(4));
-    world.visit(plan(), &delayed(50));
+    world.visit(plan());
     world.exchange_server(|server| {
         server.initial_stream_window = 4_000;
         server.initial_connection_window = 10_000;
         server.max_bidi_streams = 3;
     });
-    let second = world.visit(plan(), &delayed(50));
+    let second = world.visit(plan());
     assert_eq!(second.status, EarlyDataStatus::Rejected, "{second:?}");
     assert_eq!(second.completed.len(), 12, "{second:?}");
     assert_eq!(world.server_app().received, 24);
@@ -225,19 +252,19 @@ fn rejected_streams_keep_to_lower_limits() {
 #[test]
 fn zero_rtt_survives_loss_and_reordering() {
     let link = LinkConfig {
-        loss: Loss::Random(Probability::percent(10.0)),
-        jitter: Some(Jitter::uniform(ms(20))),
+        loss: Loss::Independent(Probability::percent(10.0)),
+        jitter: Jitter::Unordered(ms(20)),
         ..delayed(30)
     };
     judge_all(seeds(100, 1000), |seed| {
         let mut world = World::new(Scenario::new(seed));
         let plan = || vec![Exchange::request(8_000, 8_000); 5];
-        world.visit(plan(), &delayed(30));
+        world.visit(plan());
         let rejected = seed % 3 == 0;
         if rejected {
             world.exchange_server(|_| {});
         }
-        let second = world.visit(plan(), &link);
+        let second = world.visit_from_elsewhere(plan(), &link);
         let expected = if rejected { EarlyDataStatus::Rejected } else { EarlyDataStatus::Accepted };
         if second.status != expected || second.completed.len() != 5 || second.stop != Stop::Condition {
             return Err(format!("{second:?}"));
@@ -252,18 +279,19 @@ fn zero_rtt_survives_loss_and_reordering() {
 #[test]
 fn a_replayed_first_flight_does_nothing() {
     let mut world = World::new(Scenario::new(5));
-    world.visit(vec![request()], &delayed(10));
+    world.visit(vec![request()]);
     let flight = Rc::new(RefCell::new(Vec::new()));
-    let (seen, server) = (Rc::clone(&flight), world.scenario.server_address());
+    let (seen, server) = (Rc::clone(&flight), world.server);
+    let source = world.scenario.client_address(2);
     let mut from_client = 0;
     world.network.fabric().set_filter(Some(Box::new(move |packet| {
-        if packet.source != server && from_client < 3 {
+        if packet.from != server && from_client < 3 {
             from_client += 1;
-            seen.borrow_mut().push((packet.source, packet.bytes.clone()));
+            seen.borrow_mut().push((source, packet.bytes.clone()));
         }
         true
     })));
-    let second = world.visit(vec![request()], &delayed(10));
+    let second = world.visit(vec![request()]);
     assert_eq!(second.status, EarlyDataStatus::Accepted);
     assert_eq!(world.server_app().received, 2);
     let accepted = world.server_app().accepted.len();
@@ -279,18 +307,18 @@ fn a_replayed_first_flight_does_nothing() {
 #[test]
 fn a_client_begins_with_the_round_trip_time_it_knows() {
     let mut world = World::new(Scenario::new(6));
-    world.visit(vec![request()], &delayed(50));
+    world.visit(vec![request()]);
     let known = world.store.remembered(&world.key()).unwrap();
     assert!(known.rtt >= ms(100) && known.rtt < ms(110), "{known:?}");
     assert!(known.window > 10_000);
     // The first packet is lost; the default estimate would take a second to notice.
     let mut dropped = false;
-    let server = world.scenario.server_address();
+    let server = world.server;
     world.network.fabric().set_filter(Some(Box::new(move |packet| {
-        let drop = packet.source != server && !std::mem::replace(&mut dropped, true);
+        let drop = packet.from != server && !std::mem::replace(&mut dropped, true);
         !drop
     })));
-    let second = world.visit(vec![request()], &delayed(50));
+    let second = world.visit(vec![request()]);
     assert_eq!(second.status, EarlyDataStatus::Accepted);
     assert!(second.first_answer() < ms(600), "{second:?}");
 }

@@ -5,9 +5,9 @@
 //! takes. Header protection is applied to all 1-RTT packets of a run at once.
 
 use super::Connection;
+use super::farewell::long_type;
 use super::lifecycle::State;
 use super::outcome::level_of;
-use super::farewell::long_type;
 use super::packet::{MAX_COALESCED, OpenPacket};
 use super::paths::meta_for;
 use crate::endpoint::shared::Transmitted;
@@ -150,7 +150,9 @@ impl Connection {
     ) -> Option<OpenPacket> {
         let mut packet = match space {
             SpaceId::Initial | SpaceId::Handshake => self.write_long(now, space, datagram, start, rng)?,
-            SpaceId::Data if self.spaces.data.keys.is_none() => self.write_early(now, datagram, start, rng)?,
+            SpaceId::Data if self.spaces.data.keys.is_none() => {
+                self.write_early(now, datagram, start, rng)?
+            }
             SpaceId::Data => self.write_short(now, datagram, start, expand, rng)?,
         };
         packet.pad_for_sample(datagram);

@@ -315,7 +315,9 @@ impl Handshake {
         stream.received.consume(len);
         self.collect();
         let next = self.next_level();
-        if level == Level::Initial && next > level && matches!(self.tls.as_deref(), Some(Connection::Server(_)))
+        if level == Level::Initial
+            && next > level
+            && matches!(self.tls.as_deref(), Some(Connection::Server(_)))
         {
             self.collect_early();
         }

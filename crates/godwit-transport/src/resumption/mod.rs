@@ -17,9 +17,9 @@
 mod client;
 mod memory;
 mod register;
-mod tickets;
 #[cfg(test)]
 mod tests;
+mod tickets;
 
 pub(crate) use client::ServerMemory;
 pub use memory::MemorySessions;
