@@ -322,3 +322,35 @@ fn a_client_begins_with_the_round_trip_time_it_knows() {
     assert_eq!(second.status, EarlyDataStatus::Accepted);
     assert!(second.first_answer() < ms(600), "{second:?}");
 }
+
+#[test]
+fn zero_rtt_that_overtakes_the_client_hello_is_kept() {
+    // Of every first flight the first datagram, which holds the ClientHello, is the last to arrive.
+    let mut world = World::new(Scenario::new(7));
+    let plan = || vec![Exchange::request(6_000, 1_000)];
+    world.visit(plan());
+    let held = Rc::new(RefCell::new(None));
+    let (slot, home) = (Rc::clone(&held), world.home);
+    let mut first = true;
+    world.network.fabric().set_filter(Some(Box::new(move |packet| {
+        let hold = packet.from == home && std::mem::take(&mut first);
+        if hold {
+            *slot.borrow_mut() = Some(packet.bytes.clone());
+        }
+        !hold
+    })));
+    let began = world.network.now();
+    let (endpoint, app) = world.client(plan());
+    world.network.replace_endpoint(world.home, endpoint);
+    world.network.act(world.home, |old: &mut ExchangeClient, cx| {
+        *old = app;
+        old.on_start(cx);
+    });
+    world.network.run_for(ms(52));
+    let hello = held.borrow_mut().take().unwrap();
+    let source = world.scenario.client_address(2);
+    world.network.inject(world.server, source, &hello);
+    let visit = world.follow(world.home, began);
+    assert_eq!(visit.status, EarlyDataStatus::Accepted);
+    assert_eq!(visit.first_answer(), ms(102), "nothing had to be sent again: {visit:?}");
+}

@@ -3,11 +3,12 @@
 //! A first Initial packet makes no connection and no TLS state. Its datagrams are kept, its CRYPTO frames
 //! are read far enough to know the server's name and the protocols asked for (the ClientHello may span
 //! several packets), and then the application decides. What is kept is bounded by [`Admission`], by
-//! [`MAX_DATAGRAMS`] and by [`LIFETIME`].
+//! [`MAX_DATAGRAMS_WITH_EARLY`] and by [`LIFETIME`].
 
 use super::IncomingKey;
 use super::admission::Admission;
 use super::demux::KeyedHash;
+use super::stray::Strays;
 use crate::handshake::client_hello::{ClientHello, Parsed, Peek};
 use crate::keys;
 use crate::path::PathKey;
@@ -20,8 +21,10 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Datagrams kept for one handshake.
+/// Datagrams kept for one handshake while its ClientHello is not complete.
 const MAX_DATAGRAMS: usize = 4;
+/// Datagrams kept for one handshake in all: an initial window of 0-RTT packets may follow the ClientHello.
+const MAX_DATAGRAMS_WITH_EARLY: usize = 16;
 /// How long a handshake waits to be complete and accepted.
 const LIFETIME: Duration = Duration::from_secs(10);
 
@@ -127,6 +130,7 @@ pub(super) struct IncomingSet {
     /// Complete, and not yet shown to the application. May hold keys of handshakes that are gone.
     ready: VecDeque<IncomingKey>,
     admission: Admission,
+    strays: Strays,
 }
 
 impl IncomingSet {
@@ -136,6 +140,7 @@ impl IncomingSet {
             expiry: TimerQueue::new(),
             ready: VecDeque::new(),
             admission: Admission::new(most, hash),
+            strays: Strays::default(),
         }
     }
 
@@ -173,6 +178,11 @@ impl IncomingSet {
             return Err(Rejected::Full);
         }
         incoming.datagrams.push((ecn, datagram.into()));
+        for (ecn, early) in self.strays.take(&first.client_dcid, &first.path) {
+            if self.admission.charge(early.len()) {
+                incoming.datagrams.push((ecn, early));
+            }
+        }
         let complete = incoming.hello.is_some();
         let key = IncomingKey(self.entries.insert(incoming));
         self.expiry.set(key, Some(now + LIFETIME));
@@ -180,6 +190,11 @@ impl IncomingSet {
             self.ready.push_back(key);
         }
         Ok(key)
+    }
+
+    /// A datagram that begins with a 0-RTT packet came, but no Initial packet with this id yet.
+    pub(super) fn keep_stray(&mut self, dcid: ConnectionId, path: PathKey, ecn: Ecn, datagram: &[u8]) {
+        self.strays.keep(dcid, path, ecn, datagram);
     }
 
     /// A further datagram came for a handshake. What there is no room for is dropped; `Err` if the
@@ -192,7 +207,8 @@ impl IncomingSet {
         datagram: &[u8],
     ) -> Result<(), Rejected> {
         let Some(incoming) = self.entries.get_mut(key.0) else { return Ok(()) };
-        if !incoming.first.path.matches(path) || incoming.datagrams.len() >= MAX_DATAGRAMS {
+        let most = if incoming.hello.is_some() { MAX_DATAGRAMS_WITH_EARLY } else { MAX_DATAGRAMS };
+        if !incoming.first.path.matches(path) || incoming.datagrams.len() >= most {
             return Ok(());
         }
         if incoming.hello.is_none() {

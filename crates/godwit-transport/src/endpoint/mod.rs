@@ -19,6 +19,7 @@ mod send;
 pub(crate) mod shared;
 mod slot;
 mod stateless_reset;
+mod stray;
 mod table;
 
 pub use accept::AcceptError;

@@ -207,10 +207,17 @@ impl Endpoint {
             Ok(Packet::Long { packet_type: PacketType::Handshake, dcid, .. }) => {
                 self.hand_on(origin, &dcid, datagram);
             }
-            // 0-RTT ahead of its Initial, Retry and Version Negotiation for nobody: the senders, if they
-            // mean it, send again. A Version Negotiation is never answered (RFC 9000 section 6.1).
+            Ok(Packet::Long { packet_type: PacketType::ZeroRtt, dcid, .. }) if self.accepts_early() => {
+                self.incoming.keep_stray(dcid, origin.path, origin.ecn, datagram);
+            }
+            // 0-RTT that nobody accepts, Retry and Version Negotiation for nobody: the senders, if they mean it,
+            // send again. A Version Negotiation is never answered (RFC 9000 section 6.1).
             Ok(_) | Err(_) => {}
         }
+    }
+
+    fn accepts_early(&self) -> bool {
+        self.accepting && self.server.as_ref().is_some_and(|server| server.tls.max_early_data_size > 0)
     }
 
     fn send_versions(&mut self, path: &PathKey, dcid: &[u8], scid: &[u8], trigger: usize) {
