@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{demo, doctor, get, manual, perf, report, serve};
+use crate::{demo, doctor, get, interop, manual, perf, report, serve};
 
 /// The overview in place of clap's flat list: the commands by what one wants to do. It fits a screen.
 const TEMPLATE: &str = "\
@@ -67,6 +67,9 @@ pub(crate) enum Command {
     Demo(demo::Arguments),
     /// Measure throughput, requests and latency between two machines
     Perf(perf::Arguments),
+    /// Be an endpoint of the QUIC interop runner
+    #[command(hide = true)]
+    Interop(interop::Arguments),
     /// Write what a shell reads to complete the command line
     #[command(hide = true)]
     Completions(manual::CompletionsArguments),

@@ -11,6 +11,7 @@ mod doctor;
 mod error;
 mod get;
 mod input;
+mod interop;
 mod manual;
 mod output;
 mod perf;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::run(arguments),
         Command::Perf(arguments) => perf::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
+        Command::Interop(arguments) => interop::run(arguments),
         Command::Completions(arguments) => manual::completions(&arguments),
         Command::Man(arguments) => manual::man(&arguments),
     };

@@ -1,0 +1,82 @@
+//! The test cases by the names that the runner gives them in `TESTCASE`.
+//!
+//! Several of the runner's cases are one and the same to the endpoints: the network differs, or what is checked.
+//! Those names are taken too, so that a case can be run by hand under the name that its row in the matrix has.
+
+use std::fmt;
+
+use super::arguments::Role;
+
+/// What an endpoint does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Case {
+    /// Nothing out of the ordinary.
+    Transfer,
+    /// Only TLS_CHACHA20_POLY1305_SHA256.
+    ChaCha20,
+    /// The server demands that clients prove their address.
+    Retry,
+    /// The second connection resumes the first.
+    Resumption,
+    /// HTTP/3 in place of HTTP/0.9.
+    Http3,
+    /// A connection for every file, one after another.
+    MultiConnect,
+    /// The client changes the keys early on.
+    KeyUpdate,
+}
+
+/// A test case that is not ours.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Unsupported {
+    name: String,
+    role: Role,
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "test case {:?} is not supported by the {:?}", self.name, self.role)
+    }
+}
+
+impl Case {
+    /// The case of this name, if this end supports it.
+    pub(super) fn named(name: &str, role: Role) -> Result<Case, Unsupported> {
+        let case = match name {
+            "handshake" | "transfer" | "longrtt" | "multiplexing" | "blackhole" | "amplificationlimit"
+            | "transferloss" | "transfercorruption" | "rebind-port" | "rebind-addr" | "ipv6" => {
+                Case::Transfer
+            }
+            "chacha20" => Case::ChaCha20,
+            "retry" => Case::Retry,
+            "resumption" => Case::Resumption,
+            "http3" => Case::Http3,
+            "multiconnect" | "handshakeloss" | "handshakecorruption" => Case::MultiConnect,
+            // It is the client's business; a server is told "transfer".
+            "keyupdate" => Case::KeyUpdate,
+            _ => return Err(Unsupported { name: name.to_owned(), role }),
+        };
+        Ok(case)
+    }
+
+    /// The application protocol.
+    pub(super) fn alpn(self) -> &'static [u8] {
+        if self == Case::Http3 { godwit::http3::ALPN } else { super::hq::ALPN }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_not_supported() {
+        let unsupported = Case::named("versionnegotiation", Role::Server).unwrap_err();
+        assert_eq!(
+            unsupported.to_string(),
+            "test case \"versionnegotiation\" is not supported by the Server"
+        );
+        assert!(Case::named("", Role::Client).is_err());
+        assert_eq!(Case::named("handshake", Role::Client), Ok(Case::Transfer));
+    }
+}

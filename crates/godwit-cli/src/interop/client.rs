@@ -1,0 +1,164 @@
+//! The client: fetches every URL into a folder.
+
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use godwit::{ClientConfig, Connection, Endpoint, http3};
+use http::{Request, Uri};
+use http_body_util::{BodyExt, Empty};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use super::arguments::Task;
+use super::case::Case;
+use super::{files, hq, settings};
+use crate::error::{Failure, plain};
+
+/// Requests under way at a time: as many as servers permit, commonly.
+const PARALLEL: usize = 100;
+/// How long to go on telling a server that a connection is over.
+const FAREWELL: Duration = Duration::from_secs(3);
+/// How often to try to change the keys until it is not too early any more.
+const KEYS_AGAIN: Duration = Duration::from_millis(5);
+
+/// One server, and how to reach it.
+struct Origin {
+    endpoint: Endpoint,
+    config: ClientConfig,
+    address: SocketAddr,
+    name: String,
+    folder: Arc<Path>,
+}
+
+/// Fetches everything as the case wants it.
+pub(super) async fn run(task: &Task) -> Result<(), Failure> {
+    let urls = task.urls.iter().map(|url| parse(url)).collect::<Result<Vec<_>, _>>()?;
+    let first = urls.first().ok_or_else(|| Failure::new("there is nothing to fetch"))?;
+    let origin = Origin::new(task, first).await?;
+    match task.case {
+        Case::MultiConnect => {
+            for url in &urls {
+                origin.fetch(std::slice::from_ref(url), false).await?;
+            }
+        }
+        Case::Resumption => {
+            let (first, rest) = urls.split_at(1);
+            origin.fetch(first, false).await?;
+            origin.fetch(rest, false).await?;
+        }
+        Case::Http3 => origin.fetch_http3(&urls).await?,
+        case => origin.fetch(&urls, case == Case::KeyUpdate).await?,
+    }
+    let _ = tokio::time::timeout(FAREWELL, origin.endpoint.wait_idle()).await;
+    Ok(())
+}
+
+impl Origin {
+    async fn new(task: &Task, url: &Uri) -> Result<Origin, Failure> {
+        let name = url.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        let port = url.port_u16().unwrap_or(443);
+        let unknown = |why: String| Failure::new(format!("cannot find {name}: {why}"));
+        let found = tokio::net::lookup_host((name.as_str(), port)).await;
+        let found = found.map_err(|error| unknown(plain(&error)))?.next();
+        let address = found.ok_or_else(|| unknown("it has no address".to_owned()))?;
+        let any: IpAddr = match address {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let mut builder = Endpoint::builder().bind(SocketAddr::new(any, 0));
+        if let Some(folder) = &task.qlog {
+            builder = builder.qlog_dir(folder);
+        }
+        let endpoint =
+            builder.build().map_err(|error| Failure::new(format!("no socket: {}", plain(&error))))?;
+        let config = settings::client(task)?;
+        Ok(Origin { endpoint, config, address, name, folder: Arc::from(task.downloads.as_path()) })
+    }
+
+    async fn connect(&self) -> Result<Connection, Failure> {
+        let failed = |error: &dyn std::fmt::Display| Failure::new(format!("no connection: {error}"));
+        let connecting = self.endpoint.connect(&self.config, self.address, &self.name);
+        let connection = connecting.map_err(|error| failed(&error))?.await.map_err(|error| failed(&error))?;
+        super::announce(&connection);
+        Ok(connection)
+    }
+
+    /// All URLs over one connection, each on a stream.
+    async fn fetch(&self, urls: &[Uri], update_keys: bool) -> Result<(), Failure> {
+        let connection = self.connect().await?;
+        let permits = Arc::new(Semaphore::new(PARALLEL));
+        let mut requests = JoinSet::new();
+        for url in urls {
+            let (connection, permits) = (connection.clone(), Arc::clone(&permits));
+            let (folder, path) = (Arc::clone(&self.folder), url.path().to_owned());
+            requests.spawn(async move {
+                let _permit = permits.acquire_owned().await;
+                request(&connection, &folder, &path).await
+            });
+        }
+        if update_keys {
+            while !connection.force_key_update() && connection.close_reason().is_none() {
+                tokio::time::sleep(KEYS_AGAIN).await;
+            }
+        }
+        finish(requests).await?;
+        connection.close(0, b"");
+        Ok(())
+    }
+
+    async fn fetch_http3(&self, urls: &[Uri]) -> Result<(), Failure> {
+        let client = http3::Client::connect(&self.endpoint, &self.config, self.address, &self.name).await;
+        let client = client.map_err(|error| Failure::new(format!("no connection: {error}")))?;
+        let mut requests = JoinSet::new();
+        for url in urls {
+            let (client, folder, url) = (client.clone(), Arc::clone(&self.folder), url.clone());
+            requests.spawn(async move {
+                let path = PathBuf::from(url.path());
+                let failed = |why: &dyn std::fmt::Display| Failure::new(format!("{}: {why}", path.display()));
+                let request = Request::get(&url).body(Empty::new()).map_err(|error| failed(&error))?;
+                let response = client.send(request).await.map_err(|error| failed(&error))?;
+                if !response.status().is_success() {
+                    return Err(failed(&response.status()));
+                }
+                let mut file = files::create(&folder, url.path())?;
+                let mut body = response.into_body();
+                while let Some(frame) = body.frame().await {
+                    let frame = frame.map_err(|error| failed(&error))?;
+                    if let Some(data) = frame.data_ref() {
+                        file.write_all(data).map_err(|error| failed(&plain(&error)))?;
+                    }
+                }
+                Ok(())
+            });
+        }
+        finish(requests).await?;
+        client.close();
+        Ok(())
+    }
+}
+
+/// Waits for all, and fails with the first that does.
+async fn finish(mut requests: JoinSet<Result<(), Failure>>) -> Result<(), Failure> {
+    while let Some(ended) = requests.join_next().await {
+        ended.map_err(|error| Failure::new(format!("a request was lost: {error}")))??;
+    }
+    Ok(())
+}
+
+async fn request(connection: &Connection, folder: &Path, path: &str) -> Result<(), Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::new(format!("{path}: {error}"));
+    let mut file = files::create(folder, path)?;
+    let (mut send, mut recv) = connection.open_bi().await.map_err(|error| failed(&error))?;
+    hq::ask(&mut send, path).await.map_err(|error| failed(&error))?;
+    hq::keep(&mut recv, &mut file).await.map_err(|error| failed(&error))
+}
+
+fn parse(url: &str) -> Result<Uri, Failure> {
+    let expected = || Failure::new(format!("{url:?}: expected a URL such as https://server4:443/file"));
+    let uri: Uri = url.parse().map_err(|_| expected())?;
+    let usable = uri.scheme_str() == Some("https") && uri.host().is_some();
+    usable.then_some(uri).ok_or_else(expected)
+}
