@@ -31,6 +31,7 @@ var roles = []role{
 	{"perf-server", perfServer},
 	{"perf-client", perfClient},
 	{"proxy-client", proxySuite},
+	{"interop", interop},
 }
 
 func main() {

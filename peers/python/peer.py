@@ -439,6 +439,10 @@ def parse():
 
 
 def main():
+    if sys.argv[1:2] == ["interop"]:
+        import interop
+
+        return interop.main(sys.argv[2:])
     options = parse()
     runs = {
         "h3-server": lambda: run_server(options, H3_ALPN, H3Server),

@@ -42,6 +42,37 @@ pub fn make(folder: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Writes `cert.pem`, a chain of so many certificates with the leaf first, `priv.key` and `ca.pem`. A chain of more
+/// than one has a leaf with many long names, so that a handshake with it takes a lot of room.
+pub fn make_chain(folder: &Path, length: usize) -> Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let authority = |number: usize| {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, format!("authority {number} of a test"));
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        params
+    };
+    let (root, root_key) = (authority(0), KeyPair::generate()?);
+    std::fs::write(folder.join("ca.pem"), root.self_signed(&root_key)?.pem())?;
+    let (mut issuer, mut chain) = (Issuer::new(root, root_key), Vec::new());
+    for number in 1..length {
+        let (params, key) = (authority(number), KeyPair::generate()?);
+        chain.push(params.signed_by(&key, &issuer)?.pem());
+        issuer = Issuer::new(params, key);
+    }
+    let mut names: Vec<String> = NAMES.map(str::to_owned).to_vec();
+    if length > 1 {
+        names.extend((0..20).map(|number| format!("{number:0>250}")));
+    }
+    let (key, leaf) = (KeyPair::generate()?, CertificateParams::new(names)?);
+    chain.push(leaf.signed_by(&key, &issuer)?.pem());
+    chain.reverse();
+    std::fs::write(folder.join("cert.pem"), chain.concat())?;
+    std::fs::write(folder.join("priv.key"), key.serialize_pem())?;
+    Ok(())
+}
+
 /// Standard base64 with padding.
 fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

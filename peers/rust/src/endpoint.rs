@@ -43,8 +43,7 @@ pub fn client(trust: &Trust, alpn: &str, remote: SocketAddr) -> Result<(Endpoint
     let builder =
         rustls::ClientConfig::builder_with_provider(provider()).with_protocol_versions(&[&version::TLS13])?;
     let mut tls = if trust.insecure {
-        let verifier = TrustAll(aws_lc_rs::default_provider().signature_verification_algorithms);
-        builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth()
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(TrustAll::new())).with_no_client_auth()
     } else {
         let Some(ca) = &trust.ca else { bail!("--ca FILE or --insecure is wanted") };
         let mut roots = RootCertStore::empty();
@@ -78,7 +77,7 @@ fn address(url: &http::Uri) -> Result<(SocketAddr, String)> {
     Ok((SocketAddr::new(ip, port), host.to_owned()))
 }
 
-fn bind(address: SocketAddr) -> Result<UdpSocket> {
+pub fn bind(address: SocketAddr) -> Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_recv_buffer_size(SOCKET_BUFFER)?;
     socket.set_send_buffer_size(SOCKET_BUFFER)?;
@@ -108,7 +107,13 @@ fn provider() -> Arc<CryptoProvider> {
 
 /// For `--insecure`: checks that the peer has the key, but not whose it is.
 #[derive(Debug)]
-struct TrustAll(WebPkiSupportedAlgorithms);
+pub struct TrustAll(WebPkiSupportedAlgorithms);
+
+impl TrustAll {
+    pub fn new() -> Self {
+        Self(aws_lc_rs::default_provider().signature_verification_algorithms)
+    }
+}
 
 impl ServerCertVerifier for TrustAll {
     fn verify_server_cert(

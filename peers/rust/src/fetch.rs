@@ -20,8 +20,7 @@ pub struct Answer {
 impl Answer {
     pub fn new(url: &http::Uri, out: Option<&Path>) -> Result<Self> {
         let path = url.path().to_owned();
-        let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("index.html");
-        let file = out.map(|out| File::create(out.join(name))).transpose()?;
+        let file = out.map(|out| File::create(out.join(crate::files::name(&path)))).transpose()?;
         Ok(Self { path, status: None, declared: None, size: 0, hash: Context::new(&SHA256), file })
     }
 

@@ -45,3 +45,8 @@ fn bounds(range: &str, size: u64) -> Option<(u64, u64)> {
     };
     (first <= last).then_some((first, last))
 }
+
+/// The last part of a path, under which an answer is kept.
+pub fn name(path: &str) -> &str {
+    path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("index.html")
+}

@@ -15,7 +15,11 @@ use tokio::sync::Semaphore;
 const CHUNK: usize = 64 << 10;
 
 pub async fn serve(options: Serve, root: PathBuf) -> Result<()> {
-    let endpoint = endpoint::server(&options, "h3")?;
+    serve_on(endpoint::server(&options, "h3")?, root).await
+}
+
+/// Serves a folder on an endpoint.
+pub async fn serve_on(endpoint: quinn::Endpoint, root: PathBuf) -> Result<()> {
     let root: Arc<Path> = root.into();
     while let Some(incoming) = endpoint.accept().await {
         let root = root.clone();
@@ -124,4 +128,35 @@ async fn one(options: &Fetch, url: http::Uri, mut sender: Sender) -> Result<Stri
         }
     }
     Ok(answer.line())
+}
+
+/// Fetches everything over one connection, at the same time, into a folder.
+pub async fn keep_all(connection: quinn::Connection, urls: &[http::Uri], folder: &Path) -> Result<()> {
+    let (mut driver, sender) = h3::client::new(h3_quinn::Connection::new(connection)).await?;
+    let driver = tokio::spawn(async move { std::future::poll_fn(|cx| driver.poll_close(cx)).await });
+    let mut tasks = tokio::task::JoinSet::new();
+    for url in urls.to_owned() {
+        let (mut sender, mut answer) = (sender.clone(), Answer::new(&url, Some(folder))?);
+        tasks.spawn(async move {
+            let mut stream = sender.send_request(Request::get(url).body(())?).await?;
+            stream.finish().await?;
+            let status = stream.recv_response().await?.status();
+            anyhow::ensure!(status.is_success(), "status {status}");
+            while let Some(mut data) = stream.recv_data().await? {
+                while data.has_remaining() {
+                    let length = data.chunk().len();
+                    answer.add(data.chunk())?;
+                    data.advance(length);
+                }
+            }
+            anyhow::Ok(())
+        });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended??;
+    }
+    drop(sender);
+    let end = driver.await?;
+    anyhow::ensure!(end.is_h3_no_error(), "the connection ended with {end}");
+    Ok(())
 }

@@ -37,7 +37,7 @@ pub async fn serve(options: Serve, root: PathBuf) -> Result<()> {
     Ok(())
 }
 
-async fn answer(mut send: SendStream, mut receive: RecvStream, root: &Path) -> Result<()> {
+pub async fn answer(mut send: SendStream, mut receive: RecvStream, root: &Path) -> Result<()> {
     let request = receive.read_to_end(LONGEST_REQUEST).await?;
     let request = str::from_utf8(&request)?.trim_end();
     let Some(path) = request.strip_prefix("GET ") else { bail!("not a request: {request:?}") };

@@ -8,6 +8,7 @@ mod fetch;
 mod files;
 mod h3_roles;
 mod hq_roles;
+mod interop;
 mod perf;
 mod site;
 
@@ -26,6 +27,13 @@ struct Cli {
 enum Role {
     /// Make a certificate authority, a leaf and its pin in a folder
     MakeCerts { folder: PathBuf },
+    /// Make cert.pem, a chain of some length, and priv.key in a folder, as the interop runner does
+    MakeChain {
+        folder: PathBuf,
+        /// Certificates in the chain
+        #[arg(long, default_value_t = 1)]
+        length: usize,
+    },
     /// Make files to serve in a folder, and their SHA-256
     MakeSite(site::Options),
     /// Serve a folder over HTTP/3
@@ -36,6 +44,8 @@ enum Role {
     HqServer(ServeFolder),
     /// Fetch over HTTP/0.9 on QUIC streams, every URL on the same connection
     HqClient(Fetch),
+    /// Be an endpoint of the interop runner
+    Interop(interop::Options),
     /// Answer the "perf" protocol
     PerfServer(Serve),
     /// Measure with the "perf" protocol
@@ -102,11 +112,13 @@ fn main() -> Result<()> {
     runtime.block_on(async {
         match cli.role {
             Role::MakeCerts { folder } => certificates::make(&folder),
+            Role::MakeChain { folder, length } => certificates::make_chain(&folder, length),
             Role::MakeSite(options) => site::make(&options),
             Role::H3Server(options) => h3_roles::serve(options.serve, options.root).await,
             Role::H3Client(options) => h3_roles::fetch(options).await,
             Role::HqServer(options) => hq_roles::serve(options.serve, options.root).await,
             Role::HqClient(options) => hq_roles::fetch(options).await,
+            Role::Interop(options) => interop::run(options).await,
             Role::PerfServer(options) => perf::server::run(options).await,
             Role::PerfClient(options) => perf::client::run(options).await,
         }
