@@ -7,6 +7,7 @@
 mod bench;
 mod check;
 mod gate;
+mod interop;
 mod peers;
 mod shell;
 mod test;
@@ -22,7 +23,10 @@ usage: cargo xtask COMMAND
   bench             godwit perf beside quinn, interleaved, as a table (needs the peers)
   peers             install the peers that test --full talks to (pinned versions)
   peers --test [WORDS]
-                    only the tests against them, or those whose name contains WORDS";
+                    only the tests against them, or those whose name contains WORDS
+  interop [--peer NAMES] [--case NAMES] [--role client|server] [--parallel N]
+                    the interop runner's cases against the peers, as a matrix; names are separated by commas,
+                    the role is Godwit's";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -36,6 +40,7 @@ fn main() -> ExitCode {
         ["gate", "--bless"] => gate::run(gate::Mode::Bless),
         ["peers"] => peers::install(),
         ["peers", "--test", filter @ ..] => peers::test_matching(&filter.join(" ")),
+        ["interop", words @ ..] => interop::run(words),
         _ => Err(format!("unknown command: {:?}\n{USAGE}", words.join(" "))),
     };
     match result {

@@ -5,7 +5,7 @@
 //! real browser.
 
 use crate::shell::{self, cargo};
-use crate::{check, gate, peers};
+use crate::{check, gate, interop, peers};
 use std::time::Instant;
 
 /// How much to test.
@@ -30,6 +30,7 @@ pub(crate) fn run(tier: Tier) -> Result<(), String> {
     if tier == Tier::Full {
         stages.push(("long simulations", long_simulations));
         stages.push(("real peers", peers::test));
+        stages.push(("interop cases", interop::quick));
     }
     for (name, stage) in &stages {
         let start = Instant::now();

@@ -45,7 +45,7 @@ const LAYERS: &[(&str, u8, &[&str])] = &[
             "godwit-sim",
         ],
     ),
-    ("xtask", 8, &[]),
+    ("xtask", 8, &["godwit-base", "godwit-datapath", "godwit-link"]),
 ];
 
 /// Where the reasons for outside dependencies stand.

@@ -82,15 +82,18 @@ pub(crate) struct Installed {
 }
 
 impl Installed {
+    /// Installs these and no browser.
+    pub(crate) fn prepare_only(peers: &[Peer]) -> Self {
+        let missing = install_each(peers);
+        for (peer, why) in &missing {
+            eprintln!("xtask: peer {}: MISSING, its tests are skipped: {why}", peer.name());
+        }
+        Self { missing, browser: None }
+    }
+
     /// Installs what can be installed.
     pub(crate) fn prepare() -> Self {
-        let mut missing = Vec::new();
-        for peer in ALL {
-            match peer.install() {
-                Ok(()) => eprintln!("xtask: peer {}: ready", peer.name()),
-                Err(why) => missing.push((peer, why)),
-            }
-        }
+        let mut missing = install_each(&ALL);
         let browser = browser();
         if let Err(why) = &browser {
             missing.push((Peer::Chromium, why.clone()));
@@ -116,6 +119,18 @@ impl Installed {
         };
         Err(format!("{} is not installed, and in CI no peer may be skipped: {why}", peer.name()))
     }
+}
+
+/// Installs each of them, and returns those that could not be, with the reasons.
+fn install_each(peers: &[Peer]) -> Vec<(Peer, String)> {
+    let mut missing = Vec::new();
+    for peer in peers {
+        match peer.install() {
+            Ok(()) => eprintln!("xtask: peer {}: ready", peer.name()),
+            Err(why) => missing.push((*peer, why)),
+        }
+    }
+    missing
 }
 
 fn peers() -> PathBuf {

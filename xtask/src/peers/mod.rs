@@ -4,9 +4,9 @@
 //! server of one side and clients of the other, all on the loopback, and compares what arrived.
 
 mod cases;
-mod install;
+pub(crate) mod install;
 mod material;
-mod process;
+pub(crate) mod process;
 
 use crate::shell::{self, cargo};
 use cases::{Bench, Case};
@@ -51,6 +51,15 @@ pub(crate) fn test_matching(filter: &str) -> Result<(), String> {
         let _ = std::fs::remove_dir_all(&bench.material.site);
     }
     report(&outcomes, &skipped, &installed)
+}
+
+/// Our program alone, built as it is released: the folder in which it is.
+pub(crate) fn build_program() -> Result<PathBuf, String> {
+    if let Some(built) = std::env::var_os(BUILT) {
+        return Ok(built.into());
+    }
+    shell::run(cargo().args(["build", "--quiet", "--release", "-p", "godwit-cli"]))?;
+    Ok(shell::target_dir()?.join("release"))
 }
 
 /// Our programs, built as they are released.

@@ -1,0 +1,208 @@
+//! What was seen at one end of the relay: sizes, marks, paths and the parts of headers that anybody can read.
+
+use godwit_base::Ecn;
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+/// QUIC version 2 (RFC 9369).
+pub(super) const V2: u32 = 0x6b33_43cf;
+/// QUIC version 1 (RFC 9000).
+pub(super) const V1: u32 = 1;
+
+/// The types of packets with a long header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Initial,
+    ZeroRtt,
+    Handshake,
+    Retry,
+    VersionNegotiation,
+}
+
+/// A packet with a long header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Long {
+    pub(super) kind: Kind,
+    pub(super) version: u32,
+    pub(super) dcid: Vec<u8>,
+    pub(super) scid: Vec<u8>,
+    /// Bytes with the header.
+    pub(super) len: usize,
+}
+
+/// Which way a datagram goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// To the server.
+    Up,
+    /// To the client.
+    Down,
+}
+
+/// A datagram.
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    pub(super) way: Way,
+    pub(super) len: usize,
+    pub(super) ecn: Ecn,
+    /// Number of the pair of addresses, as this end sees them: both the client's and the server's count.
+    pub(super) path: usize,
+    /// The packets with long headers in it.
+    pub(super) long: Vec<Long>,
+    /// Bytes of a packet with a short header in it, and the first bytes of its connection id.
+    pub(super) short: Option<(usize, [u8; 4])>,
+}
+
+impl Seen {
+    pub(super) fn new(way: Way, path: usize, ecn: Ecn, datagram: &[u8]) -> Seen {
+        let mut seen = Seen { way, len: datagram.len(), ecn, path, long: Vec::new(), short: None };
+        let mut rest = datagram;
+        while let Some(first) = rest.first() {
+            if first & 0x80 == 0 {
+                let id = rest.get(1..5).and_then(|id| id.try_into().ok()).unwrap_or_default();
+                seen.short = Some((rest.len(), id));
+                break;
+            }
+            let Some(long) = Long::parse(rest) else { break };
+            rest = rest.get(long.len..).unwrap_or_default();
+            seen.long.push(long);
+        }
+        seen
+    }
+
+    /// Whether there is a packet of this type in it.
+    pub(super) fn has(&self, kind: Kind) -> bool {
+        self.long.iter().any(|long| long.kind == kind)
+    }
+}
+
+impl Long {
+    /// Reads the header at the front of `bytes`.
+    fn parse(bytes: &[u8]) -> Option<Long> {
+        let mut reader = Reader(bytes);
+        let first = reader.byte()?;
+        let version = u32::from_be_bytes(reader.take(4)?.try_into().ok()?);
+        let dcid = reader.counted()?;
+        let scid = reader.counted()?;
+        let number = usize::from(first >> 4 & 3);
+        let kind = match version {
+            0 => Kind::VersionNegotiation,
+            V2 => [Kind::Retry, Kind::Initial, Kind::ZeroRtt, Kind::Handshake][number],
+            _ => [Kind::Initial, Kind::ZeroRtt, Kind::Handshake, Kind::Retry][number],
+        };
+        let len = match kind {
+            Kind::Retry | Kind::VersionNegotiation => bytes.len(),
+            _ => {
+                if kind == Kind::Initial {
+                    let token = reader.varint()?;
+                    reader.take(token)?;
+                }
+                let length = reader.varint()?;
+                (bytes.len() - reader.0.len()).checked_add(length)?
+            }
+        };
+        (len <= bytes.len()).then_some(Long { kind, version, dcid, scid, len })
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.take(1)?.first().copied()
+    }
+
+    fn counted(&mut self) -> Option<Vec<u8>> {
+        let count = self.byte()?;
+        self.take(usize::from(count)).map(<[u8]>::to_vec)
+    }
+
+    fn varint(&mut self) -> Option<usize> {
+        let first = self.byte()?;
+        let more = self.take((1 << (first >> 6)) - 1)?;
+        let value = more.iter().fold(u64::from(first & 0x3f), |value, byte| value << 8 | u64::from(*byte));
+        usize::try_from(value).ok()
+    }
+}
+
+/// Everything that was seen, in order of time, by each end.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Trace {
+    /// Next to the client: before the link on the way up, after it on the way down.
+    pub(super) client: Vec<Seen>,
+    /// Next to the server.
+    pub(super) server: Vec<Seen>,
+    /// The client's own addresses.
+    pub(super) client_addresses: Vec<SocketAddr>,
+    /// The client's addresses that the server saw, behind any translation.
+    pub(super) server_addresses: Vec<SocketAddr>,
+}
+
+impl Trace {
+    /// Handshakes that the server took part in: it chooses a connection id for each.
+    pub(super) fn handshakes(&self) -> usize {
+        let initials =
+            self.sent_by_server().flat_map(|seen| &seen.long).filter(|long| long.kind == Kind::Initial);
+        initials.map(|long| &long.scid).collect::<BTreeSet<_>>().len()
+    }
+
+    /// What the server sent, whether it arrived or not.
+    pub(super) fn sent_by_server(&self) -> impl Iterator<Item = &Seen> {
+        self.server.iter().filter(|seen| seen.way == Way::Down)
+    }
+
+    /// What the client sent, whether it arrived or not.
+    pub(super) fn sent_by_client(&self) -> impl Iterator<Item = &Seen> {
+        self.client.iter().filter(|seen| seen.way == Way::Up)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn long(first: u8, version: u32, rest: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![first];
+        bytes.extend(version.to_be_bytes());
+        bytes.extend([2, 1, 2, 1, 9]);
+        bytes.extend(rest);
+        bytes
+    }
+
+    #[test]
+    fn coalesced_packets_are_taken_apart() {
+        let mut datagram = long(0xc0, 1, &[1, 0xff, 0x40, 3, 7, 7, 7]);
+        datagram.extend(long(0xe0, 1, &[2, 7, 7]));
+        datagram.extend([0x40, 1, 2, 3, 4, 5]);
+        let seen = Seen::new(Way::Up, 0, Ecn::Ect0, &datagram);
+        assert_eq!(
+            seen.long.iter().map(|long| long.kind).collect::<Vec<_>>(),
+            [Kind::Initial, Kind::Handshake]
+        );
+        assert_eq!((seen.long[0].len, seen.long[1].len), (17, 13));
+        assert_eq!(seen.short, Some((6, [1, 2, 3, 4])));
+    }
+
+    #[test]
+    fn version_2_has_other_types() {
+        let datagram = long(0xd0, V2, &[0, 1, 7]);
+        assert!(Seen::new(Way::Down, 0, Ecn::NotEct, &datagram).has(Kind::Initial));
+        let datagram = long(0xc0, V2, &[1, 2, 3]);
+        assert!(Seen::new(Way::Down, 0, Ecn::NotEct, &datagram).has(Kind::Retry));
+    }
+
+    #[test]
+    fn damaged_headers_end_the_reading() {
+        for len in 0..17 {
+            let datagram = long(0xc0, 1, &[1, 0xff, 0x40, 3, 7, 7, 7]);
+            let seen = Seen::new(Way::Up, 0, Ecn::NotEct, &datagram[..len]);
+            assert!(seen.long.is_empty() && seen.short.is_none(), "{len}");
+        }
+    }
+}
