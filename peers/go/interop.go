@@ -45,6 +45,9 @@ func interop(arguments []string) error {
 	flags.StringVar(&options.downloads, "downloads", "/downloads", "the `folder` for what is fetched")
 	flags.StringVar(&options.certs, "certs", "/certs", "the `folder` with cert.pem and priv.key")
 	flags.StringVar(&options.listen, "listen", ":443", "the `address` to listen on")
+	// For a preferred address, which quic-go's servers do not have.
+	flags.String("also-listen", "", "ignored")
+	flags.String("preferred-v4", "", "ignored")
 	flags.Parse(arguments)
 	options.tls = &tls.Config{InsecureSkipVerify: true, NextProtos: []string{hqALPN}}
 	if name := os.Getenv("SSLKEYLOGFILE"); name != "" {
