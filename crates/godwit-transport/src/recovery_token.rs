@@ -36,6 +36,18 @@ pub enum RecoveryToken {
         /// The stream.
         id: StreamId,
     },
+    /// RESET_STREAM_AT.
+    ResetStreamAt {
+        /// The stream.
+        id: StreamId,
+        /// The size up to which its data is still delivered: an application may lower it.
+        reliable_size: u64,
+    },
+    /// DATAGRAM: never sent again.
+    Datagram {
+        /// The application's name for it, if its outcome is asked for.
+        tag: Option<u64>,
+    },
     /// STOP_SENDING.
     StopSending {
         /// The stream.

@@ -27,6 +27,9 @@ impl Connection {
             Frame::ResetStream { id, code, final_size } => {
                 self.streams.on_reset_stream(now, id, code, final_size)
             }
+            Frame::ResetStreamAt { id, code, final_size, reliable_size } => {
+                self.streams.on_reset_stream_at(now, id, code, final_size, reliable_size)
+            }
             Frame::StopSending { id, code } => self.streams.on_stop_sending(id, code),
             Frame::MaxData { limit } => self.streams.on_max_data(limit),
             Frame::MaxStreamData { id, limit } => self.streams.on_max_stream_data(id, limit),

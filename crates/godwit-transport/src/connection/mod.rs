@@ -43,7 +43,7 @@ use crate::keys::{self, PacketSpan};
 use crate::path::PathSet;
 use crate::recovery_token::RecoveryToken;
 use crate::resumption::ServerMemory;
-use crate::streams::{ReadChunk, ReadError, Streams, UnknownStream, WriteError};
+use crate::streams::{ReadChunk, ReadError, ResetAtError, Streams, UnknownStream, WriteError};
 use crate::{ClientConfig, ConnectError, Event, TransportConfig, WireError};
 use bytes::Bytes;
 use control::Control;
@@ -319,6 +319,15 @@ impl Connection {
     /// Abandons a stream's sending half.
     pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
         self.streams.reset(id, code)
+    }
+
+    /// Abandons a stream's sending half, but still delivers the first `reliable_size` bytes of what was written
+    /// (draft-ietf-quic-reliable-stream-reset). Calling again can lower the size, not raise it.
+    ///
+    /// # Errors
+    /// If the peer does not support it, or there is no such stream.
+    pub fn reset_at(&mut self, id: StreamId, code: u64, reliable_size: u64) -> Result<(), ResetAtError> {
+        self.streams.reset_at(id, code, reliable_size)
     }
 
     /// Reads at most `max` bytes.

@@ -176,6 +176,7 @@ impl Negotiation {
             initial_max_streams_uni: config.max_uni_streams,
             max_ack_delay: config.max_ack_delay,
             active_cid_limit: RemoteCids::offered_limit(config.active_cid_limit),
+            reset_stream_at: true,
             version_information: Some(VersionInformation {
                 chosen: version,
                 available: VersionList::new(versions.iter().copied()),

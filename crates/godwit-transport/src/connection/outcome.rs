@@ -33,6 +33,7 @@ impl Connection {
         match token {
             RecoveryToken::Stream { .. }
             | RecoveryToken::ResetStream { .. }
+            | RecoveryToken::ResetStreamAt { .. }
             | RecoveryToken::StopSending { .. }
             | RecoveryToken::MaxData
             | RecoveryToken::MaxStreamData { .. }
@@ -46,7 +47,10 @@ impl Connection {
             RecoveryToken::NewConnectionId { sequence } => self.local_cids.on_acked(sequence),
             RecoveryToken::RetireConnectionId { sequence } => self.remote_cids.on_acked(sequence),
             RecoveryToken::NewToken | RecoveryToken::HandshakeDone => self.control.on_acked(token),
-            RecoveryToken::Blocked | RecoveryToken::Ping | RecoveryToken::Path => {}
+            RecoveryToken::Blocked
+            | RecoveryToken::Ping
+            | RecoveryToken::Path
+            | RecoveryToken::Datagram { .. } => {}
         }
     }
 
@@ -55,6 +59,7 @@ impl Connection {
         match token {
             RecoveryToken::Stream { .. }
             | RecoveryToken::ResetStream { .. }
+            | RecoveryToken::ResetStreamAt { .. }
             | RecoveryToken::StopSending { .. }
             | RecoveryToken::MaxData
             | RecoveryToken::MaxStreamData { .. }
@@ -64,7 +69,10 @@ impl Connection {
             RecoveryToken::NewConnectionId { sequence } => self.local_cids.on_lost(sequence),
             RecoveryToken::RetireConnectionId { sequence } => self.remote_cids.on_lost(sequence),
             RecoveryToken::NewToken | RecoveryToken::HandshakeDone => self.control.on_lost(token),
-            RecoveryToken::Ack { .. } | RecoveryToken::Ping | RecoveryToken::Path => {}
+            RecoveryToken::Ack { .. }
+            | RecoveryToken::Ping
+            | RecoveryToken::Path
+            | RecoveryToken::Datagram { .. } => {}
         }
     }
 }

@@ -56,6 +56,13 @@ fn visit_frame(frame: &Frame<'_>, ack_delay_exponent: u8, visitor: &mut dyn Visi
             number("final_size", *final_size);
             visitor.text("error", "unknown");
         }
+        Frame::ResetStreamAt { id, code, final_size, reliable_size } => {
+            number("stream_id", id.as_u64());
+            number("error_code", *code);
+            number("final_size", *final_size);
+            number("reliable_size", *reliable_size);
+            visitor.text("error", "unknown");
+        }
         Frame::StopSending { id, code } => {
             number("stream_id", id.as_u64());
             number("error_code", *code);
@@ -168,6 +175,7 @@ const fn name_of(frame: &Frame<'_>) -> &'static str {
         Frame::PathResponse { .. } => "path_response",
         Frame::ConnectionClose { .. } | Frame::ApplicationClose { .. } => "connection_close",
         Frame::HandshakeDone => "handshake_done",
+        Frame::ResetStreamAt { .. } => "reset_stream_at",
         Frame::Datagram { .. } => "datagram",
     }
 }

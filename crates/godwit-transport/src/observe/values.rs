@@ -344,6 +344,7 @@ impl Value for Parameters<'_> {
             retry_source_cid,
             max_datagram_frame_size,
             grease_quic_bit,
+            reset_stream_at,
             version_information: _,
         } = self.0;
         original_destination_cid.map(Cid).visit("original_destination_connection_id", visitor);
@@ -363,6 +364,7 @@ impl Value for Parameters<'_> {
         initial_max_streams_uni.visit("initial_max_streams_uni", visitor);
         max_datagram_frame_size.visit("max_datagram_frame_size", visitor);
         grease_quic_bit.then_some(true).visit("grease_quic_bit", visitor);
+        reset_stream_at.then_some(true).visit("reset_stream_at", visitor);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the application calls.
 
-use super::{ReadChunk, ReadError, Streams, UnknownStream, WriteError, output};
+use super::{ReadChunk, ReadError, ResetAtError, Streams, UnknownStream, WriteError, output};
 use crate::{Direction, StreamId};
 use bytes::Bytes;
 use godwit_base::Time;
@@ -116,6 +116,25 @@ impl Streams {
         let send = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()).ok_or(UnknownStream)?;
         if let Some(freed) = send.reset(code.min(VARINT_MAX), &mut |tag| released.push_back((id, tag))) {
             self.after_reset(slot, freed);
+        }
+        Ok(())
+    }
+
+    /// Gives up sending with an application error code below 2^62, but still delivers the first
+    /// `reliable_size` bytes of what was written (draft-ietf-quic-reliable-stream-reset). Another call can
+    /// lower the size but neither raise it nor change the code. Without effect if all is acknowledged or the
+    /// stream was reset before.
+    pub fn reset_at(&mut self, id: StreamId, code: u64, reliable_size: u64) -> Result<(), ResetAtError> {
+        if !self.settings.peer_reset_at {
+            return Err(ResetAtError::Unsupported);
+        }
+        let slot = self.store.find(id).ok_or(ResetAtError::UnknownStream)?;
+        let released = &mut self.released;
+        let send = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut());
+        let send = send.ok_or(ResetAtError::UnknownStream)?;
+        let code = code.min(VARINT_MAX);
+        if let Some(freed) = send.reset_at(code, reliable_size, &mut |tag| released.push_back((id, tag))) {
+            self.after_reset_at(slot, freed);
         }
         Ok(())
     }

@@ -111,6 +111,15 @@ impl Assembler {
         Some(data)
     }
 
+    /// Throws away what waits beyond `end`, which is not below what is in order.
+    pub(super) fn truncate(&mut self, end: u64) {
+        while self.pieces.pop_back_if(|piece| piece.start >= end).is_some() {}
+        if let Some(last) = self.pieces.back_mut() {
+            let kept = usize::try_from(end.saturating_sub(last.start)).unwrap_or(usize::MAX);
+            last.data.truncate(kept);
+        }
+    }
+
     /// Throws everything away and wants nothing more.
     pub(super) fn clear(&mut self) {
         *self = Assembler { read: self.read, ready: self.ready, ..Assembler::default() };

@@ -59,7 +59,34 @@ impl Streams {
         self.window.check(fresh)?;
         self.window.on_received(now, fresh);
         self.stats.bytes_received = self.stats.bytes_received.saturating_add(fresh);
-        let discarded = recv.on_reset(now, code, fresh);
+        let discarded = recv.on_reset(now, code, fresh)?;
+        if recv.take_news() {
+            self.events.push_back(Event::Readable { id });
+        }
+        self.discard(discarded);
+        self.reap(slot);
+        Ok(())
+    }
+
+    /// RESET_STREAM_AT (draft-ietf-quic-reliable-stream-reset section 5): as RESET_STREAM, but the first
+    /// `reliable_size` bytes still arrive and are read before the reset is told.
+    pub fn on_reset_stream_at(
+        &mut self,
+        now: Time,
+        id: StreamId,
+        code: u64,
+        final_size: u64,
+        reliable_size: u64,
+    ) -> Result<(), WireError> {
+        let Some(slot) = self.resolve(id, Half::Receive)? else { return Ok(()) };
+        let Some(recv) = self.store.at_mut(slot).and_then(|stream| stream.recv.as_mut()) else {
+            return Ok(());
+        };
+        let fresh = recv.check(final_size, true)?;
+        self.window.check(fresh)?;
+        self.window.on_received(now, fresh);
+        self.stats.bytes_received = self.stats.bytes_received.saturating_add(fresh);
+        let discarded = recv.on_reset_at(now, code, fresh, reliable_size)?;
         if recv.take_news() {
             self.events.push_back(Event::Readable { id });
         }
@@ -173,6 +200,13 @@ impl Streams {
         self.scheduler.remove(slot);
         self.owe(slot, output::RESET);
         self.on_freed(slot, freed);
+    }
+
+    /// What follows when sending was given up but for the beginning, which may still have to be sent.
+    pub(super) fn after_reset_at(&mut self, slot: u32, freed: u64) {
+        self.owe(slot, output::RESET);
+        self.on_freed(slot, freed);
+        self.reschedule(slot);
     }
 
     /// Room came free in the send buffer: whoever waited for it is told.

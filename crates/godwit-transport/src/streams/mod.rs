@@ -112,6 +112,26 @@ impl fmt::Display for UnknownStream {
 
 impl std::error::Error for UnknownStream {}
 
+/// Why [`Streams::reset_at`] was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResetAtError {
+    /// The peer does not know RESET_STREAM_AT, or its transport parameters have not come yet.
+    Unsupported,
+    /// There is no such stream to write to, or it is over.
+    UnknownStream,
+}
+
+impl fmt::Display for ResetAtError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ResetAtError::Unsupported => f.write_str("the peer does not support RESET_STREAM_AT"),
+            ResetAtError::UnknownStream => UnknownStream.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ResetAtError {}
+
 /// What wants to go out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Interest {
@@ -152,6 +172,8 @@ struct Settings {
     peer_bidi_local: u64,
     peer_bidi_remote: u64,
     peer_uni: u64,
+    /// The peer takes RESET_STREAM_AT.
+    peer_reset_at: bool,
 }
 
 /// Bytes that the application has written and the peer not acknowledged.
@@ -227,6 +249,7 @@ impl Streams {
     /// Puts the limits we begin with into our transport parameters.
     pub fn announce(config: &TransportConfig, parameters: &mut TransportParameters) {
         parameters.initial_max_data = config.initial_connection_window;
+        parameters.reset_stream_at = true;
         parameters.initial_max_stream_data_bidi_local = config.initial_stream_window;
         parameters.initial_max_stream_data_bidi_remote = config.initial_stream_window;
         parameters.initial_max_stream_data_uni = config.initial_stream_window;
@@ -238,6 +261,7 @@ impl Streams {
     /// never fall (RFC 9000 section 7.4.1).
     pub fn set_peer_limits(&mut self, parameters: &TransportParameters) {
         let settings = &mut self.settings;
+        settings.peer_reset_at |= parameters.reset_stream_at;
         for (limit, new) in [
             (&mut settings.peer_bidi_local, parameters.initial_max_stream_data_bidi_local),
             (&mut settings.peer_bidi_remote, parameters.initial_max_stream_data_bidi_remote),

@@ -10,7 +10,7 @@ use crate::{Direction, Event};
 use godwit_wire::{Frame, NoRoom, Writer};
 
 // Control frames of a stream.
-/// RESET_STREAM.
+/// RESET_STREAM or RESET_STREAM_AT.
 pub(super) const RESET: u8 = 1;
 /// STOP_SENDING.
 pub(super) const STOP: u8 = 2;
@@ -129,6 +129,9 @@ impl Streams {
                 continue;
             };
             let incremental = stream.incremental;
+            if sent.resets {
+                self.owe(slot, RESET);
+            }
             tokens.push(RecoveryToken::Stream { id, offset: sent.offset, len: sent.len, fin: sent.fin });
             let len = u64::from(sent.len);
             if sent.fresh {
@@ -164,6 +167,15 @@ impl Streams {
                     self.scheduler.remove(slot);
                     self.events.push_back(Event::Finished { id });
                     self.reap(slot);
+                } else if acked.over {
+                    self.reap(slot);
+                }
+            }
+            RecoveryToken::ResetStreamAt { id, reliable_size } => {
+                let Some(slot) = self.store.find(id) else { return };
+                if let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()) {
+                    send.on_reset_at_acked(reliable_size);
+                    self.reap(slot);
                 }
             }
             RecoveryToken::ResetStream { id } => {
@@ -190,7 +202,9 @@ impl Streams {
                     self.scheduler.push_front(slot, stream.urgency);
                 }
             }
-            RecoveryToken::ResetStream { id } => self.owe_again(id, RESET),
+            RecoveryToken::ResetStream { id } | RecoveryToken::ResetStreamAt { id, .. } => {
+                self.owe_again(id, RESET);
+            }
             RecoveryToken::StopSending { id } => self.owe_again(id, STOP),
             RecoveryToken::MaxStreamData { id } => self.owe_again(id, MAX_STREAM_DATA),
             RecoveryToken::MaxData => self.control |= MAX_DATA,
@@ -228,7 +242,11 @@ fn write_stream_control(
     let reset = send.and_then(|send| send.reset_frame()).map(|(code, final_size)| {
         (Frame::ResetStream { id, code, final_size }, RecoveryToken::ResetStream { id })
     });
-    put(&mut stream.control, RESET, reset)?;
+    let reset_at = send.and_then(|send| send.reset_at_frame()).map(|(code, final_size, reliable_size)| {
+        let frame = Frame::ResetStreamAt { id, code, final_size, reliable_size };
+        (frame, RecoveryToken::ResetStreamAt { id, reliable_size })
+    });
+    put(&mut stream.control, RESET, reset.or(reset_at))?;
     let stop = recv
         .and_then(|recv| recv.stop_frame())
         .map(|code| (Frame::StopSending { id, code }, RecoveryToken::StopSending { id }));

@@ -1,8 +1,9 @@
-//! The receiving half of a stream (RFC 9000 section 3.2).
+//! The receiving half of a stream (RFC 9000 section 3.2, draft-ietf-quic-reliable-stream-reset section 5).
 //!
 //! ```text
 //! Open ── all read ──> DataRead
 //!  ├── RESET_STREAM ──> Reset ── told to the reader ──> ResetRead
+//!  ├── RESET_STREAM_AT, and all read up to there ──> ResetRead
 //!  └── stop_sending ──> Stopped, over once the final size is known
 //! ```
 //! Whatever becomes of the data, its bytes are counted until the final size is known, so that both ends
@@ -44,8 +45,19 @@ pub(super) struct RecvHalf {
     assembler: Assembler,
     window: ReceiveWindow,
     final_size: Option<u64>,
+    /// RESET_STREAM_AT has come: what lies beyond its size is not waited for.
+    cut: Option<Cut>,
     /// The reader was told to wait, or has not begun: it is to hear of news.
     armed: bool,
+}
+
+/// What RESET_STREAM_AT says of a stream that is still read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Cut {
+    code: u64,
+    /// Where reading ends: the reliable size, or the end of what had come in order beyond it. Flow control
+    /// for the bytes behind has been given back.
+    at: u64,
 }
 
 /// What a read gave.
@@ -64,6 +76,7 @@ impl RecvHalf {
             assembler: Assembler::default(),
             window: ReceiveWindow::new(size, max),
             final_size: None,
+            cut: None,
             armed: true,
         }
     }
@@ -114,6 +127,7 @@ impl RecvHalf {
         match self.state {
             State::Open => {
                 let cap = max_pieces(self.window.size());
+                let data = self.before_cut(offset, data);
                 self.assembler.insert(offset, data, cap).map_err(|_| {
                     WireError::new(TransportErrorCode::INTERNAL_ERROR, "too many gaps in a stream's data")
                 })?;
@@ -127,19 +141,70 @@ impl RecvHalf {
     /// The peer gave up. Returns how many bytes nobody will read. `fresh` is from [`RecvHalf::check`].
     ///
     /// A reset after all data came is ignored, as section 3.2 permits.
-    pub(super) fn on_reset(&mut self, now: Time, code: u64, fresh: u64) -> u64 {
+    pub(super) fn on_reset(&mut self, now: Time, code: u64, fresh: u64) -> Result<u64, WireError> {
+        self.check_code(code)?;
         self.window.on_received(now, fresh);
         let size = self.window.received();
         let complete = self.final_size.replace(size) == Some(self.assembler.ready());
-        match self.state {
+        Ok(match self.state {
             State::Open if !complete => {
+                let end = self.cut.take().map_or(size, |cut| cut.at);
                 self.state = State::Reset { code };
                 self.assembler.clear();
-                size.saturating_sub(self.assembler.offset())
+                end.saturating_sub(self.assembler.offset())
             }
             State::Stopped { .. } => fresh,
             State::Open | State::Reset { .. } | State::ResetRead { .. } | State::DataRead => 0,
+        })
+    }
+
+    /// The peer gave up but for the first `reliable` bytes, which still come. Returns how many bytes nobody
+    /// will read. `fresh` is from [`RecvHalf::check`]. A later frame can lower the size; one that raises it
+    /// came late and is ignored.
+    pub(super) fn on_reset_at(
+        &mut self,
+        now: Time,
+        code: u64,
+        fresh: u64,
+        reliable: u64,
+    ) -> Result<u64, WireError> {
+        self.check_code(code)?;
+        self.window.on_received(now, fresh);
+        let size = self.window.received();
+        let complete = self.final_size.replace(size) == Some(self.assembler.ready());
+        Ok(match self.state {
+            State::Open if !complete => {
+                let before = self.cut.map_or(size, |cut| cut.at);
+                let at = reliable.max(self.assembler.ready()).min(before);
+                self.cut = Some(Cut { code, at });
+                self.assembler.truncate(at);
+                before.saturating_sub(at)
+            }
+            State::Stopped { .. } => fresh,
+            State::Open | State::Reset { .. } | State::ResetRead { .. } | State::DataRead => 0,
+        })
+    }
+
+    /// The code of a reset cannot change.
+    fn check_code(&self, code: u64) -> Result<(), WireError> {
+        if self.cut.is_some_and(|cut| cut.code != code) {
+            let reason = "a reset contradicts the error code of the one before";
+            return Err(WireError::new(TransportErrorCode::STREAM_STATE_ERROR, reason));
         }
+        Ok(())
+    }
+
+    /// The part of data that is still of use.
+    #[inline]
+    fn before_cut<'a>(&self, offset: u64, data: &'a [u8]) -> &'a [u8] {
+        let Some(cut) = self.cut else { return data };
+        let len = usize::try_from(cut.at.saturating_sub(offset)).unwrap_or(usize::MAX);
+        data.get(..len).unwrap_or(data)
+    }
+
+    /// Where reading ends, once that is known.
+    fn end(&self) -> Option<u64> {
+        self.cut.map(|cut| cut.at).or(self.final_size)
     }
 
     /// True once when there is something to read after the reader was told to wait.
@@ -147,7 +212,7 @@ impl RecvHalf {
         let news = match self.state {
             State::Open => {
                 let ready = self.assembler.ready();
-                ready > self.assembler.offset() || self.final_size == Some(ready)
+                ready > self.assembler.offset() || self.end() == Some(ready)
             }
             State::Reset { .. } => true,
             State::Stopped { .. } | State::ResetRead { .. } | State::DataRead => false,
@@ -170,7 +235,12 @@ impl RecvHalf {
             let announce = self.window.on_consumed(now, rtt, data.len() as u64) && self.final_size.is_none();
             return Ok(ReadOutcome { chunk: ReadChunk::Data(data), announce });
         }
-        if self.final_size == Some(self.assembler.offset()) {
+        if let Some(cut) = self.cut.filter(|cut| cut.at == self.assembler.offset()) {
+            self.state = State::ResetRead { code: cut.code };
+            self.assembler.clear();
+            return Err(ReadError::Reset(cut.code));
+        }
+        if self.cut.is_none() && self.final_size == Some(self.assembler.offset()) {
             self.state = State::DataRead;
             self.assembler.clear();
             return Ok(ReadOutcome { chunk: ReadChunk::Finished, announce: false });
@@ -184,7 +254,8 @@ impl RecvHalf {
     pub(super) fn stop(&mut self, code: u64) -> Option<u64> {
         match self.state {
             State::Open => {
-                let unread = self.window.received().saturating_sub(self.assembler.offset());
+                let end = self.cut.map_or(self.window.received(), |cut| cut.at);
+                let unread = end.saturating_sub(self.assembler.offset());
                 self.assembler.clear();
                 self.state = State::Stopped { code };
                 Some(unread)
@@ -264,7 +335,7 @@ mod tests {
         assert_eq!(receive(&mut half, 0, b"abcdef", false), Ok(2));
         assert!(!half.is_over());
         let fresh = half.check(20, true).unwrap();
-        assert_eq!(half.on_reset(Time::ZERO, 3, fresh), 14);
+        assert_eq!(half.on_reset(Time::ZERO, 3, fresh), Ok(14));
         assert!(half.is_over());
         assert_eq!(half.stop_frame(), None);
     }
@@ -275,7 +346,7 @@ mod tests {
         assert_eq!(receive(&mut half, 0, b"abcd", false), Ok(0));
         assert!(half.take_news());
         let fresh = half.check(30, true).unwrap();
-        assert_eq!(half.on_reset(Time::ZERO, 3, fresh), 30);
+        assert_eq!(half.on_reset(Time::ZERO, 3, fresh), Ok(30));
         assert!(!half.take_news(), "the reader has not been told to wait since");
         assert_eq!(read(&mut half), Err(ReadError::Reset(3)));
         assert!(half.is_over());
@@ -284,11 +355,11 @@ mod tests {
     #[test]
     fn a_reset_after_all_data_is_ignored_but_not_before_the_end_is_known() {
         let mut half = RecvHalf::new(100, 100);
-        assert_eq!(half.on_reset(Time::ZERO, 3, 0), 0);
+        assert_eq!(half.on_reset(Time::ZERO, 3, 0), Ok(0));
         assert_eq!(read(&mut half), Err(ReadError::Reset(3)));
         let mut half = RecvHalf::new(100, 100);
         assert_eq!(receive(&mut half, 0, b"abcd", true), Ok(0));
-        assert_eq!(half.on_reset(Time::ZERO, 3, 0), 0);
+        assert_eq!(half.on_reset(Time::ZERO, 3, 0), Ok(0));
         assert_eq!(read(&mut half), Ok(ReadChunk::Data("abcd".into())));
         assert_eq!(read(&mut half), Ok(ReadChunk::Finished));
     }

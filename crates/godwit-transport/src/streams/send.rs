@@ -1,9 +1,12 @@
-//! The sending half of a stream (RFC 9000 section 3.1).
+//! The sending half of a stream (RFC 9000 section 3.1, draft-ietf-quic-reliable-stream-reset section 5).
 //!
 //! ```text
 //! Open ── finish ──> Finishing ── all acknowledged ──> Finished
-//!  └───────────────────┴── reset, STOP_SENDING ──> Reset ── acknowledged ──> ResetAcked
+//!  ├───────────────────┼── reset, STOP_SENDING ──> Reset ── acknowledged ──> ResetAcked
+//!  └───────────────────┴── reset_at ──> ResetAt ── it and the data up to there acknowledged ───┘
 //! ```
+//! RESET_STREAM_AT goes out when the data that it promises has been sent once, so that its final size keeps to
+//! flow control as the data did.
 
 use super::WriteError;
 use super::send_buffer::SendBuffer;
@@ -21,6 +24,9 @@ enum State {
     Finished,
     /// RESET_STREAM is sent or about to be.
     Reset { code: u64 },
+    /// RESET_STREAM_AT is sent or about to be. The buffer ends at the reliable size, or beyond it where more
+    /// is acknowledged.
+    ResetAt { code: u64, reliable_size: u64, acked: bool },
     /// RESET_STREAM is acknowledged.
     ResetAcked { code: u64 },
 }
@@ -46,6 +52,8 @@ pub(super) struct SentFrame {
     pub(super) fin: bool,
     /// Whether the data was sent for the first time and so counts against flow control.
     pub(super) fresh: bool,
+    /// It completed what RESET_STREAM_AT promises: that frame is due.
+    pub(super) resets: bool,
 }
 
 /// Sending half of a stream.
@@ -105,7 +113,9 @@ impl SendHalf {
             (Some(code), _) => Err(WriteError::Stopped(code)),
             (None, State::Open) => Ok(()),
             (None, State::Finishing | State::Finished) => Err(WriteError::Finished),
-            (None, State::Reset { .. } | State::ResetAcked { .. }) => Err(WriteError::Reset),
+            (None, State::Reset { .. } | State::ResetAt { .. } | State::ResetAcked { .. }) => {
+                Err(WriteError::Reset)
+            }
         }
     }
 
@@ -124,13 +134,38 @@ impl SendHalf {
 
     /// Gives up sending. Returns the number of bytes freed, or none if it is too late.
     pub(super) fn reset(&mut self, code: u64, released: &mut impl FnMut(u64)) -> Option<u64> {
-        if !matches!(self.state, State::Open | State::Finishing) {
-            return None;
-        }
+        // The code cannot change once it was told; nor does the final size, which is what was sent.
+        let code = match self.state {
+            State::Open | State::Finishing => code,
+            State::ResetAt { code, .. } => code,
+            State::Finished | State::Reset { .. } | State::ResetAcked { .. } => return None,
+        };
         self.state = State::Reset { code };
         self.fin_pending = false;
         self.write_waiting = false;
         Some(self.buffer.clear(released))
+    }
+
+    /// Gives up sending, but for the first `reliable_size` bytes of what was written. The size can be lowered
+    /// by another call; the code stays. Returns the number of bytes freed, or none if it is too late.
+    pub(super) fn reset_at(
+        &mut self,
+        code: u64,
+        reliable_size: u64,
+        released: &mut impl FnMut(u64),
+    ) -> Option<u64> {
+        if reliable_size == 0 {
+            return self.reset(code, released);
+        }
+        let (code, reliable_size) = match self.state {
+            State::Open | State::Finishing => (code, reliable_size.min(self.buffer.end())),
+            State::ResetAt { code, reliable_size: before, .. } => (code, reliable_size.min(before)),
+            State::Finished | State::Reset { .. } | State::ResetAcked { .. } => return None,
+        };
+        self.state = State::ResetAt { code, reliable_size, acked: false };
+        self.fin_pending = false;
+        self.write_waiting = false;
+        Some(self.buffer.truncate(reliable_size, released))
     }
 
     /// The peer will not read on. Returns the bytes freed by the reset that follows, or none if the
@@ -145,6 +180,19 @@ impl SendHalf {
     pub(super) const fn reset_frame(&self) -> Option<(u64, u64)> {
         match self.state {
             State::Reset { code } => Some((code, self.buffer.unsent())),
+            _ => None,
+        }
+    }
+
+    /// Code, final size and reliable size for RESET_STREAM_AT while it is not acknowledged, once all that it
+    /// promises has been sent.
+    pub(super) const fn reset_at_frame(&self) -> Option<(u64, u64, u64)> {
+        match self.state {
+            State::ResetAt { code, reliable_size, acked: false }
+                if self.buffer.unsent() >= self.buffer.end() =>
+            {
+                Some((code, self.buffer.unsent(), reliable_size))
+            }
             _ => None,
         }
     }
@@ -164,6 +212,30 @@ impl SendHalf {
         self.fin_pending = self.state == State::Finishing;
     }
 
+    /// RESET_STREAM_AT with this reliable size was acknowledged.
+    pub(super) fn on_reset_at_acked(&mut self, size: u64) {
+        if let State::ResetAt { reliable_size, acked, .. } = &mut self.state
+            && *reliable_size == size
+        {
+            *acked = true;
+            self.end_reset_at();
+        }
+    }
+
+    /// Over when RESET_STREAM_AT and all that it promises are acknowledged.
+    fn end_reset_at(&mut self) {
+        if let State::ResetAt { code, acked: true, .. } = self.state
+            && self.buffer.is_empty()
+        {
+            self.state = State::ResetAcked { code };
+        }
+    }
+
+    /// Whether data is sent, and sent again, in this state.
+    const fn sends_data(&self) -> bool {
+        matches!(self.state, State::Open | State::Finishing | State::ResetAt { .. })
+    }
+
     /// Raises the peer's limit.
     pub(super) fn raise_limit(&mut self, limit: u64) {
         self.limit = self.limit.max(limit);
@@ -178,13 +250,12 @@ impl SendHalf {
 
     /// Whether the stream's own flow control holds data back.
     pub(super) fn is_stream_blocked(&self) -> bool {
-        let open = matches!(self.state, State::Open | State::Finishing);
-        open && self.buffer.unsent() < self.buffer.end() && self.buffer.unsent() >= self.limit
+        self.sends_data() && self.buffer.unsent() < self.buffer.end() && self.buffer.unsent() >= self.limit
     }
 
     /// What could be sent with this much connection credit.
     pub(super) fn readiness(&self, credit: u64) -> Readiness {
-        if !matches!(self.state, State::Open | State::Finishing) {
+        if !self.sends_data() {
             return Readiness::Idle;
         }
         if self.buffer.first_lost().is_some() {
@@ -226,7 +297,8 @@ impl SendHalf {
             return None;
         }
         let end = range.start.saturating_add(len);
-        let fin = self.state == State::Finishing && end == self.buffer.end();
+        let last = end == self.buffer.end();
+        let fin = last && self.state == State::Finishing;
         let before = writer.len();
         let written = self.put(id, range.start, len, fin, to_end, writer);
         if written.is_none() {
@@ -237,7 +309,9 @@ impl SendHalf {
         if fin {
             self.fin_pending = false;
         }
-        Some(SentFrame { offset: range.start, len: u32::try_from(len).unwrap_or(u32::MAX), fin, fresh })
+        let resets = last && matches!(self.state, State::ResetAt { .. });
+        let len = u32::try_from(len).unwrap_or(u32::MAX);
+        Some(SentFrame { offset: range.start, len, fin, fresh, resets })
     }
 
     fn fresh_range(&self, credit: u64) -> Range<u64> {
@@ -272,12 +346,13 @@ impl SendHalf {
         if finished {
             self.state = State::Finished;
         }
-        Acked { freed, finished }
+        self.end_reset_at();
+        Acked { freed, finished, over: self.is_over() }
     }
 
     /// A STREAM frame was lost, or is to be sent again to probe.
     pub(super) fn on_lost(&mut self, range: Range<u64>, fin: bool) {
-        if !matches!(self.state, State::Open | State::Finishing) {
+        if !self.sends_data() {
             return;
         }
         self.buffer.on_lost(range);
@@ -294,6 +369,8 @@ pub(super) struct Acked {
     pub(super) freed: u64,
     /// All data and the end are acknowledged by now, and were not before.
     pub(super) finished: bool,
+    /// Nothing more can happen.
+    pub(super) over: bool,
 }
 
 /// How many of `available` bytes a frame in `room` bytes can carry, and whether it then reaches the end
@@ -372,7 +449,7 @@ mod tests {
         half.finish().unwrap();
         let mut room = [0; 100];
         let sent = half.write_frame(ID, 100, 0, &mut Writer::new(&mut room)).unwrap();
-        assert_eq!(sent, SentFrame { offset: 0, len: 10, fin: true, fresh: true });
+        assert_eq!(sent, SentFrame { offset: 0, len: 10, fin: true, fresh: true, resets: false });
         half.on_acked(0..10, false, &mut |_| ());
         half.on_lost(0..10, true);
         let sent = half.write_frame(ID, 0, 0, &mut Writer::new(&mut room)).unwrap();
@@ -393,7 +470,7 @@ mod tests {
         half.on_lost(0..40, false);
         assert_eq!(half.readiness(0), Readiness::Ready);
         let again = half.write_frame(ID, 0, 0, &mut Writer::new(&mut room)).unwrap();
-        assert_eq!(again, SentFrame { offset: 0, len: 40, fin: false, fresh: false });
+        assert_eq!(again, SentFrame { offset: 0, len: 40, fin: false, fresh: false, resets: false });
     }
 
     #[test]

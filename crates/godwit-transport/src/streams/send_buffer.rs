@@ -5,7 +5,8 @@
 //! acknowledgements move the base. Only loss and reordering touch the two interval sets.
 //!
 //! Offsets: `base <= unsent <= end`; below `base` all is acknowledged and freed, from `unsent` on
-//! nothing was sent yet. `lost` and `acked` are disjoint and lie in `base..unsent`.
+//! nothing was sent yet. `lost` and `acked` are disjoint and lie in `base..unsent`. Only after
+//! [`SendBuffer::truncate`] may `unsent` be above `end`: it stays what was sent.
 
 use bytes::Bytes;
 use godwit_base::IntervalSet;
@@ -117,7 +118,7 @@ impl SendBuffer {
 
     /// Takes note that a range, sent before, was lost: what of it was not acknowledged is sent again.
     pub(super) fn on_lost(&mut self, lost: Range<u64>) {
-        let lost = lost.start.max(self.base)..lost.end.min(self.unsent);
+        let lost = lost.start.max(self.base)..lost.end.min(self.unsent).min(self.end);
         if lost.start >= lost.end {
             return;
         }
@@ -130,7 +131,7 @@ impl SendBuffer {
     /// Takes note that a range, sent before, was acknowledged. Hands out the tags of entries that are
     /// done with. Returns the number of bytes freed.
     pub(super) fn on_acked(&mut self, acked: Range<u64>, released: &mut impl FnMut(u64)) -> u64 {
-        let acked = acked.start.max(self.base)..acked.end.min(self.unsent);
+        let acked = acked.start.max(self.base)..acked.end.min(self.unsent).min(self.end);
         if acked.start >= acked.end {
             return 0;
         }
@@ -162,6 +163,29 @@ impl SendBuffer {
         self.unsent = 0;
         self.cursor = 0;
         (self.lost, self.acked) = (IntervalSet::new(), IntervalSet::new());
+    }
+
+    /// Throws away what lies beyond `end`, sent or not, but for what is acknowledged up to there: the stream
+    /// was reset, and only this much is still to arrive. Nothing may be pushed afterwards. Returns the number
+    /// of bytes freed.
+    pub(super) fn truncate(&mut self, end: u64, released: &mut impl FnMut(u64)) -> u64 {
+        let end = end.clamp(self.base, self.end.max(self.base));
+        let freed = self.end.saturating_sub(end);
+        while let Some(entry) = self.entries.pop_back_if(|entry| entry.start >= end) {
+            entry.tag.into_iter().for_each(&mut *released);
+        }
+        if let Some(last) = self.entries.back_mut() {
+            let kept = usize::try_from(end.saturating_sub(last.start)).unwrap_or(usize::MAX);
+            last.data.truncate(kept);
+        }
+        let cut = end..self.end;
+        if !cut.is_empty() {
+            self.lost.remove(cut.clone());
+            self.acked.remove(cut);
+        }
+        self.end = end;
+        self.cursor = self.cursor.min(self.entries.len());
+        freed
     }
 
     /// Throws everything away: the stream was reset. Returns the number of bytes freed.

@@ -43,6 +43,7 @@ fn body<'a>(frame_type: u64, reader: &mut Reader<'a>) -> Result<Frame<'a>, Refus
         kind::RESET_STREAM..=kind::STOP_SENDING | kind::MAX_DATA..=kind::STREAMS_BLOCKED_UNI => {
             stream_control(frame_type, reader)
         }
+        kind::RESET_STREAM_AT => reset_stream_at(reader),
         _ => connection_control(frame_type, reader),
     }
 }
@@ -129,6 +130,15 @@ fn stream_control<'a>(frame_type: u64, reader: &mut Reader<'a>) -> Result<Frame<
         }
         _ => return Err(Refused("unknown frame type")),
     })
+}
+
+fn reset_stream_at<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, Refused> {
+    let id = stream_id(reader)?;
+    let (code, final_size, reliable_size) = (reader.varint()?, reader.varint()?, reader.varint()?);
+    if reliable_size > final_size {
+        return Err(Refused("the reliable size is above the final size"));
+    }
+    Ok(Frame::ResetStreamAt { id, code, final_size, reliable_size })
 }
 
 fn connection_control<'a>(frame_type: u64, reader: &mut Reader<'a>) -> Result<Frame<'a>, Refused> {

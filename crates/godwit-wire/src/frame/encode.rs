@@ -15,6 +15,9 @@ pub(super) fn frame(frame: &Frame<'_>, writer: &mut Writer<'_>) -> Result<(), No
         Frame::ResetStream { id, code, final_size } => {
             numbers(writer, &[frame_type, id.as_u64(), code, final_size])
         }
+        Frame::ResetStreamAt { id, code, final_size, reliable_size } => {
+            numbers(writer, &[frame_type, id.as_u64(), code, final_size, reliable_size])
+        }
         Frame::StopSending { id, code } => numbers(writer, &[frame_type, id.as_u64(), code]),
         Frame::Crypto { offset, data } => {
             numbers(writer, &[frame_type, offset])?;

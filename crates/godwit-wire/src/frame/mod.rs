@@ -1,4 +1,4 @@
-//! Frames (RFC 9000 section 19, RFC 9221 section 4): one variant each, borrowing from the packet.
+//! Frames (RFC 9000 section 19, RFC 9221 section 4, draft-ietf-quic-reliable-stream-reset section 3): one variant each, borrowing from the packet.
 //!
 //! [`Frame::decode`] checks everything that can be judged from the bytes alone; whether a frame is
 //! welcome in the state of the connection is for others to say. Decoding costs time in proportion to
@@ -65,6 +65,8 @@ pub enum Frame<'a> {
     ApplicationClose { code: u64, reason: &'a [u8] },
     /// HANDSHAKE_DONE (0x1e).
     HandshakeDone,
+    /// RESET_STREAM_AT (0x24); `reliable_size <= final_size`.
+    ResetStreamAt { id: StreamId, code: u64, final_size: u64, reliable_size: u64 },
     /// DATAGRAM (0x30, 0x31).
     Datagram { data: &'a [u8] },
 }
@@ -142,6 +144,7 @@ impl<'a> Frame<'a> {
             Frame::ConnectionClose { .. } => kind::CONNECTION_CLOSE,
             Frame::ApplicationClose { .. } => kind::APPLICATION_CLOSE,
             Frame::HandshakeDone => kind::HANDSHAKE_DONE,
+            Frame::ResetStreamAt { .. } => kind::RESET_STREAM_AT,
             Frame::Datagram { .. } => kind::DATAGRAM_WITH_LENGTH,
         }
     }
@@ -243,6 +246,7 @@ pub(crate) mod kind {
     pub(crate) const CONNECTION_CLOSE: u64 = 0x1c;
     pub(crate) const APPLICATION_CLOSE: u64 = 0x1d;
     pub(crate) const HANDSHAKE_DONE: u64 = 0x1e;
+    pub(crate) const RESET_STREAM_AT: u64 = 0x24;
     pub(crate) const DATAGRAM: u64 = 0x30;
     pub(crate) const DATAGRAM_WITH_LENGTH: u64 = 0x31;
 }

@@ -86,6 +86,7 @@ fn build(parts: &Parts) -> Frame<'_> {
         19 => Frame::ApplicationClose { code: a, reason: data },
         20 => Frame::HandshakeDone,
         21 => Frame::Datagram { data },
+        23 => Frame::ResetStreamAt { id, code: c, final_size: a.max(b), reliable_size: a.min(b) },
         22 => Frame::Stream { id, offset: 0, data: &[], fin: parts.flag },
         _ => panic!("no such kind"),
     }

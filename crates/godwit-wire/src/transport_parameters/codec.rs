@@ -26,6 +26,7 @@ mod id {
     pub(super) const INITIAL_SOURCE_CID: u64 = 0x0f;
     pub(super) const RETRY_SOURCE_CID: u64 = 0x10;
     pub(super) const VERSION_INFORMATION: u64 = 0x11;
+    pub(super) const RESET_STREAM_AT: u64 = 0x1d;
     pub(super) const MAX_DATAGRAM_FRAME_SIZE: u64 = 0x20;
     pub(super) const GREASE_QUIC_BIT: u64 = 0x2ab2;
 }
@@ -73,7 +74,7 @@ pub(super) fn decode(bytes: &[u8], sender: Side) -> Result<TransportParameters, 
 /// The bit in which it is noted that the parameter was seen; `None` for unknown ones.
 const fn bit_of(number: u64) -> Option<u64> {
     match number {
-        ..=id::VERSION_INFORMATION | id::MAX_DATAGRAM_FRAME_SIZE => Some(1 << number),
+        ..=id::VERSION_INFORMATION | id::RESET_STREAM_AT | id::MAX_DATAGRAM_FRAME_SIZE => Some(1 << number),
         id::GREASE_QUIC_BIT => Some(1 << 63),
         _ => None,
     }
@@ -104,6 +105,7 @@ fn decode_one(
         id::RETRY_SOURCE_CID => to.retry_source_cid = Some(cid(value)?),
         id::VERSION_INFORMATION => to.version_information = Some(version_information(value, sender)?),
         id::GREASE_QUIC_BIT => to.grease_quic_bit = true,
+        id::RESET_STREAM_AT => to.reset_stream_at = true,
         _ => decode_number(to, number, value.varint()?)?,
     }
     Ok(())
@@ -199,6 +201,9 @@ pub(super) fn encode(from: &TransportParameters, writer: &mut Writer<'_>, grease
     }
     if from.grease_quic_bit {
         bytes(writer, id::GREASE_QUIC_BIT, &[])?;
+    }
+    if from.reset_stream_at {
+        bytes(writer, id::RESET_STREAM_AT, &[])?;
     }
     if let Some(address) = &from.preferred_address {
         encode_preferred_address(address, writer)?;

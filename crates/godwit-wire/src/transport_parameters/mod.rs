@@ -1,4 +1,5 @@
-//! Transport parameters (RFC 9000 section 18, RFC 9221 section 3, RFC 9287 section 3, RFC 9368 section 3).
+//! Transport parameters (RFC 9000 section 18, RFC 9221 section 3, RFC 9287 section 3, RFC 9368 section 3,
+//! draft-ietf-quic-reliable-stream-reset section 3).
 //!
 //! A parameter that was not sent has the value that the RFC gives it by default, so
 //! [`TransportParameters::default`] is what an empty list means. Values are checked while reading: what
@@ -57,6 +58,8 @@ pub struct TransportParameters {
     pub max_datagram_frame_size: u64,
     /// The sender of the parameter accepts packets whose QUIC bit is 0 (RFC 9287). Default false.
     pub grease_quic_bit: bool,
+    /// The sender of the parameter accepts RESET_STREAM_AT frames. Default false.
+    pub reset_stream_at: bool,
     /// The version in use and those the sender could use (RFC 9368).
     pub version_information: Option<VersionInformation>,
 }
@@ -83,6 +86,7 @@ impl Default for TransportParameters {
             retry_source_cid: None,
             max_datagram_frame_size: 0,
             grease_quic_bit: false,
+            reset_stream_at: false,
             version_information: None,
         }
     }

@@ -67,6 +67,7 @@ prop_compose! {
             retry_source_cid: cids[2],
             max_datagram_frame_size: datagram,
             grease_quic_bit: small.3,
+            reset_stream_at: small.2 ^ small.3,
             version_information,
         }
     }
@@ -257,6 +258,7 @@ fn the_longest_list_fits() {
         retry_source_cid: cid,
         max_datagram_frame_size: VARINT_MAX,
         grease_quic_bit: true,
+        reset_stream_at: true,
         version_information: Some(VersionInformation { chosen: 1, available: VersionList::new(1..17) }),
     };
     assert!(encoded(&longest, u64::MAX).len() > 300);

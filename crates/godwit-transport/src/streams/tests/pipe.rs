@@ -47,6 +47,8 @@ struct Outgoing {
     ended: bool,
     /// The sender's last word: reset rather than an end.
     was_reset: bool,
+    /// What still arrives although it was reset.
+    reliable: u64,
 }
 
 #[derive(Debug, Default)]
@@ -55,6 +57,8 @@ struct Incoming {
     readable: bool,
     ended: bool,
     complete: bool,
+    /// The reader was told of the reset.
+    told: bool,
 }
 
 struct End {
@@ -134,6 +138,9 @@ impl End {
             }
             return true;
         }
+        if rng.below(6) == 0 {
+            self.give_up_more(rng);
+        }
         let writable: Vec<_> =
             self.outgoing.iter().filter(|(_, o)| !o.ended && !o.blocked).map(|(id, _)| *id).collect();
         let readable: Vec<_> =
@@ -152,7 +159,11 @@ impl End {
         let plan = plan(self.seed, id, self.side);
         let outgoing = self.outgoing.get_mut(&id).unwrap();
         if plan.reset_at.is_some_and(|at| outgoing.written >= at) {
-            self.streams.reset(id, 55).unwrap();
+            outgoing.reliable = if rng.below(3) == 0 { 0 } else { rng.below(outgoing.written + 1) };
+            match outgoing.reliable {
+                0 => self.streams.reset(id, 55).unwrap(),
+                size => self.streams.reset_at(id, 55, size).unwrap(),
+            }
             (outgoing.ended, outgoing.was_reset) = (true, true);
         } else if outgoing.written == plan.len {
             self.streams.finish(id).unwrap();
@@ -164,6 +175,18 @@ impl End {
             let accepted = self.streams.write(id, data.into()).unwrap() as u64;
             outgoing.written += accepted;
             outgoing.blocked = accepted < len;
+        }
+    }
+
+    /// Lowers what a stream that was reset still delivers.
+    fn give_up_more(&mut self, rng: &mut SeededRng) {
+        let mut lowered = self.outgoing.iter_mut().filter(|(_, outgoing)| outgoing.reliable > 0);
+        if let Some((&id, outgoing)) = lowered.next() {
+            let size = rng.below(outgoing.reliable + 10);
+            // It may be over by now.
+            if self.streams.reset_at(id, 56, size).is_ok() {
+                outgoing.reliable = outgoing.reliable.min(size);
+            }
         }
     }
 
@@ -194,7 +217,7 @@ impl End {
             Ok(ReadChunk::Blocked) => incoming.readable = false,
             Err(ReadError::Reset(55)) => {
                 assert!(plan.reset_at.is_some());
-                incoming.ended = true;
+                (incoming.ended, incoming.told) = (true, true);
             }
             Err(error) => panic!("{error}"),
         }
@@ -229,6 +252,9 @@ impl End {
                 }
                 Frame::ResetStream { id, code, final_size } => {
                     streams.on_reset_stream(now, id, code, final_size)
+                }
+                Frame::ResetStreamAt { id, code, final_size, reliable_size } => {
+                    streams.on_reset_stream_at(now, id, code, final_size, reliable_size)
                 }
                 Frame::StopSending { id, code } => streams.on_stop_sending(id, code),
                 Frame::MaxData { limit } => streams.on_max_data(limit),
@@ -340,6 +366,10 @@ fn check_end(seed: u64, ends: [End; 2]) {
             assert!(incoming.ended, "nothing hangs on the receiving side: {id} {incoming:?}");
             let was_reset = peer.outgoing[id].was_reset;
             let plan = plan(seed, *id, end.side.peer());
+            assert!(
+                !incoming.told || incoming.read >= peer.outgoing[id].reliable,
+                "{id}: promised data is missing"
+            );
             assert!(incoming.complete || was_reset || plan.stop_at.is_some());
         }
         assert!(!streams.wants_to_send().any());
