@@ -34,6 +34,8 @@ pub struct Scenario {
     pub version: u32,
     /// The versions that the server speaks.
     pub server_versions: Vec<u32>,
+    /// The version to which the server moves clients that offer it.
+    pub upgrade_to: Option<u32>,
     /// What the server does with those who want to connect.
     pub policy: Policy,
     /// What the client does.
@@ -59,6 +61,7 @@ impl Default for Scenario {
             server: TransportConfig::default(),
             version: version::V1,
             server_versions: vec![version::V1, version::V2],
+            upgrade_to: None,
             policy: Policy::Accept,
             plan: Vec::new(),
             concurrency: 1,
@@ -203,7 +206,9 @@ impl Scenario {
             retry: false,
         };
         let rng = network.rng();
-        Endpoint::new(self.endpoint_config(self.server_versions.clone()), Some(Arc::new(config)), rng)
+        let mut endpoint = self.endpoint_config(self.server_versions.clone());
+        endpoint.upgrade_to = self.upgrade_to;
+        Endpoint::new(endpoint, Some(Arc::new(config)), rng)
     }
 
     /// What the client connects with.

@@ -1,5 +1,6 @@
 //! Settings: built once, validated once, then shared and never changed.
 
+use crate::datagrams::DatagramConfig;
 use crate::observe::ObserverFactory;
 use crate::resumption::Resumption;
 use crate::secrets::ServerSecrets;
@@ -45,6 +46,14 @@ pub struct TransportConfig {
     pub congestion: Algorithm,
     /// Connection ids the peer may give us beside the first (active_connection_id_limit). Default 4.
     pub active_cid_limit: u64,
+    /// Datagrams (RFC 9221).
+    pub datagrams: DatagramConfig,
+    /// Whether the peer may give the QUIC bit of its packets any value (RFC 9287). Our own packets follow the
+    /// peer's wish. Default true.
+    pub grease_quic_bit: bool,
+    /// Whether observers on the path may measure the round-trip time by the spin bit (RFC 9000 section 17.4).
+    /// Even then it is off on one of sixteen paths. Default false.
+    pub spin_bit: bool,
     /// Packets sealed with one key before it is updated by itself; none is the AEAD's limit only.
     pub key_update_after: Option<u64>,
 }
@@ -68,6 +77,9 @@ impl Default for TransportConfig {
             max_mtu: 1472,
             congestion: Algorithm::Cubic,
             active_cid_limit: 4,
+            datagrams: DatagramConfig::default(),
+            grease_quic_bit: true,
+            spin_bit: false,
             key_update_after: None,
         }
     }
@@ -91,6 +103,9 @@ impl TransportConfig {
         }
         if self.max_stream_window > VARINT_MAX || self.max_connection_window > VARINT_MAX {
             return Err("a window must be below 2^62 bytes");
+        }
+        if self.datagrams.max_frame_size > VARINT_MAX {
+            return Err("max_frame_size of datagrams must be below 2^62 bytes");
         }
         if self.initial_stream_window > self.max_stream_window
             || self.initial_connection_window > self.max_connection_window
@@ -151,6 +166,9 @@ pub struct EndpointConfig {
     pub max_incoming: usize,
     /// Versions spoken, in order of preference.
     pub versions: Vec<u32>,
+    /// The version to which a server moves clients that began with another and offer it (compatible version
+    /// negotiation, RFC 9368 section 2.3). Default none: clients get the version they begin with.
+    pub upgrade_to: Option<u32>,
     /// Who watches connections. Default nobody.
     pub observe: ObserverFactory,
 }
@@ -166,6 +184,7 @@ impl EndpointConfig {
             max_connections: 1_000_000,
             max_incoming: 1024,
             versions: vec![godwit_wire::version::V1, godwit_wire::version::V2],
+            upgrade_to: None,
             observe: ObserverFactory::default(),
         }
     }

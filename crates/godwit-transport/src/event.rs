@@ -44,6 +44,12 @@ pub enum Event {
         /// The application's error code.
         code: u64,
     },
+    /// Datagrams have come. Sent once until the reader has read all.
+    DatagramsReadable,
+    /// Something became of datagrams with a tag. Sent once until all outcomes were fetched.
+    DatagramOutcomes,
+    /// The send queue takes datagrams again after one was refused.
+    DatagramsWritable,
     /// The path moved to another remote address (NAT rebinding), now validated.
     PathChanged,
     /// The connection is over. Nothing follows on it.

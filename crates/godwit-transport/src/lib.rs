@@ -21,6 +21,7 @@ pub mod address_token;
 pub mod cid;
 pub mod config;
 pub mod connection;
+pub mod datagrams;
 pub mod endpoint;
 pub mod error;
 pub mod event;
@@ -37,6 +38,7 @@ pub mod tls;
 
 pub use config::{ClientConfig, EndpointConfig, ServerConfig, TransportConfig};
 pub use connection::Connection;
+pub use datagrams::{DatagramConfig, DatagramOutcome, DatagramOverflow, SendDatagramError};
 pub use endpoint::{ConnKey, Endpoint};
 pub use error::{ConnectError, ConnectionError, WireError};
 pub use event::Event;

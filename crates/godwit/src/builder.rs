@@ -36,6 +36,7 @@ pub struct EndpointBuilder {
     max_connections: usize,
     max_incoming: usize,
     observe: ObserverFactory,
+    upgrade_to: Option<u32>,
 }
 
 impl EndpointBuilder {
@@ -52,6 +53,7 @@ impl EndpointBuilder {
             max_connections: 1_000_000,
             max_incoming: 1024,
             observe: ObserverFactory::default(),
+            upgrade_to: None,
         }
     }
 
@@ -73,6 +75,13 @@ impl EndpointBuilder {
     /// [`EndpointBuilder::run_shards_with`] one for each shard.
     pub fn udp_socket(mut self, socket: UdpSocket) -> Self {
         self.inherited.push(Arc::new(socket));
+        self
+    }
+
+    /// Moves clients that begin with version 1 and also speak version 2 (RFC 9369) to the latter, in the same
+    /// handshake (RFC 9368 section 2.3). Default false: clients get the version they begin with.
+    pub fn prefer_version_2(mut self, prefer: bool) -> Self {
+        self.upgrade_to = prefer.then_some(version::V2);
         self
     }
 
@@ -272,6 +281,7 @@ impl EndpointBuilder {
             max_incoming: self.max_incoming,
             versions: vec![version::V1, version::V2],
             observe: self.observe.clone(),
+            upgrade_to: self.upgrade_to,
             ..EndpointConfig::new(secrets)
         };
         let server = self.server.as_ref().map(ServerConfig::to_transport);

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// included, the connection is closed with code 0: what the peer has not acknowledged by then may be lost.
 #[derive(Debug, Clone)]
 pub struct Connection {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl Connection {
@@ -129,6 +129,11 @@ impl Connection {
     /// Counters and estimates.
     pub fn stats(&self) -> ConnectionStats {
         self.ask(|connection| connection.stats(), |summary| summary.stats)
+    }
+
+    /// The QUIC version in use. A server may have moved the connection to another one than it was begun with.
+    pub fn version(&self) -> u32 {
+        self.ask(|connection| connection.version(), |summary| summary.version)
     }
 
     /// A number that no other connection of the endpoint has or will have.

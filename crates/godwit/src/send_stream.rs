@@ -4,7 +4,7 @@ use crate::error::{ConnectionError, WriteError};
 use crate::handler::Topic;
 use crate::visit::{Shared, Visit};
 use bytes::Bytes;
-use godwit_transport::streams;
+use godwit_transport::streams::{self, ResetAtError};
 use godwit_wire::StreamId;
 use std::future::poll_fn;
 use std::io;
@@ -159,6 +159,29 @@ impl SendStream {
             let _ = visit.connection().map(|connection| connection.reset(id, code));
             visit.touch();
         });
+    }
+
+    /// Gives up as [`SendStream::reset`] does, but still delivers the first `reliable_size` bytes of what was
+    /// written: the peer reads those before it learns of the reset. Calling it again can lower the size,
+    /// not raise it (draft-ietf-quic-reliable-stream-reset).
+    ///
+    /// # Errors
+    /// If the peer does not support it. The stream goes on then.
+    pub fn reset_at(&mut self, code: u64, reliable_size: u64) -> Result<(), ResetAtError> {
+        let id = self.id;
+        let result = self.shared.visit(|visit| {
+            let result = visit.connection().map(|connection| connection.reset_at(id, code, reliable_size));
+            visit.touch();
+            result
+        });
+        match result {
+            Some(Err(ResetAtError::Unsupported)) => Err(ResetAtError::Unsupported),
+            // A stream that is unknown is over.
+            None | Some(Ok(()) | Err(ResetAtError::UnknownStream)) => {
+                self.over = true;
+                Ok(())
+            }
+        }
     }
 
     /// Waits until the peer needs nothing more of this stream: `Some(code)` if it has said that it reads no

@@ -8,7 +8,6 @@ use godwit_sim::{Exchange, HostId, Scenario, Simulation};
 use godwit_transport::{ConnectionError, TransportConfig, TransportErrorCode};
 use godwit_wire::version;
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -80,46 +79,6 @@ fn retry_survives_loss_and_either_version() {
         },
         |_| {},
     );
-}
-
-/// The versions in the long headers that went over the wires.
-fn versions_seen(scenario: &Scenario) -> (Ending, BTreeSet<u32>) {
-    let seen = Rc::new(RefCell::new(BTreeSet::new()));
-    let mut simulation = scenario.build();
-    let record = Rc::clone(&seen);
-    simulation.network.fabric().set_filter(Some(Box::new(move |packet| {
-        if packet.bytes[0] & 0x80 != 0 {
-            record.borrow_mut().insert(u32::from_be_bytes(packet.bytes[1..5].try_into().unwrap()));
-        }
-        true
-    })));
-    let ending = simulation.finish().ending;
-    let versions = seen.borrow().clone();
-    (ending, versions)
-}
-
-#[test]
-fn both_versions_work() {
-    for number in [version::V1, version::V2] {
-        let mut scenario =
-            Scenario::new(3).both_ways(delayed(10)).plan(vec![Exchange::two_way(50_000, 50_000)], 1);
-        scenario.version = number;
-        let (ending, seen) = versions_seen(&scenario);
-        assert_eq!(ending, Ending::Complete);
-        assert!(seen.contains(&number), "{seen:x?}");
-    }
-}
-
-#[test]
-fn a_version_the_server_does_not_speak_is_given_up() {
-    for (ours, theirs) in [(version::V1, version::V2), (version::V2, version::V1)] {
-        let mut scenario = Scenario::new(4).both_ways(delayed(10)).plan(vec![Exchange::request(10, 10)], 1);
-        scenario.version = ours;
-        scenario.server_versions = vec![theirs];
-        let (ending, seen) = versions_seen(&scenario);
-        assert_eq!(seen, BTreeSet::from([0, ours]));
-        assert_eq!(ending, Ending::Broken(Some(ConnectionError::VersionMismatch)));
-    }
 }
 
 #[test]

@@ -9,6 +9,7 @@
     reason = "tests"
 )]
 
+mod datagrams;
 mod determinism;
 mod handshake;
 mod isolation;
@@ -18,6 +19,7 @@ mod resumption;
 mod streams;
 mod sweep;
 mod transfer;
+mod versions;
 
 use godwit_base::Time;
 use godwit_link::{LinkConfig, Outage};

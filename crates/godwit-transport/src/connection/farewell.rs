@@ -123,6 +123,7 @@ impl Connection {
             token: if initial { &self.negotiation.token } else { &[] },
         };
         let length = header.encode(writer, truncated).ok()?;
+        self.extensions.bits.apply(writer.written_mut().first_mut(), rng);
         Some(OpenPacket {
             space: id,
             number,

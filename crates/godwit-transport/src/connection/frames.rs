@@ -64,10 +64,7 @@ impl Connection {
                 self.on_peer_close(now, ConnectionError::PeerApplication { code, reason });
                 Ok(())
             }
-            Frame::Datagram { .. } => Err(WireError::new(
-                TransportErrorCode::PROTOCOL_VIOLATION,
-                "DATAGRAM without max_datagram_frame_size",
-            )),
+            Frame::Datagram { data } => self.extensions.datagrams.on_frame(data),
         }
     }
 

@@ -23,6 +23,7 @@ impl Connection {
         data: &[u8],
     ) -> Result<(), WireError> {
         self.negotiation.crypto_progress = true;
+        self.extensions.versions.settle();
         self.handshake.on_crypto(level_of(info.space), offset, data)
     }
 
@@ -111,6 +112,9 @@ impl Connection {
             SpaceId::Handshake => self.spaces.handshake.take(),
             SpaceId::Data => None,
         };
+        if id == SpaceId::Initial {
+            self.extensions.versions.on_initial_discarded();
+        }
         if let Some(dropped) = dropped {
             dropped.space.recovery.discard(&mut self.paths.active_mut().recovery);
             self.handshake.discard(level_of(id));

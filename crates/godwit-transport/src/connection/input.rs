@@ -45,6 +45,8 @@ const INITIAL_SIZE: usize = 1200;
 /// The reserved bits of a first byte, after header protection is removed.
 const RESERVED_LONG: u8 = 0x0c;
 const RESERVED_SHORT: u8 = 0x18;
+/// The spin bit of a short header's first byte.
+const SPIN: u8 = 0x20;
 
 impl Connection {
     /// Takes in a datagram that the endpoint found to be this connection's. Its bytes are decrypted in
@@ -67,7 +69,8 @@ impl Connection {
         while let Some(first) = rest.first() {
             let quic = header::has_quic_bit(*first);
             let Ok(packet) = header::parse(rest, self.local_cid_len()) else { break };
-            if !quic && !matches!(packet, Packet::VersionNegotiation { .. }) {
+            // Packets without it are welcome where we have said so (RFC 9287).
+            if !quic && !self.config.grease_quic_bit && !matches!(packet, Packet::VersionNegotiation { .. }) {
                 self.observe_dropped(None, rest.len(), DropTrigger::Invalid);
                 break;
             }
@@ -109,12 +112,17 @@ impl Connection {
     }
 
     fn on_packet(&mut self, now: Time, origin: &Datagram, packet: Packet, bytes: &mut [u8]) {
+        if let Packet::Long { packet_type: PacketType::Initial, version, packet_number_offset, .. } = &packet
+            && *version != self.version
+        {
+            self.follow_version(*version, *packet_number_offset, bytes);
+        }
         match packet {
             Packet::Short { dcid, packet_number_offset, .. } => {
                 self.on_short_packet(now, origin, dcid, packet_number_offset, bytes);
             }
             Packet::Long { packet_type, version, dcid, scid, token, packet_number_offset, .. }
-                if version == self.version =>
+                if self.reads(packet_type, version) =>
             {
                 if packet_type == PacketType::Initial && !self.accepts_initial(origin, token.is_empty()) {
                     self.stats.packets_dropped = self.stats.packets_dropped.saturating_add(1);
@@ -125,7 +133,7 @@ impl Connection {
                 if packet_type == PacketType::ZeroRtt {
                     return self.on_zero_rtt(now, origin, (dcid, scid), packet_number_offset, bytes);
                 }
-                if let Some(info) = self.open_long(packet_type, dcid, packet_number_offset, bytes)
+                if let Some(info) = self.open_long(packet_type, version, dcid, packet_number_offset, bytes)
                     && self.negotiation.on_peer_cid(scid, &mut self.remote_cids)
                 {
                     self.process(now, origin, info);
@@ -141,9 +149,17 @@ impl Connection {
             Packet::Retry { .. } => {}
             Packet::VersionNegotiation { dcid, scid, versions } => {
                 self.observe_unnumbered(PacketName::VersionNegotiation, bytes.len());
-                self.on_version_negotiation(dcid, scid, bytes.get(versions).unwrap_or_default());
+                self.on_version_negotiation(now, dcid, scid, bytes.get(versions).unwrap_or_default());
             }
         }
+    }
+
+    /// Whether packets of this type and version are this connection's. A server that has moved to another
+    /// version still reads Initial packets of the version the client began with.
+    fn reads(&self, packet_type: PacketType, version: u32) -> bool {
+        version == self.version
+            || (packet_type == PacketType::Initial
+                && self.extensions.versions.original_keys(version).is_some())
     }
 
     /// A client's Initial packets come in datagrams of full size (RFC 9000 section 14.1), a server's without a
@@ -209,6 +225,7 @@ impl Connection {
     fn open_long<'a>(
         &mut self,
         packet_type: PacketType,
+        version: u32,
         dcid: ConnectionId,
         pn_offset: usize,
         bytes: &'a mut [u8],
@@ -219,11 +236,15 @@ impl Connection {
             self.observe_dropped(Some(PacketName::of(packet_type)), bytes.len(), DropTrigger::KeyUnavailable);
             return None;
         };
-        let (first, truncated) = level.keys.header_opener.unmask(bytes, pn_offset)?;
+        let keys = match version == self.version {
+            true => &level.keys,
+            false => self.extensions.versions.original_keys(version)?,
+        };
+        let (first, truncated) = keys.header_opener.unmask(bytes, pn_offset)?;
         let number = truncated.expand(level.space.acks.next_expected());
         let (header, payload) = bytes.split_at_mut_checked(pn_offset.saturating_add(truncated.len()))?;
         let packet_len = header.len().saturating_add(payload.len());
-        let Some(len) = level.keys.opener.open(0, number, header, payload) else {
+        let Some(len) = keys.opener.open(0, number, header, payload) else {
             self.stats.packets_dropped = self.stats.packets_dropped.saturating_add(1);
             self.observe_dropped(
                 Some(PacketName::of(packet_type)),
@@ -234,7 +255,8 @@ impl Connection {
         };
         let (path, keys) = (PathId(0), NO_PHASE);
         let info = PacketInfo { space: space_id, packet_type, number, dcid, path, keys, len: packet_len };
-        Some(Opened { info, reserved: first & RESERVED_LONG, payload: payload.get(..len)? })
+        let payload = payload.get(..len)?;
+        Some(Opened { info, reserved: first & RESERVED_LONG, spin: false, payload })
     }
 
     fn on_short_packet(
@@ -291,12 +313,13 @@ impl Connection {
             len: header.len().saturating_add(payload.len()),
         };
         let payload = payload.get(..opened.len).unwrap_or_default();
-        Ok(Some(Opened { info, reserved: first & RESERVED_SHORT, payload }))
+        let spin = first & SPIN != 0;
+        Ok(Some(Opened { info, reserved: first & RESERVED_SHORT, spin, payload }))
     }
 
     /// An authentic packet.
     fn process(&mut self, now: Time, origin: &Datagram, opened: Opened<'_>) {
-        let Opened { mut info, reserved, payload } = opened;
+        let Opened { mut info, reserved, spin, payload } = opened;
         let Some(space) = self.spaces.get_mut(info.space) else { return };
         if space.acks.is_duplicate(info.number) {
             self.stats.packets_duplicate = self.stats.packets_duplicate.saturating_add(1);
@@ -316,6 +339,9 @@ impl Connection {
             },
         };
         self.timers.on_received(now);
+        if largest && info.space == SpaceId::Data {
+            self.extensions.bits.on_newest(spin);
+        }
         let result = if reserved == 0 {
             self.on_payload(now, &info, origin.ecn, largest, payload)
         } else {
@@ -404,5 +430,7 @@ impl Connection {
 pub(super) struct Opened<'a> {
     info: PacketInfo,
     reserved: u8,
+    /// The spin bit of a 1-RTT packet.
+    spin: bool,
     payload: &'a [u8],
 }

@@ -16,9 +16,11 @@ mod close;
 mod control;
 mod early;
 mod events;
+mod extensions;
 mod farewell;
 mod frames;
 mod handshaking;
+mod header_bits;
 mod input;
 mod lifecycle;
 mod negotiation;
@@ -30,11 +32,13 @@ mod paths;
 mod space;
 mod stats;
 mod timers;
+mod versions;
 
 #[cfg(test)]
 mod tests;
 
 pub use stats::ConnectionStats;
+pub(crate) use versions::choose as choose_version;
 
 use crate::cid::{LocalCids, RemoteCids};
 use crate::endpoint::shared::{ClientArgs, EndpointEvent, ServerArgs};
@@ -49,6 +53,7 @@ use bytes::Bytes;
 use control::Control;
 use early::Early;
 use events::Events;
+use extensions::Extensions;
 use godwit_base::{Rng, Time};
 use godwit_recovery::{Outcome, PathRecovery, PathSettings};
 use godwit_wire::{ConnectionId, Direction, ResetToken, Side, StreamId, TransportErrorCode};
@@ -59,6 +64,7 @@ use space::Spaces;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use timers::Timers;
+use versions::Versions;
 
 /// A connection, of either side.
 #[derive(Debug)]
@@ -82,6 +88,7 @@ pub struct Connection {
     stats: ConnectionStats,
     next_recovery_id: u16,
     observation: Observation,
+    extensions: Extensions,
 }
 
 /// Memory reused from packet to packet.
@@ -101,15 +108,20 @@ impl Connection {
     /// Begins a connection to a server. The first packets wait to be sent.
     pub(crate) fn client(now: Time, args: ClientArgs<'_>, rng: &mut dyn Rng) -> Result<Self, ConnectError> {
         let config = args.config.transport.clone();
+        let grease = rng.next_u64();
+        let versions = Versions::client(&args, grease, rng.next_u64());
+        let offered = versions.available();
         let ClientConfig { tls, resumption, version, .. } = args.config;
         let memory = ServerMemory::new(resumption, tls, *version, args.server_name);
         let known_token = || memory.as_ref().and_then(|memory| memory.take_token());
         let token = args.token.or_else(known_token).unwrap_or_default();
         let mut negotiation = Negotiation::client(args.local_cid, args.initial_dcid, token);
-        let parameters = negotiation.parameters(&config, args.config.version, args.versions);
-        let parameters = negotiation::encode(&parameters, rng.next_u64())?;
+        let parameters = negotiation.parameters(&config, args.config.version, offered.as_slice());
+        let parameters = negotiation::encode(&parameters, grease)?;
         let tls = memory.as_ref().map_or_else(|| tls.clone(), |memory| memory.tls(tls));
-        let handshake = Handshake::client(tls, args.config.version, args.server_name, parameters)?;
+        let (tls, tap) = versions::prepare(&tls, offered);
+        let mut handshake = Handshake::client(tls, args.config.version, args.server_name, parameters)?;
+        handshake.set_tap(tap);
         let remote_cids = RemoteCids::new(args.initial_dcid, config.active_cid_limit);
         let local_cids = LocalCids::new(args.local_cid, args.reset_token);
         let mut settings = path_settings(&config);
@@ -140,6 +152,7 @@ impl Connection {
             stats: ConnectionStats::default(),
             next_recovery_id: 0,
             observation: Observation::default(),
+            extensions: Extensions::new(Side::Client, &config, versions, rng),
             config,
         };
         if let Some(NewKeys::ZeroRtt(keys)) = connection.handshake.next_keys() {
@@ -159,6 +172,8 @@ impl Connection {
         let handshake = Handshake::server(args.config.tls.clone(), args.version, parameters)?;
         let recovery = PathRecovery::new(now, &path_settings(&config));
         let keys = initial_keys(args.version, &args.client_dcid, Side::Server)?;
+        let (original, spoken) = (args.original_version, args.versions);
+        let versions = Versions::server(original, args.version, &args.client_dcid, spoken);
         let mut control = Control::default();
         if let Some(token) = args.new_token {
             control.send_new_token(token);
@@ -182,6 +197,7 @@ impl Connection {
             stats: ConnectionStats::default(),
             next_recovery_id: 0,
             observation: Observation::default(),
+            extensions: Extensions::new(Side::Server, &config, versions, rng),
             config,
         })
     }
@@ -198,7 +214,10 @@ impl Connection {
         if self.events.is_closed() || self.lifecycle.is_handshaking() && !self.early.is_open() {
             return self.events.next();
         }
-        self.events.next().or_else(|| self.streams.next_event())
+        self.events
+            .next()
+            .or_else(|| self.streams.next_event())
+            .or_else(|| self.extensions.datagrams.next_event())
     }
 
     /// The next thing the endpoint should do.

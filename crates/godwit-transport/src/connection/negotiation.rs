@@ -4,14 +4,12 @@
 use super::Connection;
 use super::frames::scale_ack_delay;
 use crate::cid::RemoteCids;
-use crate::error::ConnectionError;
 use crate::keys;
 use crate::resumption::ServerMemory;
 use crate::{TransportConfig, WireError};
 use bytes::Bytes;
 use godwit_base::Time;
 use godwit_recovery::{PathRecovery, SpaceId};
-use godwit_wire::header;
 use godwit_wire::transport_parameters::{TransportParameters, VersionInformation, VersionList};
 use godwit_wire::{ConnectionId, Side, TransportErrorCode, Writer};
 use std::sync::Arc;
@@ -96,6 +94,19 @@ impl Negotiation {
         self.peer_scid.is_some()
     }
 
+    /// The id from which Initial keys follow at a client: that of its first packet, or of the first after a
+    /// Retry.
+    pub(super) fn initial_keys_cid(&self) -> ConnectionId {
+        self.retry_scid.unwrap_or(self.original_dcid)
+    }
+
+    /// True at a client that has heard nothing yet, for a Version Negotiation packet with these ids.
+    pub(super) fn awaits_versions(&self, dcid: ConnectionId, scid: ConnectionId) -> bool {
+        let ours = dcid == self.local_cid && scid == self.original_dcid;
+        let welcome = self.side == Side::Client && !self.has_heard_server() && self.retry_scid.is_none();
+        ours && welcome
+    }
+
     pub(super) fn on_new_token(&mut self, token: &[u8]) {
         if token.len() > MAX_TOKEN {
             return;
@@ -176,6 +187,8 @@ impl Negotiation {
             initial_max_streams_uni: config.max_uni_streams,
             max_ack_delay: config.max_ack_delay,
             active_cid_limit: RemoteCids::offered_limit(config.active_cid_limit),
+            max_datagram_frame_size: config.datagrams.max_frame_size,
+            grease_quic_bit: config.grease_quic_bit,
             reset_stream_at: true,
             version_information: Some(VersionInformation {
                 chosen: version,
@@ -203,11 +216,9 @@ impl Connection {
             .map_err(|error| WireError::new(TransportErrorCode::TRANSPORT_PARAMETER_ERROR, error.reason))?;
         self.observe_parameters(&parameters);
         self.negotiation.check(&parameters)?;
-        if parameters.version_information.is_some_and(|versions| versions.chosen != self.version) {
-            // Somebody on the path made one end believe in another version (RFC 9368 section 4).
-            let code = TransportErrorCode::VERSION_NEGOTIATION_ERROR;
-            return Err(WireError::new(code, "the chosen version is not the one in use"));
-        }
+        // Somebody on the path may have made one end believe in another version.
+        let versions = parameters.version_information.as_ref();
+        self.extensions.versions.check(self.side, self.version, versions)?;
         self.negotiation.peer = Some(Peer {
             ack_delay_exponent: parameters.ack_delay_exponent,
             max_ack_delay: parameters.max_ack_delay,
@@ -227,6 +238,8 @@ impl Connection {
         }
         self.settle_early(now, &parameters)?;
         self.streams.set_peer_limits(&parameters);
+        self.extensions.datagrams.set_peer_limit(parameters.max_datagram_frame_size);
+        self.extensions.bits.set_grease(parameters.grease_quic_bit);
         self.announce_reset_tokens();
         Ok(())
     }
@@ -268,17 +281,5 @@ impl Connection {
         self.negotiation.retry_scid = Some(scid);
         self.negotiation.token = Bytes::copy_from_slice(token);
         self.remote_cids.set_first(scid);
-    }
-
-    /// A Version Negotiation packet: believed only before anything else is heard, and only if it does not
-    /// list the version that it refuses (RFC 9000 section 6.2).
-    pub(super) fn on_version_negotiation(&mut self, dcid: ConnectionId, scid: ConnectionId, body: &[u8]) {
-        let ours = dcid == self.negotiation.local_cid && scid == self.negotiation.original_dcid;
-        let welcome = self.side == Side::Client
-            && !self.negotiation.has_heard_server()
-            && self.negotiation.retry_scid.is_none();
-        if ours && welcome && !header::versions(body).any(|version| version == self.version) {
-            self.abandon(ConnectionError::VersionMismatch);
-        }
     }
 }

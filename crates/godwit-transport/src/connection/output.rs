@@ -1,6 +1,7 @@
 //! The way out: frames to packets, packets to datagrams, datagrams to runs of equal size.
 //!
-//! The order inside a packet is: acknowledgements, path probes, control frames, CRYPTO, stream data. A
+//! The order inside a packet is: acknowledgements, path probes, control frames, CRYPTO, datagrams and stream
+//! data. A
 //! run ends with the first datagram that is not full, so that a run is what one segmentation-offload send
 //! takes. Header protection is applied to all 1-RTT packets of a run at once.
 
@@ -15,7 +16,7 @@ use crate::keys::{EarlyKeys, PacketSpan, TAG_LEN};
 use crate::path::PROBE_SIZE;
 use crate::recovery_token::RecoveryToken;
 use godwit_base::{Rng, SendBatch, Time};
-use godwit_recovery::{SentInfo, SpaceId};
+use godwit_recovery::{Outcome, SentInfo, SpaceId};
 use godwit_wire::header::{PacketType, ShortHeader};
 use godwit_wire::packet_number::TruncatedPacketNumber;
 use godwit_wire::{ConnectionId, Frame, Side, Writer};
@@ -131,7 +132,10 @@ impl Connection {
     fn take_back(&mut self, open: [Option<OpenPacket>; MAX_COALESCED]) -> usize {
         for packet in open.into_iter().flatten() {
             for at in packet.tokens.clone() {
-                if let Some(token) = self.scratch.tokens.get(at).copied() {
+                let token = self.scratch.tokens.get(at).copied();
+                if let Some(RecoveryToken::Datagram { tag }) = token {
+                    self.extensions.datagrams.on_outcome(Outcome::Lost, tag);
+                } else if let Some(token) = token {
                     self.on_token_lost(packet.space, token);
                 }
             }
@@ -314,8 +318,10 @@ impl Connection {
         let number = recovery.next_packet_number(rng);
         let truncated = TruncatedPacketNumber::new(number, recovery.largest_acked());
         let key_phase = keys.phase_to_send(now);
-        let header = ShortHeader { dcid, spin: false, key_phase };
+        let bits = &mut self.extensions.bits;
+        let header = ShortHeader { dcid, spin: bits.spin(), key_phase };
         let pn_offset = header.encode(writer, truncated).ok()?;
+        bits.apply(writer.written_mut().first_mut(), rng);
         Some(OpenPacket {
             space: SpaceId::Data,
             number,
@@ -358,7 +364,9 @@ impl Connection {
         if interest.control {
             self.streams.write_control(writer, tokens);
         }
-        if interest.data {
+        if self.extensions.datagrams.wants_to_send() {
+            self.write_shared(interest.data, writer);
+        } else if interest.data {
             self.streams.write_data(writer, tokens);
         }
     }
@@ -373,6 +381,7 @@ impl Connection {
         let streams = self.streams.wants_to_send();
         let wanted = streams.data
             || streams.control
+            || self.extensions.datagrams.wants_to_send()
             || self.control.wants_to_send()
             || self.local_cids.wants_to_send()
             || self.remote_cids.wants_to_send()

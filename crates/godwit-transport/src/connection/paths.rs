@@ -45,6 +45,7 @@ impl Connection {
                     // The new path gets an id of its own, so that an observer cannot link the two.
                     self.remote_cids.assign(to);
                     self.remote_cids.promote(to, from);
+                    self.extensions.bits.on_new_path();
                     self.forget_flight(from);
                 }
                 PathEvent::Validated(id) => {

@@ -1,5 +1,6 @@
 //! What a connection counts.
 
+use crate::datagrams::DatagramStats;
 use godwit_base::Time;
 use std::time::Duration;
 
@@ -47,6 +48,8 @@ pub struct ConnectionStats {
     pub stream_bytes_retransmitted: u64,
     /// Bytes of stream data received.
     pub stream_bytes_received: u64,
+    /// DATAGRAM frames, not to be confused with the UDP datagrams above.
+    pub datagram_frames: DatagramStats,
 }
 
 impl ConnectionStats {
@@ -79,6 +82,7 @@ impl super::Connection {
             stream_bytes_sent: streams.bytes_sent,
             stream_bytes_retransmitted: streams.bytes_retransmitted,
             stream_bytes_received: streams.bytes_received,
+            datagram_frames: self.extensions.datagrams.stats(),
             ..self.stats
         }
     }

@@ -63,6 +63,7 @@ impl Pair {
                 retry: false,
             }),
             version: 1,
+            original_version: 1,
             path: server_path,
             local_cid: cid(2),
             reset_token: ResetToken([2; 16]),

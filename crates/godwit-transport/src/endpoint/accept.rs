@@ -80,7 +80,8 @@ impl Endpoint {
         let local_cid = self.fresh_cid();
         let args = ServerArgs {
             config,
-            version: first.version,
+            version: incoming.choose_version(self.config.upgrade_to),
+            original_version: first.version,
             path: first.path,
             local_cid,
             reset_token: self.config.secrets.reset_token(&local_cid),

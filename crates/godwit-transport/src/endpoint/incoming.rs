@@ -9,6 +9,7 @@ use super::IncomingKey;
 use super::admission::Admission;
 use super::demux::KeyedHash;
 use super::stray::Strays;
+use crate::connection::choose_version;
 use crate::handshake::client_hello::{ClientHello, Parsed, Peek};
 use crate::keys;
 use crate::path::PathKey;
@@ -91,6 +92,13 @@ impl Incoming {
     /// The QUIC version of the client's packets.
     pub fn version(&self) -> u32 {
         self.first.version
+    }
+
+    /// The version with which to answer: `wanted` if the client offers it, else the client's own. A client
+    /// with 0-RTT data keeps its version.
+    pub(super) fn choose_version(&self, wanted: Option<u32>) -> u32 {
+        let hello = self.hello.as_ref().filter(|hello| !hello.early_data);
+        choose_version(self.first.version, wanted, hello.and_then(|hello| hello.versions.as_ref()))
     }
 
     fn bytes(&self) -> usize {

@@ -33,8 +33,10 @@ pub(crate) struct ClientArgs<'a> {
 pub(crate) struct ServerArgs<'a> {
     /// The settings.
     pub config: Arc<ServerConfig>,
-    /// The version of the client's packets.
+    /// The version with which to answer.
     pub version: u32,
+    /// The version of the client's packets.
+    pub original_version: u32,
     /// Where the client is.
     pub path: PathKey,
     /// Our id, which goes into initial_source_connection_id.

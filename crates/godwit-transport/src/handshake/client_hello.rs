@@ -7,7 +7,8 @@
 
 use super::Assembler;
 use crate::WireError;
-use godwit_wire::{Malformed, Reader};
+use godwit_wire::transport_parameters::VersionInformation;
+use godwit_wire::{Malformed, Reader, Side, TransportParameters};
 
 /// A ClientHello may be this long, with its header, in bytes.
 pub(crate) const MAX_LEN: usize = 16 << 10;
@@ -18,6 +19,8 @@ const MAX_PROTOCOLS: usize = 64;
 const CLIENT_HELLO: u8 = 1;
 const EXTENSION_SERVER_NAME: u16 = 0;
 const EXTENSION_ALPN: u16 = 16;
+const EXTENSION_EARLY_DATA: u16 = 42;
+const EXTENSION_TRANSPORT_PARAMETERS: u16 = 57;
 const NAME_TYPE_HOST: u8 = 0;
 
 /// What a ClientHello says that matters for choosing a configuration.
@@ -27,6 +30,10 @@ pub(crate) struct ClientHello {
     pub(crate) server_name: Option<String>,
     /// The application protocols the client offers, in its order of preference.
     pub(crate) alpn: Vec<Vec<u8>>,
+    /// The versions it offers (RFC 9368), if it says so in a form that can be read.
+    pub(crate) versions: Option<VersionInformation>,
+    /// It means to send 0-RTT packets.
+    pub(crate) early_data: bool,
 }
 
 /// How far the message has been understood.
@@ -88,19 +95,28 @@ fn client_hello(body: &[u8]) -> Result<ClientHello, Malformed> {
         return Err(Malformed);
     }
     let (mut server_name, mut alpn) = (None, None);
+    let (mut versions, mut early_data) = (None, false);
     while !extensions.is_empty() {
         let kind = extensions.u16()?;
         let content = Reader::new(vector16(&mut extensions)?);
         let repeated = match kind {
             EXTENSION_SERVER_NAME => server_name.replace(host_name(content)?).is_some(),
             EXTENSION_ALPN => alpn.replace(protocols(content)?).is_some(),
+            EXTENSION_TRANSPORT_PARAMETERS => {
+                // What is wrong with them is for the connection to say.
+                let parameters = TransportParameters::decode(content.rest(), Side::Client).ok();
+                versions = parameters.and_then(|parameters| parameters.version_information);
+                false
+            }
+            EXTENSION_EARLY_DATA => std::mem::replace(&mut early_data, true),
             _ => false,
         };
         if repeated {
             return Err(Malformed);
         }
     }
-    Ok(ClientHello { server_name: server_name.flatten(), alpn: alpn.unwrap_or_default() })
+    let (server_name, alpn) = (server_name.flatten(), alpn.unwrap_or_default());
+    Ok(ClientHello { server_name, alpn, versions, early_data })
 }
 
 /// The host name in a server_name extension; names of other types are skipped.

@@ -11,12 +11,14 @@ mod assembler;
 pub(crate) mod client_hello;
 mod error;
 mod send_buffer;
+mod tap;
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub(crate) use assembler::Assembler;
+pub(crate) use tap::SecretTap;
 
-use crate::keys::{self, EarlyKeys, LevelKeys, OneRtt};
+use crate::keys::{self, EarlyKeys, LevelKeys, OneRtt, Ratchet, Schedule};
 use crate::recovery_token::RecoveryToken;
 use crate::{ConnectError, WireError};
 use godwit_wire::{TransportErrorCode, Writer};
@@ -89,6 +91,10 @@ pub(crate) struct Handshake {
     one_rtt_keys: Option<Box<OneRtt>>,
     data: Option<Box<HandshakeData>>,
     failure: Option<Box<rustls::Error>>,
+    /// At a client that may move to another version: where TLS's secrets are to be had.
+    tap: Option<Arc<SecretTap>>,
+    /// The version whose keys are wanted, if it is not the one that TLS was begun with.
+    moved_to: Option<u32>,
 }
 
 /// The CRYPTO stream of one level.
@@ -145,10 +151,27 @@ impl Handshake {
             one_rtt_keys: None,
             data: None,
             failure: None,
+            tap: None,
+            moved_to: None,
         };
         handshake.collect();
         handshake.collect_early();
         handshake
+    }
+
+    /// At a client: the tap of the configuration that it was begun with.
+    pub(crate) fn set_tap(&mut self, tap: Option<Arc<SecretTap>>) {
+        self.tap = tap;
+    }
+
+    /// At a client that has read nothing yet: the keys from now on are those of another version. False if that
+    /// is not possible.
+    pub(crate) fn move_to(&mut self, version: u32) -> bool {
+        let possible = self.tap.is_some() && self.writing == Level::Initial;
+        if possible {
+            self.moved_to = Some(version);
+        }
+        possible
     }
 
     /// A CRYPTO frame in a packet of `level`. Afterwards ask for [`Handshake::next_keys`] and whether there
@@ -345,11 +368,15 @@ impl Handshake {
             let before = tail.len();
             match tls.write_hs(tail) {
                 Some(KeyChange::Handshake { keys }) => {
-                    self.handshake_keys = Some(LevelKeys::new(keys));
+                    let derive = Derive::new(self.moved_to, self.tap.as_deref(), tls);
+                    let derived = derive.and_then(|derive| derive.handshake());
+                    self.handshake_keys = Some(derived.unwrap_or_else(|| LevelKeys::new(keys)));
                     self.writing = Level::Handshake;
                 }
                 Some(KeyChange::OneRtt { keys, next }) => {
-                    self.one_rtt_keys = Some(Box::new(OneRtt::new(keys, next)));
+                    let derive = Derive::new(self.moved_to, self.tap.as_deref(), tls);
+                    let derived = derive.and_then(|derive| derive.one_rtt());
+                    self.one_rtt_keys = Some(Box::new(derived.unwrap_or_else(|| OneRtt::new(keys, next))));
                     self.writing = Level::OneRtt;
                 }
                 None if tail.len() == before => break,
@@ -398,6 +425,31 @@ impl fmt::Debug for Handshake {
             .field("writing", &self.writing)
             .field("data", &self.data)
             .finish_non_exhaustive()
+    }
+}
+
+/// A client's keys of another version than TLS was begun with.
+struct Derive<'a> {
+    schedule: Schedule,
+    tap: &'a SecretTap,
+}
+
+impl<'a> Derive<'a> {
+    /// `None` if TLS's own keys are the right ones.
+    fn new(version: Option<u32>, tap: Option<&'a SecretTap>, tls: &Connection) -> Option<Self> {
+        let suite = tls.negotiated_cipher_suite()?.suite();
+        Some(Derive { schedule: Schedule::new(suite, version?)?, tap: tap? })
+    }
+
+    fn handshake(&self) -> Option<LevelKeys> {
+        let (client, server) = self.tap.take_handshake()?;
+        Some(self.schedule.level_keys(&client, &server))
+    }
+
+    fn one_rtt(&self) -> Option<OneRtt> {
+        let (client, server) = self.tap.take_one_rtt()?;
+        let keys = self.schedule.level_keys(&client, &server);
+        Some(OneRtt::derived(keys, Ratchet::new(self.schedule, &client, &server)))
     }
 }
 

@@ -7,6 +7,7 @@
 mod header;
 mod initial;
 mod one_rtt;
+mod schedule;
 #[cfg(test)]
 mod test_vectors;
 #[cfg(test)]
@@ -15,6 +16,7 @@ mod tests;
 pub(crate) use header::{HeaderOpener, HeaderSealer, PacketSpan};
 pub(crate) use initial::{initial, retry_integrity_tag, tls_version};
 pub(crate) use one_rtt::{KeysUsed, OneRtt};
+pub(crate) use schedule::{Ratchet, Schedule};
 
 use rustls::quic::{DirectionalKeys, Keys, PacketKey};
 use std::fmt;

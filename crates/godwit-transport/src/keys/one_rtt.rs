@@ -9,7 +9,7 @@
 //! is confirmed, a packet of the current phase has been acknowledged and the previous key is gone; no key
 //! seals more packets than its AEAD permits, and no connection tries more forged packets than that.
 
-use super::{HeaderOpener, HeaderSealer, LevelKeys, Opener, SealFailed, Sealer};
+use super::{HeaderOpener, HeaderSealer, LevelKeys, Opener, Ratchet, SealFailed, Sealer};
 use crate::WireError;
 use godwit_base::Time;
 use godwit_wire::TransportErrorCode;
@@ -50,7 +50,7 @@ pub(crate) struct OneRtt {
     sealer: Sealer,
     next: (Opener, Sealer),
     previous: Option<Previous>,
-    secrets: Box<Secrets>,
+    secrets: Phases,
     phase: Phase,
     /// Updates so far; the lowest bit is the key phase bit.
     updates: u64,
@@ -59,6 +59,26 @@ pub(crate) struct OneRtt {
     confirmed: bool,
     /// Packets after which this end updates the keys by itself.
     update_after: u64,
+}
+
+/// Where the keys of later phases come from.
+enum Phases {
+    /// From rustls.
+    Tls(Box<Secrets>),
+    /// From here, for another version than rustls was begun with.
+    Derived(Box<Ratchet>),
+}
+
+impl Phases {
+    fn next(&mut self) -> (Opener, Sealer) {
+        match self {
+            Phases::Tls(secrets) => {
+                let keys = secrets.next_packet_keys();
+                (Opener { key: keys.remote }, Sealer { key: keys.local })
+            }
+            Phases::Derived(ratchet) => ratchet.next_phase(),
+        }
+    }
 }
 
 /// The receive key of the phase before.
@@ -80,15 +100,23 @@ struct Phase {
 impl OneRtt {
     /// From what TLS gives. `next` are the secrets of the phase after `keys`.
     pub(crate) fn new(keys: Keys, next: Secrets) -> Self {
-        let LevelKeys { opener, sealer, header_opener, header_sealer } = LevelKeys::new(keys);
-        let mut secrets = Box::new(next);
+        Self::with(LevelKeys::new(keys), Phases::Tls(Box::new(next)))
+    }
+
+    /// From keys that were derived here, and what derives those of the phases after them.
+    pub(crate) fn derived(keys: LevelKeys, next: Ratchet) -> Self {
+        Self::with(keys, Phases::Derived(Box::new(next)))
+    }
+
+    fn with(keys: LevelKeys, mut secrets: Phases) -> Self {
+        let LevelKeys { opener, sealer, header_opener, header_sealer } = keys;
         let update_after = update_limit(&sealer);
         OneRtt {
             header_opener,
             header_sealer,
             opener,
             sealer,
-            next: next_phase(&mut secrets),
+            next: secrets.next(),
             previous: None,
             secrets,
             phase: Phase::default(),
@@ -253,7 +281,7 @@ impl OneRtt {
 
     /// Moves both directions to the next phase.
     fn advance(&mut self) {
-        let (opener, sealer) = std::mem::replace(&mut self.next, next_phase(&mut self.secrets));
+        let (opener, sealer) = std::mem::replace(&mut self.next, self.secrets.next());
         let opener = std::mem::replace(&mut self.opener, opener);
         self.sealer = sealer;
         self.previous = Some(Previous { opener, expires: None });
@@ -276,11 +304,6 @@ impl fmt::Debug for OneRtt {
             .field("phase", &self.phase)
             .finish_non_exhaustive()
     }
-}
-
-fn next_phase(secrets: &mut Secrets) -> (Opener, Sealer) {
-    let keys = secrets.next_packet_keys();
-    (Opener { key: keys.remote }, Sealer { key: keys.local })
 }
 
 /// Half of what the AEAD permits: the update has the other half to be acknowledged in.

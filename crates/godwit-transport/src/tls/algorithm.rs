@@ -51,12 +51,43 @@ pub(super) static CHACHA20_POLY1305: Protection = Protection {
 };
 
 /// One AEAD with its header protection.
-pub(super) struct Protection {
+pub(crate) struct Protection {
     aead: &'static aead::Algorithm,
     header: &'static aead::quic::Algorithm,
     block_cipher: Option<&'static cipher::Algorithm>,
     confidentiality_limit: u64,
     integrity_limit: u64,
+}
+
+impl Protection {
+    /// Bytes of its keys, those of header protection included.
+    pub(crate) fn key_len(&self) -> usize {
+        self.aead.key_len()
+    }
+
+    /// A packet key from its bytes. One of the wrong length protects nothing.
+    pub(crate) fn packet_key_from(&self, key: &[u8], iv: [u8; aead::NONCE_LEN]) -> Box<dyn PacketKey> {
+        let key = UnboundKey::new(self.aead, key).ok().map(LessSafeKey::new);
+        Box::new(AeadPacketKey {
+            key,
+            iv: Iv::from(iv),
+            confidentiality_limit: self.confidentiality_limit,
+            integrity_limit: self.integrity_limit,
+        })
+    }
+
+    /// A header protection key from the first [`Protection::key_len`] of these bytes. One that is not
+    /// `valid` protects nothing.
+    pub(crate) fn header_key_from(&self, key: [u8; 32], valid: bool) -> Box<dyn HeaderProtectionKey> {
+        self.header_key(AeadKey::from(key), valid)
+    }
+
+    fn header_key(&self, key: AeadKey, valid: bool) -> Box<dyn HeaderProtectionKey> {
+        let bytes = key.as_ref().get(..self.key_len()).filter(|_| valid).unwrap_or_default();
+        let single = aead::quic::HeaderProtectionKey::new(self.header, bytes).ok();
+        let block_cipher = self.block_cipher.filter(|_| valid).map(|cipher| (cipher, key, self.key_len()));
+        Box::new(HeaderKey { single, block_cipher, run: OnceLock::new() })
+    }
 }
 
 impl Algorithm for Protection {
@@ -71,9 +102,7 @@ impl Algorithm for Protection {
     }
 
     fn header_protection_key(&self, key: AeadKey) -> Box<dyn HeaderProtectionKey> {
-        let single = aead::quic::HeaderProtectionKey::new(self.header, key.as_ref()).ok();
-        let block_cipher = self.block_cipher.map(|cipher| (cipher, key));
-        Box::new(HeaderKey { single, block_cipher, run: OnceLock::new() })
+        self.header_key(key, true)
     }
 
     fn aead_key_len(&self) -> usize {
@@ -156,8 +185,8 @@ impl PacketKey for AeadPacketKey {
 
 struct HeaderKey {
     single: Option<aead::quic::HeaderProtectionKey>,
-    /// The block cipher and its key, for runs. `None` where there is no block cipher.
-    block_cipher: Option<(&'static cipher::Algorithm, AeadKey)>,
+    /// The block cipher, its key and the length of that, for runs. `None` where there is no block cipher.
+    block_cipher: Option<(&'static cipher::Algorithm, AeadKey, usize)>,
     /// Made when the first run is asked for: keys that only receive, and idle connections, never pay.
     run: OnceLock<Option<Mutex<StreamingEncryptingKey>>>,
 }
@@ -197,8 +226,8 @@ impl HeaderKey {
 
     fn masks_in_runs(&self, samples: &[u8], masks: &mut [u8]) -> Option<()> {
         let run = self.run.get_or_init(|| {
-            let (algorithm, key) = self.block_cipher.as_ref()?;
-            let key = UnboundCipherKey::new(algorithm, key.as_ref()).ok()?;
+            let (algorithm, key, len) = self.block_cipher.as_ref()?;
+            let key = UnboundCipherKey::new(algorithm, key.as_ref().get(..*len)?).ok()?;
             StreamingEncryptingKey::ecb_pkcs7(key).ok().map(Mutex::new)
         });
         // A connection is used by one thread at a time: the lock is there for the `Sync` that rustls

@@ -10,9 +10,12 @@
 mod algorithm;
 pub mod deterministic;
 
+pub(crate) use algorithm::Protection;
+
+use ::aws_lc_rs::hkdf;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::quic::{Algorithm, Suite};
-use rustls::{CipherSuiteCommon, SupportedCipherSuite, Tls13CipherSuite};
+use rustls::{CipherSuite, CipherSuiteCommon, SupportedCipherSuite, Tls13CipherSuite};
 use std::sync::{Arc, LazyLock};
 
 /// Bytes of a header protection sample (RFC 9001 section 5.4.2).
@@ -56,6 +59,18 @@ pub fn provider() -> Arc<CryptoProvider> {
 /// The suite that protects Initial packets, whatever TLS negotiates (RFC 9001 section 5.2).
 pub(crate) fn initial_suite() -> Option<Suite> {
     SUITES.aes_128.and_then(Tls13CipherSuite::quic_suite)
+}
+
+/// The packet protection of a cipher suite of TLS 1.3, and the hash function of its key schedule.
+pub(crate) fn protection(suite: CipherSuite) -> Option<(&'static Protection, hkdf::Algorithm)> {
+    match suite {
+        CipherSuite::TLS13_AES_128_GCM_SHA256 => Some((&algorithm::AES_128_GCM, hkdf::HKDF_SHA256)),
+        CipherSuite::TLS13_AES_256_GCM_SHA384 => Some((&algorithm::AES_256_GCM, hkdf::HKDF_SHA384)),
+        CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => {
+            Some((&algorithm::CHACHA20_POLY1305, hkdf::HKDF_SHA256))
+        }
+        _ => None,
+    }
 }
 
 /// A suite of rustls with another QUIC packet protection. It lives as long as the process, and is made

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use godwit_engine::ShardCx;
 use godwit_transport::connection::ConnectionStats;
 use godwit_transport::streams::{ReadChunk, ReadError, WriteError};
-use godwit_transport::{ConnKey, Connection, Event};
+use godwit_transport::{ConnKey, Connection, DatagramOutcome, Event};
 use godwit_wire::{Direction, Side, StreamId};
 use rustls::pki_types::CertificateDer;
 use std::collections::{HashMap, VecDeque};
@@ -30,6 +30,10 @@ pub(crate) struct ConnState {
     streams: HashMap<StreamId, StreamState, BuildHasherDefault<IdHasher>>,
     /// Streams that the peer had opened and nobody accepted when the connection ended.
     backlog: Vec<StreamId>,
+    /// Datagrams that nobody had read when the connection ended.
+    pub(crate) datagrams: VecDeque<Bytes>,
+    /// What had become of others by then.
+    pub(crate) outcomes: VecDeque<DatagramOutcome>,
     summary: Option<Box<Summary>>,
     remote: SocketAddr,
 }
@@ -64,6 +68,7 @@ pub(crate) struct Summary {
     pub(crate) resumed: bool,
     pub(crate) certificates: Vec<CertificateDer<'static>>,
     pub(crate) stats: ConnectionStats,
+    pub(crate) version: u32,
 }
 
 impl Summary {
@@ -76,6 +81,7 @@ impl Summary {
             resumed: connection.is_resumed(),
             certificates: connection.peer_certificates().to_vec(),
             stats: connection.stats(),
+            version: connection.version(),
         }
     }
 }
@@ -90,6 +96,8 @@ impl ConnState {
             raw: None,
             streams: HashMap::default(),
             backlog: Vec::new(),
+            datagrams: VecDeque::new(),
+            outcomes: VecDeque::new(),
             summary: None,
             remote,
         }
@@ -108,6 +116,7 @@ impl ConnState {
                 resumed: false,
                 certificates: Vec::new(),
                 stats: ConnectionStats::default(),
+                version: 0,
             },
         }
     }
@@ -184,6 +193,9 @@ impl ConnState {
                 let writer = self.streams.get_mut(id).and_then(|stream| stream.writer.take());
                 writer.into_iter().for_each(|waker| shard.wake(waker));
             }
+            Event::DatagramsReadable => self.waiters.wake_one(Topic::Datagram, shard),
+            Event::DatagramOutcomes => self.waiters.wake_one(Topic::DatagramOutcome, shard),
+            Event::DatagramsWritable => self.waiters.wake_one(Topic::DatagramRoom, shard),
             Event::Finished { id } => self.on_send_over(shard, *id, None),
             Event::Stopped { id, code } => self.on_send_over(shard, *id, Some(*code)),
             _ => {}
@@ -212,7 +224,11 @@ impl ConnState {
             self.summary = Some(Box::new(Summary::of(connection)));
             let locally =
                 matches!(reason, EndReason::Transport(godwit_transport::ConnectionError::ClosedLocally));
+            if self.raw.is_none() {
+                self.outcomes = std::iter::from_fn(|| connection.next_datagram_outcome()).collect();
+            }
             if !locally && self.raw.is_none() {
+                self.datagrams = std::iter::from_fn(|| connection.read_datagram()).collect();
                 self.collect_left(connection, now);
             }
         }

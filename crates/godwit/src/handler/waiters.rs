@@ -19,6 +19,12 @@ pub(crate) enum Topic {
     Closed,
     /// The handshake is complete.
     Connected,
+    /// A datagram comes.
+    Datagram,
+    /// Something became of a datagram.
+    DatagramOutcome,
+    /// The queue of datagrams has room.
+    DatagramRoom,
     /// The endpoint has no connection.
     Idle,
     /// A client wants to connect.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "tests")]
 
 mod config;
+mod datagrams;
 mod errors;
 mod examples;
 mod handshake;

@@ -183,9 +183,9 @@ fn a_server_ignores_initial_packets_in_small_datagrams() {
 }
 
 #[test]
-fn packets_without_the_quic_bit_are_ignored() {
-    for (bit, heard) in [(0, false), (0x40, true)] {
-        let mut pair = Pair::new(TransportConfig::default());
+fn packets_without_the_quic_bit_are_ignored_unless_we_said_otherwise() {
+    for (bit, grease_quic_bit, heard) in [(0, false, false), (0x40, false, true), (0, true, true)] {
+        let mut pair = Pair::new(TransportConfig { grease_quic_bit, ..TransportConfig::default() });
         let change = |packet: &mut [u8]| packet[0] = packet[0] & !0x40 | bit;
         let mut datagram = initial_with(Side::Client, (9, 1), &[], &CLOSE, 1200, change);
         pair.server.receive(pair.now, pair.server_path, Ecn::NotEct, &mut datagram);
