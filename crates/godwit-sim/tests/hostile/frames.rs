@@ -48,7 +48,7 @@ fn fill(rng: &mut dyn Rng, payload: &mut [u8], reckless: bool) {
 }
 
 fn write_one(rng: &mut dyn Rng, writer: &mut Writer<'_>, data: &[u8], reckless: bool) -> Option<()> {
-    let kinds = if reckless { 24 } else { 14 };
+    let kinds = if reckless { 26 } else { 14 };
     let id = stream(rng, reckless);
     let offset = number(rng, if reckless { 1 << 62 } else { 60_000 });
     let some = &data[..rng.below(300) as usize];
@@ -80,6 +80,10 @@ fn write_one(rng: &mut dyn Rng, writer: &mut Writer<'_>, data: &[u8], reckless: 
         },
         21 => Frame::ApplicationClose { code: number(rng, 1 << 62), reason: some },
         22 => Frame::Crypto { offset: rng.below(70_000), data: &data[..1] },
+        23 | 24 => {
+            let (final_size, reliable_size) = (number(rng, 1 << 20), number(rng, 1 << 20));
+            Frame::ResetStreamAt { id, code: rng.below(2), final_size, reliable_size }
+        }
         _ => return writer.varint(rng.next_u64() >> 2).ok(),
     };
     frame.encode(writer).ok()

@@ -45,11 +45,17 @@ struct Restart {
     tls: Arc<rustls::ClientConfig>,
     server_name: Box<str>,
     grease: u64,
+    /// The Destination Connection ID of the second attempt: with that of the first, a server that has taken that
+    /// one after all would not see a new connection.
+    dcid: ConnectionId,
 }
 
 impl Versions {
-    pub(super) fn client(args: &ClientArgs<'_>, grease: u64) -> Self {
-        let restart = Restart { tls: args.config.tls.clone(), server_name: args.server_name.into(), grease };
+    /// `grease` and `dcid` are random.
+    pub(super) fn client(args: &ClientArgs<'_>, grease: u64, dcid: u64) -> Self {
+        let dcid = ConnectionId::new(&dcid.to_be_bytes()).unwrap_or(args.initial_dcid);
+        let restart =
+            Restart { tls: args.config.tls.clone(), server_name: args.server_name.into(), grease, dcid };
         Versions {
             original: args.config.version,
             available: offer(args.config.version, args.versions),
@@ -181,6 +187,7 @@ impl Connection {
             initial.keys = keys;
             self.version = version;
             self.extensions.versions.settle();
+            self.observe_version();
         }
     }
 
@@ -217,6 +224,8 @@ impl Connection {
     /// Sends the first flight again in another version, as if the one before had not been.
     fn start_over(&mut self, now: Time, version: u32, restart: &Restart) -> Result<(), ConnectError> {
         let offered = self.extensions.versions.available;
+        self.negotiation.original_dcid = restart.dcid;
+        self.remote_cids.set_first(restart.dcid);
         let parameters = self.negotiation.parameters(&self.config, version, offered.as_slice());
         let parameters = negotiation::encode(&parameters, restart.grease)?;
         let (tls, tap) = prepare(&restart.tls, offered);
@@ -233,6 +242,7 @@ impl Connection {
         self.version = version;
         let versions = &mut self.extensions.versions;
         (versions.original, versions.reacted) = (version, true);
+        self.observe_version();
         self.observe_keys(SpaceId::Initial);
         Ok(())
     }

@@ -106,6 +106,13 @@ impl Connection {
         }
     }
 
+    /// The connection goes on in another version.
+    pub(super) fn observe_version(&mut self) {
+        if self.observation.wants(Kind::VersionInformation.mask()) {
+            self.tell_version();
+        }
+    }
+
     /// Time has passed: what is told from now on happens now.
     #[inline]
     pub(super) fn observe_time(&mut self, now: Time) {

@@ -40,7 +40,19 @@ impl Connection {
         let (local, remote) = self.tuple(self.paths.active().key());
         self.observation.tell(&TransportEvent::ConnectionStarted { local, remote });
         self.tell_state(ConnectionState::Attempted);
-        let versions = Some(Versions(&config.versions));
+        self.tell_version();
+        let available = self.extensions.versions.available();
+        let parameters = self.negotiation.parameters(&self.config, self.version, available.as_slice());
+        self.tell_parameters(Initiator::Local, &parameters);
+        self.tell_keys(SpaceId::Initial);
+        self.tell_recovery();
+    }
+
+    /// The versions this end speaks, and the one in use, which may have changed.
+    #[cold]
+    pub(super) fn tell_version(&mut self) {
+        let available = self.extensions.versions.available();
+        let versions = Some(Versions(available.as_slice()));
         let (server_versions, client_versions) = match self.side {
             Side::Server => (versions, None),
             Side::Client => (None, versions),
@@ -48,10 +60,6 @@ impl Connection {
         let chosen_version = Some(Version(self.version));
         let event = TransportEvent::VersionInformation { server_versions, client_versions, chosen_version };
         self.observation.tell(&event);
-        let parameters = self.negotiation.parameters(&self.config, self.version, &config.versions);
-        self.tell_parameters(Initiator::Local, &parameters);
-        self.tell_keys(SpaceId::Initial);
-        self.tell_recovery();
     }
 
     /// What happened to streams since the last time is told as well.
