@@ -89,6 +89,11 @@ impl Early {
         self.zero_rtt = Some(Box::new(ZeroRtt { keys, version, remembered, expires: None }));
     }
 
+    /// No 0-RTT packet is sent any more; what was sent will turn out to be rejected.
+    pub(super) fn stop(&mut self) {
+        self.zero_rtt = None;
+    }
+
     fn accept(&mut self, keys: EarlyKeys, version: u32) {
         self.status = EarlyDataStatus::Accepted;
         let remembered = TransportParameters::default();

@@ -218,7 +218,8 @@ impl Connection {
             keys: NO_PHASE,
             len: packet_len,
         };
-        Some(Opened { info, reserved: first & RESERVED_LONG, payload: payload.get(..len)? })
+        let (reserved, payload) = (first & RESERVED_LONG, payload.get(..len)?);
+        Some(Opened { info, reserved, spin: false, payload })
     }
 
     /// Removes the protection of an Initial or Handshake packet.
@@ -339,7 +340,7 @@ impl Connection {
             },
         };
         self.timers.on_received(now);
-        if largest && info.space == SpaceId::Data {
+        if largest && info.packet_type == PacketType::OneRtt {
             self.extensions.bits.on_newest(spin);
         }
         let result = if reserved == 0 {

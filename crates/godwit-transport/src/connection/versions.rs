@@ -228,7 +228,12 @@ impl Connection {
         self.remote_cids.set_first(restart.dcid);
         let parameters = self.negotiation.parameters(&self.config, version, offered.as_slice());
         let parameters = negotiation::encode(&parameters, restart.grease)?;
-        let (tls, tap) = prepare(&restart.tls, offered);
+        // A session belongs to the version in which it was begun (RFC 9369 section 5).
+        let mut tls = rustls::ClientConfig::clone(&restart.tls);
+        tls.resumption = rustls::client::Resumption::disabled();
+        tls.enable_early_data = false;
+        self.early.stop();
+        let (tls, tap) = prepare(&Arc::new(tls), offered);
         let mut handshake = Handshake::client(tls, version, &restart.server_name, parameters)?;
         handshake.set_tap(tap);
         let keys = super::initial_keys(version, &self.negotiation.initial_keys_cid(), self.side)?;
