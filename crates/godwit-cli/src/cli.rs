@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{demo, doctor, get, interop, manual, perf, report, serve};
+use crate::{demo, doctor, get, interop, manual, perf, qlog, report, serve};
 
 /// The overview in place of clap's flat list: the commands by what one wants to do. It fits a screen.
 const TEMPLATE: &str = "\
@@ -19,6 +19,7 @@ For use:
 Laboratory:
   demo    See HTTP/2 and HTTP/3 side by side on the same bad link
   perf    Measure throughput, requests and latency between two machines
+  qlog    Read traces of connections: stalls, losses and their causes
 
 Examples:
   godwit serve --proxy http://127.0.0.1:8080    HTTP/3 in front of your site
@@ -67,6 +68,8 @@ pub(crate) enum Command {
     Demo(demo::Arguments),
     /// Measure throughput, requests and latency between two machines
     Perf(perf::Arguments),
+    /// Read traces of connections: stalls, losses and their causes
+    Qlog(qlog::Arguments),
     /// Be an endpoint of the QUIC interop runner
     #[command(hide = true)]
     Interop(interop::Arguments),

@@ -15,6 +15,7 @@ mod interop;
 mod manual;
 mod output;
 mod perf;
+mod qlog;
 mod report;
 mod serve;
 
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::run(arguments),
         Command::Perf(arguments) => perf::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
+        Command::Qlog(arguments) => qlog::run(arguments),
         Command::Interop(arguments) => interop::run(arguments),
         Command::Completions(arguments) => manual::completions(&arguments),
         Command::Man(arguments) => manual::man(&arguments),

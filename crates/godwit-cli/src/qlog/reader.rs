@@ -1,0 +1,129 @@
+//! Records out of a file: JSON texts, each between a record separator and a line feed (RFC 7464).
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::time::Duration;
+
+use flate2::bufread::MultiGzDecoder;
+use serde_json::Value;
+
+use crate::error::{Failure, plain};
+
+/// A record may be as long as this: a packet's frames are far shorter.
+const LONGEST: u64 = 4 << 20;
+const RECORD_SEPARATOR: u8 = 0x1e;
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// Seconds in the longest trace that is believed: a hundred years.
+const LATEST: f64 = 3.2e9;
+
+/// One event.
+#[derive(Debug)]
+pub(super) struct Event {
+    /// Since the first event.
+    pub(super) time: Duration,
+    /// Such as `packet_sent`, without the name space.
+    pub(super) name: String,
+    pub(super) data: Value,
+}
+
+/// A file that is being read.
+pub(super) struct Records {
+    input: Box<dyn BufRead>,
+    buffer: Vec<u8>,
+    number: u64,
+    cut_off: bool,
+}
+
+impl Records {
+    pub(super) fn open(path: &Path) -> Result<Records, Failure> {
+        let failed = |error: &std::io::Error| {
+            Failure::file("cannot read", path, plain(error), "give a trace that can be read")
+        };
+        let mut file = BufReader::new(File::open(path).map_err(|error| failed(&error))?);
+        let compressed = file.fill_buf().map_err(|error| failed(&error))?.starts_with(&GZIP);
+        let input: Box<dyn BufRead> =
+            if compressed { Box::new(BufReader::new(MultiGzDecoder::new(file))) } else { Box::new(file) };
+        Ok(Records::new(input))
+    }
+
+    pub(super) fn new(input: Box<dyn BufRead>) -> Records {
+        Records { input, buffer: Vec::new(), number: 0, cut_off: false }
+    }
+
+    /// The trace's description, which comes first.
+    pub(super) fn header(&mut self, path: &Path) -> Result<Value, Failure> {
+        let expected = || {
+            let problem = "it is not a qlog trace of JSON text sequences";
+            Failure::file("cannot read", path, problem, "give a file such as godwit writes (.sqlog)")
+        };
+        let header = self.next(path).map_err(|_| expected())?.ok_or_else(expected)?;
+        let format = header.get("serialization_format").or_else(|| header.get("qlog_format"));
+        let known = format.and_then(Value::as_str).is_some_and(|format| {
+            format.eq_ignore_ascii_case("application/qlog+json-seq")
+                || format.eq_ignore_ascii_case("JSON-SEQ")
+        });
+        if known { Ok(header) } else { Err(expected()) }
+    }
+
+    /// The next event; none at the end.
+    pub(super) fn next_event(&mut self, path: &Path) -> Result<Option<Event>, Failure> {
+        while let Some(mut record) = self.next(path)? {
+            let time = record.get("time").and_then(Value::as_f64).unwrap_or(-1.0) / 1e3;
+            let name = record.get("name").and_then(Value::as_str).unwrap_or_default();
+            // Others than QUIC's are of no interest here; a colon stands behind the name space.
+            let Some((_, name)) = name.split_once(':').filter(|(space, _)| !space.starts_with("http")) else {
+                continue;
+            };
+            if !(0.0..LATEST).contains(&time) {
+                return Err(self.broken(path, "an event has no time, or an impossible one"));
+            }
+            let name = name.to_owned();
+            let data = record.get_mut("data").map(Value::take).unwrap_or_default();
+            return Ok(Some(Event { time: Duration::from_secs_f64(time), name, data }));
+        }
+        Ok(None)
+    }
+
+    /// Whether the file ends within a record: its writer did not come to its end.
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.cut_off
+    }
+
+    fn next(&mut self, path: &Path) -> Result<Option<Value>, Failure> {
+        loop {
+            self.buffer.clear();
+            let read = self.input.by_ref().take(LONGEST).read_until(b'\n', &mut self.buffer);
+            match read {
+                Ok(0) => return Ok(None),
+                Ok(_) => {}
+                // What has been read so far is worth something.
+                Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                    self.cut_off = true;
+                    return Ok(None);
+                }
+                Err(error) => return Err(self.broken(path, &plain(&error))),
+            }
+            self.number += 1;
+            let whole = self.buffer.ends_with(b"\n");
+            let text = self.buffer.trim_ascii();
+            let text = text.strip_prefix(&[RECORD_SEPARATOR]).unwrap_or(text).trim_ascii();
+            if text.is_empty() {
+                continue;
+            }
+            return match serde_json::from_slice(text) {
+                Ok(record) => Ok(Some(record)),
+                Err(_) if !whole && self.buffer.len() < LONGEST as usize => {
+                    self.cut_off = true;
+                    Ok(None)
+                }
+                Err(_) => Err(self.broken(path, "a record is not JSON")),
+            };
+        }
+    }
+
+    fn broken(&self, path: &Path, problem: &str) -> Failure {
+        let problem = format!("record {}: {problem}", self.number);
+        Failure::file("cannot read", path, problem, "the file is damaged or not a trace")
+    }
+}
