@@ -22,6 +22,8 @@ pub(super) enum Case {
     Http3,
     /// A connection for every file, one after another.
     MultiConnect,
+    /// The server moves clients to version 2 (RFC 9368).
+    Version2,
     /// The client changes the keys early on.
     KeyUpdate,
 }
@@ -50,6 +52,7 @@ impl Case {
             "chacha20" => Case::ChaCha20,
             "retry" => Case::Retry,
             "resumption" => Case::Resumption,
+            "v2" => Case::Version2,
             "http3" => Case::Http3,
             "multiconnect" | "handshakeloss" | "handshakecorruption" => Case::MultiConnect,
             // It is the client's business; a server is told "transfer".

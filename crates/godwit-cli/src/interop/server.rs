@@ -47,6 +47,7 @@ pub(super) async fn run(task: &Task) -> Result<(), Failure> {
 
 fn endpoint(task: &Task) -> Result<Endpoint, Failure> {
     let mut builder = Endpoint::builder().server(settings::server(task)?);
+    builder = builder.prefer_version_2(task.case == Case::Version2);
     for address in &task.listen {
         builder = builder.bind(*address);
     }
