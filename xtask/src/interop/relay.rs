@@ -451,16 +451,19 @@ mod tests {
 
     const SOON: Duration = Duration::from_secs(20);
 
-    /// Waits for the next datagram.
-    fn next(socket: &mut dyn Datapath) -> (SocketAddr, Ecn, Vec<u8>) {
-        let (start, mut batch) = (now(), RecvBatch::new(1, 2048));
-        loop {
-            if let Some(first) = received(socket, &mut batch).unwrap().into_iter().next() {
-                return first;
-            }
+    /// Waits for so many datagrams.
+    fn arrivals(socket: &mut dyn Datapath, count: usize) -> Vec<(SocketAddr, Ecn, Vec<u8>)> {
+        let (start, mut batch, mut all) = (now(), RecvBatch::new(4, 2048), Vec::new());
+        while all.len() < count {
+            all.extend(received(socket, &mut batch).unwrap());
             assert!(start.elapsed() < SOON, "nothing came");
             std::thread::sleep(Duration::from_millis(1));
         }
+        all
+    }
+
+    fn next(socket: &mut dyn Datapath) -> (SocketAddr, Ecn, Vec<u8>) {
+        arrivals(socket, 1).remove(0)
     }
 
     fn local() -> Box<dyn Datapath> {
@@ -497,7 +500,8 @@ mod tests {
         for number in 1..=4_u8 {
             send(client.as_mut(), front, Ecn::NotEct, &[number]).unwrap();
         }
-        assert_eq!([next(server.as_mut()).2, next(server.as_mut()).2], [[1], [4]]);
+        let arrived: Vec<_> = arrivals(server.as_mut(), 2).into_iter().map(|(.., data)| data).collect();
+        assert_eq!(arrived, [[1], [4]]);
         assert_eq!(relay.finish().sent_by_client().count(), 4);
     }
 }
