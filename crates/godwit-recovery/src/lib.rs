@@ -33,7 +33,7 @@ pub mod timer;
 
 pub use ack_tracker::{AckTracker, EcnCounts, Received};
 pub use congestion::{Algorithm, Controller};
-pub use mtu::MtuSearch;
+pub use mtu::{BASE_MTU, MtuCounters, MtuSearch};
 pub use pacer::Pacer;
 pub use path::{PathRecovery, PathSettings, PathStats};
 pub use rtt::RttEstimator;

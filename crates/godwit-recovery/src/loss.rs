@@ -172,7 +172,7 @@ impl<T: Copy> SpaceRecovery<T> {
         }
         tally.packets = tally.packets.saturating_add(1);
         tally.newest = tally.newest.max(Some(lost.sent_at));
-        path.on_packet_lost(now, lost.bytes);
+        path.on_packet_lost(now, lost.bytes, lost.sent_at);
         // Only packets sent after the first sample count (RFC 9002 section 7.6.2).
         if lost.ack_eliciting && path.rtt.first_sample_at().is_some_and(|first| lost.sent_at > first) {
             tally.longest_run = tally.longest_run.max(self.persistent.on_lost(lost.sent_at));

@@ -1,9 +1,13 @@
 //! Finding the largest datagram that passes a path (DPLPMTUD: RFC 8899, RFC 9000 section 14.3).
 //!
-//! The ceiling is probed first, because most paths carry it; if that fails, the search halves the interval
-//! between what is known to pass and what is not. Losing a probe never means congestion. When full-size packets
-//! keep vanishing while smaller ones pass, the path is taken to have become narrower: back to the base, and the
-//! search begins anew later.
+//! The ceiling is probed first, because most paths carry it (a ceiling far above Ethernet's MTU after the sizes
+//! that are common below it); if that fails, the search halves the interval between what is known to pass and
+//! what is not. Losing a probe never means congestion. When full-size packets keep vanishing while smaller ones
+//! sent later pass, the path is taken to have become narrower: back to the base, and the search goes on below
+//! the size that no longer passes.
+//!
+//! Invariants: 1200 <= `mtu` <= `max`; one probe is in flight at most; a packet that arrives tells that its size
+//! passed when it was sent, so that losses of earlier packets are no sign of a black hole.
 
 use godwit_base::Time;
 use std::time::Duration;
@@ -16,17 +20,19 @@ const MAX_PROBES: u8 = 3;
 const PRECISION: u16 = 16;
 /// Time between lost probes of one size: losses come in bursts.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
-/// Full-size packets lost in a row that make a black hole.
+/// Full-size packets lost in a row that make a black hole: at 10 % random loss that is once in a million packets.
 const BLACK_HOLE_LOSSES: u8 = 6;
+/// Packets that miss the MTU by less than this count as of full size: frames do not always fill a packet.
+const FULL_WITHIN: u16 = 64;
+/// Sizes worth trying before a ceiling more than twice as large: an Ethernet frame and a jumbo frame over IPv4.
+const COMMON_SIZES: [u16; 2] = [1472, 8972];
 /// A search begins anew this long after the last ended (RFC 8899 section 5.1.1, `PMTU_RAISE_TIMER`).
 const SEARCH_AGAIN_AFTER: Duration = Duration::from_secs(600);
-/// After a black hole the search waits this long.
-const BLACK_HOLE_PAUSE: Duration = Duration::from_secs(60);
 
 /// Where the search stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Not begun: the handshake is not confirmed, or there is nothing above the base to find.
+    /// Not begun: the handshake is not complete, or there is nothing above the base to find.
     Idle,
     /// Looking for a size below `ceiling` that passes; the next probe has size `probe`, leaves not before
     /// `not_before`, and `lost` of that size were lost.
@@ -44,10 +50,36 @@ pub struct MtuSearch {
     /// Sizes above are believed not to pass.
     ceiling: u16,
     state: State,
-    /// Packets larger than the base lost since one was acknowledged.
-    large_lost: u8,
-    /// A packet not larger than the base has been acknowledged since then.
-    small_acked: bool,
+    evidence: Evidence,
+    counters: MtuCounters,
+}
+
+/// What an MTU search has done on its path. All figures only rise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MtuCounters {
+    /// Probes sent.
+    pub probes_sent: u64,
+    /// Probes declared lost, or refused by the local system.
+    pub probes_lost: u64,
+    /// Times the MTU fell back to the base, because larger packets did not arrive any more.
+    pub black_holes: u64,
+}
+
+/// The newest packets acknowledged of full and of lesser size, by the time they were sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Arrived {
+    pub(crate) full: Option<Time>,
+    pub(crate) lesser: Option<Time>,
+}
+
+/// What speaks for a black hole.
+#[derive(Debug, Clone, Copy, Default)]
+struct Evidence {
+    arrived: Arrived,
+    /// Full-size packets lost that were sent after the newest that arrived.
+    lost: u8,
+    /// When the first of those was sent.
+    lost_since: Option<Time>,
 }
 
 impl MtuSearch {
@@ -59,8 +91,8 @@ impl MtuSearch {
             max: max.max(mtu),
             ceiling: max.max(mtu),
             state: State::Idle,
-            large_lost: 0,
-            small_acked: false,
+            evidence: Evidence::default(),
+            counters: MtuCounters::default(),
         }
     }
 
@@ -69,7 +101,12 @@ impl MtuSearch {
         self.mtu
     }
 
-    /// Begins the search, at confirmation of the handshake. Later calls do nothing.
+    /// What the search has done.
+    pub const fn counters(&self) -> MtuCounters {
+        self.counters
+    }
+
+    /// Begins the search, when the handshake is complete (RFC 9000 section 14.3). Later calls do nothing.
     pub fn start(&mut self, now: Time) {
         if self.state == State::Idle {
             self.begin(now);
@@ -82,17 +119,50 @@ impl MtuSearch {
         self.max = self.max.min(max);
         self.ceiling = self.ceiling.min(max);
         self.mtu = self.mtu.min(max);
-        if let State::Searching { probe, .. } = &mut self.state {
-            *probe = (*probe).min(max);
+        if let State::Searching { probe, lost, in_flight, .. } = &mut self.state
+            && *probe > max
+        {
+            // The probe that may be in flight tells nothing about another size.
+            (*probe, *lost, *in_flight) = (max, 0, false);
             if *probe <= self.mtu {
                 self.state = State::Complete { again_at: None };
             }
         }
     }
 
+    /// The local system refused to send a datagram of `size`; `max` is the largest that it does send on this route,
+    /// if it tells. No probe has to be lost to find out.
+    pub fn on_refused(&mut self, now: Time, size: u16, max: Option<u16>) {
+        if let Some(max) = max.filter(|max| *max < size) {
+            self.counters.probes_lost = self.counters.probes_lost.saturating_add(1);
+            return self.limit(max);
+        }
+        if size <= self.mtu {
+            self.ceiling = size.saturating_sub(1);
+            self.fall_back(now, None);
+        } else if matches!(self.state, State::Searching { probe, .. } if probe == size) {
+            self.counters.probes_lost = self.counters.probes_lost.saturating_add(1);
+            self.ceiling = size.saturating_sub(1);
+            self.search(self.halfway(), now);
+        }
+    }
+
+    /// What is in flight will never be heard of: the path was left.
+    pub(crate) fn on_flight_forgotten(&mut self) {
+        if let State::Searching { in_flight, .. } = &mut self.state {
+            *in_flight = false;
+        }
+    }
+
     fn begin(&mut self, now: Time) {
         self.ceiling = self.max;
-        self.search(self.max, now);
+        self.search(self.leap(), now);
+    }
+
+    /// The size to try while nothing has failed: the ceiling, or what is common far below it.
+    fn leap(&self) -> u16 {
+        let common = COMMON_SIZES.into_iter().find(|size| *size > self.mtu);
+        common.filter(|size| size.saturating_mul(2) < self.max).unwrap_or(self.max)
     }
 
     fn search(&mut self, probe: u16, not_before: Time) {
@@ -121,6 +191,7 @@ impl MtuSearch {
 
     /// The probe of this size left.
     pub fn on_probe_sent(&mut self, size: u16) {
+        self.counters.probes_sent = self.counters.probes_sent.saturating_add(1);
         if let State::Searching { probe, in_flight, .. } = &mut self.state
             && *probe == size
         {
@@ -135,14 +206,16 @@ impl MtuSearch {
         }
         self.mtu = size;
         self.ceiling = self.ceiling.max(size);
-        self.large_lost = 0;
+        self.evidence = Evidence::default();
         if matches!(self.state, State::Searching { probe, .. } if probe <= size) {
-            self.search(self.halfway(), now);
+            let next = if self.ceiling == self.max { self.leap() } else { self.halfway() };
+            self.search(next, now);
         }
     }
 
     /// A probe was lost. After three of one size the search goes on below it.
     pub fn on_probe_lost(&mut self, now: Time, size: u16) {
+        self.counters.probes_lost = self.counters.probes_lost.saturating_add(1);
         let State::Searching { probe, lost, not_before, in_flight } = &mut self.state else { return };
         if *probe != size {
             return;
@@ -162,41 +235,57 @@ impl MtuSearch {
         if gap < PRECISION { self.mtu } else { self.mtu.saturating_add(gap.div_ceil(2)) }
     }
 
-    /// A packet that is no probe arrived.
-    pub fn on_packet_acked(&mut self, size: u16) {
-        if size > BASE_MTU {
-            self.large_lost = 0;
-            self.small_acked = false;
-        } else if self.large_lost > 0 {
-            self.small_acked = true;
+    /// Packets above this size count as of full size. Nothing does while the MTU is the base.
+    pub(crate) fn full_above(&self) -> u16 {
+        if self.mtu > BASE_MTU { self.mtu.saturating_sub(FULL_WITHIN).max(BASE_MTU) } else { u16::MAX }
+    }
+
+    /// Packets arrived; before the losses that the same ACK frame shows.
+    pub(crate) fn on_packets_acked(&mut self, arrived: Arrived) {
+        let evidence = &mut self.evidence;
+        evidence.arrived.full = evidence.arrived.full.max(arrived.full);
+        evidence.arrived.lesser = evidence.arrived.lesser.max(arrived.lesser);
+        if evidence.lost_since.is_some_and(|since| arrived.full >= Some(since)) {
+            (evidence.lost, evidence.lost_since) = (0, None);
         }
     }
 
     /// A packet that is no probe was lost. True if that makes a black hole, so that the MTU is the base again.
-    pub fn on_packet_lost(&mut self, now: Time, size: u16) -> bool {
-        if size <= BASE_MTU || self.mtu <= BASE_MTU {
+    pub(crate) fn on_packet_lost(&mut self, now: Time, size: u16, sent_at: Time) -> bool {
+        let full_above = self.full_above();
+        let evidence = &mut self.evidence;
+        if size <= full_above || evidence.arrived.full >= Some(sent_at) {
             return false;
         }
-        self.large_lost = self.large_lost.saturating_add(1);
-        if self.large_lost < BLACK_HOLE_LOSSES || !self.small_acked {
+        evidence.lost = evidence.lost.saturating_add(1);
+        let since = *evidence.lost_since.get_or_insert(sent_at);
+        if evidence.lost < BLACK_HOLE_LOSSES || evidence.arrived.lesser < Some(since) {
             return false;
         }
-        self.fall_back(now)
+        self.ceiling = self.mtu.saturating_sub(1);
+        self.fall_back(now, None);
+        true
     }
 
-    /// Nothing at all arrived for several probe timeouts. True if the MTU is the base again for it.
+    /// Nothing at all arrived for several probe timeouts. True if the MTU is the base again for it. The size that
+    /// passed before is tried again first: most silences have other causes.
     pub fn on_silence(&mut self, now: Time) -> bool {
-        self.mtu > BASE_MTU && self.fall_back(now)
+        if self.mtu <= BASE_MTU {
+            return false;
+        }
+        self.ceiling = self.max;
+        self.fall_back(now, Some(self.mtu));
+        true
     }
 
-    fn fall_back(&mut self, now: Time) -> bool {
-        self.large_lost = 0;
-        self.small_acked = false;
+    /// Back to the base; the search goes on with `next`, or below the ceiling.
+    fn fall_back(&mut self, now: Time, next: Option<u16>) {
+        self.counters.black_holes = self.counters.black_holes.saturating_add(1);
+        self.evidence = Evidence::default();
         self.mtu = BASE_MTU;
         if self.state != State::Idle {
-            self.state = State::Complete { again_at: Some(now + BLACK_HOLE_PAUSE) };
+            self.search(next.unwrap_or_else(|| self.halfway()), now);
         }
-        true
     }
 }
 

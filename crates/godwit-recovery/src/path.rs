@@ -6,7 +6,7 @@
 
 use crate::congestion::{Acked, Algorithm, Controller};
 use crate::loss::{LossTally, ReorderTolerance};
-use crate::mtu::MtuSearch;
+use crate::mtu::{Arrived, MtuCounters, MtuSearch};
 use crate::pacer::Pacer;
 use crate::rtt::RttEstimator;
 use crate::sent::SentPacket;
@@ -21,6 +21,9 @@ const PERSISTENT_CONGESTION_THRESHOLD: u32 = 3;
 const MAX_BACKOFF: u32 = 16;
 /// After this many PTOs in a row a black hole for large packets is suspected.
 const BLACK_HOLE_PTOS: u32 = 3;
+/// While data waits, an MTU probe takes at most this part of the window: one in eight lets a probe of Ethernet's size
+/// leave with the first flight.
+const PROBE_SHARE: u64 = 8;
 
 /// How a path starts.
 #[derive(Debug, Clone)]
@@ -211,9 +214,32 @@ impl PathRecovery {
     }
 
     /// The size of an MTU probe to send now, if one is due: a packet of its own of exactly this size, recorded
-    /// with `mtu_probe`. Its fate reaches the search by itself. Probes are subject to the window.
-    pub fn next_mtu_probe(&mut self, now: Time) -> Option<u16> {
-        self.mtu.next_probe(now).filter(|size| self.can_send(usize::from(*size)))
+    /// with `mtu_probe`. Its fate reaches the search by itself. Probes are subject to the window. `busy` says that
+    /// data waits to be sent: then a probe must not take more than an eighth of the window.
+    pub fn next_mtu_probe(&mut self, now: Time, busy: bool) -> Option<u16> {
+        let size = self.mtu.next_probe(now)?;
+        let affordable = !busy || u64::from(size).saturating_mul(PROBE_SHARE) <= self.controller.window();
+        (affordable && self.can_send(usize::from(size))).then_some(size)
+    }
+
+    /// The local system refused to send a datagram of `size`; `max` is the largest that it does send to this
+    /// remote, if it tells.
+    pub fn on_datagram_refused(&mut self, now: Time, size: u16, max: Option<u16>) {
+        let before = self.mtu.mtu();
+        self.mtu.on_refused(now, size, max);
+        if self.mtu.mtu() != before {
+            self.controller.on_mtu_changed(self.mtu.mtu());
+        }
+    }
+
+    /// What the MTU search has done.
+    pub const fn mtu_counters(&self) -> MtuCounters {
+        self.mtu.counters()
+    }
+
+    /// Packets above this size, in bytes, tell whether the path still carries its MTU.
+    pub(crate) fn full_above(&self) -> u16 {
+        self.mtu.full_above()
     }
 
     /// The MTU search, to start it, or to tell it of a local limit.
@@ -283,6 +309,7 @@ impl PathRecovery {
     pub fn forget_in_flight(&mut self, id: u16) {
         self.id = id;
         self.in_flight = 0;
+        self.mtu.on_flight_forgotten();
     }
 
     /// How long a lost packet is remembered.
@@ -328,7 +355,13 @@ impl PathRecovery {
         self.in_flight = self.in_flight.saturating_add(bytes);
         let pace = self.pace();
         self.pacer.on_sent(now, bytes, &pace);
-        if self.in_flight.saturating_add(u64::from(self.mtu.mtu())) > pace.window {
+        // In slow start half a window counts as used: it doubles in a round trip, and so may the data.
+        let used = if pace.slow_start {
+            self.in_flight.saturating_mul(2)
+        } else {
+            self.in_flight.saturating_add(u64::from(pace.mtu))
+        };
+        if used > pace.window {
             self.usage.filled_at = Some(now);
         }
         if ack_eliciting {
@@ -350,6 +383,11 @@ impl PathRecovery {
         self.rtt.on_sample(now, sample, ack_delay);
     }
 
+    /// Packets arrived, before the losses that the same ACK frame shows.
+    pub(crate) fn on_arrived(&mut self, arrived: Arrived) {
+        self.mtu.on_packets_acked(arrived);
+    }
+
     /// The path's share of an ACK frame, after loss detection.
     pub(crate) fn on_acked(&mut self, now: Time, tally: &AckTally, prior_in_flight: u64) {
         self.last_activity = self.last_activity.max(now);
@@ -360,14 +398,12 @@ impl PathRecovery {
             self.mtu.on_probe_acked(now, size);
             self.controller.on_mtu_changed(self.mtu.mtu());
         }
-        if tally.largest_size > 0 {
-            self.mtu.on_packet_acked(tally.largest_size);
-        }
         self.stats.bytes_acked = self.stats.bytes_acked.saturating_add(tally.bytes);
         let Some((_, sent_at)) = tally.largest_sample else { return };
         self.controller.on_ack(&Acked {
             now,
-            bytes: tally.growth_bytes,
+            // What led to a reduction was sent before it.
+            bytes: if tally.summary.lost.congestion { 0 } else { tally.growth_bytes },
             largest_sent_at: sent_at,
             rtt_sample: tally.summary.rtt_sample,
             rtt: &self.rtt,
@@ -448,8 +484,8 @@ impl PathRecovery {
         self.mtu.on_probe_lost(now, size);
     }
 
-    pub(crate) fn on_packet_lost(&mut self, now: Time, size: u16) {
-        if self.mtu.on_packet_lost(now, size) {
+    pub(crate) fn on_packet_lost(&mut self, now: Time, size: u16, sent_at: Time) {
+        if self.mtu.on_packet_lost(now, size, sent_at) {
             self.controller.on_mtu_changed(self.mtu.mtu());
         }
     }

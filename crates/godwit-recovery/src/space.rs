@@ -10,6 +10,7 @@
 
 use crate::PathRecovery;
 use crate::loss::PersistentRun;
+use crate::mtu::Arrived;
 use crate::sent::{SentPacket, SentRing, State};
 use godwit_base::{Rng, Time};
 use std::ops::RangeInclusive;
@@ -268,6 +269,7 @@ impl<T: Copy> SpaceRecovery<T> {
             tally.summary.rtt_sample = Some(sample);
         }
         path.on_spurious(tally.spurious);
+        path.on_arrived(tally.arrived);
         let prior_in_flight = path.bytes_in_flight();
         path.on_bytes_left(tally.bytes);
         tally.summary.lost = self.detect_lost(path, now, outcome);
@@ -437,8 +439,9 @@ pub(crate) struct AckTally {
     pub(crate) growth_bytes: u64,
     /// The largest packet on this path newly acknowledged: number and time of sending.
     pub(crate) largest_sample: Option<(u64, Time)>,
-    /// Size of the largest packet newly acknowledged on this path.
-    pub(crate) largest_size: u16,
+    /// The newest packets newly acknowledged on this path, by size.
+    arrived: Arrived,
+    full_above: u16,
     pub(crate) spurious: SpuriousTally,
     recovery_start: Option<Time>,
     prior_largest: Option<u64>,
@@ -463,7 +466,8 @@ impl AckTally {
             bytes: 0,
             growth_bytes: 0,
             largest_sample: None,
-            largest_size: 0,
+            arrived: Arrived::default(),
+            full_above: path.full_above(),
             spurious: SpuriousTally::default(),
             recovery_start: path.recovery_start(),
             prior_largest,
@@ -481,7 +485,9 @@ impl AckTally {
         if packet.mtu_probe {
             summary.mtu_probe_acked = Some(usize::from(packet.bytes));
         }
-        self.largest_size = self.largest_size.max(packet.bytes);
+        let Arrived { full, lesser } = &mut self.arrived;
+        let newest = if packet.bytes > self.full_above { full } else { lesser };
+        *newest = (*newest).max(Some(packet.sent_at));
     }
 
     fn on_acked(&mut self, path: &PathRecovery, number: u64, packet: &SentPacket) {

@@ -40,7 +40,10 @@ pub struct TransportConfig {
     pub initial_rtt: Duration,
     /// UDP payload size assumed to pass every path, 1200 or more. Default 1200.
     pub initial_mtu: u16,
-    /// Largest UDP payload the path-MTU search tries. Default 1472; below `initial_mtu` is no search.
+    /// Largest UDP payload the path-MTU search tries over IPv4, in bytes; over IPv6 it is 20 bytes less. Default
+    /// 1472, which fits an Ethernet frame; not above `initial_mtu` is no search. [`TransportConfig::ANY_MTU`] permits
+    /// jumbo frames and what a loopback interface carries. Neither what the local system sends on the route nor what
+    /// the peer accepts is ever exceeded.
     pub max_mtu: u16,
     /// Congestion control. Default CUBIC.
     pub congestion: Algorithm,
@@ -86,6 +89,9 @@ impl Default for TransportConfig {
 }
 
 impl TransportConfig {
+    /// A [`TransportConfig::max_mtu`] that leaves it to the interfaces: the most a UDP datagram can carry over IPv4.
+    pub const ANY_MTU: u16 = 65_507;
+
     /// Says in one sentence what cannot work, if anything.
     pub fn validate(&self) -> Result<(), &'static str> {
         const VARINT_MAX: u64 = godwit_wire::codec::VARINT_MAX;

@@ -259,6 +259,11 @@ impl Link {
         self.next_outage = 0;
     }
 
+    /// Changes the largest IP packet that passes, from now on.
+    pub fn set_mtu(&mut self, mtu: Option<usize>) {
+        self.config.mtu = mtu;
+    }
+
     /// Changes the random loss from now on; a burst model begins anew in its good state.
     pub fn set_loss(&mut self, loss: Loss) {
         self.config.loss = loss;

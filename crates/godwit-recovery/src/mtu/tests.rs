@@ -56,23 +56,105 @@ fn a_lost_probe_is_tried_three_times_and_not_at_once() {
     assert_eq!(probed[..3], [1472, 1472, 1336]);
 }
 
-#[test]
-fn a_black_hole_needs_large_losses_in_a_row_and_small_arrivals() {
+fn at(ms: u64) -> Time {
+    Time::ZERO + Duration::from_millis(ms)
+}
+
+/// A search that has found 1472 and ended.
+fn found() -> MtuSearch {
     let mut search = MtuSearch::new(1200, 1472);
+    search.start(Time::ZERO);
+    run(&mut search, &mut Time::ZERO.clone(), 1472);
+    assert_eq!(search.mtu(), 1472);
+    search
+}
+
+fn full(sent_at: Time) -> Arrived {
+    Arrived { full: Some(sent_at), lesser: None }
+}
+
+fn lesser(sent_at: Time) -> Arrived {
+    Arrived { full: None, lesser: Some(sent_at) }
+}
+
+#[test]
+fn a_black_hole_needs_full_losses_in_a_row_and_later_lesser_arrivals() {
+    let mut search = found();
+    let now = at(70_000);
+    assert!(
+        (1..50).all(|sent| !search.on_packet_lost(now, 1472, at(sent))),
+        "everything is lost: congestion"
+    );
+    search.on_packets_acked(full(at(100)));
+    search.on_packets_acked(lesser(at(100)));
+    assert!(
+        (50..100).all(|sent| !search.on_packet_lost(now, 1472, at(sent))),
+        "sent before one that arrived"
+    );
+    let lost: Vec<_> = (101..107).map(|sent| search.on_packet_lost(now, 1472, at(sent))).collect();
+    assert_eq!(lost, [false; 6], "lesser packets came only before the losses");
+    search.on_packets_acked(lesser(at(107)));
+    assert!(!search.on_packet_lost(now, 1200, at(108)), "lesser losses do not count");
+    assert!(search.on_packet_lost(now, 1472, at(108)));
+    assert_eq!((search.mtu(), search.counters().black_holes), (1200, 1));
+    assert_eq!(search.next_probe(now), Some(1336), "halfway to what no longer passes");
+}
+
+#[test]
+fn what_still_passes_after_a_black_hole_is_found() {
+    let mut search = found();
+    search.on_packets_acked(lesser(at(10)));
+    assert!((1..=6).any(|sent| search.on_packet_lost(at(20), 1472, at(sent))));
+    run(&mut search, &mut at(20), 1252);
+    assert!((1252 - PRECISION..=1252).contains(&search.mtu()), "{}", search.mtu());
+}
+
+#[test]
+fn after_silence_the_size_that_passed_before_is_tried_first() {
+    let mut search = found();
+    assert!(search.on_silence(at(9)));
+    assert_eq!((search.mtu(), search.next_probe(at(9))), (1200, Some(1472)));
+    assert!(!search.on_silence(at(10)), "nothing to fall back from");
+    search.on_probe_sent(1472);
+    search.on_probe_acked(at(20), 1472);
+    assert_eq!((search.mtu(), search.next_probe(at(21))), (1472, None));
+}
+
+#[test]
+fn common_sizes_come_before_a_distant_ceiling() {
+    let mut search = MtuSearch::new(1200, 65_507);
     let mut now = Time::ZERO;
     search.start(now);
-    run(&mut search, &mut now, 1472);
-    assert!((0..50).all(|_| !search.on_packet_lost(now, 1472)), "everything is lost: congestion");
-    search.on_packet_acked(1472);
-    search.on_packet_acked(100);
-    let fell = (0..6).map(|_| search.on_packet_lost(now, 1472)).collect::<Vec<_>>();
-    assert_eq!(fell, [false; 6], "small packets came only before the losses");
-    search.on_packet_acked(100);
-    assert!(!search.on_packet_lost(now, 1200), "small losses do not count");
-    assert!(search.on_packet_lost(now, 1472));
-    assert_eq!((search.mtu(), search.next_probe(now + SECOND)), (1200, None));
-    now += BLACK_HOLE_PAUSE;
-    assert_eq!(search.next_probe(now), Some(1472));
+    assert_eq!(run(&mut search, &mut now, u16::MAX), [1472, 8972, 65_507]);
+    let mut search = MtuSearch::new(1200, 8972);
+    search.start(now);
+    assert_eq!(run(&mut search, &mut now, u16::MAX)[..2], [1472, 8972]);
+}
+
+#[test]
+fn a_refusal_by_the_system_needs_no_loss() {
+    let mut search = MtuSearch::new(1200, 9000);
+    search.start(Time::ZERO);
+    search.on_probe_sent(1472);
+    search.on_refused(Time::ZERO, 1472, Some(1432));
+    assert_eq!(search.next_probe(Time::ZERO), Some(1432), "the system told what it sends");
+    search.on_probe_sent(1432);
+    search.on_refused(Time::ZERO, 1432, None);
+    assert_eq!(search.next_probe(Time::ZERO), Some(1316), "it did not tell");
+    search.on_probe_sent(1316);
+    search.on_probe_acked(Time::ZERO, 1316);
+    search.on_refused(Time::ZERO, 1316, Some(1300));
+    assert_eq!(search.mtu(), 1300, "the interface has become narrower");
+}
+
+#[test]
+fn a_probe_that_is_forgotten_is_sent_again() {
+    let mut search = MtuSearch::new(1200, 1472);
+    search.start(Time::ZERO);
+    search.on_probe_sent(1472);
+    assert_eq!(search.next_probe(Time::ZERO), None);
+    search.on_flight_forgotten();
+    assert_eq!(search.next_probe(Time::ZERO), Some(1472));
 }
 
 #[test]
@@ -99,7 +181,7 @@ proptest! {
         let best = limit.min(max);
         prop_assert!(search.mtu() <= best);
         prop_assert!(best - search.mtu() <= PRECISION, "{} of {}", search.mtu(), best);
-        prop_assert!(probed.len() <= 40);
+        prop_assert!(probed.len() <= 50);
         prop_assert!(probed.iter().all(|size| *size <= max));
     }
 }

@@ -44,7 +44,7 @@ fn the_window_bounds_the_flight() {
 }
 
 #[test]
-fn a_window_that_was_full_grows_and_one_that_was_not_does_not() {
+fn in_slow_start_a_window_grows_if_more_than_half_of_it_was_used() {
     let (mut path, mut space) = (path(), SpaceRecovery::new(SpaceId::Handshake));
     for _ in 0..5 {
         send(&mut space, &mut path, ms(0));
@@ -52,11 +52,33 @@ fn a_window_that_was_full_grows_and_one_that_was_not_does_not() {
     path.on_app_limited();
     ack(&mut space, &mut path, ms(50), 4);
     assert_eq!(path.window(), 12_000);
-    for _ in 0..10 {
+    for _ in 0..6 {
         send(&mut space, &mut path, ms(60));
     }
-    ack(&mut space, &mut path, ms(110), 14);
-    assert_eq!(path.window(), 24_000);
+    ack(&mut space, &mut path, ms(110), 10);
+    assert_eq!(path.window(), 12_000 + 6 * 1200);
+}
+
+#[test]
+fn later_only_a_full_window_grows() {
+    let (mut path, mut space) = (path(), SpaceRecovery::new(SpaceId::Handshake));
+    path.on_congestion_experienced(ms(0), Time::ZERO);
+    for (packets, grows) in [(4, false), (5, true)] {
+        let (before, now) = (path.window(), ms(60 * packets));
+        (0..packets).for_each(|_| send(&mut space, &mut path, now));
+        let last = space.largest_sent().unwrap();
+        ack(&mut space, &mut path, now + Duration::from_millis(50), last);
+        assert_eq!(path.window() > before, grows, "{packets} packets");
+    }
+}
+
+#[test]
+fn a_probe_leaves_with_the_first_flight_but_takes_no_more_than_an_eighth_of_it() {
+    let mut path = path();
+    path.mtu_search_mut().start(ms(0));
+    assert_eq!(path.next_mtu_probe(ms(0), true), Some(1472));
+    path.on_congestion_experienced(ms(50), ms(0));
+    assert_eq!((path.next_mtu_probe(ms(50), true), path.next_mtu_probe(ms(50), false)), (None, Some(1472)));
 }
 
 #[test]

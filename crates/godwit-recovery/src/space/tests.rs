@@ -246,9 +246,9 @@ fn an_acknowledged_packet_between_losses_is_no_persistent_congestion() {
 fn losing_an_mtu_probe_is_not_congestion() {
     let mut bench = Bench::new(SpaceId::Handshake);
     bench.path.mtu_search_mut().start(ms(0));
-    assert_eq!(bench.path.next_mtu_probe(ms(0)), Some(1472));
+    assert_eq!(bench.path.next_mtu_probe(ms(0), false), Some(1472));
     bench.send_as(ms(0), true, true, 1472);
-    assert_eq!(bench.path.next_mtu_probe(ms(0)), None);
+    assert_eq!(bench.path.next_mtu_probe(ms(0), false), None);
     for _ in 0..3 {
         bench.send(ms(0));
     }
@@ -257,7 +257,7 @@ fn losing_an_mtu_probe_is_not_congestion() {
     assert_eq!((summary.lost.mtu_probe_lost, summary.lost.congestion), (Some(1472), false));
     assert!(bench.path.window() >= window);
     assert_eq!(bench.path.bytes_in_flight(), 0);
-    assert_eq!(bench.path.next_mtu_probe(ms(200)), Some(1472));
+    assert_eq!(bench.path.next_mtu_probe(ms(200), false), Some(1472));
     let probe = bench.send_as(ms(200), true, true, 1472);
     assert_eq!(bench.ack(ms(250), &[probe..=probe]).unwrap().mtu_probe_acked, Some(1472));
     assert_eq!(bench.path.mtu(), 1472);
@@ -472,7 +472,7 @@ fn an_mtu_probe_waits_for_the_window_and_its_late_arrival_says_nothing_of_reorde
     for _ in 0..9 {
         bench.send(ms(0));
     }
-    assert_eq!(bench.path.next_mtu_probe(ms(0)), None);
+    assert_eq!(bench.path.next_mtu_probe(ms(0), false), None);
     bench.ack(ms(50), &[0..=8]).unwrap();
     let probe = bench.send_as(ms(60), true, true, 1472);
     for _ in 0..3 {

@@ -14,6 +14,7 @@ mod determinism;
 mod handshake;
 mod isolation;
 mod lifecycle;
+mod mtu;
 mod network;
 mod resumption;
 mod streams;

@@ -53,7 +53,7 @@ impl Connection {
                 Ok(())
             }
             Frame::NewToken { token } => self.on_new_token(token),
-            Frame::HandshakeDone => self.on_handshake_done(now),
+            Frame::HandshakeDone => self.on_handshake_done(),
             Frame::ConnectionClose { code, frame_type, reason } => {
                 let reason = Bytes::copy_from_slice(reason);
                 self.on_peer_close(now, ConnectionError::PeerTransport { code, frame_type, reason });
@@ -120,7 +120,7 @@ impl Connection {
         Ok(())
     }
 
-    fn on_handshake_done(&mut self, now: Time) -> Result<(), WireError> {
+    fn on_handshake_done(&mut self) -> Result<(), WireError> {
         if self.side == Side::Server {
             return Err(WireError::new(
                 TransportErrorCode::PROTOCOL_VIOLATION,
@@ -128,7 +128,7 @@ impl Connection {
             ));
         }
         // 1-RTT packets are opened only once TLS is complete, so this cannot come early.
-        self.on_confirmed(now);
+        self.on_confirmed();
         Ok(())
     }
 

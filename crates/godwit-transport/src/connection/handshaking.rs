@@ -76,16 +76,17 @@ impl Connection {
         self.lifecycle.on_complete();
         self.observe_state(ConnectionState::HandshakeComplete);
         self.timers.on_handshake_complete();
+        self.paths.active_mut().recovery.mtu_search_mut().start(now);
         self.events.push(Event::Connected);
         self.request_cids();
         if self.side == Side::Server {
             // A server's handshake is confirmed when it is complete (RFC 9001 section 4.1.2).
             self.control.send_handshake_done();
-            self.on_confirmed(now);
+            self.on_confirmed();
         }
     }
 
-    pub(super) fn on_confirmed(&mut self, now: Time) {
+    pub(super) fn on_confirmed(&mut self) {
         if self.lifecycle.is_confirmed() {
             return;
         }
@@ -98,9 +99,7 @@ impl Connection {
         self.discard(SpaceId::Initial);
         self.discard(SpaceId::Handshake);
         self.paths.allow_migration();
-        let recovery = &mut self.paths.active_mut().recovery;
-        recovery.set_peer_validated(true);
-        recovery.mtu_search_mut().start(now);
+        self.paths.active_mut().recovery.set_peer_validated(true);
         self.leave_behind();
         self.events.push(Event::Confirmed);
     }

@@ -44,7 +44,7 @@ use crate::cid::{LocalCids, RemoteCids};
 use crate::endpoint::shared::{ClientArgs, EndpointEvent, ServerArgs};
 use crate::handshake::{Handshake, NewKeys};
 use crate::keys::{self, PacketSpan};
-use crate::path::PathSet;
+use crate::path::{PathKey, PathSet};
 use crate::recovery_token::RecoveryToken;
 use crate::resumption::ServerMemory;
 use crate::streams::{ReadChunk, ReadError, ResetAtError, Streams, UnknownStream, WriteError};
@@ -91,6 +91,9 @@ pub struct Connection {
     extensions: Extensions,
 }
 
+/// Bytes by which an IPv6 header is longer than one of IPv4.
+const IPV6_LONGER_HEADER: u16 = 20;
+
 /// Memory reused from packet to packet.
 #[derive(Debug, Default)]
 struct Scratch {
@@ -124,7 +127,7 @@ impl Connection {
         handshake.set_tap(tap);
         let remote_cids = RemoteCids::new(args.initial_dcid, config.active_cid_limit);
         let local_cids = LocalCids::new(args.local_cid, args.reset_token);
-        let mut settings = path_settings(&config);
+        let mut settings = path_settings(&config, &args.path);
         if let Some(memory) = &memory {
             settings.initial_rtt = memory.initial_rtt(settings.initial_rtt);
         }
@@ -170,7 +173,7 @@ impl Connection {
         parameters.stateless_reset_token = Some(args.reset_token);
         let parameters = negotiation::encode(&parameters, rng.next_u64())?;
         let handshake = Handshake::server(args.config.tls.clone(), args.version, parameters)?;
-        let recovery = PathRecovery::new(now, &path_settings(&config));
+        let recovery = PathRecovery::new(now, &path_settings(&config, &args.path));
         let keys = initial_keys(args.version, &args.client_dcid, Side::Server)?;
         let (original, spoken) = (args.original_version, args.versions);
         let versions = Versions::server(original, args.version, &args.client_dcid, spoken);
@@ -381,12 +384,14 @@ impl Connection {
     }
 }
 
-fn path_settings(config: &TransportConfig) -> PathSettings {
+fn path_settings(config: &TransportConfig, path: &PathKey) -> PathSettings {
+    // What fits into a frame over IPv4 is too large for it over IPv6.
+    let longer = if path.remote.is_ipv6() { IPV6_LONGER_HEADER } else { 0 };
     PathSettings {
         id: 0,
         initial_rtt: config.initial_rtt,
         initial_mtu: config.initial_mtu,
-        max_mtu: config.max_mtu,
+        max_mtu: config.max_mtu.saturating_sub(longer),
         algorithm: config.congestion,
     }
 }

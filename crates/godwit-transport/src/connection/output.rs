@@ -16,7 +16,7 @@ use crate::keys::{EarlyKeys, PacketSpan, TAG_LEN};
 use crate::path::PROBE_SIZE;
 use crate::recovery_token::RecoveryToken;
 use godwit_base::{Rng, SendBatch, Time};
-use godwit_recovery::{Outcome, SentInfo, SpaceId};
+use godwit_recovery::{BASE_MTU, Outcome, SentInfo, SpaceId};
 use godwit_wire::header::{PacketType, ShortHeader};
 use godwit_wire::packet_number::TruncatedPacketNumber;
 use godwit_wire::{ConnectionId, Frame, Side, Writer};
@@ -41,6 +41,11 @@ impl Connection {
         if self.transmit_path_probes(now, batch, rng) == Transmitted::More {
             return Transmitted::More;
         }
+        if self.lifecycle.is_confirmed()
+            && self.transmit_mtu_probe(now, batch, rng, true) == Transmitted::More
+        {
+            return Transmitted::More;
+        }
         for _ in 0..RUNS_PER_TURN {
             let segment = usize::from(self.paths.active().recovery.mtu());
             let Some(room) = batch.reserve(segment) else { return Transmitted::More };
@@ -50,7 +55,7 @@ impl Connection {
                 return self.transmit_close(now, batch, rng);
             }
             if len == 0 {
-                return self.transmit_mtu_probe(now, batch, rng);
+                return self.transmit_mtu_probe(now, batch, rng, false);
             }
             batch.commit(len, segment.min(len), meta_for(self.paths.active().key()));
             self.stats.on_sent(len, segment);
@@ -100,7 +105,12 @@ impl Connection {
             return 0;
         }
         let credit = usize::try_from(self.paths.active().send_credit()).unwrap_or(usize::MAX);
-        let room = datagram.len().min(credit);
+        let mut room = datagram.len().min(credit);
+        if self.spaces.data.space.probes == 1 {
+            // The last of the probes fits any path: if it arrives and larger packets do not, the path has become
+            // narrower (RFC 8899 section 4.3).
+            room = room.min(usize::from(BASE_MTU));
+        }
         let Some(datagram) = datagram.get_mut(..room) else { return 0 };
         let mut open: [Option<OpenPacket>; MAX_COALESCED] = [const { None }; MAX_COALESCED];
         let (mut end, mut expand) = (0, false);

@@ -1,20 +1,23 @@
 //! What a connection does when its paths change (RFC 9000 section 9), and the datagrams that go to paths
 //! other than the active one.
 
-use super::Connection;
 use super::input::Datagram;
+use super::{Connection, path_settings};
 use crate::Event;
 use crate::endpoint::shared::Transmitted;
 use crate::keys::TAG_LEN;
 use crate::path::{PROBE_SIZE, PathEvent, PathId, PathKey};
 use godwit_base::{Rng, SendBatch, SendMeta, Time};
-use godwit_recovery::{PathRecovery, PathSettings};
+use godwit_recovery::PathRecovery;
 use godwit_wire::{Frame, Writer};
+use std::net::SocketAddr;
 
 impl Connection {
     /// An authentic packet came from a new address.
     pub(super) fn adopt_path(&mut self, now: Time, origin: &Datagram) -> Option<PathId> {
-        let settings = self.fresh_path();
+        self.next_recovery_id = self.next_recovery_id.wrapping_add(1);
+        let mut settings = path_settings(&self.config, &origin.key);
+        settings.id = self.next_recovery_id;
         let negotiation = &self.negotiation;
         self.paths.adopt(origin.key, origin.len, |_| {
             let mut recovery = PathRecovery::new(now, &settings);
@@ -22,18 +25,6 @@ impl Connection {
             recovery.mtu_search_mut().start(now);
             recovery
         })
-    }
-
-    fn fresh_path(&mut self) -> PathSettings {
-        self.next_recovery_id = self.next_recovery_id.wrapping_add(1);
-        let config = &self.config;
-        PathSettings {
-            id: self.next_recovery_id,
-            initial_rtt: config.initial_rtt,
-            initial_mtu: config.initial_mtu,
-            max_mtu: config.max_mtu,
-            algorithm: config.congestion,
-        }
     }
 
     /// Draws the consequences of what happened to paths.
@@ -125,17 +116,19 @@ impl Connection {
         len
     }
 
-    /// A packet of the size that the path-MTU search wants to try (RFC 8899), alone in its datagram.
+    /// A packet of the size that the path-MTU search wants to try (RFC 8899), alone in its datagram. The search
+    /// may begin when the handshake is complete (RFC 9000 section 14.3). `busy` says that data may be waiting.
     pub(super) fn transmit_mtu_probe(
         &mut self,
         now: Time,
         batch: &mut SendBatch,
         rng: &mut dyn Rng,
+        busy: bool,
     ) -> Transmitted {
-        if !self.lifecycle.is_confirmed() || !self.paths.active().is_validated() {
+        if self.lifecycle.is_handshaking() || !self.paths.active().is_validated() {
             return Transmitted::Idle;
         }
-        let Some(size) = self.paths.active_mut().recovery.next_mtu_probe(now) else {
+        let Some(size) = self.paths.active_mut().recovery.next_mtu_probe(now, busy) else {
             return Transmitted::Idle;
         };
         let Some(room) = batch.reserve(usize::from(size)) else { return Transmitted::More };
@@ -147,6 +140,23 @@ impl Connection {
             self.stats.on_sent(len, len);
         }
         Transmitted::Idle
+    }
+
+    /// The local system refused to send a datagram of `size` bytes on the path with this key; `max` is the largest
+    /// that it does send there, if it tells.
+    pub(crate) fn on_datagram_refused(
+        &mut self,
+        now: Time,
+        remote: SocketAddr,
+        size: usize,
+        max: Option<usize>,
+    ) {
+        let path = self.paths.active_mut();
+        if path.key().remote == remote {
+            let bytes = |size: usize| u16::try_from(size).unwrap_or(u16::MAX);
+            path.recovery.on_datagram_refused(now, bytes(size), max.map(bytes));
+            self.observe_recovery();
+        }
     }
 
     fn build_mtu_probe(&mut self, now: Time, datagram: &mut [u8], rng: &mut dyn Rng) -> usize {

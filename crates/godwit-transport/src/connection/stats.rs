@@ -2,6 +2,7 @@
 
 use crate::datagrams::DatagramStats;
 use godwit_base::Time;
+use godwit_recovery::MtuCounters;
 use std::time::Duration;
 
 /// Counters and estimates of a connection. Counters only rise.
@@ -40,6 +41,8 @@ pub struct ConnectionStats {
     pub bytes_in_flight: u64,
     /// UDP payload size that passes the path, in bytes.
     pub mtu: u16,
+    /// What the search for it has done on the present path: probes sent and lost, black holes.
+    pub mtu_search: MtuCounters,
     /// Key updates, by either end.
     pub key_updates: u64,
     /// Bytes of stream data sent for the first time.
@@ -78,6 +81,7 @@ impl super::Connection {
             window: recovery.window(),
             bytes_in_flight: recovery.bytes_in_flight(),
             mtu: recovery.mtu(),
+            mtu_search: recovery.mtu_counters(),
             key_updates: self.spaces.data.keys.as_ref().map_or(0, |keys| keys.updates()),
             stream_bytes_sent: streams.bytes_sent,
             stream_bytes_retransmitted: streams.bytes_retransmitted,

@@ -98,6 +98,8 @@ struct Queues {
     touched: Vec<ConnKey>,
     /// Their deadlines have passed; empty between calls.
     expired: Vec<ConnKey>,
+    /// They wrote into the batch filled last.
+    in_batch: Vec<ConnKey>,
 }
 
 /// The time of day, as of the last batch.

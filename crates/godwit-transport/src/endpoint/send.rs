@@ -6,6 +6,7 @@ use crate::endpoint::shared::Transmitted;
 use crate::path::PathKey;
 use godwit_base::capped::CappedQueue;
 use godwit_base::{Ecn, SendBatch, SendMeta, Time};
+use std::net::SocketAddr;
 
 /// Datagrams of the endpoint's own: Version Negotiation, Retry, closes, stateless resets. None is worth
 /// more than the memory it takes, so that what does not fit is dropped.
@@ -55,6 +56,7 @@ impl Endpoint {
     /// Fills `batch` with what is to be sent now. Every connection that has something gets one turn.
     /// True if there is more: send the batch, clear it and call again.
     pub fn transmit(&mut self, now: Time, batch: &mut SendBatch) -> bool {
+        self.queues.in_batch.clear();
         if !self.outbox.transmit(batch) {
             return true;
         }
@@ -72,10 +74,27 @@ impl Endpoint {
         !self.queues.ready.is_empty()
     }
 
+    /// The local system refused to send a datagram of `size` bytes, from the batch that [`Endpoint::transmit`] filled
+    /// last, to `remote`; `max` is the largest UDP payload that it does send there, if it tells. Whose search for the
+    /// path MTU went too far learns of it without waiting for a loss.
+    pub fn on_datagram_refused(&mut self, now: Time, remote: SocketAddr, size: usize, max: Option<usize>) {
+        let keys = std::mem::take(&mut self.queues.in_batch);
+        for key in &keys {
+            if let Some(slot) = self.slots.get_mut(key.0).filter(|slot| slot.connection.remote() == remote) {
+                slot.connection.on_datagram_refused(now, remote, size, max);
+                self.touch(*key);
+            }
+        }
+        self.queues.in_batch = keys;
+    }
+
     fn transmit_connection(&mut self, now: Time, key: ConnKey, batch: &mut SendBatch) -> Transmitted {
         let Some(slot) = self.slots.get_mut(key.0) else { return Transmitted::Idle };
         let transmitted = slot.connection.transmit(now, batch, &mut *self.rng);
         slot.ready = transmitted == Transmitted::More;
+        if self.queues.in_batch.last() != Some(&key) {
+            self.queues.in_batch.push(key);
+        }
         self.settle(key);
         transmitted
     }
