@@ -71,12 +71,31 @@ pub trait Datapath: Send + fmt::Debug {
         None
     }
 
+    /// A run refused since the last call because its datagrams are larger than the system sends on that route.
+    fn next_too_large(&mut self) -> Option<TooLarge> {
+        None
+    }
+
     /// The socket to wait for, if there is one.
     fn socket(&self) -> Option<&UdpSocket>;
 
     /// Where there is no socket to wait for: has `waker` woken when something can be received.
     fn wake_on_arrival(&self, _waker: &Waker) {}
 }
+
+/// Datagrams that the local system refused for their size. They count as lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLarge {
+    /// Where they were to go.
+    pub remote: SocketAddr,
+    /// Their UDP payload in bytes.
+    pub size: usize,
+    /// The largest UDP payload that goes there, in bytes, if the system tells.
+    pub max: Option<usize>,
+}
+
+/// Runs refused for their size that are remembered until they are asked for.
+const MAX_TOO_LARGE: usize = 32;
 
 /// The outcome of [`Datapath::receive`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -3,9 +3,12 @@
 //! On Linux it can be chosen with [`crate::Backend::Portable`], so that what other systems run is tested
 //! there as well.
 
-use crate::{Capabilities, Counters, Datapath, Piece, Progress, Received, Sent, SocketConfig, address};
+use crate::{
+    Capabilities, Counters, Datapath, Piece, Progress, Received, Sent, SocketConfig, TooLarge, address,
+};
 use godwit_base::{Ecn, RecvBatch, RecvMeta, SendBatch, SocketId};
 use quinn_udp::{EcnCodepoint, Transmit, UdpSockRef, UdpSocketState};
+use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
 
@@ -23,6 +26,7 @@ pub struct PortableSocket {
     buffers: (usize, usize),
     counters: Counters,
     refusal: Option<SocketAddr>,
+    too_large: VecDeque<TooLarge>,
 }
 
 impl PortableSocket {
@@ -45,6 +49,7 @@ impl PortableSocket {
             socket,
             counters: Counters::default(),
             refusal: None,
+            too_large: VecDeque::new(),
         })
     }
 
@@ -87,6 +92,10 @@ impl PortableSocket {
     fn on_failed(&mut self, piece: &Piece<'_>, error: &io::Error, progress: &mut Progress) {
         if quinn_udp::is_msg_size_err(error) {
             self.counters.too_large += 1;
+            if self.too_large.len() < crate::MAX_TOO_LARGE {
+                let (remote, size) = (piece.meta.remote, piece.segment.min(piece.payload.len()));
+                self.too_large.push_back(TooLarge { remote, size, max: None });
+            }
             progress.skip_run();
         } else if piece.is_segmented() {
             progress.split = true;
@@ -183,6 +192,10 @@ impl Datapath for PortableSocket {
 
     fn next_gso_refusal(&mut self) -> Option<SocketAddr> {
         self.refusal.take()
+    }
+
+    fn next_too_large(&mut self) -> Option<TooLarge> {
+        self.too_large.pop_front()
     }
 
     fn socket(&self) -> Option<&UdpSocket> {

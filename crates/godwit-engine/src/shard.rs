@@ -3,7 +3,7 @@
 use crate::handler::{Handler, ShardCx};
 use crate::{Clock, Neighbours, Stopped};
 use godwit_base::{RecvBatch, SendBatch, SocketId, Time, WallTime};
-use godwit_datapath::{Capabilities, Counters, Datapath, Progress, Received, Sent};
+use godwit_datapath::{Capabilities, Counters, Datapath, Progress, Received, Sent, TooLarge};
 use godwit_transport::Endpoint;
 use godwit_transport::endpoint::Foreign;
 use std::net::SocketAddr;
@@ -256,7 +256,11 @@ impl<H: Handler> Shard<H> {
                 self.progress = Progress::default();
                 break;
             };
-            if socket.send(&self.send, &mut self.progress)? == Sent::Blocked {
+            let sent = socket.send(&self.send, &mut self.progress)?;
+            while let Some(TooLarge { remote, size, max }) = socket.next_too_large() {
+                self.endpoint.on_datagram_refused(self.now, remote, size, max);
+            }
+            if sent == Sent::Blocked {
                 return Ok(Some(id));
             }
         }

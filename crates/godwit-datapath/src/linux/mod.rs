@@ -7,10 +7,13 @@
 
 mod cmsg;
 mod probe;
+mod route;
 mod sockaddr;
 pub(crate) mod sys;
 
-use crate::{Capabilities, Counters, Datapath, Piece, Progress, Received, Sent, SocketConfig, address};
+use crate::{
+    Capabilities, Counters, Datapath, Piece, Progress, Received, Sent, SocketConfig, TooLarge, address,
+};
 use cmsg::Control;
 use godwit_base::{RecvBatch, RecvMeta, SendBatch, SocketId};
 use probe::Offload;
@@ -37,6 +40,7 @@ pub struct LinuxSocket {
     drops: u32,
     split_for: Vec<IpAddr>,
     refusals: VecDeque<SocketAddr>,
+    too_large: VecDeque<TooLarge>,
 }
 
 impl LinuxSocket {
@@ -64,6 +68,7 @@ impl LinuxSocket {
             drops: 0,
             split_for: Vec::new(),
             refusals: VecDeque::new(),
+            too_large: VecDeque::new(),
         })
     }
 
@@ -159,12 +164,24 @@ impl LinuxSocket {
         tracing::debug!(%remote, "UDP segmentation offload refused; sending single datagrams");
     }
 
+    /// Neither this route nor a narrower part of it carries the datagrams of the piece: the system is asked what it
+    /// does carry.
+    fn on_too_large(&mut self, piece: &Piece<'_>) {
+        if self.too_large.len() < crate::MAX_TOO_LARGE {
+            let remote = address::normalise(piece.meta.remote);
+            let size = piece.segment.min(piece.payload.len());
+            let max = route::max_payload(address::source(piece.meta.local, remote), remote);
+            self.too_large.push_back(TooLarge { remote, size, max });
+        }
+    }
+
     /// Only errors that stop the socket are passed on; `WouldBlock` is one of them.
     fn on_failed(&mut self, piece: &Piece<'_>, error: io::Error, progress: &mut Progress) -> io::Result<()> {
         match error.raw_os_error() {
             Some(libc::EIO | libc::EINVAL) if piece.is_segmented() => progress.split = true,
             Some(libc::EMSGSIZE) => {
                 self.counters.too_large += 1;
+                self.on_too_large(piece);
                 progress.skip_run();
             }
             // `EAGAIN` asks to wait; the others mean that there is no socket any more.
@@ -252,6 +269,10 @@ impl Datapath for LinuxSocket {
 
     fn next_gso_refusal(&mut self) -> Option<SocketAddr> {
         self.refusals.pop_front()
+    }
+
+    fn next_too_large(&mut self) -> Option<TooLarge> {
+        self.too_large.pop_front()
     }
 
     fn socket(&self) -> Option<&UdpSocket> {

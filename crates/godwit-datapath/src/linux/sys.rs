@@ -19,6 +19,18 @@ pub(crate) fn set_option(fd: impl AsFd, level: c_int, name: c_int, value: c_int)
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Asks for a socket option that is an `int`.
+pub(super) fn option(fd: impl AsFd, level: c_int, name: c_int) -> io::Result<c_int> {
+    let mut value: c_int = 0;
+    let mut len = mem::size_of::<c_int>() as libc::socklen_t;
+    // SAFETY: the descriptor is open for as long as it is borrowed; the kernel writes at most `len` bytes into
+    // `value`, which has them, and the length into `len`.
+    let rc = unsafe {
+        libc::getsockopt(fd.as_fd().as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut len)
+    };
+    if rc == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
+}
+
 /// A message to send.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outgoing<'a> {
