@@ -3,7 +3,7 @@
 //!
 //! - [`case`]: the 22 cases; [`check`]: what must have happened, beside the files having arrived.
 //! - [`relay`]: the network; [`trace`]: what passed it; [`qlog`]: what Godwit says of itself.
-//! - [`run`]: one case with one peer in one role; [`matrix`]: all of them in a table.
+//! - [`mod@run`]: one case with one peer in one role; [`matrix`]: all of them in a table.
 //!
 //! Programs are told what to do as the runner tells them, by environment variables; folders and addresses are flags,
 //! for here is no container. `peers/README.md` describes the peers' side.

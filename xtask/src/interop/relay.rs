@@ -297,10 +297,10 @@ impl Worker {
     fn turn(&mut self) -> Result<(), String> {
         self.wait()?;
         for front in 0..self.fronts.len() {
-            self.from_clients(front)?;
+            self.receive_from_clients(front)?;
         }
         for outside in self.backs.keys().copied().collect::<Vec<_>>() {
-            self.from_server(outside)?;
+            self.receive_from_server(outside)?;
         }
         self.deliver()
     }
@@ -320,7 +320,7 @@ impl Worker {
         Ok(())
     }
 
-    fn from_clients(&mut self, front: usize) -> Result<(), String> {
+    fn receive_from_clients(&mut self, front: usize) -> Result<(), String> {
         for (client, ecn, data) in received(self.fronts[front].as_mut(), &mut self.batch)? {
             let now = self.now();
             self.note(true, Seen::new(Way::Up, front, ecn, &data), client);
@@ -330,7 +330,7 @@ impl Worker {
         Ok(())
     }
 
-    fn from_server(&mut self, outside: Path) -> Result<(), String> {
+    fn receive_from_server(&mut self, outside: Path) -> Result<(), String> {
         let Some(back) = self.backs.get_mut(&outside) else { return Ok(()) };
         for (_, ecn, data) in received(back.as_mut(), &mut self.batch)? {
             let now = self.now();

@@ -170,7 +170,7 @@ impl World {
         let seen = Rc::clone(&count);
         let zero_rtt = if self.config.version == version::V2 { 0xe0 } else { 0xd0 };
         self.network.fabric().set_filter(Some(Box::new(move |packet| {
-            let mut rest: &[u8] = &packet.bytes;
+            let mut rest: &[u8] = packet.bytes;
             while let Ok(godwit_wire::header::Packet::Long { end, .. }) = godwit_wire::header::parse(rest, 8)
             {
                 // Header protection leaves the type alone.
