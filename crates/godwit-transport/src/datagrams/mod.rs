@@ -1,6 +1,6 @@
 //! Unreliable datagrams in DATAGRAM frames (RFC 9221).
 //!
-//! [`Datagrams`] holds what the application wants to send until a packet takes it, and what has come until
+//! `Datagrams` holds what the application wants to send until a packet takes it, and what has come until
 //! the application reads it. Both queues are bounded in bytes. A datagram is sent once or never: what is lost
 //! stays lost. Whoever gives one a tag learns what became of it, as [`DatagramOutcome`]s.
 //!
