@@ -4,7 +4,7 @@
 //! back with an [`Outcome`] when the packet is acknowledged or lost. Three kinds of value make it up:
 //!
 //! * [`SpaceRecovery`]: the sent packets of one packet number space. Dropped with its keys.
-//! * [`PathRecovery`]: what belongs to a network path: RTT, window, pacer, MTU, PTO back-off.
+//! * [`PathRecovery`]: what belongs to a network path: RTT, window, pacer, MTU, ECN, PTO back-off.
 //! * [`AckTracker`]: the received packets of one packet number space.
 //!
 //! Nothing here reads a clock, and the only randomness is handed in. Nothing allocates per packet once
@@ -22,6 +22,7 @@
 
 pub mod ack_tracker;
 pub mod congestion;
+pub mod ecn;
 mod loss;
 pub mod mtu;
 pub mod pacer;
@@ -33,6 +34,7 @@ pub mod timer;
 
 pub use ack_tracker::{AckTracker, EcnCounts, Received};
 pub use congestion::{Algorithm, Controller};
+pub use ecn::{EcnAcked, EcnFailure, EcnState, EcnStats, EcnValidation};
 pub use mtu::{BASE_MTU, MtuCounters, MtuSearch};
 pub use pacer::Pacer;
 pub use path::{PathRecovery, PathSettings, PathStats};

@@ -161,7 +161,13 @@ impl<T: Copy> SpaceRecovery<T> {
         tally: &mut LossTally,
         summary: &mut LossSummary,
     ) {
-        if lost.path != path.id() || !lost.in_flight {
+        if lost.path != path.id() {
+            return;
+        }
+        if lost.marked {
+            path.ecn.on_marked_lost(lost.sent_at);
+        }
+        if !lost.in_flight {
             return;
         }
         tally.bytes = tally.bytes.saturating_add(u64::from(lost.bytes));

@@ -1,10 +1,11 @@
-//! What loss recovery keeps per network path: RTT, congestion window, pacer, MTU, PTO back-off.
+//! What loss recovery keeps per network path: RTT, congestion window, pacer, MTU, ECN, PTO back-off.
 //!
 //! Invariants: `bytes_in_flight` is the sum of the in-flight packets sent on this path and neither acknowledged,
 //! lost nor discarded; a reduction of the window happens at most once per round trip (RFC 9002 section 7.3.2)
 //! and is undone when every packet it was made for turns out to have arrived.
 
 use crate::congestion::{Acked, Algorithm, Controller};
+use crate::ecn::{EcnAcked, EcnValidation};
 use crate::loss::{LossTally, ReorderTolerance};
 use crate::mtu::{Arrived, MtuCounters, MtuSearch};
 use crate::pacer::Pacer;
@@ -39,6 +40,8 @@ pub struct PathSettings {
     pub max_mtu: u16,
     /// Congestion control.
     pub algorithm: Algorithm,
+    /// Whether packets are marked with ECT(0) once the path has proved to carry it (RFC 9000 section 13.4).
+    pub ecn: bool,
 }
 
 impl Default for PathSettings {
@@ -49,6 +52,7 @@ impl Default for PathSettings {
             initial_mtu: 1200,
             max_mtu: 1472,
             algorithm: Algorithm::Cubic,
+            ecn: true,
         }
     }
 }
@@ -112,6 +116,7 @@ pub struct PathRecovery {
     controller: Controller,
     pacer: Pacer,
     mtu: MtuSearch,
+    pub(crate) ecn: EcnValidation,
     in_flight: u64,
     event: CongestionEvent,
     usage: Usage,
@@ -133,6 +138,7 @@ impl PathRecovery {
             controller: Controller::new(settings.algorithm, mtu.mtu()),
             pacer: Pacer::new(),
             mtu,
+            ecn: EcnValidation::new(now, settings.ecn),
             in_flight: 0,
             event: CongestionEvent::default(),
             usage: Usage::default(),
@@ -247,6 +253,17 @@ impl PathRecovery {
         &mut self.mtu
     }
 
+    /// Whether the path carries ECN marks. A probe for that is a datagram of its own, recorded as marked and
+    /// as neither in flight nor ack-eliciting.
+    pub const fn ecn(&self) -> &EcnValidation {
+        &self.ecn
+    }
+
+    /// The path leads over another network from now on: marks must prove themselves anew.
+    pub const fn restart_ecn(&mut self, now: Time) {
+        self.ecn.restart(now);
+    }
+
     /// True if the window has room for a packet of `bytes`. Probe packets after a PTO need not ask.
     pub fn can_send(&self, bytes: usize) -> bool {
         self.in_flight.saturating_add(to_u64(bytes)) <= self.controller.window()
@@ -289,6 +306,7 @@ impl PathRecovery {
         self.pto_count = self.pto_count.saturating_add(1);
         self.stats.ptos = self.stats.ptos.saturating_add(1);
         self.last_activity = self.last_activity.max(now);
+        self.ecn.on_pto(now);
         if self.pto_count >= BLACK_HOLE_PTOS && self.mtu.on_silence(now) {
             self.controller.on_mtu_changed(self.mtu.mtu());
         }
@@ -302,6 +320,18 @@ impl PathRecovery {
     /// The peer reported CE marks for packets, the newest of which was sent at `sent_at` (RFC 9002 section 7.1).
     pub fn on_congestion_experienced(&mut self, now: Time, sent_at: Time) {
         self.on_congestion(now, sent_at, &LossTally::default());
+        // Should the losses of this round trip turn out spurious, the marks are still reason enough.
+        self.event.reversible = false;
+    }
+
+    /// The peer's ECN counts fit what was sent, with `ce` more packets that met congestion. True if the window
+    /// was reduced.
+    pub(crate) fn on_ecn_valid(&mut self, now: Time, acked: &EcnAcked, ce: u64) -> bool {
+        let congested = self.ecn.on_valid(acked, ce);
+        let Some(sent_at) = acked.newest_sent_at.filter(|_| congested) else { return false };
+        let before = self.event.number;
+        self.on_congestion_experienced(now, sent_at);
+        self.event.number != before
     }
 
     /// The path is left: what is in flight on it no longer counts, and what becomes of those packets is no
@@ -391,6 +421,7 @@ impl PathRecovery {
     /// The path's share of an ACK frame, after loss detection.
     pub(crate) fn on_acked(&mut self, now: Time, tally: &AckTally, prior_in_flight: u64) {
         self.last_activity = self.last_activity.max(now);
+        self.ecn.on_acked();
         if self.peer_validated {
             self.pto_count = 0;
         }

@@ -35,6 +35,8 @@ pub(crate) struct SentPacket {
     pub(crate) ack_eliciting: bool,
     pub(crate) in_flight: bool,
     pub(crate) mtu_probe: bool,
+    /// Sent with ECT(0).
+    pub(crate) marked: bool,
 }
 
 impl SentPacket {
@@ -49,6 +51,7 @@ impl SentPacket {
             ack_eliciting: info.ack_eliciting,
             in_flight: info.in_flight,
             mtu_probe: info.mtu_probe,
+            marked: info.marked,
         }
     }
 
@@ -63,6 +66,7 @@ impl SentPacket {
             ack_eliciting: false,
             in_flight: false,
             mtu_probe: false,
+            marked: false,
         }
     }
 
@@ -192,6 +196,7 @@ mod tests {
             ack_eliciting: true,
             in_flight: true,
             mtu_probe: false,
+            marked: false,
         };
         SentPacket::new(&info, 0)
     }

@@ -8,10 +8,11 @@
 //! it; so `cursor`, the lowest packet whose fate is open, only ever rises and each packet is looked at once. A
 //! packet is handed out once as acknowledged, or once as lost and then at most once as spurious.
 
-use crate::PathRecovery;
+use crate::ecn::{EcnAcked, EcnLedger};
 use crate::loss::PersistentRun;
 use crate::mtu::Arrived;
 use crate::sent::{SentPacket, SentRing, State};
+use crate::{EcnCounts, PathRecovery};
 use godwit_base::{Rng, Time};
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -53,6 +54,8 @@ pub struct SentInfo {
     pub in_flight: bool,
     /// It is a probe of the path's MTU: losing it says nothing about congestion.
     pub mtu_probe: bool,
+    /// Its datagram carries ECT(0).
+    pub marked: bool,
 }
 
 /// The peer acknowledged what was never sent: a PROTOCOL_VIOLATION (RFC 9000 section 13.1).
@@ -85,6 +88,8 @@ pub struct AckSummary {
     pub spurious: u32,
     /// Size of the MTU probe acknowledged; the path's MTU has risen accordingly.
     pub mtu_probe_acked: Option<usize>,
+    /// What it says of packets sent with ECT(0), for [`SpaceRecovery::on_ecn_counts`].
+    pub ecn: EcnAcked,
     /// What the ACK frame showed to be lost.
     pub lost: LossSummary,
 }
@@ -120,6 +125,7 @@ pub struct SpaceRecovery<T> {
     pub(crate) ack_eliciting_in_flight: u64,
     last_ack_eliciting: Option<Time>,
     pub(crate) persistent: PersistentRun,
+    ecn: EcnLedger,
 }
 
 /// The first packet number left out lies below this plus [`FIRST_SKIP_SPREAD`].
@@ -148,6 +154,7 @@ impl<T: Copy> SpaceRecovery<T> {
             ack_eliciting_in_flight: 0,
             last_ack_eliciting: None,
             persistent: PersistentRun::default(),
+            ecn: EcnLedger::default(),
         }
     }
 
@@ -193,6 +200,10 @@ impl<T: Copy> SpaceRecovery<T> {
             self.forget_front();
         }
         self.sent.push(SentPacket::new(&info, path.id()), tokens);
+        if info.marked {
+            self.ecn.on_marked_sent();
+            path.ecn.on_marked_sent();
+        }
         if info.in_flight {
             path.on_in_flight_sent(info.now, info.bytes, info.ack_eliciting);
             if info.mtu_probe {
@@ -256,6 +267,8 @@ impl<T: Copy> SpaceRecovery<T> {
             }
             self.ack_range(path, range, &mut tally, outcome)?;
         }
+        tally.summary.ecn.in_order = self.largest_acked.is_none_or(|before| before < largest);
+        tally.summary.ecn.newest_sent_at = tally.largest_sample.map(|(_, sent_at)| sent_at);
         self.largest_acked = Some(self.largest_acked.map_or(largest, |before| before.max(largest)));
         if tally.summary.newly_acked == 0 {
             return Ok(tally.summary);
@@ -277,6 +290,28 @@ impl<T: Copy> SpaceRecovery<T> {
         self.sent.release(now, self.largest_acked, path.retention());
         self.cursor = self.cursor.max(self.sent.base());
         Ok(tally.summary)
+    }
+
+    /// Takes in the ECN counts of the ACK frame whose summary said `acked`, and what their absence means (RFC
+    /// 9000 section 13.4.2.1). True if the window was reduced for "congestion experienced".
+    #[inline]
+    pub fn on_ecn_counts(
+        &mut self,
+        path: &mut PathRecovery,
+        now: Time,
+        acked: EcnAcked,
+        counts: Option<EcnCounts>,
+    ) -> bool {
+        if !acked.in_order || counts.is_none() && acked.packets == 0 {
+            return false;
+        }
+        match self.ecn.check(counts, acked.packets) {
+            Ok(ce) => path.on_ecn_valid(now, &acked, ce),
+            Err(why) => {
+                path.ecn.on_invalid(why);
+                false
+            }
+        }
     }
 
     fn ack_range(
@@ -488,6 +523,7 @@ impl AckTally {
         let Arrived { full, lesser } = &mut self.arrived;
         let newest = if packet.bytes > self.full_above { full } else { lesser };
         *newest = (*newest).max(Some(packet.sent_at));
+        self.summary.ecn.packets = self.summary.ecn.packets.wrapping_add(u64::from(packet.marked));
     }
 
     fn on_acked(&mut self, path: &PathRecovery, number: u64, packet: &SentPacket) {

@@ -230,6 +230,7 @@ impl Run {
             ack_eliciting: true,
             in_flight: true,
             mtu_probe: false,
+            marked: false,
         };
         self.space.on_packet_sent(&mut self.path, info, &[packet_number]);
         if let Some(at) = self.link.send(now) {

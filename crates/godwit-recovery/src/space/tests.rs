@@ -36,8 +36,15 @@ impl Bench {
 
     fn send_as(&mut self, at: Time, ack_eliciting: bool, mtu_probe: bool, bytes: usize) -> u64 {
         let packet_number = self.space.next_packet_number(&mut self.rng);
-        let info =
-            SentInfo { packet_number, now: at, bytes, ack_eliciting, in_flight: ack_eliciting, mtu_probe };
+        let info = SentInfo {
+            packet_number,
+            now: at,
+            bytes,
+            ack_eliciting,
+            in_flight: ack_eliciting,
+            mtu_probe,
+            marked: false,
+        };
         self.space.on_packet_sent(&mut self.path, info, &[packet_number]);
         packet_number
     }

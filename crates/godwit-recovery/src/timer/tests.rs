@@ -25,8 +25,15 @@ fn path() -> PathRecovery {
 
 fn send(space: &mut SpaceRecovery<()>, path: &mut PathRecovery, now: Time) {
     let packet_number = space.next_packet_number(&mut SeededRng::new(1));
-    let info =
-        SentInfo { packet_number, now, bytes: 100, ack_eliciting: true, in_flight: true, mtu_probe: false };
+    let info = SentInfo {
+        packet_number,
+        now,
+        bytes: 100,
+        ack_eliciting: true,
+        in_flight: true,
+        mtu_probe: false,
+        marked: false,
+    };
     space.on_packet_sent(path, info, &[]);
 }
 

@@ -1,0 +1,233 @@
+//! Explicit congestion notification towards the peer: whether a path carries ECT(0), and what comes back.
+//!
+//! A path begins without marks. Once the handshake is over, one small packet with nothing but a PING is sent
+//! with ECT(0), beside the data; when the peer's counts show that it arrived with its mark, everything is
+//! marked. Nothing that anybody waits for travels with a mark that has not been proved to pass, so that a path
+//! that drops marked packets costs no time at all, and one that erases marks costs one packet. Three probes
+//! lost while others pass, counts that are missing, too small or impossible, and marks that never mean anything
+//! end it for the path. A probe timeout on a proved path stops the marks until another probe has passed: what
+//! swallows marked packets in mid-connection stands in the way of one timeout only.
+//!
+//! Invariants: per packet number space, the peer's counts never exceed the marked packets sent; probes are
+//! neither in flight nor ack-eliciting to loss recovery, so that their loss is never congestion and arms no
+//! timer. (RFC 9000 section 13.4 and appendix A.4, which leaves the strategy of probing to the sender; RFC 9002
+//! section 7.1.)
+
+use crate::EcnCounts;
+use godwit_base::{Ecn, Time};
+
+/// Probes lost in a row that make a black hole.
+const PROBES: u8 = 3;
+/// When so many marked packets in a row came as "congestion experienced", the mark says nothing: each window
+/// of them was answered by a smaller one.
+const ALWAYS_MARKED: u64 = 100;
+
+/// What is known of ECN on a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EcnState {
+    /// Not wanted.
+    #[default]
+    Off,
+    /// Nothing is known; a probe is to be sent.
+    Testing,
+    /// A probe has been sent, and nothing heard of it.
+    Unknown,
+    /// Marks arrive and are reported; packets are marked.
+    Capable,
+    /// Packets are not marked on this path any more.
+    Failed(EcnFailure),
+}
+
+/// Why a path is not used with ECN.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EcnFailure {
+    /// Marked packets were acknowledged and not reported as marked: something erases the marks, or the peer
+    /// does not see them.
+    Bleached,
+    /// More or other marks were reported than were sent.
+    Remarked,
+    /// Marked packets do not arrive.
+    BlackHole,
+    /// Everything arrives with "congestion experienced", however little is sent.
+    AlwaysMarked,
+}
+
+/// What a path has seen of ECN, in packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct EcnStats {
+    /// Sent with ECT(0).
+    pub sent: u64,
+    /// Of those, acknowledged.
+    pub acked: u64,
+    /// Of those, reported with "congestion experienced".
+    pub ce: u64,
+}
+
+/// What an ACK frame says of marked packets, apart from its counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct EcnAcked {
+    /// Marked packets of this path that it newly acknowledges.
+    pub packets: u64,
+    /// When the newest packet that it newly acknowledges on this path was sent.
+    pub newest_sent_at: Option<Time>,
+    /// It raised the largest acknowledged packet number; the counts of others may be old (RFC 9000 section
+    /// 13.4.2.1).
+    pub in_order: bool,
+}
+
+/// ECN validation of one path.
+#[derive(Debug)]
+pub struct EcnValidation {
+    state: EcnState,
+    /// What was marked since then were probes.
+    since: Time,
+    /// A probe may be sent: after a probe timeout something must be acknowledged first.
+    ready: bool,
+    probes_lost: u8,
+    /// Packets acknowledged in a row that were all reported with "congestion experienced".
+    all_ce: u64,
+    stats: EcnStats,
+}
+
+impl EcnValidation {
+    /// A path that begins at `now`; nothing is ever marked unless `wanted`.
+    pub fn new(now: Time, wanted: bool) -> Self {
+        EcnValidation {
+            state: if wanted { EcnState::Testing } else { EcnState::Off },
+            since: now,
+            ready: true,
+            probes_lost: 0,
+            all_ce: 0,
+            stats: EcnStats::default(),
+        }
+    }
+
+    /// What is known.
+    pub const fn state(&self) -> EcnState {
+        self.state
+    }
+
+    /// What has been counted.
+    pub const fn stats(&self) -> EcnStats {
+        self.stats
+    }
+
+    /// The codepoint of packets sent now, probes aside.
+    #[inline]
+    pub const fn mark(&self) -> Ecn {
+        if let EcnState::Capable = self.state { Ecn::Ect0 } else { Ecn::NotEct }
+    }
+
+    /// True if a probe is to be sent, in a datagram of its own.
+    #[inline]
+    pub const fn wants_probe(&self) -> bool {
+        matches!(self.state, EcnState::Testing) && self.ready
+    }
+
+    /// The path leads elsewhere from now on: what was known of it no longer holds.
+    pub const fn restart(&mut self, now: Time) {
+        if !matches!(self.state, EcnState::Off) {
+            self.test(now, true);
+        }
+    }
+
+    const fn test(&mut self, now: Time, ready: bool) {
+        self.state = EcnState::Testing;
+        self.since = now;
+        self.ready = ready;
+        self.probes_lost = 0;
+        self.all_ce = 0;
+    }
+
+    /// A probe timeout: perhaps the marked packets are those that vanish.
+    pub(crate) const fn on_pto(&mut self, now: Time) {
+        if matches!(self.state, EcnState::Capable) {
+            self.test(now, false);
+        }
+    }
+
+    /// Something came through.
+    #[inline]
+    pub(crate) const fn on_acked(&mut self) {
+        self.ready = true;
+    }
+
+    pub(crate) const fn on_marked_sent(&mut self) {
+        self.stats.sent = self.stats.sent.saturating_add(1);
+        if matches!(self.state, EcnState::Testing) {
+            self.state = EcnState::Unknown;
+        }
+    }
+
+    /// A marked packet that was sent at `sent_at` is lost.
+    pub(crate) fn on_marked_lost(&mut self, sent_at: Time) {
+        if self.state != EcnState::Unknown || sent_at < self.since {
+            return;
+        }
+        self.probes_lost = self.probes_lost.saturating_add(1);
+        self.state = if self.probes_lost < PROBES {
+            EcnState::Testing
+        } else {
+            EcnState::Failed(EcnFailure::BlackHole)
+        };
+    }
+
+    /// The peer's counts fit; `ce` of the marked packets are new with "congestion experienced". True if that
+    /// means congestion.
+    pub(crate) fn on_valid(&mut self, acked: &EcnAcked, ce: u64) -> bool {
+        if !matches!(self.state, EcnState::Testing | EcnState::Unknown | EcnState::Capable) {
+            return false;
+        }
+        self.stats.acked = self.stats.acked.saturating_add(acked.packets);
+        self.stats.ce = self.stats.ce.saturating_add(ce);
+        if acked.packets > 0 {
+            self.state = EcnState::Capable;
+            self.all_ce = if ce < acked.packets { 0 } else { self.all_ce.saturating_add(acked.packets) };
+        }
+        if self.all_ce >= ALWAYS_MARKED {
+            self.state = EcnState::Failed(EcnFailure::AlwaysMarked);
+        }
+        ce > 0 && self.state == EcnState::Capable
+    }
+
+    pub(crate) const fn on_invalid(&mut self, why: EcnFailure) {
+        if matches!(self.state, EcnState::Testing | EcnState::Unknown | EcnState::Capable) {
+            self.state = EcnState::Failed(why);
+        }
+    }
+}
+
+/// The books of one packet number space: what was sent with a mark, on whatever path, and what the peer
+/// reported last.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct EcnLedger {
+    sent: u64,
+    reported: EcnCounts,
+}
+
+impl EcnLedger {
+    pub(crate) const fn on_marked_sent(&mut self) {
+        self.sent = self.sent.saturating_add(1);
+    }
+
+    /// Compares the counts of an ACK frame that newly acknowledges `acked` marked packets with what was sent.
+    /// Returns how many packets are new with "congestion experienced".
+    pub(crate) fn check(&mut self, counts: Option<EcnCounts>, acked: u64) -> Result<u64, EcnFailure> {
+        let Some(counts) = counts else {
+            return if acked > 0 { Err(EcnFailure::Bleached) } else { Ok(0) };
+        };
+        let before = std::mem::replace(&mut self.reported, counts);
+        let total = counts.ect0.saturating_add(counts.ce);
+        let total_before = before.ect0.saturating_add(before.ce);
+        if counts.ect1 > before.ect1 || total > self.sent {
+            Err(EcnFailure::Remarked)
+        } else if total < total_before.saturating_add(acked) {
+            Err(EcnFailure::Bleached)
+        } else {
+            Ok(counts.ce.saturating_sub(before.ce))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,261 @@
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::panic,
+    reason = "tests"
+)]
+use super::*;
+use crate::{PathRecovery, PathSettings, SentInfo, SpaceId, SpaceRecovery};
+use godwit_base::SeededRng;
+use proptest::prelude::*;
+use std::time::Duration;
+
+fn ms(ms: u64) -> Time {
+    Time::ZERO + Duration::from_millis(ms)
+}
+
+fn counts(ect0: u64, ect1: u64, ce: u64) -> Option<EcnCounts> {
+    Some(EcnCounts { ect0, ect1, ce })
+}
+
+/// A sender of one space, and the numbers of its packets.
+struct Sender {
+    path: PathRecovery,
+    space: SpaceRecovery<u64>,
+    rng: SeededRng,
+}
+
+impl Sender {
+    fn new() -> Self {
+        Sender {
+            path: PathRecovery::new(Time::ZERO, &PathSettings::default()),
+            space: SpaceRecovery::new(SpaceId::Initial),
+            rng: SeededRng::new(1),
+        }
+    }
+
+    /// A datagram with whatever mark the path wants, or a probe.
+    fn send(&mut self, now: Time, probe: bool) -> u64 {
+        let number = self.space.next_packet_number(&mut self.rng);
+        let marked = probe || self.path.ecn().mark() == Ecn::Ect0;
+        let (bytes, elicits) = if probe { (40, false) } else { (1200, true) };
+        let info = SentInfo {
+            packet_number: number,
+            now,
+            bytes,
+            ack_eliciting: elicits,
+            in_flight: elicits,
+            mtu_probe: false,
+            marked,
+        };
+        self.space.on_packet_sent(&mut self.path, info, &[]);
+        number
+    }
+
+    fn ack(&mut self, now: Time, first: u64, last: u64, counts: Option<EcnCounts>) -> bool {
+        let ranges = [first..=last].into_iter();
+        let summary = self
+            .space
+            .on_ack_received(&mut self.path, now, last, Duration::ZERO, ranges, &mut |_, _| {})
+            .unwrap();
+        self.space.on_ecn_counts(&mut self.path, now, summary.ecn, counts)
+    }
+
+    fn state(&self) -> EcnState {
+        self.path.ecn().state()
+    }
+
+    /// A path that has been found capable with packet 0.
+    fn capable() -> Self {
+        let mut sender = Sender::new();
+        sender.send(ms(0), true);
+        sender.ack(ms(50), 0, 0, counts(1, 0, 0));
+        assert_eq!(sender.state(), EcnState::Capable);
+        sender
+    }
+}
+
+#[test]
+fn marks_begin_when_a_probe_came_through() {
+    let mut sender = Sender::new();
+    assert!(sender.path.ecn().wants_probe());
+    assert_eq!(sender.path.ecn().mark(), Ecn::NotEct);
+    sender.send(ms(0), true);
+    assert!(!sender.path.ecn().wants_probe(), "one at a time");
+    assert_eq!(sender.state(), EcnState::Unknown);
+    sender.send(ms(0), false);
+    assert_eq!(sender.path.bytes_in_flight(), 1200, "the probe is not in flight");
+    sender.ack(ms(50), 0, 1, counts(1, 0, 0));
+    assert_eq!((sender.state(), sender.path.ecn().mark()), (EcnState::Capable, Ecn::Ect0));
+    sender.send(ms(50), false);
+    assert_eq!(sender.path.ecn().stats(), EcnStats { sent: 2, acked: 1, ce: 0 });
+}
+
+#[test]
+fn a_path_without_ecn_stays_without() {
+    let mut validation = EcnValidation::new(ms(0), false);
+    validation.restart(ms(1));
+    validation.on_pto(ms(2));
+    validation.on_acked();
+    validation.on_invalid(EcnFailure::Remarked);
+    let acked = EcnAcked { packets: 1, newest_sent_at: Some(ms(0)), in_order: true };
+    assert!(!validation.on_valid(&acked, 1));
+    assert_eq!((validation.state(), validation.wants_probe()), (EcnState::Off, false));
+}
+
+#[test]
+fn missing_or_wrong_counts_end_it() {
+    let cases = [
+        (None, EcnFailure::Bleached),
+        (counts(0, 0, 0), EcnFailure::Bleached),
+        (counts(0, 1, 0), EcnFailure::Remarked),
+        (counts(1, 1, 0), EcnFailure::Remarked),
+        (counts(2, 0, 0), EcnFailure::Remarked),
+        (counts(1, 0, 1), EcnFailure::Remarked),
+    ];
+    for (reported, why) in cases {
+        let mut sender = Sender::new();
+        sender.send(ms(0), true);
+        assert!(!sender.ack(ms(50), 0, 0, reported));
+        assert_eq!(sender.state(), EcnState::Failed(why), "{reported:?}");
+        assert_eq!(sender.path.ecn().mark(), Ecn::NotEct);
+    }
+    // Also later: the route has changed.
+    let mut sender = Sender::capable();
+    sender.send(ms(50), false);
+    sender.ack(ms(100), 1, 1, counts(1, 0, 0));
+    assert_eq!(sender.state(), EcnState::Failed(EcnFailure::Bleached));
+}
+
+#[test]
+fn an_acknowledgement_of_unmarked_packets_needs_no_counts() {
+    let mut sender = Sender::new();
+    sender.send(ms(0), false);
+    sender.send(ms(0), true);
+    sender.ack(ms(50), 0, 0, None);
+    assert_eq!(sender.state(), EcnState::Unknown);
+}
+
+#[test]
+fn old_acknowledgements_are_not_judged() {
+    let mut sender = Sender::capable();
+    for _ in 0..3 {
+        sender.send(ms(50), false);
+    }
+    sender.ack(ms(100), 2, 3, counts(4, 0, 0));
+    // Sent before the one above, with the counts of that time, and overtaken by it.
+    sender.ack(ms(101), 1, 1, counts(2, 0, 0));
+    assert_eq!(sender.state(), EcnState::Capable);
+    sender.send(ms(110), false);
+    sender.ack(ms(160), 4, 4, counts(5, 0, 0));
+    assert_eq!(sender.state(), EcnState::Capable);
+}
+
+#[test]
+fn three_lost_probes_are_a_black_hole_and_no_congestion() {
+    let mut sender = Sender::new();
+    let window = sender.path.window();
+    for round in 0..3 {
+        assert!(sender.path.ecn().wants_probe(), "round {round}");
+        let now = ms(round * 50);
+        sender.send(now, true);
+        let first = sender.send(now, false);
+        for _ in 0..3 {
+            sender.send(now, false);
+        }
+        sender.ack(ms(round * 50 + 50), first, first + 3, None);
+    }
+    assert_eq!(sender.state(), EcnState::Failed(EcnFailure::BlackHole));
+    assert_eq!(sender.path.stats().congestion_events, 0);
+    assert_eq!(sender.path.stats().packets_lost, 0);
+    assert!(sender.path.window() >= window);
+}
+
+#[test]
+fn a_probe_timeout_stops_the_marks_until_a_probe_has_passed() {
+    let mut sender = Sender::capable();
+    sender.send(ms(60), false);
+    sender.path.on_pto(ms(300));
+    assert_eq!(sender.path.ecn().mark(), Ecn::NotEct);
+    assert!(!sender.path.ecn().wants_probe(), "something must come through first");
+    let unmarked = sender.send(ms(300), false);
+    sender.ack(ms(350), unmarked, unmarked, counts(1, 0, 0));
+    assert!(sender.path.ecn().wants_probe());
+    let probe = sender.send(ms(350), true);
+    assert_eq!(sender.state(), EcnState::Unknown);
+    // The packet from before the timeout is lost by now; it was no probe.
+    sender.ack(ms(400), probe, probe, counts(2, 0, 0));
+    assert_eq!(sender.state(), EcnState::Capable);
+}
+
+#[test]
+fn congestion_experienced_reduces_the_window_once_per_round_trip() {
+    let mut sender = Sender::capable();
+    for _ in 0..6 {
+        sender.send(ms(60), false);
+    }
+    let window = sender.path.window();
+    assert!(sender.ack(ms(110), 1, 2, counts(2, 0, 1)));
+    let reduced = sender.path.window();
+    assert!(reduced < window);
+    assert!(!sender.ack(ms(111), 3, 4, counts(3, 0, 2)), "sent before the reduction");
+    assert!(sender.path.window() <= reduced);
+    assert!(!sender.ack(ms(112), 5, 6, counts(5, 0, 2)), "nothing new");
+    let next = sender.send(ms(120), false);
+    assert!(sender.ack(ms(170), next, next, counts(5, 0, 3)));
+    assert_eq!(sender.path.stats().congestion_events, 2);
+    assert_eq!(sender.path.ecn().stats().ce, 3);
+}
+
+#[test]
+fn a_mark_that_is_always_there_says_nothing() {
+    let mut sender = Sender::capable();
+    for round in 1..=ALWAYS_MARKED {
+        assert_eq!(sender.state(), EcnState::Capable, "round {round}");
+        let number = sender.send(ms(round * 100), false);
+        sender.ack(ms(round * 100 + 50), number, number, counts(1, 0, round));
+    }
+    assert_eq!(sender.state(), EcnState::Failed(EcnFailure::AlwaysMarked));
+}
+
+#[test]
+fn another_network_is_tried_anew_and_old_faults_do_not_count_against_it() {
+    let mut sender = Sender::new();
+    sender.send(ms(0), true);
+    sender.ack(ms(50), 0, 0, counts(0, 1, 0));
+    assert_eq!(sender.state(), EcnState::Failed(EcnFailure::Remarked));
+    sender.path.restart_ecn(ms(60));
+    let probe = sender.send(ms(60), true);
+    sender.ack(ms(110), probe, probe, counts(1, 1, 0));
+    assert_eq!(sender.state(), EcnState::Capable);
+}
+
+proptest! {
+    /// An honest peer and a network that loses, delays and marks with "congestion experienced", but erases
+    /// nothing, never end ECN for a path by counts, whatever acknowledgements are lost.
+    #[test]
+    fn honest_counts_never_fail(
+        steps in prop::collection::vec((any::<bool>(), any::<bool>(), any::<bool>()), 1..300),
+    ) {
+        let mut sender = Sender::capable();
+        let (mut ect0, mut ce) = (1, 0);
+        for (step, (lost, congested, acked)) in steps.into_iter().enumerate() {
+            let now = ms(100 + step as u64 * 10);
+            let marked = sender.path.ecn().mark() == Ecn::Ect0;
+            let number = sender.send(now, false);
+            if lost {
+                continue;
+            }
+            ce += u64::from(marked && congested);
+            ect0 += u64::from(marked && !congested);
+            if acked {
+                sender.ack(now + Duration::from_millis(5), number, number, counts(ect0, 0, ce));
+            }
+        }
+        let state = sender.state();
+        let fine = matches!(state, EcnState::Capable | EcnState::Failed(EcnFailure::AlwaysMarked));
+        prop_assert!(fine, "{state:?}");
+        prop_assert!(sender.path.ecn().stats().acked <= sender.path.ecn().stats().sent);
+    }
+}
