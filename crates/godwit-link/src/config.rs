@@ -137,6 +137,22 @@ pub struct Outage {
     pub until: Time,
 }
 
+/// What a link does to the ECN codepoints that senders set, before packets come to its queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum EcnHandling {
+    /// They pass.
+    #[default]
+    Pass,
+    /// They are erased.
+    Bleach,
+    /// Packets that have one are dropped.
+    Drop,
+    /// ECT(0) becomes ECT(1).
+    Remark,
+    /// They become "congestion experienced".
+    Congest,
+}
+
 /// One direction of a link. The default is perfect: no loss, no delay, no limit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LinkConfig {
@@ -146,6 +162,8 @@ pub struct LinkConfig {
     pub queue: QueueLimit,
     /// Packets that find more than this in the queue are marked with ECN's "congestion experienced".
     pub mark_above: QueueLimit,
+    /// What becomes of ECN codepoints on the way in.
+    pub ecn: EcnHandling,
     /// The rate of serialisation; `None` is infinite.
     pub rate: Option<Rate>,
     /// Propagation delay, one way.

@@ -7,7 +7,8 @@
 //! alike. All arithmetic is in integers and every random number comes from a seed: the same seed and
 //! the same calls give the same answers on every machine.
 //!
-//! A packet passes the stages of a [`Link`] in this order: random loss ([`loss`]), drop-tail queue and
+//! A packet passes the stages of a [`Link`] in this order: what becomes of its ECN codepoint
+//! ([`EcnHandling`]), random loss ([`loss`]), drop-tail queue and
 //! serialisation ([`Rate`], [`QueueLimit`]), outages ([`Outage`]), propagation delay, jitter, reordering,
 //! duplication, corruption ([`corruption`]), and the largest packet that passes (`mtu`). Every stage
 //! draws from its own generator, so that switching one on does not change what the others do.
@@ -22,7 +23,8 @@ pub mod nat;
 pub mod probability;
 
 pub use config::{
-    Corrupt, DuplexConfig, Duplicate, IpVersion, Jitter, LinkConfig, Outage, QueueLimit, Rate, Reorder,
+    Corrupt, DuplexConfig, Duplicate, EcnHandling, IpVersion, Jitter, LinkConfig, Outage, QueueLimit, Rate,
+    Reorder,
 };
 pub use corruption::{Corruption, Damage};
 pub use link::{Counters, Delivery, DropReason, Duplex, Link, Outcome};

@@ -236,7 +236,7 @@ impl Fabric {
         } else {
             (source, &mut wire.duplex.down)
         };
-        let outcome = link.send(now, bytes.len(), IpVersion::from(meta.remote.ip()));
+        let outcome = link.send_marked(now, bytes.len(), IpVersion::from(meta.remote.ip()), meta.ecn);
         let direction = if up { UP } else { DOWN };
         let mut original = Some(bytes);
         let copy = match outcome {
@@ -252,7 +252,7 @@ impl Fabric {
             let packet = Packet {
                 at: delivery.at,
                 source,
-                ecn: marked(meta.ecn, &delivery),
+                ecn: delivery.ecn,
                 bytes: damaged(bytes, &delivery),
                 destination: meta.remote,
                 sequence: self.sequence,
@@ -346,10 +346,6 @@ impl Fabric {
 
 fn timer(wire: WireId, direction: usize) -> u32 {
     wire.0 * 2 + direction as u32
-}
-
-fn marked(ecn: Ecn, delivery: &Delivery) -> Ecn {
-    if delivery.marked && ecn != Ecn::NotEct { Ecn::Ce } else { ecn }
 }
 
 fn damaged(mut bytes: Vec<u8>, delivery: &Delivery) -> Vec<u8> {

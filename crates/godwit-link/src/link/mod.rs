@@ -1,12 +1,12 @@
 //! The link itself: the stages in their order, and what each has done.
 
 use crate::bottleneck::Bottleneck;
-use crate::config::{DuplexConfig, IpVersion, Jitter, LinkConfig, Outage};
+use crate::config::{DuplexConfig, EcnHandling, IpVersion, Jitter, LinkConfig, Outage};
 use crate::loss::LossProcess;
 use crate::nat::Nat;
 use crate::probability::uniform;
 use crate::{Corruption, Loss};
-use godwit_base::{Rng, SeededRng, Time};
+use godwit_base::{Ecn, Rng, SeededRng, Time};
 
 #[cfg(test)]
 mod tests;
@@ -22,6 +22,8 @@ pub enum DropReason {
     Outage,
     /// It was larger than the link's MTU.
     TooLarge,
+    /// It had an ECN codepoint, which this link does not let pass.
+    Ecn,
 }
 
 /// How a packet arrives.
@@ -34,6 +36,8 @@ pub struct Delivery {
     pub in_order: bool,
     /// Whether the link marks it with ECN's "congestion experienced" (if it is ECN-capable).
     pub marked: bool,
+    /// The ECN codepoint with which it arrives, if it was handed over with [`Link::send_marked`].
+    pub ecn: Ecn,
     /// The damage to do to it.
     pub corruption: Option<Corruption>,
 }
@@ -82,6 +86,8 @@ pub struct Counters {
     pub outage_drops: u64,
     /// Packets larger than the MTU.
     pub mtu_drops: u64,
+    /// Packets dropped for their ECN codepoint.
+    pub ecn_drops: u64,
     /// Packets held back.
     pub reordered: u64,
     /// Copies made.
@@ -99,7 +105,7 @@ pub struct Counters {
 impl Counters {
     /// Packets that did not arrive, for whatever reason.
     pub fn drops(&self) -> u64 {
-        self.lost + self.queue_drops + self.outage_drops + self.mtu_drops
+        self.lost + self.queue_drops + self.outage_drops + self.mtu_drops + self.ecn_drops
     }
 }
 
@@ -139,11 +145,16 @@ impl Link {
         }
     }
 
-    /// What becomes of a UDP payload of `len` bytes that is sent now.
+    /// What becomes of a UDP payload of `len` bytes that is sent now, without an ECN codepoint.
     pub fn send(&mut self, now: Time, len: usize, ip: IpVersion) -> Outcome {
+        self.send_marked(now, len, ip, Ecn::NotEct)
+    }
+
+    /// What becomes of a UDP payload of `len` bytes that is sent now with this ECN codepoint.
+    pub fn send_marked(&mut self, now: Time, len: usize, ip: IpVersion, ecn: Ecn) -> Outcome {
         self.counters.sent_packets += 1;
         self.counters.sent_bytes += len as u64;
-        match self.pass(now, len, ip) {
+        match self.pass(now, len, ip, ecn) {
             Ok(outcome) => {
                 for _ in outcome.deliveries() {
                     self.counters.delivered_packets += 1;
@@ -157,13 +168,15 @@ impl Link {
                     DropReason::Queue => &mut self.counters.queue_drops,
                     DropReason::Outage => &mut self.counters.outage_drops,
                     DropReason::TooLarge => &mut self.counters.mtu_drops,
+                    DropReason::Ecn => &mut self.counters.ecn_drops,
                 } += 1;
                 Outcome::Dropped(reason)
             }
         }
     }
 
-    fn pass(&mut self, now: Time, len: usize, ip: IpVersion) -> Result<Outcome, DropReason> {
+    fn pass(&mut self, now: Time, len: usize, ip: IpVersion, ecn: Ecn) -> Result<Outcome, DropReason> {
+        let ecn = handled(ecn, self.config.ecn).ok_or(DropReason::Ecn)?;
         if self.loss.loses(now) {
             return Err(DropReason::Loss);
         }
@@ -174,7 +187,10 @@ impl Link {
         }
         let (at, in_order) = self.arrival(passage.departs);
         self.counters.marked += u64::from(passage.marked);
-        let mut first = Delivery { at, in_order, marked: passage.marked, corruption: None };
+        let mut first = Delivery { at, in_order, marked: passage.marked, ecn, corruption: None };
+        if passage.marked && ecn != Ecn::NotEct {
+            first.ecn = Ecn::Ce;
+        }
         let copy = self.duplicate(first);
         first.corruption = self.corrupt();
         let copy = copy.map(|copy| Delivery { corruption: self.corrupt(), ..copy });
@@ -264,10 +280,27 @@ impl Link {
         self.config.mtu = mtu;
     }
 
+    /// Changes what becomes of ECN codepoints from now on.
+    pub const fn set_ecn(&mut self, handling: EcnHandling) {
+        self.config.ecn = handling;
+    }
+
     /// Changes the random loss from now on; a burst model begins anew in its good state.
     pub fn set_loss(&mut self, loss: Loss) {
         self.config.loss = loss;
         self.loss = LossProcess::new(self.config.loss, SeededRng::new(self.reorder_rng.next_u64()));
+    }
+}
+
+/// The codepoint behind the link's entrance; `None` if the packet is dropped there.
+fn handled(ecn: Ecn, handling: EcnHandling) -> Option<Ecn> {
+    match (handling, ecn) {
+        (EcnHandling::Pass, _) | (_, Ecn::NotEct) => Some(ecn),
+        (EcnHandling::Bleach, _) => Some(Ecn::NotEct),
+        (EcnHandling::Drop, _) => None,
+        (EcnHandling::Remark, Ecn::Ect0) => Some(Ecn::Ect1),
+        (EcnHandling::Remark, _) => Some(ecn),
+        (EcnHandling::Congest, _) => Some(Ecn::Ce),
     }
 }
 

@@ -24,7 +24,8 @@ fn arrivals(link: &mut Link, now: Time, len: usize) -> Vec<Time> {
 fn a_perfect_link_delivers_at_once() {
     let mut link = link(LinkConfig::default());
     for step in 0..1_000 {
-        let expected = Delivery { at: us(step), in_order: true, marked: false, corruption: None };
+        let expected =
+            Delivery { at: us(step), in_order: true, marked: false, ecn: Ecn::NotEct, corruption: None };
         let outcome = link.send(us(step), 65_000, V4);
         assert_eq!(outcome, Outcome::Delivered { first: expected, copy: None });
     }
@@ -80,6 +81,35 @@ fn packets_are_marked_above_the_threshold() {
         (0..15).flat_map(|_| link.send(Time::ZERO, 100, V4).deliveries()).map(|d| d.marked).collect();
     assert_eq!(marks.iter().position(|marked| *marked), Some(10));
     assert_eq!(link.counters().marked, 5);
+}
+
+#[test]
+fn codepoints_are_handled_on_the_way_in() {
+    use Ecn::{Ce, Ect0, Ect1, NotEct};
+    let rate = Some(Rate::megabits(1));
+    for (ecn, expected) in [
+        (EcnHandling::Pass, [Some(NotEct), Some(Ect0), Some(Ect1), Some(Ce)]),
+        (EcnHandling::Bleach, [Some(NotEct); 4]),
+        (EcnHandling::Drop, [Some(NotEct), None, None, None]),
+        (EcnHandling::Remark, [Some(NotEct), Some(Ect1), Some(Ect1), Some(Ce)]),
+        (EcnHandling::Congest, [Some(NotEct), Some(Ce), Some(Ce), Some(Ce)]),
+    ] {
+        let mut link = link(LinkConfig { ecn, ..LinkConfig::default() });
+        for (sent, expected) in [NotEct, Ect0, Ect1, Ce].into_iter().zip(expected) {
+            let arrived = link.send_marked(us(0), 100, V4, sent).deliveries().next().map(|first| first.ecn);
+            assert_eq!(arrived, expected, "{ecn:?} {sent:?}");
+        }
+        let dropped = expected.iter().filter(|arrived| arrived.is_none()).count() as u64;
+        assert_eq!((link.counters().ecn_drops, link.counters().drops()), (dropped, dropped));
+        // The queue behind marks what still can be marked.
+        let mut full = Link::new(
+            LinkConfig { ecn, rate, mark_above: QueueLimit::Packets(0), ..LinkConfig::default() },
+            SeededRng::new(1),
+        );
+        full.send(us(0), 100, V4);
+        let arrived = full.send_marked(us(0), 100, V4, Ect0).deliveries().next().map(|second| second.ecn);
+        assert_eq!(arrived, expected[1].map(|passed| if passed == NotEct { NotEct } else { Ce }));
+    }
 }
 
 #[test]
