@@ -79,8 +79,8 @@ pub struct EcnAcked {
 #[derive(Debug)]
 pub struct EcnValidation {
     state: EcnState,
-    /// What was marked since then were probes.
-    since: Time,
+    /// When the first probe was sent; what was marked before was data.
+    since: Option<Time>,
     /// A probe may be sent: after a probe timeout something must be acknowledged first.
     ready: bool,
     probes_lost: u8,
@@ -90,15 +90,15 @@ pub struct EcnValidation {
 }
 
 impl EcnValidation {
-    /// A path that begins at `now`; nothing is ever marked unless `wanted`.
-    pub fn new(now: Time, wanted: bool) -> Self {
+    /// A path of which nothing is known; nothing is ever marked unless `wanted`.
+    pub const fn new(wanted: bool) -> Self {
         EcnValidation {
             state: if wanted { EcnState::Testing } else { EcnState::Off },
-            since: now,
+            since: None,
             ready: true,
             probes_lost: 0,
             all_ce: 0,
-            stats: EcnStats::default(),
+            stats: EcnStats { sent: 0, acked: 0, ce: 0 },
         }
     }
 
@@ -125,24 +125,24 @@ impl EcnValidation {
     }
 
     /// The path leads elsewhere from now on: what was known of it no longer holds.
-    pub const fn restart(&mut self, now: Time) {
+    pub const fn restart(&mut self) {
         if !matches!(self.state, EcnState::Off) {
-            self.test(now, true);
+            self.test(true);
         }
     }
 
-    const fn test(&mut self, now: Time, ready: bool) {
+    const fn test(&mut self, ready: bool) {
         self.state = EcnState::Testing;
-        self.since = now;
+        self.since = None;
         self.ready = ready;
         self.probes_lost = 0;
         self.all_ce = 0;
     }
 
     /// A probe timeout: perhaps the marked packets are those that vanish.
-    pub(crate) const fn on_pto(&mut self, now: Time) {
+    pub(crate) const fn on_pto(&mut self) {
         if matches!(self.state, EcnState::Capable) {
-            self.test(now, false);
+            self.test(false);
         }
     }
 
@@ -152,16 +152,17 @@ impl EcnValidation {
         self.ready = true;
     }
 
-    pub(crate) const fn on_marked_sent(&mut self) {
+    pub(crate) fn on_marked_sent(&mut self, now: Time) {
         self.stats.sent = self.stats.sent.saturating_add(1);
-        if matches!(self.state, EcnState::Testing) {
+        if self.state == EcnState::Testing {
             self.state = EcnState::Unknown;
+            self.since.get_or_insert(now);
         }
     }
 
     /// A marked packet that was sent at `sent_at` is lost.
     pub(crate) fn on_marked_lost(&mut self, sent_at: Time) {
-        if self.state != EcnState::Unknown || sent_at < self.since {
+        if self.state != EcnState::Unknown || self.since.is_none_or(|since| sent_at < since) {
             return;
         }
         self.probes_lost = self.probes_lost.saturating_add(1);

@@ -138,7 +138,7 @@ impl PathRecovery {
             controller: Controller::new(settings.algorithm, mtu.mtu()),
             pacer: Pacer::new(),
             mtu,
-            ecn: EcnValidation::new(now, settings.ecn),
+            ecn: EcnValidation::new(settings.ecn),
             in_flight: 0,
             event: CongestionEvent::default(),
             usage: Usage::default(),
@@ -260,8 +260,8 @@ impl PathRecovery {
     }
 
     /// The path leads over another network from now on: marks must prove themselves anew.
-    pub const fn restart_ecn(&mut self, now: Time) {
-        self.ecn.restart(now);
+    pub const fn restart_ecn(&mut self) {
+        self.ecn.restart();
     }
 
     /// True if the window has room for a packet of `bytes`. Probe packets after a PTO need not ask.
@@ -306,7 +306,7 @@ impl PathRecovery {
         self.pto_count = self.pto_count.saturating_add(1);
         self.stats.ptos = self.stats.ptos.saturating_add(1);
         self.last_activity = self.last_activity.max(now);
-        self.ecn.on_pto(now);
+        self.ecn.on_pto();
         if self.pto_count >= BLACK_HOLE_PTOS && self.mtu.on_silence(now) {
             self.controller.on_mtu_changed(self.mtu.mtu());
         }

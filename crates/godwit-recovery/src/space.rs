@@ -202,7 +202,7 @@ impl<T: Copy> SpaceRecovery<T> {
         self.sent.push(SentPacket::new(&info, path.id()), tokens);
         if info.marked {
             self.ecn.on_marked_sent();
-            path.ecn.on_marked_sent();
+            path.ecn.on_marked_sent(info.now);
         }
         if info.in_flight {
             path.on_in_flight_sent(info.now, info.bytes, info.ack_eliciting);

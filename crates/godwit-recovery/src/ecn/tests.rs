@@ -94,9 +94,9 @@ fn marks_begin_when_a_probe_came_through() {
 
 #[test]
 fn a_path_without_ecn_stays_without() {
-    let mut validation = EcnValidation::new(ms(0), false);
-    validation.restart(ms(1));
-    validation.on_pto(ms(2));
+    let mut validation = EcnValidation::new(false);
+    validation.restart();
+    validation.on_pto();
     validation.on_acked();
     validation.on_invalid(EcnFailure::Remarked);
     let acked = EcnAcked { packets: 1, newest_sent_at: Some(ms(0)), in_order: true };
@@ -225,7 +225,7 @@ fn another_network_is_tried_anew_and_old_faults_do_not_count_against_it() {
     sender.send(ms(0), true);
     sender.ack(ms(50), 0, 0, counts(0, 1, 0));
     assert_eq!(sender.state(), EcnState::Failed(EcnFailure::Remarked));
-    sender.path.restart_ecn(ms(60));
+    sender.path.restart_ecn();
     let probe = sender.send(ms(60), true);
     sender.ack(ms(110), probe, probe, counts(1, 1, 0));
     assert_eq!(sender.state(), EcnState::Capable);
