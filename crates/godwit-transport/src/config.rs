@@ -47,6 +47,9 @@ pub struct TransportConfig {
     pub max_mtu: u16,
     /// Congestion control. Default CUBIC.
     pub congestion: Algorithm,
+    /// Whether packets are marked with ECT(0) on paths that prove to carry it, and "congestion experienced" is
+    /// answered like a loss (RFC 9000 section 13.4). The peer's marks are reported in any case. Default true.
+    pub ecn: bool,
     /// Connection ids the peer may give us beside the first (active_connection_id_limit). Default 4.
     pub active_cid_limit: u64,
     /// Datagrams (RFC 9221).
@@ -79,6 +82,7 @@ impl Default for TransportConfig {
             initial_mtu: 1200,
             max_mtu: 1472,
             congestion: Algorithm::Cubic,
+            ecn: true,
             active_cid_limit: 4,
             datagrams: DatagramConfig::default(),
             grease_quic_bit: true,

@@ -43,4 +43,5 @@ pub use endpoint::{ConnKey, Endpoint};
 pub use error::{ConnectError, ConnectionError, WireError};
 pub use event::Event;
 pub use godwit_recovery::congestion::Algorithm as CongestionAlgorithm;
+pub use godwit_recovery::{EcnCounts, EcnFailure, EcnState, EcnStats};
 pub use godwit_wire::{ConnectionId, Direction, Side, StreamId, TransportErrorCode};

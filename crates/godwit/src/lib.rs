@@ -83,7 +83,9 @@ pub use godwit_transport::connection::ConnectionStats;
 pub use godwit_transport::secrets::ServerSecrets;
 pub use godwit_transport::streams::ResetAtError;
 pub use godwit_transport::tls::provider as crypto_provider;
-pub use godwit_transport::{CongestionAlgorithm, Direction, Side, StreamId};
+pub use godwit_transport::{
+    CongestionAlgorithm, Direction, EcnCounts, EcnFailure, EcnState, EcnStats, Side, StreamId,
+};
 pub use godwit_transport::{DatagramConfig, DatagramOutcome, DatagramOverflow, SendDatagramError};
 pub use incoming::Incoming;
 pub use recv_stream::RecvStream;

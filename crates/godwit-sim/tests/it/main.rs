@@ -11,6 +11,7 @@
 
 mod datagrams;
 mod determinism;
+mod ecn;
 mod handshake;
 mod isolation;
 mod lifecycle;

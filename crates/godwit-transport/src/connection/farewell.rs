@@ -8,7 +8,7 @@ use super::paths::meta_for;
 use super::space::space_of;
 use crate::endpoint::shared::Transmitted;
 use crate::keys::TAG_LEN;
-use godwit_base::{Rng, SendBatch, Time};
+use godwit_base::{Ecn, Rng, SendBatch, Time};
 use godwit_recovery::SpaceId;
 use godwit_wire::header::{LongHeader, PacketType};
 use godwit_wire::packet_number::TruncatedPacketNumber;
@@ -28,6 +28,7 @@ impl Connection {
     ) -> Transmitted {
         let Some(frame) = self.lifecycle.pending_close().cloned() else { return Transmitted::Idle };
         let Some(room) = batch.reserve(SIZE) else { return Transmitted::More };
+        self.scratch.ecn = Ecn::NotEct;
         let credit = usize::try_from(self.paths.active().send_credit()).unwrap_or(usize::MAX);
         let len = match room.get_mut(..SIZE.min(credit)) {
             Some(datagram) => self.build_close(now, &frame, datagram, rng),
@@ -36,7 +37,7 @@ impl Connection {
         self.lifecycle.on_close_sent();
         if len > 0 {
             self.paths.active_mut().on_sent(len);
-            batch.commit(len, len, meta_for(self.paths.active().key()));
+            batch.commit(len, len, meta_for(self.paths.active().key(), Ecn::NotEct));
             self.stats.on_sent(len, len);
         }
         Transmitted::Idle

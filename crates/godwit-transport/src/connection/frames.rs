@@ -6,7 +6,7 @@ use crate::keys::KeysUsed;
 use crate::{ConnectionError, WireError};
 use bytes::Bytes;
 use godwit_base::Time;
-use godwit_recovery::SpaceId;
+use godwit_recovery::{EcnCounts, SpaceId};
 use godwit_wire::frame::Ack;
 use godwit_wire::{Frame, Side, TransportErrorCode};
 use std::time::Duration;
@@ -84,6 +84,8 @@ impl Connection {
                     "acknowledged a packet that was not sent",
                 )
             })?;
+        let counts = ack.ecn.map(|counts| EcnCounts { ect0: counts.ect0, ect1: counts.ect1, ce: counts.ce });
+        space.recovery.on_ecn_counts(path, now, summary.ecn, counts);
         if summary.newly_acked_ack_eliciting {
             space.probes = 0;
         }

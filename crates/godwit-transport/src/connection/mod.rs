@@ -15,6 +15,7 @@ mod acks;
 mod close;
 mod control;
 mod early;
+mod ecn;
 mod events;
 mod extensions;
 mod farewell;
@@ -54,7 +55,7 @@ use control::Control;
 use early::Early;
 use events::Events;
 use extensions::Extensions;
-use godwit_base::{Rng, Time};
+use godwit_base::{Ecn, Rng, Time};
 use godwit_recovery::{Outcome, PathRecovery, PathSettings};
 use godwit_wire::{ConnectionId, Direction, ResetToken, Side, StreamId, TransportErrorCode};
 use lifecycle::Lifecycle;
@@ -103,6 +104,8 @@ struct Scratch {
     outcomes: Vec<(Outcome, RecoveryToken)>,
     /// The 1-RTT packets of the run being written.
     spans: Vec<PacketSpan>,
+    /// The codepoint of the datagram being written.
+    ecn: Ecn,
     /// Packets in a row that only acknowledged.
     ack_only_packets: u32,
 }
@@ -393,6 +396,7 @@ fn path_settings(config: &TransportConfig, path: &PathKey) -> PathSettings {
         initial_mtu: config.initial_mtu,
         max_mtu: config.max_mtu.saturating_sub(longer),
         algorithm: config.congestion,
+        ecn: config.ecn,
     }
 }
 

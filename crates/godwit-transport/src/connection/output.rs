@@ -15,7 +15,7 @@ use crate::endpoint::shared::Transmitted;
 use crate::keys::{EarlyKeys, PacketSpan, TAG_LEN};
 use crate::path::PROBE_SIZE;
 use crate::recovery_token::RecoveryToken;
-use godwit_base::{Rng, SendBatch, Time};
+use godwit_base::{Ecn, Rng, SendBatch, Time};
 use godwit_recovery::{BASE_MTU, Outcome, SentInfo, SpaceId};
 use godwit_wire::header::{PacketType, ShortHeader};
 use godwit_wire::packet_number::TruncatedPacketNumber;
@@ -41,6 +41,12 @@ impl Connection {
         if self.transmit_path_probes(now, batch, rng) == Transmitted::More {
             return Transmitted::More;
         }
+        if self.paths.active().recovery.ecn().wants_probe()
+            && self.transmit_ecn_probe(now, batch, rng) == Transmitted::More
+        {
+            return Transmitted::More;
+        }
+        self.scratch.ecn = self.paths.active().recovery.ecn().mark();
         if self.lifecycle.is_confirmed()
             && self.transmit_mtu_probe(now, batch, rng, true) == Transmitted::More
         {
@@ -57,7 +63,7 @@ impl Connection {
             if len == 0 {
                 return self.transmit_mtu_probe(now, batch, rng, false);
             }
-            batch.commit(len, segment.min(len), meta_for(self.paths.active().key()));
+            batch.commit(len, segment.min(len), meta_for(self.paths.active().key(), self.scratch.ecn));
             self.stats.on_sent(len, segment);
         }
         Transmitted::More
@@ -451,6 +457,7 @@ impl Connection {
             ack_eliciting: packet.ack_eliciting,
             in_flight,
             mtu_probe: packet.mtu_probe,
+            marked: self.scratch.ecn == Ecn::Ect0,
         };
         let tokens = self.scratch.tokens.get(packet.tokens.clone()).unwrap_or_default();
         let path = &mut self.paths.active_mut().recovery;

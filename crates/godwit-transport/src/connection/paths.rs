@@ -7,7 +7,7 @@ use crate::Event;
 use crate::endpoint::shared::Transmitted;
 use crate::keys::TAG_LEN;
 use crate::path::{PROBE_SIZE, PathEvent, PathId, PathKey};
-use godwit_base::{Rng, SendBatch, SendMeta, Time};
+use godwit_base::{Ecn, Rng, SendBatch, SendMeta, Time};
 use godwit_recovery::PathRecovery;
 use godwit_wire::{Frame, Writer};
 use std::net::SocketAddr;
@@ -38,6 +38,7 @@ impl Connection {
                     self.remote_cids.promote(to, from);
                     self.extensions.bits.on_new_path();
                     self.forget_flight(from);
+                    self.paths.active_mut().recovery.restart_ecn();
                 }
                 PathEvent::Validated(id) => {
                     if id == self.paths.active().id() {
@@ -77,11 +78,13 @@ impl Connection {
             let credit = usize::try_from(path.send_credit()).unwrap_or(usize::MAX);
             let Some(room) = batch.reserve(PROBE_SIZE) else { return Transmitted::More };
             let Some(datagram) = room.get_mut(..PROBE_SIZE.min(credit)) else { break };
+            // What is known of marks concerns the active path.
+            self.scratch.ecn = Ecn::NotEct;
             let len = self.build_path_probe(now, id, datagram, rng);
             if len == 0 {
                 break;
             }
-            batch.commit(len, len, meta_for(&key));
+            batch.commit(len, len, meta_for(&key, Ecn::NotEct));
             self.stats.on_sent(len, len);
         }
         Transmitted::Idle
@@ -136,7 +139,7 @@ impl Connection {
         let len = self.build_mtu_probe(now, datagram, rng);
         if len > 0 {
             self.paths.active_mut().on_sent(len);
-            batch.commit(len, len, meta_for(self.paths.active().key()));
+            batch.commit(len, len, meta_for(self.paths.active().key(), self.scratch.ecn));
             self.stats.on_sent(len, len);
         }
         Transmitted::Idle
@@ -181,13 +184,7 @@ impl Connection {
     }
 }
 
-/// Where datagrams of the path `key` go.
-pub(super) fn meta_for(key: &PathKey) -> SendMeta {
-    SendMeta {
-        socket: key.socket,
-        local: key.local,
-        remote: key.remote,
-        ecn: godwit_base::Ecn::NotEct,
-        release: None,
-    }
+/// Where datagrams of the path `key` go, and with which mark.
+pub(super) fn meta_for(key: &PathKey, ecn: Ecn) -> SendMeta {
+    SendMeta { socket: key.socket, local: key.local, remote: key.remote, ecn, release: None }
 }

@@ -2,7 +2,7 @@
 
 use crate::datagrams::DatagramStats;
 use godwit_base::Time;
-use godwit_recovery::MtuCounters;
+use godwit_recovery::{EcnCounts, EcnState, EcnStats, MtuCounters};
 use std::time::Duration;
 
 /// Counters and estimates of a connection. Counters only rise.
@@ -43,6 +43,12 @@ pub struct ConnectionStats {
     pub mtu: u16,
     /// What the search for it has done on the present path: probes sent and lost, black holes.
     pub mtu_search: MtuCounters,
+    /// Whether the present path carries ECN marks.
+    pub ecn: EcnState,
+    /// Packets sent with a mark on the present path, and what the peer said of them.
+    pub ecn_sent: EcnStats,
+    /// Marks on the 1-RTT packets received, as they are reported to the peer.
+    pub ecn_received: EcnCounts,
     /// Key updates, by either end.
     pub key_updates: u64,
     /// Bytes of stream data sent for the first time.
@@ -82,6 +88,9 @@ impl super::Connection {
             bytes_in_flight: recovery.bytes_in_flight(),
             mtu: recovery.mtu(),
             mtu_search: recovery.mtu_counters(),
+            ecn: recovery.ecn().state(),
+            ecn_sent: recovery.ecn().stats(),
+            ecn_received: self.spaces.data.space.acks.ecn_counts(),
             key_updates: self.spaces.data.keys.as_ref().map_or(0, |keys| keys.updates()),
             stream_bytes_sent: streams.bytes_sent,
             stream_bytes_retransmitted: streams.bytes_retransmitted,

@@ -5,9 +5,9 @@
 
 use super::frames::FrameList;
 use super::values::{
-    Alpn, Changes, Cid, CloseTrigger, CongestionState, ConnectionState, DropTrigger, ErrorName, Initiator,
-    KeyName, KeyTrigger, LossTrigger, MigrationState, PacketHeader, Parameters, RawInfo, Stream, StreamSide,
-    StreamState, TextBytes, TupleEndpoint, Version, Versions,
+    Alpn, Changes, Cid, CloseTrigger, CongestionState, ConnectionState, DropTrigger, EcnName, ErrorName,
+    Initiator, KeyName, KeyTrigger, LossTrigger, MigrationState, PacketHeader, Parameters, RawInfo, Stream,
+    StreamSide, StreamState, TextBytes, TupleEndpoint, Version, Versions,
 };
 use godwit_wire::StreamId;
 
@@ -164,6 +164,13 @@ godwit_base::events! {
             old: CongestionState,
             /// The state now.
             new: CongestionState,
+        }
+        /// More is known of whether the path carries ECN marks.
+        EcnStateUpdated = "ecn_state_updated", Extra {
+            /// What was known before.
+            old: Option<EcnName>,
+            /// What is known now.
+            new: EcnName,
         }
         /// A packet was declared lost.
         PacketLost = "packet_lost", Core {

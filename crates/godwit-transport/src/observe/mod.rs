@@ -15,9 +15,9 @@ pub(crate) use events::stream_type;
 pub use events::{TransportEvent, TransportEventKind};
 pub use frames::FrameList;
 pub use values::{
-    Alpn, Changes, Cid, CloseTrigger, CongestionState, ConnectionState, DropTrigger, ErrorName, Initiator,
-    KeyName, KeyTrigger, LossTrigger, MigrationState, PacketHeader, PacketName, Parameters, RawInfo,
-    Recovery, Stream, StreamSide, StreamState, TextBytes, TupleEndpoint, Version, Versions,
+    Alpn, Changes, Cid, CloseTrigger, CongestionState, ConnectionState, DropTrigger, EcnName, ErrorName,
+    Initiator, KeyName, KeyTrigger, LossTrigger, MigrationState, PacketHeader, PacketName, Parameters,
+    RawInfo, Recovery, Stream, StreamSide, StreamState, TextBytes, TupleEndpoint, Version, Versions,
 };
 
 use godwit_base::event::Mask;

@@ -146,6 +146,18 @@ event_words! {
         TimeThreshold = "time_threshold",
     }
 
+    /// What is known of ECN on a path.
+    pub enum EcnName {
+        /// A probe is to be sent.
+        Testing = "testing",
+        /// A probe has been sent.
+        Unknown = "unknown",
+        /// Marks do not pass, or mean nothing.
+        Failed = "failed",
+        /// Packets are marked.
+        Capable = "capable",
+    }
+
     /// What congestion control does.
     pub enum CongestionState {
         /// It looks for the path's capacity.

@@ -15,7 +15,7 @@ use super::packet::OpenPacket;
 use crate::ConnectionError;
 use crate::config::EndpointConfig;
 use crate::observe::{
-    CongestionState, ConnectionState, DropTrigger, LossTrigger, Observer, PacketName, Recovery,
+    CongestionState, ConnectionState, DropTrigger, EcnName, LossTrigger, Observer, PacketName, Recovery,
     TransportEvent, TransportEventKind as Kind, TransportMask,
 };
 use crate::path::PathEvent;
@@ -40,6 +40,7 @@ struct Watch {
     recovery: Recovery,
     congestion: Option<CongestionState>,
     mtu: Option<u16>,
+    ecn: Option<EcnName>,
     key_phase: u64,
     /// The Destination Connection ID of the packets sent.
     remote_cid: ConnectionId,
@@ -64,6 +65,7 @@ impl Observation {
             recovery: Recovery::default(),
             congestion: None,
             mtu: None,
+            ecn: None,
             key_phase: 0,
             remote_cid,
             local_cid: None,
@@ -94,7 +96,8 @@ const RECEIVED: TransportMask =
 const RECOVERY: TransportMask = Kind::RecoveryMetricsUpdated
     .mask()
     .union(Kind::CongestionStateUpdated.mask())
-    .union(Kind::MtuUpdated.mask());
+    .union(Kind::MtuUpdated.mask())
+    .union(Kind::EcnStateUpdated.mask());
 const PATHS: TransportMask = Kind::TupleAssigned.mask().union(Kind::MigrationStateUpdated.mask());
 const CLOSED: TransportMask = Kind::ConnectionClosed.mask().union(Kind::ConnectionStateUpdated.mask());
 

@@ -7,15 +7,15 @@ use crate::connection::lifecycle::{CloseFrame, State};
 use crate::connection::packet::OpenPacket;
 use crate::keys::KeysUsed;
 use crate::observe::{
-    Alpn, Changes, Cid, CloseTrigger, CongestionState, ConnectionState, DropTrigger, ErrorName, FrameList,
-    Initiator, KeyName, KeyTrigger, LossTrigger, MigrationState, ObserverInfo, PacketHeader, PacketName,
-    Parameters, RawInfo, Recovery, Stream, StreamSide, StreamState, TextBytes, TransportEvent, TupleEndpoint,
-    Version, Versions, stream_type,
+    Alpn, Changes, Cid, CloseTrigger, CongestionState, ConnectionState, DropTrigger, EcnName, ErrorName,
+    FrameList, Initiator, KeyName, KeyTrigger, LossTrigger, MigrationState, ObserverInfo, PacketHeader,
+    PacketName, Parameters, RawInfo, Recovery, Stream, StreamSide, StreamState, TextBytes, TransportEvent,
+    TupleEndpoint, Version, Versions, stream_type,
 };
 use crate::path::{PathEvent, PathId, PathKey};
 use crate::{ConnectionError, WireError};
 use godwit_base::{Time, WallTime};
-use godwit_recovery::SpaceId;
+use godwit_recovery::{EcnState, SpaceId};
 use godwit_wire::header::PacketType;
 use godwit_wire::transport_parameters::TransportParameters;
 use godwit_wire::{ConnectionId, Direction, Side, StreamId, TransportErrorCode};
@@ -182,10 +182,12 @@ impl Connection {
             false => CongestionState::CongestionAvoidance,
         };
         let mtu = path.mtu();
+        let ecn = ecn_name(path.ecn().state());
         let Some(watch) = &mut self.observation.watch else { return };
         let before = std::mem::replace(&mut watch.recovery, now);
         let old_state = watch.congestion.replace(state);
         let old_mtu = watch.mtu.replace(mtu);
+        let old_ecn = std::mem::replace(&mut watch.ecn, ecn);
         if before != now {
             let metrics = Changes { before, now };
             self.observation.tell(&TransportEvent::RecoveryMetricsUpdated { metrics });
@@ -195,6 +197,9 @@ impl Connection {
         }
         if old_mtu != Some(mtu) {
             self.observation.tell(&TransportEvent::MtuUpdated { old: old_mtu, new: mtu });
+        }
+        if let Some(new) = ecn.filter(|_| old_ecn != ecn) {
+            self.observation.tell(&TransportEvent::EcnStateUpdated { old: old_ecn, new });
         }
     }
 
@@ -313,6 +318,17 @@ impl Connection {
 /// The path of the handshake has the name that stands for no name.
 fn tuple_name(id: PathId) -> String {
     if id == PathId(0) { String::new() } else { id.0.to_string() }
+}
+
+/// Nothing is told of a path on which ECN is not wanted.
+const fn ecn_name(state: EcnState) -> Option<EcnName> {
+    match state {
+        EcnState::Off => None,
+        EcnState::Testing => Some(EcnName::Testing),
+        EcnState::Unknown => Some(EcnName::Unknown),
+        EcnState::Capable => Some(EcnName::Capable),
+        EcnState::Failed(_) => Some(EcnName::Failed),
+    }
 }
 
 const fn key_names(space: SpaceId) -> [KeyName; 2] {
