@@ -18,9 +18,9 @@ use godwit_base::{Ecn, Time};
 
 /// Probes lost in a row that make a black hole.
 const PROBES: u8 = 3;
-/// When so many marked packets in a row came as "congestion experienced", the mark says nothing: each window
-/// of them was answered by a smaller one.
-const ALWAYS_MARKED: u64 = 100;
+/// When every packet between so many reductions of the window came as "congestion experienced", the mark says
+/// nothing: seven tenths to that power leave little of any queue of our own making.
+const ALWAYS_MARKED: u8 = 8;
 
 /// What is known of ECN on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -84,8 +84,8 @@ pub struct EcnValidation {
     /// A probe may be sent: after a probe timeout something must be acknowledged first.
     ready: bool,
     probes_lost: u8,
-    /// Packets acknowledged in a row that were all reported with "congestion experienced".
-    all_ce: u64,
+    /// Reductions of the window since a marked packet last came without "congestion experienced".
+    alarms: u8,
     stats: EcnStats,
 }
 
@@ -97,7 +97,7 @@ impl EcnValidation {
             since: None,
             ready: true,
             probes_lost: 0,
-            all_ce: 0,
+            alarms: 0,
             stats: EcnStats { sent: 0, acked: 0, ce: 0 },
         }
     }
@@ -136,7 +136,7 @@ impl EcnValidation {
         self.since = None;
         self.ready = ready;
         self.probes_lost = 0;
-        self.all_ce = 0;
+        self.alarms = 0;
     }
 
     /// A probe timeout: perhaps the marked packets are those that vanish.
@@ -183,12 +183,22 @@ impl EcnValidation {
         self.stats.ce = self.stats.ce.saturating_add(ce);
         if acked.packets > 0 {
             self.state = EcnState::Capable;
-            self.all_ce = if ce < acked.packets { 0 } else { self.all_ce.saturating_add(acked.packets) };
-        }
-        if self.all_ce >= ALWAYS_MARKED {
-            self.state = EcnState::Failed(EcnFailure::AlwaysMarked);
+            if ce < acked.packets {
+                self.alarms = 0;
+            }
         }
         ce > 0 && self.state == EcnState::Capable
+    }
+
+    /// The window was reduced for what [`EcnValidation::on_valid`] told. True if it should not have been, nor
+    /// those times before: the marks mean nothing.
+    pub(crate) fn on_reduced(&mut self) -> bool {
+        self.alarms = self.alarms.saturating_add(1);
+        let false_alarm = self.alarms >= ALWAYS_MARKED;
+        if false_alarm {
+            self.state = EcnState::Failed(EcnFailure::AlwaysMarked);
+        }
+        false_alarm
     }
 
     pub(crate) const fn on_invalid(&mut self, why: EcnFailure) {

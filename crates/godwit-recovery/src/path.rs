@@ -331,7 +331,13 @@ impl PathRecovery {
         let Some(sent_at) = acked.newest_sent_at.filter(|_| congested) else { return false };
         let before = self.event.number;
         self.on_congestion_experienced(now, sent_at);
-        self.event.number != before
+        if self.event.number == before {
+            return false;
+        }
+        if self.ecn.on_reduced() {
+            self.controller.on_false_alarm();
+        }
+        true
     }
 
     /// The path is left: what is in flight on it no longer counts, and what becomes of those packets is no

@@ -55,6 +55,9 @@ pub trait CongestionControl: Debug + Send {
     fn on_persistent_congestion(&mut self);
     /// The last [`CongestionControl::on_congestion`] was made for packets that did arrive: undo it.
     fn on_spurious_congestion(&mut self);
+    /// The network says "congested" whatever is sent, and what it said so far meant nothing: look for its
+    /// capacity anew.
+    fn on_false_alarm(&mut self) {}
     /// Full packets have this size from now on.
     fn on_mtu_changed(&mut self, mtu: u16);
     /// The congestion window.
@@ -116,6 +119,11 @@ impl Controller {
     /// See [`CongestionControl::on_spurious_congestion`].
     pub fn on_spurious_congestion(&mut self) {
         each!(self, inner => inner.on_spurious_congestion());
+    }
+
+    /// See [`CongestionControl::on_false_alarm`].
+    pub fn on_false_alarm(&mut self) {
+        each!(self, inner => inner.on_false_alarm());
     }
 
     /// See [`CongestionControl::on_mtu_changed`].

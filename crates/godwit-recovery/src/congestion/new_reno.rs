@@ -61,6 +61,10 @@ impl CongestionControl for NewReno {
         }
     }
 
+    fn on_false_alarm(&mut self) {
+        *self = NewReno::new(self.mtu);
+    }
+
     fn on_mtu_changed(&mut self, mtu: u16) {
         self.mtu = mtu;
         self.window = window_after_mtu_change(self.window, mtu, self.slow_start_threshold());

@@ -211,12 +211,29 @@ fn congestion_experienced_reduces_the_window_once_per_round_trip() {
 #[test]
 fn a_mark_that_is_always_there_says_nothing() {
     let mut sender = Sender::capable();
-    for round in 1..=ALWAYS_MARKED {
+    let rounds = u64::from(ALWAYS_MARKED);
+    for round in 1..=rounds {
         assert_eq!(sender.state(), EcnState::Capable, "round {round}");
         let number = sender.send(ms(round * 100), false);
         sender.ack(ms(round * 100 + 50), number, number, counts(1, 0, round));
     }
     assert_eq!(sender.state(), EcnState::Failed(EcnFailure::AlwaysMarked));
+    assert_eq!(sender.path.window(), 12_000, "it begins anew");
+    assert!(sender.path.controller().is_slow_start());
+}
+
+#[test]
+fn one_packet_without_the_mark_shows_that_it_means_something() {
+    let mut sender = Sender::capable();
+    let (mut ect0, mut ce) = (1, 0);
+    for round in 1..=u64::from(ALWAYS_MARKED) * 3 {
+        let number = sender.send(ms(round * 100), false);
+        let unmarked = round % u64::from(ALWAYS_MARKED - 1) == 0;
+        ect0 += u64::from(unmarked);
+        ce += u64::from(!unmarked);
+        sender.ack(ms(round * 100 + 50), number, number, counts(ect0, 0, ce));
+    }
+    assert_eq!(sender.state(), EcnState::Capable);
 }
 
 #[test]

@@ -185,6 +185,10 @@ impl CongestionControl for Cubic {
         }
     }
 
+    fn on_false_alarm(&mut self) {
+        *self = Cubic::new(self.mtu);
+    }
+
     fn on_mtu_changed(&mut self, mtu: u16) {
         self.mtu = mtu;
         self.shape.window = window_after_mtu_change(self.shape.window, mtu, self.shape.threshold);
