@@ -4,8 +4,8 @@ use crate::network::run_rebound;
 use crate::{judge_all, ms, outage, seeds, verify};
 use godwit_base::{Rng, SeededRng};
 use godwit_link::{
-    Corrupt, Damage, DuplexConfig, Duplicate, GilbertElliott, Jitter, LinkConfig, Loss, NatConfig,
-    Probability, QueueLimit, Rate, Reorder, Translation,
+    Corrupt, Damage, DuplexConfig, Duplicate, EcnHandling, GilbertElliott, Jitter, LinkConfig, Loss,
+    NatConfig, Probability, QueueLimit, Rate, Reorder, Translation,
 };
 use godwit_sim::apps::Policy;
 use godwit_sim::{Exchange, Scenario};
@@ -63,8 +63,21 @@ impl Dice {
         let dark = ms(self.below(3_000));
         let outages =
             if self.one_in(6) { vec![outage(dark, dark + ms(self.any_size(1_500)))] } else { vec![] };
-        let mark_above = QueueLimit::Unlimited;
-        LinkConfig { loss, queue, mark_above, rate, delay, jitter, reorder, duplicate, corrupt, mtu, outages }
+        let rest = LinkConfig::default();
+        LinkConfig { loss, queue, rate, delay, jitter, reorder, duplicate, corrupt, mtu, outages, ..rest }
+    }
+
+    fn ecn(&mut self, link: &mut LinkConfig) {
+        link.ecn = match self.below(8) {
+            0 => EcnHandling::Bleach,
+            1 => EcnHandling::Drop,
+            2 => EcnHandling::Remark,
+            3 => EcnHandling::Congest,
+            _ => EcnHandling::Pass,
+        };
+        if self.one_in(2) {
+            link.mark_above = QueueLimit::Packets(1 + self.any_size(100) as usize);
+        }
     }
 
     fn rebindings(&mut self) -> Vec<(Duration, Translation)> {
@@ -126,6 +139,8 @@ pub(crate) fn scenario(seed: u64) -> (Scenario, Vec<(Duration, Translation)>) {
     scenario.policy = if dice.one_in(3) { Policy::Retry } else { Policy::Accept };
     scenario.ipv6 = dice.one_in(3);
     scenario.limit = Duration::from_secs(3_600);
+    dice.ecn(&mut scenario.link.up);
+    dice.ecn(&mut scenario.link.down);
     (scenario, changes)
 }
 
