@@ -4,7 +4,7 @@
 //! `measured_*` are what counts; everything else prepares their input. Prints the number of calls and the
 //! allocations made in them.
 
-use godwit_base::{Ecn, RecvBatch, RecvMeta, SeededRng, SendBatch, SocketId, Time, WallTime};
+use godwit_base::{RecvBatch, RecvMeta, SeededRng, SendBatch, SocketId, Time, WallTime};
 use godwit_transport::path::PathKey;
 use godwit_transport::secrets::ServerSecrets;
 use godwit_transport::streams::ReadChunk;
@@ -182,7 +182,7 @@ impl Rig {
                 socket: SocketId(0),
                 local: None,
                 remote: address(remote),
-                ecn: Ecn::NotEct,
+                ecn: run.meta.ecn,
                 len: bytes.len(),
                 stride: run.segment,
             });
