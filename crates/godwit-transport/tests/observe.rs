@@ -85,6 +85,8 @@ fn a_log_agrees_with_the_counters() {
         assert_eq!(window, Some(stats.window));
         let mtu = named(&records, "quic:mtu_updated").filter_map(|data| data["new"].as_u64()).last();
         assert_eq!(mtu, Some(u64::from(stats.mtu)));
+        let ecn: Vec<_> = named(&records, "quic:ecn_state_updated").map(|data| &data["new"]).collect();
+        assert_eq!(ecn, ["testing", "unknown", "capable"]);
         assert_eq!(count(&records, "quic:packet_lost"), 0);
     }
     let [client, server] = ["client", "server"].map(|name| records(&logs, name));

@@ -3,6 +3,7 @@
 
 mod config;
 mod datagrams;
+mod ecn;
 mod errors;
 mod examples;
 mod handshake;
