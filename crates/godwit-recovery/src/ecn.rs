@@ -210,9 +210,14 @@ impl EcnValidation {
 
 /// The books of one packet number space: what was sent with a mark, on whatever path, and what the peer
 /// reported last.
+///
+/// RFC 9000 section 13.4.2.1 compares what one ACK frame adds. Sums are compared here: a peer may leave a packet
+/// out of one acknowledgement that it has counted already, and name it in the next.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct EcnLedger {
     sent: u64,
+    /// Acknowledged, less what has been found missing in the reports before.
+    acked: u64,
     reported: EcnCounts,
 }
 
@@ -221,18 +226,22 @@ impl EcnLedger {
         self.sent = self.sent.saturating_add(1);
     }
 
-    /// Compares the counts of an ACK frame that newly acknowledges `acked` marked packets with what was sent.
-    /// Returns how many packets are new with "congestion experienced".
-    pub(crate) fn check(&mut self, counts: Option<EcnCounts>, acked: u64) -> Result<u64, EcnFailure> {
-        let Some(counts) = counts else {
-            return if acked > 0 { Err(EcnFailure::Bleached) } else { Ok(0) };
-        };
-        let before = std::mem::replace(&mut self.reported, counts);
+    pub(crate) const fn on_marked_acked(&mut self, packets: u64) {
+        self.acked = self.acked.saturating_add(packets);
+    }
+
+    /// Compares the counts of the newest ACK frame with what was sent and acknowledged. Returns how many packets
+    /// are new with "congestion experienced".
+    pub(crate) fn check(&mut self, counts: Option<EcnCounts>) -> Result<u64, EcnFailure> {
+        let before = self.reported;
+        let counts = counts.unwrap_or(before);
+        self.reported = counts;
         let total = counts.ect0.saturating_add(counts.ce);
-        let total_before = before.ect0.saturating_add(before.ce);
+        let missing = self.acked > total;
+        self.acked = self.acked.min(total);
         if counts.ect1 > before.ect1 || total > self.sent {
             Err(EcnFailure::Remarked)
-        } else if total < total_before.saturating_add(acked) {
+        } else if missing || total < before.ect0.saturating_add(before.ce) {
             Err(EcnFailure::Bleached)
         } else {
             Ok(counts.ce.saturating_sub(before.ce))

@@ -302,10 +302,11 @@ impl<T: Copy> SpaceRecovery<T> {
         acked: EcnAcked,
         counts: Option<EcnCounts>,
     ) -> bool {
+        self.ecn.on_marked_acked(acked.packets);
         if !acked.in_order || counts.is_none() && acked.packets == 0 {
             return false;
         }
-        match self.ecn.check(counts, acked.packets) {
+        match self.ecn.check(counts) {
             Ok(ce) => path.on_ecn_valid(now, &acked, ce),
             Err(why) => {
                 path.ecn.on_invalid(why);

@@ -153,6 +153,21 @@ fn old_acknowledgements_are_not_judged() {
 }
 
 #[test]
+fn a_packet_may_be_counted_before_it_is_named() {
+    let mut sender = Sender::capable();
+    for _ in 0..3 {
+        sender.send(ms(50), false);
+    }
+    sender.ack(ms(100), 3, 3, counts(4, 0, 0));
+    sender.send(ms(110), false);
+    sender.ack(ms(160), 1, 4, counts(5, 0, 0));
+    assert_eq!(sender.state(), EcnState::Capable);
+    sender.send(ms(170), false);
+    sender.ack(ms(220), 5, 5, counts(5, 0, 0));
+    assert_eq!(sender.state(), EcnState::Failed(EcnFailure::Bleached));
+}
+
+#[test]
 fn three_lost_probes_are_a_black_hole_and_no_congestion() {
     let mut sender = Sender::new();
     let window = sender.path.window();
