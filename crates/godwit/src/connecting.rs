@@ -4,6 +4,7 @@ use crate::connection::Connection;
 use crate::error::ConnectionError;
 use crate::handler::{Ticket, Topic};
 use crate::visit::Shared;
+use godwit_transport::resumption::EarlyDataStatus;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -32,6 +33,39 @@ impl Connecting {
 
     pub(crate) fn failed(error: ConnectionError) -> Self {
         Connecting { state: State::Failed(error), ticket: None }
+    }
+
+    /// Gives the connection before the handshake is complete, if there is 0-RTT.
+    ///
+    /// At a client: if a ticket of an earlier connection permits it, and [`crate::ClientConfig::early_data`] is
+    /// set. What is written to streams then leaves with the first packets. If the server does not accept it, it
+    /// is sent again by itself when the handshake is complete; the server has seen nothing of it until then.
+    ///
+    /// At a server: if it accepts 0-RTT from this client. Streams that the client opened with 0-RTT data can be
+    /// accepted and answered at once; [`crate::RecvStream::is_early`] is true for them.
+    ///
+    /// [`Connection::connected`] waits for the handshake. Until then it may still fail, and nobody is known to
+    /// be at the other end: what arrives at the server may be what somebody has recorded.
+    ///
+    /// # Errors
+    /// Gives itself back, to be awaited, if there is no 0-RTT.
+    pub fn into_early(mut self) -> Result<Connection, Connecting> {
+        let State::Pending(shared) = &self.state else { return Err(self) };
+        let early = shared.visit(|visit| {
+            let status = visit.connection().map(|connection| connection.early_data_status());
+            let open = matches!(status, Some(EarlyDataStatus::Offered | EarlyDataStatus::Accepted));
+            if let Some(ticket) = self.ticket.take_if(|_| open) {
+                visit.state.waiters.leave(ticket);
+            }
+            visit.state.ended.is_none() && open
+        });
+        match std::mem::replace(&mut self.state, State::Taken) {
+            State::Pending(shared) if early => Ok(Connection::from_shared(shared)),
+            state => {
+                self.state = state;
+                Err(self)
+            }
+        }
     }
 
     /// The peer's address, unless it has failed.

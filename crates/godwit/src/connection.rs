@@ -5,7 +5,9 @@ use crate::handler::{Summary, Topic};
 use crate::recv_stream::RecvStream;
 use crate::send_stream::SendStream;
 use crate::visit::{Shared, Visit};
+use bytes::Bytes;
 use godwit_transport::connection::ConnectionStats;
+use godwit_transport::resumption::{EarlyDataStatus, Remembered};
 use godwit_wire::{Direction, Side, StreamId};
 use rustls::pki_types::CertificateDer;
 use std::net::{IpAddr, SocketAddr};
@@ -38,7 +40,7 @@ impl Connection {
     /// # Errors
     /// If the connection is over.
     pub async fn open_bi(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
-        self.open(Direction::Bidirectional).await.map(|id| self.both_halves(id))
+        self.open(Direction::Bidirectional).await.map(|id| self.both_halves(id, false))
     }
 
     /// Opens a unidirectional stream; otherwise as [`Connection::open_bi`].
@@ -56,7 +58,7 @@ impl Connection {
     /// # Errors
     /// If the connection is over, and all streams that the peer had opened have been accepted.
     pub async fn accept_bi(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
-        self.accept(Direction::Bidirectional).await.map(|id| self.both_halves(id))
+        self.accept(Direction::Bidirectional).await.map(|(id, early)| self.both_halves(id, early))
     }
 
     /// Waits for the next unidirectional stream that the peer opens; otherwise as
@@ -65,7 +67,8 @@ impl Connection {
     /// # Errors
     /// As [`Connection::accept_bi`].
     pub async fn accept_uni(&self) -> Result<RecvStream, ConnectionError> {
-        self.accept(Direction::Unidirectional).await.map(|id| RecvStream::new(Arc::clone(&self.shared), id))
+        let (id, early) = self.accept(Direction::Unidirectional).await?;
+        Ok(RecvStream::new(Arc::clone(&self.shared), id, early))
     }
 
     /// Closes the connection with the application's `code`, below 2^62, and `reason`. Data that is not
@@ -114,6 +117,38 @@ impl Connection {
     /// Whether the handshake resumed a former session (RFC 8446 section 2.2).
     pub fn is_resumed(&self) -> bool {
         self.ask(|connection| connection.is_resumed(), |summary| summary.resumed)
+    }
+
+    /// Waits until the handshake is complete, which it is from the start unless the connection comes from
+    /// [`crate::Connecting::into_early`]. Then it is known whether 0-RTT was accepted.
+    ///
+    /// # Errors
+    /// If the handshake failed.
+    pub async fn connected(&self) -> Result<EarlyDataStatus, ConnectionError> {
+        let attempt = |visit: &mut Visit<'_, '_>| {
+            if visit.state.connected {
+                return Some(Ok(()));
+            }
+            visit.state.ended.clone().map(Err)
+        };
+        self.shared.until(Topic::Connected, attempt).await?;
+        Ok(self.early_data_status())
+    }
+
+    /// What became of 0-RTT on this connection.
+    pub fn early_data_status(&self) -> EarlyDataStatus {
+        self.ask(|connection| connection.early_data_status(), |summary| summary.early_data)
+    }
+
+    /// At a client: what earlier connections to the server have left, if anything.
+    pub fn remembered(&self) -> Option<Remembered> {
+        self.ask(|connection| connection.remembered(), |_| None)
+    }
+
+    /// At a client: has `data`, at most 4096 bytes, remembered for later connections to the server. An
+    /// application protocol may need what the server told it before it can send 0-RTT requests.
+    pub fn remember_application_data(&self, data: Bytes) {
+        self.ask(|connection| connection.remember_application_data(&data), |_| ());
     }
 
     /// The peer's certificates, its own first. Empty if it presented none.
@@ -188,17 +223,22 @@ impl Connection {
         self.shared.until(Topic::Open(direction), attempt).await
     }
 
-    async fn accept(&self, direction: Direction) -> Result<StreamId, ConnectionError> {
+    /// The next stream of the peer's, and whether it came with 0-RTT data.
+    async fn accept(&self, direction: Direction) -> Result<(StreamId, bool), ConnectionError> {
         let halves = if direction == Direction::Bidirectional { 2 } else { 1 };
         let attempt = move |visit: &mut Visit<'_, '_>| {
             let accepted = match &visit.state.ended {
                 Some(error) => {
                     let error = error.clone();
-                    visit.state.accept_left(direction).ok_or(error)
+                    visit.state.accept_left(direction).map(|id| (id, false)).ok_or(error)
                 }
-                None => Ok(visit.connection()?.accept(direction)?),
+                None => {
+                    let connection = visit.connection()?;
+                    let id = connection.accept(direction)?;
+                    Ok((id, connection.is_early(id)))
+                }
             };
-            if let Ok(id) = accepted {
+            if let Ok((id, _)) = accepted {
                 visit.state.add_stream(id, halves);
             }
             Some(accepted)
@@ -206,7 +246,8 @@ impl Connection {
         self.shared.until(Topic::Accept(direction), attempt).await
     }
 
-    fn both_halves(&self, id: StreamId) -> (SendStream, RecvStream) {
-        (SendStream::new(Arc::clone(&self.shared), id), RecvStream::new(Arc::clone(&self.shared), id))
+    fn both_halves(&self, id: StreamId, early: bool) -> (SendStream, RecvStream) {
+        let send = SendStream::new(Arc::clone(&self.shared), id);
+        (send, RecvStream::new(Arc::clone(&self.shared), id, early))
     }
 }

@@ -25,6 +25,7 @@ pub struct RecvStream {
     shared: Arc<Shared>,
     id: StreamId,
     end: Option<End>,
+    early: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,8 +45,15 @@ trait Sink {
 }
 
 impl RecvStream {
-    pub(crate) fn new(shared: Arc<Shared>, id: StreamId) -> Self {
-        RecvStream { shared, id, end: None }
+    pub(crate) fn new(shared: Arc<Shared>, id: StreamId, early: bool) -> Self {
+        RecvStream { shared, id, end: None, early }
+    }
+
+    /// At a server: whether the client opened the stream with 0-RTT data. Until the handshake is complete it may
+    /// be somebody who repeats what they have recorded: what is asked for must be something that may happen
+    /// twice, or has to wait for [`crate::Connection::connected`].
+    pub fn is_early(&self) -> bool {
+        self.early
     }
 
     /// The stream's id.

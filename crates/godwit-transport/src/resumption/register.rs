@@ -5,7 +5,7 @@
 //! finds nothing, takes a full handshake, and its 0-RTT packets cannot be opened. That holds within one register;
 //! another process has another one and does not know the tickets of this one at all.
 
-use rustls::server::StoresServerSessions;
+use rustls::server::{ProducesTickets, StoresServerSessions};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -92,6 +92,25 @@ impl StoresServerSessions for EarlySessions {
 
     fn can_cache(&self) -> bool {
         true
+    }
+}
+
+/// Turns tickets that carry their session off, with which TLS accepts no 0-RTT.
+impl ProducesTickets for EarlySessions {
+    fn enabled(&self) -> bool {
+        false
+    }
+
+    fn lifetime(&self) -> u32 {
+        0
+    }
+
+    fn encrypt(&self, _: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn decrypt(&self, _: &[u8]) -> Option<Vec<u8>> {
+        None
     }
 }
 

@@ -3,6 +3,7 @@
 use super::danger::AcceptAny;
 use super::{TransportConfig, certificates, checked, protocols, read};
 use crate::error::ConfigError;
+use crate::resumption::{MemorySessions, SessionStore};
 use godwit_transport::tls;
 use rustls::RootCertStore;
 use rustls::client::{ClientConfig as TlsConfig, Resumption, WantsClientCert};
@@ -20,7 +21,8 @@ pub struct ClientConfig {
 impl ClientConfig {
     /// Trusts servers whose certificate goes back to one of these authorities.
     pub fn with_roots(roots: RootCertStore) -> Self {
-        Self::from_rustls(builder(|builder| builder.with_root_certificates(roots)).with_no_client_auth())
+        let tls = builder(|builder| builder.with_root_certificates(roots)).with_no_client_auth();
+        Self::from_rustls(tls).resumption(true)
     }
 
     /// Trusts servers whose certificate goes back to an authority in this text in PEM format, which may
@@ -40,8 +42,8 @@ impl ClientConfig {
         Self::with_pem(&read(path.as_ref())?, &path.as_ref().display().to_string())
     }
 
-    /// Takes TLS settings of any kind: client certificates, verifiers, resumption. They must allow TLS
-    /// 1.3; with the provider of [`crate::crypto_provider`], packets are protected a little faster.
+    /// Takes TLS settings of any kind: client certificates, verifiers, resumption (which is theirs until
+    /// [`ClientConfig::resumption`] or [`ClientConfig::sessions`] is called). They must allow TLS 1.3; with the provider of [`crate::crypto_provider`], packets are protected a little faster.
     pub fn from_rustls(tls: TlsConfig) -> Self {
         let inner = godwit_transport::ClientConfig::new(Arc::new(tls), Arc::default());
         ClientConfig { inner }
@@ -52,7 +54,7 @@ impl ClientConfig {
     pub fn danger_accept_any_certificate() -> Self {
         let verifier = Arc::new(AcceptAny::new(tls::provider()));
         let tls = builder(|builder| builder.dangerous().with_custom_certificate_verifier(verifier));
-        Self::from_rustls(tls.with_no_client_auth())
+        Self::from_rustls(tls.with_no_client_auth()).resumption(true)
     }
 
     /// Sets the application protocols (ALPN) to offer, the preferred first. QUIC requires one.
@@ -71,12 +73,44 @@ impl ClientConfig {
         Ok(self)
     }
 
-    /// Sets whether later connections to a server may resume the TLS session of earlier ones, which saves
-    /// both ends most of the cryptography of a handshake. Default true.
+    /// Sets whether later connections to a server may make use of earlier ones: resume their TLS session, which
+    /// saves both ends most of the cryptography of a handshake, show the address token that the server gave, and
+    /// begin with the round-trip time that was measured. Default true: all clones of these settings share a
+    /// store in memory.
     #[must_use]
     pub fn resumption(mut self, resumption: bool) -> Self {
-        Arc::make_mut(&mut self.inner.tls).resumption =
-            if resumption { Resumption::default() } else { Resumption::disabled() };
+        Arc::make_mut(&mut self.inner.tls).resumption = Resumption::disabled();
+        self.inner.resumption.store =
+            if resumption { Some(Arc::new(MemorySessions::default())) } else { None };
+        self
+    }
+
+    /// Sets where sessions are kept: a larger store, one that several settings share, or one of your own.
+    ///
+    /// A session is resumed only with settings that have the same verifier and client certificate as those with
+    /// which it began: clones of the same [`ClientConfig`], that is.
+    #[must_use]
+    pub fn sessions(mut self, store: Arc<dyn SessionStore>) -> Self {
+        self.inner.resumption.store = Some(store);
+        self
+    }
+
+    /// Sets the number of the network that the client is in, whatever it stands for to the application. What was
+    /// kept in one network is not used in another, so that the server cannot tell that the client has moved.
+    /// Default 0.
+    #[must_use]
+    pub fn network(mut self, network: u64) -> Self {
+        self.inner.resumption.network = network;
+        self
+    }
+
+    /// Sets whether 0-RTT is offered to servers that permitted it on an earlier connection. What is sent with
+    /// it is [`crate::Connecting::into_early`]'s concern. Default false.
+    ///
+    /// **Whoever records 0-RTT data can send it to the server again.** Use it only for what may happen twice.
+    #[must_use]
+    pub fn early_data(mut self, early_data: bool) -> Self {
+        Arc::make_mut(&mut self.inner.tls).enable_early_data = early_data;
         self
     }
 

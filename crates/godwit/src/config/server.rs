@@ -2,6 +2,9 @@
 
 use super::{TransportConfig, certificates, checked, private_key, protocols, read};
 use crate::error::ConfigError;
+use crate::resumption::SessionTickets;
+use godwit_transport::resumption::EarlySessions;
+use godwit_transport::secrets::ServerSecrets;
 use godwit_transport::tls;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::version::TLS13;
@@ -15,6 +18,8 @@ pub struct ServerConfig {
     tls: Arc<rustls::ServerConfig>,
     transport: Arc<TransportConfig>,
     retry: bool,
+    /// Sessions kept for 0-RTT; 0 is none.
+    early_sessions: usize,
 }
 
 impl ServerConfig {
@@ -56,7 +61,7 @@ impl ServerConfig {
     /// Takes TLS settings of any kind. They must allow TLS 1.3; with the provider of
     /// [`crate::crypto_provider`], packets are protected a little faster.
     pub fn from_rustls(tls: rustls::ServerConfig) -> Self {
-        ServerConfig { tls: Arc::new(tls), transport: Arc::default(), retry: false }
+        ServerConfig { tls: Arc::new(tls), transport: Arc::default(), retry: false, early_sessions: 0 }
     }
 
     /// Sets the application protocols (ALPN) to choose from, the preferred first. QUIC requires one.
@@ -72,7 +77,50 @@ impl ServerConfig {
     /// If they contradict each other or the protocol.
     pub fn transport(mut self, transport: TransportConfig) -> Result<Self, ConfigError> {
         self.transport = checked(transport)?;
-        Ok(self)
+        // Clients with tickets from before would keep to other limits.
+        Ok(if self.early_sessions > 0 { self.renew_early_sessions() } else { self })
+    }
+
+    /// Gives out session tickets that every process with the same `tickets` (or with others made of the same
+    /// secrets) opens, so that clients resume their sessions wherever they arrive. Without this, sessions are
+    /// known to the process that issued them. Turns 0-RTT off.
+    #[must_use]
+    pub fn session_tickets(mut self, tickets: Arc<SessionTickets>) -> Self {
+        let tls = Arc::make_mut(&mut self.tls);
+        tls.ticketer = tickets;
+        tls.max_early_data_size = 0;
+        self.early_sessions = 0;
+        self
+    }
+
+    /// As [`ServerConfig::session_tickets`], with keys that follow from `secrets`. To change the keys while the
+    /// server runs, keep the [`SessionTickets`] and [rotate](SessionTickets::rotate) them.
+    #[must_use]
+    pub fn ticket_keys(self, secrets: &ServerSecrets) -> Self {
+        let tickets = SessionTickets::new(secrets, self.tls.crypto_provider());
+        self.session_tickets(Arc::new(tickets))
+    }
+
+    /// Accepts 0-RTT data from clients that come back: `sessions` of them are remembered, each for one
+    /// connection, so that a first flight that somebody recorded is of no use. 0, the default, is off.
+    ///
+    /// Only the process that issued a ticket accepts 0-RTT with it; elsewhere the client takes a full handshake
+    /// and sends its data again. How much 0-RTT data a connection may bring is bounded by the initial windows of
+    /// the [`TransportConfig`]. The application gets it before the handshake is complete if it asks for it: see
+    /// [`crate::Connecting::into_early`].
+    #[must_use]
+    pub fn early_data(mut self, sessions: usize) -> Self {
+        self.early_sessions = sessions;
+        self.renew_early_sessions()
+    }
+
+    fn renew_early_sessions(mut self) -> Self {
+        let tls = Arc::make_mut(&mut self.tls);
+        let sessions = Arc::new(EarlySessions::new(self.early_sessions));
+        tls.max_early_data_size = if self.early_sessions == 0 { 0 } else { u32::MAX };
+        tls.ticketer = sessions.clone();
+        tls.session_storage = sessions;
+        self
     }
 
     /// Sets whether clients have to prove their address before they are shown to

@@ -6,6 +6,7 @@ use crate::raw::RawHandler;
 use bytes::Bytes;
 use godwit_engine::ShardCx;
 use godwit_transport::connection::ConnectionStats;
+use godwit_transport::resumption::EarlyDataStatus;
 use godwit_transport::streams::{ReadChunk, ReadError, WriteError};
 use godwit_transport::{ConnKey, Connection, DatagramOutcome, Event};
 use godwit_wire::{Direction, Side, StreamId};
@@ -66,6 +67,7 @@ pub(crate) struct Summary {
     pub(crate) alpn: Option<Vec<u8>>,
     pub(crate) server_name: Option<String>,
     pub(crate) resumed: bool,
+    pub(crate) early_data: EarlyDataStatus,
     pub(crate) certificates: Vec<CertificateDer<'static>>,
     pub(crate) stats: ConnectionStats,
     pub(crate) version: u32,
@@ -79,6 +81,7 @@ impl Summary {
             alpn: connection.alpn().map(<[u8]>::to_vec),
             server_name: connection.server_name().map(str::to_owned),
             resumed: connection.is_resumed(),
+            early_data: connection.early_data_status(),
             certificates: connection.peer_certificates().to_vec(),
             stats: connection.stats(),
             version: connection.version(),
@@ -114,6 +117,7 @@ impl ConnState {
                 alpn: None,
                 server_name: None,
                 resumed: false,
+                early_data: EarlyDataStatus::NotTried,
                 certificates: Vec::new(),
                 stats: ConnectionStats::default(),
                 version: 0,

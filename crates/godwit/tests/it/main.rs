@@ -9,6 +9,7 @@ mod examples;
 mod handshake;
 mod lifecycle;
 mod qlog;
+mod resumption;
 mod shards;
 mod streams;
 mod support;

@@ -1,0 +1,243 @@
+//! Coming back to a server: resumed sessions, 0-RTT, tokens.
+
+use crate::support::{Net, client_config, echo, on_every_net, server_config};
+use bytes::Bytes;
+use godwit::resumption::{
+    MemorySessions, Remembered, SessionKey, SessionStore, SessionTicket, SessionTickets,
+};
+use godwit::rustls::NamedGroup;
+use godwit::{ClientConfig, Connecting, Connection, EarlyDataStatus, Endpoint, ServerConfig, ServerSecrets};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+on_every_net! {
+    early_data_is_answered_before_the_handshake_is_over,
+    early_streams_are_told_from_others,
+    rejected_early_data_is_sent_again,
+    processes_with_the_same_keys_resume_each_others_sessions,
+    early_data_is_off_unless_asked_for,
+    tokens_are_kept_and_used,
+}
+
+/// Accepts everybody, as early as it can, and sends everything back.
+fn serve(server: &Endpoint) -> tokio::task::JoinHandle<Vec<bool>> {
+    let server = server.clone();
+    tokio::spawn(async move {
+        let mut early = Vec::new();
+        while let Some(incoming) = server.accept().await {
+            let connection = match incoming.accept().into_early() {
+                Ok(connection) => {
+                    early.push(true);
+                    connection
+                }
+                Err(connecting) => {
+                    early.push(false);
+                    let Ok(connection) = connecting.await else { continue };
+                    connection
+                }
+            };
+            tokio::spawn(echo(connection));
+        }
+        early
+    })
+}
+
+async fn say(connection: &Connection, words: &[u8]) -> Vec<u8> {
+    let (mut send, mut recv) = connection.open_bi().await.unwrap();
+    send.write_all(words).await.unwrap();
+    send.finish().unwrap();
+    recv.read_to_end(1 << 20).await.unwrap()
+}
+
+/// A store in memory that can be waited for: how many tickets and how many tokens have come.
+#[derive(Debug, Default)]
+struct Watched {
+    sessions: MemorySessions,
+    come: watch::Sender<(u32, u32)>,
+}
+
+impl SessionStore for Watched {
+    fn put_ticket(&self, key: &SessionKey, ticket: SessionTicket) {
+        self.sessions.put_ticket(key, ticket);
+        self.come.send_modify(|come| come.0 += 1);
+    }
+
+    fn take_ticket(&self, key: &SessionKey) -> Option<SessionTicket> {
+        self.sessions.take_ticket(key)
+    }
+
+    fn put_token(&self, key: &SessionKey, token: Bytes) {
+        self.sessions.put_token(key, token);
+        self.come.send_modify(|come| come.1 += 1);
+    }
+
+    fn take_token(&self, key: &SessionKey) -> Option<Bytes> {
+        self.sessions.take_token(key)
+    }
+
+    fn remember(&self, key: &SessionKey, change: &mut dyn FnMut(&mut Remembered)) {
+        self.sessions.remember(key, change);
+    }
+
+    fn remembered(&self, key: &SessionKey) -> Option<Remembered> {
+        self.sessions.remembered(key)
+    }
+
+    fn put_group(&self, key: &SessionKey, group: NamedGroup) {
+        self.sessions.put_group(key, group);
+    }
+
+    fn group(&self, key: &SessionKey) -> Option<NamedGroup> {
+        self.sessions.group(key)
+    }
+}
+
+/// A client and what it remembers.
+struct Visitor {
+    endpoint: Endpoint,
+    config: ClientConfig,
+    store: Arc<Watched>,
+}
+
+impl Visitor {
+    fn new(net: Net) -> Self {
+        let store = Arc::new(Watched::default());
+        Visitor { endpoint: net.client(), config: client_config().sessions(store.clone()), store }
+    }
+
+    fn early(net: Net) -> Self {
+        let visitor = Self::new(net);
+        Visitor { config: visitor.config.early_data(true), ..visitor }
+    }
+
+    fn connect(&self, addr: SocketAddr) -> Connecting {
+        self.endpoint.connect(&self.config, addr, "localhost").unwrap()
+    }
+
+    /// Connects, talks, and waits until the server's tickets and its token are there.
+    async fn visit(&self, addr: SocketAddr) -> Connection {
+        let mut come = self.store.come.subscribe();
+        let (tickets, tokens) = *come.borrow();
+        let connection = self.connect(addr).await.unwrap();
+        assert_eq!(say(&connection, b"hello").await, b"hello");
+        come.wait_for(|come| come.0 >= tickets + 2 && come.1 > tokens).await.unwrap();
+        connection
+    }
+}
+
+fn key() -> SessionKey {
+    SessionKey { server_name: "localhost".to_owned(), alpn: vec![b"test".to_vec()], version: 1, network: 0 }
+}
+
+async fn early_data_is_answered_before_the_handshake_is_over(net: Net) {
+    let server = net.server_with(server_config().early_data(10));
+    let visitor = Visitor::early(net);
+    let addr = server.local_addr().unwrap();
+    let serving = serve(&server);
+    let first = visitor.visit(addr).await;
+    assert_eq!((first.early_data_status(), first.is_resumed()), (EarlyDataStatus::NotTried, false));
+    first.remember_application_data(vec![1, 2, 3].into());
+    first.close(0, b"");
+    let connection = visitor.connect(addr).into_early().expect("there is a ticket that permits it");
+    assert_eq!(connection.remembered().unwrap().application, vec![1, 2, 3]);
+    assert_eq!(say(&connection, b"early").await, b"early");
+    assert_eq!(connection.connected().await.unwrap(), EarlyDataStatus::Accepted);
+    assert!(connection.is_resumed());
+    assert_eq!(connection.alpn().as_deref(), Some(&b"test"[..]));
+    assert_eq!(say(&connection, &[7; 100_000]).await, [7; 100_000]);
+    connection.close(0, b"");
+    assert_eq!(connection.early_data_status(), EarlyDataStatus::Accepted, "still known");
+    server.stop_accepting();
+    assert_eq!(serving.await.unwrap(), [false, true]);
+}
+
+async fn early_streams_are_told_from_others(net: Net) {
+    let server = net.server_with(server_config().early_data(10));
+    let visitor = Visitor::early(net);
+    let addr = server.local_addr().unwrap();
+    let serving = serve(&server);
+    visitor.visit(addr).await.close(0, b"");
+    serving.abort();
+    let _ = serving.await;
+    let connection = visitor.connect(addr).into_early().unwrap();
+    connection.open_uni().await.unwrap().write_all(b"early").await.unwrap();
+    let at_server = server.accept().await.unwrap().accept().into_early().expect("0-RTT is accepted");
+    assert!(at_server.accept_uni().await.unwrap().is_early());
+    assert_eq!(at_server.connected().await.unwrap(), EarlyDataStatus::Accepted);
+    connection.connected().await.unwrap();
+    connection.open_uni().await.unwrap().write_all(b"late").await.unwrap();
+    assert!(!at_server.accept_uni().await.unwrap().is_early());
+}
+
+async fn rejected_early_data_is_sent_again(net: Net) {
+    let visitor = Visitor::early(net);
+    let server = net.server_with(server_config().early_data(10));
+    serve(&server);
+    visitor.visit(server.local_addr().unwrap()).await.close(0, b"");
+    // Another process: it does not know the session.
+    let other = net.server_with(server_config().early_data(10));
+    let serving = serve(&other);
+    let connection = visitor.connect(other.local_addr().unwrap()).into_early().unwrap();
+    let words = vec![9; 30_000];
+    assert_eq!(say(&connection, &words).await, words);
+    assert_eq!(connection.connected().await.unwrap(), EarlyDataStatus::Rejected);
+    assert!(!connection.is_resumed());
+    other.stop_accepting();
+    assert_eq!(serving.await.unwrap(), [false]);
+}
+
+async fn processes_with_the_same_keys_resume_each_others_sessions(net: Net) {
+    let secrets = ServerSecrets::from_bytes(&[7; 64]);
+    let same = ServerSecrets::from_bytes(&secrets.to_bytes());
+    let visitor = Visitor::early(net);
+    let rotating = Arc::new(SessionTickets::new(&secrets, &godwit::crypto_provider()));
+    let servers: [ServerConfig; 3] = [
+        server_config().early_data(5).session_tickets(rotating),
+        server_config().ticket_keys(&same),
+        server_config().ticket_keys(&ServerSecrets::from_bytes(&[8; 64])),
+    ];
+    let servers = servers.map(|config| net.server_with(config));
+    servers.iter().for_each(|server| drop(serve(server)));
+    let mut resumed = Vec::new();
+    for at in [0, 1, 0, 2] {
+        let connection = visitor.visit(servers[at].local_addr().unwrap()).await;
+        assert_eq!(connection.early_data_status(), EarlyDataStatus::NotTried);
+        resumed.push(connection.is_resumed());
+        connection.close(0, b"");
+    }
+    assert_eq!(resumed, [false, true, true, false]);
+}
+
+async fn early_data_is_off_unless_asked_for(net: Net) {
+    let cases = [(server_config(), Visitor::early(net)), (server_config().early_data(5), Visitor::new(net))];
+    for (server, visitor) in cases {
+        let server = net.server_with(server);
+        serve(&server);
+        let addr = server.local_addr().unwrap();
+        visitor.visit(addr).await.close(0, b"");
+        let connection = visitor.connect(addr).into_early().expect_err("no 0-RTT").await.unwrap();
+        assert_eq!(connection.early_data_status(), EarlyDataStatus::NotTried);
+        assert!(connection.is_resumed());
+    }
+}
+
+async fn tokens_are_kept_and_used(net: Net) {
+    let server = net.server();
+    let (mut visitor, addr) = (Visitor::new(net), server.local_addr().unwrap());
+    let validated = tokio::spawn(async move {
+        let mut validated = Vec::new();
+        for _ in 0..3 {
+            let incoming = server.accept().await.unwrap();
+            validated.push(incoming.is_validated());
+            tokio::spawn(echo(incoming.await.unwrap()));
+        }
+        validated
+    });
+    visitor.visit(addr).await.close(0, b"");
+    assert!(visitor.store.remembered(&key()).is_some_and(|remembered| !remembered.rtt.is_zero()));
+    visitor.visit(addr).await.close(0, b"");
+    visitor.config = visitor.config.network(1);
+    visitor.visit(addr).await.close(0, b"");
+    assert_eq!(validated.await.unwrap(), [false, true, false], "not in another network");
+}
