@@ -5,6 +5,7 @@ use crate::error::ConnectionError;
 use crate::handler::{Ticket, Topic};
 use crate::visit::Shared;
 use godwit_transport::resumption::EarlyDataStatus;
+use godwit_wire::Side;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -53,7 +54,12 @@ impl Connecting {
         let State::Pending(shared) = &self.state else { return Err(self) };
         let early = shared.visit(|visit| {
             let status = visit.connection().map(|connection| connection.early_data_status());
-            let open = matches!(status, Some(EarlyDataStatus::Offered | EarlyDataStatus::Accepted));
+            let open = match status {
+                Some(EarlyDataStatus::Offered | EarlyDataStatus::Accepted) => true,
+                // The driver may have had the answer before anybody asked.
+                Some(EarlyDataStatus::Rejected) => shared.side == Side::Client,
+                _ => false,
+            };
             if let Some(ticket) = self.ticket.take_if(|_| open) {
                 visit.state.waiters.leave(ticket);
             }

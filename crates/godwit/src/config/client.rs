@@ -43,7 +43,8 @@ impl ClientConfig {
     }
 
     /// Takes TLS settings of any kind: client certificates, verifiers, resumption (which is theirs until
-    /// [`ClientConfig::resumption`] or [`ClientConfig::sessions`] is called). They must allow TLS 1.3; with the provider of [`crate::crypto_provider`], packets are protected a little faster.
+    /// [`ClientConfig::resumption`] or [`ClientConfig::sessions`] is called). They must allow TLS 1.3; with the
+    /// provider of [`crate::crypto_provider`], packets are protected a little faster.
     pub fn from_rustls(tls: TlsConfig) -> Self {
         let inner = godwit_transport::ClientConfig::new(Arc::new(tls), Arc::default());
         ClientConfig { inner }
