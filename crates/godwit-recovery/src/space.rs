@@ -510,6 +510,7 @@ impl AckTally {
         }
     }
 
+    #[inline]
     fn count(&mut self, path: &PathRecovery, number: u64, packet: &SentPacket) {
         let summary = &mut self.summary;
         summary.newly_acked = summary.newly_acked.saturating_add(1);
@@ -527,6 +528,7 @@ impl AckTally {
         self.summary.ecn.packets = self.summary.ecn.packets.wrapping_add(u64::from(packet.marked));
     }
 
+    #[inline]
     fn on_acked(&mut self, path: &PathRecovery, number: u64, packet: &SentPacket) {
         self.count(path, number, packet);
         if packet.path != path.id() {

@@ -56,7 +56,7 @@ impl Connection {
         // Its loss is no congestion, and nothing has to be sent again in its place.
         (packet.ack_eliciting, packet.padded) = (false, false);
         let len = packet.end();
-        self.seal_and_record(now, packet, datagram, 0);
+        self.seal_and_record(now, &packet, datagram, 0);
         self.mask_run(now, datagram);
         len
     }

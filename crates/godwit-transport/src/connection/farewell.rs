@@ -69,7 +69,7 @@ impl Connection {
             end = last.end();
         }
         for packet in packets.into_iter().flatten() {
-            self.seal_and_record(now, packet, datagram, 0);
+            self.seal_and_record(now, &packet, datagram, 0);
         }
         self.mask_run(now, datagram);
         end

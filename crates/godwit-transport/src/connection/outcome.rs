@@ -9,12 +9,10 @@ impl Connection {
     /// One token's fate. A spurious loss is an acknowledgement that came late: components cope with
     /// data acknowledged after it has been queued again.
     pub(super) fn on_outcome(&mut self, space: SpaceId, outcome: Outcome, token: RecoveryToken) {
-        if let RecoveryToken::Datagram { tag } = token {
-            return self.extensions.datagrams.on_outcome(outcome, tag);
-        }
-        match outcome {
-            Outcome::Acked | Outcome::Spurious => self.on_token_acked(space, token),
-            Outcome::Lost => {
+        match (outcome, token) {
+            (_, RecoveryToken::Datagram { tag }) => self.extensions.datagrams.on_outcome(outcome, tag),
+            (Outcome::Acked | Outcome::Spurious, token) => self.on_token_acked(space, token),
+            (Outcome::Lost, token) => {
                 self.on_token_lost(space, token);
                 self.resend_handshake(space, token);
             }

@@ -118,9 +118,33 @@ impl Connection {
             room = room.min(usize::from(BASE_MTU));
         }
         let Some(datagram) = datagram.get_mut(..room) else { return 0 };
+        self.scratch.tokens.clear();
+        if self.lifecycle.is_confirmed() {
+            self.build_single(now, datagram, base, rng)
+        } else {
+            self.build_coalesced(now, datagram, base, rng)
+        }
+    }
+
+    /// A datagram with one 1-RTT packet: there is nothing else once the handshake is confirmed.
+    fn build_single(&mut self, now: Time, datagram: &mut [u8], base: usize, rng: &mut dyn Rng) -> usize {
+        let mut expand = false;
+        let Some(mut packet) = self.write_short(now, datagram, 0, &mut expand, rng) else { return 0 };
+        packet.pad_for_sample(datagram);
+        if expand {
+            if datagram.len() < PROBE_SIZE {
+                return self.take_back(&[Some(packet)]);
+            }
+            packet.pad_datagram_to(PROBE_SIZE, datagram);
+        }
+        self.seal_and_record(now, &packet, datagram, base);
+        packet.end()
+    }
+
+    /// A datagram with a packet of each space that has something to say.
+    fn build_coalesced(&mut self, now: Time, datagram: &mut [u8], base: usize, rng: &mut dyn Rng) -> usize {
         let mut open: [Option<OpenPacket>; MAX_COALESCED] = [const { None }; MAX_COALESCED];
         let (mut end, mut expand) = (0, false);
-        self.scratch.tokens.clear();
         let spaces = [SpaceId::Initial, SpaceId::Handshake, SpaceId::Data];
         for (slot, space) in open.iter_mut().zip(spaces) {
             let Some(packet) = self.write_packet(now, space, datagram, end, &mut expand, rng) else {
@@ -131,22 +155,22 @@ impl Connection {
         }
         if expand {
             if datagram.len() < INITIAL_SIZE.min(PROBE_SIZE) {
-                return self.take_back(open);
+                return self.take_back(&open);
             }
             if let Some(last) = open.iter_mut().flatten().last() {
                 last.pad_datagram_to(INITIAL_SIZE, datagram);
                 end = last.end();
             }
         }
-        for packet in open.into_iter().flatten() {
+        for packet in open.iter().flatten() {
             self.seal_and_record(now, packet, datagram, base);
         }
         end
     }
 
     /// The datagram cannot be sent after all: what its packets carried is to be sent later.
-    fn take_back(&mut self, open: [Option<OpenPacket>; MAX_COALESCED]) -> usize {
-        for packet in open.into_iter().flatten() {
+    fn take_back(&mut self, open: &[Option<OpenPacket>]) -> usize {
+        for packet in open.iter().flatten() {
             for at in packet.tokens.clone() {
                 let token = self.scratch.tokens.get(at).copied();
                 if let Some(RecoveryToken::Datagram { tag }) = token {
@@ -440,12 +464,12 @@ impl Connection {
     pub(super) fn seal_and_record(
         &mut self,
         now: Time,
-        packet: OpenPacket,
+        packet: &OpenPacket,
         datagram: &mut [u8],
         base: usize,
     ) {
-        self.observe_sent(&packet, datagram);
-        if !self.seal(&packet, datagram, base) {
+        self.observe_sent(packet, datagram);
+        if !self.seal(packet, datagram, base) {
             self.close_with(now, super::internal("packet protection failed"));
             return;
         }

@@ -111,7 +111,7 @@ impl Connection {
         // window nor for its probe timeout, and its frames are never resent as they are.
         (packet.ack_eliciting, packet.padded) = (false, false);
         let len = packet.end();
-        self.seal_and_record(now, packet, datagram, 0);
+        self.seal_and_record(now, &packet, datagram, 0);
         self.mask_run(now, datagram);
         if let Some(path) = self.paths.get_mut(id) {
             path.on_sent(len);
@@ -178,7 +178,7 @@ impl Connection {
         packet.mtu_probe = true;
         packet.pad_datagram_to(datagram.len(), datagram);
         let len = packet.end();
-        self.seal_and_record(now, packet, datagram, 0);
+        self.seal_and_record(now, &packet, datagram, 0);
         self.mask_run(now, datagram);
         len
     }

@@ -110,7 +110,9 @@ impl Streams {
     #[inline]
     pub fn write_data(&mut self, writer: &mut Writer<'_>, tokens: &mut Vec<RecoveryToken>) -> usize {
         let (mut written, mut least) = (0usize, 0);
-        while let Some(slot) = self.scheduler.head() {
+        while writer.remaining() > 0
+            && let Some(slot) = self.scheduler.head()
+        {
             let credit = self.credit.available();
             let Some(stream) = self.store.at_mut(slot) else {
                 self.scheduler.remove(slot);

@@ -346,8 +346,11 @@ impl SendHalf {
         if finished {
             self.state = State::Finished;
         }
-        self.end_reset_at();
-        Acked { freed, finished, over: self.is_over() }
+        let over = matches!(self.state, State::ResetAt { .. }) && {
+            self.end_reset_at();
+            self.is_over()
+        };
+        Acked { freed, finished, over }
     }
 
     /// A STREAM frame was lost, or is to be sent again to probe.
@@ -369,7 +372,7 @@ pub(super) struct Acked {
     pub(super) freed: u64,
     /// All data and the end are acknowledged by now, and were not before.
     pub(super) finished: bool,
-    /// Nothing more can happen.
+    /// It was the last that RESET_STREAM_AT promised: nothing more can happen.
     pub(super) over: bool,
 }
 
