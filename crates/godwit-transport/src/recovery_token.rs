@@ -86,3 +86,57 @@ pub enum RecoveryToken {
     /// PATH_CHALLENGE and PATH_RESPONSE: never resent as they are (RFC 9000 section 13.3).
     Path,
 }
+
+impl RecoveryToken {
+    /// Makes one token of this and of `next`, if both are data of one stream that follow on each other.
+    #[inline]
+    pub(crate) fn absorb(&mut self, next: RecoveryToken) -> bool {
+        if let (
+            RecoveryToken::Stream { id, offset, len, fin },
+            RecoveryToken::Stream { id: next_id, offset: next_offset, len: next_len, fin: next_fin },
+        ) = (self, next)
+            && *id == next_id
+            && !*fin
+            && offset.saturating_add(u64::from(*len)) == next_offset
+            && let Some(sum) = len.checked_add(next_len)
+        {
+            (*len, *fin) = (sum, next_fin);
+            return true;
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(id: u64, offset: u64, len: u32, fin: bool) -> RecoveryToken {
+        RecoveryToken::Stream { id: StreamId::from_u64(id), offset, len, fin }
+    }
+
+    #[test]
+    fn data_that_follows_on_data_is_told_of_at_once() {
+        let mut token = data(4, 100, 20, false);
+        assert!(token.absorb(data(4, 120, 5, false)));
+        assert!(token.absorb(data(4, 125, 0, true)));
+        assert_eq!(token, data(4, 100, 25, true));
+    }
+
+    #[test]
+    fn other_tokens_stay_apart() {
+        for (first, second) in [
+            (data(4, 0, 20, false), data(8, 20, 5, false)),
+            (data(4, 0, 20, false), data(4, 21, 5, false)),
+            (data(4, 20, 20, false), data(4, 0, 20, false)),
+            (data(4, 0, 20, true), data(4, 20, 0, true)),
+            (data(4, 0, u32::MAX, false), data(4, u64::from(u32::MAX), 1, false)),
+            (data(4, 0, 20, false), RecoveryToken::Ping),
+            (RecoveryToken::Ping, RecoveryToken::Ping),
+        ] {
+            let mut token = first;
+            assert!(!token.absorb(second), "{first:?} {second:?}");
+            assert_eq!(token, first);
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::Connection;
 use super::input::PacketInfo;
+use super::outcome::collect;
 use crate::keys::KeysUsed;
 use crate::{ConnectionError, WireError};
 use bytes::Bytes;
@@ -76,7 +77,7 @@ impl Connection {
         let summary = space
             .recovery
             .on_ack_received(path, now, ack.largest, delay, ack.ranges.iter(), &mut |outcome, token| {
-                outcomes.push((outcome, token));
+                collect(outcomes, outcome, token);
             })
             .map_err(|_| {
                 WireError::new(

@@ -5,6 +5,19 @@ use crate::handshake::Level;
 use crate::recovery_token::RecoveryToken;
 use godwit_recovery::{Outcome, SpaceId};
 
+/// Adds a token's fate to those to be handed out. Data of one stream that was sent in a row, and fares alike, is
+/// handed out in one piece.
+#[inline]
+pub(super) fn collect(outcomes: &mut Vec<(Outcome, RecoveryToken)>, outcome: Outcome, token: RecoveryToken) {
+    if let Some((last_outcome, last)) = outcomes.last_mut()
+        && *last_outcome == outcome
+        && last.absorb(token)
+    {
+        return;
+    }
+    outcomes.push((outcome, token));
+}
+
 impl Connection {
     /// One token's fate. A spurious loss is an acknowledgement that came late: components cope with
     /// data acknowledged after it has been queued again.

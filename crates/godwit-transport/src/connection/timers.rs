@@ -2,6 +2,7 @@
 
 use super::Connection;
 use super::lifecycle::State;
+use super::outcome::collect;
 use crate::ConnectionError;
 use godwit_base::Time;
 use godwit_recovery::{SpaceId, TimerInputs, TimerKind};
@@ -147,7 +148,7 @@ impl Connection {
         let Some(space) = self.spaces.get_mut(id) else { return };
         let outcomes = &mut self.scratch.outcomes;
         let path = &mut self.paths.active_mut().recovery;
-        space.recovery.on_loss_timer(path, now, &mut |outcome, token| outcomes.push((outcome, token)));
+        space.recovery.on_loss_timer(path, now, &mut |outcome, token| collect(outcomes, outcome, token));
         self.observe_lost(id, Some(crate::observe::LossTrigger::TimeThreshold));
         self.observe_recovery();
         self.dispatch_outcomes(id);
