@@ -190,6 +190,7 @@ impl PathRecovery {
     }
 
     /// The probe timeout with the peer's max_ack_delay, without back-off: the unit of many of QUIC's periods.
+    #[inline]
     pub fn pto(&self) -> Duration {
         self.rtt.pto().saturating_add(self.peer_max_ack_delay)
     }

@@ -16,6 +16,8 @@ pub struct RttEstimator {
     min: Duration,
     smoothed: Duration,
     variation: Duration,
+    /// From the two above; asked for with every packet.
+    pto: Duration,
     first_sample_at: Option<Time>,
 }
 
@@ -27,6 +29,7 @@ impl RttEstimator {
             min: initial,
             smoothed: initial,
             variation: initial / 2,
+            pto: pto(initial, initial / 2),
             first_sample_at: None,
         }
     }
@@ -41,8 +44,13 @@ impl RttEstimator {
             self.min = latest;
             self.smoothed = latest;
             self.variation = latest / 2;
-            return;
+        } else {
+            self.weigh_in(latest, ack_delay);
         }
+        self.pto = pto(self.smoothed, self.variation);
+    }
+
+    fn weigh_in(&mut self, latest: Duration, ack_delay: Duration) {
         self.min = self.min.min(latest);
         // The peer's delay is believed only as far as it leaves the sample plausible.
         let believed = if latest >= self.min.saturating_add(ack_delay) { ack_delay } else { Duration::ZERO };
@@ -79,8 +87,8 @@ impl RttEstimator {
 
     /// The probe timeout without the peer's acknowledgement delay and without back-off (RFC 9002 section
     /// 6.2.1).
-    pub fn pto(&self) -> Duration {
-        self.smoothed.saturating_add(self.variation.saturating_mul(4).max(GRANULARITY))
+    pub const fn pto(&self) -> Duration {
+        self.pto
     }
 
     /// The larger of the smoothed RTT and the latest sample: the base of the time threshold (RFC 9002 section
@@ -88,6 +96,10 @@ impl RttEstimator {
     pub fn conservative(&self) -> Duration {
         self.smoothed.max(self.latest)
     }
+}
+
+fn pto(smoothed: Duration, variation: Duration) -> Duration {
+    smoothed.saturating_add(variation.saturating_mul(4).max(GRANULARITY))
 }
 
 /// The weighted mean `(old * weight + new) / total`.
