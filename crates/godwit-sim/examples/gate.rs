@@ -88,11 +88,7 @@ impl Rig {
             max_mtu: 1452,
             ..TransportConfig::default()
         });
-        let server = ServerConfig {
-            tls: deterministic::server_config(&[b"gate"]),
-            transport: transport.clone(),
-            retry: false,
-        };
+        let server = ServerConfig::new(deterministic::server_config(&[b"gate"]), transport.clone());
         let client = ClientConfig::new(deterministic::client_config(&[b"gate"]), transport);
         let now = Time::from_nanos(1_000_000_000);
         let mut rig = Rig {

@@ -200,11 +200,7 @@ impl Scenario {
 
     /// A server's endpoint. One made later with the same scenario has the same secrets but another state.
     pub fn server_endpoint(&self, network: &mut Network) -> Endpoint {
-        let config = ServerConfig {
-            tls: deterministic::server_config(&[ALPN]),
-            transport: Arc::new(self.server.clone()),
-            retry: false,
-        };
+        let config = ServerConfig::new(deterministic::server_config(&[ALPN]), Arc::new(self.server.clone()));
         let rng = network.rng();
         let mut endpoint = self.endpoint_config(self.server_versions.clone());
         endpoint.upgrade_to = self.upgrade_to;

@@ -2,7 +2,7 @@
 
 use crate::datagrams::DatagramConfig;
 use crate::observe::ObserverFactory;
-use crate::resumption::Resumption;
+use crate::resumption::{Resumption, SessionTickets};
 use crate::secrets::ServerSecrets;
 use godwit_recovery::congestion::Algorithm;
 use std::sync::Arc;
@@ -157,6 +157,16 @@ pub struct ServerConfig {
     pub transport: Arc<TransportConfig>,
     /// Whether clients without a valid token are answered with a Retry. Default false.
     pub retry: bool,
+    /// If 0-RTT is accepted: tickets that other processes open, given out beside those that are good for 0-RTT
+    /// here. Default none.
+    pub tickets: Option<Arc<SessionTickets>>,
+}
+
+impl ServerConfig {
+    /// These settings, without Retry.
+    pub fn new(tls: Arc<rustls::ServerConfig>, transport: Arc<TransportConfig>) -> Self {
+        ServerConfig { tls, transport, retry: false, tickets: None }
+    }
 }
 
 /// Settings of an endpoint, common to all its connections.

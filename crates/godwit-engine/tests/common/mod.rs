@@ -166,8 +166,7 @@ pub fn endpoint_config(shard: u8) -> EndpointConfig {
 }
 
 pub fn server_endpoint(shard: u8) -> Endpoint {
-    let server =
-        ServerConfig { tls: deterministic::server_config(ALPN), transport: transport(), retry: false };
+    let server = ServerConfig::new(deterministic::server_config(ALPN), transport());
     Endpoint::new(endpoint_config(shard), Some(Arc::new(server)), Box::new(OsRng::new()))
 }
 

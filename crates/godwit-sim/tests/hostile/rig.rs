@@ -52,7 +52,7 @@ impl Rig {
             ..TransportConfig::default()
         });
         let (client_tls, server_tls) = provider::configs();
-        let server = ServerConfig { tls: server_tls, transport: transport.clone(), retry: false };
+        let server = ServerConfig::new(server_tls, transport.clone());
         let secrets = |n| Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(n)));
         let config = |n| EndpointConfig { max_connections: 64, ..EndpointConfig::new(secrets(n)) };
         Rig {

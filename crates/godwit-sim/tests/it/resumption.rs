@@ -9,8 +9,9 @@ use godwit_sim::apps::{Completion, ExchangeClient, ExchangeServer, Policy};
 use godwit_sim::network::Stop;
 use godwit_sim::{Exchange, HostId, Network, Scenario};
 use godwit_transport::resumption::{
-    EarlyDataStatus, EarlySessions, MemorySessions, Resumption, SessionKey, SessionStore,
+    EarlyDataStatus, EarlySessions, MemorySessions, Resumption, SessionKey, SessionStore, SessionTickets,
 };
+use godwit_transport::secrets::ServerSecrets;
 use godwit_transport::tls::deterministic;
 use godwit_transport::{ClientConfig, Endpoint, EndpointConfig, ServerConfig, TransportConfig};
 use godwit_wire::version;
@@ -52,7 +53,8 @@ impl Visit {
 
 fn server_endpoint(scenario: &Scenario, network: &mut Network, tls: Arc<rustls::ServerConfig>) -> Endpoint {
     let transport = Arc::new(scenario.server.clone());
-    let config = ServerConfig { tls, transport, retry: scenario.policy == Policy::Retry };
+    let config =
+        ServerConfig { retry: scenario.policy == Policy::Retry, ..ServerConfig::new(tls, transport) };
     let rng = network.rng();
     let versions = scenario.server_versions.clone();
     Endpoint::new(scenario.endpoint_config(versions), Some(Arc::new(config)), rng)
@@ -61,6 +63,15 @@ fn server_endpoint(scenario: &Scenario, network: &mut Network, tls: Arc<rustls::
 fn early_server(scenario: &Scenario, network: &mut Network) -> Endpoint {
     let tls = deterministic::early_server_config(ALPN, Arc::new(EarlySessions::new(100)));
     server_endpoint(scenario, network, tls)
+}
+
+/// A server that gives out tickets of both kinds, those with all of the session sealed with keys from `secrets`.
+fn server_with_both(scenario: &Scenario, network: &mut Network, secrets: &ServerSecrets) -> Endpoint {
+    let tls = deterministic::early_server_config(ALPN, Arc::new(EarlySessions::new(100)));
+    let tickets = Some(Arc::new(SessionTickets::new(secrets, tls.crypto_provider())));
+    let config = ServerConfig { tickets, ..ServerConfig::new(tls, Arc::new(scenario.server.clone())) };
+    let rng = network.rng();
+    Endpoint::new(scenario.endpoint_config(vec![version::V1]), Some(Arc::new(config)), rng)
 }
 
 impl World {
@@ -149,6 +160,15 @@ impl World {
             resumed: resumed.flatten().unwrap_or_default(),
             stop,
         }
+    }
+
+    fn exchange_for_both_kinds(&mut self, secrets: &ServerSecrets) {
+        let endpoint = server_with_both(&self.scenario, &mut self.network, secrets);
+        self.network.replace_endpoint(self.server, endpoint);
+    }
+
+    fn offer_early_data(&mut self, early: bool) {
+        Arc::make_mut(&mut self.config.tls).enable_early_data = early;
     }
 
     fn key(&self) -> SessionKey {
@@ -353,4 +373,47 @@ fn zero_rtt_that_overtakes_the_client_hello_is_kept() {
     let visit = world.follow(world.home, began);
     assert_eq!(visit.status, EarlyDataStatus::Accepted);
     assert_eq!(visit.first_answer(), ms(102), "nothing had to be sent again: {visit:?}");
+}
+
+#[test]
+fn a_server_with_both_kinds_of_tickets_resumes_here_and_elsewhere() {
+    let mut world = World::new(Scenario::new(8));
+    let secrets = ServerSecrets::from_bytes(&[8; 64]);
+    let outcome = |visit: &Visit| (visit.status, visit.resumed);
+    world.exchange_for_both_kinds(&secrets);
+    assert_eq!(outcome(&world.visit(vec![request()])), (EarlyDataStatus::NotTried, false));
+    let here = world.visit(vec![request()]);
+    assert_eq!((outcome(&here), here.first_answer()), ((EarlyDataStatus::Accepted, true), ms(100)));
+    // Another process with the same secrets. Each visit leaves a ticket of each kind.
+    world.exchange_for_both_kinds(&secrets);
+    world.offer_early_data(false);
+    let elsewhere = world.visit(vec![request()]);
+    assert_eq!((outcome(&elsewhere), elsewhere.first_answer()), ((EarlyDataStatus::NotTried, true), ms(200)));
+    assert_eq!(outcome(&world.visit(vec![request()])), (EarlyDataStatus::NotTried, true));
+    world.offer_early_data(true);
+    world.exchange_for_both_kinds(&secrets);
+    assert_eq!(outcome(&world.visit(vec![request()])), (EarlyDataStatus::Rejected, false));
+    assert_eq!(outcome(&world.visit(vec![request()])), (EarlyDataStatus::Accepted, true));
+    // With other secrets neither kind is known.
+    world.exchange_for_both_kinds(&ServerSecrets::from_bytes(&[9; 64]));
+    world.offer_early_data(false);
+    assert_eq!(outcome(&world.visit(vec![request()])), (EarlyDataStatus::NotTried, false));
+}
+
+#[test]
+fn what_a_server_gives_belongs_to_the_version_it_moved_to() {
+    let mut world = World::new(Scenario::new(9));
+    let tls = deterministic::early_server_config(ALPN, Arc::new(EarlySessions::new(100)));
+    let config = ServerConfig { retry: true, ..ServerConfig::new(tls, Arc::default()) };
+    let settings = world.scenario.endpoint_config(vec![version::V1, version::V2]);
+    let settings = EndpointConfig { upgrade_to: Some(version::V2), ..settings };
+    let endpoint = Endpoint::new(settings, Some(Arc::new(config)), world.network.rng());
+    world.network.replace_endpoint(world.server, endpoint);
+    let first = world.visit(vec![request()]);
+    assert_eq!((first.resumed, first.first_answer()), (false, ms(300)), "{first:?}");
+    let begun = world.key();
+    assert!(world.store.take_ticket(&begun, true).is_none() && world.store.take_token(&begun).is_none());
+    world.config.version = version::V2;
+    let second = world.visit(vec![request()]);
+    assert_eq!((second.resumed, second.first_answer()), (true, ms(100)), "token and ticket: {second:?}");
 }

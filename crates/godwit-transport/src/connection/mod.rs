@@ -47,7 +47,7 @@ use crate::handshake::{Handshake, NewKeys};
 use crate::keys::{self, PacketSpan};
 use crate::path::{PathKey, PathSet};
 use crate::recovery_token::RecoveryToken;
-use crate::resumption::ServerMemory;
+use crate::resumption::{BothKinds, ServerMemory};
 use crate::streams::{ReadChunk, ReadError, ResetAtError, Streams, UnknownStream, WriteError};
 use crate::{ClientConfig, ConnectError, Event, TransportConfig, WireError};
 use bytes::Bytes;
@@ -175,7 +175,11 @@ impl Connection {
         let mut parameters = negotiation.parameters(&config, args.version, args.versions);
         parameters.stateless_reset_token = Some(args.reset_token);
         let parameters = negotiation::encode(&parameters, rng.next_u64())?;
-        let handshake = Handshake::server(args.config.tls.clone(), args.version, parameters)?;
+        let tls = match &args.config.tickets {
+            Some(tickets) => BothKinds::install(&args.config.tls, tickets.clone()),
+            None => args.config.tls.clone(),
+        };
+        let handshake = Handshake::server(tls, args.version, parameters)?;
         let recovery = PathRecovery::new(now, &path_settings(&config, &args.path));
         let keys = initial_keys(args.version, &args.client_dcid, Side::Server)?;
         let (original, spoken) = (args.original_version, args.versions);

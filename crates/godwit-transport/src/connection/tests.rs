@@ -57,11 +57,7 @@ impl Pair {
         };
         let client = Connection::client(now, client_args, &mut rng).unwrap();
         let server_args = ServerArgs {
-            config: Arc::new(ServerConfig {
-                tls: deterministic::server_config(&[b"test"]),
-                transport,
-                retry: false,
-            }),
+            config: Arc::new(ServerConfig::new(deterministic::server_config(&[b"test"]), transport)),
             version: 1,
             original_version: 1,
             path: server_path,

@@ -186,6 +186,9 @@ impl Connection {
         {
             initial.keys = keys;
             self.version = version;
+            if let Some(memory) = &self.negotiation.memory {
+                memory.set_version(version);
+            }
             self.extensions.versions.settle();
             self.observe_version();
         }
@@ -228,12 +231,21 @@ impl Connection {
         self.remote_cids.set_first(restart.dcid);
         let parameters = self.negotiation.parameters(&self.config, version, offered.as_slice());
         let parameters = negotiation::encode(&parameters, restart.grease)?;
+        self.early.stop();
         // A session belongs to the version in which it was begun (RFC 9369 section 5).
         let mut tls = rustls::ClientConfig::clone(&restart.tls);
-        tls.resumption = rustls::client::Resumption::disabled();
         tls.enable_early_data = false;
-        self.early.stop();
-        let (tls, tap) = prepare(&Arc::new(tls), offered);
+        let tls = match &self.negotiation.memory {
+            Some(memory) => {
+                memory.set_version(version);
+                memory.tls(&tls)
+            }
+            None => {
+                tls.resumption = rustls::client::Resumption::disabled();
+                Arc::new(tls)
+            }
+        };
+        let (tls, tap) = prepare(&tls, offered);
         let mut handshake = Handshake::client(tls, version, &restart.server_name, parameters)?;
         handshake.set_tap(tap);
         let keys = super::initial_keys(version, &self.negotiation.initial_keys_cid(), self.side)?;

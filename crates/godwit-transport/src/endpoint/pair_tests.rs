@@ -9,9 +9,9 @@
 )]
 
 use super::*;
+use crate::ConnectionError;
 use crate::secrets::ServerSecrets;
 use crate::tls::deterministic;
-use crate::{ConnectionError, TransportConfig};
 use godwit_base::{RecvBatch, RecvMeta, SeededRng, SendBatch, SocketId};
 use godwit_wire::{Direction, version};
 use std::net::SocketAddr;
@@ -42,7 +42,7 @@ fn endpoint_config(seed: u64) -> EndpointConfig {
 
 fn server(retry: bool, seed: u64) -> Endpoint {
     let tls = deterministic::server_config(&[b"test"]);
-    let config = ServerConfig { tls, transport: Arc::new(TransportConfig::default()), retry };
+    let config = ServerConfig { retry, ..ServerConfig::new(tls, Arc::default()) };
     Endpoint::new(endpoint_config(1), Some(Arc::new(config)), Box::new(SeededRng::new(seed)))
 }
 

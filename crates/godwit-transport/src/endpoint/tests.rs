@@ -12,7 +12,7 @@ use super::*;
 use crate::cid::Route;
 use crate::keys::{self, PacketSpan, TAG_LEN};
 use crate::secrets::ServerSecrets;
-use crate::{TransportConfig, tls};
+use crate::tls;
 use godwit_base::{Ecn, RecvBatch, RecvMeta, SeededRng, SendBatch, SocketId};
 use godwit_wire::frame::Frames;
 use godwit_wire::header::{self, LongHeader, Packet, PacketType};
@@ -46,7 +46,7 @@ impl Rig {
         change(&mut config);
         tls::deterministic::seed(1);
         let tls = tls::deterministic::server_config(&[b"test"]);
-        let server = ServerConfig { tls, transport: Arc::new(TransportConfig::default()), retry };
+        let server = ServerConfig { retry, ..ServerConfig::new(tls, Arc::default()) };
         let endpoint = Endpoint::new(config, Some(Arc::new(server)), Box::new(SeededRng::new(1)));
         Rig { endpoint, now: Time::from_nanos(1_000_000_000) }
     }

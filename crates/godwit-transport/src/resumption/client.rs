@@ -17,6 +17,8 @@ const LEAST_INITIAL_RTT: Duration = Duration::from_millis(25);
 #[derive(Debug)]
 pub(crate) struct ServerMemory {
     store: Arc<dyn SessionStore>,
+    /// 0-RTT is offered if a ticket permits it.
+    early: bool,
     /// The version changes when the server chooses another compatible one.
     key: Mutex<SessionKey>,
 }
@@ -32,7 +34,7 @@ impl ServerMemory {
         let store = resumption.store.clone()?;
         let (server_name, alpn) = (server_name.to_owned(), tls.alpn_protocols.clone());
         let key = SessionKey { server_name, alpn, version, network: resumption.network };
-        Some(Arc::new(ServerMemory { store, key: Mutex::new(key) }))
+        Some(Arc::new(ServerMemory { store, early: tls.enable_early_data, key: Mutex::new(key) }))
     }
 
     /// The TLS settings with this memory as their session storage.
@@ -43,7 +45,6 @@ impl ServerMemory {
     }
 
     /// The connection goes on in another version: what comes from now on belongs to that.
-    #[expect(dead_code, reason = "no compatible version is negotiated yet")]
     pub(crate) fn set_version(&self, version: u32) {
         self.key.lock().unwrap_or_else(PoisonError::into_inner).version = version;
     }
@@ -110,6 +111,6 @@ impl ClientSessionStore for ServerMemory {
     }
 
     fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
-        self.store.take_ticket(&self.key()).map(|ticket| ticket.0)
+        self.store.take_ticket(&self.key(), self.early).map(|ticket| ticket.0)
     }
 }

@@ -107,10 +107,9 @@ impl SessionStore for MemorySessions {
         self.change(key, |entry| push_capped(&mut entry.tickets, ticket, MAX_TICKETS));
     }
 
-    fn take_ticket(&self, key: &SessionKey) -> Option<SessionTicket> {
+    fn take_ticket(&self, key: &SessionKey, early: bool) -> Option<SessionTicket> {
         self.find(key, |entry| {
-            let early = entry.tickets.iter().rposition(SessionTicket::permits_early_data);
-            match early {
+            match entry.tickets.iter().rposition(|ticket| ticket.permits_early_data() == early) {
                 Some(at) => entry.tickets.remove(at),
                 None => entry.tickets.pop_back(),
             }

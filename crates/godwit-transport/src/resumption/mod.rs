@@ -10,10 +10,12 @@
 //! At a server there are two kinds of tickets. [`SessionTickets`] seals sessions with keys that follow from
 //! [`crate::secrets::ServerSecrets`], so that every process with the same secrets resumes them; such a session
 //! is never good for 0-RTT. [`EarlySessions`] remembers sessions in the process that issued them and forgets
-//! each at its first use, which makes it the register that stops replays: only its sessions carry 0-RTT.
+//! each at its first use, which makes it the register that stops replays: only its sessions carry 0-RTT. A server
+//! that has both gives every client one ticket of each kind.
 //!
 //! (RFC 8446 sections 4.6.1 and 8, RFC 9000 sections 7.4.1 and 8.1.3, RFC 9001 sections 4.5 and 4.6.)
 
+mod both;
 mod client;
 mod memory;
 mod register;
@@ -21,6 +23,7 @@ mod register;
 mod tests;
 mod tickets;
 
+pub(crate) use both::BothKinds;
 pub(crate) use client::ServerMemory;
 pub use memory::MemorySessions;
 pub use register::EarlySessions;
@@ -83,8 +86,9 @@ pub trait SessionStore: fmt::Debug + Send + Sync {
     /// Keeps a ticket beside those that are there.
     fn put_ticket(&self, key: &SessionKey, ticket: SessionTicket);
 
-    /// Takes out the ticket to be used: one that permits 0-RTT rather than one that does not, and the newest.
-    fn take_ticket(&self, key: &SessionKey) -> Option<SessionTicket>;
+    /// Takes out the ticket to be used, the newest of its kind: one that permits 0-RTT if it is to be offered
+    /// (`early`), one that does not otherwise; and if there is none, one of the other kind.
+    fn take_ticket(&self, key: &SessionKey, early: bool) -> Option<SessionTicket>;
 
     /// Keeps a token of a NEW_TOKEN frame, at most 1024 bytes.
     fn put_token(&self, key: &SessionKey, token: Bytes);

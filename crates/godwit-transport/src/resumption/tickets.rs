@@ -9,7 +9,7 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKe
 use rustls::crypto::{CryptoProvider, SecureRandom};
 use rustls::server::ProducesTickets;
 use std::fmt;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// What is authenticated with a ticket beside its content.
 const CONTEXT: &[u8] = b"godwit session ticket 1";
@@ -21,7 +21,8 @@ const TAG_LEN: usize = 16;
 /// the same token key resume each other's sessions.
 pub struct SessionTickets {
     random: &'static dyn SecureRandom,
-    keys: RwLock<Keys>,
+    keys: Arc<RwLock<Keys>>,
+    context: Vec<u8>,
 }
 
 struct Keys {
@@ -44,13 +45,22 @@ impl SessionTickets {
 
     /// Tickets with keys from `secrets` and nonces from `provider`.
     pub fn new(secrets: &ServerSecrets, provider: &CryptoProvider) -> Self {
-        SessionTickets { random: provider.secure_random, keys: RwLock::new(Keys::of(secrets)) }
+        let keys = Arc::new(RwLock::new(Keys::of(secrets)));
+        SessionTickets { random: provider.secure_random, keys, context: CONTEXT.to_vec() }
     }
 
     /// Changes to the keys of `secrets`. If they are the present ones [rotated](ServerSecrets::rotated), tickets
     /// issued so far stay good until the next change.
     pub fn rotate(&self, secrets: &ServerSecrets) {
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = Keys::of(secrets);
+    }
+
+    /// The same keys for sessions apart: what is sealed in one `scope` is not opened in another. Servers that ask
+    /// different things of their clients must not resume each other's sessions.
+    #[must_use]
+    pub fn scoped(&self, scope: &[u8]) -> Self {
+        let keys = Arc::clone(&self.keys);
+        SessionTickets { random: self.random, keys, context: [CONTEXT, scope].concat() }
     }
 
     fn seal(&self, session: &[u8]) -> Option<Vec<u8>> {
@@ -62,8 +72,11 @@ impl SessionTickets {
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
         let content = ticket.get_mut(NONCE_LEN..)?;
         let nonce = Nonce::assume_unique_for_key(nonce);
-        let tag =
-            keys.present.as_ref()?.seal_in_place_separate_tag(nonce, Aad::from(CONTEXT), content).ok()?;
+        let tag = keys
+            .present
+            .as_ref()?
+            .seal_in_place_separate_tag(nonce, Aad::from(&self.context), content)
+            .ok()?;
         ticket.extend_from_slice(tag.as_ref());
         Some(ticket)
     }
@@ -75,7 +88,7 @@ impl SessionTickets {
         let mut session = vec![0; sealed.len()];
         let authentic = [&keys.present, &keys.previous].into_iter().flatten().any(|key| {
             let nonce = Nonce::assume_unique_for_key(*nonce);
-            key.open_separate_gather(nonce, Aad::from(CONTEXT), sealed, tag, &mut session).is_ok()
+            key.open_separate_gather(nonce, Aad::from(&self.context), sealed, tag, &mut session).is_ok()
         });
         authentic.then_some(session)
     }

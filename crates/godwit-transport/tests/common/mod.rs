@@ -44,11 +44,7 @@ impl Pair {
             observe: observe.clone(),
             ..EndpointConfig::new(Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(seed))))
         };
-        let server = ServerConfig {
-            tls: deterministic::server_config(&[b"test"]),
-            transport: Arc::new(transport),
-            retry: false,
-        };
+        let server = ServerConfig::new(deterministic::server_config(&[b"test"]), Arc::new(transport));
         Pair {
             client: Endpoint::new(config(1), None, Box::new(SeededRng::new(3))),
             server: Endpoint::new(config(2), Some(Arc::new(server)), Box::new(SeededRng::new(4))),

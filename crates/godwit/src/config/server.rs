@@ -7,9 +7,13 @@ use godwit_transport::resumption::EarlySessions;
 use godwit_transport::secrets::ServerSecrets;
 use godwit_transport::tls;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::ServerSessionMemoryCache;
 use rustls::version::TLS13;
 use std::path::Path;
 use std::sync::Arc;
+
+/// Sessions remembered for clients without 0-RTT, unless tickets carry them.
+const SESSIONS: usize = 256;
 
 /// What a server needs to accept connections: a certificate with its key, the application protocols it
 /// speaks, and transport settings.
@@ -20,6 +24,8 @@ pub struct ServerConfig {
     retry: bool,
     /// Sessions kept for 0-RTT; 0 is none.
     early_sessions: usize,
+    /// Tickets that other processes open.
+    tickets: Option<Arc<SessionTickets>>,
 }
 
 impl ServerConfig {
@@ -61,7 +67,8 @@ impl ServerConfig {
     /// Takes TLS settings of any kind. They must allow TLS 1.3; with the provider of
     /// [`crate::crypto_provider`], packets are protected a little faster.
     pub fn from_rustls(tls: rustls::ServerConfig) -> Self {
-        ServerConfig { tls: Arc::new(tls), transport: Arc::default(), retry: false, early_sessions: 0 }
+        let (tls, transport) = (Arc::new(tls), Arc::default());
+        ServerConfig { tls, transport, retry: false, early_sessions: 0, tickets: None }
     }
 
     /// Sets the application protocols (ALPN) to choose from, the preferred first. QUIC requires one.
@@ -78,19 +85,16 @@ impl ServerConfig {
     pub fn transport(mut self, transport: TransportConfig) -> Result<Self, ConfigError> {
         self.transport = checked(transport)?;
         // Clients with tickets from before would keep to other limits.
-        Ok(if self.early_sessions > 0 { self.renew_early_sessions() } else { self })
+        Ok(if self.early_sessions > 0 { self.renew_sessions() } else { self })
     }
 
     /// Gives out session tickets that every process with the same `tickets` (or with others made of the same
     /// secrets) opens, so that clients resume their sessions wherever they arrive. Without this, sessions are
-    /// known to the process that issued them. Turns 0-RTT off.
+    /// known to the process that issued them.
     #[must_use]
     pub fn session_tickets(mut self, tickets: Arc<SessionTickets>) -> Self {
-        let tls = Arc::make_mut(&mut self.tls);
-        tls.ticketer = tickets;
-        tls.max_early_data_size = 0;
-        self.early_sessions = 0;
-        self
+        self.tickets = Some(tickets);
+        self.renew_sessions()
     }
 
     /// As [`ServerConfig::session_tickets`], with keys that follow from `secrets`. To change the keys while the
@@ -105,21 +109,32 @@ impl ServerConfig {
     /// connection, so that a first flight that somebody recorded is of no use. 0, the default, is off.
     ///
     /// Only the process that issued a ticket accepts 0-RTT with it; elsewhere the client takes a full handshake
-    /// and sends its data again. How much 0-RTT data a connection may bring is bounded by the initial windows of
+    /// and sends its data again. With [`ServerConfig::session_tickets`] beside it, clients that do not offer 0-RTT
+    /// resume their sessions elsewhere too. How much 0-RTT data a connection may bring is bounded by the initial windows of
     /// the [`TransportConfig`]. The application gets it before the handshake is complete if it asks for it: see
     /// [`crate::Connecting::into_early`].
     #[must_use]
     pub fn early_data(mut self, sessions: usize) -> Self {
         self.early_sessions = sessions;
-        self.renew_early_sessions()
+        self.renew_sessions()
     }
 
-    fn renew_early_sessions(mut self) -> Self {
+    /// Forgets the sessions of before, and follows what was asked for since.
+    fn renew_sessions(mut self) -> Self {
         let tls = Arc::make_mut(&mut self.tls);
-        let sessions = Arc::new(EarlySessions::new(self.early_sessions));
+        let early = Arc::new(EarlySessions::new(self.early_sessions));
         tls.max_early_data_size = if self.early_sessions == 0 { 0 } else { u32::MAX };
-        tls.ticketer = sessions.clone();
-        tls.session_storage = sessions;
+        match (&self.tickets, self.early_sessions) {
+            (Some(tickets), 0) => tls.ticketer = tickets.clone(),
+            (_, 0) => {
+                tls.ticketer = early;
+                tls.session_storage = ServerSessionMemoryCache::new(SESSIONS);
+            }
+            _ => {
+                tls.ticketer = early.clone();
+                tls.session_storage = early;
+            }
+        }
         self
     }
 
@@ -134,6 +149,8 @@ impl ServerConfig {
 
     pub(crate) fn to_transport(&self) -> Arc<godwit_transport::ServerConfig> {
         let (tls, transport) = (Arc::clone(&self.tls), Arc::clone(&self.transport));
-        Arc::new(godwit_transport::ServerConfig { tls, transport, retry: self.retry })
+        let tickets = self.tickets.clone().filter(|_| self.early_sessions > 0);
+        let config = godwit_transport::ServerConfig::new(tls, transport);
+        Arc::new(godwit_transport::ServerConfig { retry: self.retry, tickets, ..config })
     }
 }

@@ -63,8 +63,8 @@ impl SessionStore for Watched {
         self.come.send_modify(|come| come.0 += 1);
     }
 
-    fn take_ticket(&self, key: &SessionKey) -> Option<SessionTicket> {
-        self.sessions.take_ticket(key)
+    fn take_ticket(&self, key: &SessionKey, early: bool) -> Option<SessionTicket> {
+        self.sessions.take_ticket(key, early)
     }
 
     fn put_token(&self, key: &SessionKey, token: Bytes) {
@@ -190,7 +190,7 @@ async fn rejected_early_data_is_sent_again(net: Net) {
 async fn processes_with_the_same_keys_resume_each_others_sessions(net: Net) {
     let secrets = ServerSecrets::from_bytes(&[7; 64]);
     let same = ServerSecrets::from_bytes(&secrets.to_bytes());
-    let visitor = Visitor::early(net);
+    let visitor = Visitor::new(net);
     let rotating = Arc::new(SessionTickets::new(&secrets, &godwit::crypto_provider()));
     let servers: [ServerConfig; 3] = [
         server_config().early_data(5).session_tickets(rotating),
