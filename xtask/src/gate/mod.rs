@@ -23,7 +23,8 @@ pub(crate) enum Mode {
 }
 
 /// The paths that are measured, as the program `gate` names them.
-const PATHS: [&str; 3] = ["build-and-seal", "open-and-process", "process-ack"];
+const PATHS: [&str; 6] =
+    ["build-and-seal", "open-and-process", "process-ack", "handshake", "handshake-resumed", "handshake-0rtt"];
 /// How far a figure may rise above its baseline.
 const TOLERANCE: f64 = 0.02;
 
