@@ -156,6 +156,11 @@ impl IncomingSet {
         self.entries.is_empty()
     }
 
+    /// The ids that the clients chose for their first packets.
+    pub(super) fn client_ids(&self) -> impl Iterator<Item = ConnectionId> {
+        self.entries.iter().map(|(_, incoming)| incoming.first.client_dcid)
+    }
+
     pub(super) const fn is_strained(&self) -> bool {
         self.admission.is_strained()
     }

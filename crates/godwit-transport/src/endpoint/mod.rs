@@ -12,6 +12,8 @@
 mod accept;
 mod admission;
 mod demux;
+mod elders;
+mod foreign;
 mod incoming;
 mod negotiate;
 mod receive;
@@ -23,8 +25,9 @@ mod stray;
 mod table;
 
 pub use accept::AcceptError;
+pub use elders::Begun;
+pub use foreign::{Foreign, ForeignBatch};
 pub use incoming::Incoming;
-pub use receive::Foreign;
 
 use crate::cid::CidCodec;
 use crate::config::{ClientConfig, EndpointConfig, ServerConfig};
@@ -32,7 +35,7 @@ use crate::path::PathKey;
 use crate::{ConnectError, Connection, Event};
 use bytes::Bytes;
 use demux::{Demux, KeyedHash};
-use godwit_base::capped::CappedQueue;
+use elders::Elders;
 use godwit_base::slab::Key;
 use godwit_base::{Rng, Slab, Time, TimerQueue, WallTime};
 use godwit_wire::ConnectionId;
@@ -81,7 +84,8 @@ pub struct Endpoint {
     incoming: IncomingSet,
     queues: Queues,
     outbox: Outbox,
-    foreign: CappedQueue<Foreign>,
+    foreign: ForeignBatch,
+    elders: Elders,
     resets: stateless_reset::Limiter,
     clock: Clock,
     accepting: bool,
@@ -121,8 +125,6 @@ impl Clock {
 }
 
 impl Endpoint {
-    /// Datagrams kept for other shards until they are fetched.
-    const MAX_FOREIGN: usize = 64;
     /// Ids made for a connection at one request.
     const MAX_CIDS_AT_ONCE: usize = 8;
 
@@ -142,7 +144,8 @@ impl Endpoint {
             incoming: IncomingSet::new(config.max_incoming, hash),
             queues: Queues::default(),
             outbox: Outbox::new(),
-            foreign: CappedQueue::new(Self::MAX_FOREIGN),
+            foreign: ForeignBatch::new(),
+            elders: Elders::new(hash),
             resets: stateless_reset::Limiter::new(),
             clock: Clock::default(),
             accepting: true,
@@ -267,6 +270,11 @@ impl Endpoint {
         for key in keys {
             self.with(key, |connection| connection.close(now, code, reason));
         }
+    }
+
+    /// True if clients wait to be accepted, or have said a part of what it takes to decide.
+    pub fn has_incoming(&self) -> bool {
+        !self.incoming.is_empty()
     }
 
     /// Refuses new connections from now on, for a graceful shutdown. Handshakes that already wait can

@@ -290,3 +290,19 @@ fn connections_are_limited() {
     let refused = pair.client.connect(pair.now, &config, path, deterministic::SERVER_NAME, None);
     assert_eq!(refused, Err(ConnectError::TooManyConnections));
 }
+
+#[test]
+fn a_handshake_is_under_way_until_the_client_has_finished_it() {
+    let mut pair = Pair::new(false);
+    pair.connect();
+    pair.carry(true);
+    let under_way = |pair: &Pair| pair.server.handshakes(pair.now).count();
+    assert_eq!(under_way(&pair), 1, "it waits to be accepted");
+    let key = pair.server.next_incoming().unwrap();
+    let conn = pair.server.accept(pair.now, key, None).unwrap();
+    assert_eq!(under_way(&pair), 1);
+    pair.carry(false);
+    pair.carry(true);
+    assert!(!pair.server.connection(conn).unwrap().is_handshaking());
+    assert_eq!(under_way(&pair), 0);
+}

@@ -2,6 +2,7 @@
 //! belong to none.
 
 use super::demux::Target;
+use super::foreign::{Foreign, ForeignBatch};
 use super::incoming::{FirstInitial, Incoming, Rejected};
 use super::{ConnKey, Endpoint, IncomingKey, negotiate, stateless_reset};
 use crate::address_token::{NewToken, RetryToken, TokenKind};
@@ -14,28 +15,13 @@ use godwit_wire::{ConnectionId, TransportErrorCode};
 /// A client's first datagram has at least this size (RFC 9000 section 14.1), in bytes.
 const SMALLEST_INITIAL: usize = 1200;
 
-/// A datagram for a connection of another shard, or of another generation of the process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Foreign {
-    /// Where it came in.
-    pub path: PathKey,
-    /// Its ECN codepoint.
-    pub ecn: Ecn,
-    /// The shard that its connection id names, before reduction to the number of shards there are.
-    pub shard: u8,
-    /// The generation that its connection id names.
-    pub generation: u8,
-    /// Its bytes.
-    pub datagram: Vec<u8>,
-}
-
 /// Where a datagram came from.
 #[derive(Debug, Clone, Copy)]
 struct Origin {
     now: Time,
     path: PathKey,
     ecn: Ecn,
-    /// It was handed over by another shard, and must not be handed on.
+    /// It was handed over by another shard or generation, and must not be handed on.
     forwarded: bool,
 }
 
@@ -51,42 +37,61 @@ impl Endpoint {
     pub fn receive(&mut self, now: Time, wall: WallTime, batch: &mut RecvBatch) {
         self.clock.set(now, wall);
         for (meta, bytes) in batch.runs() {
-            let RecvMeta { socket, local, remote, ecn, stride, .. } = meta;
-            let path = PathKey { socket, local, remote };
-            let origin = Origin { now, path, ecn, forwarded: false };
-            let mut last = None;
-            for datagram in bytes.chunks_mut(stride) {
-                self.on_datagram(&origin, datagram, &mut last);
-            }
+            self.on_run(now, false, &meta, bytes);
         }
         self.end_batch(now);
     }
 
-    /// Takes in a datagram that another shard found to be [foreign](Endpoint::next_foreign).
-    pub fn receive_foreign(&mut self, now: Time, wall: WallTime, mut foreign: Foreign) {
+    /// Takes in runs that another shard, or another generation of the process, found to be
+    /// [foreign](Endpoint::swap_foreign). They are not handed on again: what is not known here is answered as a
+    /// forgotten connection's.
+    pub fn receive_forwarded<'a>(
+        &mut self,
+        now: Time,
+        wall: WallTime,
+        runs: impl Iterator<Item = (RecvMeta, &'a mut [u8])>,
+    ) {
         self.clock.set(now, wall);
-        let origin = Origin { now, path: foreign.path, ecn: foreign.ecn, forwarded: true };
-        self.on_datagram(&origin, &mut foreign.datagram, &mut None);
+        for (meta, bytes) in runs {
+            self.on_run(now, true, &meta, bytes);
+        }
         self.end_batch(now);
     }
 
-    /// The next datagram for a connection of another shard or generation. Whoever knows that one hands it
-    /// over with [`Endpoint::receive_foreign`]; if nobody does, [`Endpoint::reject_foreign`] is to be
-    /// called. What is not fetched is dropped when too many have gathered.
-    pub fn next_foreign(&mut self) -> Option<Foreign> {
-        self.foreign.pop()
+    fn on_run(&mut self, now: Time, forwarded: bool, meta: &RecvMeta, bytes: &mut [u8]) {
+        let RecvMeta { socket, local, remote, ecn, stride, .. } = *meta;
+        let path = PathKey { socket, local, remote };
+        let origin = Origin { now, path, ecn, forwarded };
+        let mut last = None;
+        for datagram in bytes.chunks_mut(stride) {
+            self.on_datagram(&origin, datagram, &mut last);
+        }
     }
 
-    /// Nobody knows the shard or generation that a foreign datagram names: it is answered like one of
-    /// our own connections that has been forgotten.
-    pub fn reject_foreign(&mut self, now: Time, foreign: &Foreign) {
-        let long_header = foreign.datagram.first().is_none_or(|first| header::is_long(*first));
-        if long_header {
-            return;
-        }
-        if let Some(dcid) = header::peek_dcid(&foreign.datagram, self.codec.len()).and_then(ConnectionId::new)
-        {
-            self.send_stateless_reset(now, &foreign.path, &dcid, foreign.datagram.len());
+    /// Exchanges the datagrams for connections of other shards and generations that have gathered for `batch`, which
+    /// is to be empty. Whoever knows one of those hands it over with [`Endpoint::receive_forwarded`]; if nobody
+    /// does, [`Endpoint::reject_foreign`] is to be called. What is not fetched is dropped when there is too much.
+    pub const fn swap_foreign(&mut self, batch: &mut ForeignBatch) {
+        std::mem::swap(&mut self.foreign, batch);
+    }
+
+    /// True if [`Endpoint::swap_foreign`] has something to give.
+    pub const fn has_foreign(&self) -> bool {
+        !self.foreign.is_empty()
+    }
+
+    /// Nobody knows the shard or generation that a run of foreign datagrams names: they are answered like those of
+    /// a connection of our own that has been forgotten.
+    pub fn reject_foreign(&mut self, now: Time, foreign: &Foreign, run: &[u8]) {
+        let RecvMeta { socket, local, remote, stride, .. } = foreign.meta;
+        for datagram in run.chunks(stride.max(1)) {
+            let short_header = datagram.first().is_some_and(|first| !header::is_long(*first));
+            if short_header
+                && let Some(dcid) = header::peek_dcid(datagram, self.codec.len()).and_then(ConnectionId::new)
+            {
+                let path = PathKey { socket, local, remote };
+                self.send_stateless_reset(now, &path, &dcid, datagram.len());
+            }
         }
     }
 
@@ -111,7 +116,13 @@ impl Endpoint {
                     self.end_incoming(key, Some(MALFORMED));
                 }
             }
-            _ if header::is_long(first) => self.on_stray_long(origin, datagram),
+            _ if header::is_long(first) => {
+                let elder = found.and_then(|dcid| self.elders.find(origin.now, &dcid));
+                match elder.filter(|_| !origin.forwarded) {
+                    Some((generation, shard)) => self.put_aside(origin, generation, shard, datagram),
+                    None => self.on_stray_long(origin, datagram),
+                }
+            }
             _ => self.on_stray_short(origin, datagram),
         }
     }
@@ -162,12 +173,16 @@ impl Endpoint {
         if origin.forwarded {
             return false;
         }
-        if !self.foreign.is_full() {
-            let Origin { path, ecn, .. } = *origin;
-            let foreign = Foreign { path, ecn, shard, generation, datagram: datagram.to_vec() };
-            let _ = self.foreign.push(foreign);
-        }
+        self.put_aside(origin, generation, shard, datagram);
         true
+    }
+
+    fn put_aside(&mut self, origin: &Origin, generation: u8, shard: u8, datagram: &[u8]) {
+        let PathKey { socket, local, remote } = origin.path;
+        let len = datagram.len();
+        let meta = RecvMeta { socket, local, remote, ecn: origin.ecn, len, stride: len };
+        // What there is no room for is lost, as in a full socket.
+        let _ = self.foreign.push(Foreign { meta, shard, generation }, datagram);
     }
 
     fn send_stateless_reset(&mut self, now: Time, path: &PathKey, dcid: &ConnectionId, trigger: usize) {

@@ -79,6 +79,13 @@ impl Rig {
         }
     }
 
+    /// What is for other shards and generations.
+    fn foreign(&mut self) -> Vec<(Foreign, Vec<u8>)> {
+        let mut batch = ForeignBatch::new();
+        self.endpoint.swap_foreign(&mut batch);
+        batch.runs().map(|(foreign, run)| (*foreign, run.to_vec())).collect()
+    }
+
     /// An id that looks like one of ours but is nobody's.
     fn forgotten_cid(&self) -> ConnectionId {
         self.endpoint.cid_codec().issue(&mut SeededRng::new(1234))
@@ -543,25 +550,39 @@ fn foreign_ids_are_handed_on_before_anything_else() {
     let mut other = Rig::with(false, |config| config.shard = 5);
     let dcid = other.forgotten_cid();
     assert!(rig.receive(&short_packet(&dcid, 500)).is_empty());
-    let foreign = rig.endpoint.next_foreign().unwrap();
+    let (foreign, mut datagram) = rig.foreign().pop().unwrap();
     assert_eq!((foreign.shard, foreign.generation), (5, 4));
-    assert_eq!(foreign.datagram, short_packet(&dcid, 500));
-    assert_eq!(rig.endpoint.next_foreign(), None);
+    assert_eq!(datagram, short_packet(&dcid, 500));
+    assert!(rig.foreign().is_empty());
     // The right shard does not know it either, and says so.
     let (now, wall) = (other.now, other.wall());
-    other.endpoint.receive_foreign(now, wall, foreign.clone());
-    assert_eq!(other.endpoint.next_foreign(), None);
+    other.endpoint.receive_forwarded(now, wall, [(foreign.meta, &mut datagram[..])].into_iter());
+    assert!(other.foreign().is_empty());
     assert_eq!(other.sent().len(), 1);
     // Handed to the wrong one it does not travel for ever.
-    rig.endpoint.receive_foreign(now, wall, foreign.clone());
-    assert_eq!(rig.endpoint.next_foreign(), None);
+    rig.endpoint.receive_forwarded(now, wall, [(foreign.meta, &mut datagram[..])].into_iter());
+    assert!(rig.foreign().is_empty());
     assert_eq!(rig.sent().len(), 1);
-    rig.endpoint.reject_foreign(now, &foreign);
+    rig.endpoint.reject_foreign(now, &foreign, &datagram);
     assert_eq!(rig.sent().len(), 1);
-    for _ in 0..200 {
+    for _ in 0..2000 {
+        rig.receive(&short_packet(&dcid, 1200));
+    }
+    let kept: usize = rig.foreign().iter().map(|(_, run)| run.len()).sum();
+    assert_eq!(kept, ForeignBatch::MAX_BYTES / 1200 * 1200);
+}
+
+#[test]
+fn every_datagram_of_a_foreign_run_that_nobody_knows_is_answered() {
+    let mut rig = Rig::new(false);
+    let dcid = Rig::with(false, |config| config.generation = 9).forgotten_cid();
+    for _ in 0..3 {
         rig.receive(&short_packet(&dcid, 500));
     }
-    assert_eq!(std::iter::from_fn(|| rig.endpoint.next_foreign()).count(), 64);
+    let (foreign, run) = rig.foreign().pop().unwrap();
+    assert_eq!((foreign.generation, run.len()), (9, 1500));
+    rig.endpoint.reject_foreign(rig.now, &foreign, &run);
+    assert_eq!(rig.sent().len(), 3);
 }
 
 #[test]
@@ -572,11 +593,44 @@ fn a_handshake_of_another_shard_is_handed_on() {
     let mut datagram = first_initial(1);
     datagram[6..14].copy_from_slice(dcid.as_bytes());
     assert!(rig.receive(&datagram).is_empty());
-    assert_eq!(rig.endpoint.next_foreign().unwrap().generation, 9);
+    assert_eq!(rig.foreign().pop().unwrap().0.generation, 9);
     datagram[0] = 0xe0;
     assert!(rig.receive(&datagram).is_empty());
-    assert_eq!(rig.endpoint.next_foreign().unwrap().datagram, datagram, "a Handshake packet, too");
+    assert_eq!(rig.foreign().pop().unwrap().1, datagram, "a Handshake packet, too");
     assert!(rig.endpoint.is_idle());
+}
+
+#[test]
+fn what_an_older_generation_has_begun_it_goes_on_with() {
+    let mut older = Rig::with(false, |config| config.generation = 8);
+    let hello = client_hello(1500);
+    let (front, back) = hello.split_at(900);
+    let front = Initial::new(1, front).seal();
+    let mut back = Initial { number: 1, offset: 900, ..Initial::new(1, back) }.seal();
+    assert!(older.receive(&front).is_empty());
+    assert!(older.endpoint.next_incoming().is_none(), "half of it has not come");
+    let begun: Vec<Begun> = older.endpoint.handshakes(older.now).collect();
+    assert_eq!(begun.iter().map(|begun| (begun.generation, begun.shard)).collect::<Vec<_>>(), [(8, 3)]);
+    older.endpoint.reject_new();
+    // The newer one gets the other half. Without the list it would begin with it.
+    let mut newer = Rig::with(false, |config| config.generation = 9);
+    let now = newer.now;
+    newer.endpoint.adopt_handshakes(now, begun.into_iter());
+    assert!(newer.receive(&back).is_empty());
+    assert!(!newer.endpoint.has_incoming());
+    let (foreign, run) = newer.foreign().pop().unwrap();
+    assert_eq!((foreign.generation, foreign.shard, &run), (8, 3, &back));
+    let wall = older.wall();
+    older.endpoint.receive_forwarded(now, wall, [(foreign.meta, &mut back[..])].into_iter());
+    let key = older.endpoint.next_incoming().unwrap();
+    older.endpoint.accept(now, key, None).unwrap();
+    assert_eq!(older.endpoint.connections(), 1);
+    // A still newer one hears of it as well, as long as that may matter.
+    assert_eq!(newer.endpoint.handshakes(now).count(), 1);
+    assert_eq!(newer.endpoint.handshakes(now + Duration::from_secs(60)).count(), 0);
+    // Another client is the newer one's own.
+    newer.receive(&first_initial(2));
+    assert!(newer.endpoint.next_incoming().is_some());
 }
 
 #[test]
