@@ -13,7 +13,8 @@
 //! a dual-stack socket has IPv4 addresses, never IPv4-mapped ones.
 //!
 //! This is the only crate under the C interface that contains `unsafe` code; it also holds the other
-//! system calls that the engine needs: a timer with sub-millisecond resolution and pinning to a core.
+//! system calls that the engine needs: a timer with sub-millisecond resolution, pinning to a core, descriptors for
+//! another process and the [`relay`] to it.
 
 mod address;
 pub mod affinity;
@@ -23,6 +24,7 @@ pub mod descriptors;
 pub mod linux;
 pub mod memory;
 pub mod portable;
+pub mod relay;
 #[cfg(target_os = "linux")]
 pub mod steering;
 pub mod tcp;

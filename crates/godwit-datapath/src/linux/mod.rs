@@ -310,6 +310,12 @@ fn set_options(socket: &UdpSocket, v6: bool, only_v6: bool) -> io::Result<()> {
     Ok(())
 }
 
+/// Sets the size of a buffer for sending beyond the system's limit, which needs privilege.
+pub(crate) fn force_send_buffer(socket: &socket2::Socket, size: usize) -> io::Result<()> {
+    let size = i32::try_from(size).unwrap_or(i32::MAX);
+    sys::set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, size)
+}
+
 /// Sets buffer sizes beyond the system's limit, which needs privilege. Says for which it worked.
 pub(crate) fn force_buffers(socket: &socket2::Socket, config: &SocketConfig) -> (bool, bool) {
     let force = |name, size: usize| {

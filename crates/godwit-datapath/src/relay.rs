@@ -1,0 +1,235 @@
+//! Handing received datagrams to another process of the same program, with everything that a socket told of them.
+//!
+//! A relay is a pair of connected Unix sockets that keep messages apart (`SOCK_SEQPACKET`): nobody can get at them
+//! who was not given one of the two ends, and nothing of them is left when both processes are gone. A message is one
+//! run of datagrams behind a header of fixed size. Nothing waits: what the other process does not take in time is
+//! dropped, as a full socket would. Each end learns when the other one is gone.
+
+use godwit_base::RecvBatch;
+use std::io;
+use std::time::Duration;
+
+pub use imp::{RelayReceiver, RelaySender, pair, since_boot};
+
+/// What became of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relayed {
+    /// It is on its way, or was dropped because too much is on its way.
+    Done,
+    /// Nobody receives any more.
+    Gone,
+}
+
+/// What a relay gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Delivery {
+    /// Runs added to the batch.
+    pub runs: usize,
+    /// Whether more may be waiting.
+    pub more: bool,
+    /// When the last of them was received from the network, as [`since_boot`] tells it.
+    pub received: Duration,
+    /// Nobody sends any more, and nobody will.
+    pub closed: bool,
+}
+
+#[cfg(target_os = "linux")]
+mod header;
+
+#[cfg(target_os = "linux")]
+mod imp {
+    use super::header::{self, Header};
+    use super::{Delivery, RecvBatch, Relayed, io};
+    use godwit_base::RecvMeta;
+    use socket2::{Domain, SockRef, Socket, Type};
+    use std::io::{IoSlice, IoSliceMut, Read};
+    use std::mem::MaybeUninit;
+    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+    use std::os::unix::net::UnixStream;
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    use std::time::Duration;
+
+    /// Bytes on their way that are asked for; the system may grant less.
+    const BUFFER: usize = 4 << 20;
+    /// Messages received at once.
+    const MESSAGES: usize = 16;
+
+    /// The end that gives. Usable by several threads at once.
+    #[derive(Debug)]
+    pub struct RelaySender {
+        socket: OwnedFd,
+        gone: AtomicBool,
+        dropped: AtomicU64,
+    }
+
+    /// The end that takes.
+    #[derive(Debug)]
+    pub struct RelayReceiver {
+        socket: UnixStream,
+        closed: bool,
+    }
+
+    /// A relay. Both ends are closed when this process becomes another program, unless they are passed on to it.
+    ///
+    /// # Errors
+    /// If there are too many descriptors.
+    pub fn pair() -> io::Result<(OwnedFd, RelayReceiver)> {
+        let (give, take) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None)?;
+        give.set_nonblocking(true)?;
+        take.set_nonblocking(true)?;
+        Ok((give.into(), RelayReceiver { socket: OwnedFd::from(take).into(), closed: false }))
+    }
+
+    /// The time since the system was started, which is the same for all processes.
+    pub fn since_boot() -> Duration {
+        crate::timer::since_boot()
+    }
+
+    impl RelaySender {
+        /// The giving end of [`pair`], also one that another process made.
+        pub fn new(socket: OwnedFd) -> Self {
+            let socket_ref = SockRef::from(&socket);
+            // One gets what one gets.
+            if crate::linux::force_send_buffer(&socket_ref, BUFFER).is_err() {
+                let _ = socket_ref.set_send_buffer_size(BUFFER);
+            }
+            RelaySender { socket, gone: AtomicBool::new(false), dropped: AtomicU64::new(0) }
+        }
+
+        /// Gives a run of datagrams, of which `meta` tells all but the length, that was received at `received`.
+        pub fn send(&self, meta: &RecvMeta, received: Duration, run: &[u8]) -> Relayed {
+            let header = Header { meta: *meta, received }.to_bytes();
+            let message = [IoSlice::new(&header), IoSlice::new(run)];
+            let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+            if self.gone.load(Ordering::Relaxed) {
+                return Relayed::Gone;
+            }
+            match SockRef::from(&self.socket).send_vectored_with_flags(&message, flags) {
+                Ok(_) => {}
+                Err(error) if is_gone(&error) => {
+                    self.gone.store(true, Ordering::Relaxed);
+                    return Relayed::Gone;
+                }
+                Err(_) => {
+                    self.dropped.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            Relayed::Done
+        }
+
+        /// Whether there is somebody who may receive.
+        pub fn is_open(&self) -> bool {
+            // Nothing is ever sent this way: there is either nothing yet or the end.
+            let mut nothing = [MaybeUninit::uninit()];
+            let flags = libc::MSG_DONTWAIT | libc::MSG_PEEK;
+            let peeked = SockRef::from(&self.socket).recv_with_flags(&mut nothing, flags);
+            matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+        }
+
+        /// Runs that were dropped because too much was on its way.
+        pub fn dropped(&self) -> u64 {
+            self.dropped.load(Ordering::Relaxed)
+        }
+    }
+
+    impl AsFd for RelaySender {
+        fn as_fd(&self) -> BorrowedFd<'_> {
+            self.socket.as_fd()
+        }
+    }
+
+    impl RelayReceiver {
+        /// Receives what is there into the free slots of `batch`. Never blocks. What is not understood, because
+        /// another version of the program sent it, is dropped.
+        ///
+        /// # Errors
+        /// None that a correct kernel gives.
+        pub fn receive(&mut self, batch: &mut RecvBatch) -> io::Result<Delivery> {
+            let mut delivery = Delivery { closed: self.closed, ..Delivery::default() };
+            for _ in 0..MESSAGES {
+                let Some(slot) = batch.free_slots().first_mut().filter(|_| !self.closed) else { break };
+                let mut header = [0; header::LEN];
+                let parts = &mut [IoSliceMut::new(&mut header), IoSliceMut::new(slot)];
+                let len = match (&self.socket).read_vectored(parts) {
+                    Ok(0) => {
+                        (self.closed, delivery.closed) = (true, true);
+                        return Ok(delivery);
+                    }
+                    Ok(len) => len,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(delivery),
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(error) if is_gone(&error) => 0,
+                    Err(error) => return Err(error),
+                };
+                let payload = len.saturating_sub(header::LEN);
+                let Some(Header { meta, received }) = Header::from_bytes(&header, payload) else { continue };
+                delivery.received = received;
+                let before = batch.len();
+                batch.push(meta);
+                delivery.runs += batch.len() - before;
+            }
+            delivery.more = !self.closed;
+            Ok(delivery)
+        }
+
+        /// The socket to wait for.
+        pub fn socket(&self) -> &UnixStream {
+            &self.socket
+        }
+    }
+
+    fn is_gone(error: &io::Error) -> bool {
+        use io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, NotConnected};
+        matches!(error.kind(), BrokenPipe | ConnectionRefused | ConnectionReset | NotConnected)
+    }
+}
+
+/// Where there are none.
+#[cfg(not(target_os = "linux"))]
+mod imp {
+    use super::{Delivery, RecvBatch, Relayed, io};
+    use godwit_base::RecvMeta;
+    use std::convert::Infallible;
+    use std::time::Duration;
+
+    /// The end that gives. It does not exist on this system.
+    #[derive(Debug)]
+    pub struct RelaySender(Infallible);
+
+    /// The end that takes. It does not exist on this system.
+    #[derive(Debug)]
+    pub struct RelayReceiver(Infallible);
+
+    /// No relay.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn pair() -> io::Result<(Infallible, RelayReceiver)> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// No time.
+    pub fn since_boot() -> Duration {
+        Duration::ZERO
+    }
+
+    impl RelaySender {
+        /// Does not happen.
+        pub fn send(&self, _: &RecvMeta, _: Duration, _: &[u8]) -> Relayed {
+            match self.0 {}
+        }
+    }
+
+    impl RelayReceiver {
+        /// Does not happen.
+        ///
+        /// # Errors
+        /// None.
+        pub fn receive(&mut self, _: &mut RecvBatch) -> io::Result<Delivery> {
+            match self.0 {}
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;
