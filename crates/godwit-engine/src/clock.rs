@@ -1,6 +1,7 @@
 //! The only place where the clock is read.
 
 use godwit_base::{Time, WallTime};
+use godwit_datapath::relay;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -16,6 +17,8 @@ const WALL_VALID: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub struct Clock {
     epoch: Instant,
+    /// The epoch as all processes of the system name it.
+    since_boot: Duration,
     wall: Option<(Time, WallTime)>,
 }
 
@@ -28,8 +31,9 @@ impl Default for Clock {
 impl Clock {
     /// A clock.
     pub fn new() -> Self {
-        static EPOCH: OnceLock<Instant> = OnceLock::new();
-        Clock { epoch: *EPOCH.get_or_init(read_monotonic), wall: None }
+        static EPOCH: OnceLock<(Instant, Duration)> = OnceLock::new();
+        let (epoch, since_boot) = *EPOCH.get_or_init(|| (read_monotonic(), relay::since_boot()));
+        Clock { epoch, since_boot, wall: None }
     }
 
     /// The time now.
@@ -49,6 +53,19 @@ impl Clock {
         let wall = read_calendar();
         self.wall = Some((now, wall));
         wall
+    }
+
+    /// What every process of the system calls `time`: how long the system had been up.
+    pub(crate) fn since_boot(&self, time: Time) -> Duration {
+        self.since_boot + time.saturating_since(Time::ZERO + HEAD_START)
+    }
+
+    /// What is called `time` here, by how long the system had been up.
+    pub(crate) fn at_boot_time(&self, since_boot: Duration) -> Time {
+        match since_boot.checked_sub(self.since_boot) {
+            Some(since) => Time::ZERO + HEAD_START + since,
+            None => Time::ZERO,
+        }
     }
 
     /// The system's name for `time`.
@@ -82,6 +99,14 @@ mod tests {
         assert!(times[0] > Time::ZERO + HEAD_START - Duration::from_nanos(1));
         assert!(one.instant(times[2]) >= one.instant(times[0]));
         let _ = one.instant(Time::MAX);
+    }
+
+    #[test]
+    fn times_are_told_to_other_processes_and_back() {
+        let clock = Clock::new();
+        let now = clock.now();
+        assert_eq!(clock.at_boot_time(clock.since_boot(now)), now);
+        assert_eq!(clock.at_boot_time(Duration::ZERO), Time::ZERO);
     }
 
     #[test]

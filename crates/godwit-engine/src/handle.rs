@@ -8,15 +8,12 @@ use crate::handler::{Handler, ShardCx};
 use crate::neighbours::Inbox;
 use crate::shard::Shard;
 use godwit_datapath::{Capabilities, Counters, Datapath};
-use godwit_transport::endpoint::Foreign;
+use godwit_transport::endpoint::{Foreign, ForeignBatch};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::Waker;
 use std::{fmt, io};
-
-/// Datagrams from other shards that wait to be taken in; more are dropped.
-const INBOX_CAP: usize = 1024;
 
 /// Why a shard makes no progress any more.
 #[derive(Debug, Clone)]
@@ -69,7 +66,8 @@ pub(crate) struct Shared<H> {
     ending: AtomicU8,
     handles: AtomicUsize,
     stopped: OnceLock<Stopped>,
-    inbox: Mutex<Vec<Foreign>>,
+    /// Datagrams from other shards that wait to be taken in; what does not fit is dropped.
+    inbox: Mutex<ForeignBatch>,
 }
 
 impl<H: Handler> Shared<H> {
@@ -123,18 +121,18 @@ impl<H: Handler> Shared<H> {
         }
     }
 
-    pub(crate) fn take_inbox(&self, into: &mut Vec<Foreign>) {
+    /// Exchanges what other shards handed over for `into`, which is to be empty.
+    pub(crate) fn take_inbox(&self, into: &mut ForeignBatch) {
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::swap(&mut *inbox, into);
     }
 }
 
 impl<H: Handler> Inbox for Shared<H> {
-    fn put(&self, foreign: Foreign) {
+    fn put(&self, foreign: &Foreign, run: &[u8]) {
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
-        if inbox.len() < INBOX_CAP {
-            inbox.push(foreign);
-        }
+        // What does not fit is lost, as in a full socket.
+        let _ = inbox.push_run(*foreign, run);
         drop(inbox);
         self.schedule();
     }
@@ -157,7 +155,7 @@ impl<H: Handler> ShardHandle<H> {
             ending: AtomicU8::new(Ending::None as u8),
             handles: AtomicUsize::new(1),
             stopped: OnceLock::new(),
-            inbox: Mutex::new(Vec::new()),
+            inbox: Mutex::new(ForeignBatch::new()),
         };
         ShardHandle { shared: Arc::new(shared) }
     }

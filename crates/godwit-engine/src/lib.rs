@@ -19,6 +19,7 @@ mod handler;
 mod neighbours;
 mod os_rng;
 mod shard;
+mod succession;
 mod threads;
 
 pub use clock::Clock;
@@ -28,4 +29,5 @@ pub use handler::{Handler, ShardCx};
 pub use neighbours::Neighbours;
 pub use os_rng::OsRng;
 pub use shard::{Shard, Turn};
+pub use succession::{Elder, Elders};
 pub use threads::{Shards, run_shards};

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 /// Where a shard takes in datagrams from others.
 pub(crate) trait Inbox: Send + Sync {
-    fn put(&self, foreign: Foreign);
+    fn put(&self, foreign: &Foreign, run: &[u8]);
 }
 
 /// The shards of one address. Each knows all of them through a clone of this.
@@ -41,17 +41,18 @@ impl Neighbours {
         }
     }
 
-    /// Gives a datagram to its shard, or gives it back if there is no such shard in this process.
-    pub(crate) fn hand_over(&self, foreign: Foreign) -> Result<(), Foreign> {
+    /// Gives a run of datagrams to its shard. False if there is no such shard in this process.
+    pub(crate) fn hand_over(&self, foreign: &Foreign, run: &[u8]) -> bool {
         if foreign.generation != self.generation {
-            return Err(foreign);
+            return false;
         }
         // The shard is named as it is in our own ids, not reduced: what is beyond was not issued by us.
-        match self.inboxes.get(usize::from(foreign.shard)).and_then(OnceLock::get).and_then(Weak::upgrade) {
-            Some(inbox) => inbox.put(foreign),
-            None => return Err(foreign),
+        let inbox = self.inboxes.get(usize::from(foreign.shard)).and_then(OnceLock::get);
+        match inbox.and_then(Weak::upgrade) {
+            Some(inbox) => inbox.put(foreign, run),
+            None => return false,
         }
-        Ok(())
+        true
     }
 }
 

@@ -1,11 +1,12 @@
 //! Sockets, endpoint and handler together, and what one turn of them is.
 
 use crate::handler::{Handler, ShardCx};
+use crate::succession::Succession;
 use crate::{Clock, Neighbours, Stopped};
 use godwit_base::{RecvBatch, SendBatch, SocketId, Time, WallTime};
 use godwit_datapath::{Capabilities, Counters, Datapath, Progress, Received, Sent, TooLarge};
 use godwit_transport::Endpoint;
-use godwit_transport::endpoint::Foreign;
+use godwit_transport::endpoint::ForeignBatch;
 use std::net::SocketAddr;
 use std::task::Waker;
 use std::{fmt, io};
@@ -26,11 +27,14 @@ pub struct Shard<H> {
     pub(crate) clock: Clock,
     pub(crate) wakes: Vec<Waker>,
     pub(crate) neighbours: Option<Neighbours>,
-    recv: RecvBatch,
+    pub(crate) succession: Succession,
+    /// What is for others; empty between calls.
+    foreign: ForeignBatch,
+    pub(crate) recv: RecvBatch,
     send: SendBatch,
     progress: Progress,
-    now: Time,
-    wall: WallTime,
+    pub(crate) now: Time,
+    pub(crate) wall: WallTime,
     /// The handler knows that the shard is idle.
     idle_told: bool,
 }
@@ -82,6 +86,8 @@ impl<H: Handler> Shard<H> {
             clock,
             wakes: Vec::new(),
             neighbours: None,
+            succession: Succession::default(),
+            foreign: ForeignBatch::new(),
             recv: RecvBatch::new(RECV_SLOTS, RECV_SLOT_SIZE),
             send: SendBatch::new(SEND_BYTES),
             progress: Progress::default(),
@@ -104,9 +110,10 @@ impl<H: Handler> Shard<H> {
     /// If a socket has become unusable.
     pub fn turn(&mut self) -> io::Result<Turn> {
         self.begin_turn();
+        let mut more = self.receive_relayed()?.more;
         self.run_timers();
-        let mut more = false;
-        for at in 0..self.sockets.len() {
+        let sockets = if self.succession.receives() { self.sockets.len() } else { 0 };
+        for at in 0..sockets {
             more |= self.receive_from(at)?.more;
         }
         self.dispatch();
@@ -123,6 +130,7 @@ impl<H: Handler> Shard<H> {
     /// Calls `visit` with the shard's inside, outside of any turn.
     pub fn with<R>(&mut self, visit: impl FnOnce(&mut ShardCx<'_>, &mut H) -> R) -> R {
         self.begin_turn();
+        self.succession.told(self.now);
         let (mut cx, handler) = self.split();
         visit(&mut cx, handler)
     }
@@ -166,6 +174,7 @@ impl<H: Handler> Shard<H> {
 
     pub(crate) fn run_timers(&mut self) {
         if self.endpoint.deadline().is_some_and(|deadline| deadline <= self.now) {
+            self.succession.told(self.now);
             self.endpoint.on_timeout(self.now);
         }
     }
@@ -176,20 +185,24 @@ impl<H: Handler> Shard<H> {
         self.recv.clear();
         let received = socket.receive(&mut self.recv)?;
         if received.runs > 0 {
+            self.succession.told(self.now);
             self.endpoint.receive(self.now, self.wall, &mut self.recv);
         }
         Ok(received)
     }
 
     /// Takes in what other shards handed over.
-    pub(crate) fn receive_foreign(&mut self, datagrams: impl Iterator<Item = Foreign>) {
-        for foreign in datagrams {
-            self.endpoint.receive_foreign(self.now, self.wall, foreign);
+    pub(crate) fn receive_foreign(&mut self, batch: &mut ForeignBatch) {
+        if !batch.is_empty() {
+            self.succession.told(self.now);
+            self.endpoint.receive_forwarded(self.now, self.wall, batch.runs_mut());
+            batch.clear();
         }
     }
 
     /// Tells the handler everything that happened, and hands on what is not for this shard.
     pub(crate) fn dispatch(&mut self) {
+        self.succession.told(self.now);
         let mut any = false;
         loop {
             let (mut cx, handler) = self.split();
@@ -207,15 +220,23 @@ impl<H: Handler> Shard<H> {
             }
             any = true;
         }
-        while let Some(foreign) = self.endpoint.next_foreign() {
-            let refused = match &self.neighbours {
-                Some(neighbours) => neighbours.hand_over(foreign),
-                None => Err(foreign),
-            };
-            if let Err(foreign) = refused {
-                self.endpoint.reject_foreign(self.now, &foreign);
+        if self.endpoint.has_foreign() {
+            self.hand_on();
+        }
+    }
+
+    fn hand_on(&mut self) {
+        let Shard { endpoint, foreign, neighbours, succession, clock, now, .. } = self;
+        endpoint.swap_foreign(foreign);
+        let received = clock.since_boot(*now);
+        for (owner, run) in foreign.runs() {
+            let known = neighbours.as_ref().is_some_and(|neighbours| neighbours.hand_over(owner, run))
+                || succession.elders().hand_over(owner, received, run);
+            if !known {
+                endpoint.reject_foreign(*now, owner, run);
             }
         }
+        foreign.clear();
     }
 
     /// Tells the handler when the shard has become idle.
@@ -230,6 +251,7 @@ impl<H: Handler> Shard<H> {
 
     /// Sends a few batches, less if there is nothing more to send or a socket is full.
     pub(crate) fn transmit(&mut self) -> io::Result<Transmit> {
+        self.succession.told(self.now);
         for _ in 0..BATCHES_AT_ONCE {
             if let Some(blocked) = self.flush()? {
                 return Ok(Transmit::Blocked(blocked));
@@ -280,6 +302,7 @@ impl<H: Handler> Shard<H> {
     pub(crate) fn stop(&mut self, why: &Stopped) {
         let (mut cx, handler) = self.split();
         handler.on_stopped(&mut cx, why);
+        self.succession.end();
     }
 
     pub(crate) fn split(&mut self) -> (ShardCx<'_>, &mut H) {

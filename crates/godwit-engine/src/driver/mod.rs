@@ -5,23 +5,22 @@
 //! only inside the attempt that found nothing, so that nothing that comes meanwhile is missed.
 
 mod deadline;
+mod port;
 
 use crate::handle::{Ending, Shared};
 use crate::handler::Handler;
 use crate::shard::{Shard, Transmit};
 use crate::{ShardHandle, Stopped};
 use deadline::DeadlineTimer;
-use godwit_base::{SocketId, Time};
-use godwit_datapath::{Datapath, Received};
-use godwit_transport::endpoint::Foreign;
+use godwit_base::Time;
+use godwit_transport::endpoint::ForeignBatch;
+use port::{Port, RelayPort, ports_of};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use std::{fmt, io};
-use tokio::io::Interest;
-use tokio::net::UdpSocket;
 
 /// Settings of a driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,17 +47,12 @@ pub struct Driver<H: Handler> {
     config: DriverConfig,
     ports: Vec<Port>,
     ports_version: u64,
+    /// Where a newer generation's datagrams come in.
+    relay: RelayPort,
     timer: DeadlineTimer,
     last_traffic: Option<Time>,
     wakes: Vec<Waker>,
-    foreign: Vec<Foreign>,
-}
-
-/// A socket's readiness. It is the same socket as the datapath's under a second descriptor.
-struct Port {
-    id: SocketId,
-    /// `None` for what is not a socket: it is looked at on every poll, and wakes the task itself.
-    readiness: Option<UdpSocket>,
+    foreign: ForeignBatch,
 }
 
 impl<H: Handler> Driver<H> {
@@ -70,16 +64,18 @@ impl<H: Handler> Driver<H> {
         let shared = Arc::clone(handle.shared());
         let shard = shared.lock();
         let (ports, ports_version) = (ports_of(&shard)?, shard.sockets_version);
+        let relay = RelayPort::of(&shard)?;
         drop(shard);
         Ok(Driver {
             shared,
             config,
             ports,
             ports_version,
+            relay,
             timer: DeadlineTimer::new()?,
             last_traffic: None,
             wakes: Vec::new(),
-            foreign: Vec::new(),
+            foreign: ForeignBatch::new(),
         })
     }
 
@@ -90,15 +86,18 @@ impl<H: Handler> Driver<H> {
         self.follow_sockets(&shard)?;
         let now = shard.begin_turn();
         self.timer.take_expired(cx);
+        // Before anything is told the present time: what comes here was received a little earlier.
+        let mut again = self.relay.receive(cx, &mut shard)?;
         shard.run_timers();
         shared.take_inbox(&mut self.foreign);
-        shard.receive_foreign(self.foreign.drain(..));
+        shard.receive_foreign(&mut self.foreign);
         shard.dispatch();
-        let mut again = self.receive(cx, &mut shard)?;
+        again |= self.receive(cx, &mut shard)?;
         again |= self.transmit(cx, &mut shard)?;
         // Sending may have caused events: a connection that closes, for one.
         shard.dispatch();
         shard.watch_idle();
+        again |= self.follow_sockets(&shard)?;
         std::mem::swap(&mut shard.wakes, &mut self.wakes);
         match shared.ending() {
             Ending::Now => return Ok(Poll::Ready(())),
@@ -146,19 +145,19 @@ impl<H: Handler> Driver<H> {
                 Transmit::More => return Ok(true),
                 Transmit::Blocked(socket) => socket,
             };
-            let port = self.ports.iter().find(|port| port.id == blocked);
-            let Some(readiness) = port.and_then(|port| port.readiness.as_ref()) else { return Ok(true) };
+            let Some(port) = self.ports.iter().find(|port| port.id() == blocked) else { return Ok(true) };
             let mut again = Transmit::Blocked(blocked);
-            let attempt = readiness.try_io(Interest::WRITABLE, || {
+            let attempt = port.try_send(|| {
                 again = shard.transmit()?;
                 let blocked = matches!(again, Transmit::Blocked(_));
                 if blocked { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
             });
             match attempt {
-                Ok(()) => return Ok(again == Transmit::More),
-                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
-                Err(_) if readiness.poll_send_ready(cx)?.is_pending() => return Ok(false),
-                Err(_) => {}
+                None => return Ok(true),
+                Some(Ok(())) => return Ok(again == Transmit::More),
+                Some(Err(error)) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+                Some(Err(_)) if port.poll_send_ready(cx)?.is_pending() => return Ok(false),
+                Some(Err(_)) => {}
             }
         }
     }
@@ -173,60 +172,16 @@ impl<H: Handler> Driver<H> {
         self.timer.arm(cx, deadline, || shard.begin_turn())
     }
 
-    /// Registers the sockets anew if they were exchanged.
-    fn follow_sockets(&mut self, shard: &Shard<H>) -> io::Result<()> {
-        if self.ports_version != shard.sockets_version {
+    /// Registers the sockets anew if they, or what is done with them, have changed, which is true.
+    fn follow_sockets(&mut self, shard: &Shard<H>) -> io::Result<bool> {
+        let changed = self.ports_version != shard.sockets_version;
+        if changed {
             self.ports = ports_of(shard)?;
+            self.relay = RelayPort::of(shard)?;
             self.ports_version = shard.sockets_version;
         }
-        Ok(())
+        Ok(changed)
     }
-}
-
-impl Port {
-    /// Receives one batch if there may be one. `None` if the task is now woken when there is.
-    fn receive<H: Handler>(
-        &self,
-        cx: &mut Context<'_>,
-        shard: &mut Shard<H>,
-        at: usize,
-        spinning: bool,
-    ) -> io::Result<Option<Received>> {
-        let Some(readiness) = &self.readiness else {
-            let received = shard.receive_from(at)?;
-            if received.runs == 0
-                && let Some(socket) = shard.sockets.get(at)
-            {
-                socket.wake_on_arrival(cx.waker());
-            }
-            return Ok((received.runs > 0).then_some(received));
-        };
-        if readiness.poll_recv_ready(cx)?.is_pending() {
-            // The runtime has not heard of any, but while spinning nobody asks it.
-            let received = if spinning { shard.receive_from(at)? } else { Received::default() };
-            return Ok((received.runs > 0).then_some(received));
-        }
-        let mut outcome = Received::default();
-        let attempt = readiness.try_io(Interest::READABLE, || {
-            outcome = shard.receive_from(at)?;
-            if outcome.more { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
-        });
-        match attempt {
-            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
-            _ => Ok(Some(outcome)),
-        }
-    }
-}
-
-fn ports_of<H: Handler>(shard: &Shard<H>) -> io::Result<Vec<Port>> {
-    let port = |socket: &dyn Datapath| {
-        let readiness = match socket.socket() {
-            Some(socket) => Some(UdpSocket::from_std(socket.try_clone()?)?),
-            None => None,
-        };
-        Ok(Port { id: socket.id(), readiness })
-    };
-    shard.sockets.iter().map(|socket| port(&**socket)).collect()
 }
 
 impl<H: Handler> Future for Driver<H> {

@@ -1,0 +1,177 @@
+//! The readiness of a shard's sockets, as the runtime tells it.
+
+use crate::handler::Handler;
+use crate::shard::Shard;
+use godwit_base::SocketId;
+use godwit_datapath::{Datapath, Received};
+use std::io;
+use std::task::{Context, Poll};
+use tokio::io::Interest;
+use tokio::net::UdpSocket;
+
+/// A socket's readiness.
+pub(super) struct Port {
+    id: SocketId,
+    readiness: Readiness,
+}
+
+/// What the runtime watches. It is the same socket as the datapath's under a second descriptor.
+enum Readiness {
+    /// There is no socket: it is looked at on every poll, and wakes the task itself.
+    None,
+    /// For receiving and sending.
+    Both(UdpSocket),
+    /// For sending only: another generation of the process receives from the same socket, and what comes is none of
+    /// this one's business.
+    #[cfg(target_os = "linux")]
+    Sending(tokio::io::unix::AsyncFd<std::net::UdpSocket>),
+}
+
+impl Readiness {
+    fn of(socket: &dyn Datapath, receives: bool) -> io::Result<Self> {
+        let Some(socket) = socket.socket() else { return Ok(Readiness::None) };
+        let socket = socket.try_clone()?;
+        Ok(if receives { Readiness::Both(UdpSocket::from_std(socket)?) } else { Self::sending(socket)? })
+    }
+
+    #[cfg(target_os = "linux")]
+    #[expect(
+        deprecated,
+        reason = "its successor is unsafe; this socket owns its one descriptor while it lives"
+    )]
+    fn sending(socket: std::net::UdpSocket) -> io::Result<Self> {
+        tokio::io::unix::AsyncFd::with_interest(socket, Interest::WRITABLE).map(Readiness::Sending)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn sending(socket: std::net::UdpSocket) -> io::Result<Self> {
+        UdpSocket::from_std(socket).map(Readiness::Both)
+    }
+}
+
+pub(super) fn ports_of<H: Handler>(shard: &Shard<H>) -> io::Result<Vec<Port>> {
+    let receives = shard.succession.receives();
+    let port =
+        |socket: &dyn Datapath| Ok(Port { id: socket.id(), readiness: Readiness::of(socket, receives)? });
+    shard.sockets.iter().map(|socket| port(&**socket)).collect()
+}
+
+impl Port {
+    pub(super) const fn id(&self) -> SocketId {
+        self.id
+    }
+
+    /// Receives one batch if there may be one. `None` if the task is now woken when there is.
+    pub(super) fn receive<H: Handler>(
+        &self,
+        cx: &mut Context<'_>,
+        shard: &mut Shard<H>,
+        at: usize,
+        spinning: bool,
+    ) -> io::Result<Option<Received>> {
+        if !shard.succession.receives() {
+            return Ok(None);
+        }
+        let readiness = match &self.readiness {
+            Readiness::Both(socket) => socket,
+            Readiness::None => return receive_without_socket(cx, shard, at),
+            // They are about to be watched for receiving again.
+            #[cfg(target_os = "linux")]
+            Readiness::Sending(_) => return Ok(None),
+        };
+        if readiness.poll_recv_ready(cx)?.is_pending() {
+            // The runtime has not heard of any, but while spinning nobody asks it.
+            let received = if spinning { shard.receive_from(at)? } else { Received::default() };
+            return Ok((received.runs > 0).then_some(received));
+        }
+        let mut outcome = Received::default();
+        let attempt = readiness.try_io(Interest::READABLE, || {
+            outcome = shard.receive_from(at)?;
+            if outcome.more { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
+        });
+        match attempt {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
+            _ => Ok(Some(outcome)),
+        }
+    }
+
+    /// Sends with `attempt` unless the socket is known to be full. `None` if there is no socket.
+    pub(super) fn try_send(&self, attempt: impl FnOnce() -> io::Result<()>) -> Option<io::Result<()>> {
+        match &self.readiness {
+            Readiness::None => None,
+            Readiness::Both(socket) => Some(socket.try_io(Interest::WRITABLE, attempt)),
+            #[cfg(target_os = "linux")]
+            Readiness::Sending(socket) => Some(socket.try_io(Interest::WRITABLE, |_| attempt())),
+        }
+    }
+
+    /// Whether the socket takes more. If not, the task is woken when it does.
+    pub(super) fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &self.readiness {
+            Readiness::None => Poll::Ready(Ok(())),
+            Readiness::Both(socket) => socket.poll_send_ready(cx),
+            #[cfg(target_os = "linux")]
+            Readiness::Sending(socket) => socket.poll_write_ready(cx).map_ok(|_| ()),
+        }
+    }
+}
+
+fn receive_without_socket<H: Handler>(
+    cx: &mut Context<'_>,
+    shard: &mut Shard<H>,
+    at: usize,
+) -> io::Result<Option<Received>> {
+    let received = shard.receive_from(at)?;
+    if received.runs == 0
+        && let Some(socket) = shard.sockets.get(at)
+    {
+        socket.wake_on_arrival(cx.waker());
+    }
+    Ok((received.runs > 0).then_some(received))
+}
+
+/// The readiness of the relay from a newer generation of the process, where there is one.
+pub(super) struct RelayPort {
+    #[cfg(target_os = "linux")]
+    readiness: Option<tokio::net::UnixStream>,
+}
+
+#[cfg(target_os = "linux")]
+impl RelayPort {
+    pub(super) fn of<H: Handler>(shard: &Shard<H>) -> io::Result<Self> {
+        let readiness = match shard.succession.relay() {
+            Some(relay) => Some(tokio::net::UnixStream::from_std(relay.socket().try_clone()?)?),
+            None => None,
+        };
+        Ok(RelayPort { readiness })
+    }
+
+    /// Receives one batch if there may be one. True if there may be more; otherwise the task is woken when there is.
+    pub(super) fn receive<H: Handler>(&self, cx: &mut Context<'_>, shard: &mut Shard<H>) -> io::Result<bool> {
+        let Some(readiness) = &self.readiness else { return Ok(false) };
+        while readiness.poll_read_ready(cx)?.is_ready() {
+            let mut received = Received::default();
+            let attempt = readiness.try_io(Interest::READABLE, || {
+                received = shard.receive_relayed()?;
+                if received.more { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
+            });
+            match attempt {
+                Ok(()) => return Ok(true),
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+                Err(_) => {}
+            }
+        }
+        Ok(false)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl RelayPort {
+    pub(super) fn of<H: Handler>(_: &Shard<H>) -> io::Result<Self> {
+        Ok(RelayPort {})
+    }
+
+    pub(super) fn receive<H: Handler>(&self, _: &mut Context<'_>, _: &mut Shard<H>) -> io::Result<bool> {
+        Ok(false)
+    }
+}
