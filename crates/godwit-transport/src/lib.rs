@@ -45,3 +45,4 @@ pub use event::Event;
 pub use godwit_recovery::congestion::Algorithm as CongestionAlgorithm;
 pub use godwit_recovery::{EcnCounts, EcnFailure, EcnState, EcnStats};
 pub use godwit_wire::{ConnectionId, Direction, Side, StreamId, TransportErrorCode};
+pub use handshake::ExportError;

@@ -6,10 +6,12 @@ use crate::recv_stream::RecvStream;
 use crate::send_stream::SendStream;
 use crate::visit::{Shared, Visit};
 use bytes::Bytes;
+use godwit_transport::ExportError;
 use godwit_transport::connection::ConnectionStats;
 use godwit_transport::resumption::{EarlyDataStatus, Remembered};
 use godwit_wire::{Direction, Side, StreamId};
 use rustls::pki_types::CertificateDer;
+use rustls::{CipherSuite, NamedGroup};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -154,6 +156,35 @@ impl Connection {
     /// The peer's certificates, its own first. Empty if it presented none.
     pub fn peer_certificates(&self) -> Vec<CertificateDer<'static>> {
         self.ask(|connection| connection.peer_certificates().to_vec(), |summary| summary.certificates)
+    }
+
+    /// The cipher suite that protects packets; unknown before the handshake is complete.
+    pub fn cipher_suite(&self) -> Option<CipherSuite> {
+        self.ask(|connection| connection.cipher_suite(), |summary| summary.cipher_suite)
+    }
+
+    /// The group of the key exchange: [`NamedGroup::X25519MLKEM768`], if the peer has it as well. Unknown before the
+    /// handshake is complete.
+    pub fn key_exchange_group(&self) -> Option<NamedGroup> {
+        self.ask(|connection| connection.key_exchange_group(), |summary| summary.key_exchange_group)
+    }
+
+    /// Fills `output` with key material that both ends of this connection can derive and nobody else (RFC 8446
+    /// section 7.5, RFC 5705). `label` says for what, at most 249 bytes; `context` may be empty. It is different for
+    /// each label, context and length.
+    ///
+    /// # Errors
+    /// If the handshake is not complete, the connection is over, or something is too long.
+    pub fn export_keying_material(
+        &self,
+        label: &[u8],
+        context: &[u8],
+        output: &mut [u8],
+    ) -> Result<(), ExportError> {
+        self.shared.visit(|visit| {
+            let connection = visit.connection().ok_or(ExportError::NotConnected)?;
+            connection.export_keying_material(label, context, output)
+        })
     }
 
     /// The smoothed round-trip time.

@@ -80,6 +80,7 @@ pub use error::{
 pub use godwit_datapath::affinity::pin_current_thread;
 pub use godwit_datapath::{Backend, Capabilities, Counters, SocketConfig};
 pub use godwit_engine::Stopped;
+pub use godwit_transport::ExportError;
 pub use godwit_transport::connection::ConnectionStats;
 pub use godwit_transport::resumption::EarlyDataStatus;
 pub use godwit_transport::secrets::ServerSecrets;

@@ -43,7 +43,7 @@ pub(crate) use versions::choose as choose_version;
 
 use crate::cid::{LocalCids, RemoteCids};
 use crate::endpoint::shared::{ClientArgs, EndpointEvent, ServerArgs};
-use crate::handshake::{Handshake, NewKeys};
+use crate::handshake::{ExportError, Handshake, NewKeys};
 use crate::keys::{self, PacketSpan};
 use crate::path::{PathKey, PathSet};
 use crate::recovery_token::RecoveryToken;
@@ -125,9 +125,7 @@ impl Connection {
         let parameters = negotiation.parameters(&config, args.config.version, offered.as_slice());
         let parameters = negotiation::encode(&parameters, grease)?;
         let tls = memory.as_ref().map_or_else(|| tls.clone(), |memory| memory.tls(tls));
-        let (tls, tap) = versions::prepare(&tls, offered);
-        let mut handshake = Handshake::client(tls, args.config.version, args.server_name, parameters)?;
-        handshake.set_tap(tap);
+        let handshake = Handshake::client(&tls, args.config.version, args.server_name, parameters)?;
         let remote_cids = RemoteCids::new(args.initial_dcid, config.active_cid_limit);
         let local_cids = LocalCids::new(args.local_cid, args.reset_token);
         let mut settings = path_settings(&config, &args.path);
@@ -179,7 +177,7 @@ impl Connection {
             Some(tickets) => BothKinds::install(&args.config.tls, tickets.clone()),
             None => args.config.tls.clone(),
         };
-        let handshake = Handshake::server(tls, args.version, parameters)?;
+        let handshake = Handshake::server(&tls, args.version, parameters)?;
         let recovery = PathRecovery::new(now, &path_settings(&config, &args.path));
         let keys = initial_keys(args.version, &args.client_dcid, Side::Server)?;
         let (original, spoken) = (args.original_version, args.versions);
@@ -297,6 +295,31 @@ impl Connection {
     /// The peer's certificates in DER, its own first; none before the handshake is complete.
     pub fn peer_certificates(&self) -> &[rustls::pki_types::CertificateDer<'static>] {
         self.handshake.data().map_or(&[], |data| &data.peer_certificates)
+    }
+
+    /// The cipher suite that protects packets, once the handshake is complete.
+    pub fn cipher_suite(&self) -> Option<rustls::CipherSuite> {
+        self.handshake.data()?.cipher_suite
+    }
+
+    /// The group of the key exchange, once the handshake is complete.
+    pub fn key_exchange_group(&self) -> Option<rustls::NamedGroup> {
+        self.handshake.data()?.group
+    }
+
+    /// Fills `output` with key material that both ends of this connection can derive and nobody else (RFC 8446
+    /// section 7.5). `label` says for what, at most 249 bytes; `context` may be empty. Different for each label,
+    /// context and length.
+    ///
+    /// # Errors
+    /// See [`ExportError`].
+    pub fn export_keying_material(
+        &self,
+        label: &[u8],
+        context: &[u8],
+        output: &mut [u8],
+    ) -> Result<(), ExportError> {
+        self.handshake.export_keying_material(label, context, output)
     }
 
     /// Why TLS failed, in more words than the peer is told.

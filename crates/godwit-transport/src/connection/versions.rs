@@ -10,7 +10,7 @@ use super::Connection;
 use super::negotiation;
 use crate::endpoint::shared::ClientArgs;
 use crate::error::ConnectionError;
-use crate::handshake::{Handshake, SecretTap};
+use crate::handshake::Handshake;
 use crate::keys::{self, LevelKeys};
 use crate::{ConnectError, WireError};
 use godwit_base::Time;
@@ -150,19 +150,6 @@ pub(crate) fn choose(original: u32, wanted: Option<u32>, offered: Option<&Versio
     wanted.filter(agreed).unwrap_or(original)
 }
 
-/// The TLS configuration for a client that may have to follow to another version, and where its secrets are
-/// to be had then.
-pub(super) fn prepare(
-    tls: &Arc<rustls::ClientConfig>,
-    offered: VersionList,
-) -> (Arc<rustls::ClientConfig>, Option<Arc<SecretTap>>) {
-    if offered.as_slice().len() < 2 {
-        return (tls.clone(), None);
-    }
-    let (tls, tap) = SecretTap::install(tls);
-    (tls, Some(tap))
-}
-
 impl Connection {
     /// At a client: an Initial packet of another version. If it is authentic, and the version one that was
     /// offered, the connection goes on in that version.
@@ -245,9 +232,7 @@ impl Connection {
                 Arc::new(tls)
             }
         };
-        let (tls, tap) = prepare(&tls, offered);
-        let mut handshake = Handshake::client(tls, version, &restart.server_name, parameters)?;
-        handshake.set_tap(tap);
+        let handshake = Handshake::client(&tls, version, &restart.server_name, parameters)?;
         let keys = super::initial_keys(version, &self.negotiation.initial_keys_cid(), self.side)?;
         if let Some(initial) = self.spaces.initial.as_deref_mut() {
             // Nothing of the first attempt is acknowledged any more.

@@ -10,24 +10,27 @@
 mod assembler;
 pub(crate) mod client_hello;
 mod error;
+mod exporter;
 mod send_buffer;
 mod tap;
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub(crate) use assembler::Assembler;
-pub(crate) use tap::SecretTap;
+pub use exporter::ExportError;
 
 use crate::keys::{self, EarlyKeys, LevelKeys, OneRtt, Ratchet, Schedule};
 use crate::recovery_token::RecoveryToken;
 use crate::{ConnectError, WireError};
+use exporter::Exporter;
 use godwit_wire::{TransportErrorCode, Writer};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::quic::{ClientConnection, Connection, KeyChange, ServerConnection};
-use rustls::{CipherSuite, HandshakeKind};
+use rustls::{CipherSuite, HandshakeKind, NamedGroup};
 use send_buffer::SendBuffer;
 use std::fmt;
 use std::sync::Arc;
+use tap::SecretTap;
 
 /// CRYPTO data of Initial packets that waits at most: anyone can send it.
 const INITIAL_LIMIT: usize = 16 << 10;
@@ -71,8 +74,12 @@ pub(crate) struct HandshakeData {
     pub(crate) peer_certificates: Vec<CertificateDer<'static>>,
     /// The cipher suite.
     pub(crate) cipher_suite: Option<CipherSuite>,
+    /// The group of the key exchange.
+    pub(crate) group: Option<NamedGroup>,
     /// Whether a former session was resumed.
     pub(crate) resumed: bool,
+    /// What key material for the application follows from.
+    exporter: Option<Exporter>,
 }
 
 /// The TLS driver of one connection.
@@ -91,7 +98,7 @@ pub(crate) struct Handshake {
     one_rtt_keys: Option<Box<OneRtt>>,
     data: Option<Box<HandshakeData>>,
     failure: Option<Box<rustls::Error>>,
-    /// At a client that may move to another version: where TLS's secrets are to be had.
+    /// Where TLS's secrets are to be had.
     tap: Option<Arc<SecretTap>>,
     /// The version whose keys are wanted, if it is not the one that TLS was begun with.
     moved_to: Option<u32>,
@@ -114,7 +121,7 @@ impl Handshake {
     /// A client's handshake with `server_name`. `parameters` are its encoded transport parameters. The
     /// ClientHello waits to be sent.
     pub(crate) fn client(
-        config: Arc<rustls::ClientConfig>,
+        config: &rustls::ClientConfig,
         version: u32,
         server_name: &str,
         parameters: Vec<u8>,
@@ -122,23 +129,25 @@ impl Handshake {
         let name = ServerName::try_from(server_name)
             .map_err(|_| ConnectError::InvalidServerName(server_name.to_owned()))?
             .to_owned();
+        let (config, tap) = SecretTap::install(config);
         let tls = ClientConnection::new(config, tls_version(version)?, name, parameters)
             .map_err(|error| ConnectError::Tls(error.to_string()))?;
-        Ok(Self::new(Connection::Client(tls)))
+        Ok(Self::new(Connection::Client(tls), tap))
     }
 
     /// A server's handshake. `parameters` are its encoded transport parameters.
     pub(crate) fn server(
-        config: Arc<rustls::ServerConfig>,
+        config: &rustls::ServerConfig,
         version: u32,
         parameters: Vec<u8>,
     ) -> Result<Self, ConnectError> {
+        let (config, tap) = SecretTap::install_at_server(config);
         let tls = ServerConnection::new(config, tls_version(version)?, parameters)
             .map_err(|error| ConnectError::Tls(error.to_string()))?;
-        Ok(Self::new(Connection::Server(tls)))
+        Ok(Self::new(Connection::Server(tls), tap))
     }
 
-    fn new(tls: Connection) -> Self {
+    fn new(tls: Connection, tap: Arc<SecretTap>) -> Self {
         let mut handshake = Handshake {
             tls: Some(Box::new(tls)),
             reading: Level::Initial,
@@ -151,17 +160,12 @@ impl Handshake {
             one_rtt_keys: None,
             data: None,
             failure: None,
-            tap: None,
+            tap: Some(tap),
             moved_to: None,
         };
         handshake.collect();
         handshake.collect_early();
         handshake
-    }
-
-    /// At a client: the tap of the configuration that it was begun with.
-    pub(crate) fn set_tap(&mut self, tap: Option<Arc<SecretTap>>) {
-        self.tap = tap;
     }
 
     /// At a client that has read nothing yet: the keys from now on are those of another version. False if that
@@ -286,16 +290,15 @@ impl Handshake {
         self.failure.as_deref()
     }
 
-    /// Key material for the application, bound to this handshake (RFC 8446 section 7.5). `None` before the
-    /// handshake is complete, and at a server after it is confirmed.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no application protocol asks for it yet"))]
+    /// Key material for the application, bound to this handshake (RFC 8446 section 7.5).
     pub(crate) fn export_keying_material(
         &self,
         label: &[u8],
-        context: Option<&[u8]>,
-        len: usize,
-    ) -> Option<Vec<u8>> {
-        self.tls.as_ref()?.export_keying_material(vec![0; len], label, context).ok()
+        context: &[u8],
+        output: &mut [u8],
+    ) -> Result<(), ExportError> {
+        let exporter = self.data.as_ref().and_then(|data| data.exporter.as_ref());
+        exporter.ok_or(ExportError::NotConnected)?.export(label, context, output)
     }
 
     /// The keys of `level` are discarded: nothing more is sent or kept there.
@@ -310,6 +313,7 @@ impl Handshake {
     pub(crate) fn on_confirmed(&mut self) {
         if matches!(self.tls.as_deref(), Some(Connection::Server(_))) {
             self.tls = None;
+            self.tap = None;
         }
     }
 
@@ -384,7 +388,7 @@ impl Handshake {
             }
         }
         if self.data.is_none() && !tls.is_handshaking() {
-            self.data = Some(Box::new(agreed(tls)));
+            self.data = Some(Box::new(agreed(tls, self.tap.as_deref())));
         }
     }
 
@@ -453,16 +457,20 @@ impl<'a> Derive<'a> {
     }
 }
 
-fn agreed(tls: &Connection) -> HandshakeData {
+fn agreed(tls: &Connection, tap: Option<&SecretTap>) -> HandshakeData {
     let server_name = match tls {
         Connection::Client(_) => None,
         Connection::Server(tls) => tls.server_name().map(str::to_owned),
     };
+    let cipher_suite = tls.negotiated_cipher_suite().map(|suite| suite.suite());
+    let secret = tap.and_then(SecretTap::take_exporter);
     HandshakeData {
         alpn: tls.alpn_protocol().map(<[u8]>::to_vec),
         server_name,
         peer_certificates: tls.peer_certificates().unwrap_or_default().to_vec(),
-        cipher_suite: tls.negotiated_cipher_suite().map(|suite| suite.suite()),
+        cipher_suite,
+        group: tls.negotiated_key_exchange_group().map(|group| group.name()),
+        exporter: cipher_suite.zip(secret).map(|(suite, secret)| Exporter::new(suite, secret)),
         resumed: tls.handshake_kind() == Some(HandshakeKind::Resumed),
     }
 }

@@ -57,8 +57,8 @@ fn begin(version: u32) -> (Handshake, Handshake) {
     let (client, server) =
         (deterministic::client_config(&[b"h3", b"hq"]), deterministic::server_config(&[b"hq"]));
     (
-        Handshake::client(client, version, "localhost", b"client parameters".to_vec()).unwrap(),
-        Handshake::server(server, version, b"server parameters".to_vec()).unwrap(),
+        Handshake::client(&client, version, "localhost", b"client parameters".to_vec()).unwrap(),
+        Handshake::server(&server, version, b"server parameters".to_vec()).unwrap(),
     )
 }
 
@@ -101,8 +101,6 @@ fn both_ends_agree() {
         assert_eq!(at_client.peer_certificates, deterministic::certificates());
         assert!(at_server.peer_certificates.is_empty() && !at_client.resumed);
         assert_eq!(at_client.cipher_suite, Some(CipherSuite::TLS13_AES_128_GCM_SHA256));
-        let exported = client.export_keying_material(b"label", None, 32);
-        assert!(exported.is_some() && exported == server.export_keying_material(b"label", None, 32));
     }
 }
 
@@ -192,31 +190,31 @@ fn the_peek_understands_a_real_client_hello() {
 fn failures_are_tls_alerts() {
     // No common application protocol: the server says so.
     let mut client =
-        Handshake::client(deterministic::client_config(&[b"h3"]), V1, "localhost", vec![]).unwrap();
-    let mut server = Handshake::server(deterministic::server_config(&[b"perf"]), V1, vec![]).unwrap();
+        Handshake::client(&deterministic::client_config(&[b"h3"]), V1, "localhost", vec![]).unwrap();
+    let mut server = Handshake::server(&deterministic::server_config(&[b"perf"]), V1, vec![]).unwrap();
     let error = transfer(&mut client, &mut server).unwrap_err();
     assert_eq!(error.code.alert(), Some(120));
     assert!(server.failure().is_some());
 
     // A certificate for other names: the client says so.
     let client = deterministic::client_config(&[b"h3"]);
-    let mut client = Handshake::client(client, V1, "elsewhere.test", vec![]).unwrap();
-    let mut server = Handshake::server(deterministic::server_config(&[b"h3"]), V1, vec![]).unwrap();
+    let mut client = Handshake::client(&client, V1, "elsewhere.test", vec![]).unwrap();
+    let mut server = Handshake::server(&deterministic::server_config(&[b"h3"]), V1, vec![]).unwrap();
     let error = run(&mut client, &mut server).unwrap_err();
     assert_eq!((error.code.alert(), error.reason), (Some(42), "certificate not accepted"));
 
     // Nonsense instead of a ClientHello.
-    let mut server = Handshake::server(deterministic::server_config(&[b"h3"]), V1, vec![]).unwrap();
+    let mut server = Handshake::server(&deterministic::server_config(&[b"h3"]), V1, vec![]).unwrap();
     let error = server.on_crypto(Level::Initial, 0, &[0x17; 64]).unwrap_err();
     assert!(error.code.alert().is_some());
 }
 
 #[test]
 fn what_cannot_begin_is_refused() {
-    let client = |version, name| Handshake::client(deterministic::client_config(&[]), version, name, vec![]);
+    let client = |version, name| Handshake::client(&deterministic::client_config(&[]), version, name, vec![]);
     assert!(matches!(client(V1, "not a name"), Err(ConnectError::InvalidServerName(_))));
     assert!(matches!(client(0x0a0a_0a0a, "localhost"), Err(ConnectError::Tls(_))));
-    assert!(Handshake::server(deterministic::server_config(&[]), 0, vec![]).is_err());
+    assert!(Handshake::server(&deterministic::server_config(&[]), 0, vec![]).is_err());
     assert!(client(V1, "192.0.2.1").is_ok());
 }
 
@@ -303,8 +301,8 @@ fn real_configs() -> (Arc<rustls::ClientConfig>, Arc<rustls::ServerConfig>) {
 fn sessions_are_resumed_with_tickets_read_after_confirmation() {
     let (client_config, server_config) = real_configs();
     for round in 0..2 {
-        let mut client = Handshake::client(client_config.clone(), V1, "localhost", vec![1]).unwrap();
-        let mut server = Handshake::server(server_config.clone(), V1, vec![2]).unwrap();
+        let mut client = Handshake::client(&client_config, V1, "localhost", vec![1]).unwrap();
+        let mut server = Handshake::server(&server_config, V1, vec![2]).unwrap();
         while !server.is_complete() {
             transfer(&mut client, &mut server).unwrap();
             if !server.is_complete() {
@@ -318,6 +316,88 @@ fn sessions_are_resumed_with_tickets_read_after_confirmation() {
         assert_eq!(client.data().unwrap().resumed, round == 1);
         assert_eq!(server.data().unwrap().resumed, round == 1);
     }
+}
+
+/// Ends whose cipher suite and key exchange are as given, or the provider's own choice.
+fn ends_with(suite: Option<CipherSuite>) -> (Handshake, Handshake) {
+    let mut provider = tls::provider().as_ref().clone();
+    provider.cipher_suites.retain(|known| suite.is_none_or(|suite| known.suite() == suite));
+    let provider = Arc::new(provider);
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(deterministic::authority()).unwrap();
+    let client = rustls::ClientConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let server = rustls::ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(deterministic::certificates(), deterministic::key())
+        .unwrap();
+    let client = Handshake::client(&client, V1, "localhost", vec![]).unwrap();
+    (client, Handshake::server(&server, V1, vec![]).unwrap())
+}
+
+#[test]
+fn exported_key_material_is_that_of_tls_and_outlives_it() {
+    let suites = [
+        CipherSuite::TLS13_AES_128_GCM_SHA256,
+        CipherSuite::TLS13_AES_256_GCM_SHA384,
+        CipherSuite::TLS13_CHACHA20_POLY1305_SHA256,
+    ];
+    for suite in suites {
+        let (mut client, mut server) = ends_with(Some(suite));
+        let mut output = [0; 5];
+        assert_eq!(client.export_keying_material(b"l", b"", &mut output), Err(ExportError::NotConnected));
+        run(&mut client, &mut server).unwrap();
+        let cases: [(&[u8], &[u8], usize); 4] = [
+            (b"", b"", 1),
+            (b"label", b"", 32),
+            (b"label", b"context", 48),
+            (&[b'l'; 249], &[1; 3000], 5000),
+        ];
+        for (label, context, len) in cases {
+            let of_tls = |end: &Handshake| {
+                let tls = end.tls.as_ref().unwrap();
+                tls.export_keying_material(vec![0; len], label, Some(context)).unwrap()
+            };
+            let (expected, mut ours, mut theirs) = (of_tls(&client), vec![0; len], vec![0; len]);
+            client.export_keying_material(label, context, &mut ours).unwrap();
+            server.export_keying_material(label, context, &mut theirs).unwrap();
+            assert_eq!((&ours, &theirs), (&expected, &expected), "{suite:?} {len}");
+        }
+        let mut before = [0; 20];
+        server.export_keying_material(b"label", b"", &mut before).unwrap();
+        server.on_confirmed();
+        let mut after = [0; 20];
+        server.export_keying_material(b"label", b"", &mut after).unwrap();
+        assert_eq!(before, after);
+        let long = vec![0; 255 * 48 + 1];
+        assert_eq!(server.export_keying_material(b"", b"", &mut long.clone()), Err(ExportError::TooLong));
+        assert_eq!(server.export_keying_material(&[0; 250], b"", &mut after), Err(ExportError::TooLong));
+    }
+}
+
+#[test]
+fn the_hybrid_group_comes_first_and_its_classical_part_beside_it() {
+    let (mut client, mut server) = ends_with(None);
+    let hello = take(&mut client, Level::Initial, 1100);
+    assert_eq!(hello.len(), 2, "two packets");
+    for (offset, data) in hello {
+        server.on_crypto(Level::Initial, offset, &data).unwrap();
+    }
+    run(&mut client, &mut server).unwrap();
+    for end in [&client, &server] {
+        assert_eq!(end.data().unwrap().group, Some(NamedGroup::X25519MLKEM768));
+    }
+    // A server that does not know it takes the other share: no second ClientHello.
+    let (mut client, _) = ends_with(None);
+    let mut server = Handshake::server(&deterministic::server_config(&[]), V1, vec![]).unwrap();
+    run(&mut client, &mut server).unwrap();
+    assert_eq!(client.data().unwrap().group, Some(NamedGroup::X25519));
+    assert!(!client.is_hello_retried());
 }
 
 proptest! {

@@ -16,7 +16,7 @@ mod tests;
 pub(crate) use header::{HeaderOpener, HeaderSealer, PacketSpan};
 pub(crate) use initial::{initial, retry_integrity_tag, tls_version};
 pub(crate) use one_rtt::{KeysUsed, OneRtt};
-pub(crate) use schedule::{Ratchet, Schedule};
+pub(crate) use schedule::{Ratchet, Schedule, expand_label};
 
 use rustls::quic::{DirectionalKeys, Keys, PacketKey};
 use std::fmt;

@@ -74,15 +74,26 @@ impl Schedule {
         self.protection.header_key_from(key, derived)
     }
 
-    /// HKDF-Expand-Label of RFC 8446 section 7.1 without a context.
     fn expand(&self, secret: &[u8], label: &str, out: &mut [u8]) -> Option<()> {
-        const PREFIX: &str = "tls13 ";
-        let len = u16::try_from(out.len()).ok()?.to_be_bytes();
-        let label_len = [u8::try_from(PREFIX.len().checked_add(label.len())?).ok()?];
-        let info = [&len[..], &label_len, PREFIX.as_bytes(), label.as_bytes(), &[0]];
-        let prk = Prk::new_less_safe(self.hash, secret);
-        prk.expand(&info, Len(out.len())).ok()?.fill(out).ok()
+        expand_label(self.hash, secret, label.as_bytes(), &[], out)
     }
+}
+
+/// HKDF-Expand-Label of RFC 8446 section 7.1. `None` if the label, the context or the output is too long.
+pub(crate) fn expand_label(
+    hash: Algorithm,
+    secret: &[u8],
+    label: &[u8],
+    context: &[u8],
+    out: &mut [u8],
+) -> Option<()> {
+    const PREFIX: &[u8] = b"tls13 ";
+    let len = u16::try_from(out.len()).ok()?.to_be_bytes();
+    let label_len = [u8::try_from(PREFIX.len().checked_add(label.len())?).ok()?];
+    let context_len = [u8::try_from(context.len()).ok()?];
+    let info = [&len[..], &label_len, PREFIX, label, &context_len, context];
+    let prk = Prk::new_less_safe(hash, secret);
+    prk.expand(&info, Len(out.len())).ok()?.fill(out).ok()
 }
 
 /// The length of an output, as the library wants it.

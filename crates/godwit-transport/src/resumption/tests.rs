@@ -53,6 +53,21 @@ fn tickets_outlive_one_rotation() {
 }
 
 #[test]
+fn sessions_of_one_scope_are_not_resumed_in_another() {
+    let mut rng = SeededRng::new(4);
+    let secrets = ServerSecrets::from_rng(&mut rng);
+    let (all, one, other) =
+        (tickets(&secrets), tickets(&secrets).scoped(b"one"), tickets(&secrets).scoped(b"other"));
+    let ticket = one.encrypt(b"session").unwrap();
+    assert_eq!(tickets(&secrets).scoped(b"one").decrypt(&ticket).as_deref(), Some(&b"session"[..]));
+    assert_eq!((all.decrypt(&ticket), other.decrypt(&ticket)), (None, None));
+    // They follow the same rotation.
+    let within = all.scoped(b"one");
+    all.rotate(&secrets.rotated(&mut rng).rotated(&mut rng));
+    assert_eq!(within.decrypt(&ticket), None);
+}
+
+#[test]
 fn a_session_is_given_out_once() {
     let register = EarlySessions::new(10);
     assert!(register.put(b"name".to_vec(), b"session".to_vec()));

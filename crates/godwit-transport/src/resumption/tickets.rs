@@ -6,6 +6,7 @@
 
 use crate::secrets::{KEY_LEN, ServerSecrets};
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use aws_lc_rs::digest;
 use rustls::crypto::{CryptoProvider, SecureRandom};
 use rustls::server::ProducesTickets;
 use std::fmt;
@@ -60,7 +61,8 @@ impl SessionTickets {
     #[must_use]
     pub fn scoped(&self, scope: &[u8]) -> Self {
         let keys = Arc::clone(&self.keys);
-        SessionTickets { random: self.random, keys, context: [CONTEXT, scope].concat() }
+        let scope = digest::digest(&digest::SHA256, scope);
+        SessionTickets { random: self.random, keys, context: [CONTEXT, scope.as_ref()].concat() }
     }
 
     fn seal(&self, session: &[u8]) -> Option<Vec<u8>> {

@@ -15,7 +15,7 @@ pub(crate) use algorithm::Protection;
 use ::aws_lc_rs::hkdf;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::quic::{Algorithm, Suite};
-use rustls::{CipherSuite, CipherSuiteCommon, SupportedCipherSuite, Tls13CipherSuite};
+use rustls::{CipherSuite, CipherSuiteCommon, NamedGroup, SupportedCipherSuite, Tls13CipherSuite};
 use std::sync::{Arc, LazyLock};
 
 /// Bytes of a header protection sample (RFC 9001 section 5.4.2).
@@ -45,13 +45,15 @@ static PROVIDER: LazyLock<Arc<CryptoProvider>> = LazyLock::new(|| {
     let mut provider = aws_lc_rs::default_provider();
     let ours = [SUITES.aes_128, SUITES.aes_256, SUITES.chacha20];
     let rest = provider.cipher_suites.iter().copied().filter(|suite| suite.tls13().is_none());
+    // The sort keeps the order of the others: X25519 is next, and clients send a share of it beside the hybrid one.
+    provider.kx_groups.sort_by_key(|group| group.name() != NamedGroup::X25519MLKEM768);
     provider.cipher_suites =
         ours.into_iter().flatten().map(SupportedCipherSuite::Tls13).chain(rest).collect();
     Arc::new(provider)
 });
 
-/// The aws-lc-rs provider with our QUIC packet protection. AES-128-GCM is preferred; key exchange,
-/// signatures and the cipher suites of TLS 1.2 are those of rustls.
+/// The aws-lc-rs provider with our QUIC packet protection. AES-128-GCM is preferred, and the post-quantum hybrid
+/// X25519MLKEM768 for the key exchange; signatures and the cipher suites of TLS 1.2 are those of rustls.
 pub fn provider() -> Arc<CryptoProvider> {
     PROVIDER.clone()
 }

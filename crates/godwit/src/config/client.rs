@@ -1,13 +1,15 @@
 //! Settings of a client.
 
 use super::danger::AcceptAny;
-use super::{TransportConfig, certificates, checked, protocols, read};
+use super::{TransportConfig, certificates, checked, private_key, protocols, read};
 use crate::error::ConfigError;
 use crate::resumption::{MemorySessions, SessionStore};
 use godwit_transport::tls;
-use rustls::RootCertStore;
 use rustls::client::{ClientConfig as TlsConfig, Resumption, WantsClientCert};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::version::TLS13;
+use rustls::{KeyLog, RootCertStore};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -56,6 +58,41 @@ impl ClientConfig {
         let verifier = Arc::new(AcceptAny::new(tls::provider()));
         let tls = builder(|builder| builder.dangerous().with_custom_certificate_verifier(verifier));
         Self::from_rustls(tls.with_no_client_auth()).resumption(true)
+    }
+
+    /// Sets the certificate chain, the client's own first, and the key with which to answer servers that ask for
+    /// one. Clients that are asked and have none still answer, and the server decides.
+    ///
+    /// # Errors
+    /// If the key is malformed, of an unknown kind, or not the certificate's.
+    pub fn identity(
+        mut self,
+        chain: Vec<CertificateDer<'static>>,
+        key: PrivateKeyDer<'static>,
+    ) -> Result<Self, ConfigError> {
+        let tls = Arc::make_mut(&mut self.inner.tls);
+        let identity = CertifiedKey::from_der(chain, key, tls.crypto_provider())
+            .map_err(|error| ConfigError::because("the certificate or its key cannot be used", error))?;
+        tls.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(identity));
+        Ok(self)
+    }
+
+    /// As [`ClientConfig::identity`], with both in PEM format.
+    ///
+    /// # Errors
+    /// If there is no certificate or no key in it, or they cannot be used.
+    pub fn identity_pem(self, chain: &[u8], key: &[u8]) -> Result<Self, ConfigError> {
+        let chain = certificates(chain, "the certificate chain")?;
+        self.identity(chain, private_key(key, "the key")?)
+    }
+
+    /// Sets who is told the secrets of all connections, so that recorded packets can be read: with
+    /// `rustls::KeyLogFile::new()`, the file that the environment variable SSLKEYLOGFILE names, if it is set. Default
+    /// nobody.
+    #[must_use]
+    pub fn key_log(mut self, log: Arc<dyn KeyLog>) -> Self {
+        Arc::make_mut(&mut self.inner.tls).key_log = log;
+        self
     }
 
     /// Sets the application protocols (ALPN) to offer, the preferred first. QUIC requires one.
@@ -128,12 +165,7 @@ impl ClientConfig {
     }
 
     fn with_pem(pem: &[u8], from: &str) -> Result<Self, ConfigError> {
-        let mut roots = RootCertStore::empty();
-        for certificate in certificates(pem, from)? {
-            let unusable = |error| ConfigError::because(format!("unusable certificate in {from}"), error);
-            roots.add(certificate).map_err(unusable)?;
-        }
-        Ok(Self::with_roots(roots))
+        Ok(Self::with_roots(super::roots(pem, from)?))
     }
 }
 

@@ -12,6 +12,7 @@ pub use godwit_transport::TransportConfig;
 pub use server::ServerConfig;
 
 use crate::error::ConfigError;
+use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::path::Path;
@@ -38,6 +39,16 @@ fn certificates(pem: &[u8], from: &str) -> Result<Vec<CertificateDer<'static>>, 
         Ok(_) => Err(ConfigError::new(format!("no certificate in PEM format in {from}"))),
         Err(error) => Err(ConfigError::because(format!("malformed certificate in {from}"), error)),
     }
+}
+
+/// Authorities to trust.
+fn roots(pem: &[u8], from: &str) -> Result<RootCertStore, ConfigError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(pem, from)? {
+        let unusable = |error| ConfigError::because(format!("unusable certificate in {from}"), error);
+        roots.add(certificate).map_err(unusable)?;
+    }
+    Ok(roots)
 }
 
 fn private_key(pem: &[u8], from: &str) -> Result<PrivateKeyDer<'static>, ConfigError> {

@@ -7,8 +7,10 @@ use godwit_transport::resumption::EarlySessions;
 use godwit_transport::secrets::ServerSecrets;
 use godwit_transport::tls;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::ServerSessionMemoryCache;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{ServerSessionMemoryCache, WebPkiClientVerifier};
 use rustls::version::TLS13;
+use rustls::{KeyLog, RootCertStore};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -26,6 +28,10 @@ pub struct ServerConfig {
     early_sessions: usize,
     /// Tickets that other processes open.
     tickets: Option<Arc<SessionTickets>>,
+    /// The same, for clients of whom is asked what these settings ask.
+    sealed: Option<Arc<SessionTickets>>,
+    /// What is asked of clients' certificates, in bytes.
+    scope: Option<Vec<u8>>,
 }
 
 impl ServerConfig {
@@ -68,7 +74,55 @@ impl ServerConfig {
     /// [`crate::crypto_provider`], packets are protected a little faster.
     pub fn from_rustls(tls: rustls::ServerConfig) -> Self {
         let (tls, transport) = (Arc::new(tls), Arc::default());
-        ServerConfig { tls, transport, retry: false, early_sessions: 0, tickets: None }
+        ServerConfig {
+            tls,
+            transport,
+            retry: false,
+            early_sessions: 0,
+            tickets: None,
+            sealed: None,
+            scope: None,
+        }
+    }
+
+    /// Asks clients for a certificate that goes back to one of `roots` (RFC 8446 section 4.3.2), and refuses those
+    /// that show another; if it is `required`, those as well that show none. [`crate::Connection::peer_certificates`]
+    /// are what a client showed, on a resumed session what it showed on the first connection.
+    ///
+    /// Sessions of clients of whom something else was asked are not resumed: call it before settings of your own go
+    /// into use. Session storage and tickets that came with [`ServerConfig::from_rustls`] are replaced.
+    ///
+    /// # Errors
+    /// If there are no roots.
+    pub fn client_auth(mut self, roots: RootCertStore, required: bool) -> Result<Self, ConfigError> {
+        let refused = |error| ConfigError::because("client certificates cannot be asked for", error);
+        self.scope = Some(scope(&roots, required));
+        let provider = self.tls.crypto_provider();
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
+        let verifier = if required { verifier } else { verifier.allow_unauthenticated() };
+        let verifier = verifier.build().map_err(refused)?;
+        self.tls = Arc::new(
+            with_verifier(&self.tls, verifier)
+                .map_err(|error| ConfigError::because("the TLS settings do not allow TLS 1.3", error))?,
+        );
+        Ok(self.renew_sessions())
+    }
+
+    /// As [`ServerConfig::client_auth`], with the authorities' certificates in PEM format.
+    ///
+    /// # Errors
+    /// If there is no usable certificate in it.
+    pub fn client_auth_pem(self, roots: &[u8], required: bool) -> Result<Self, ConfigError> {
+        self.client_auth(super::roots(roots, "the clients' authorities")?, required)
+    }
+
+    /// Sets who is told the secrets of all connections, so that recorded packets can be read: with
+    /// `rustls::KeyLogFile::new()`, the file that the environment variable SSLKEYLOGFILE names, if it is set. Default
+    /// nobody.
+    #[must_use]
+    pub fn key_log(mut self, log: Arc<dyn KeyLog>) -> Self {
+        Arc::make_mut(&mut self.tls).key_log = log;
+        self
     }
 
     /// Sets the application protocols (ALPN) to choose from, the preferred first. QUIC requires one.
@@ -124,7 +178,11 @@ impl ServerConfig {
         let tls = Arc::make_mut(&mut self.tls);
         let early = Arc::new(EarlySessions::new(self.early_sessions));
         tls.max_early_data_size = if self.early_sessions == 0 { 0 } else { u32::MAX };
-        match (&self.tickets, self.early_sessions) {
+        self.sealed = match (&self.tickets, &self.scope) {
+            (Some(tickets), Some(scope)) => Some(Arc::new(tickets.scoped(scope))),
+            (tickets, _) => tickets.clone(),
+        };
+        match (&self.sealed, self.early_sessions) {
             (Some(tickets), 0) => tls.ticketer = tickets.clone(),
             (_, 0) => {
                 tls.ticketer = early;
@@ -149,8 +207,46 @@ impl ServerConfig {
 
     pub(crate) fn to_transport(&self) -> Arc<godwit_transport::ServerConfig> {
         let (tls, transport) = (Arc::clone(&self.tls), Arc::clone(&self.transport));
-        let tickets = self.tickets.clone().filter(|_| self.early_sessions > 0);
+        let tickets = self.sealed.clone().filter(|_| self.early_sessions > 0);
         let config = godwit_transport::ServerConfig::new(tls, transport);
         Arc::new(godwit_transport::ServerConfig { retry: self.retry, tickets, ..config })
     }
+}
+
+/// The same settings with another verifier, which cannot be changed in place.
+fn with_verifier(
+    tls: &rustls::ServerConfig,
+    verifier: Arc<dyn ClientCertVerifier>,
+) -> Result<rustls::ServerConfig, rustls::Error> {
+    let provider = Arc::clone(tls.crypto_provider());
+    let builder = rustls::ServerConfig::builder_with_details(provider, Arc::clone(&tls.time_provider))
+        .with_protocol_versions(&[&TLS13])?;
+    let mut new =
+        builder.with_client_cert_verifier(verifier).with_cert_resolver(Arc::clone(&tls.cert_resolver));
+    new.ignore_client_order = tls.ignore_client_order;
+    new.max_fragment_size = tls.max_fragment_size;
+    new.alpn_protocols.clone_from(&tls.alpn_protocols);
+    new.key_log = Arc::clone(&tls.key_log);
+    new.max_early_data_size = tls.max_early_data_size;
+    new.send_half_rtt_data = tls.send_half_rtt_data;
+    new.send_tls13_tickets = tls.send_tls13_tickets;
+    new.max_tls13_tickets = tls.max_tls13_tickets;
+    new.cert_compressors.clone_from(&tls.cert_compressors);
+    new.cert_compression_cache = Arc::clone(&tls.cert_compression_cache);
+    new.cert_decompressors.clone_from(&tls.cert_decompressors);
+    Ok(new)
+}
+
+/// What is asked of clients, in bytes that are the same in every process.
+fn scope(roots: &RootCertStore, required: bool) -> Vec<u8> {
+    let mut scope = vec![u8::from(required)];
+    for root in &roots.roots {
+        let constraints: &[u8] = root.name_constraints.as_ref().map_or(&[], |constraints| constraints);
+        let parts: [&[u8]; 3] = [&root.subject, &root.subject_public_key_info, constraints];
+        for part in parts {
+            scope.extend_from_slice(&(part.len() as u64).to_be_bytes());
+            scope.extend_from_slice(part);
+        }
+    }
+    scope
 }

@@ -11,6 +11,7 @@ use godwit_transport::streams::{ReadChunk, ReadError, WriteError};
 use godwit_transport::{ConnKey, Connection, DatagramOutcome, Event};
 use godwit_wire::{Direction, Side, StreamId};
 use rustls::pki_types::CertificateDer;
+use rustls::{CipherSuite, NamedGroup};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::net::{IpAddr, SocketAddr};
@@ -69,6 +70,8 @@ pub(crate) struct Summary {
     pub(crate) resumed: bool,
     pub(crate) early_data: EarlyDataStatus,
     pub(crate) certificates: Vec<CertificateDer<'static>>,
+    pub(crate) cipher_suite: Option<CipherSuite>,
+    pub(crate) key_exchange_group: Option<NamedGroup>,
     pub(crate) stats: ConnectionStats,
     pub(crate) version: u32,
 }
@@ -83,6 +86,8 @@ impl Summary {
             resumed: connection.is_resumed(),
             early_data: connection.early_data_status(),
             certificates: connection.peer_certificates().to_vec(),
+            cipher_suite: connection.cipher_suite(),
+            key_exchange_group: connection.key_exchange_group(),
             stats: connection.stats(),
             version: connection.version(),
         }
@@ -119,6 +124,8 @@ impl ConnState {
                 resumed: false,
                 early_data: EarlyDataStatus::NotTried,
                 certificates: Vec::new(),
+                cipher_suite: None,
+                key_exchange_group: None,
                 stats: ConnectionStats::default(),
                 version: 0,
             },

@@ -13,3 +13,4 @@ mod resumption;
 mod shards;
 mod streams;
 mod support;
+mod tls;
