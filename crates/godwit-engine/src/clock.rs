@@ -38,7 +38,12 @@ impl Clock {
 
     /// The time now.
     pub fn now(&self) -> Time {
-        Time::ZERO + HEAD_START + read_monotonic().saturating_duration_since(self.epoch)
+        self.time(read_monotonic())
+    }
+
+    /// Our name for an instant that the caller has read from the system's clock.
+    pub fn time(&self, instant: Instant) -> Time {
+        Time::ZERO + HEAD_START + instant.saturating_duration_since(self.epoch)
     }
 
     /// The wall time at `now`, a time that was read just now. The system's calendar is looked at once a
@@ -99,6 +104,7 @@ mod tests {
         assert!(times[0] > Time::ZERO + HEAD_START - Duration::from_nanos(1));
         assert!(one.instant(times[2]) >= one.instant(times[0]));
         let _ = one.instant(Time::MAX);
+        assert_eq!(one.time(other.instant(times[2])), times[2]);
     }
 
     #[test]

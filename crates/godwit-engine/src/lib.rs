@@ -8,7 +8,8 @@
 //! connection of the shard. The asynchronous API, the HTTP/3 server and the C interface are handlers.
 //!
 //! A shard is used through [`ShardHandle`]s, from its own thread as from any other, and kept going by a
-//! [`Driver`] on tokio; or, without either, by calling [`Shard::turn`]. [`run_shards`] starts one shard per
+//! [`Driver`] on tokio; or, without either, by calling [`Shard::turn`], or the halves of a turn
+//! ([`Shard::take_in`], [`Shard::send_out`]) where the caller fetches what happened instead of being called. [`run_shards`] starts one shard per
 //! thread on one address.
 #![forbid(unsafe_code)]
 
@@ -18,6 +19,7 @@ mod handle;
 mod handler;
 mod neighbours;
 mod os_rng;
+mod polled;
 mod shard;
 mod succession;
 mod threads;
@@ -28,6 +30,7 @@ pub use handle::{ShardHandle, Stopped, WeakShardHandle};
 pub use handler::{Handler, ShardCx};
 pub use neighbours::Neighbours;
 pub use os_rng::OsRng;
+pub use polled::Happening;
 pub use shard::{Shard, Turn};
 pub use succession::{Elder, Elders};
 pub use threads::{Shards, run_shards};

@@ -72,7 +72,7 @@ impl<H> fmt::Debug for Shard<H> {
     }
 }
 
-impl<H: Handler> Shard<H> {
+impl<H> Shard<H> {
     /// A shard of these parts. Each socket must have an id of its own.
     pub fn new(endpoint: Endpoint, sockets: Vec<Box<dyn Datapath>>, handler: H) -> Self {
         let mut clock = Clock::new();
@@ -101,30 +101,6 @@ impl<H: Handler> Shard<H> {
     pub fn with_neighbours(mut self, neighbours: Neighbours) -> Self {
         self.neighbours = Some(neighbours);
         self
-    }
-
-    /// One turn: everything that can be done now without waiting, except that no more than one batch is
-    /// received from each socket.
-    ///
-    /// # Errors
-    /// If a socket has become unusable.
-    pub fn turn(&mut self) -> io::Result<Turn> {
-        self.begin_turn();
-        let mut more = self.receive_relayed()?.more;
-        self.run_timers();
-        let sockets = if self.succession.receives() { self.sockets.len() } else { 0 };
-        for at in 0..sockets {
-            more |= self.receive_from(at)?.more;
-        }
-        self.dispatch();
-        let transmit = self.transmit()?;
-        // Sending may have caused events: a connection that is over, for one.
-        self.dispatch();
-        self.watch_idle();
-        let deadline = self.deadline();
-        more |= transmit == Transmit::More || deadline.is_some_and(|deadline| deadline <= self.now);
-        let blocked = if let Transmit::Blocked(socket) = transmit { Some(socket) } else { None };
-        Ok(Turn { deadline, blocked, more })
     }
 
     /// Calls `visit` with the shard's inside, outside of any turn.
@@ -162,7 +138,12 @@ impl<H: Handler> Shard<H> {
 
     /// Reads the clock.
     pub(crate) fn begin_turn(&mut self) -> Time {
-        self.now = self.clock.now();
+        self.begin_turn_at(self.clock.now())
+    }
+
+    /// As [`Shard::begin_turn`], for who has read the clock. Time does not go back.
+    pub(crate) fn begin_turn_at(&mut self, now: Time) -> Time {
+        self.now = now.max(self.now);
         self.wall = self.clock.wall(self.now);
         self.now
     }
@@ -200,32 +181,11 @@ impl<H: Handler> Shard<H> {
         }
     }
 
-    /// Tells the handler everything that happened, and hands on what is not for this shard.
-    pub(crate) fn dispatch(&mut self) {
-        self.succession.told(self.now);
-        let mut any = false;
-        loop {
-            let (mut cx, handler) = self.split();
-            if let Some(incoming) = cx.endpoint.next_incoming() {
-                handler.on_incoming(&mut cx, incoming);
-            } else if let Some((conn, event)) = cx.endpoint.next_event() {
-                handler.on_event(&mut cx, conn, event);
-            } else if any {
-                // The end of the turn may cause events in its turn.
-                any = false;
-                handler.on_turn_end(&mut cx);
-                continue;
-            } else {
-                break;
-            }
-            any = true;
+    /// Hands on what is not for this shard.
+    pub(crate) fn hand_on(&mut self) {
+        if !self.endpoint.has_foreign() {
+            return;
         }
-        if self.endpoint.has_foreign() {
-            self.hand_on();
-        }
-    }
-
-    fn hand_on(&mut self) {
         let Shard { endpoint, foreign, neighbours, succession, clock, now, .. } = self;
         endpoint.swap_foreign(foreign);
         let received = clock.since_boot(*now);
@@ -237,16 +197,6 @@ impl<H: Handler> Shard<H> {
             }
         }
         foreign.clear();
-    }
-
-    /// Tells the handler when the shard has become idle.
-    pub(crate) fn watch_idle(&mut self) {
-        let idle = self.is_idle();
-        if idle && !self.idle_told {
-            let (mut cx, handler) = self.split();
-            handler.on_idle(&mut cx);
-        }
-        self.idle_told = idle;
     }
 
     /// Sends a few batches, less if there is nothing more to send or a socket is full.
@@ -289,20 +239,33 @@ impl<H: Handler> Shard<H> {
         Ok(None)
     }
 
+    /// Lets what is due happen, and receives one batch from each socket. True if there may be more.
+    pub(crate) fn receive_from_all(&mut self) -> io::Result<bool> {
+        let mut more = self.receive_relayed()?.more;
+        self.run_timers();
+        let sockets = if self.succession.receives() { self.sockets.len() } else { 0 };
+        for at in 0..sockets {
+            more |= self.receive_from(at)?.more;
+        }
+        Ok(more)
+    }
+
+    /// What is to be waited for after this.
+    pub(crate) fn end_turn(&mut self, transmit: Transmit, more: bool) -> Turn {
+        let deadline = self.deadline();
+        let due = deadline.is_some_and(|deadline| deadline <= self.now);
+        let blocked = if let Transmit::Blocked(socket) = transmit { Some(socket) } else { None };
+        Turn { deadline, blocked, more: more || due || transmit == Transmit::More }
+    }
+
     /// When the endpoint has to be called again.
     pub(crate) fn deadline(&mut self) -> Option<Time> {
         self.endpoint.deadline()
     }
 
     /// Whether everything is over: no connections, nothing left to send.
-    pub(crate) fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.endpoint.is_idle() && self.progress.next_socket(&self.send).is_none()
-    }
-
-    pub(crate) fn stop(&mut self, why: &Stopped) {
-        let (mut cx, handler) = self.split();
-        handler.on_stopped(&mut cx, why);
-        self.succession.end();
     }
 
     pub(crate) fn split(&mut self) -> (ShardCx<'_>, &mut H) {
@@ -314,5 +277,62 @@ impl<H: Handler> Shard<H> {
             sockets: &self.sockets,
         };
         (cx, &mut self.handler)
+    }
+}
+
+impl<H: Handler> Shard<H> {
+    /// One turn: everything that can be done now without waiting, except that no more than one batch is
+    /// received from each socket.
+    ///
+    /// # Errors
+    /// If a socket has become unusable.
+    pub fn turn(&mut self) -> io::Result<Turn> {
+        self.begin_turn();
+        let more = self.receive_from_all()?;
+        self.dispatch();
+        let transmit = self.transmit()?;
+        // Sending may have caused events: a connection that is over, for one.
+        self.dispatch();
+        self.watch_idle();
+        Ok(self.end_turn(transmit, more))
+    }
+
+    /// Tells the handler everything that happened, and hands on what is not for this shard.
+    pub(crate) fn dispatch(&mut self) {
+        self.succession.told(self.now);
+        let mut any = false;
+        loop {
+            let (mut cx, handler) = self.split();
+            if let Some(incoming) = cx.endpoint.next_incoming() {
+                handler.on_incoming(&mut cx, incoming);
+            } else if let Some((conn, event)) = cx.endpoint.next_event() {
+                handler.on_event(&mut cx, conn, event);
+            } else if any {
+                // The end of the turn may cause events in its turn.
+                any = false;
+                handler.on_turn_end(&mut cx);
+                continue;
+            } else {
+                break;
+            }
+            any = true;
+        }
+        self.hand_on();
+    }
+
+    /// Tells the handler when the shard has become idle.
+    pub(crate) fn watch_idle(&mut self) {
+        let idle = self.is_idle();
+        if idle && !self.idle_told {
+            let (mut cx, handler) = self.split();
+            handler.on_idle(&mut cx);
+        }
+        self.idle_told = idle;
+    }
+
+    pub(crate) fn stop(&mut self, why: &Stopped) {
+        let (mut cx, handler) = self.split();
+        handler.on_stopped(&mut cx, why);
+        self.succession.end();
     }
 }

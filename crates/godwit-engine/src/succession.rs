@@ -97,7 +97,7 @@ impl Succession {
     }
 }
 
-impl<H: Handler> Shard<H> {
+impl<H> Shard<H> {
     /// Makes this shard one of a generation that has `elders` and does not receive from its sockets before
     /// [`ShardHandle::begin_receiving`] is called.
     #[must_use]
