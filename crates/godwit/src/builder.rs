@@ -4,6 +4,7 @@ use crate::config::ServerConfig;
 use crate::connection::Connection;
 use crate::endpoint::Endpoint;
 use crate::handler::Api;
+use crate::polled::PolledEndpoint;
 use crate::shards::{self, Shards};
 use godwit_base::SocketId;
 use godwit_datapath::{Backend, BindError, Capabilities, Datapath, SocketConfig, adopt, bind, bind_group};
@@ -163,15 +164,7 @@ impl EndpointBuilder {
     /// If an address cannot be had, or this is not called within a tokio runtime.
     pub fn build(self) -> io::Result<Endpoint> {
         let runtime = tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
-        let mut sockets = self.adopted()?;
-        for (id, addr) in self.numbered_addrs() {
-            sockets.push(bind(id, addr, &self.socket).map_err(bind_error)?);
-        }
-        for socket in &sockets {
-            warn_if_small(&socket.capabilities(), self.socket.recv_buffer);
-        }
-        let secrets = self.shared_secrets();
-        let handle = ShardHandle::new(self.shard_of(self.shard, secrets, sockets));
+        let handle = ShardHandle::new(self.single_shard(Api::new())?);
         let driver = Driver::new(&handle, self.driver.clone())?;
         runtime.spawn(async move {
             if let Err(error) = driver.await {
@@ -179,6 +172,15 @@ impl EndpointBuilder {
             }
         });
         Ok(Endpoint::new(handle))
+    }
+
+    /// Makes an endpoint that does nothing by itself: the application polls it. Needs no runtime; what was set for
+    /// drivers ([`EndpointBuilder::spin`]) has no effect.
+    ///
+    /// # Errors
+    /// If an address cannot be had.
+    pub fn build_polled(self) -> io::Result<PolledEndpoint> {
+        Ok(PolledEndpoint::new(self.single_shard(())?))
     }
 
     /// Runs `count` shards: threads, each with its own socket on the address, its own single-threaded tokio
@@ -241,12 +243,25 @@ impl EndpointBuilder {
         let make = |number: usize| {
             let number = u8::try_from(number).map_err(io::Error::other)?;
             let sockets = sockets.next().unwrap_or_default();
-            let shard = self.shard_of(number, Arc::clone(&secrets), sockets);
+            let shard = self.shard_of(number, Arc::clone(&secrets), sockets, Api::new());
             Ok(shard.with_neighbours(neighbours.clone()))
         };
         let run = move |_, handle| application(Endpoint::new(handle));
         let shards = godwit_engine::run_shards(count, pin, &self.driver, make, run)?;
         Ok(Shards::new(shards))
+    }
+
+    /// A shard with all the sockets.
+    fn single_shard<H>(&self, handler: H) -> io::Result<Shard<H>> {
+        let mut sockets = self.adopted()?;
+        for (id, addr) in self.numbered_addrs() {
+            sockets.push(bind(id, addr, &self.socket).map_err(bind_error)?);
+        }
+        for socket in &sockets {
+            warn_if_small(&socket.capabilities(), self.socket.recv_buffer);
+        }
+        let secrets = self.shared_secrets();
+        Ok(self.shard_of(self.shard, secrets, sockets, handler))
     }
 
     /// The addresses to bind, with the numbers of their sockets. Those that were inherited come first.
@@ -267,12 +282,13 @@ impl EndpointBuilder {
         self.secrets.clone().unwrap_or_else(|| Arc::new(ServerSecrets::from_rng(&mut OsRng::new())))
     }
 
-    fn shard_of(
+    fn shard_of<H>(
         &self,
         number: u8,
         secrets: Arc<ServerSecrets>,
         sockets: Vec<Box<dyn Datapath>>,
-    ) -> Shard<Api> {
+        handler: H,
+    ) -> Shard<H> {
         let config = EndpointConfig {
             shard: number,
             generation: self.generation,
@@ -286,7 +302,7 @@ impl EndpointBuilder {
         };
         let server = self.server.as_ref().map(ServerConfig::to_transport);
         let endpoint = godwit_transport::Endpoint::new(config, server, Box::new(OsRng::new()));
-        Shard::new(endpoint, sockets, Api::new())
+        Shard::new(endpoint, sockets, handler)
     }
 }
 

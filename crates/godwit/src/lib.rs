@@ -45,6 +45,7 @@
 //! - Dropping is saying no: an [`Incoming`] is refused, a [`SendStream`] that was not finished is reset, a
 //!   [`RecvStream`] before its end is stopped, a connection without handles is closed, each with code 0.
 //! - What had arrived before the peer closed the connection can still be accepted and read.
+//! - Without tokio: [`polled`] is an endpoint that the application keeps going itself.
 //! - Handles may be used from any thread. They are fastest on the thread that drives the endpoint: see
 //!   [`EndpointBuilder::run_shards`] for servers on many cores.
 #![forbid(unsafe_code)]
@@ -59,6 +60,7 @@ mod error;
 mod handler;
 pub mod http3;
 mod incoming;
+pub mod polled;
 mod qlog;
 mod raw;
 mod recv_stream;

@@ -32,6 +32,13 @@ impl EndpointStats {
     pub(crate) fn of(shard: &ShardHandle<Api>) -> Self {
         let connections = shard.peek(|shard, _| shard.endpoint().connections());
         let sockets = shard.local_addrs().into_iter().zip(shard.counters()).zip(shard.capabilities());
+        Self::from_parts(connections, sockets)
+    }
+
+    pub(crate) fn from_parts(
+        connections: usize,
+        sockets: impl Iterator<Item = ((SocketAddr, Counters), Capabilities)>,
+    ) -> Self {
         let socket =
             |((local_addr, counters), capabilities)| SocketStats { local_addr, counters, capabilities };
         EndpointStats { connections, sockets: sockets.map(socket).collect() }
