@@ -32,6 +32,9 @@ pub enum Event {
         /// The stream.
         id: StreamId,
     },
+    /// The ideal size of the send buffer is by more than a quarter another than when it was told last. Only after
+    /// [`crate::Connection::watch_ideal_buffer`].
+    IdealBufferChanged,
     /// All of a stream's data and its end have been acknowledged.
     Finished {
         /// The stream.

@@ -197,6 +197,30 @@ impl Connection {
         self.ask(|connection| connection.stats(), |summary| summary.stats)
     }
 
+    /// Bytes that should be written to all streams together and not be acknowledged, so that neither the network waits
+    /// for the application nor memory is held for nothing: twice the congestion window within the bounds of
+    /// [`crate::TransportConfig::send_buffer`]. Up to here writing does not wait.
+    pub fn ideal_buffer(&self) -> u64 {
+        self.ask(|connection| connection.ideal_buffer_of_all(), |_| 0)
+    }
+
+    /// Waits until [`Connection::ideal_buffer`] differs from `known` by more than a quarter, and returns it.
+    ///
+    /// # Errors
+    /// If the connection is over.
+    pub async fn ideal_buffer_changed(&self, known: u64) -> Result<u64, ConnectionError> {
+        let attempt = move |visit: &mut Visit<'_, '_>| {
+            if let Some(error) = &visit.state.ended {
+                return Some(Err(error.clone()));
+            }
+            let connection = visit.connection()?;
+            let ideal = connection.ideal_buffer_of_all();
+            connection.watch_ideal_buffer(known);
+            (ideal.abs_diff(known) > known >> 2).then_some(Ok(ideal))
+        };
+        self.shared.until(Topic::IdealBuffer, attempt).await
+    }
+
     /// The QUIC version in use. A server may have moved the connection to another one than it was begun with.
     pub fn version(&self) -> u32 {
         self.ask(|connection| connection.version(), |summary| summary.version)

@@ -204,7 +204,9 @@ impl SendStream {
     }
 
     /// Sets when this stream is served: streams of lower `urgency` first (0 to 7, at the start 3); among
-    /// equal ones in the order in which they were written to, or in turn if `incremental` (RFC 9218).
+    /// equal ones in the order in which they were written to, or in turn if `incremental` (RFC 9218). It can be changed
+    /// at any time. A stream that is not incremental goes on, once it has begun to send, for as long as it has data:
+    /// others of its urgency wait.
     pub fn set_priority(&mut self, urgency: u8, incremental: bool) {
         let id = self.id;
         self.shared.visit(|visit| {
@@ -212,6 +214,64 @@ impl SendStream {
             let _ = visit.connection().map(|connection| connection.set_priority(id, urgency, incremental));
             visit.touch();
         });
+    }
+
+    /// Sets how much this stream sends beside other incremental ones of its urgency: in proportion to its weight, 1 to
+    /// 255; 1 at the start. It can be changed at any time, as [`SendStream::set_priority`] can.
+    pub fn set_weight(&mut self, weight: u8) {
+        let id = self.id;
+        self.shared.visit(|visit| {
+            // A stream that is unknown is over.
+            let _ = visit.connection().map(|connection| connection.set_weight(id, weight));
+        });
+    }
+
+    /// Bytes that should be written and not be acknowledged, so that neither the network waits for the application nor
+    /// memory is held for nothing: it follows the congestion window and the peer's limit on the stream. Writing waits
+    /// only beyond a bound for all streams of the connection, [`Connection::ideal_buffer`]; who makes data faster than
+    /// the network takes it compares this with [`SendStream::buffered`].
+    ///
+    /// # Errors
+    /// If the stream takes no more data.
+    ///
+    /// [`Connection::ideal_buffer`]: crate::Connection::ideal_buffer
+    pub fn ideal_buffer(&self) -> Result<u64, WriteError> {
+        let id = self.id;
+        self.shared.visit(|visit| {
+            if let Some(error) = &visit.state.ended {
+                return Err(WriteError::ConnectionLost(error.clone()));
+            }
+            let ideal = visit.connection().map(|connection| connection.ideal_buffer(id));
+            ideal
+                .unwrap_or(Err(streams::WriteError::UnknownStream))
+                .map_err(|error| write_error(visit, id, error))
+        })
+    }
+
+    /// Bytes that are written and that the peer has not acknowledged.
+    pub fn buffered(&self) -> u64 {
+        let id = self.id;
+        self.shared
+            .visit(|visit| visit.connection().and_then(|connection| connection.buffered(id)))
+            .unwrap_or(0)
+    }
+
+    /// Waits until the stream takes more data, and says how many bytes at once.
+    ///
+    /// # Errors
+    /// If the stream takes no more data.
+    pub async fn writable(&mut self) -> Result<usize, WriteError> {
+        let id = self.id;
+        poll_fn(|cx| {
+            self.shared.visit(|visit| match room(visit, id) {
+                Ok(0) => {
+                    wait(visit, id, cx);
+                    Poll::Pending
+                }
+                room => Poll::Ready(room),
+            })
+        })
+        .await
     }
 }
 

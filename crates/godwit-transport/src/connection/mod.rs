@@ -404,6 +404,30 @@ impl Connection {
         self.streams.set_priority(id, urgency, incremental)
     }
 
+    /// Sets how much a stream sends beside other incremental ones of its urgency: in proportion to its weight, 1 to
+    /// 255; 1 unless set.
+    pub fn set_weight(&mut self, id: StreamId, weight: u8) -> Result<(), UnknownStream> {
+        self.streams.set_weight(id, weight)
+    }
+
+    /// Bytes that should be written to a stream and not be acknowledged, so that neither the network waits for the
+    /// application nor memory is held for nothing. It follows the congestion window and the peer's limit on the stream.
+    /// With several busy streams, [`Connection::ideal_buffer_of_all`] is the figure for their sum.
+    pub fn ideal_buffer(&self, id: StreamId) -> Result<u64, WriteError> {
+        self.streams.ideal_buffer(id)
+    }
+
+    /// As [`Connection::ideal_buffer`], for all streams together.
+    pub fn ideal_buffer_of_all(&self) -> u64 {
+        self.streams.ideal_buffer_of_all()
+    }
+
+    /// Has [`Event::IdealBufferChanged`] told whenever [`Connection::ideal_buffer_of_all`] differs by more than a quarter
+    /// from what it was when it was told last, which at first is `known`.
+    pub fn watch_ideal_buffer(&mut self, known: u64) {
+        self.streams.watch_ideal_buffer(known);
+    }
+
     /// True if any stream is open.
     pub fn has_active_streams(&self) -> bool {
         self.streams.has_active_streams()

@@ -198,6 +198,37 @@ impl Streams {
         Ok(())
     }
 
+    /// Sets how much an incremental stream sends beside others of its urgency: in proportion to its weight, 1 to 255
+    /// (1 unless set; 0 counts as 1). It holds from the stream's next turn on.
+    pub fn set_weight(&mut self, id: StreamId, weight: u8) -> Result<(), UnknownStream> {
+        let slot = self.store.find(id).ok_or(UnknownStream)?;
+        let stream = self.store.at_mut(slot).ok_or(UnknownStream)?;
+        stream.weight = weight.max(1);
+        stream.turn = stream.turn.min(self.scheduler.turn(stream.weight));
+        Ok(())
+    }
+
+    /// Bytes that should be written to a stream and not be acknowledged, so that neither the network waits for the
+    /// application nor memory is held for nothing: twice the congestion window within the bounds of the send buffer,
+    /// but no more than the peer's limit on the stream permits.
+    pub fn ideal_buffer(&self, id: StreamId) -> Result<u64, WriteError> {
+        let slot = self.store.find(id).ok_or(WriteError::UnknownStream)?;
+        let send = self.store.at(slot).and_then(|stream| stream.send.as_ref());
+        let send = send.ok_or(WriteError::UnknownStream)?;
+        send.check_writable()?;
+        Ok(self.budget.limit.min(send.permitted()))
+    }
+
+    /// As [`Streams::ideal_buffer`], for all streams together, whatever their limits.
+    pub const fn ideal_buffer_of_all(&self) -> u64 {
+        self.budget.limit
+    }
+
+    /// Has [`crate::Event::IdealBufferChanged`] told from now on; the application knows this figure.
+    pub fn watch_ideal_buffer(&mut self, known: u64) {
+        self.budget.told = Some(known);
+    }
+
     /// Streams of this end that the peer still permits in a direction.
     pub fn openable(&mut self, direction: Direction) -> u64 {
         let limit = self.limits.local(direction);

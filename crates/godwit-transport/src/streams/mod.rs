@@ -183,6 +183,8 @@ struct WriteBudget {
     /// What may be used now: follows the congestion window, and is `most` at most.
     limit: u64,
     most: u64,
+    /// The limit of which the application was told last, if it wants to be told.
+    told: Option<u64>,
     /// Streams whose `write` was refused, in order. Some may be gone.
     waiting: VecDeque<StreamId>,
 }
@@ -193,7 +195,7 @@ impl WriteBudget {
     const LEAST: u64 = 128 << 10;
 
     fn new(most: u64) -> Self {
-        WriteBudget { used: 0, limit: most.min(Self::LEAST), most, waiting: VecDeque::new() }
+        WriteBudget { used: 0, limit: most.min(Self::LEAST), most, told: None, waiting: VecDeque::new() }
     }
 }
 
@@ -288,6 +290,12 @@ impl Streams {
     pub fn on_congestion_window(&mut self, window: u64) {
         let budget = &mut self.budget;
         budget.limit = window.saturating_mul(2).max(WriteBudget::LEAST).min(budget.most);
+        if let Some(told) = budget.told
+            && budget.limit.abs_diff(told) > told >> 2
+        {
+            budget.told = Some(budget.limit);
+            self.events.push_back(Event::IdealBufferChanged);
+        }
     }
 
     /// The next thing the application is to know.

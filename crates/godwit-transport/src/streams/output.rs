@@ -146,10 +146,16 @@ impl Streams {
             least = LEAST_PART;
             self.reschedule(slot);
             if incremental {
-                self.scheduler.rotate(slot);
+                self.on_turn_taken(slot, sent.len);
             }
         }
         written
+    }
+
+    fn on_turn_taken(&mut self, slot: u32, bytes: u32) {
+        if let Some(stream) = self.store.at_mut(slot) {
+            self.scheduler.on_turn_taken(slot, stream.weight, &mut stream.turn, bytes);
+        }
     }
 
     /// What a token of ours stands for was acknowledged. Tokens of others are ignored.

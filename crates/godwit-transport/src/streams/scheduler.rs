@@ -3,9 +3,14 @@
 //! One list per urgency (0 first, 7 last), and a ninth for streams that wait for the connection's flow
 //! control. A stream stands in one list at most. The head of the most urgent list is served: a
 //! non-incremental stream keeps the head until it has nothing left (first come, first finished), an
-//! incremental one goes to the tail after each frame. Lists are linked through an array beside the
+//! incremental one goes to the tail after its turn. Lists are linked through an array beside the
 //! streams, so every operation takes constant time and nothing is ever scanned.
 //! (RFC 9000 section 2.3, RFC 9218 section 10.)
+//!
+//! A turn is the largest frame written so far times the stream's weight, in bytes. What a stream takes beyond its
+//! turn, or leaves because a packet was full, counts towards its next one, so that over any length of time streams
+//! that always have data send in proportion to their weights, to within a turn of each (deficit round robin,
+//! Shreedhar and Varghese 1995).
 
 /// The least urgent of the urgencies.
 pub(super) const MAX_URGENCY: u8 = 7;
@@ -35,6 +40,8 @@ struct List {
 /// Ready and blocked streams, by their slot in the store.
 #[derive(Debug)]
 pub(super) struct Scheduler {
+    /// Bytes in the turn of a stream of weight 1: the largest frame of an incremental stream so far.
+    quantum: i64,
     links: Vec<Link>,
     lists: [List; LISTS],
     /// Bit `u` is set if the list of urgency `u` is not empty.
@@ -43,7 +50,12 @@ pub(super) struct Scheduler {
 
 impl Scheduler {
     pub(super) const fn new() -> Self {
-        Scheduler { links: Vec::new(), lists: [List { head: NONE, tail: NONE }; LISTS], occupied: 0 }
+        Scheduler {
+            quantum: 1,
+            links: Vec::new(),
+            lists: [List { head: NONE, tail: NONE }; LISTS],
+            occupied: 0,
+        }
     }
 
     /// True if a stream is ready.
@@ -68,6 +80,23 @@ impl Scheduler {
     /// A ready stream stays where it is.
     pub(super) fn push_front(&mut self, slot: u32, urgency: u8) {
         self.insert(slot, urgency.min(MAX_URGENCY), true);
+    }
+
+    /// Bytes in the turn of a stream of this weight.
+    pub(super) fn turn(&self, weight: u8) -> i64 {
+        self.quantum.saturating_mul(i64::from(weight.max(1)))
+    }
+
+    /// An incremental stream of this weight has written `bytes`, which leaves `turn` of its turn. At the end of the
+    /// turn it goes behind the others.
+    pub(super) fn on_turn_taken(&mut self, slot: u32, weight: u8, turn: &mut i64, bytes: u32) {
+        let bytes = i64::from(bytes);
+        self.quantum = self.quantum.max(bytes);
+        *turn = turn.saturating_sub(bytes);
+        if *turn <= 0 {
+            *turn = turn.saturating_add(self.turn(weight));
+            self.rotate(slot);
+        }
     }
 
     /// Puts a stream behind the others of its list.

@@ -107,6 +107,11 @@ impl SendHalf {
         self.limit
     }
 
+    /// Bytes that may be sent and not be acknowledged under the peer's limit.
+    pub(super) fn permitted(&self) -> u64 {
+        self.limit.saturating_sub(self.buffer.end().saturating_sub(self.buffer.buffered()))
+    }
+
     /// Whether the application may write.
     pub(super) const fn check_writable(&self) -> Result<(), WriteError> {
         match (self.stopped, self.state) {

@@ -19,6 +19,10 @@ pub(super) struct Stream {
     pub(super) recv: Option<RecvHalf>,
     pub(super) urgency: u8,
     pub(super) incremental: bool,
+    /// How much an incremental stream sends beside one of weight 1. At least 1.
+    pub(super) weight: u8,
+    /// Bytes that an incremental stream may still send in its turn.
+    pub(super) turn: i64,
     /// Control frames to be written, as bits of [`super::output`].
     pub(super) control: u8,
     /// Whether the stream stands in the queue of those that owe control frames.
@@ -37,6 +41,8 @@ impl Stream {
             recv,
             urgency: DEFAULT_URGENCY,
             incremental: false,
+            weight: 1,
+            turn: 0,
             control: 0,
             control_queued: false,
             early: false,

@@ -6,5 +6,6 @@
     reason = "tests"
 )]
 
+mod fairness;
 mod pipe;
 mod rules;

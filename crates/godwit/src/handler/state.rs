@@ -207,6 +207,7 @@ impl ConnState {
             Event::DatagramsReadable => self.waiters.wake_one(Topic::Datagram, shard),
             Event::DatagramOutcomes => self.waiters.wake_one(Topic::DatagramOutcome, shard),
             Event::DatagramsWritable => self.waiters.wake_one(Topic::DatagramRoom, shard),
+            Event::IdealBufferChanged => self.waiters.wake_all(Topic::IdealBuffer, shard),
             Event::Finished { id } => self.on_send_over(shard, *id, None),
             Event::Stopped { id, code } => self.on_send_over(shard, *id, Some(*code)),
             _ => {}

@@ -25,6 +25,8 @@ pub(crate) enum Topic {
     DatagramOutcome,
     /// The queue of datagrams has room.
     DatagramRoom,
+    /// The ideal size of the send buffer has changed.
+    IdealBuffer,
     /// The endpoint has no connection.
     Idle,
     /// A client wants to connect.

@@ -103,6 +103,19 @@ impl<'a> PolledConnection<'a> {
         self.change().set_priority(id, urgency, incremental)
     }
 
+    /// Sets how much an incremental stream sends beside others of its urgency; see [`crate::SendStream::set_weight`].
+    ///
+    /// # Errors
+    /// If there is no such stream, or it is over.
+    pub fn set_weight(&mut self, id: StreamId, weight: u8) -> Result<(), UnknownStream> {
+        self.change().set_weight(id, weight)
+    }
+
+    /// Has [`super::Event::IdealBufferChanged`] told; see [`Connection::watch_ideal_buffer`].
+    pub fn watch_ideal_buffer(&mut self, known: u64) {
+        self.change().watch_ideal_buffer(known);
+    }
+
     /// Queues a datagram (RFC 9221). With a `tag`, its outcomes follow.
     ///
     /// # Errors
