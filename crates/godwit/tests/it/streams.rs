@@ -1,6 +1,6 @@
 //! Data on streams, and how streams end.
 
-use crate::support::{Net, echo, on_every_net, pattern};
+use crate::support::{Net, Pair, echo, on_every_net, pattern};
 use aws_lc_rs::digest;
 use bytes::Bytes;
 use godwit::{ReadError, ReadToEndError, WriteError};
@@ -24,6 +24,7 @@ on_every_net! {
     small_writes_share_datagrams,
     what_arrived_can_be_read_after_the_close,
     a_cancelled_accept_loses_nothing,
+    what_is_worth_writing_ahead_is_told,
 }
 
 async fn an_echo(net: Net) {
@@ -271,4 +272,42 @@ async fn a_cancelled_accept_loses_nothing(net: Net) {
     // The first was told, and is gone without having looked.
     drop(first);
     assert_eq!(second.await.unwrap().id(), send.id());
+}
+
+/// Waiting for room, and knowing how much is worth it.
+async fn what_is_worth_writing_ahead_is_told(net: Net) {
+    let Pair { client, server, .. } = net.pair().await;
+    let mut send = client.open_uni().await.unwrap();
+    let first = client.ideal_buffer();
+    assert!(first >= 128 << 10 && send.ideal_buffer().unwrap() <= first);
+    let reader = tokio::spawn(async move {
+        let mut recv = server.accept_uni().await.unwrap();
+        let mut len = 0;
+        while let Some(chunk) = recv.read_chunk(usize::MAX).await.unwrap() {
+            len += chunk.len();
+        }
+        (len, server)
+    });
+    let watcher = {
+        let client = client.clone();
+        tokio::spawn(async move { client.ideal_buffer_changed(first).await })
+    };
+    let mut written = 0;
+    while !watcher.is_finished() || written < 1 << 20 {
+        let room = send.writable().await.unwrap();
+        assert!(room > 0);
+        written += send.write(&vec![7; room.min(1 << 20)]).await.unwrap();
+        assert!(send.buffered() <= written as u64);
+        tokio::task::yield_now().await;
+    }
+    assert!(watcher.await.unwrap().unwrap().abs_diff(first) > first / 4);
+    send.set_weight(3);
+    send.finish().unwrap();
+    assert_eq!(send.stopped().await.unwrap(), None);
+    assert!(send.writable().await.is_err() && send.ideal_buffer().is_err());
+    let (len, server) = reader.await.unwrap();
+    assert_eq!(len, written);
+    server.close(0, b"");
+    client.closed().await;
+    assert!(client.ideal_buffer_changed(1).await.is_err());
 }
