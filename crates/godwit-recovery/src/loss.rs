@@ -129,7 +129,12 @@ impl<T: Copy> SpaceRecovery<T> {
                 }
             }
             let due = packet.sent_at + delay;
-            if largest.saturating_sub(number) < threshold && now < due {
+            // What was sent on a path that was left is compared with whatever came after it.
+            let by = if packet.path == path.id() { self.overtaken_by.unwrap_or(0) } else { largest };
+            if by <= number {
+                break;
+            }
+            if by.saturating_sub(number) < threshold && now < due {
                 self.loss_time = Some(due);
                 break;
             }

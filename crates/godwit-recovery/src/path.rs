@@ -189,6 +189,14 @@ impl PathRecovery {
         &self.rtt
     }
 
+    /// Takes `rtt` in place of the initial guess, as long as there is no sample: validating a path tells about
+    /// how long it is, but not precisely enough for a sample (RFC 9002 section 6.2.2).
+    pub fn set_initial_rtt(&mut self, rtt: Duration) {
+        if self.rtt.first_sample_at().is_none() {
+            self.rtt = RttEstimator::new(rtt.max(crate::rtt::GRANULARITY));
+        }
+    }
+
     /// The probe timeout with the peer's max_ack_delay, without back-off: the unit of many of QUIC's periods.
     #[inline]
     pub fn pto(&self) -> Duration {

@@ -119,6 +119,9 @@ pub struct SpaceRecovery<T> {
     skip_at: Option<u64>,
     skip_interval: u64,
     pub(crate) largest_acked: Option<u64>,
+    /// The highest packet number acknowledged of those sent on the active path: what overtakes on another path
+    /// does not make a packet late.
+    pub(crate) overtaken_by: Option<u64>,
     /// The lowest packet number not yet acknowledged or declared lost.
     pub(crate) cursor: u64,
     pub(crate) loss_time: Option<Time>,
@@ -149,6 +152,7 @@ impl<T: Copy> SpaceRecovery<T> {
             skip_at: None,
             skip_interval: FIRST_SKIP,
             largest_acked: None,
+            overtaken_by: None,
             cursor: 0,
             loss_time: None,
             ack_eliciting_in_flight: 0,
@@ -270,6 +274,7 @@ impl<T: Copy> SpaceRecovery<T> {
         tally.summary.ecn.in_order = self.largest_acked.is_none_or(|before| before < largest);
         tally.summary.ecn.newest_sent_at = tally.largest_sample.map(|(_, sent_at)| sent_at);
         self.largest_acked = Some(self.largest_acked.map_or(largest, |before| before.max(largest)));
+        self.overtaken_by = self.overtaken_by.max(tally.largest_sample.map(|(number, _)| number));
         if tally.summary.newly_acked == 0 {
             return Ok(tally.summary);
         }

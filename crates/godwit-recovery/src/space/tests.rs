@@ -537,3 +537,38 @@ fn data_leaves_room_for_acknowledgements() {
     bench.ack(ms(2), &[0..=9]).unwrap();
     assert!(bench.space.has_room_for_data());
 }
+
+#[test]
+fn a_packet_on_another_path_neither_samples_this_one_nor_overtakes_on_it() {
+    let mut bench = Bench::new(SpaceId::Initial);
+    let mut other = PathRecovery::new(Time::ZERO, &PathSettings { id: 9, ..PathSettings::default() });
+    for _ in 0..5 {
+        bench.send(ms(0));
+    }
+    let packet_number = bench.space.next_packet_number(&mut bench.rng);
+    let info = SentInfo {
+        packet_number,
+        now: ms(10),
+        bytes: SIZE,
+        ack_eliciting: false,
+        in_flight: false,
+        mtu_probe: false,
+    };
+    bench.space.on_packet_sent(&mut other, info, &[packet_number]);
+    let summary = bench.ack(ms(15), &[5..=5]).unwrap();
+    assert_eq!((summary.newly_acked, summary.rtt_sample, summary.lost.packets), (1, None, 0));
+    let summary = bench.ack(ms(100), &[4..=5]).unwrap();
+    assert_eq!((summary.rtt_sample, summary.lost.packets), (None, 2), "0 and 1 are three behind 4");
+    assert_eq!(bench.path.rtt().first_sample_at(), None);
+}
+
+#[test]
+fn an_initial_rtt_gives_way_to_samples() {
+    let mut bench = Bench::new(SpaceId::Initial);
+    bench.path.set_initial_rtt(Duration::from_millis(40));
+    assert_eq!(bench.path.rtt().smoothed(), Duration::from_millis(40));
+    bench.send(ms(0));
+    bench.ack(ms(70), &[0..=0]).unwrap();
+    bench.path.set_initial_rtt(Duration::from_millis(40));
+    assert_eq!(bench.path.rtt().smoothed(), Duration::from_millis(70));
+}
