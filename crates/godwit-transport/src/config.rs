@@ -5,6 +5,7 @@ use crate::observe::ObserverFactory;
 use crate::resumption::{Resumption, SessionTickets};
 use crate::secrets::ServerSecrets;
 use godwit_recovery::congestion::Algorithm;
+use std::net::{SocketAddrV4, SocketAddrV6};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,6 +61,8 @@ pub struct TransportConfig {
     /// Whether observers on the path may measure the round-trip time by the spin bit (RFC 9000 section 17.4).
     /// Even then it is off on one of sixteen paths. Default false.
     pub spin_bit: bool,
+    /// Changes of address (RFC 9000 section 9).
+    pub migration: MigrationConfig,
     /// Packets sealed with one key before it is updated by itself; none is the AEAD's limit only.
     pub key_update_after: Option<u64>,
 }
@@ -87,6 +90,7 @@ impl Default for TransportConfig {
             datagrams: DatagramConfig::default(),
             grease_quic_bit: true,
             spin_bit: false,
+            migration: MigrationConfig::default(),
             key_update_after: None,
         }
     }
@@ -123,6 +127,26 @@ impl TransportConfig {
             return Err("an initial window must not exceed its maximum");
         }
         Ok(())
+    }
+}
+
+/// Settings of changes of address (RFC 9000 section 9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MigrationConfig {
+    /// Whether a server lets clients change their address by their own will; what a NAT does is followed all the
+    /// same (RFC 9000 section 9). Default true.
+    pub allowed: bool,
+    /// Whether a client moves to the address that the server prefers, if it is of the family of the one that it
+    /// has (RFC 9000 section 9.6). Default true.
+    pub follow_preferred_address: bool,
+    /// Addresses at which a server asks its clients to continue once the handshake is confirmed (RFC 9000 section
+    /// 9.6), for IPv4 and for IPv6. Its endpoint must receive there, too. Default none.
+    pub preferred_address: (Option<SocketAddrV4>, Option<SocketAddrV6>),
+}
+
+impl Default for MigrationConfig {
+    fn default() -> Self {
+        MigrationConfig { allowed: true, follow_preferred_address: true, preferred_address: (None, None) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the application is told. Events carry no data: it is fetched by a call on the connection.
 
 use crate::ConnectionError;
+use crate::path::PathUpdate;
 use godwit_wire::{Direction, StreamId};
 
 /// Something that happened on a connection.
@@ -53,8 +54,10 @@ pub enum Event {
     DatagramOutcomes,
     /// The send queue takes datagrams again after one was refused.
     DatagramsWritable,
-    /// The path moved to another remote address (NAT rebinding), now validated.
+    /// The connection is on another path now, which is validated: the peer's address changed, or our own.
     PathChanged,
+    /// News of a path, active or not. When nobody fetches them, the oldest are dropped.
+    Path(PathUpdate),
     /// The connection is over. Nothing follows on it.
     Closed {
         /// Why.

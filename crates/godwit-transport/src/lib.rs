@@ -36,7 +36,7 @@ pub mod secrets;
 pub mod streams;
 pub mod tls;
 
-pub use config::{ClientConfig, EndpointConfig, ServerConfig, TransportConfig};
+pub use config::{ClientConfig, EndpointConfig, MigrationConfig, ServerConfig, TransportConfig};
 pub use connection::Connection;
 pub use datagrams::{DatagramConfig, DatagramOutcome, DatagramOverflow, SendDatagramError};
 pub use endpoint::{ConnKey, Endpoint};

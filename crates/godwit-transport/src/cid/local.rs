@@ -50,6 +50,14 @@ impl LocalCids {
         }
     }
 
+    /// The id of the preferred address, which is announced in the transport parameters: it has the sequence
+    /// number 1 (RFC 9000 section 5.1.1). To be called before any other is added.
+    pub fn add_preferred(&mut self, cid: ConnectionId, reset_token: ResetToken) {
+        let sequence = self.next_sequence;
+        self.next_sequence = sequence.saturating_add(1);
+        self.issued.push_back(Issued { sequence, cid, reset_token, pending: false, sent: true });
+    }
+
     /// The peer's active_connection_id_limit (RFC 9000 section 18.2) is known.
     pub fn set_peer_limit(&mut self, limit: u64) {
         self.peer_limit = usize::try_from(limit).unwrap_or(usize::MAX).clamp(1, Self::WANTED);

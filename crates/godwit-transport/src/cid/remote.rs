@@ -147,6 +147,12 @@ impl RemoteCids {
         self.retire(old.sequence).is_ok()
     }
 
+    /// True if a path, known or yet to come, has an id of its own or could be assigned one.
+    pub fn can_assign(&self, path: Option<PathId>) -> bool {
+        let assigned = path.is_some() && self.others.iter().any(|known| known.path == path);
+        !self.active.cid.is_empty() && (assigned || self.spare().is_some())
+    }
+
     /// Assigns a spare id to `path`, unless it has one. False if there is none to spare: the path then
     /// shares the active id. True without an assignment if the peer uses zero-length ids.
     pub fn assign(&mut self, path: PathId) -> bool {
@@ -167,6 +173,7 @@ impl RemoteCids {
         let old = std::mem::replace(&mut self.active, promoted);
         let at = self.others.partition_point(|known| known.sequence < old.sequence);
         self.others.insert(at, Known { path: Some(previous), ..old });
+        self.tokens_changed = true;
     }
 
     /// `path` is no more: the id that it had of its own is retired.
@@ -193,6 +200,13 @@ impl RemoteCids {
     pub fn reset_tokens(&self) -> impl Iterator<Item = ResetToken> {
         let assigned = self.others.iter().filter(|known| known.path.is_some());
         std::iter::once(&self.active).chain(assigned).filter_map(|known| known.reset_token)
+    }
+
+    /// The same, with the path to which each belongs if that is not the active one.
+    pub fn reset_tokens_of_paths(&self) -> impl Iterator<Item = (Option<PathId>, ResetToken)> {
+        let assigned = self.others.iter().filter(|known| known.path.is_some());
+        let used = std::iter::once(&self.active).chain(assigned);
+        used.filter_map(|known| Some((known.path, known.reset_token?)))
     }
 
     /// True once after [`RemoteCids::reset_tokens`] changed, so that the endpoint can be told.

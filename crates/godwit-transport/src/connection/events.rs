@@ -1,6 +1,7 @@
 //! What waits to be told to the application and to the endpoint.
 
 use crate::endpoint::shared::EndpointEvent;
+use crate::path::PathUpdate;
 use crate::{ConnectionError, Event};
 use std::collections::VecDeque;
 
@@ -17,11 +18,25 @@ pub(crate) struct Events {
 }
 
 impl Events {
+    /// Events from which on the oldest news of paths make room for newer ones.
+    const MOST_WITH_PATHS: usize = 32;
+
     pub(crate) fn push(&mut self, event: Event) {
         // Told twice before anyone listens is told once: a peer can change its path as often as it likes.
         if !self.closed && self.application.back() != Some(&event) {
             self.application.push_back(event);
         }
+    }
+
+    /// News of a path: as a peer can change its path as often as it likes, the newest count.
+    pub(crate) fn push_path(&mut self, update: PathUpdate) {
+        let is_path = |event: &Event| matches!(event, Event::Path(_));
+        if self.application.len() >= Self::MOST_WITH_PATHS
+            && let Some(at) = self.application.iter().position(is_path)
+        {
+            self.application.remove(at);
+        }
+        self.push(Event::Path(update));
     }
 
     pub(crate) fn push_endpoint(&mut self, event: EndpointEvent) {

@@ -137,6 +137,7 @@ impl Connection {
             ack_eliciting: false,
             padded: false,
             mtu_probe: false,
+            path: None,
         })
     }
 }

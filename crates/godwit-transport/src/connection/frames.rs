@@ -41,11 +41,13 @@ impl Connection {
             Frame::NewConnectionId { sequence, retire_prior_to, cid, reset_token } => {
                 self.remote_cids.on_new_connection_id(sequence, retire_prior_to, cid, reset_token)?;
                 self.announce_reset_tokens();
+                self.pursue_wish(now);
                 Ok(())
             }
             Frame::RetireConnectionId { sequence } => self.on_retire_connection_id(info, sequence),
             Frame::PathChallenge { data } => {
-                self.paths.on_path_challenge(info.path, data);
+                let pto = self.paths.active().recovery.pto();
+                self.paths.on_path_challenge(now, info.path, data, pto);
                 Ok(())
             }
             Frame::PathResponse { data } => {
@@ -54,7 +56,7 @@ impl Connection {
                 Ok(())
             }
             Frame::NewToken { token } => self.on_new_token(token),
-            Frame::HandshakeDone => self.on_handshake_done(),
+            Frame::HandshakeDone => self.on_handshake_done(now),
             Frame::ConnectionClose { code, frame_type, reason } => {
                 let reason = Bytes::copy_from_slice(reason);
                 self.on_peer_close(now, ConnectionError::PeerTransport { code, frame_type, reason });
@@ -123,7 +125,7 @@ impl Connection {
         Ok(())
     }
 
-    fn on_handshake_done(&mut self) -> Result<(), WireError> {
+    fn on_handshake_done(&mut self, now: Time) -> Result<(), WireError> {
         if self.side == Side::Server {
             return Err(WireError::new(
                 TransportErrorCode::PROTOCOL_VIOLATION,
@@ -131,7 +133,7 @@ impl Connection {
             ));
         }
         // 1-RTT packets are opened only once TLS is complete, so this cannot come early.
-        self.on_confirmed();
+        self.on_confirmed(now);
         Ok(())
     }
 

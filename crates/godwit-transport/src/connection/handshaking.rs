@@ -82,11 +82,11 @@ impl Connection {
         if self.side == Side::Server {
             // A server's handshake is confirmed when it is complete (RFC 9001 section 4.1.2).
             self.control.send_handshake_done();
-            self.on_confirmed();
+            self.on_confirmed(now);
         }
     }
 
-    pub(super) fn on_confirmed(&mut self) {
+    pub(super) fn on_confirmed(&mut self, now: Time) {
         if self.lifecycle.is_confirmed() {
             return;
         }
@@ -102,6 +102,7 @@ impl Connection {
         self.paths.active_mut().recovery.set_peer_validated(true);
         self.leave_behind();
         self.events.push(Event::Confirmed);
+        self.pursue_wish(now);
     }
 
     /// Drops a packet number space with its keys (RFC 9001 section 4.9).
@@ -136,8 +137,11 @@ impl Connection {
     /// The endpoint is told which reset tokens mean this connection.
     pub(super) fn announce_reset_tokens(&mut self) {
         if self.remote_cids.take_tokens_changed() {
-            let remote = self.paths.active().key().remote;
-            for token in self.remote_cids.reset_tokens() {
+            // Those of ids that were retired mean nothing any more (RFC 9000 section 10.3.1).
+            self.events.push_endpoint(EndpointEvent::ForgetResetTokens);
+            for (path, token) in self.remote_cids.reset_tokens_of_paths() {
+                let path = path.and_then(|path| self.paths.get(path)).unwrap_or(self.paths.active());
+                let remote = path.key().remote;
                 self.events.push_endpoint(EndpointEvent::PeerResetToken { remote, token });
             }
         }

@@ -56,7 +56,7 @@ impl Connection {
             return;
         }
         self.observe_time(now);
-        let arrival = self.paths.on_datagram(&key, datagram.len());
+        let arrival = self.paths.on_datagram(now, &key, datagram.len());
         if arrival == Arrival::Ignored {
             self.stats.datagrams_ignored = self.stats.datagrams_ignored.saturating_add(1);
             self.observe_dropped(None, datagram.len(), DropTrigger::Rejected);
@@ -411,7 +411,7 @@ impl Connection {
         if info.space != SpaceId::Data || self.negotiation.crypto_progress {
             self.advance_handshake(now);
         }
-        self.follow_paths();
+        self.follow_paths(now);
     }
 
     /// While closing only the peer's own close matters (RFC 9000 section 10.2.1).

@@ -24,6 +24,7 @@ mod handshaking;
 mod header_bits;
 mod input;
 mod lifecycle;
+mod migration;
 mod negotiation;
 mod observing;
 mod outcome;
@@ -38,6 +39,7 @@ mod versions;
 #[cfg(test)]
 mod tests;
 
+pub use migration::MigrateError;
 pub use stats::ConnectionStats;
 pub(crate) use versions::choose as choose_version;
 
@@ -59,6 +61,7 @@ use godwit_base::{Ecn, Rng, Time};
 use godwit_recovery::{Outcome, PathRecovery, PathSettings};
 use godwit_wire::{ConnectionId, Direction, ResetToken, Side, StreamId, TransportErrorCode};
 use lifecycle::Lifecycle;
+use migration::Migration;
 use negotiation::Negotiation;
 use observing::Observation;
 use space::Spaces;
@@ -87,7 +90,7 @@ pub struct Connection {
     events: Events,
     scratch: Scratch,
     stats: ConnectionStats,
-    next_recovery_id: u16,
+    migration: Migration,
     observation: Observation,
     extensions: Extensions,
 }
@@ -154,7 +157,7 @@ impl Connection {
             events: Events::default(),
             scratch: Scratch::default(),
             stats: ConnectionStats::default(),
-            next_recovery_id: 0,
+            migration: Migration::new(),
             observation: Observation::default(),
             extensions: Extensions::new(Side::Client, &config, versions, rng),
             config,
@@ -172,6 +175,7 @@ impl Connection {
             Negotiation::server(args.local_cid, args.original_dcid, args.retry_scid, args.peer_scid);
         let mut parameters = negotiation.parameters(&config, args.version, args.versions);
         parameters.stateless_reset_token = Some(args.reset_token);
+        parameters.preferred_address = args.preferred;
         let parameters = negotiation::encode(&parameters, rng.next_u64())?;
         let tls = match &args.config.tickets {
             Some(tickets) => BothKinds::install(&args.config.tls, tickets.clone()),
@@ -182,6 +186,10 @@ impl Connection {
         let keys = initial_keys(args.version, &args.client_dcid, Side::Server)?;
         let (original, spoken) = (args.original_version, args.versions);
         let versions = Versions::server(original, args.version, &args.client_dcid, spoken);
+        let mut local_cids = LocalCids::new(args.local_cid, args.reset_token);
+        if let Some(preferred) = args.preferred {
+            local_cids.add_preferred(preferred.cid, preferred.reset_token);
+        }
         let mut control = Control::default();
         if let Some(token) = args.new_token {
             control.send_new_token(token);
@@ -194,7 +202,7 @@ impl Connection {
             handshake,
             spaces: Spaces::new(keys, config.max_ack_delay),
             paths: PathSet::new(Side::Server, args.path, recovery, args.validated),
-            local_cids: LocalCids::new(args.local_cid, args.reset_token),
+            local_cids,
             remote_cids: RemoteCids::new(args.peer_scid, config.active_cid_limit),
             streams: Streams::new(Side::Server, &config),
             control,
@@ -203,7 +211,7 @@ impl Connection {
             events: Events::default(),
             scratch: Scratch::default(),
             stats: ConnectionStats::default(),
-            next_recovery_id: 0,
+            migration: Migration::new(),
             observation: Observation::default(),
             extensions: Extensions::new(Side::Server, &config, versions, rng),
             config,

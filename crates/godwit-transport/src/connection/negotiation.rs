@@ -186,6 +186,7 @@ impl Negotiation {
             initial_max_streams_bidi: config.max_bidi_streams,
             initial_max_streams_uni: config.max_uni_streams,
             max_ack_delay: config.max_ack_delay,
+            disable_active_migration: !config.migration.allowed,
             active_cid_limit: RemoteCids::offered_limit(config.active_cid_limit),
             max_datagram_frame_size: config.datagrams.max_frame_size,
             grease_quic_bit: config.grease_quic_bit,
@@ -233,10 +234,14 @@ impl Connection {
             self.remote_cids.set_first_reset_token(token);
         }
         if let Some(preferred) = parameters.preferred_address {
-            // The address is not moved to, but its id has been issued like any other (RFC 9000 section 5.1.1).
+            // Whether or not it is moved to, its id has been issued like any other (RFC 9000 section 5.1.1).
             self.remote_cids.on_new_connection_id(1, 0, preferred.cid, preferred.reset_token)?;
         }
         self.settle_early(now, &parameters)?;
+        let preferred =
+            parameters.preferred_address.filter(|_| self.config.migration.follow_preferred_address);
+        let handshake = self.paths.active().key().remote;
+        self.migration.on_peer_parameters(handshake, parameters.disable_active_migration, preferred);
         self.streams.set_peer_limits(&parameters);
         self.extensions.datagrams.set_peer_limit(parameters.max_datagram_frame_size);
         self.extensions.bits.set_grease(parameters.grease_quic_bit);

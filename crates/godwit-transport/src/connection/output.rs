@@ -374,6 +374,7 @@ impl Connection {
             ack_eliciting: false,
             padded: false,
             mtu_probe: false,
+            path: None,
         })
     }
 
@@ -484,9 +485,9 @@ impl Connection {
             marked: self.scratch.ecn == Ecn::Ect0,
         };
         let tokens = self.scratch.tokens.get(packet.tokens.clone()).unwrap_or_default();
-        let path = &mut self.paths.active_mut().recovery;
+        let path = self.paths.get_or_active_mut(packet.path);
         if let Some(space) = self.spaces.get_mut(packet.space) {
-            space.recovery.on_packet_sent(path, info, tokens);
+            space.recovery.on_packet_sent(&mut path.recovery, info, tokens);
         }
         if packet.ack_eliciting {
             self.timers.on_ack_eliciting_sent(now);

@@ -4,6 +4,7 @@
 //! datagram is complete: the last one may have to be padded (RFC 9000 section 14.1).
 
 use crate::keys::TAG_LEN;
+use crate::path::PathId;
 use godwit_recovery::SpaceId;
 use godwit_wire::header::LengthSlot;
 use std::ops::Range;
@@ -29,6 +30,8 @@ pub(super) struct OpenPacket {
     pub(super) ack_eliciting: bool,
     pub(super) padded: bool,
     pub(super) mtu_probe: bool,
+    /// On which path it goes, if that is not the active one.
+    pub(super) path: Option<PathId>,
 }
 
 impl OpenPacket {

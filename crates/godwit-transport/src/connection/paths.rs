@@ -3,10 +3,9 @@
 
 use super::input::Datagram;
 use super::{Connection, path_settings};
-use crate::Event;
 use crate::endpoint::shared::Transmitted;
 use crate::keys::TAG_LEN;
-use crate::path::{PROBE_SIZE, PathEvent, PathId, PathKey};
+use crate::path::{PROBE_SIZE, PathEvent, PathId, PathKey, PathState};
 use godwit_base::{Ecn, Rng, SendBatch, SendMeta, Time};
 use godwit_recovery::PathRecovery;
 use godwit_wire::{Frame, Writer};
@@ -15,47 +14,49 @@ use std::net::SocketAddr;
 impl Connection {
     /// An authentic packet came from a new address.
     pub(super) fn adopt_path(&mut self, now: Time, origin: &Datagram) -> Option<PathId> {
-        self.next_recovery_id = self.next_recovery_id.wrapping_add(1);
-        let mut settings = path_settings(&self.config, &origin.key);
-        settings.id = self.next_recovery_id;
-        let negotiation = &self.negotiation;
-        self.paths.adopt(origin.key, origin.len, |_| {
-            let mut recovery = PathRecovery::new(now, &settings);
-            negotiation.apply_limits(&mut recovery);
-            recovery.mtu_search_mut().start(now);
-            recovery
-        })
+        let recovery = self.fresh_recovery(now, &origin.key);
+        let id = self.paths.adopt(now, origin.key, origin.len, |_| recovery)?;
+        self.tell_path_state(id, PathState::Probing);
+        Some(id)
+    }
+
+    /// The state of a path of which nothing is known yet.
+    pub(super) fn fresh_recovery(&mut self, now: Time, key: &PathKey) -> PathRecovery {
+        let mut settings = path_settings(&self.config, key);
+        settings.id = self.migration.next_recovery_id();
+        let mut recovery = PathRecovery::new(now, &settings);
+        self.negotiation.apply_limits(&mut recovery);
+        recovery.mtu_search_mut().start(now);
+        recovery
     }
 
     /// Draws the consequences of what happened to paths.
-    pub(super) fn follow_paths(&mut self) {
+    pub(super) fn follow_paths(&mut self, now: Time) {
         while let Some(event) = self.paths.next_event() {
             self.observe_path(&event);
             match event {
                 PathEvent::Migrated { from, to } | PathEvent::FellBack { from, to } => {
+                    self.migration.told_active = to;
                     // The new path gets an id of its own, so that an observer cannot link the two.
                     self.remote_cids.assign(to);
                     self.remote_cids.promote(to, from);
                     self.extensions.bits.on_new_path();
                     self.forget_flight(from);
                     self.paths.active_mut().recovery.restart_ecn();
+                    self.tell_path_state(to, PathState::Active);
                 }
-                PathEvent::Validated(id) => {
-                    if id == self.paths.active().id() {
-                        self.events.push(Event::PathChanged);
-                    }
-                }
-                PathEvent::Abandoned(id) => self.remote_cids.release(id),
+                PathEvent::Validated(id) => self.tell_path_state(id, PathState::Validated),
+                PathEvent::Abandoned(id, key) => self.on_path_abandoned(now, id, key),
                 // Nothing better is known: the idle timeout decides.
                 PathEvent::NoPath => {}
             }
+            self.tell_move();
             self.announce_reset_tokens();
         }
     }
 
     fn forget_flight(&mut self, left: PathId) {
-        self.next_recovery_id = self.next_recovery_id.wrapping_add(1);
-        let id = self.next_recovery_id;
+        let id = self.migration.next_recovery_id();
         if let Some(path) = self.paths.get_mut(left) {
             path.recovery.forget_in_flight(id);
         }
@@ -69,7 +70,8 @@ impl Connection {
         batch: &mut SendBatch,
         rng: &mut dyn Rng,
     ) -> Transmitted {
-        while let Some(id) = self.paths.next_probe() {
+        let mut skipped = 0;
+        while let Some(id) = self.paths.next_probe(skipped) {
             if self.spaces.data.keys.is_none() {
                 break;
             }
@@ -82,7 +84,8 @@ impl Connection {
             self.scratch.ecn = Ecn::NotEct;
             let len = self.build_path_probe(now, id, datagram, rng);
             if len == 0 {
-                break;
+                skipped = skipped.saturating_add(1);
+                continue;
             }
             batch.commit(len, len, meta_for(&key, Ecn::NotEct));
             self.stats.on_sent(len, len);
@@ -93,7 +96,10 @@ impl Connection {
     fn build_path_probe(&mut self, now: Time, id: PathId, datagram: &mut [u8], rng: &mut dyn Rng) -> usize {
         self.scratch.tokens.clear();
         self.scratch.spans.clear();
-        self.remote_cids.assign(id);
+        if !self.remote_cids.assign(id) {
+            // The same id on two paths would tell every observer that they belong together (section 9.5).
+            return 0;
+        }
         let dcid = *self.remote_cids.for_path(id);
         let Some(limit) = datagram.len().checked_sub(TAG_LEN) else { return 0 };
         let Some(room) = datagram.get_mut(..limit) else { return 0 };
@@ -110,6 +116,7 @@ impl Connection {
         // What happens on another path says nothing about the active one: the packet counts neither for its
         // window nor for its probe timeout, and its frames are never resent as they are.
         (packet.ack_eliciting, packet.padded) = (false, false);
+        packet.path = Some(id);
         let len = packet.end();
         self.seal_and_record(now, &packet, datagram, 0);
         self.mask_run(now, datagram);

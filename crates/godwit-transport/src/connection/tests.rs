@@ -69,6 +69,7 @@ impl Pair {
             peer_scid: cid(1),
             validated: false,
             new_token: None,
+            preferred: None,
             versions: &[1],
         };
         let server = Connection::server(now, server_args, &mut rng).unwrap();

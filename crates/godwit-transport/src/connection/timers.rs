@@ -124,7 +124,7 @@ impl Connection {
         }
         if due(self.paths.deadline()) {
             self.paths.on_timeout(now, pto);
-            self.follow_paths();
+            self.follow_paths(now);
         }
         if let Some((_, kind)) = self.loss_timer().filter(|(at, _)| *at <= now) {
             match kind {

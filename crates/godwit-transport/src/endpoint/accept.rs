@@ -10,6 +10,7 @@ use crate::config::ServerConfig;
 use crate::{ConnectError, Connection};
 use bytes::Bytes;
 use godwit_base::Time;
+use godwit_wire::transport_parameters::PreferredAddress;
 use std::fmt;
 use std::sync::Arc;
 
@@ -78,6 +79,7 @@ impl Endpoint {
         let first = incoming.first;
         self.demux.remove_initial(&first.client_dcid, Target::Incoming(key));
         let local_cid = self.fresh_cid();
+        let preferred = self.preferred_address(&config);
         let args = ServerArgs {
             config,
             version: incoming.choose_version(self.config.upgrade_to),
@@ -92,6 +94,7 @@ impl Endpoint {
             validated: first.validated,
             new_token: self.new_token(&incoming),
             versions: &self.config.versions,
+            preferred,
         };
         let mut connection = Connection::server(now, args, &mut *self.rng).map_err(|error| {
             self.send_close(&first, REFUSED);
@@ -100,6 +103,10 @@ impl Endpoint {
         connection.start_observing(now, self.clock.wall, &self.config);
         let conn = self.insert(connection, local_cid, Some(first.client_dcid));
         if let Some(slot) = self.slots.get_mut(conn.0) {
+            if let Some(preferred) = preferred {
+                slot.cids.push(preferred.cid);
+                self.demux.insert_issued(preferred.cid, conn);
+            }
             for (ecn, mut datagram) in incoming.datagrams {
                 slot.connection.receive(now, first.path, ecn, &mut datagram);
             }
@@ -129,6 +136,14 @@ impl Endpoint {
     /// Forgets an incoming handshake without a word. False if it is gone.
     pub fn ignore(&mut self, key: IncomingKey) -> bool {
         self.end_incoming(key, None)
+    }
+
+    /// Where the client is asked to go, with an id for there.
+    fn preferred_address(&mut self, config: &ServerConfig) -> Option<PreferredAddress> {
+        let (ipv4, ipv6) = config.transport.migration.preferred_address;
+        ipv4.map(|_| ()).or(ipv6.map(|_| ()))?;
+        let cid = self.fresh_cid();
+        Some(PreferredAddress { ipv4, ipv6, cid, reset_token: self.config.secrets.reset_token(&cid) })
     }
 
     /// A token with which the client can prove its address the next time.

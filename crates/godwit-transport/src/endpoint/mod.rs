@@ -37,8 +37,8 @@ use bytes::Bytes;
 use demux::{Demux, KeyedHash};
 use elders::Elders;
 use godwit_base::slab::Key;
-use godwit_base::{Rng, Slab, Time, TimerQueue, WallTime};
-use godwit_wire::ConnectionId;
+use godwit_base::{Rng, Slab, SocketId, Time, TimerQueue, WallTime};
+use godwit_wire::{ConnectionId, Side};
 use incoming::IncomingSet;
 use send::Outbox;
 use shared::{ClientArgs, EndpointEvent};
@@ -89,6 +89,8 @@ pub struct Endpoint {
     resets: stateless_reset::Limiter,
     clock: Clock,
     accepting: bool,
+    /// A path was left since it was last asked.
+    paths_left: bool,
 }
 
 /// Which connections are waiting for what. Each is in a queue once at most.
@@ -149,6 +151,7 @@ impl Endpoint {
             resets: stateless_reset::Limiter::new(),
             clock: Clock::default(),
             accepting: true,
+            paths_left: false,
             config,
             server,
             rng,
@@ -293,6 +296,22 @@ impl Endpoint {
         self.slots.len()
     }
 
+    /// True once after a connection has left a path: a socket may be needed no more.
+    pub const fn take_paths_left(&mut self) -> bool {
+        std::mem::replace(&mut self.paths_left, false)
+    }
+
+    /// The connections of this end's making that are not over: clients'.
+    pub fn clients(&self) -> impl Iterator<Item = ConnKey> {
+        let clients = self.slots.iter().filter(|(_, slot)| slot.connection.side() == Side::Client);
+        clients.filter(|(_, slot)| slot.connection.is_open()).map(|(key, _)| ConnKey(key))
+    }
+
+    /// True if any connection that is not over has a path on the socket.
+    pub fn uses_socket(&self, socket: SocketId) -> bool {
+        self.slots.iter().any(|(_, slot)| slot.connection.uses_socket(socket))
+    }
+
     /// The format of this endpoint's connection ids, for steering.
     pub const fn cid_codec(&self) -> &CidCodec {
         &self.codec
@@ -349,9 +368,16 @@ impl Endpoint {
             EndpointEvent::Drained => {
                 if let Some(slot) = self.slots.get_mut(key.0) {
                     slot.drained = true;
+                    self.paths_left = true;
                     slot.detach(key, &mut self.demux);
                 }
             }
+            EndpointEvent::ForgetResetTokens => {
+                if let Some(slot) = self.slots.get_mut(key.0) {
+                    slot.forget_resets(key, &mut self.demux);
+                }
+            }
+            EndpointEvent::PathLeft => self.paths_left = true,
             EndpointEvent::NeedCids(count) => self.issue_cids(key, count),
             EndpointEvent::PeerResetToken { remote, token } => {
                 if let Some(slot) = self.slots.get_mut(key.0).filter(|slot| !slot.drained) {

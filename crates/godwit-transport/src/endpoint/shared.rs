@@ -3,6 +3,7 @@
 use crate::config::{ClientConfig, ServerConfig};
 use crate::path::PathKey;
 use bytes::Bytes;
+use godwit_wire::transport_parameters::PreferredAddress;
 use godwit_wire::{ConnectionId, ResetToken};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -58,6 +59,8 @@ pub(crate) struct ServerArgs<'a> {
     pub new_token: Option<Bytes>,
     /// Versions spoken, in order of preference.
     pub versions: &'a [u32],
+    /// Where the client is asked to go, with a second id of ours to be used there.
+    pub preferred: Option<PreferredAddress>,
 }
 
 /// Whether a connection has more to send.
@@ -83,6 +86,10 @@ pub(crate) enum EndpointEvent {
         /// The token of an id in use.
         token: ResetToken,
     },
+    /// No datagram resets this connection but those that are named after this.
+    ForgetResetTokens,
+    /// It has left a path: the path's socket may be needed no more.
+    PathLeft,
     /// The peer retired one of our ids: packets with it are no longer this connection's.
     RetiredCid(ConnectionId),
 }

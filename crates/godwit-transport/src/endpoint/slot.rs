@@ -65,6 +65,13 @@ impl ConnectionSlot {
         demux.insert_reset(remote, token, key);
     }
 
+    /// No datagram resets the connection any more.
+    pub(super) fn forget_resets(&mut self, key: ConnKey, demux: &mut Demux) {
+        for (remote, token) in self.resets.drain(..) {
+            demux.remove_reset(remote, token, key);
+        }
+    }
+
     /// Nothing that arrives is this connection's any more.
     pub(super) fn detach(&mut self, key: ConnKey, demux: &mut Demux) {
         for cid in self.cids.drain(..) {
@@ -73,9 +80,7 @@ impl ConnectionSlot {
         if let Some(dcid) = self.initial_dcid.take() {
             demux.remove_initial(&dcid, Target::Connection(key));
         }
-        for (remote, token) in self.resets.drain(..) {
-            demux.remove_reset(remote, token, key);
-        }
+        self.forget_resets(key, demux);
     }
 }
 

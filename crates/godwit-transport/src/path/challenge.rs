@@ -23,6 +23,7 @@ pub(super) struct Challenge {
 struct Attempt {
     data: [u8; 8],
     expanded: bool,
+    sent_at: Time,
 }
 
 /// What an answer proves.
@@ -77,7 +78,7 @@ impl Challenge {
         tokens.push(RecoveryToken::Path);
         self.attempts.rotate_right(1);
         if let Some(newest) = self.attempts.first_mut() {
-            *newest = Some(Attempt { data, expanded });
+            *newest = Some(Attempt { data, expanded, sent_at: now });
         }
         self.due = false;
         self.retry_at = now + self.interval;
@@ -85,10 +86,10 @@ impl Challenge {
         true
     }
 
-    /// What a PATH_RESPONSE with `data` proves, if anything.
-    pub(super) fn on_response(&self, data: [u8; 8]) -> Option<Proof> {
+    /// What a PATH_RESPONSE with `data` proves, if anything, and when the question was sent.
+    pub(super) fn on_response(&self, data: [u8; 8]) -> Option<(Proof, Time)> {
         let attempt = self.attempts.iter().flatten().find(|attempt| attempt.data == data)?;
-        Some(if attempt.expanded { Proof::Path } else { Proof::Address })
+        Some((if attempt.expanded { Proof::Path } else { Proof::Address }, attempt.sent_at))
     }
 
     pub(super) fn deadline(&self) -> Time {

@@ -14,9 +14,10 @@ pub use set::{Arrival, PathEvent, PathSet, ProbeWritten};
 
 use challenge::{Challenge, Responses};
 use credit::Credit;
-use godwit_base::SocketId;
+use godwit_base::{SocketId, Time};
 use godwit_recovery::PathRecovery;
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 /// The size to which datagrams with PATH_CHALLENGE or PATH_RESPONSE are expanded (RFC 9000 section
 /// 8.2.1), in bytes.
@@ -50,12 +51,58 @@ impl PathKey {
         };
         self.socket == other.socket && self.remote == other.remote && local
     }
+}
 
-    /// True if the peer's addresses are the same but for the port: most likely a NAT that forgot its
-    /// mapping, with the same network behind it (RFC 9000 section 9.4).
-    pub fn same_host(&self, other: &PathKey) -> bool {
-        self.remote.ip() == other.remote.ip()
-    }
+/// How a path stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PathState {
+    /// It is being validated (RFC 9000 section 8.2), and does not carry the connection.
+    Probing,
+    /// The peer answers on it.
+    Validated,
+    /// It carries the connection from now on.
+    Active,
+    /// It did not answer, or was left some time ago: nothing more is sent or expected on it.
+    Abandoned,
+}
+
+/// News of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PathUpdate {
+    /// Which path.
+    pub id: PathId,
+    /// Its addresses.
+    pub key: PathKey,
+    /// What it has become.
+    pub state: PathState,
+}
+
+/// A path as it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PathInfo {
+    /// Its number.
+    pub id: PathId,
+    /// Its addresses; the local one as last seen, where the datapath tells it.
+    pub key: PathKey,
+    /// Whether it carries the connection.
+    pub active: bool,
+    /// Whether the peer is known to receive at its address.
+    pub validated: bool,
+    /// Smoothed round-trip time, the initial guess before the first sample.
+    pub rtt: Duration,
+    /// The lowest round-trip time of late.
+    pub min_rtt: Duration,
+    /// Congestion window in bytes.
+    pub window: u64,
+    /// Bytes in flight.
+    pub bytes_in_flight: u64,
+    /// UDP payload size that passes it, in bytes.
+    pub mtu: u16,
+    /// Packets sent on it.
+    pub packets_sent: u64,
+    /// Packets declared lost on it.
+    pub packets_lost: u64,
 }
 
 /// One path.
@@ -72,6 +119,12 @@ pub struct Path {
     responses: Responses,
     /// A challenge to it went unanswered while there was no better path.
     suspect: bool,
+    /// The connection is to move here as soon as it is validated.
+    wanted: bool,
+    /// The local address at which its first datagram came in.
+    seen_local: Option<IpAddr>,
+    /// While it is not active: when anything last happened on it.
+    last_used: Time,
 }
 
 impl Path {
@@ -85,6 +138,42 @@ impl Path {
             challenge: None,
             responses: Responses::default(),
             suspect: false,
+            wanted: false,
+            seen_local: None,
+            last_used: Time::ZERO,
+        }
+    }
+
+    /// The local address, chosen or seen.
+    fn local(&self) -> Option<IpAddr> {
+        self.key.local.or(self.seen_local)
+    }
+
+    /// True if the addresses of both ends are the same but for the ports: most likely a NAT that forgot its
+    /// mapping, or another socket of the same host, with the same network in between (RFC 9000 section 9.4).
+    fn same_network(&self, other: &Path) -> bool {
+        let here = match (self.local(), other.local()) {
+            (Some(ours), Some(theirs)) => ours == theirs,
+            _ => self.key.socket == other.key.socket,
+        };
+        here && self.key.remote.ip() == other.key.remote.ip()
+    }
+
+    /// How it stands.
+    fn info(&self, active: bool) -> PathInfo {
+        let (rtt, stats) = (self.recovery.rtt(), self.recovery.stats());
+        PathInfo {
+            id: self.id,
+            key: PathKey { local: self.local(), ..self.key },
+            active,
+            validated: self.is_validated(),
+            rtt: rtt.smoothed(),
+            min_rtt: rtt.min(),
+            window: self.recovery.window(),
+            bytes_in_flight: self.recovery.bytes_in_flight(),
+            mtu: self.recovery.mtu(),
+            packets_sent: stats.packets_sent,
+            packets_lost: stats.packets_lost,
         }
     }
 
@@ -123,6 +212,11 @@ impl Path {
     /// A datagram of `bytes` was sent.
     pub fn on_sent(&mut self, bytes: usize) {
         self.credit.on_sent(bytes);
+    }
+
+    /// True while the peer's answer to a PATH_CHALLENGE is awaited.
+    pub const fn is_challenged(&self) -> bool {
+        self.challenge.is_some()
     }
 
     /// True if a PATH_CHALLENGE or a PATH_RESPONSE is to be sent on it.

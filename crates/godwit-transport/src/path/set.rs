@@ -3,12 +3,14 @@
 //! Invariants: there is always an active path; there are at most [`PathSet::MAX_OTHERS`] others, so that
 //! forged source addresses cannot fill memory. A client moves only by its own will; a server follows
 //! the client once the handshake is confirmed, challenges the new address *and* the old one (RFC 9000
-//! section 9.3.3), and goes back if the new one does not answer (section 9.3.2).
+//! section 9.3.3), and goes back if the new one does not answer (section 9.3.2). A path that is neither
+//! active nor being validated is forgotten after three probe timeouts of silence, once the active one
+//! is known to work.
 
 use super::challenge::{Challenge, Proof};
-use super::{Credit, PROBE_SIZE, Path, PathId, PathKey};
+use super::{Credit, PROBE_SIZE, Path, PathId, PathInfo, PathKey};
 use crate::recovery_token::RecoveryToken;
-use godwit_base::{Rng, Time};
+use godwit_base::{Rng, SocketId, Time};
 use godwit_recovery::PathRecovery;
 use godwit_wire::{Side, Writer};
 use std::collections::VecDeque;
@@ -45,7 +47,7 @@ pub enum PathEvent {
     /// The path is validated.
     Validated(PathId),
     /// The path is forgotten: its connection id can be retired.
-    Abandoned(PathId),
+    Abandoned(PathId, PathKey),
     /// The active path does not answer and there is no other.
     NoPath,
 }
@@ -67,12 +69,16 @@ pub struct PathSet {
     others: Vec<Path>,
     next_id: u32,
     peer_may_move: bool,
+    /// How long a path is kept that is used no more.
+    linger: Duration,
     events: VecDeque<PathEvent>,
 }
 
 impl PathSet {
     /// Paths held beside the active one.
     pub const MAX_OTHERS: usize = 4;
+    /// Three probe timeouts of a path of which nothing is known.
+    const FIRST_LINGER: Duration = Duration::from_secs(3);
 
     /// With the path of the handshake. A client never limits itself towards the server it chose, so
     /// that `validated` counts for servers only: it says whether a token proved the client's address.
@@ -84,6 +90,7 @@ impl PathSet {
             others: Vec::new(),
             next_id: 1,
             peer_may_move: false,
+            linger: Self::FIRST_LINGER,
             events: VecDeque::new(),
         }
     }
@@ -110,6 +117,15 @@ impl PathSet {
         std::iter::once(&mut self.active).chain(&mut self.others).find(|path| path.id == id)
     }
 
+    /// A path by its number, or the active one.
+    #[inline]
+    pub fn get_or_active_mut(&mut self, id: Option<PathId>) -> &mut Path {
+        match id.and_then(|id| self.others.iter_mut().find(|path| path.id == id)) {
+            Some(path) => path,
+            None => &mut self.active,
+        }
+    }
+
     /// What became of paths since the last call; call until `None` after every input.
     pub fn next_event(&mut self) -> Option<PathEvent> {
         self.events.pop_front()
@@ -120,18 +136,62 @@ impl PathSet {
         self.peer_may_move = true;
     }
 
+    /// Every path, the active one first.
+    pub fn iter(&self) -> impl Iterator<Item = PathInfo> {
+        let others = self.others.iter().map(|path| path.info(false));
+        std::iter::once(self.active.info(true)).chain(others)
+    }
+
+    /// True if any path uses the socket.
+    pub fn uses(&self, socket: SocketId) -> bool {
+        std::iter::once(&self.active).chain(&self.others).any(|path| path.key.socket == socket)
+    }
+
+    /// The other path with exactly these addresses.
+    pub fn find(&self, key: &PathKey) -> Option<PathId> {
+        self.others.iter().find(|path| path.key == *key).map(|path| path.id)
+    }
+
+    /// True if a move to `key` would change nothing.
+    pub fn is_at(&self, key: &PathKey) -> bool {
+        let active = &self.active;
+        let here = key.local.is_none_or(|wanted| active.local() == Some(wanted));
+        here && active.key.socket == key.socket && active.key.remote == key.remote
+    }
+
     /// A datagram of `len` bytes came. Must be called before it is decrypted, for what it adds to the
     /// credit may be needed to answer it.
     #[inline]
-    pub fn on_datagram(&mut self, key: &PathKey, len: usize) -> Arrival {
-        let known = if self.active.key.matches(key) {
-            Some(&mut self.active)
-        } else {
-            self.others.iter_mut().find(|path| path.key.matches(key))
+    pub fn on_datagram(&mut self, now: Time, key: &PathKey, len: usize) -> Arrival {
+        if self.active.key == *key || self.others.is_empty() && self.active.key.matches(key) {
+            self.active.credit.on_received(len);
+            if self.active.seen_local.is_none() {
+                self.active.seen_local = key.local;
+            }
+            return Arrival::Known(self.active.id);
+        }
+        self.on_other_datagram(now, key, len)
+    }
+
+    /// As [`PathSet::on_datagram`], where there is more than one path. An exact match comes first: a path whose
+    /// local address is left to the system matches any.
+    fn on_other_datagram(&mut self, now: Time, key: &PathKey, len: usize) -> Arrival {
+        let active_matches = self.active.key.matches(key);
+        let exact = self.others.iter().position(|path| path.key == *key);
+        let at = exact.or_else(|| {
+            let matching = || self.others.iter().position(|path| path.key.matches(key));
+            if active_matches { None } else { matching() }
+        });
+        let known = match at {
+            Some(at) => self.others.get_mut(at),
+            None if active_matches => Some(&mut self.active),
+            None => None,
         };
         match known {
             Some(path) => {
                 path.credit.on_received(len);
+                path.last_used = now;
+                path.seen_local = path.seen_local.or(key.local);
                 Arrival::Known(path.id)
             }
             None if self.side == Side::Server && self.peer_may_move => Arrival::New,
@@ -144,13 +204,14 @@ impl PathSet {
     /// The oldest of the other paths gives way if there are too many. `None` if numbers have run out.
     pub fn adopt(
         &mut self,
+        now: Time,
         key: PathKey,
         len: usize,
         fresh: impl FnOnce(PathId) -> PathRecovery,
     ) -> Option<PathId> {
         let mut credit = Credit::NONE;
         credit.on_received(len);
-        self.insert(key, fresh, credit)
+        self.insert(now, key, fresh, credit)
     }
 
     /// A path to be tried by this end's will (RFC 9000 section 9.2): it is challenged, and on
@@ -162,14 +223,36 @@ impl PathSet {
         pto: Duration,
         fresh: impl FnOnce(PathId) -> PathRecovery,
     ) -> Option<PathId> {
-        let id = self.insert(key, fresh, Credit::Validated)?;
-        self.others.last_mut()?.challenge = Some(Challenge::new(now, pto));
+        let id = match self.find(&key) {
+            Some(known) => known,
+            None => self.insert(now, key, fresh, Credit::Validated)?,
+        };
+        let path = self.others.iter_mut().find(|path| path.id == id)?;
+        path.challenge = Some(Challenge::new(now, pto));
+        path.suspect = false;
         Some(id)
     }
 
+    /// Path `id` becomes the active one as soon as it is validated, and no other that was to be before. `None`
+    /// calls the move off.
+    pub fn move_when_validated(&mut self, id: Option<PathId>) {
+        for path in &mut self.others {
+            let wanted = id == Some(path.id);
+            if path.wanted && !wanted {
+                path.challenge = None;
+            }
+            path.wanted = wanted;
+        }
+    }
+
+    /// True if the connection is to move to path `id` as soon as it is validated.
+    pub fn is_move_under_way(&self, id: PathId) -> bool {
+        self.others.iter().any(|path| path.id == id && path.wanted && path.challenge.is_some())
+    }
+
     /// Sends on `id` from now on. False if there is no such path.
-    pub fn activate(&mut self, id: PathId) -> bool {
-        let Some(from) = self.switch_to(id) else { return self.active.id == id };
+    pub fn activate(&mut self, now: Time, id: PathId) -> bool {
+        let Some(from) = self.switch_to(now, id) else { return self.active.id == id };
         self.events.push_back(PathEvent::Migrated { from, to: id });
         true
     }
@@ -181,7 +264,8 @@ impl PathSet {
         if id == self.active.id || !largest || self.side == Side::Client {
             return;
         }
-        let Some(from) = self.switch_to(id) else { return };
+        let Some(from) = self.switch_to(now, id) else { return };
+        self.linger = pto.saturating_mul(3);
         if !self.active.is_validated() && self.active.challenge.is_none() {
             self.active.challenge = Some(Challenge::new(now, pto));
         }
@@ -193,30 +277,41 @@ impl PathSet {
         self.events.push_back(PathEvent::Migrated { from, to: id });
     }
 
-    /// A PATH_CHALLENGE came on path `id`: it is answered on the same path.
-    pub fn on_path_challenge(&mut self, id: PathId, data: [u8; 8]) {
+    /// A PATH_CHALLENGE came on path `id`: it is answered on the same path. A server asks back: should the
+    /// client move there, it is at once free to send.
+    pub fn on_path_challenge(&mut self, now: Time, id: PathId, data: [u8; 8], pto: Duration) {
+        let asks_back = self.side == Side::Server && id != self.active.id;
         if let Some(path) = self.get_mut(id) {
             path.responses.push(data);
+            if asks_back && !path.is_validated() && path.challenge.is_none() {
+                path.challenge = Some(Challenge::new(now, pto));
+            }
         }
     }
 
     /// A PATH_RESPONSE came, on whatever path (RFC 9000 section 8.2.3). Unexpected ones are ignored.
     pub fn on_path_response(&mut self, now: Time, data: [u8; 8], pto: Duration) {
         let answered = std::iter::once(&mut self.active).chain(&mut self.others).find_map(|path| {
-            let proof = path.challenge.as_ref()?.on_response(data)?;
-            Some((path, proof))
+            let (proof, asked_at) = path.challenge.as_ref()?.on_response(data)?;
+            Some((path, proof, asked_at))
         });
-        let Some((path, proof)) = answered else { return };
+        let Some((path, proof, asked_at)) = answered else { return };
         path.credit = Credit::Validated;
         path.suspect = false;
+        path.last_used = now;
+        path.recovery.set_initial_rtt(now.saturating_since(asked_at));
         if proof == Proof::Address {
             // The credit did not allow a datagram of full size; now it does (section 8.2.1).
             path.challenge = Some(Challenge::new(now, pto));
             return;
         }
         path.challenge = None;
-        let id = path.id;
+        let (id, wanted) = (path.id, path.wanted);
+        self.linger = pto.saturating_mul(3);
         self.events.push_back(PathEvent::Validated(id));
+        if wanted && let Some(from) = self.switch_to(now, id) {
+            self.events.push_back(PathEvent::Migrated { from, to: id });
+        }
         if id == self.active.id {
             self.forget(|path| path.suspect);
         }
@@ -228,9 +323,10 @@ impl PathSet {
         self.active.credit = Credit::Validated;
     }
 
-    /// The next path, other than the active one, that has a probe to send and may send it.
-    pub fn next_probe(&self) -> Option<PathId> {
-        self.others.iter().find(|path| path.wants_probe() && path.can_send_anything()).map(|path| path.id)
+    /// The next path, other than the active one, that has a probe to send and may send it, after so many of them.
+    pub fn next_probe(&self, skipped: usize) -> Option<PathId> {
+        let mut probes = self.others.iter().filter(|path| path.wants_probe() && path.can_send_anything());
+        probes.nth(skipped).map(|path| path.id)
     }
 
     /// Writes the PATH_RESPONSE and PATH_CHALLENGE frames that are due on path `id`. `None` if nothing
@@ -253,11 +349,22 @@ impl PathSet {
 
     /// When to call [`PathSet::on_timeout`].
     pub fn deadline(&self) -> Option<Time> {
+        if self.others.is_empty() && self.active.challenge.is_none() {
+            return None;
+        }
         let paths = std::iter::once(&self.active).chain(&self.others);
-        paths.filter_map(|path| path.challenge.as_ref()).map(Challenge::deadline).min()
+        let challenges = paths.filter_map(|path| path.challenge.as_ref()).map(Challenge::deadline);
+        let unused = self.others.iter().filter_map(|path| self.unused_at(path));
+        challenges.chain(unused).min()
     }
 
-    /// Time has passed: challenges are repeated or given up.
+    /// When a path that is not active is to be forgotten for being of no use.
+    fn unused_at(&self, path: &Path) -> Option<Time> {
+        let settled = self.active.is_validated() && !self.active.suspect && self.active.challenge.is_none();
+        (settled && path.challenge.is_none()).then(|| path.last_used + self.linger)
+    }
+
+    /// Time has passed: challenges are repeated or given up, and paths that are not used are forgotten.
     pub fn on_timeout(&mut self, now: Time, pto: Duration) {
         for path in &mut self.others {
             if path.challenge.as_mut().is_some_and(|challenge| challenge.on_timeout(now)) {
@@ -272,6 +379,10 @@ impl PathSet {
         // A validated path that stopped answering is kept as long as there is no better one.
         let reachable = self.active.is_validated() && !self.active.suspect;
         self.forget(|path| path.suspect && (reachable || !path.is_validated()));
+        if self.others.iter().any(|path| self.unused_at(path).is_some_and(|at| at <= now)) {
+            let linger = self.linger;
+            self.forget(|path| path.challenge.is_none() && path.last_used + linger <= now);
+        }
     }
 
     fn fall_back(&mut self, now: Time, pto: Duration) {
@@ -281,7 +392,7 @@ impl PathSet {
             self.events.push_back(PathEvent::NoPath);
             return;
         };
-        let Some(from) = self.switch_to(id) else { return };
+        let Some(from) = self.switch_to(now, id) else { return };
         if self.active.suspect {
             // Neither address answered: the last that worked gets one more chance.
             self.active.challenge = Some(Challenge::new(now, pto));
@@ -291,18 +402,20 @@ impl PathSet {
     }
 
     /// Makes another path active; returns the path that was.
-    fn switch_to(&mut self, id: PathId) -> Option<PathId> {
+    fn switch_to(&mut self, now: Time, id: PathId) -> Option<PathId> {
         let other = self.others.iter_mut().find(|path| path.id == id)?;
         std::mem::swap(&mut self.active, other);
-        if self.active.key.same_host(&other.key) {
-            // Only the port differs: the network is the same, and so are its delay and capacity.
+        if self.active.same_network(other) {
+            // Only a port differs: the network is the same, and so are its delay and capacity.
             std::mem::swap(&mut self.active.recovery, &mut other.recovery);
         }
+        (self.active.wanted, other.last_used) = (false, now);
         Some(other.id)
     }
 
     fn insert(
         &mut self,
+        now: Time,
         key: PathKey,
         fresh: impl FnOnce(PathId) -> PathRecovery,
         credit: Credit,
@@ -314,7 +427,7 @@ impl PathSet {
         }
         let id = PathId(self.next_id);
         self.next_id = self.next_id.checked_add(1)?;
-        self.others.push(Path::new(id, key, fresh(id), credit));
+        self.others.push(Path { last_used: now, ..Path::new(id, key, fresh(id), credit) });
         Some(id)
     }
 
@@ -323,7 +436,7 @@ impl PathSet {
         self.others.retain(|path| {
             let gone = gone(path);
             if gone {
-                events.push_back(PathEvent::Abandoned(path.id));
+                events.push_back(PathEvent::Abandoned(path.id, PathKey { local: path.local(), ..path.key }));
             }
             !gone
         });

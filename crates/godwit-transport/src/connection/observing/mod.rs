@@ -18,7 +18,7 @@ use crate::observe::{
     CongestionState, ConnectionState, DropTrigger, EcnName, LossTrigger, Observer, PacketName, Recovery,
     TransportEvent, TransportEventKind as Kind, TransportMask,
 };
-use crate::path::PathEvent;
+use crate::path::{PathEvent, PathId};
 use godwit_base::{Time, WallTime};
 use godwit_recovery::SpaceId;
 use godwit_wire::ConnectionId;
@@ -209,6 +209,14 @@ impl Connection {
     pub(super) fn observe_path(&mut self, event: &PathEvent) {
         if self.observation.wants(PATHS) {
             self.tell_path(event);
+        }
+    }
+
+    /// A path is being tried, by either end.
+    #[inline]
+    pub(super) fn observe_probing(&mut self, id: PathId) {
+        if self.observation.wants(PATHS) {
+            self.tell_probing(id);
         }
     }
 

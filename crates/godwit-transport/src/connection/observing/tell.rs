@@ -238,23 +238,39 @@ impl Connection {
     #[cold]
     pub(super) fn tell_path(&mut self, event: &PathEvent) {
         let (id, new) = match *event {
+            PathEvent::Migrated { to, .. } if self.paths.active().is_validated() => {
+                (to, MigrationState::MigrationComplete)
+            }
             PathEvent::Migrated { to, .. } => (to, MigrationState::MigrationStarted),
             PathEvent::FellBack { from, .. } => (from, MigrationState::MigrationAbandoned),
-            PathEvent::Validated(id) if id == self.paths.active().id() => {
+            PathEvent::Validated(id) if id == self.migration.told_active => {
                 (id, MigrationState::MigrationComplete)
             }
             PathEvent::Validated(id) => (id, MigrationState::ProbingSuccessful),
-            PathEvent::Abandoned(id) => (id, MigrationState::ProbingAbandoned),
+            PathEvent::Abandoned(id, _) => (id, MigrationState::ProbingAbandoned),
             PathEvent::NoPath => return,
         };
+        if matches!(event, PathEvent::Migrated { .. } | PathEvent::Abandoned(..)) {
+            self.tell_tuple(id);
+        }
         let name = tuple_name(id);
+        self.observation.tell(&TransportEvent::MigrationStateUpdated { new, tuple_id: &name });
+    }
+
+    /// The addresses of a path, none if it is gone.
+    fn tell_tuple(&mut self, id: PathId) {
         let tuple = self.paths.get(id).map(|path| self.tuple(path.key()));
         let (tuple_local, tuple_remote) = tuple.unzip();
-        if matches!(event, PathEvent::Migrated { .. } | PathEvent::Abandoned(_)) {
-            let event = TransportEvent::TupleAssigned { tuple_id: &name, tuple_remote, tuple_local };
-            self.observation.tell(&event);
-        }
-        self.observation.tell(&TransportEvent::MigrationStateUpdated { new, tuple_id: &name });
+        let tuple_id = tuple_name(id);
+        let event = TransportEvent::TupleAssigned { tuple_id: &tuple_id, tuple_remote, tuple_local };
+        self.observation.tell(&event);
+    }
+
+    #[cold]
+    pub(super) fn tell_probing(&mut self, id: PathId) {
+        self.tell_tuple(id);
+        let new = MigrationState::ProbingStarted;
+        self.observation.tell(&TransportEvent::MigrationStateUpdated { new, tuple_id: &tuple_name(id) });
     }
 
     #[cold]

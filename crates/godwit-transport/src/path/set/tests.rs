@@ -24,7 +24,7 @@ fn key(host: u8, port: u16) -> PathKey {
 
 fn server() -> PathSet {
     let mut set = PathSet::new(Side::Server, key(1, 1), recovery(1), false);
-    set.on_datagram(&key(1, 1), 1200);
+    set.on_datagram(at(0), &key(1, 1), 1200);
     set.on_address_validated();
     set.allow_migration();
     set
@@ -36,8 +36,8 @@ fn events(set: &mut PathSet) -> Vec<PathEvent> {
 
 /// A packet with data comes from a new address.
 fn move_to(set: &mut PathSet, now: Time, to: PathKey, len: usize) -> PathId {
-    assert_eq!(set.on_datagram(&to, len), Arrival::New);
-    let id = set.adopt(to, len, |_| recovery(2)).unwrap();
+    assert_eq!(set.on_datagram(at(0), &to, len), Arrival::New);
+    let id = set.adopt(at(0), to, len, |_| recovery(2)).unwrap();
     set.on_non_probing(now, id, true, PTO);
     id
 }
@@ -57,7 +57,7 @@ fn challenge(set: &mut PathSet, now: Time, id: PathId) -> Option<([u8; 8], bool)
 fn a_servers_first_path_earns_three_times_what_came() {
     let mut set = PathSet::new(Side::Server, key(1, 1), recovery(1), false);
     assert!(!set.active().can_send(1));
-    assert_eq!(set.on_datagram(&key(1, 1), 1200), Arrival::Known(ACTIVE));
+    assert_eq!(set.on_datagram(at(0), &key(1, 1), 1200), Arrival::Known(ACTIVE));
     assert!(set.active().can_send(3600) && !set.active().can_send(3601));
     set.active_mut().on_sent(3000);
     assert_eq!(set.active().send_credit(), 600);
@@ -70,14 +70,14 @@ fn a_servers_first_path_earns_three_times_what_came() {
 #[test]
 fn strangers_are_ignored_by_clients_and_before_confirmation() {
     let mut set = PathSet::new(Side::Server, key(1, 1), recovery(1), false);
-    assert_eq!(set.on_datagram(&key(2, 1), 1200), Arrival::Ignored);
+    assert_eq!(set.on_datagram(at(0), &key(2, 1), 1200), Arrival::Ignored);
     let mut set = PathSet::new(Side::Client, key(1, 1), recovery(1), false);
     set.allow_migration();
-    assert_eq!(set.on_datagram(&key(2, 1), 1200), Arrival::Ignored);
+    assert_eq!(set.on_datagram(at(0), &key(2, 1), 1200), Arrival::Ignored);
     let local = Some([10, 0, 0, 1].into());
-    assert_eq!(set.on_datagram(&PathKey { local, ..key(1, 1) }, 1200), Arrival::Known(ACTIVE));
+    assert_eq!(set.on_datagram(at(0), &PathKey { local, ..key(1, 1) }, 1200), Arrival::Known(ACTIVE));
     let socket = SocketId(1);
-    assert_eq!(set.on_datagram(&PathKey { socket, ..key(1, 1) }, 1200), Arrival::Ignored);
+    assert_eq!(set.on_datagram(at(0), &PathKey { socket, ..key(1, 1) }, 1200), Arrival::Ignored);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_rebound_port_keeps_what_is_known_of_the_network() {
     assert!(set.active().is_validated());
     // The old address is dead and is given up at leisure.
     set.on_timeout(at(10_000), PTO);
-    assert_eq!(events(&mut set), [PathEvent::Abandoned(ACTIVE)]);
+    assert_eq!(events(&mut set), [PathEvent::Abandoned(ACTIVE, key(1, 1))]);
     assert_eq!(set.deadline(), None);
 }
 
@@ -119,7 +119,10 @@ fn another_host_starts_afresh_and_silence_leads_back() {
     }
     assert!((3..=8).contains(&attempts), "{attempts} attempts");
     assert!(now >= at(2997), "no sooner than section 8.2.4 allows: {now:?}");
-    assert_eq!(events(&mut set), [PathEvent::FellBack { from: id, to: ACTIVE }, PathEvent::Abandoned(id)]);
+    assert_eq!(
+        events(&mut set),
+        [PathEvent::FellBack { from: id, to: ACTIVE }, PathEvent::Abandoned(id, key(2, 1))]
+    );
     assert_eq!(mark(&set.active().recovery), 1);
 }
 
@@ -155,27 +158,27 @@ fn both_addresses_dead() {
 #[test]
 fn reordered_and_probing_packets_move_nothing() {
     let mut set = server();
-    assert_eq!(set.on_datagram(&key(2, 1), 1200), Arrival::New);
-    let id = set.adopt(key(2, 1), 1200, |_| recovery(2)).unwrap();
+    assert_eq!(set.on_datagram(at(0), &key(2, 1), 1200), Arrival::New);
+    let id = set.adopt(at(0), key(2, 1), 1200, |_| recovery(2)).unwrap();
     set.on_non_probing(at(0), id, false, PTO);
-    set.on_path_challenge(id, [7; 8]);
+    set.on_path_challenge(at(0), id, [7; 8], PTO);
     assert_eq!(set.active().id(), ACTIVE);
-    assert_eq!(set.next_probe(), Some(id));
+    assert_eq!(set.next_probe(0), Some(id));
     let (mut buffer, mut tokens) = ([0; 100], Vec::new());
     let mut writer = Writer::new(&mut buffer);
     let written = set.write_probe(at(0), id, &mut SeededRng::new(1), &mut writer, &mut tokens);
     assert_eq!(written, Some(ProbeWritten { expand: true }));
-    assert_eq!(writer.written(), [0x1b, 7, 7, 7, 7, 7, 7, 7, 7]);
-    assert_eq!(set.next_probe(), None);
+    assert_eq!(writer.written()[..10], [0x1b, 7, 7, 7, 7, 7, 7, 7, 7, 0x1a], "an answer and a question");
+    assert_eq!(set.next_probe(0), None);
 }
 
 #[test]
 fn the_newest_challenges_are_answered() {
     let mut set = server();
     for n in 0..10 {
-        set.on_path_challenge(ACTIVE, [n; 8]);
+        set.on_path_challenge(at(0), ACTIVE, [n; 8], PTO);
     }
-    set.on_path_challenge(ACTIVE, [9; 8]);
+    set.on_path_challenge(at(0), ACTIVE, [9; 8], PTO);
     let (mut buffer, mut tokens) = ([0; 1200], Vec::new());
     let mut writer = Writer::new(&mut buffer);
     set.write_probe(at(0), ACTIVE, &mut SeededRng::new(1), &mut writer, &mut tokens);
@@ -188,16 +191,16 @@ fn a_client_tries_a_path_before_it_moves() {
     let mut set = PathSet::new(Side::Client, key(1, 1), recovery(1), false);
     let other = PathKey { socket: SocketId(1), ..key(1, 1) };
     let id = set.probe(at(0), other, PTO, |_| recovery(2)).unwrap();
-    assert_eq!(set.next_probe(), Some(id));
+    assert_eq!(set.next_probe(0), Some(id));
     let (data, expand) = challenge(&mut set, at(0), id).unwrap();
     assert!(expand);
     set.on_path_response(at(9), [0; 8], PTO);
     assert_eq!(events(&mut set), []);
     set.on_path_response(at(9), data, PTO);
     assert_eq!(events(&mut set), [PathEvent::Validated(id)]);
-    assert!(set.activate(id) && set.activate(id) && !set.activate(PathId(77)));
+    assert!(set.activate(at(9), id) && set.activate(at(9), id) && !set.activate(at(9), PathId(77)));
     assert_eq!(events(&mut set), [PathEvent::Migrated { from: ACTIVE, to: id }]);
-    assert_eq!(set.on_datagram(&other, 50), Arrival::Known(id));
+    assert_eq!(set.on_datagram(at(0), &other, 50), Arrival::Known(id));
 }
 
 proptest! {
@@ -209,8 +212,8 @@ proptest! {
         let mut now = at(0);
         for (host, port, len, data, wait) in steps {
             now += Duration::from_millis(wait);
-            let id = match set.on_datagram(&key(host, port), len) {
-                Arrival::New => set.adopt(key(host, port), len, |_| recovery(u16::from(host))).unwrap(),
+            let id = match set.on_datagram(at(0), &key(host, port), len) {
+                Arrival::New => set.adopt(at(0), key(host, port), len, |_| recovery(u16::from(host))).unwrap(),
                 Arrival::Known(id) => id,
                 Arrival::Ignored => panic!("allowed"),
             };

@@ -1,0 +1,213 @@
+//! Moving a connection by this end's will (RFC 9000 sections 9.2, 9.5 and 9.6), and what is told of paths.
+//!
+//! Only clients move, only once the handshake is confirmed, and never to a path without a connection id of its
+//! own: a wish that cannot be followed yet waits. The new path is validated while data goes on along the old
+//! one; the switch follows the peer's answer, and if none comes, nothing has changed.
+
+use super::Connection;
+use crate::Event;
+use crate::path::{PathId, PathInfo, PathKey, PathState, PathUpdate};
+use godwit_base::{SocketId, Time};
+use godwit_wire::Side;
+use godwit_wire::transport_parameters::PreferredAddress;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+
+/// What is wanted of paths.
+#[derive(Debug)]
+pub(super) struct Migration {
+    /// The number for the next path's recovery state.
+    next_recovery_id: u16,
+    /// Where the application wants this end to be.
+    wish: Option<(SocketId, Option<IpAddr>)>,
+    /// Where the server would rather be reached.
+    preferred: Option<SocketAddr>,
+    /// The peer's address of the handshake, if it does not support that the client leaves it.
+    pinned_to: Option<SocketAddr>,
+    /// The path that was last told to be active.
+    pub(super) told_active: PathId,
+    /// The path that was last told to be active and validated.
+    told_validated: PathId,
+}
+
+impl Migration {
+    pub(super) const fn new() -> Self {
+        Migration {
+            next_recovery_id: 0,
+            wish: None,
+            preferred: None,
+            pinned_to: None,
+            told_active: PathId(0),
+            told_validated: PathId(0),
+        }
+    }
+
+    /// A number that tells the packets of one path from those of others.
+    pub(super) fn next_recovery_id(&mut self) -> u16 {
+        self.next_recovery_id = self.next_recovery_id.wrapping_add(1);
+        self.next_recovery_id
+    }
+
+    /// The peer said where it may be reached: whether the path of the handshake may be left, and for what.
+    pub(super) fn on_peer_parameters(
+        &mut self,
+        handshake: SocketAddr,
+        disabled: bool,
+        preferred: Option<PreferredAddress>,
+    ) {
+        self.pinned_to = Some(handshake).filter(|_| disabled);
+        // The other family may be out of this socket's reach.
+        self.preferred = preferred.and_then(|preferred| match handshake {
+            SocketAddr::V4(_) => preferred.ipv4.map(SocketAddr::V4),
+            SocketAddr::V6(_) => preferred.ipv6.map(SocketAddr::V6),
+        });
+    }
+
+    /// Whether the peer supports that packets come from another address to `remote`.
+    fn is_allowed_to(&self, remote: SocketAddr) -> bool {
+        self.pinned_to != Some(remote)
+    }
+}
+
+/// Why a connection does not move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MigrateError {
+    /// Only clients move (RFC 9000 section 9).
+    NotClient,
+    /// The connection is over.
+    Closed,
+    /// The server does not support it: it said so (disable_active_migration), or its packets carry no
+    /// connection id by which it could know them from another address.
+    Unsupported,
+    /// The endpoint has no socket with the address.
+    NoSocket,
+}
+
+impl fmt::Display for MigrateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            MigrateError::NotClient => "only clients change their address",
+            MigrateError::Closed => "the connection is over",
+            MigrateError::Unsupported => "the server does not support that clients change their address",
+            MigrateError::NoSocket => "the endpoint has no socket with this address",
+        })
+    }
+}
+
+impl std::error::Error for MigrateError {}
+
+impl Connection {
+    /// Moves the connection to another socket, or another local address of the same one: the path from there is
+    /// validated first, as soon as the handshake is confirmed, and the connection switches to it when the peer
+    /// has answered. `local` of `None` leaves the address to the system. A later call takes the place of an
+    /// earlier one. [`Event::Path`] tells how it goes.
+    ///
+    /// # Errors
+    /// If it can never be done, see [`MigrateError`].
+    pub fn migrate(
+        &mut self,
+        now: Time,
+        socket: SocketId,
+        local: Option<IpAddr>,
+    ) -> Result<(), MigrateError> {
+        if self.side == Side::Server {
+            return Err(MigrateError::NotClient);
+        }
+        if !self.lifecycle.is_open() {
+            return Err(MigrateError::Closed);
+        }
+        let anonymous = self.negotiation.has_peer_parameters() && self.remote_cids.active().is_empty();
+        let remote = self.migration.preferred.unwrap_or(self.paths.active().key().remote);
+        if anonymous || !self.migration.is_allowed_to(remote) {
+            return Err(MigrateError::Unsupported);
+        }
+        self.migration.wish = Some((socket, local));
+        self.pursue_wish(now);
+        Ok(())
+    }
+
+    /// Every path there is, the active one first.
+    pub fn paths(&self) -> impl Iterator<Item = PathInfo> {
+        self.paths.iter()
+    }
+
+    /// True if any path of the connection uses the socket.
+    pub fn uses_socket(&self, socket: SocketId) -> bool {
+        self.paths.uses(socket) && !self.is_drained()
+    }
+
+    /// Begins to validate the path that is wanted, if there is one and it is time.
+    pub(super) fn pursue_wish(&mut self, now: Time) {
+        let Migration { wish, preferred, .. } = self.migration;
+        if (wish.is_none() && preferred.is_none()) || !self.lifecycle.is_confirmed() {
+            return;
+        }
+        let active = *self.paths.active().key();
+        let (socket, local) = wish.unwrap_or((active.socket, active.local));
+        let remote = preferred.unwrap_or(active.remote);
+        let key = PathKey { socket, local, remote };
+        let possible = self.migration.is_allowed_to(remote) && !self.remote_cids.active().is_empty();
+        if !possible || self.paths.is_at(&key) {
+            (self.migration.wish, self.migration.preferred) = (None, None);
+            self.paths.move_when_validated(None);
+            return;
+        }
+        let known = self.paths.find(&key);
+        if known.is_some_and(|known| self.paths.is_move_under_way(known)) {
+            self.migration.wish = None;
+            return;
+        }
+        if !self.remote_cids.can_assign(known) {
+            // Another NEW_CONNECTION_ID frame will bring it here again.
+            return;
+        }
+        self.migration.wish = None;
+        let pto = self.paths.active().recovery.pto();
+        let recovery = self.fresh_recovery(now, &key);
+        let Some(id) = self.paths.probe(now, key, pto, |_| recovery) else { return };
+        self.paths.move_when_validated(Some(id));
+        self.remote_cids.assign(id);
+        self.tell_path_state(id, PathState::Probing);
+        self.follow_paths(now);
+    }
+
+    /// A path came to nothing. If it led to the server's preferred address, the old one has to do, also for what
+    /// the application wants.
+    pub(super) fn on_path_abandoned(&mut self, now: Time, id: PathId, key: PathKey) {
+        self.remote_cids.release(id);
+        self.events.push_path(PathUpdate { id, key, state: PathState::Abandoned });
+        self.events.push_endpoint(crate::endpoint::shared::EndpointEvent::PathLeft);
+        if self.migration.preferred != Some(key.remote) {
+            return;
+        }
+        self.migration.preferred = None;
+        let active = *self.paths.active().key();
+        if active.remote != key.remote && active.socket != key.socket && self.migration.wish.is_none() {
+            self.migration.wish = Some((key.socket, None));
+            self.pursue_wish(now);
+        }
+    }
+
+    /// The application hears of a path.
+    pub(super) fn tell_path_state(&mut self, id: PathId, state: PathState) {
+        if state == PathState::Probing {
+            self.observe_probing(id);
+        }
+        if let Some(info) = self.paths.iter().find(|info| info.id == id) {
+            self.events.push_path(PathUpdate { id, key: info.key, state });
+        }
+    }
+
+    /// The application hears that the connection has moved, once for each path: when that is validated.
+    pub(super) fn tell_move(&mut self) {
+        let active = self.paths.active();
+        if active.is_validated() && !active.is_challenged() && active.id() != self.migration.told_validated {
+            self.migration.told_validated = active.id();
+            if self.migration.preferred == Some(active.key().remote) {
+                self.migration.preferred = None;
+            }
+            self.events.push(Event::PathChanged);
+        }
+    }
+}
