@@ -6,7 +6,7 @@
 
 use crate::trace::{Fate, LogEntry, Trace};
 use godwit_base::timer_queue::TimerQueue;
-use godwit_base::{Ecn, SendMeta, Time};
+use godwit_base::{Ecn, SendMeta, SocketId, Time};
 use godwit_link::{Delivery, Duplex, DuplexConfig, IpVersion, Outcome, Translation};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -34,6 +34,8 @@ pub struct Packet {
     pub ecn: Ecn,
     /// The UDP payload.
     pub bytes: Vec<u8>,
+    /// The receiver's socket, once it has arrived.
+    pub socket: SocketId,
     /// The destination as its sender sees it.
     destination: SocketAddr,
     /// Later packets have higher numbers; settles who comes first at the same instant.
@@ -124,6 +126,10 @@ pub struct Filtered<'a> {
     pub from: HostId,
     /// Who is to get it.
     pub to: HostId,
+    /// The socket that it leaves.
+    pub socket: SocketId,
+    /// The address to which it goes.
+    pub remote: SocketAddr,
     /// The UDP payload.
     pub bytes: &'a mut Vec<u8>,
 }
@@ -145,7 +151,10 @@ pub struct FabricCounters {
 /// All wires of a network.
 #[derive(Default)]
 pub struct Fabric {
-    addresses: Vec<SocketAddr>,
+    /// The addresses of each host's sockets, by their numbers.
+    addresses: Vec<Vec<SocketAddr>>,
+    /// Wires that clients' further sockets are plugged into.
+    plugs: BTreeMap<(HostId, SocketId), WireId>,
     wires: Vec<Wire>,
     /// Who reaches which address over which wire: for a client the server's, for a server the
     /// addresses under which its clients have been seen.
@@ -167,13 +176,42 @@ impl std::fmt::Debug for Fabric {
 impl Fabric {
     /// A host at this address.
     pub fn add_host(&mut self, address: SocketAddr) -> HostId {
-        self.addresses.push(address);
+        self.addresses.push(vec![address]);
         HostId(self.addresses.len() as u32 - 1)
     }
 
     /// The address of a host, as it sees itself.
     pub fn address(&self, host: HostId) -> Option<SocketAddr> {
-        self.addresses.get(host.0 as usize).copied()
+        self.socket_address(host, SocketId(0))
+    }
+
+    /// The address of one of a host's sockets, as it sees itself.
+    pub fn socket_address(&self, host: HostId, socket: SocketId) -> Option<SocketAddr> {
+        self.addresses.get(host.0 as usize)?.get(socket.0 as usize).copied()
+    }
+
+    /// Gives a host another socket. A client's is plugged into `wire`; a server's can be reached over every wire
+    /// that leads to it. `None` if there is no such host.
+    pub fn add_socket(&mut self, host: HostId, address: SocketAddr, wire: WireId) -> Option<SocketId> {
+        let sockets = self.addresses.get_mut(host.0 as usize)?;
+        let socket = SocketId(sockets.len() as u32);
+        sockets.push(address);
+        for (id, joined) in self.wires.iter().enumerate() {
+            let id = WireId(id as u32);
+            if joined.server == host {
+                self.routes.insert((joined.client, address), id);
+            } else if id == wire && joined.client == host {
+                self.plugs.insert((host, socket), id);
+                self.routes.insert((joined.server, address), id);
+            }
+        }
+        Some(socket)
+    }
+
+    fn socket_at(&self, host: HostId, address: SocketAddr) -> SocketId {
+        let sockets = self.addresses.get(host.0 as usize);
+        let at = sockets.and_then(|sockets| sockets.iter().position(|known| *known == address));
+        SocketId(at.unwrap_or(0) as u32)
     }
 
     /// Joins two hosts. `None` if there is no such host.
@@ -185,8 +223,10 @@ impl Fabric {
         seed: u64,
     ) -> Option<WireId> {
         let id = WireId(self.wires.len() as u32);
-        self.routes.insert((client, self.address(server)?), id);
-        self.routes.insert((server, self.address(client)?), id);
+        // Of two wires between the same hosts the first serves what is not plugged into the other.
+        let (to_server, to_client) = ((client, self.address(server)?), (server, self.address(client)?));
+        self.routes.entry(to_server).or_insert(id);
+        self.routes.entry(to_client).or_insert(id);
         let duplex = Duplex::new(config, seed);
         self.wires.push(Wire { client, server, duplex, flights: Default::default() });
         Some(id)
@@ -194,7 +234,8 @@ impl Fabric {
 
     /// Sends one packet.
     pub fn send(&mut self, now: Time, from: HostId, meta: &SendMeta, payload: &[u8]) {
-        let route = self.routes.get(&(from, meta.remote)).copied();
+        let plug = self.plugs.get(&(from, meta.socket));
+        let route = plug.or_else(|| self.routes.get(&(from, meta.remote))).copied();
         let wire = route.and_then(|id| self.wires.get_mut(id.0 as usize).map(|wire| (id, wire)));
         let Some((id, wire)) = wire else {
             self.trace.on_packet(now, from, None, meta.ecn, payload);
@@ -209,7 +250,14 @@ impl Fabric {
         bytes.clear();
         bytes.extend_from_slice(payload);
         if let Some(filter) = &mut self.filter
-            && !filter(Filtered { now, from, to, bytes: &mut bytes })
+            && !filter(Filtered {
+                now,
+                from,
+                to,
+                socket: meta.socket,
+                remote: meta.remote,
+                bytes: &mut bytes,
+            })
         {
             self.counters.filtered += 1;
             self.recycle(bytes);
@@ -223,7 +271,7 @@ impl Fabric {
     /// Translates the source, asks the link, and puts the packet and its copy on the wire.
     fn enter(&mut self, now: Time, id: WireId, up: bool, meta: &SendMeta, bytes: Vec<u8>) -> Outcome {
         let sender = self.wires.get(id.0 as usize).map(|wire| if up { wire.client } else { wire.server });
-        let source = sender.and_then(|sender| self.address(sender));
+        let source = sender.and_then(|sender| self.socket_address(sender, meta.socket));
         let (Some(wire), Some(source)) = (self.wires.get_mut(id.0 as usize), source) else {
             return Outcome::Dropped(godwit_link::DropReason::Loss);
         };
@@ -254,6 +302,7 @@ impl Fabric {
                 source,
                 ecn: delivery.ecn,
                 bytes: damaged(bytes, &delivery),
+                socket: SocketId(0),
                 destination: meta.remote,
                 sequence: self.sequence,
             };
@@ -278,17 +327,20 @@ impl Fabric {
     pub fn deliver(&mut self, now: Time, mut to: impl FnMut(HostId, Packet)) {
         while let Some(timer) = self.timers.pop_expired(now) {
             let (index, direction) = ((timer / 2) as usize, (timer % 2) as usize);
-            let Some(wire) = self.wires.get_mut(index) else { continue };
-            while let Some(packet) = wire.flights[direction].pop(now) {
-                if direction == UP {
-                    to(wire.server, packet);
-                } else if wire.duplex.nat.inbound(now, packet.destination).is_some() {
-                    to(wire.client, packet);
-                } else {
-                    self.counters.untranslatable += 1;
+            while let Some(wire) = self.wires.get_mut(index)
+                && let Some(packet) = wire.flights[direction].pop(now)
+            {
+                let (host, inside) = match direction {
+                    UP => (wire.server, Some(packet.destination)),
+                    _ => (wire.client, wire.duplex.nat.inbound(now, packet.destination)),
+                };
+                match inside {
+                    Some(address) => to(host, Packet { socket: self.socket_at(host, address), ..packet }),
+                    None => self.counters.untranslatable += 1,
                 }
             }
-            self.timers.set(timer, wire.flights[direction].next());
+            let next = self.wires.get(index).and_then(|wire| wire.flights[direction].next());
+            self.timers.set(timer, next);
         }
     }
 
@@ -358,7 +410,6 @@ fn damaged(mut bytes: Vec<u8>, delivery: &Delivery) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use godwit_base::SocketId;
     use godwit_link::{Duplicate, LinkConfig, Probability, Reorder};
     use std::time::Duration;
 

@@ -165,7 +165,7 @@ impl Network {
     pub fn inject(&mut self, to: HostId, from: SocketAddr, datagram: &[u8]) {
         let Network { fabric, hosts, received, .. } = self;
         let (Some(host), Some(local)) = (hosts.get_mut(to.0 as usize), fabric.address(to)) else { return };
-        let meta = receive_meta(local, from, Ecn::NotEct);
+        let meta = receive_meta(SocketId(0), local, from, Ecn::NotEct);
         received.clear();
         received.push_datagram(meta, datagram);
         let wall = WallTime::from_unix_micros(WALL_EPOCH_MICROS) + (self.now - Time::ZERO);
@@ -304,12 +304,14 @@ impl Network {
     fn receive(&mut self, id: HostId) {
         let wall = self.wall();
         let Network { now, fabric, hosts, received, .. } = self;
-        let (Some(host), Some(local)) = (hosts.get_mut(id.0 as usize), fabric.address(id)) else { return };
+        let Some(host) = hosts.get_mut(id.0 as usize) else { return };
         let mut inbox = std::mem::take(&mut host.inbox);
         let mut packets = inbox.as_slice();
         while !packets.is_empty() {
             received.clear();
             while !packets.is_empty() && received.len() < RUNS {
+                let local = packets.first().and_then(|first| fabric.socket_address(id, first.socket));
+                let Some(local) = local else { return };
                 packets = push_run(received, local, packets);
             }
             host.endpoint.receive(*now, wall, received);
@@ -321,8 +323,8 @@ impl Network {
     }
 }
 
-fn receive_meta(local: SocketAddr, remote: SocketAddr, ecn: Ecn) -> RecvMeta {
-    RecvMeta { socket: SocketId(0), local: Some(local.ip()), remote, ecn, len: 0, stride: 1 }
+fn receive_meta(socket: SocketId, local: SocketAddr, remote: SocketAddr, ecn: Ecn) -> RecvMeta {
+    RecvMeta { socket, local: Some(local.ip()), remote, ecn, len: 0, stride: 1 }
 }
 
 /// Joins as many packets as go into one run, the way GRO does: same sender, same codepoint, same size but
@@ -336,7 +338,10 @@ fn push_run<'a>(batch: &mut RecvBatch, local: SocketAddr, packets: &'a [Packet])
     let mut len = stride;
     let mut last = stride;
     while let Some((next, after)) = rest.split_first() {
-        let alike = next.source == first.source && next.ecn == first.ecn && !next.bytes.is_empty();
+        let alike = next.source == first.source
+            && next.socket == first.socket
+            && next.ecn == first.ecn
+            && !next.bytes.is_empty();
         if !alike || last < stride || next.bytes.len() > stride {
             break;
         }
@@ -346,7 +351,7 @@ fn push_run<'a>(batch: &mut RecvBatch, local: SocketAddr, packets: &'a [Packet])
         last = next.bytes.len();
         rest = after;
     }
-    let meta = receive_meta(local, first.source, first.ecn);
+    let meta = receive_meta(first.socket, local, first.source, first.ecn);
     batch.push(RecvMeta { len, stride: stride.max(1), ..meta });
     rest
 }

@@ -6,7 +6,7 @@ use crate::app::{Application, Context};
 use crate::pattern::Pattern;
 use bytes::Bytes;
 use godwit_base::{Rng, SeededRng, SocketId, Time};
-use godwit_transport::path::PathKey;
+use godwit_transport::path::{PathKey, PathUpdate};
 use godwit_transport::resumption::EarlyDataStatus;
 use godwit_transport::{ClientConfig, ConnKey, ConnectionError, Direction, Event, StreamId};
 use std::collections::{BTreeMap, VecDeque};
@@ -73,6 +73,8 @@ pub struct ExchangeClient {
     pub early: bool,
     /// What became of 0-RTT.
     pub early_status: EarlyDataStatus,
+    /// News of paths, with the time.
+    pub path_news: Vec<(Time, PathUpdate)>,
 }
 
 impl ExchangeClient {
@@ -96,6 +98,7 @@ impl ExchangeClient {
             path_changes: 0,
             early: false,
             early_status: EarlyDataStatus::NotTried,
+            path_news: Vec::new(),
         }
     }
 
@@ -223,6 +226,7 @@ impl Application for ExchangeClient {
             }
             Event::Stopped { id, code } => self.fail(cx, format!("{id:?}: stopped with {code:#x}")),
             Event::PathChanged => self.path_changes += 1,
+            Event::Path(update) => self.path_news.push((cx.now, update)),
             Event::Closed { reason } => self.closed = Some(reason),
             _ => {}
         }

@@ -17,6 +17,7 @@ mod isolation;
 mod lifecycle;
 mod mtu;
 mod network;
+mod paths;
 mod resumption;
 mod streams;
 mod sweep;
