@@ -34,6 +34,10 @@ pub struct SocketConfig {
     pub gso: bool,
     /// Whether received datagrams may be merged. Default true.
     pub gro: bool,
+    /// The network interface through which to send and receive, by name. On Linux before 5.7 without privilege, and
+    /// for inherited sockets that are bound to an interface already, it is chosen for sending only. Linux only:
+    /// elsewhere binding fails. Default any.
+    pub interface: Option<String>,
     /// Which implementation to use. Default native.
     pub backend: Backend,
 }
@@ -47,6 +51,7 @@ impl Default for SocketConfig {
             only_v6: false,
             gso: true,
             gro: true,
+            interface: None,
             backend: Backend::Native,
         }
     }
@@ -106,6 +111,10 @@ pub fn adopt(id: SocketId, socket: UdpSocket, config: &SocketConfig) -> Result<B
     let addr =
         socket.local_addr().map_err(BindError::at(nowhere, "ask an inherited socket for its address"))?;
     socket.set_nonblocking(true).map_err(BindError::at(addr, "set non-blocking"))?;
+    if let Some(interface) = &config.interface {
+        bind_interface(&socket2::SockRef::from(&socket), interface)
+            .map_err(BindError::at(addr, "choose the network interface"))?;
+    }
     request_buffers(&socket2::SockRef::from(&socket), config);
     drive(id, addr, socket, config)
 }
@@ -158,6 +167,9 @@ fn create(addr: SocketAddr, config: &SocketConfig) -> Result<UdpSocket, BindErro
     if config.reuse_port {
         reuse_port(&socket).map_err(BindError::at(addr, "share the port"))?;
     }
+    if let Some(interface) = &config.interface {
+        bind_interface(&socket, interface).map_err(BindError::at(addr, "choose the network interface"))?;
+    }
     socket.set_nonblocking(true).map_err(BindError::at(addr, "set non-blocking"))?;
     request_buffers(&socket, config);
     socket.bind(&SockAddr::from(addr)).map_err(BindError::at(addr, "bind"))?;
@@ -172,6 +184,22 @@ fn reuse_port(socket: &socket2::Socket) -> io::Result<()> {
 #[cfg(not(all(unix, not(any(target_os = "solaris", target_os = "illumos")))))]
 fn reuse_port(_: &socket2::Socket) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no SO_REUSEPORT"))
+}
+
+#[cfg(target_os = "linux")]
+fn bind_interface(socket: &socket2::Socket, name: &str) -> io::Result<()> {
+    match socket.bind_device(Some(name.as_bytes())) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            crate::linux::send_through(socket, name)
+        }
+        outcome => outcome,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bind_interface(_: &socket2::Socket, _: &str) -> io::Result<()> {
+    let reason = "sockets cannot be bound to an interface on this system";
+    Err(io::Error::new(io::ErrorKind::Unsupported, reason))
 }
 
 /// Asks for buffers; what was granted is found out later. Failing is no error: one gets what one gets.

@@ -316,6 +316,23 @@ pub(crate) fn force_send_buffer(socket: &socket2::Socket, size: usize) -> io::Re
     sys::set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, size)
 }
 
+/// Has a socket send through an interface, which needs no privilege; what comes in is not restricted.
+pub(crate) fn send_through(socket: &socket2::Socket, interface: &str) -> io::Result<()> {
+    // The name is a file name here.
+    if interface.contains('/') || interface.starts_with('.') {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let index = std::fs::read_to_string(format!("/sys/class/net/{interface}/ifindex"))?;
+    let index: i32 = index.trim().parse().map_err(io::Error::other)?;
+    // The kernel wants network byte order.
+    let index = index.to_be();
+    if socket.domain()? == socket2::Domain::IPV6 {
+        sys::set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_UNICAST_IF, index)?;
+    }
+    // Dual-stack sockets take it for their IPv4 side.
+    sys::set_option(socket, libc::IPPROTO_IP, libc::IP_UNICAST_IF, index)
+}
+
 /// Sets buffer sizes beyond the system's limit, which needs privilege. Says for which it worked.
 pub(crate) fn force_buffers(socket: &socket2::Socket, config: &SocketConfig) -> (bool, bool) {
     let force = |name, size: usize| {
