@@ -7,6 +7,7 @@
 use crate::handler::{Handler, ShardCx};
 use crate::neighbours::Inbox;
 use crate::shard::Shard;
+use godwit_base::SocketId;
 use godwit_datapath::{Capabilities, Counters, Datapath};
 use godwit_transport::endpoint::{Foreign, ForeignBatch};
 use std::net::SocketAddr;
@@ -238,6 +239,25 @@ impl<H: Handler> ShardHandle<H> {
     pub fn replace_socket(&self, socket: Box<dyn Datapath>) {
         self.shared.lock().replace_socket(socket);
         self.shared.schedule();
+    }
+
+    /// Makes a socket and has it take the place of those whose address family it can serve: what is begun from now
+    /// on leaves from it, and clients' connections move to it, each as soon as the path from there is validated
+    /// (RFC 9000 section 9.2). An old socket is closed when no connection uses it any more.
+    ///
+    /// # Errors
+    /// What `make` says; then nothing has changed.
+    pub fn rebind<E>(
+        &self,
+        make: impl FnOnce(SocketId) -> Result<Box<dyn Datapath>, E>,
+    ) -> Result<SocketAddr, E> {
+        let mut shard = self.shared.lock();
+        let socket = make(shard.next_socket_id())?;
+        let address = socket.local_addr();
+        shard.rebind(socket);
+        drop(shard);
+        self.shared.schedule();
+        Ok(address)
     }
 
     /// A handle that does not keep the driver going.

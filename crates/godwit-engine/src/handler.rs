@@ -83,8 +83,8 @@ impl ShardCx<'_> {
     /// address left to the system. `None` if no socket can.
     pub fn path_to(&self, remote: SocketAddr) -> Option<PathKey> {
         // An IPv6 socket may be dual-stack; if it is not, the kernel will say so.
-        let reaches = |local: SocketAddr| local.is_ipv4() == remote.is_ipv4();
-        let exact = self.sockets.iter().find(|socket| reaches(socket.local_addr()));
+        let same = |local: SocketAddr| local.is_ipv4() == remote.is_ipv4();
+        let exact = self.sockets.iter().find(|socket| same(socket.local_addr()));
         let dual = || self.sockets.iter().find(|socket| socket.local_addr().is_ipv6());
         let socket = exact.or_else(dual)?;
         Some(PathKey { socket: socket.id(), local: None, remote })

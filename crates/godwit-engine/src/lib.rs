@@ -21,6 +21,7 @@ mod neighbours;
 mod os_rng;
 mod polled;
 mod shard;
+mod sockets;
 mod succession;
 mod threads;
 

@@ -1,6 +1,7 @@
 //! Sockets, endpoint and handler together, and what one turn of them is.
 
 use crate::handler::{Handler, ShardCx};
+use crate::sockets::Retirement;
 use crate::succession::Succession;
 use crate::{Clock, Neighbours, Stopped};
 use godwit_base::{RecvBatch, SendBatch, SocketId, Time, WallTime};
@@ -31,6 +32,7 @@ pub struct Shard<H> {
     /// What is for others; empty between calls.
     foreign: ForeignBatch,
     pub(crate) recv: RecvBatch,
+    pub(crate) retirement: Retirement,
     send: SendBatch,
     progress: Progress,
     pub(crate) now: Time,
@@ -88,6 +90,7 @@ impl<H> Shard<H> {
             neighbours: None,
             succession: Succession::default(),
             foreign: ForeignBatch::new(),
+            retirement: Retirement::default(),
             recv: RecvBatch::new(RECV_SLOTS, RECV_SLOT_SIZE),
             send: SendBatch::new(SEND_BYTES),
             progress: Progress::default(),
@@ -252,6 +255,7 @@ impl<H> Shard<H> {
 
     /// What is to be waited for after this.
     pub(crate) fn end_turn(&mut self, transmit: Transmit, more: bool) -> Turn {
+        self.drop_unused_sockets(false);
         let deadline = self.deadline();
         let due = deadline.is_some_and(|deadline| deadline <= self.now);
         let blocked = if let Transmit::Blocked(socket) = transmit { Some(socket) } else { None };
@@ -265,7 +269,12 @@ impl<H> Shard<H> {
 
     /// Whether everything is over: no connections, nothing left to send.
     pub fn is_idle(&self) -> bool {
-        self.endpoint.is_idle() && self.progress.next_socket(&self.send).is_none()
+        self.endpoint.is_idle() && self.has_sent_everything()
+    }
+
+    /// Whether the sockets have taken all that the endpoint wrote.
+    pub(crate) fn has_sent_everything(&self) -> bool {
+        self.progress.next_socket(&self.send).is_none()
     }
 
     pub(crate) fn split(&mut self) -> (ShardCx<'_>, &mut H) {

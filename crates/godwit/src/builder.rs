@@ -105,6 +105,13 @@ impl EndpointBuilder {
         self
     }
 
+    /// Sends and receives through one network interface only, such as `"eth0"`. Where the system lets the program only
+    /// choose the interface for sending, that is done; see [`SocketConfig::interface`]. Default any.
+    pub fn interface(mut self, name: impl Into<String>) -> Self {
+        self.socket.interface = Some(name.into());
+        self
+    }
+
     /// Chooses how UDP is spoken to. Default: the best for the system.
     pub fn datapath(mut self, backend: Backend) -> Self {
         self.socket.backend = backend;
@@ -171,7 +178,7 @@ impl EndpointBuilder {
                 tracing::error!(%error, "the endpoint has ended");
             }
         });
-        Ok(Endpoint::new(handle))
+        Ok(Endpoint::new(handle, self.socket))
     }
 
     /// Makes an endpoint that does nothing by itself: the application polls it. Needs no runtime; what was set for
@@ -246,7 +253,8 @@ impl EndpointBuilder {
             let shard = self.shard_of(number, Arc::clone(&secrets), sockets, Api::new());
             Ok(shard.with_neighbours(neighbours.clone()))
         };
-        let run = move |_, handle| application(Endpoint::new(handle));
+        let socket = self.socket.clone();
+        let run = move |_, handle| application(Endpoint::new(handle, socket.clone()));
         let shards = godwit_engine::run_shards(count, pin, &self.driver, make, run)?;
         Ok(Shards::new(shards))
     }
@@ -306,7 +314,7 @@ impl EndpointBuilder {
     }
 }
 
-fn bind_error(error: BindError) -> io::Error {
+pub(crate) fn bind_error(error: BindError) -> io::Error {
     io::Error::new(error.io_error().kind(), error)
 }
 

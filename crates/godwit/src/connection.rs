@@ -2,12 +2,13 @@
 
 use crate::error::ConnectionError;
 use crate::handler::{Summary, Topic};
+use crate::paths::{PathEvent, PathStats};
 use crate::recv_stream::RecvStream;
 use crate::send_stream::SendStream;
 use crate::visit::{Shared, Visit};
 use bytes::Bytes;
 use godwit_transport::ExportError;
-use godwit_transport::connection::ConnectionStats;
+use godwit_transport::connection::{ConnectionStats, MigrateError};
 use godwit_transport::resumption::{EarlyDataStatus, Remembered};
 use godwit_wire::{Direction, Side, StreamId};
 use rustls::pki_types::CertificateDer;
@@ -224,6 +225,53 @@ impl Connection {
     /// The QUIC version in use. A server may have moved the connection to another one than it was begun with.
     pub fn version(&self) -> u32 {
         self.ask(|connection| connection.version(), |summary| summary.version)
+    }
+
+    /// Every path of the connection (RFC 9000 section 9), the one that carries it first. Empty once the connection is
+    /// over.
+    pub fn paths(&self) -> Vec<PathStats> {
+        self.shared.visit(|visit| {
+            let connection = visit.shard.endpoint().connection(visit.state.conn);
+            let open = connection.filter(|_| visit.state.ended.is_none());
+            open.into_iter()
+                .flat_map(|connection| connection.paths())
+                .map(|info| PathStats::of(visit.shard, &info))
+                .collect()
+        })
+    }
+
+    /// Waits for the next news of a path: one that is tried, validated, made the active one, or abandoned. While
+    /// nobody asks, the newest 32 are kept.
+    ///
+    /// Nothing is lost if this is dropped before it is ready.
+    ///
+    /// # Errors
+    /// If the connection is over and everything has been told.
+    pub async fn path_event(&self) -> Result<PathEvent, ConnectionError> {
+        let attempt = |visit: &mut Visit<'_, '_>| match visit.state.next_path_event() {
+            Some(event) => Some(Ok(event)),
+            None => visit.state.ended.clone().map(Err),
+        };
+        self.shared.until(Topic::Path, attempt).await
+    }
+
+    /// At a client: moves the connection to the local address `local`, which must be that of one of the endpoint's
+    /// sockets, or any of the system's own addresses with the port of a socket that is bound to all of them. Port 0
+    /// stands for any of the sockets. The path from there is validated first, and the connection moves when the
+    /// peer has answered; if it does not, nothing changes. [`Connection::path_event`] tells which. Before the
+    /// handshake is confirmed, the wish is kept until it is.
+    ///
+    /// # Errors
+    /// If it can never be done, see [`MigrateError`].
+    pub fn migrate(&self, local: SocketAddr) -> Result<(), MigrateError> {
+        self.shared.visit(|visit| {
+            let now = visit.shard.now();
+            let (socket, ip) = visit.shard.socket_at(local).ok_or(MigrateError::NoSocket)?;
+            let connection = visit.connection().ok_or(MigrateError::Closed)?;
+            let begun = connection.migrate(now, socket, ip);
+            visit.touch();
+            begun
+        })
     }
 
     /// A number that no other connection of the endpoint has or will have.

@@ -8,6 +8,7 @@ use crate::handler::{Api, Topic};
 use crate::incoming::Incoming;
 use crate::stats::EndpointStats;
 use crate::visit::{Shared, Until};
+use godwit_datapath::SocketConfig;
 use godwit_engine::{ShardHandle, Stopped};
 use godwit_wire::Side;
 use std::io;
@@ -29,6 +30,8 @@ pub struct Endpoint {
 #[derive(Debug)]
 struct Inner {
     shard: ShardHandle<Api>,
+    /// How sockets are made.
+    socket: SocketConfig,
 }
 
 impl Drop for Inner {
@@ -39,8 +42,8 @@ impl Drop for Inner {
 }
 
 impl Endpoint {
-    pub(crate) fn new(shard: ShardHandle<Api>) -> Self {
-        Endpoint { inner: Arc::new(Inner { shard }) }
+    pub(crate) fn new(shard: ShardHandle<Api>, socket: SocketConfig) -> Self {
+        Endpoint { inner: Arc::new(Inner { shard, socket }) }
     }
 
     /// A server on `addr`. To be called within a tokio runtime.
@@ -112,7 +115,24 @@ impl Endpoint {
         Ok(Connecting::new(Shared::new(handle.clone(), conn, Side::Client, state)))
     }
 
-    /// The address of the first socket.
+    /// Binds a new socket to `addr`, with the settings of the others, and moves the connections of clients to it
+    /// (RFC 9000 section 9.2): for a host that has come to another network, or to shake off a socket that does not
+    /// work any more. Each connection validates the path from the new socket while its data goes on along the old
+    /// one, and switches when its peer has answered; [`Connection::path_event`](crate::Connection::path_event)
+    /// tells. Connections begun from now on use the new socket. Returns its address.
+    ///
+    /// An old socket is closed when no connection uses it any more. A connection whose server does not support moves
+    /// keeps it, as do those that this endpoint accepted: only clients move.
+    ///
+    /// # Errors
+    /// If the address cannot be had; then nothing has changed.
+    pub fn rebind(&self, addr: SocketAddr) -> io::Result<SocketAddr> {
+        let make =
+            |id| godwit_datapath::bind(id, addr, &self.inner.socket).map_err(crate::builder::bind_error);
+        self.inner.shard.rebind(make)
+    }
+
+    /// The address of the first socket, which is the one bound last if [`Endpoint::rebind`] was used.
     ///
     /// # Errors
     /// If there is none, which does not happen.

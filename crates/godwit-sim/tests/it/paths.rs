@@ -169,7 +169,7 @@ fn a_slow_path_that_is_tried_changes_nothing_about_the_fast_one() {
 #[test]
 fn a_server_may_forbid_moves_and_only_clients_make_them() {
     let mut scenario = Scenario::new(5).both_ways(delayed(10)).plan(vec![Exchange::download(MIB)], 1);
-    scenario.server.allow_migration = false;
+    scenario.server.migration.allowed = false;
     let mut simulation = scenario.build();
     let (socket, _) = second_network(&mut simulation, delayed(10));
     simulation.network.run_until(at(ms(100)), |_| false);
@@ -199,9 +199,9 @@ fn a_wish_from_before_the_handshake_is_followed_after_it() {
 fn preferring(seed: u64, listens: bool) -> (Scenario, Simulation, SocketAddr) {
     let preferred = "10.0.0.9:4433".parse().unwrap();
     let mut scenario = Scenario::new(seed).both_ways(link(20, 20)).plan(vec![Exchange::two_way(MIB, MIB)], 1);
-    scenario.server.preferred_address = (Some(preferred), None);
+    scenario.server.migration.preferred_address = (Some(preferred), None);
     // Which does not speak of the preferred one.
-    scenario.server.allow_migration = false;
+    scenario.server.migration.allowed = false;
     let mut simulation = scenario.build();
     if listens {
         let Simulation { network, server, wire, .. } = &mut simulation;
@@ -233,7 +233,7 @@ fn a_preferred_address_that_does_not_answer_or_is_not_wanted_is_left_alone() {
     assert_eq!(report.ending, Ending::Complete, "{report:#?}");
     assert_eq!(simulation.client_app().unwrap().path_changes, 0);
     let (mut scenario, _, preferred) = preferring(9, true);
-    scenario.client.follow_preferred_address = false;
+    scenario.client.migration.follow_preferred_address = false;
     let mut simulation = scenario.build();
     let Simulation { network, server, wire, .. } = &mut simulation;
     network.fabric().add_socket(*server, preferred, *wire).unwrap();

@@ -8,7 +8,7 @@ mod danger;
 mod server;
 
 pub use client::ClientConfig;
-pub use godwit_transport::TransportConfig;
+pub use godwit_transport::{MigrationConfig, TransportConfig};
 pub use server::ServerConfig;
 
 use crate::error::ConfigError;

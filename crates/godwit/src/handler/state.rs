@@ -2,10 +2,12 @@
 
 use super::waiters::{Topic, Waiters};
 use crate::error::{ConnectionError, EndReason};
+use crate::paths::PathEvent;
 use crate::raw::RawHandler;
 use bytes::Bytes;
 use godwit_engine::ShardCx;
 use godwit_transport::connection::ConnectionStats;
+use godwit_transport::path::PathUpdate;
 use godwit_transport::resumption::EarlyDataStatus;
 use godwit_transport::streams::{ReadChunk, ReadError, WriteError};
 use godwit_transport::{ConnKey, Connection, DatagramOutcome, Event};
@@ -38,7 +40,12 @@ pub(crate) struct ConnState {
     pub(crate) outcomes: VecDeque<DatagramOutcome>,
     summary: Option<Box<Summary>>,
     remote: SocketAddr,
+    /// News of paths that nobody has asked for, oldest first; at most [`PATH_EVENTS`].
+    path_events: VecDeque<PathEvent>,
 }
+
+/// News of paths that are kept while nobody asks.
+const PATH_EVENTS: usize = 32;
 
 /// A stream for which there are handles.
 #[derive(Debug, Default)]
@@ -108,6 +115,7 @@ impl ConnState {
             outcomes: VecDeque::new(),
             summary: None,
             remote,
+            path_events: VecDeque::new(),
         }
     }
 
@@ -185,6 +193,20 @@ impl ConnState {
     pub(crate) fn accept_left(&mut self, direction: Direction) -> Option<StreamId> {
         let at = self.backlog.iter().position(|id| id.direction() == direction)?;
         Some(self.backlog.remove(at))
+    }
+
+    /// There is news of a path, in raw mode or not.
+    pub(super) fn on_path(&mut self, shard: &mut ShardCx<'_>, update: &PathUpdate) {
+        if self.path_events.len() >= PATH_EVENTS {
+            self.path_events.pop_front();
+        }
+        self.path_events.push_back(PathEvent::of(shard, update));
+        self.waiters.wake_one(Topic::Path, shard);
+    }
+
+    /// The oldest news of a path that nobody has heard.
+    pub(crate) fn next_path_event(&mut self) -> Option<PathEvent> {
+        self.path_events.pop_front()
     }
 
     /// Something happened. Not for connections in raw mode.

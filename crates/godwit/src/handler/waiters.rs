@@ -33,6 +33,8 @@ pub(crate) enum Topic {
     Incoming,
     /// The peer permits another stream.
     Open(Direction),
+    /// There is news of a path.
+    Path,
     /// The peer has everything of a stream, or does not want it.
     SendOver(StreamId),
 }

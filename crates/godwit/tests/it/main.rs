@@ -8,6 +8,7 @@ mod errors;
 mod examples;
 mod handshake;
 mod lifecycle;
+mod paths;
 mod polled;
 mod qlog;
 mod resumption;

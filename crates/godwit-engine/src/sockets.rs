@@ -1,0 +1,86 @@
+//! Exchanging a shard's sockets while its connections live (RFC 9000 section 9.2).
+//!
+//! A new socket takes over what is begun from now on, and clients' connections are asked to move to it. Each
+//! does so when the path from there is validated; until the last connection has left, the old socket is kept,
+//! so that nothing that is on its way to it is lost.
+
+use crate::handler::ShardCx;
+use crate::shard::Shard;
+use godwit_base::SocketId;
+use godwit_datapath::Datapath;
+use std::net::{IpAddr, SocketAddr};
+
+/// Which sockets are to go.
+#[derive(Debug, Default)]
+pub(crate) struct Retirement {
+    /// They are closed as soon as no connection has a path on them.
+    retiring: Vec<SocketId>,
+}
+
+/// Whether a socket bound to `local` can send to `remote`. An IPv6 socket on any address may be dual-stack; if it
+/// is not, the kernel will say so.
+fn reaches(local: SocketAddr, remote: SocketAddr) -> bool {
+    local.is_ipv4() == remote.is_ipv4() || local.is_ipv6() && local.ip().is_unspecified()
+}
+
+impl<H> Shard<H> {
+    /// A number that no socket has.
+    pub(crate) fn next_socket_id(&self) -> SocketId {
+        let highest = self.sockets.iter().map(|socket| socket.id().0).max();
+        SocketId(highest.map_or(0, |highest| highest.wrapping_add(1)))
+    }
+
+    /// Puts `socket` before all others, moves clients' connections to it, and closes each of the others that
+    /// it can stand in for when no connection uses it any more.
+    pub(crate) fn rebind(&mut self, socket: Box<dyn Datapath>) {
+        let now = self.begin_turn();
+        let (id, local) = (socket.id(), socket.local_addr());
+        let old = self.sockets.iter().filter(|old| reaches(local, old.local_addr())).map(|old| old.id());
+        self.retirement.retiring.extend(old);
+        self.sockets.insert(0, socket);
+        self.sockets_version += 1;
+        let clients: Vec<_> = self.endpoint.clients().collect();
+        for key in clients {
+            // One that cannot move keeps the socket that it has.
+            self.endpoint.with(key, |connection| {
+                reaches(local, connection.remote()).then(|| connection.migrate(now, id, None))
+            });
+        }
+        self.drop_unused_sockets(true);
+    }
+
+    /// Closes the sockets that are to go and are no longer used. Between batches only: what is for a socket that
+    /// is gone cannot be sent.
+    pub(crate) fn drop_unused_sockets(&mut self, even_if_quiet: bool) {
+        if self.retirement.retiring.is_empty()
+            || !(self.endpoint.take_paths_left() || even_if_quiet)
+            || !self.has_sent_everything()
+        {
+            return;
+        }
+        let Shard { endpoint, sockets, retirement, .. } = self;
+        let gone: Vec<_> =
+            retirement.retiring.iter().copied().filter(|socket| !endpoint.uses_socket(*socket)).collect();
+        retirement.retiring.retain(|socket| !gone.contains(socket));
+        sockets.retain(|socket| !gone.contains(&socket.id()));
+        if !gone.is_empty() {
+            self.sockets_version += 1;
+        }
+    }
+}
+
+impl ShardCx<'_> {
+    /// The socket with the address `local`, and the address to choose on it: none if it is bound to that very
+    /// address. Port 0 stands for any.
+    pub fn socket_at(&self, local: SocketAddr) -> Option<(SocketId, Option<IpAddr>)> {
+        let same_port = |bound: SocketAddr| local.port() == 0 || bound.port() == local.port();
+        let mut sockets = self.sockets.iter().map(|socket| (socket.id(), socket.local_addr()));
+        let exact = sockets.clone().find(|(_, bound)| same_port(*bound) && bound.ip() == local.ip());
+        if let Some((id, _)) = exact {
+            return Some((id, None));
+        }
+        let open = |bound: SocketAddr| bound.ip().is_unspecified() && reaches(bound, local);
+        let (id, _) = sockets.find(|(_, bound)| same_port(*bound) && open(*bound))?;
+        Some((id, Some(local.ip())))
+    }
+}
