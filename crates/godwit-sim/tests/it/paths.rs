@@ -245,7 +245,7 @@ fn a_preferred_address_that_does_not_answer_or_is_not_wanted_is_left_alone() {
 fn moves_succeed_whatever_is_lost() {
     judge_all(seeds(20, 500), |seed| {
         let loss = Loss::Independent(Probability::percent(5.0));
-        let lossy = |megabits, delay| LinkConfig { loss: loss.clone(), ..link(megabits, delay) };
+        let lossy = |megabits, delay| LinkConfig { loss, ..link(megabits, delay) };
         let plan = vec![Exchange::two_way(MIB, MIB)];
         let mut simulation = Scenario::new(seed).both_ways(lossy(10, 15)).plan(plan, 1).build();
         let (other, _) = second_network(&mut simulation, lossy(5, 30));
