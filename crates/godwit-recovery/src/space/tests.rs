@@ -553,6 +553,7 @@ fn a_packet_on_another_path_neither_samples_this_one_nor_overtakes_on_it() {
         ack_eliciting: false,
         in_flight: false,
         mtu_probe: false,
+        marked: false,
     };
     bench.space.on_packet_sent(&mut other, info, &[packet_number]);
     let summary = bench.ack(ms(15), &[5..=5]).unwrap();
