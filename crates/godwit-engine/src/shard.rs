@@ -255,7 +255,7 @@ impl<H> Shard<H> {
 
     /// What is to be waited for after this.
     pub(crate) fn end_turn(&mut self, transmit: Transmit, more: bool) -> Turn {
-        self.drop_unused_sockets(false);
+        self.drop_unused_sockets();
         let deadline = self.deadline();
         let due = deadline.is_some_and(|deadline| deadline <= self.now);
         let blocked = if let Transmit::Blocked(socket) = transmit { Some(socket) } else { None };

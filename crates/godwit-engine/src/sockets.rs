@@ -15,6 +15,8 @@ use std::net::{IpAddr, SocketAddr};
 pub(crate) struct Retirement {
     /// They are closed as soon as no connection has a path on them.
     retiring: Vec<SocketId>,
+    /// One of them may be unused by now.
+    due: bool,
 }
 
 /// Whether a socket bound to `local` can send to `remote`. An IPv6 socket on any address may be dual-stack; if it
@@ -35,8 +37,11 @@ impl<H> Shard<H> {
     pub(crate) fn rebind(&mut self, socket: Box<dyn Datapath>) {
         let now = self.begin_turn();
         let (id, local) = (socket.id(), socket.local_addr());
-        let old = self.sockets.iter().filter(|old| reaches(local, old.local_addr())).map(|old| old.id());
-        self.retirement.retiring.extend(old);
+        for old in self.sockets.iter().filter(|old| reaches(local, old.local_addr())) {
+            if !self.retirement.retiring.contains(&old.id()) {
+                self.retirement.retiring.push(old.id());
+            }
+        }
         self.sockets.insert(0, socket);
         self.sockets_version += 1;
         let clients: Vec<_> = self.endpoint.clients().collect();
@@ -46,18 +51,20 @@ impl<H> Shard<H> {
                 reaches(local, connection.remote()).then(|| connection.migrate(now, id, None))
             });
         }
-        self.drop_unused_sockets(true);
+        self.retirement.due = true;
     }
 
     /// Closes the sockets that are to go and are no longer used. Between batches only: what is for a socket that
     /// is gone cannot be sent.
-    pub(crate) fn drop_unused_sockets(&mut self, even_if_quiet: bool) {
-        if self.retirement.retiring.is_empty()
-            || !(self.endpoint.take_paths_left() || even_if_quiet)
-            || !self.has_sent_everything()
-        {
+    pub(crate) fn drop_unused_sockets(&mut self) {
+        if self.retirement.retiring.is_empty() {
             return;
         }
+        self.retirement.due |= self.endpoint.take_paths_left();
+        if !self.retirement.due || !self.has_sent_everything() {
+            return;
+        }
+        self.retirement.due = false;
         let Shard { endpoint, sockets, retirement, .. } = self;
         let gone: Vec<_> =
             retirement.retiring.iter().copied().filter(|socket| !endpoint.uses_socket(*socket)).collect();

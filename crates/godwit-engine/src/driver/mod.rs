@@ -97,7 +97,7 @@ impl<H: Handler> Driver<H> {
         // Sending may have caused events: a connection that closes, for one.
         shard.dispatch();
         shard.watch_idle();
-        shard.drop_unused_sockets(false);
+        shard.drop_unused_sockets();
         again |= self.follow_sockets(&shard)?;
         std::mem::swap(&mut shard.wakes, &mut self.wakes);
         match shared.ending() {
