@@ -68,6 +68,10 @@ pub struct EcnStats {
 pub struct EcnAcked {
     /// Marked packets of this path that it newly acknowledges.
     pub packets: u64,
+    /// Marked packets of paths that were left that it newly acknowledges.
+    pub elsewhere: u64,
+    /// One of the packets of this path was sent since its validation began.
+    pub proof: bool,
     /// When the newest packet that it newly acknowledges on this path was sent.
     pub newest_sent_at: Option<Time>,
     /// It raised the largest acknowledged packet number; the counts of others may be old (RFC 9000 section
@@ -110,6 +114,15 @@ impl EcnValidation {
     /// What has been counted.
     pub const fn stats(&self) -> EcnStats {
         self.stats
+    }
+
+    /// Marked packets sent from then on prove something.
+    #[inline]
+    pub(crate) const fn since(&self) -> Time {
+        match self.since {
+            Some(since) => since,
+            None => Time::MAX,
+        }
     }
 
     /// The codepoint of packets sent now, probes aside.
@@ -181,11 +194,12 @@ impl EcnValidation {
         }
         self.stats.acked = self.stats.acked.saturating_add(acked.packets);
         self.stats.ce = self.stats.ce.saturating_add(ce);
-        if acked.packets > 0 {
+        // What was marked before the validation began went over another network, or before a timeout.
+        if acked.proof {
             self.state = EcnState::Capable;
-            if ce < acked.packets {
-                self.alarms = 0;
-            }
+        }
+        if ce < acked.packets {
+            self.alarms = 0;
         }
         ce > 0 && self.state == EcnState::Capable
     }

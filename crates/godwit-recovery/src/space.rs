@@ -8,7 +8,7 @@
 //! it; so `cursor`, the lowest packet whose fate is open, only ever rises and each packet is looked at once. A
 //! packet is handed out once as acknowledged, or once as lost and then at most once as spurious.
 
-use crate::ecn::{EcnAcked, EcnLedger};
+use crate::ecn::{EcnAcked, EcnFailure, EcnLedger};
 use crate::loss::PersistentRun;
 use crate::mtu::Arrived;
 use crate::sent::{SentPacket, SentRing, State};
@@ -307,12 +307,14 @@ impl<T: Copy> SpaceRecovery<T> {
         acked: EcnAcked,
         counts: Option<EcnCounts>,
     ) -> bool {
-        self.ecn.on_marked_acked(acked.packets);
-        if !acked.in_order || counts.is_none() && acked.packets == 0 {
+        self.ecn.on_marked_acked(acked.packets.saturating_add(acked.elsewhere));
+        if !acked.in_order || counts.is_none() && acked.packets == 0 && acked.elsewhere == 0 {
             return false;
         }
         match self.ecn.check(counts) {
             Ok(ce) => path.on_ecn_valid(now, &acked, ce),
+            // What a path that was left has erased says nothing about this one.
+            Err(EcnFailure::Bleached) if acked.packets == 0 && acked.elsewhere > 0 => false,
             Err(why) => {
                 path.ecn.on_invalid(why);
                 false
@@ -483,6 +485,7 @@ pub(crate) struct AckTally {
     /// The newest packets newly acknowledged on this path, by size.
     arrived: Arrived,
     full_above: u16,
+    ecn_since: Time,
     pub(crate) spurious: SpuriousTally,
     recovery_start: Option<Time>,
     prior_largest: Option<u64>,
@@ -509,6 +512,7 @@ impl AckTally {
             largest_sample: None,
             arrived: Arrived::default(),
             full_above: path.full_above(),
+            ecn_since: path.ecn().since(),
             spurious: SpuriousTally::default(),
             recovery_start: path.recovery_start(),
             prior_largest,
@@ -522,6 +526,7 @@ impl AckTally {
         summary.newly_acked_ack_eliciting |= packet.ack_eliciting;
         summary.largest_newly_acked = summary.largest_newly_acked.max(Some(number));
         if packet.path != path.id() {
+            summary.ecn.elsewhere = summary.ecn.elsewhere.wrapping_add(u64::from(packet.marked));
             return;
         }
         if packet.mtu_probe {
@@ -530,7 +535,9 @@ impl AckTally {
         let Arrived { full, lesser } = &mut self.arrived;
         let newest = if packet.bytes > self.full_above { full } else { lesser };
         *newest = (*newest).max(Some(packet.sent_at));
-        self.summary.ecn.packets = self.summary.ecn.packets.wrapping_add(u64::from(packet.marked));
+        let ecn = &mut self.summary.ecn;
+        ecn.packets = ecn.packets.wrapping_add(u64::from(packet.marked));
+        ecn.proof |= packet.marked & (packet.sent_at >= self.ecn_since);
     }
 
     #[inline]

@@ -99,7 +99,7 @@ fn a_path_without_ecn_stays_without() {
     validation.on_pto();
     validation.on_acked();
     validation.on_invalid(EcnFailure::Remarked);
-    let acked = EcnAcked { packets: 1, newest_sent_at: Some(ms(0)), in_order: true };
+    let acked = EcnAcked { packets: 1, newest_sent_at: Some(ms(0)), in_order: true, ..EcnAcked::default() };
     assert!(!validation.on_valid(&acked, 1));
     assert_eq!((validation.state(), validation.wants_probe()), (EcnState::Off, false));
 }
@@ -261,6 +261,55 @@ fn another_network_is_tried_anew_and_old_faults_do_not_count_against_it() {
     let probe = sender.send(ms(60), true);
     sender.ack(ms(110), probe, probe, counts(1, 1, 0));
     assert_eq!(sender.state(), EcnState::Capable);
+}
+
+#[test]
+fn what_was_marked_before_a_move_proves_nothing_about_the_new_path() {
+    // Only a port changed: recovery goes on with the same state.
+    let mut sender = Sender::capable();
+    let before = sender.send(ms(60), false);
+    sender.path.restart_ecn();
+    let probe = sender.send(ms(70), true);
+    let after = sender.send(ms(71), false);
+    sender.ack(ms(120), before, before, counts(2, 0, 0));
+    assert_eq!((sender.state(), sender.path.ecn().mark()), (EcnState::Unknown, Ecn::NotEct));
+    sender.ack(ms(121), after, after, counts(2, 0, 0));
+    assert_eq!(sender.state(), EcnState::Unknown);
+    let last = sender.send(ms(122), false);
+    sender.ack(ms(123), probe, last, counts(3, 0, 0));
+    assert_eq!(sender.state(), EcnState::Capable);
+}
+
+/// A sender that left a capable path with `in_flight` marked packets on their way.
+fn moved(in_flight: u64) -> Sender {
+    let mut sender = Sender::capable();
+    for _ in 0..in_flight {
+        sender.send(ms(60), false);
+    }
+    sender.path = PathRecovery::new(ms(70), &PathSettings { id: 1, ..PathSettings::default() });
+    sender
+}
+
+#[test]
+fn counts_of_the_old_path_do_not_hide_what_the_new_one_erases() {
+    let mut sender = moved(8);
+    sender.ack(ms(110), 1, 8, counts(9, 0, 0));
+    assert_eq!(sender.state(), EcnState::Testing);
+    let probe = sender.send(ms(111), true);
+    sender.ack(ms(160), probe, probe, counts(9, 0, 0));
+    assert_eq!(sender.state(), EcnState::Failed(EcnFailure::Bleached));
+}
+
+#[test]
+fn what_the_old_path_erased_does_not_count_against_the_new_one() {
+    for reported in [counts(1, 0, 0), None] {
+        let mut sender = moved(8);
+        sender.ack(ms(110), 1, 8, reported);
+        assert_eq!(sender.state(), EcnState::Testing);
+        let probe = sender.send(ms(111), true);
+        sender.ack(ms(160), probe, probe, counts(2, 0, 0));
+        assert_eq!(sender.state(), EcnState::Capable);
+    }
 }
 
 proptest! {
