@@ -163,7 +163,9 @@ impl PathSet {
     /// credit may be needed to answer it.
     #[inline]
     pub fn on_datagram(&mut self, now: Time, key: &PathKey, len: usize) -> Arrival {
-        if self.active.key == *key || self.others.is_empty() && self.active.key.matches(key) {
+        let alone = self.others.is_empty();
+        let is_active = if alone { self.active.key.matches(key) } else { self.active.key == *key };
+        if is_active {
             self.active.credit.on_received(len);
             if self.active.seen_local.is_none() {
                 self.active.seen_local = key.local;
