@@ -12,6 +12,7 @@
 mod datagrams;
 mod determinism;
 mod ecn;
+mod forgery;
 mod handshake;
 mod isolation;
 mod lifecycle;

@@ -3,12 +3,13 @@
 
 use crate::{at, delayed, judge_all, ms, outage, seeds};
 use godwit_base::{SocketId, Time};
-use godwit_link::{DuplexConfig, LinkConfig, Loss, Probability, Rate, Translation};
+use godwit_link::{DuplexConfig, EcnHandling, LinkConfig, Loss, Probability, Rate, Translation};
 use godwit_sim::fabric::Filtered;
 use godwit_sim::scenario::Ending;
-use godwit_sim::{Exchange, ExchangeClient, HostId, Network, Scenario, Simulation, WireId};
-use godwit_transport::connection::MigrateError;
+use godwit_sim::{Exchange, ExchangeClient, HostId, Network, Report, Scenario, Simulation, WireId};
+use godwit_transport::connection::{ConnectionStats, MigrateError};
 use godwit_transport::path::{PathInfo, PathState};
+use godwit_transport::{EcnFailure, EcnState};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -92,7 +93,7 @@ fn a_client_moves_to_another_network_while_data_goes_on() {
         let before = simulation.stats();
         simulation.network.run_until(at(ms(1_012)), |_| false);
         let after = simulation.stats();
-        let received = |stats: godwit_transport::connection::ConnectionStats| stats.datagrams_received;
+        let received = |stats: ConnectionStats| stats.datagrams_received;
         assert!(received(after.0).max(received(after.1)) > received(before.0).max(received(before.1)));
         simulation.network.run_until(at(ms(3_000)), |_| false);
         let now = paths(&mut simulation);
@@ -241,6 +242,56 @@ fn a_preferred_address_that_does_not_answer_or_is_not_wanted_is_left_alone() {
     assert_eq!(simulation.client_app().unwrap().path_news, []);
 }
 
+/// How a transfer ends that moves to another network after a second.
+fn move_between(first: LinkConfig, second: LinkConfig, ecn: bool) -> (Report, Simulation) {
+    let plan = vec![Exchange::two_way(8 * MIB, 8 * MIB)];
+    let scenario = Scenario::new(11).both_ways(first).plan(plan, 1);
+    let mut simulation = scenario.transport(|transport| transport.ecn = ecn).build();
+    let (socket, _) = second_network(&mut simulation, second);
+    simulation.network.run_until(at(ms(1_000)), |_| false);
+    migrate(&mut simulation.network, simulation.client, socket).unwrap();
+    let report = simulation.finish();
+    assert_eq!(report.ending, Ending::Complete, "{report:#?}");
+    assert_eq!(simulation.server_app().unwrap().path_changes, 1);
+    (report, simulation)
+}
+
+#[test]
+fn marks_prove_themselves_anew_on_every_network() {
+    use EcnHandling::{Bleach, Drop, Pass, Remark};
+    let failed = EcnState::Failed;
+    for (first, second, ending) in [
+        (Pass, Pass, EcnState::Capable),
+        (Pass, Bleach, failed(EcnFailure::Bleached)),
+        (Pass, Remark, failed(EcnFailure::Remarked)),
+        (Pass, Drop, failed(EcnFailure::BlackHole)),
+        (Bleach, Pass, EcnState::Capable),
+        (Drop, Pass, EcnState::Capable),
+    ] {
+        let with = |ecn| LinkConfig { ecn, ..link(20, 30) };
+        let (report, _) = move_between(with(first), with(second), true);
+        let states = (report.client_stats.ecn, report.server_stats.ecn);
+        assert_eq!(states, (ending, ending), "{first:?}, then {second:?}");
+        let (without, _) = move_between(with(first), with(second), false);
+        let allowed = without.duration + ms(60);
+        assert!(report.duration <= allowed, "{:?} where {allowed:?} is allowed", report.duration);
+        let ptos = |report: &Report| report.client_stats.ptos + report.server_stats.ptos;
+        assert!(ptos(&report) <= ptos(&without), "{first:?}, then {second:?}: {report:#?}");
+    }
+}
+
+#[test]
+fn every_network_has_an_mtu_of_its_own() {
+    let with = |mtu| LinkConfig { mtu: Some(mtu), ..link(20, 30) };
+    for (first, second, found) in [(1_500, 1_280, 1_280 - 28), (1_280, 1_500, 1_500 - 28)] {
+        let (report, _) = move_between(with(first), with(second), true);
+        for stats in [report.client_stats, report.server_stats] {
+            assert!(stats.mtu <= found && stats.mtu + 16 > found, "{} after {first}: {found}", stats.mtu);
+            assert_eq!(stats.mtu_search.black_holes, 0, "nothing too large is sent there: {stats:?}");
+        }
+    }
+}
+
 #[test]
 fn moves_succeed_whatever_is_lost() {
     judge_all(seeds(20, 500), |seed| {
@@ -290,19 +341,24 @@ fn a_thousand_streams_on_fifty_connections_survive_twenty_changes_of_address() {
         clients.push(scenario.add_client(&mut simulation.network, server, 100 * number).unwrap());
     }
     let network = &mut simulation.network;
-    let mut live = 0;
+    let (mut live, mut updates) = (0, 0);
     for round in 0..20_u32 {
         network.run_until(at(ms(500 + u64::from(round) * 250)), |_| false);
         for (number, client) in clients.iter().enumerate() {
             change_address(network, *client, round + number as u32);
             network.act(client.0, |app: &mut ExchangeClient, cx| {
-                live += usize::from(!app.is_done());
+                live += STREAMS - app.completed.len();
                 let (conn, now) = (app.conn.unwrap(), cx.now);
-                (round % 4 == 0).then(|| cx.endpoint.with(conn, |conn| conn.update_keys(now)))
+                if round % 4 == 0 {
+                    let updated = cx.endpoint.with(conn, |conn| conn.update_keys(now));
+                    updates += u32::from(updated == Some(true));
+                }
             });
         }
     }
-    assert!(live >= 20 * usize::from(CLIENTS) * 9 / 10, "{live} of {} were at work", 20 * CLIENTS);
+    let all = 20 * usize::from(CLIENTS) * STREAMS;
+    assert!(live >= all * 9 / 10, "{live} of {all} streams were live");
+    assert!(updates >= 4 * u32::from(CLIENTS), "{updates} updates of keys");
     let done = |network: &mut Network| {
         let app = |client: &HostId| network.app::<ExchangeClient>(*client).unwrap();
         clients.iter().all(|(client, _)| app(client).closed.is_some())

@@ -2,13 +2,14 @@
 
 use super::*;
 use crate::cid::LocalCids;
-use crate::connection::input::PacketInfo;
+use crate::connection::input::{Datagram, PacketInfo};
 use crate::keys::{KeysUsed, PacketSpan, TAG_LEN};
-use crate::path::PathId;
+use crate::path::{Arrival, PathId, PathSet};
 use godwit_recovery::SpaceId;
 use godwit_wire::header::{LongHeader, PacketType};
 use godwit_wire::packet_number::TruncatedPacketNumber;
 use godwit_wire::{Frame, Writer};
+use std::collections::BTreeMap;
 
 /// Where the client seems to have moved to.
 const ELSEWHERE: &str = "10.9.9.9:999";
@@ -288,4 +289,70 @@ fn parameters_that_name_another_version_are_refused() {
         let expected = if fine { Ok(()) } else { Err(TransportErrorCode::VERSION_NEGOTIATION_ERROR) };
         assert_eq!(result, expected);
     }
+}
+
+/// What the server sends now reaches the client if it goes there. Returns what goes elsewhere.
+fn sent_elsewhere(pair: &mut Pair) -> Vec<(SocketAddr, usize)> {
+    let home = pair.server_path.remote;
+    let mut batch = SendBatch::new(1 << 20);
+    while pair.server.transmit(pair.now, &mut batch, &mut pair.rng)
+        == crate::endpoint::shared::Transmitted::More
+    {}
+    let mut elsewhere = Vec::new();
+    for (meta, datagram) in batch.datagrams() {
+        if meta.remote == home {
+            pair.client.receive(pair.now, pair.client_path, Ecn::NotEct, &mut datagram.to_vec());
+        } else {
+            elsewhere.push((meta.remote, datagram.len()));
+        }
+    }
+    pair.client.on_batch_end(pair.now);
+    elsewhere
+}
+
+#[test]
+fn challenges_from_everywhere_are_answered_within_what_came_from_there() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.run(30);
+    let (mut rng, mut host, mut next) = (SeededRng::new(3), 0, 20);
+    let mut books = BTreeMap::<_, (usize, usize)>::new();
+    for round in 0..1_000 {
+        if rng.below(10) == 0 {
+            host = rng.below(9);
+        }
+        let key = path("10.0.0.2:443", &format!("10.9.9.{host}:999"));
+        let len = 30 + rng.below(600) as usize;
+        let arrival = pair.server.paths.on_datagram(pair.now, &key, len);
+        let path = match arrival {
+            Arrival::Known(id) => id,
+            Arrival::New => {
+                let origin = Datagram { key, arrival, ecn: Ecn::NotEct, len };
+                pair.server.adopt_path(pair.now, &origin).unwrap()
+            }
+            Arrival::Ignored => panic!("the handshake is confirmed"),
+        };
+        books.entry(key.remote).or_default().0 += len;
+        let info = PacketInfo { path, ..one_rtt_packet(cid(2)) };
+        for _ in 0..20 {
+            let data = rng.next_u64().to_be_bytes();
+            pair.server.on_frame(pair.now, &info, Frame::PathChallenge { data }).unwrap();
+        }
+        let sent = sent_elsewhere(&mut pair);
+        assert!(sent.len() <= PathSet::MAX_OTHERS, "{sent:?}");
+        for (remote, len) in sent {
+            books.entry(remote).or_default().1 += len;
+        }
+        for (remote, (received, sent)) in &books {
+            assert!(*sent <= 3 * received, "round {round}: {sent} bytes to {remote} for {received}");
+        }
+        // The client is still there, and has ids for all those paths.
+        give_cids(&mut pair.client, &mut next);
+        pair.client.ping();
+        pair.exchange(true);
+        pair.now += Duration::from_millis(rng.below(100));
+        pair.client.on_timeout(pair.now);
+        pair.server.on_timeout(pair.now);
+    }
+    assert!(books.values().all(|(_, sent)| *sent > 2_000), "{books:?}");
+    assert!(pair.server.is_open() && pair.server.remote() == pair.server_path.remote);
 }
