@@ -36,6 +36,8 @@ pub enum Event {
     /// The ideal size of the send buffer is by more than a quarter another than when it was told last. Only after
     /// [`crate::Connection::watch_ideal_buffer`].
     IdealBufferChanged,
+    /// More is known of a client's attempt to connect. Only after [`crate::Connection::watch_evidence`].
+    EvidenceChanged,
     /// All of a stream's data and its end have been acknowledged.
     Finished {
         /// The stream.

@@ -3,7 +3,9 @@
 use crate::connection::Connection;
 use crate::error::ConnectionError;
 use crate::handler::{Ticket, Topic};
-use crate::visit::Shared;
+use crate::parked::Target;
+use crate::visit::{Shared, Visit};
+use godwit_transport::connection::Evidence;
 use godwit_transport::resumption::EarlyDataStatus;
 use godwit_wire::Side;
 use std::future::Future;
@@ -18,6 +20,8 @@ use std::task::{Context, Poll};
 pub struct Connecting {
     state: State,
     ticket: Option<Ticket>,
+    /// What was asked for, at a client.
+    target: Option<Box<Target>>,
 }
 
 #[derive(Debug)]
@@ -29,11 +33,27 @@ enum State {
 
 impl Connecting {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Connecting { state: State::Pending(shared), ticket: None }
+        Connecting { state: State::Pending(shared), ticket: None, target: None }
     }
 
     pub(crate) fn failed(error: ConnectionError) -> Self {
-        Connecting { state: State::Failed(error), ticket: None }
+        Connecting { state: State::Failed(error), ticket: None, target: None }
+    }
+
+    pub(crate) fn to(target: Target, shared: Arc<Shared>) -> Self {
+        Connecting { target: Some(Box::new(target)), ..Connecting::new(shared) }
+    }
+
+    pub(crate) fn target(&self) -> Option<&Target> {
+        self.target.as_deref()
+    }
+
+    /// Whether it has failed, or the connection is over.
+    pub(crate) fn is_over(&self) -> bool {
+        match &self.state {
+            State::Pending(shared) => shared.visit(|visit| visit.state.ended.is_some()),
+            State::Failed(_) | State::Taken => true,
+        }
     }
 
     /// Gives the connection before the handshake is complete, if there is 0-RTT.
@@ -83,8 +103,41 @@ impl Connecting {
     /// Whether anything has come back from the peer's address for this connection, a packet that could not be
     /// opened included: a sign that UDP gets through, even if the handshake does not finish.
     pub fn heard_from_peer(&self) -> bool {
-        let State::Pending(shared) = &self.state else { return false };
-        Connection::from_shared(Arc::clone(shared)).stats().datagrams_received > 0
+        self.evidence().datagrams_received > 0
+    }
+
+    /// What is known of the attempt so far: whether anything has left, has come back, and how far the handshake is.
+    /// For a decision whether to try something else, or to give this up.
+    pub fn evidence(&self) -> Evidence {
+        let State::Pending(shared) = &self.state else { return Evidence::default() };
+        shared.visit(|visit| {
+            let connection = visit.shard.endpoint().connection(visit.state.conn);
+            match connection {
+                Some(connection) if visit.state.ended.is_none() => connection.evidence(),
+                connection => visit.state.summary(connection).evidence,
+            }
+        })
+    }
+
+    /// Waits until more is known than `known` says (see [`Evidence::is_news`]), or the attempt is at its end, one way or
+    /// the other; then awaiting it will not take long.
+    ///
+    /// Nothing is lost if this is dropped before it is ready.
+    pub async fn evidence_changed(&self, known: Evidence) -> Evidence {
+        let State::Pending(shared) = &self.state else { return Evidence::default() };
+        let attempt = move |visit: &mut Visit<'_, '_>| {
+            if visit.state.ended.is_some() || visit.state.connected {
+                return Some(());
+            }
+            let connection = visit.connection()?;
+            if connection.evidence().is_news(&known) {
+                return Some(());
+            }
+            connection.watch_evidence(&known);
+            None
+        };
+        shared.until(Topic::Evidence, attempt).await;
+        self.evidence()
     }
 }
 

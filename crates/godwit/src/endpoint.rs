@@ -6,6 +6,7 @@ use crate::connecting::Connecting;
 use crate::error::{ConnectError, ConnectFailure};
 use crate::handler::{Api, Topic};
 use crate::incoming::Incoming;
+use crate::parked::{Parked, Target};
 use crate::stats::EndpointStats;
 use crate::visit::{Shared, Until};
 use godwit_datapath::SocketConfig;
@@ -29,6 +30,7 @@ pub struct Endpoint {
 
 #[derive(Debug)]
 struct Inner {
+    parked: Parked,
     shard: ShardHandle<Api>,
     /// How sockets are made.
     socket: SocketConfig,
@@ -36,6 +38,7 @@ struct Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        self.parked.clear();
         self.shard.with(|shard, api| api.stop_accepting(shard));
         self.shard.finish();
     }
@@ -43,7 +46,7 @@ impl Drop for Inner {
 
 impl Endpoint {
     pub(crate) fn new(shard: ShardHandle<Api>, socket: SocketConfig) -> Self {
-        Endpoint { inner: Arc::new(Inner { shard, socket }) }
+        Endpoint { inner: Arc::new(Inner { parked: Parked::default(), shard, socket }) }
     }
 
     /// A server on `addr`. To be called within a tokio runtime.
@@ -112,7 +115,28 @@ impl Endpoint {
                 Ok((conn, api.insert(conn, addr)))
             })
             .map_err(ConnectError)?;
-        Ok(Connecting::new(Shared::new(handle.clone(), conn, Side::Client, state)))
+        let target = Target::new(config, addr, server_name);
+        Ok(Connecting::to(target, Shared::new(handle.clone(), conn, Side::Client, state)))
+    }
+
+    /// Lets an attempt go on for which nobody waits any more, instead of giving it up, so that
+    /// [`Endpoint::take_parked`] can take it. It is kept for a minute, and with 64 others at most; a finished connection
+    /// also ends by its idle timeout.
+    pub fn park(&self, connecting: Connecting) {
+        if connecting.target().is_some() {
+            self.inner.parked.park(connecting);
+        }
+    }
+
+    /// An attempt that was parked and has not failed, if there is one for the same address and name with the same
+    /// settings (a clone of them). It may be under way or have succeeded.
+    pub fn take_parked(
+        &self,
+        config: &ClientConfig,
+        addr: SocketAddr,
+        server_name: &str,
+    ) -> Option<Connecting> {
+        self.inner.parked.take(config, addr, server_name)
     }
 
     /// Binds a new socket to `addr`, with the settings of the others, and moves the connections of clients to it

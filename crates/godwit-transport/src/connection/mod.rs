@@ -17,6 +17,7 @@ mod control;
 mod early;
 mod ecn;
 mod events;
+mod evidence;
 mod extensions;
 mod farewell;
 mod frames;
@@ -39,6 +40,7 @@ mod versions;
 #[cfg(test)]
 mod tests;
 
+pub use evidence::{Evidence, Progress};
 pub use migration::MigrateError;
 pub use stats::ConnectionStats;
 pub(crate) use versions::choose as choose_version;
@@ -226,6 +228,11 @@ impl Connection {
 
     /// The next thing the application should know.
     pub fn next_event(&mut self) -> Option<Event> {
+        if self.lifecycle.is_handshaking()
+            && let Some(news) = self.news_of_attempt()
+        {
+            return Some(news);
+        }
         // What streams have to say comes before the end.
         if self.events.is_closed() || self.lifecycle.is_handshaking() && !self.early.is_open() {
             return self.events.next();

@@ -2,6 +2,7 @@
 //! transport parameters (RFC 9000 sections 6, 7.2, 7.3, 7.4 and 17.2.5).
 
 use super::Connection;
+use super::evidence::Attempt;
 use super::frames::scale_ack_delay;
 use crate::cid::RemoteCids;
 use crate::keys;
@@ -40,6 +41,8 @@ pub(super) struct Negotiation {
     pub(super) memory: Option<Arc<ServerMemory>>,
     /// CRYPTO data has been read since the handshake was last advanced.
     pub(super) crypto_progress: bool,
+    /// At a client: what is known of the attempt to connect.
+    pub(super) attempt: Attempt,
 }
 
 /// What is remembered of the peer's transport parameters.
@@ -63,6 +66,7 @@ impl Negotiation {
             peer: None,
             memory: None,
             crypto_progress: false,
+            attempt: Attempt::default(),
         }
     }
 
@@ -90,8 +94,13 @@ impl Negotiation {
     }
 
     /// True once a packet of the server has been accepted: Retry and Version Negotiation come too late.
-    fn has_heard_server(&self) -> bool {
+    pub(super) fn has_heard_server(&self) -> bool {
         self.peer_scid.is_some()
+    }
+
+    /// True at a client that was sent a Retry, and at a server whose client answers one.
+    pub(super) fn was_retried(&self) -> bool {
+        self.retry_scid.is_some()
     }
 
     /// The id from which Initial keys follow at a client: that of its first packet, or of the first after a

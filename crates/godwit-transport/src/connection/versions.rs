@@ -191,10 +191,11 @@ impl Connection {
         scid: ConnectionId,
         body: &[u8],
     ) {
-        if !self.negotiation.awaits_versions(dcid, scid)
-            || self.extensions.versions.reacted
-            || header::versions(body).any(|version| version == self.version)
-        {
+        if !self.negotiation.awaits_versions(dcid, scid) {
+            return;
+        }
+        self.negotiation.attempt.on_version_negotiation();
+        if self.extensions.versions.reacted || header::versions(body).any(|version| version == self.version) {
             return;
         }
         let offered = self.extensions.versions.available;

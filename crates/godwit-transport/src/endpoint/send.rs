@@ -1,11 +1,13 @@
 //! The way out: datagrams of the endpoint's own first, then each connection that has something to send,
 //! in the order in which they asked.
 
+use super::slot::ConnectionSlot;
 use super::{ConnKey, Endpoint};
 use crate::endpoint::shared::Transmitted;
 use crate::path::PathKey;
 use godwit_base::capped::CappedQueue;
 use godwit_base::{Ecn, SendBatch, SendMeta, Time};
+use std::io;
 use std::net::SocketAddr;
 
 /// Datagrams of the endpoint's own: Version Negotiation, Retry, closes, stateless resets. None is worth
@@ -86,6 +88,20 @@ impl Endpoint {
             }
         }
         self.queues.in_batch = keys;
+    }
+
+    /// The network says that packets to `remote` do not arrive (ICMP). Attempts to connect there take note of it; that
+    /// is all, for anybody can say so (RFC 9000 section 21.1.1.1).
+    pub fn on_unreachable(&mut self, remote: SocketAddr, kind: io::ErrorKind) {
+        let concerned =
+            |slot: &ConnectionSlot| slot.connection.is_handshaking() && slot.connection.remote() == remote;
+        let keys: Vec<ConnKey> =
+            self.slots.iter().filter(|(_, slot)| concerned(slot)).map(|(key, _)| ConnKey(key)).collect();
+        for key in keys {
+            if self.connection_mut(key).is_some_and(|connection| connection.on_unreachable(kind)) {
+                self.settle(key);
+            }
+        }
     }
 
     fn transmit_connection(&mut self, now: Time, key: ConnKey, batch: &mut SendBatch) -> Transmitted {

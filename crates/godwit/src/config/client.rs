@@ -160,6 +160,14 @@ impl ClientConfig {
         self
     }
 
+    /// Whether connections with these settings can stand for connections with the others: they are clones.
+    pub(crate) fn is_same(&self, other: &ClientConfig) -> bool {
+        let (ours, theirs) = (&self.inner, &other.inner);
+        Arc::ptr_eq(&ours.tls, &theirs.tls)
+            && Arc::ptr_eq(&ours.transport, &theirs.transport)
+            && ours.version == theirs.version
+    }
+
     pub(crate) fn as_transport(&self) -> &godwit_transport::ClientConfig {
         &self.inner
     }

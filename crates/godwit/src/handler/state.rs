@@ -6,7 +6,7 @@ use crate::paths::PathEvent;
 use crate::raw::RawHandler;
 use bytes::Bytes;
 use godwit_engine::ShardCx;
-use godwit_transport::connection::ConnectionStats;
+use godwit_transport::connection::{ConnectionStats, Evidence};
 use godwit_transport::path::PathUpdate;
 use godwit_transport::resumption::EarlyDataStatus;
 use godwit_transport::streams::{ReadChunk, ReadError, WriteError};
@@ -81,6 +81,7 @@ pub(crate) struct Summary {
     pub(crate) key_exchange_group: Option<NamedGroup>,
     pub(crate) stats: ConnectionStats,
     pub(crate) version: u32,
+    pub(crate) evidence: Evidence,
 }
 
 impl Summary {
@@ -97,6 +98,7 @@ impl Summary {
             key_exchange_group: connection.key_exchange_group(),
             stats: connection.stats(),
             version: connection.version(),
+            evidence: connection.evidence(),
         }
     }
 }
@@ -136,6 +138,7 @@ impl ConnState {
                 key_exchange_group: None,
                 stats: ConnectionStats::default(),
                 version: 0,
+                evidence: Evidence::default(),
             },
         }
     }
@@ -215,6 +218,7 @@ impl ConnState {
             Event::Connected => {
                 self.connected = true;
                 self.waiters.wake_all(Topic::Connected, shard);
+                self.waiters.wake_all(Topic::Evidence, shard);
             }
             Event::StreamOpened { direction } => self.waiters.wake_one(Topic::Accept(*direction), shard),
             Event::StreamsAvailable { direction } => self.waiters.wake_one(Topic::Open(*direction), shard),
@@ -229,6 +233,7 @@ impl ConnState {
             Event::DatagramsReadable => self.waiters.wake_one(Topic::Datagram, shard),
             Event::DatagramOutcomes => self.waiters.wake_one(Topic::DatagramOutcome, shard),
             Event::DatagramsWritable => self.waiters.wake_one(Topic::DatagramRoom, shard),
+            Event::EvidenceChanged => self.waiters.wake_all(Topic::Evidence, shard),
             Event::IdealBufferChanged => self.waiters.wake_all(Topic::IdealBuffer, shard),
             Event::Finished { id } => self.on_send_over(shard, *id, None),
             Event::Stopped { id, code } => self.on_send_over(shard, *id, Some(*code)),

@@ -25,6 +25,8 @@ pub(crate) enum Topic {
     DatagramOutcome,
     /// The queue of datagrams has room.
     DatagramRoom,
+    /// More is known of an attempt to connect.
+    Evidence,
     /// The ideal size of the send buffer has changed.
     IdealBuffer,
     /// The endpoint has no connection.

@@ -116,6 +116,11 @@ impl<'a> PolledConnection<'a> {
         self.change().watch_ideal_buffer(known);
     }
 
+    /// Has [`super::Event::EvidenceChanged`] told; see [`Connection::watch_evidence`].
+    pub fn watch_evidence(&mut self, known: &crate::Evidence) {
+        self.change().watch_evidence(known);
+    }
+
     /// Queues a datagram (RFC 9221). With a `tag`, its outcomes follow.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The public API over real sockets: both datapaths, IPv4 and IPv6, both kinds of tokio runtime.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "tests")]
 
+mod attempts;
 mod config;
 mod datagrams;
 mod ecn;
