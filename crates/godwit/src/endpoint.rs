@@ -139,6 +139,18 @@ impl Endpoint {
         self.inner.parked.take(config, addr, server_name)
     }
 
+    /// Accepts clients with these settings from now on, congestion control and all. Connections that exist keep theirs,
+    /// and so do handshakes under way.
+    pub fn set_server_config(&self, config: &ServerConfig) {
+        let config = config.to_transport();
+        self.inner.shard.with(|shard, _| shard.endpoint_mut().set_server_config(Some(config)));
+    }
+
+    /// Sets how many connections are held at most, from now on. Those that exist stay.
+    pub fn set_max_connections(&self, connections: usize) {
+        self.inner.shard.with(|shard, _| shard.endpoint_mut().set_max_connections(connections));
+    }
+
     /// Binds a new socket to `addr`, with the settings of the others, and moves the connections of clients to it
     /// (RFC 9000 section 9.2): for a host that has come to another network, or to shake off a socket that does not
     /// work any more. Each connection validates the path from the new socket while its data goes on along the old

@@ -68,6 +68,7 @@ mod raw;
 mod recv_stream;
 pub mod resumption;
 mod send_stream;
+mod settings;
 mod shards;
 mod stats;
 mod visit;

@@ -1,5 +1,6 @@
 //! Servers on several cores.
 
+use crate::config::ServerConfig;
 use crate::connection::Connection;
 use crate::endpoint::Endpoint;
 use crate::handler::Api;
@@ -33,6 +34,14 @@ impl Shards {
     /// What the sockets of each shard have done and can do.
     pub fn stats(&self) -> Vec<EndpointStats> {
         self.inner.handles().iter().map(EndpointStats::of).collect()
+    }
+
+    /// Accepts clients with these settings from now on, on every shard. Connections that exist keep theirs.
+    pub fn set_server_config(&self, config: &ServerConfig) {
+        let config = config.to_transport();
+        for shard in self.inner.handles() {
+            shard.with(|shard, _| shard.endpoint_mut().set_server_config(Some(Arc::clone(&config))));
+        }
     }
 
     /// Takes no new connections, closes those that exist with the application's `code` and `reason`, and

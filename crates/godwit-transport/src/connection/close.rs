@@ -49,12 +49,12 @@ impl Connection {
         self.after_close();
     }
 
-    fn closing_ends(&self, now: Time) -> Time {
+    pub(super) fn closing_ends(&self, now: Time) -> Time {
         let pto = self.paths.active().recovery.pto();
         now + pto.saturating_mul(3).min(Duration::from_secs(30))
     }
 
-    fn after_close(&mut self) {
+    pub(super) fn after_close(&mut self) {
         if let Some(reason) = self.lifecycle.take_ended() {
             self.extensions.datagrams.on_closed();
             self.leave_behind();

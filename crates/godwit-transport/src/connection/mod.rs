@@ -32,6 +32,7 @@ mod outcome;
 mod output;
 mod packet;
 mod paths;
+mod settings;
 mod space;
 mod stats;
 mod timers;

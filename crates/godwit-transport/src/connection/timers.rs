@@ -17,6 +17,8 @@ pub(super) struct Timers {
     /// idle timer.
     sent_since_received: bool,
     idle_timeout: Option<Duration>,
+    /// The application's own limit on silence.
+    idle_limit: Option<Duration>,
     keep_alive: Option<Duration>,
     /// The PING that keeps the connection alive waits to be sent, for window or credit.
     keep_alive_due: bool,
@@ -32,6 +34,7 @@ impl Timers {
             idle_since: now,
             sent_since_received: false,
             idle_timeout,
+            idle_limit: None,
             keep_alive: None,
             keep_alive_due: false,
             handshake: Some(now + handshake_timeout),
@@ -43,6 +46,14 @@ impl Timers {
     pub(super) fn set_idle(&mut self, timeout: Option<Duration>, keep_alive: Option<Duration>) {
         self.idle_timeout = timeout;
         self.keep_alive = keep_alive;
+    }
+
+    pub(super) fn set_keep_alive(&mut self, interval: Option<Duration>) {
+        self.keep_alive = interval;
+    }
+
+    pub(super) fn set_idle_limit(&mut self, limit: Option<Duration>) {
+        self.idle_limit = limit;
     }
 
     pub(super) fn on_handshake_complete(&mut self) {
@@ -71,6 +82,11 @@ impl Timers {
         self.idle_timeout.map(|timeout| self.idle_since + timeout.max(pto.saturating_mul(3)))
     }
 
+    /// When the application's limit on silence is reached. Not while a lost packet may be the reason.
+    fn idle_limit(&self, pto: Duration) -> Option<Time> {
+        self.idle_limit.map(|limit| self.idle_since + limit.max(pto.saturating_mul(3)))
+    }
+
     fn keep_alive(&self) -> Option<Time> {
         let waits = !self.sent_since_received && !self.keep_alive_due;
         self.keep_alive.filter(|_| waits).map(|interval| self.idle_since + interval)
@@ -92,6 +108,7 @@ impl Connection {
             self.spaces.ack_deadline().filter(|_| self.paths.active().can_send_anything()),
             self.timers.pacing,
             self.timers.idle(pto),
+            self.timers.idle_limit(pto),
             self.timers.keep_alive(),
             self.timers.handshake,
             self.paths.deadline(),
@@ -112,6 +129,10 @@ impl Connection {
         let pto = self.paths.active().recovery.pto();
         if due(self.timers.idle(pto)) || due(self.timers.handshake) {
             self.abandon(ConnectionError::TimedOut);
+            return;
+        }
+        if due(self.timers.idle_limit(pto)) {
+            self.close_idle(now);
             return;
         }
         if due(self.timers.keep_alive()) {

@@ -96,6 +96,12 @@ impl Datagrams {
         }
     }
 
+    /// Sets how much datagrams may take beside streams, in percent. What was ahead or behind so far is forgotten.
+    pub(crate) fn set_share(&mut self, percent: u8) {
+        self.config.share = percent.min(100);
+        self.balance = if percent == 0 { -1 } else { 0 };
+    }
+
     /// What the peer accepts (max_datagram_frame_size): 0 is nothing.
     pub(crate) fn set_peer_limit(&mut self, max_frame_size: u64) {
         self.send.peer_limit = max_frame_size;

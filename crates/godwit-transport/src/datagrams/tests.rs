@@ -138,8 +138,12 @@ fn unread_datagrams_are_bounded_and_the_newest_stay() {
 
 #[test]
 fn packets_are_shared_as_the_setting_says() {
-    for share in [0, 25, 80, 100] {
-        let mut ours = datagrams(|config| config.share = share);
+    for (share, later) in [0, 25, 80, 100].into_iter().flat_map(|share| [(share, false), (share, true)]) {
+        let mut ours = datagrams(|config| config.share = if later { 50 } else { share });
+        if later {
+            ours.on_shared(0, 100_000);
+            ours.set_share(share);
+        }
         let (mut datagrams, mut streams) = (0, 0);
         for _ in 0..10_000 {
             let bytes = if ours.give_way() { (0, 1200) } else { (1200, 0) };

@@ -280,6 +280,17 @@ impl Endpoint {
         !self.incoming.is_empty()
     }
 
+    /// Accepts connections with these settings from now on; without any, accepting needs settings of its own. Connections
+    /// that exist keep theirs.
+    pub fn set_server_config(&mut self, config: Option<Arc<ServerConfig>>) {
+        self.server = config;
+    }
+
+    /// Sets how many connections are held at most. Those that exist stay.
+    pub const fn set_max_connections(&mut self, connections: usize) {
+        self.config.max_connections = connections;
+    }
+
     /// Refuses new connections from now on, for a graceful shutdown. Handshakes that already wait can
     /// still be accepted.
     pub const fn reject_new(&mut self) {

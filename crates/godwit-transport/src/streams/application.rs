@@ -229,6 +229,31 @@ impl Streams {
         self.budget.told = Some(known);
     }
 
+    /// Sets how many streams the peer may have open at once. What was permitted remains so.
+    pub fn set_max_streams(&mut self, direction: Direction, streams: u64) {
+        if self.limits.remote(direction).set_concurrent(streams) {
+            self.control |= output::max_streams_bit(direction);
+        }
+    }
+
+    /// Sets how far the windows grow for what the peer sends, of each stream and of the connection.
+    pub fn set_max_windows(&mut self, stream: u64, connection: u64) {
+        self.settings.max_stream_window = stream.min(VARINT_MAX);
+        self.window.set_max(connection.min(VARINT_MAX));
+        let max = self.settings.max_stream_window;
+        for (_, stream) in self.store.iter_mut() {
+            if let Some(recv) = &mut stream.recv {
+                recv.set_max_window(max);
+            }
+        }
+    }
+
+    /// Sets how many bytes may be written and not be acknowledged; `window` is the congestion window.
+    pub fn set_send_buffer(&mut self, bytes: u64, window: u64) {
+        self.budget.most = bytes;
+        self.on_congestion_window(window);
+    }
+
     /// Streams of this end that the peer still permits in a direction.
     pub fn openable(&mut self, direction: Direction) -> u64 {
         let limit = self.limits.local(direction);

@@ -53,6 +53,11 @@ impl ReceiveWindow {
         self.size
     }
 
+    /// The window may grow to `max` from now on. One that is larger stays as it is.
+    pub(super) fn set_max(&mut self, max: u64) {
+        self.max = max;
+    }
+
     /// Whether `bytes` more keep to the limit; FLOW_CONTROL_ERROR if not.
     pub(super) fn check(&self, bytes: u64) -> Result<(), WireError> {
         if bytes > self.limit.saturating_sub(self.received) {
@@ -193,6 +198,18 @@ mod tests {
         assert_eq!(window.size(), 2000, "200 ms is two round trips: fast enough a sender is not held back");
         assert!(window.on_consumed(at(400), RTT, 1000));
         assert_eq!(window.size(), 3000, "never beyond the maximum");
+    }
+
+    #[test]
+    fn the_maximum_can_change() {
+        let mut window = ReceiveWindow::new(1000, 1000);
+        window.set_max(4000);
+        window.on_received(at(0), 1000);
+        assert!(window.on_consumed(at(1), RTT, 500));
+        assert_eq!(window.size(), 2000);
+        window.set_max(100);
+        assert!(window.on_consumed(at(2), RTT, 1000));
+        assert_eq!((window.size(), window.limit()), (2000, 3500), "what was announced stays");
     }
 
     #[test]

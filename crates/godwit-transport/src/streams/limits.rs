@@ -127,6 +127,13 @@ impl RemoteLimit {
         self.raise(batch)
     }
 
+    /// The peer may have `concurrent` streams open at once from now on. Returns true if the limit was raised and is to be
+    /// announced.
+    pub(super) fn set_concurrent(&mut self, concurrent: u64) -> bool {
+        self.concurrent = concurrent.min(MAX_STREAMS);
+        self.raise(1)
+    }
+
     /// The peer says that it cannot open more than `limit`. Returns true if the limit is to be announced.
     pub(super) fn on_blocked(&mut self, limit: u64) -> bool {
         limit < self.announced || self.raise(1)

@@ -69,6 +69,11 @@ pub(super) struct ReadOutcome {
 }
 
 impl RecvHalf {
+    /// The window may grow to `max` from now on.
+    pub(super) fn set_max_window(&mut self, max: u64) {
+        self.window.set_max(max);
+    }
+
     /// A new half with a window of `size` bytes that may grow to `max`.
     pub(super) fn new(size: u64, max: u64) -> Self {
         RecvHalf {

@@ -221,6 +221,11 @@ impl PolledEndpoint {
         PolledConnection::new(self.shard.endpoint_mut(), key, now)
     }
 
+    /// Accepts clients with these settings from now on. Connections that exist keep theirs.
+    pub fn set_server_config(&mut self, config: &ServerConfig) {
+        self.shard.endpoint_mut().set_server_config(Some(config.to_transport()));
+    }
+
     /// The address of the first socket.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ mod paths;
 mod polled;
 mod qlog;
 mod resumption;
+mod settings;
 mod shards;
 mod streams;
 mod support;

@@ -8,21 +8,31 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// An endpoint, and what has happened there and was not looked at yet.
-struct Side {
-    endpoint: PolledEndpoint,
-    events: VecDeque<PolledEvent>,
+pub(crate) struct Side {
+    pub(crate) endpoint: PolledEndpoint,
+    pub(crate) events: VecDeque<PolledEvent>,
+    /// How far its time is ahead of the clock.
+    pub(crate) ahead: Duration,
+    /// For when it wants to be polled.
+    pub(crate) until: Option<Instant>,
 }
 
 impl Side {
-    fn new(builder: EndpointBuilder) -> Self {
+    pub(crate) fn new(builder: EndpointBuilder) -> Self {
         let endpoint = builder.bind("127.0.0.1:0".parse().unwrap()).build_polled().unwrap();
-        Side { endpoint, events: VecDeque::new() }
+        Side { endpoint, events: VecDeque::new(), ahead: Duration::ZERO, until: None }
     }
 
     #[expect(clippy::disallowed_methods, reason = "whoever polls reads the clock")]
-    fn poll(&mut self) {
+    pub(crate) fn now(&self) -> Instant {
+        Instant::now() + self.ahead
+    }
+
+    pub(crate) fn poll(&mut self) {
+        let now = self.now();
         let events = &mut self.events;
-        let wait = self.endpoint.poll(Instant::now(), |_, event| events.push_back(event)).unwrap();
+        let wait = self.endpoint.poll(now, |_, event| events.push_back(event)).unwrap();
+        self.until = wait.until;
         if wait.until.is_none() {
             assert!(self.endpoint.is_idle(), "only an idle endpoint waits for nothing but its sockets");
         }
@@ -37,7 +47,11 @@ impl Side {
 }
 
 /// Polls both until `found` returns something.
-fn until<R>(a: &mut Side, b: &mut Side, mut found: impl FnMut(&mut Side, &mut Side) -> Option<R>) -> R {
+pub(crate) fn until<R>(
+    a: &mut Side,
+    b: &mut Side,
+    mut found: impl FnMut(&mut Side, &mut Side) -> Option<R>,
+) -> R {
     loop {
         a.poll();
         b.poll();
@@ -47,16 +61,16 @@ fn until<R>(a: &mut Side, b: &mut Side, mut found: impl FnMut(&mut Side, &mut Si
     }
 }
 
-fn server() -> Side {
+pub(crate) fn server() -> Side {
     Side::new(Endpoint::builder().server(server_config()))
 }
 
-fn client() -> Side {
+pub(crate) fn client() -> Side {
     Side::new(Endpoint::builder())
 }
 
 /// Connects them; the keys are the client's and the server's.
-fn connect(client: &mut Side, server: &mut Side) -> (ConnKey, ConnKey) {
+pub(crate) fn connect(client: &mut Side, server: &mut Side) -> (ConnKey, ConnKey) {
     let addr = server.endpoint.local_addr().unwrap();
     let ours = client.endpoint.connect(&client_config(), addr, "localhost").unwrap();
     let theirs = until(client, server, |_, server| match server.events.pop_front()? {
