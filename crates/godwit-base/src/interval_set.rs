@@ -18,6 +18,11 @@ impl IntervalSet {
         IntervalSet { ranges: VecDeque::new() }
     }
 
+    /// Gives back memory that is not in use.
+    pub fn shrink_to_fit(&mut self) {
+        self.ranges.shrink_to_fit();
+    }
+
     /// Number of disjoint ranges.
     pub fn len(&self) -> usize {
         self.ranges.len()

@@ -63,6 +63,11 @@ pub struct AckTracker {
 }
 
 impl AckTracker {
+    /// Gives back memory that is not in use.
+    pub fn shrink(&mut self) {
+        self.received.shrink_to_fit();
+    }
+
     /// Acknowledges every batch at once: for Initial and Handshake packets (RFC 9000 section 13.2.1).
     pub fn immediate() -> Self {
         AckTracker { immediate: true, ..AckTracker::delayed(Duration::ZERO) }

@@ -93,6 +93,11 @@ impl<T: Copy> SentRing<T> {
         SentRing { base: 0, packets: VecDeque::new(), tokens: VecDeque::new(), token_base: 0 }
     }
 
+    pub(crate) fn shrink(&mut self) {
+        self.packets.shrink_to_fit();
+        self.tokens.shrink_to_fit();
+    }
+
     /// The packet number of the oldest packet in the ring, or of the next if it is empty.
     pub(crate) fn base(&self) -> u64 {
         self.base

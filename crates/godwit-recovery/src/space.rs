@@ -162,6 +162,11 @@ impl<T: Copy> SpaceRecovery<T> {
         }
     }
 
+    /// Gives back memory that is not in use.
+    pub fn shrink(&mut self) {
+        self.sent.shrink();
+    }
+
     /// Which space this is.
     pub const fn id(&self) -> SpaceId {
         self.id

@@ -58,6 +58,11 @@ impl LocalCids {
         self.issued.push_back(Issued { sequence, cid, reset_token, pending: false, sent: true });
     }
 
+    /// Gives back memory that is not in use.
+    pub fn shrink(&mut self) {
+        self.issued.shrink_to_fit();
+    }
+
     /// The peer's active_connection_id_limit (RFC 9000 section 18.2) is known.
     pub fn set_peer_limit(&mut self, limit: u64) {
         self.peer_limit = usize::try_from(limit).unwrap_or(usize::MAX).clamp(1, Self::WANTED);

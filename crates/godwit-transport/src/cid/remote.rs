@@ -87,6 +87,13 @@ impl RemoteCids {
         }
     }
 
+    /// Gives back memory that is not in use.
+    pub fn shrink(&mut self) {
+        self.others.shrink_to_fit();
+        self.retired.shrink_to_fit();
+        self.retiring.shrink_to_fit();
+    }
+
     /// A NEW_CONNECTION_ID frame came (also: the preferred address, with sequence number 1).
     ///
     /// # Errors

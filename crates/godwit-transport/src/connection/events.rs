@@ -68,6 +68,12 @@ impl Events {
         !std::mem::replace(&mut self.drained_told, true)
     }
 
+    /// Gives back memory that is not in use.
+    pub(crate) fn shrink(&mut self) {
+        self.application.shrink_to_fit();
+        self.endpoint.shrink_to_fit();
+    }
+
     pub(crate) fn next(&mut self) -> Option<Event> {
         self.application.pop_front()
     }

@@ -32,6 +32,7 @@ mod outcome;
 mod output;
 mod packet;
 mod paths;
+mod rest;
 mod settings;
 mod space;
 mod stats;

@@ -3,6 +3,7 @@
 use super::Connection;
 use super::lifecycle::State;
 use super::outcome::collect;
+use super::rest::REST_AFTER;
 use crate::ConnectionError;
 use godwit_base::Time;
 use godwit_recovery::{SpaceId, TimerInputs, TimerKind};
@@ -26,6 +27,8 @@ pub(super) struct Timers {
     handshake: Option<Time>,
     /// When the pacer permits the next packet.
     pacing: Option<Time>,
+    /// Nothing has happened since the connection came to rest.
+    rested: bool,
 }
 
 impl Timers {
@@ -39,6 +42,7 @@ impl Timers {
             keep_alive_due: false,
             handshake: Some(now + handshake_timeout),
             pacing: None,
+            rested: false,
         }
     }
 
@@ -62,6 +66,7 @@ impl Timers {
 
     pub(super) fn on_received(&mut self, now: Time) {
         self.idle_since = now;
+        self.rested = false;
         self.sent_since_received = false;
         self.keep_alive_due = false;
     }
@@ -70,6 +75,7 @@ impl Timers {
         if !self.sent_since_received {
             self.sent_since_received = true;
             self.idle_since = now;
+            self.rested = false;
         }
     }
 
@@ -85,6 +91,10 @@ impl Timers {
     /// When the application's limit on silence is reached. Not while a lost packet may be the reason.
     fn idle_limit(&self, pto: Duration) -> Option<Time> {
         self.idle_limit.map(|limit| self.idle_since + limit.max(pto.saturating_mul(3)))
+    }
+
+    fn rest(&self) -> Option<Time> {
+        if self.rested { None } else { Some(self.idle_since + REST_AFTER) }
     }
 
     fn keep_alive(&self) -> Option<Time> {
@@ -111,6 +121,7 @@ impl Connection {
             self.timers.idle_limit(pto),
             self.timers.keep_alive(),
             self.timers.handshake,
+            self.timers.rest(),
             self.paths.deadline(),
         ]
         .into_iter()
@@ -138,6 +149,10 @@ impl Connection {
         if due(self.timers.keep_alive()) {
             self.timers.keep_alive_due = true;
             self.control.send_ping();
+        }
+        if due(self.timers.rest()) {
+            self.timers.rested = true;
+            self.rest();
         }
         self.early.on_timeout(now);
         if due(self.timers.pacing) {

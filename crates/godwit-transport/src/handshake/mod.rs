@@ -44,7 +44,6 @@ pub(crate) enum Level {
     /// Initial packets.
     Initial,
     /// 0-RTT packets; they carry no CRYPTO frames.
-    #[cfg_attr(not(test), expect(dead_code, reason = "nothing of TLS is sent or received there"))]
     ZeroRtt,
     /// Handshake packets.
     Handshake,
@@ -90,11 +89,12 @@ pub(crate) struct Handshake {
     reading: Level,
     /// The level at which TLS writes now.
     writing: Level,
-    initial: Stream,
-    handshake: Stream,
+    /// Until the level's keys are discarded, as the next.
+    initial: Option<Box<Stream>>,
+    handshake: Option<Box<Stream>>,
     one_rtt: Stream,
     early_keys: Option<Box<EarlyKeys>>,
-    handshake_keys: Option<LevelKeys>,
+    handshake_keys: Option<Box<LevelKeys>>,
     one_rtt_keys: Option<Box<OneRtt>>,
     data: Option<Box<HandshakeData>>,
     failure: Option<Box<rustls::Error>>,
@@ -152,8 +152,8 @@ impl Handshake {
             tls: Some(Box::new(tls)),
             reading: Level::Initial,
             writing: Level::Initial,
-            initial: Stream::new(),
-            handshake: Stream::new(),
+            initial: Some(Box::new(Stream::new())),
+            handshake: Some(Box::new(Stream::new())),
             one_rtt: Stream::new(),
             early_keys: None,
             handshake_keys: None,
@@ -186,7 +186,10 @@ impl Handshake {
     pub(crate) fn on_crypto(&mut self, level: Level, offset: u64, data: &[u8]) -> Result<(), WireError> {
         let limit = if level == Level::Initial { INITIAL_LIMIT } else { LIMIT };
         let reading = self.reading;
-        let stream = self.stream(level).ok_or_else(|| violation("CRYPTO data in a 0-RTT packet"))?;
+        if level == Level::ZeroRtt {
+            return Err(violation("CRYPTO data in a 0-RTT packet"));
+        }
+        let Some(stream) = self.stream(level) else { return Ok(()) };
         if level < reading {
             let end = offset.saturating_add(data.len() as u64);
             let known = end <= stream.received.end();
@@ -200,9 +203,9 @@ impl Handshake {
     /// True if there is CRYPTO data of `level` to send or to send again.
     pub(crate) fn wants_to_send(&self, level: Level) -> bool {
         match level {
-            Level::Initial => self.initial.to_send.wants_to_send(),
+            Level::Initial => self.initial.as_ref().is_some_and(|stream| stream.to_send.wants_to_send()),
             Level::ZeroRtt => false,
-            Level::Handshake => self.handshake.to_send.wants_to_send(),
+            Level::Handshake => self.handshake.as_ref().is_some_and(|stream| stream.to_send.wants_to_send()),
             Level::OneRtt => self.one_rtt.to_send.wants_to_send(),
         }
     }
@@ -236,7 +239,7 @@ impl Handshake {
     /// Keys that have become available since the last call, lower levels first.
     pub(crate) fn next_keys(&mut self) -> Option<NewKeys> {
         let early = self.early_keys.take().map(NewKeys::ZeroRtt);
-        let handshake = || self.handshake_keys.take().map(NewKeys::Handshake);
+        let handshake = || self.handshake_keys.take().map(|keys| NewKeys::Handshake(*keys));
         early.or_else(handshake).or_else(|| self.one_rtt_keys.take().map(NewKeys::OneRtt))
     }
 
@@ -303,8 +306,10 @@ impl Handshake {
 
     /// The keys of `level` are discarded: nothing more is sent or kept there.
     pub(crate) fn discard(&mut self, level: Level) {
-        if let Some(stream) = self.stream(level) {
-            *stream = Stream::new();
+        match level {
+            Level::Initial => self.initial = None,
+            Level::Handshake => self.handshake = None,
+            Level::ZeroRtt | Level::OneRtt => {}
         }
     }
 
@@ -317,15 +322,21 @@ impl Handshake {
         }
     }
 
+    /// Gives back memory that is not in use.
+    pub(crate) fn shrink(&mut self) {
+        self.one_rtt.to_send.shrink();
+    }
+
     /// Feeds TLS what can be read at the present level. Returns true if there may be more to read, at the
     /// next level.
     fn read_some(&mut self) -> Result<bool, WireError> {
         let level = self.reading;
         let stream = match level {
-            Level::Initial => &mut self.initial,
-            Level::Handshake => &mut self.handshake,
-            Level::ZeroRtt | Level::OneRtt => &mut self.one_rtt,
+            Level::Initial => self.initial.as_deref_mut(),
+            Level::Handshake => self.handshake.as_deref_mut(),
+            Level::ZeroRtt | Level::OneRtt => Some(&mut self.one_rtt),
         };
+        let Some(stream) = stream else { return Ok(false) };
         let data = stream.received.contiguous();
         if data.is_empty() {
             return Ok(false);
@@ -364,17 +375,18 @@ impl Handshake {
         let Some(tls) = self.tls.as_deref_mut() else { return };
         loop {
             let stream = match self.writing {
-                Level::Initial => &mut self.initial,
-                Level::Handshake => &mut self.handshake,
-                Level::ZeroRtt | Level::OneRtt => &mut self.one_rtt,
+                Level::Initial => self.initial.as_deref_mut(),
+                Level::Handshake => self.handshake.as_deref_mut(),
+                Level::ZeroRtt | Level::OneRtt => Some(&mut self.one_rtt),
             };
+            let Some(stream) = stream else { return };
             let tail = stream.to_send.tail();
             let before = tail.len();
             match tls.write_hs(tail) {
                 Some(KeyChange::Handshake { keys }) => {
                     let derive = Derive::new(self.moved_to, self.tap.as_deref(), tls);
                     let derived = derive.and_then(|derive| derive.handshake());
-                    self.handshake_keys = Some(derived.unwrap_or_else(|| LevelKeys::new(keys)));
+                    self.handshake_keys = Some(Box::new(derived.unwrap_or_else(|| LevelKeys::new(keys))));
                     self.writing = Level::Handshake;
                 }
                 Some(KeyChange::OneRtt { keys, next }) => {
@@ -414,9 +426,9 @@ impl Handshake {
 
     fn stream(&mut self, level: Level) -> Option<&mut Stream> {
         match level {
-            Level::Initial => Some(&mut self.initial),
+            Level::Initial => self.initial.as_deref_mut(),
             Level::ZeroRtt => None,
-            Level::Handshake => Some(&mut self.handshake),
+            Level::Handshake => self.handshake.as_deref_mut(),
             Level::OneRtt => Some(&mut self.one_rtt),
         }
     }

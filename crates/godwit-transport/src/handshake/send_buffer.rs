@@ -21,6 +21,13 @@ pub(super) struct SendBuffer {
 }
 
 impl SendBuffer {
+    /// Gives back memory that is not in use.
+    pub(super) fn shrink(&mut self) {
+        self.data.shrink_to_fit();
+        self.lost.shrink_to_fit();
+        self.acked.shrink_to_fit();
+    }
+
     pub(super) const fn new() -> Self {
         SendBuffer {
             data: Vec::new(),

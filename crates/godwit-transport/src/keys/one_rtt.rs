@@ -48,7 +48,8 @@ pub(crate) struct OneRtt {
     pub(crate) header_sealer: HeaderSealer,
     opener: Opener,
     sealer: Sealer,
-    next: (Opener, Sealer),
+    /// Opens packets of the next phase. What seals them is made when that begins.
+    next: Opener,
     previous: Option<Previous>,
     secrets: Phases,
     phase: Phase,
@@ -62,6 +63,7 @@ pub(crate) struct OneRtt {
 }
 
 /// Where the keys of later phases come from.
+#[derive(Clone)]
 enum Phases {
     /// From rustls.
     Tls(Box<Secrets>),
@@ -70,7 +72,13 @@ enum Phases {
 }
 
 impl Phases {
-    fn next(&mut self) -> (Opener, Sealer) {
+    /// What opens packets of the next phase.
+    fn next_opener(&self) -> Opener {
+        self.clone().advance().0
+    }
+
+    /// The keys of the next phase, which becomes the current one.
+    fn advance(&mut self) -> (Opener, Sealer) {
         match self {
             Phases::Tls(secrets) => {
                 let keys = secrets.next_packet_keys();
@@ -108,7 +116,7 @@ impl OneRtt {
         Self::with(keys, Phases::Derived(Box::new(next)))
     }
 
-    fn with(keys: LevelKeys, mut secrets: Phases) -> Self {
+    fn with(keys: LevelKeys, secrets: Phases) -> Self {
         let LevelKeys { opener, sealer, header_opener, header_sealer } = keys;
         let update_after = update_limit(&sealer);
         OneRtt {
@@ -116,7 +124,7 @@ impl OneRtt {
             header_sealer,
             opener,
             sealer,
-            next: secrets.next(),
+            next: secrets.next_opener(),
             previous: None,
             secrets,
             phase: Phase::default(),
@@ -200,7 +208,7 @@ impl OneRtt {
         let (keys, opener) = if bit == self.phase_bit() {
             (KeysUsed::Current, &self.opener)
         } else if self.phase.lowest_received.is_some_and(|lowest| pn > lowest) || self.updates == 0 {
-            (KeysUsed::Updated, &self.next.0)
+            (KeysUsed::Updated, &self.next)
         } else if let Some(previous) = &self.previous {
             (KeysUsed::Previous, &previous.opener)
         } else {
@@ -281,9 +289,9 @@ impl OneRtt {
 
     /// Moves both directions to the next phase.
     fn advance(&mut self) {
-        let (opener, sealer) = std::mem::replace(&mut self.next, self.secrets.next());
-        let opener = std::mem::replace(&mut self.opener, opener);
-        self.sealer = sealer;
+        (_, self.sealer) = self.secrets.advance();
+        let next = std::mem::replace(&mut self.next, self.secrets.next_opener());
+        let opener = std::mem::replace(&mut self.opener, next);
         self.previous = Some(Previous { opener, expires: None });
         self.phase = Phase::default();
         self.updates = self.updates.saturating_add(1);

@@ -106,6 +106,7 @@ impl KeyType for Len {
 }
 
 /// The 1-RTT secrets of both directions, one key phase after the other.
+#[derive(Clone)]
 pub(crate) struct Ratchet {
     schedule: Schedule,
     local: Secret,
@@ -113,6 +114,7 @@ pub(crate) struct Ratchet {
 }
 
 /// A traffic secret.
+#[derive(Clone)]
 struct Secret {
     bytes: [u8; MAX_SECRET],
     len: usize,

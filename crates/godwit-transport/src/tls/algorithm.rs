@@ -188,7 +188,7 @@ struct HeaderKey {
     /// The block cipher, its key and the length of that, for runs. `None` where there is no block cipher.
     block_cipher: Option<(&'static cipher::Algorithm, AeadKey, usize)>,
     /// Made when the first run is asked for: keys that only receive, and idle connections, never pay.
-    run: OnceLock<Option<Mutex<StreamingEncryptingKey>>>,
+    run: OnceLock<Option<Box<Mutex<StreamingEncryptingKey>>>>,
 }
 
 impl HeaderKey {
@@ -228,7 +228,7 @@ impl HeaderKey {
         let run = self.run.get_or_init(|| {
             let (algorithm, key, len) = self.block_cipher.as_ref()?;
             let key = UnboundCipherKey::new(algorithm, key.as_ref().get(..*len)?).ok()?;
-            StreamingEncryptingKey::ecb_pkcs7(key).ok().map(Mutex::new)
+            StreamingEncryptingKey::ecb_pkcs7(key).ok().map(|key| Box::new(Mutex::new(key)))
         });
         // A connection is used by one thread at a time: the lock is there for the `Sync` that rustls
         // asks for.

@@ -75,6 +75,10 @@ impl Waiters {
         let fresh = Ticket(self.next);
         self.next += 1;
         *ticket = Some(fresh);
+        // Most connections only ever have one who waits.
+        if self.queue.capacity() == 0 {
+            self.queue.reserve_exact(1);
+        }
         self.queue.push_back(Waiter { ticket: fresh, topic, waker: Some(waker.clone()) });
     }
 
