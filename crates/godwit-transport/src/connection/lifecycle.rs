@@ -58,11 +58,11 @@ pub(crate) enum CloseFrame {
 #[derive(Debug)]
 pub(crate) struct Lifecycle {
     state: State,
-    close: Option<CloseFrame>,
+    close: Option<Box<CloseFrame>>,
     close_pending: bool,
     packets_since_close: u32,
     packets_until_close: u32,
-    ended: Option<ConnectionError>,
+    ended: Option<Box<ConnectionError>>,
 }
 
 impl Lifecycle {
@@ -114,9 +114,9 @@ impl Lifecycle {
     pub(crate) fn on_close(&mut self, frame: CloseFrame, reason: ConnectionError, until: Time) {
         if self.is_open() {
             self.state = State::Closing { until };
-            self.close = Some(frame);
+            self.close = Some(Box::new(frame));
             self.close_pending = true;
-            self.ended = Some(reason);
+            self.ended = Some(Box::new(reason));
         }
     }
 
@@ -127,7 +127,7 @@ impl Lifecycle {
             State::Closing { until } => self.state = State::Draining { until },
             State::Handshaking | State::Established | State::Confirmed => {
                 self.state = State::Draining { until };
-                self.ended = Some(reason);
+                self.ended = Some(Box::new(reason));
             }
         }
         self.close_pending = false;
@@ -136,7 +136,7 @@ impl Lifecycle {
     /// The end without a word: time-out, stateless reset, no common version.
     pub(crate) fn on_abandoned(&mut self, reason: ConnectionError) {
         if self.is_open() {
-            self.ended = Some(reason);
+            self.ended = Some(Box::new(reason));
         }
         self.state = State::Drained;
         self.close_pending = false;
@@ -172,7 +172,7 @@ impl Lifecycle {
 
     /// The CONNECTION_CLOSE to send now, if one is due.
     pub(crate) fn pending_close(&self) -> Option<&CloseFrame> {
-        self.close.as_ref().filter(|_| self.close_pending)
+        self.close.as_deref().filter(|_| self.close_pending)
     }
 
     pub(crate) fn on_close_sent(&mut self) {
@@ -181,7 +181,7 @@ impl Lifecycle {
 
     /// The reason of the end, once.
     pub(crate) fn take_ended(&mut self) -> Option<ConnectionError> {
-        self.ended.take()
+        self.ended.take().map(|reason| *reason)
     }
 }
 

@@ -78,7 +78,8 @@ pub(crate) struct Datagrams {
     config: DatagramConfig,
     send: SendQueue,
     receive: ReceiveQueue,
-    outcomes: Outcomes,
+    /// From the first datagram on: most connections never have one.
+    outcomes: Option<Box<Outcomes>>,
     /// Bytes that datagrams may send before it is the streams' turn; below zero it is. Counted only while
     /// both have something to send.
     balance: i64,
@@ -91,7 +92,7 @@ impl Datagrams {
             config,
             send: SendQueue::default(),
             receive: ReceiveQueue::default(),
-            outcomes: Outcomes::default(),
+            outcomes: None,
             balance: if config.share == 0 { -1 } else { 0 },
         }
     }
@@ -100,6 +101,10 @@ impl Datagrams {
     pub(crate) fn set_share(&mut self, percent: u8) {
         self.config.share = percent.min(100);
         self.balance = if percent == 0 { -1 } else { 0 };
+    }
+
+    fn outcomes(&mut self) -> &mut Outcomes {
+        self.outcomes.get_or_insert_default()
     }
 
     /// What the peer accepts (max_datagram_frame_size): 0 is nothing.
@@ -131,7 +136,7 @@ impl Datagrams {
                 self.send.refused = true;
                 return Err(SendDatagramError::Full);
             };
-            self.outcomes.on_cancelled(oldest.tag);
+            self.outcomes().on_cancelled(oldest.tag);
         }
         self.send.push(data, tag);
         Ok(())
@@ -140,14 +145,14 @@ impl Datagrams {
     /// Withdraws what waits to be sent under a tag; each is told as cancelled. Returns how many those were.
     pub(crate) fn cancel(&mut self, tag: u64) -> usize {
         let cancelled = self.send.cancel(tag);
-        (0..cancelled).for_each(|_| self.outcomes.on_cancelled(Some(tag)));
+        (0..cancelled).for_each(|_| self.outcomes().on_cancelled(Some(tag)));
         cancelled
     }
 
     /// The connection is over: what waits will not be sent.
     pub(crate) fn on_closed(&mut self) {
         while let Some(datagram) = self.send.pop() {
-            self.outcomes.on_cancelled(datagram.tag);
+            self.outcomes().on_cancelled(datagram.tag);
         }
     }
 
@@ -184,19 +189,19 @@ impl Datagrams {
         while let Some(len) = self.send.first_len() {
             if self.send.max_len(room).is_none_or(|max| len > max) {
                 let tag = self.send.pop().and_then(|datagram| datagram.tag);
-                self.outcomes.on_cancelled(tag);
+                self.outcomes().on_cancelled(tag);
                 continue;
             }
             let Some(tag) = self.send.write_first(writer) else { break };
             tokens.push(RecoveryToken::Datagram { tag });
-            self.outcomes.on_sent(tag);
+            self.outcomes().on_sent(tag);
         }
         writer.len().saturating_sub(before)
     }
 
     /// What became of a packet with a datagram. Acknowledgements may come after a loss that was none.
     pub(crate) fn on_outcome(&mut self, outcome: Outcome, tag: Option<u64>) {
-        self.outcomes.on_outcome(outcome, tag);
+        self.outcomes().on_outcome(outcome, tag);
     }
 
     /// A DATAGRAM frame. Fails if it is larger than what was announced, or nothing was (section 3).
@@ -208,7 +213,7 @@ impl Datagrams {
             return Err(WireError::new(TransportErrorCode::PROTOCOL_VIOLATION, reason));
         }
         let dropped = self.receive.push(data, self.config.receive_buffer);
-        self.outcomes.on_received(dropped);
+        self.outcomes().on_received(dropped);
         Ok(())
     }
 
@@ -219,7 +224,7 @@ impl Datagrams {
 
     /// The next thing that became of a tagged datagram.
     pub(crate) fn next_outcome(&mut self) -> Option<DatagramOutcome> {
-        self.outcomes.next()
+        self.outcomes.as_mut()?.next()
     }
 
     /// The next thing the application is to know: each once until it has acted on it.
@@ -227,7 +232,7 @@ impl Datagrams {
         if self.receive.take_news() {
             return Some(Event::DatagramsReadable);
         }
-        if self.outcomes.take_news() {
+        if self.outcomes.as_mut().is_some_and(|outcomes| outcomes.take_news()) {
             return Some(Event::DatagramOutcomes);
         }
         let roomy = self.send.bytes() <= self.config.send_buffer / 2;
@@ -235,6 +240,6 @@ impl Datagrams {
     }
 
     pub(crate) fn stats(&self) -> DatagramStats {
-        self.outcomes.stats()
+        self.outcomes.as_ref().map(|outcomes| outcomes.stats()).unwrap_or_default()
     }
 }
