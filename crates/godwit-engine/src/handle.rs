@@ -241,9 +241,7 @@ impl<H: Handler> ShardHandle<H> {
         self.shared.schedule();
     }
 
-    /// Makes a socket and has it take the place of those whose address family it can serve: what is begun from now
-    /// on leaves from it, and clients' connections move to it, each as soon as the path from there is validated
-    /// (RFC 9000 section 9.2). An old socket is closed when no connection uses it any more.
+    /// Makes a socket that takes the place of others; see [`Shard::rebind`].
     ///
     /// # Errors
     /// What `make` says; then nothing has changed.
@@ -252,12 +250,11 @@ impl<H: Handler> ShardHandle<H> {
         make: impl FnOnce(SocketId) -> Result<Box<dyn Datapath>, E>,
     ) -> Result<SocketAddr, E> {
         let mut shard = self.shared.lock();
-        let socket = make(shard.next_socket_id())?;
-        let address = socket.local_addr();
-        shard.rebind(socket);
+        shard.begin_turn();
+        let outcome = shard.rebind(make);
         drop(shard);
         self.shared.schedule();
-        Ok(address)
+        outcome
     }
 
     /// A handle that does not keep the driver going.

@@ -27,15 +27,23 @@ fn reaches(local: SocketAddr, remote: SocketAddr) -> bool {
 
 impl<H> Shard<H> {
     /// A number that no socket has.
-    pub(crate) fn next_socket_id(&self) -> SocketId {
+    fn next_socket_id(&self) -> SocketId {
         let highest = self.sockets.iter().map(|socket| socket.id().0).max();
         SocketId(highest.map_or(0, |highest| highest.wrapping_add(1)))
     }
 
-    /// Puts `socket` before all others, moves clients' connections to it, and closes each of the others that
-    /// it can stand in for when no connection uses it any more.
-    pub(crate) fn rebind(&mut self, socket: Box<dyn Datapath>) {
-        let now = self.begin_turn();
+    /// Makes a socket and has it take the place of those whose address family it can serve: what is begun from now
+    /// on leaves from it, and clients' connections move to it, each as soon as the path from there is validated
+    /// (RFC 9000 section 9.2). An old socket is closed when no connection uses it any more. Returns the new address.
+    ///
+    /// # Errors
+    /// What `make` says; then nothing has changed.
+    pub fn rebind<E>(
+        &mut self,
+        make: impl FnOnce(SocketId) -> Result<Box<dyn Datapath>, E>,
+    ) -> Result<SocketAddr, E> {
+        let now = self.now();
+        let socket = make(self.next_socket_id())?;
         let (id, local) = (socket.id(), socket.local_addr());
         for old in self.sockets.iter().filter(|old| reaches(local, old.local_addr())) {
             if !self.retirement.retiring.contains(&old.id()) {
@@ -52,6 +60,7 @@ impl<H> Shard<H> {
             });
         }
         self.retirement.due = true;
+        Ok(local)
     }
 
     /// Closes the sockets that are to go and are no longer used. Between batches only: what is for a socket that

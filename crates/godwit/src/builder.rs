@@ -187,7 +187,7 @@ impl EndpointBuilder {
     /// # Errors
     /// If an address cannot be had.
     pub fn build_polled(self) -> io::Result<PolledEndpoint> {
-        Ok(PolledEndpoint::new(self.single_shard(())?))
+        Ok(PolledEndpoint::new(self.single_shard(())?, self.socket))
     }
 
     /// Runs `count` shards: threads, each with its own socket on the address, its own single-threaded tokio

@@ -3,8 +3,12 @@
 use super::{AcceptError, ConnKey, Event, Incoming, IncomingKey, PolledConnection, SocketId};
 use crate::config::{ClientConfig, ServerConfig};
 use crate::error::{ConnectError, ConnectFailure};
+use crate::paths::PathStats;
 use crate::stats::EndpointStats;
+use godwit_datapath::SocketConfig;
 use godwit_engine::{Clock, Happening, Shard, ShardCx};
+use godwit_transport::Connection;
+use godwit_transport::connection::MigrateError;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -16,6 +20,8 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct PolledEndpoint {
     shard: Shard<()>,
+    /// How sockets are made.
+    socket: SocketConfig,
     clock: Clock,
     /// Within [`PolledEndpoint::poll`], which has read the clock.
     polling: bool,
@@ -87,8 +93,8 @@ impl std::os::windows::io::AsSocket for PolledSocket<'_> {
 }
 
 impl PolledEndpoint {
-    pub(crate) fn new(shard: Shard<()>) -> Self {
-        PolledEndpoint { shard, clock: Clock::new(), polling: false, closed: false }
+    pub(crate) fn new(shard: Shard<()>, socket: SocketConfig) -> Self {
+        PolledEndpoint { shard, socket, clock: Clock::new(), polling: false, closed: false }
     }
 
     /// Does everything that can be done without waiting: receives what is there (up to a batch from each socket), lets
@@ -226,7 +232,43 @@ impl PolledEndpoint {
         self.shard.endpoint_mut().set_server_config(Some(config.to_transport()));
     }
 
-    /// The address of the first socket.
+    /// Binds a new socket to `addr` and moves the connections of clients to it; see [`crate::Endpoint::rebind`]. The
+    /// sockets to wait for are others from then on, and once more when an old one is closed, which is in a later
+    /// [`PolledEndpoint::poll`]: look at [`PolledEndpoint::sockets`] after each that told
+    /// [`Event::Path`](super::Event::Path) or [`Event::Closed`](super::Event::Closed).
+    ///
+    /// # Errors
+    /// If the address cannot be had; then nothing has changed.
+    pub fn rebind(&mut self, addr: SocketAddr) -> io::Result<SocketAddr> {
+        // Reads the clock, unless that has been done.
+        self.now();
+        let socket = &self.socket;
+        self.shard.rebind(|id| godwit_datapath::bind(id, addr, socket).map_err(crate::builder::bind_error))
+    }
+
+    /// At a client: moves a connection to the local address `local`; see [`crate::Connection::migrate`].
+    /// [`Event::Path`](super::Event::Path) tells how it goes.
+    ///
+    /// # Errors
+    /// If it can never be done, see [`MigrateError`].
+    pub fn migrate(&mut self, key: ConnKey, local: SocketAddr) -> Result<(), MigrateError> {
+        self.visit(|shard| {
+            let now = shard.now();
+            let (socket, ip) = shard.socket_at(local).ok_or(MigrateError::NoSocket)?;
+            let migrate = |connection: &mut Connection| connection.migrate(now, socket, ip);
+            shard.endpoint_mut().with(key, migrate).unwrap_or(Err(MigrateError::Closed))
+        })
+    }
+
+    /// Every path of a connection, the one that carries it first. Empty once the connection is over and forgotten.
+    pub fn paths(&mut self, key: ConnKey) -> Vec<PathStats> {
+        self.visit(|shard| {
+            let paths = shard.endpoint().connection(key).into_iter().flat_map(Connection::paths);
+            paths.map(|info| PathStats::of(shard, &info)).collect()
+        })
+    }
+
+    /// The address of the first socket, which is the one bound last if [`PolledEndpoint::rebind`] was used.
     ///
     /// # Errors
     /// If there is none, which does not happen.

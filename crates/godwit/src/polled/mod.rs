@@ -49,5 +49,6 @@ pub use connection::PolledConnection;
 pub use endpoint::{PolledEndpoint, PolledEvent, PolledSocket, Wait};
 pub use godwit_base::SocketId;
 pub use godwit_transport::endpoint::{AcceptError, Incoming, IncomingKey};
+pub use godwit_transport::path::{PathId, PathKey, PathUpdate};
 pub use godwit_transport::streams::{ReadChunk, ReadError, UnknownStream, WriteError};
 pub use godwit_transport::{ConnKey, ConnectionError, Event, TransportErrorCode};

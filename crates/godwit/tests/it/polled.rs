@@ -3,7 +3,7 @@
 use crate::support::{client_config, pattern, server_config};
 use bytes::Bytes;
 use godwit::polled::{ConnKey, ConnectionError, Event, PolledEndpoint, PolledEvent, ReadChunk, ReadError};
-use godwit::{Direction, Endpoint, EndpointBuilder, TransportConfig};
+use godwit::{Direction, Endpoint, EndpointBuilder, MigrateError, PathState, TransportConfig};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -98,6 +98,35 @@ fn read(side: &mut Side, key: ConnKey, id: godwit::StreamId, into: &mut Vec<u8>)
             ReadChunk::Blocked => return false,
         }
     }
+}
+
+#[test]
+fn a_rebound_endpoint_takes_its_connections_along() {
+    let (mut client, mut server) = (client(), server());
+    let (ours, theirs) = connect(&mut client, &mut server);
+    let first = client.endpoint.local_addr().unwrap();
+    let second = client.endpoint.rebind("127.0.0.1:0".parse().unwrap()).unwrap();
+    assert_eq!(client.endpoint.sockets().count(), 2);
+    // Three probe timeouts after the move the old path is forgotten, and with it the socket.
+    until(&mut client, &mut server, |client, _| (client.endpoint.sockets().count() == 1).then_some(()));
+    assert_eq!(client.endpoint.local_addr().unwrap(), second);
+    let moved = |event: &PolledEvent| {
+        let PolledEvent::Connection(_, Event::Path(update)) = event else { return false };
+        update.state == PathState::Active
+    };
+    assert!(client.events.iter().any(moved));
+    let [path] = client.endpoint.paths(ours)[..] else { panic!("one path is left") };
+    assert!(path.local == second && path.validated);
+    // The server has followed, or does so with the next packet.
+    until(&mut client, &mut server, |client, server| {
+        client.endpoint.connection(ours).unwrap().ping();
+        (server.endpoint.paths(theirs)[0].remote == second).then_some(())
+    });
+    assert_eq!(client.endpoint.migrate(ours, first), Err(MigrateError::NoSocket));
+    assert_eq!(
+        server.endpoint.migrate(theirs, server.endpoint.local_addr().unwrap()),
+        Err(MigrateError::NotClient)
+    );
 }
 
 #[test]
