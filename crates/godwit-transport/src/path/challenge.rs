@@ -11,8 +11,8 @@ use std::time::Duration;
 /// attempts counts.
 #[derive(Debug)]
 pub(super) struct Challenge {
-    /// The last attempts, newest first.
-    attempts: [Option<Attempt>; Self::REMEMBERED],
+    /// The last attempts, newest first; at most [`Challenge::REMEMBERED`].
+    attempts: VecDeque<Attempt>,
     due: bool,
     interval: Duration,
     retry_at: Time,
@@ -46,7 +46,7 @@ impl Challenge {
     pub(super) fn new(now: Time, pto: Duration) -> Self {
         let patience = pto.max(Self::INITIAL_PTO).saturating_mul(3);
         Challenge {
-            attempts: [None; Self::REMEMBERED],
+            attempts: VecDeque::new(),
             due: true,
             interval: pto.clamp(Self::SHORTEST_INTERVAL, Self::INITIAL_PTO),
             retry_at: Time::MAX,
@@ -76,10 +76,8 @@ impl Challenge {
             return false;
         }
         tokens.push(RecoveryToken::Path);
-        self.attempts.rotate_right(1);
-        if let Some(newest) = self.attempts.first_mut() {
-            *newest = Some(Attempt { data, expanded, sent_at: now });
-        }
+        self.attempts.truncate(Self::REMEMBERED.saturating_sub(1));
+        self.attempts.push_front(Attempt { data, expanded, sent_at: now });
         self.due = false;
         self.retry_at = now + self.interval;
         self.interval = self.interval.saturating_mul(2);
@@ -88,7 +86,7 @@ impl Challenge {
 
     /// What a PATH_RESPONSE with `data` proves, if anything, and when the question was sent.
     pub(super) fn on_response(&self, data: [u8; 8]) -> Option<(Proof, Time)> {
-        let attempt = self.attempts.iter().flatten().find(|attempt| attempt.data == data)?;
+        let attempt = self.attempts.iter().find(|attempt| attempt.data == data)?;
         Some((if attempt.expanded { Proof::Path } else { Proof::Address }, attempt.sent_at))
     }
 
