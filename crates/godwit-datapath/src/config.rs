@@ -38,6 +38,9 @@ pub struct SocketConfig {
     /// for inherited sockets that are bound to an interface already, it is chosen for sending only. Linux only:
     /// elsewhere binding fails. Default any.
     pub interface: Option<String>,
+    /// Whether to ask what the network says of datagrams that did not arrive (ICMP). Linux, native implementation only;
+    /// elsewhere without effect. Default false.
+    pub report_unreachable: bool,
     /// Which implementation to use. Default native.
     pub backend: Backend,
 }
@@ -52,6 +55,7 @@ impl Default for SocketConfig {
             gso: true,
             gro: true,
             interface: None,
+            report_unreachable: false,
             backend: Backend::Native,
         }
     }

@@ -78,6 +78,19 @@ pub trait Datapath: Send + fmt::Debug {
         None
     }
 
+    /// Whether the socket has an error queue, which wakes whoever waits for it (`EPOLLERR`).
+    fn reports_errors(&self) -> bool {
+        false
+    }
+
+    /// Reads the error queue. Other calls do so as well when they meet an error.
+    fn receive_errors(&mut self) {}
+
+    /// The next thing that was in the error queue.
+    fn next_unreachable(&mut self) -> Option<Unreachable> {
+        None
+    }
+
     /// The socket to wait for, if there is one.
     fn socket(&self) -> Option<&UdpSocket>;
 
@@ -94,6 +107,16 @@ pub struct TooLarge {
     pub size: usize,
     /// The largest UDP payload that goes there, in bytes, if the system tells.
     pub max: Option<usize>,
+}
+
+/// What the network, or the system, said of a datagram sent earlier. It proves nothing: who knows the addresses can
+/// forge it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unreachable {
+    /// Where the datagram was to go, if that is where it was not taken; none if it is about something else.
+    pub remote: Option<SocketAddr>,
+    /// What is said: that the connection was refused (no such port), or the host or network cannot be reached.
+    pub kind: io::ErrorKind,
 }
 
 /// Runs refused for their size that are remembered until they are asked for.

@@ -5,7 +5,7 @@ use crate::sockets::Retirement;
 use crate::succession::Succession;
 use crate::{Clock, Neighbours, Stopped};
 use godwit_base::{RecvBatch, SendBatch, SocketId, Time, WallTime};
-use godwit_datapath::{Capabilities, Counters, Datapath, Progress, Received, Sent, TooLarge};
+use godwit_datapath::{Capabilities, Counters, Datapath, Progress, Received, Sent, TooLarge, Unreachable};
 use godwit_transport::Endpoint;
 use godwit_transport::endpoint::ForeignBatch;
 use std::net::SocketAddr;
@@ -171,8 +171,31 @@ impl<H> Shard<H> {
         if received.runs > 0 {
             self.succession.told(self.now);
             self.endpoint.receive(self.now, self.wall, &mut self.recv);
+        } else {
+            self.heed_errors();
         }
         Ok(received)
+    }
+
+    /// Reads the error queue of a socket.
+    pub(crate) fn receive_errors_from(&mut self, at: usize) {
+        if let Some(socket) = self.sockets.get_mut(at) {
+            socket.receive_errors();
+        }
+        self.heed_errors();
+    }
+
+    /// Tells the endpoint what the network said of datagrams sent earlier.
+    fn heed_errors(&mut self) {
+        for socket in &mut self.sockets {
+            while let Some(Unreachable { remote, kind }) = socket.next_unreachable() {
+                // A runtime takes an error for the end of the socket: it is registered anew.
+                self.sockets_version += 1;
+                if let Some(remote) = remote {
+                    self.endpoint.on_unreachable(remote, kind);
+                }
+            }
+        }
     }
 
     /// Takes in what other shards handed over.
@@ -238,6 +261,7 @@ impl<H> Shard<H> {
             if sent == Sent::Blocked {
                 return Ok(Some(id));
             }
+            self.heed_errors();
         }
         Ok(None)
     }

@@ -112,6 +112,13 @@ impl EndpointBuilder {
         self
     }
 
+    /// Sets whether to ask what the network says of datagrams that did not arrive (ICMP), for
+    /// [`crate::Connecting::evidence`]. Connections are not ended by it. Only Linux tells. Default false.
+    pub fn report_unreachable(mut self, report: bool) -> Self {
+        self.socket.report_unreachable = report;
+        self
+    }
+
     /// Chooses how UDP is spoken to. Default: the best for the system.
     pub fn datapath(mut self, backend: Backend) -> Self {
         self.socket.backend = backend;

@@ -88,6 +88,21 @@ impl Control {
         told
     }
 
+    /// Reads the error number and the origin of an entry of the error queue (`sock_extended_err`).
+    pub(super) fn read_error(&self) -> Option<(i32, u8)> {
+        let mut rest = self.bytes();
+        while let Some((level, kind, data, after)) = split_message(rest) {
+            if matches!(
+                (level, kind),
+                (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)
+            ) {
+                return Some((int(data)?, *data.get(4)?));
+            }
+            rest = after;
+        }
+        None
+    }
+
     /// What the kernel is given to read.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]

@@ -6,15 +6,18 @@
 //! same run is sent again datagram by datagram, and the destination is remembered.
 
 mod cmsg;
+mod errors;
 mod probe;
 mod route;
 mod sockaddr;
 pub(crate) mod sys;
 
 use crate::{
-    Capabilities, Counters, Datapath, Piece, Progress, Received, Sent, SocketConfig, TooLarge, address,
+    Capabilities, Counters, Datapath, Piece, Progress, Received, Sent, SocketConfig, TooLarge, Unreachable,
+    address,
 };
 use cmsg::Control;
+use errors::ErrorQueue;
 use godwit_base::{RecvBatch, RecvMeta, SendBatch, SocketId};
 use probe::Offload;
 use sockaddr::Name;
@@ -41,6 +44,7 @@ pub struct LinuxSocket {
     split_for: Vec<IpAddr>,
     refusals: VecDeque<SocketAddr>,
     too_large: VecDeque<TooLarge>,
+    errors: ErrorQueue,
 }
 
 impl LinuxSocket {
@@ -52,6 +56,10 @@ impl LinuxSocket {
         socket.set_nonblocking(true)?;
         let local = socket.local_addr()?;
         set_options(&socket, local.is_ipv6(), config.only_v6)?;
+        let errors = match config.report_unreachable {
+            true => ErrorQueue::switch_on(&socket, local.is_ipv6(), config.only_v6)?,
+            false => ErrorQueue::default(),
+        };
         let measured = probe::offload();
         let gro =
             config.gro && measured.gro && sys::set_option(&socket, libc::SOL_UDP, libc::UDP_GRO, 1).is_ok();
@@ -69,6 +77,7 @@ impl LinuxSocket {
             split_for: Vec::new(),
             refusals: VecDeque::new(),
             too_large: VecDeque::new(),
+            errors,
         })
     }
 
@@ -177,6 +186,10 @@ impl LinuxSocket {
 
     /// Only errors that stop the socket are passed on; `WouldBlock` is one of them.
     fn on_failed(&mut self, piece: &Piece<'_>, error: io::Error, progress: &mut Progress) -> io::Result<()> {
+        if error.kind() != io::ErrorKind::WouldBlock && self.errors.read(&self.socket) {
+            // It may be about a datagram sent earlier, to somebody else: this one is tried again.
+            return Ok(());
+        }
         match error.raw_os_error() {
             Some(libc::EIO | libc::EINVAL) if piece.is_segmented() => progress.split = true,
             Some(libc::EMSGSIZE) => {
@@ -205,7 +218,12 @@ impl Datapath for LinuxSocket {
         }
         let received = match sys::receive_messages(&self.socket, slots, &mut self.incoming) {
             Ok(received) => received,
-            Err(error) => return nothing_received(error),
+            Err(error) => {
+                if error.kind() != io::ErrorKind::WouldBlock {
+                    self.errors.read(&self.socket);
+                }
+                return nothing_received(error);
+            }
         };
         self.counters.receive_calls += 1;
         let before = batch.len();
@@ -273,6 +291,18 @@ impl Datapath for LinuxSocket {
 
     fn next_too_large(&mut self) -> Option<TooLarge> {
         self.too_large.pop_front()
+    }
+
+    fn reports_errors(&self) -> bool {
+        self.errors.is_on()
+    }
+
+    fn receive_errors(&mut self) {
+        self.errors.read(&self.socket);
+    }
+
+    fn next_unreachable(&mut self) -> Option<Unreachable> {
+        self.errors.next()
     }
 
     fn socket(&self) -> Option<&UdpSocket> {

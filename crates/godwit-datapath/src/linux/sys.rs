@@ -133,6 +133,28 @@ pub(super) fn receive_messages(
     Ok(received)
 }
 
+/// Takes an entry off the socket's error queue: the address that the datagram was for, and what is said of it.
+pub(super) fn receive_error(fd: impl AsFd, name: &mut Name, control: &mut Control) -> io::Result<()> {
+    // SAFETY: the type consists of integers and pointers only, for which all bits zero is a value.
+    let mut header: libc::msghdr = unsafe { mem::zeroed() };
+    let space = name.space();
+    header.msg_name = space.as_mut_ptr().cast();
+    header.msg_namelen = space.len() as libc::socklen_t;
+    let space = control.space();
+    header.msg_control = space.as_mut_ptr().cast();
+    header.msg_controllen = space.len() as _;
+    let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
+    // SAFETY: the header points at a name and a control buffer with their true lengths, both borrowed exclusively for
+    // longer than this call; it has no vectors, so that nothing of the datagram itself is written.
+    let rc = unsafe { libc::recvmsg(fd.as_fd().as_raw_fd(), &raw mut header, flags) };
+    if rc < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    name.set_len(header.msg_namelen as usize);
+    control.set_len(header.msg_controllen as _);
+    Ok(())
+}
+
 fn interrupted_or(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) }
 }

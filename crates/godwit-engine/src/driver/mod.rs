@@ -118,6 +118,10 @@ impl<H: Handler> Driver<H> {
         let spinning = self.last_traffic.is_some() && !self.config.spin.is_zero();
         let mut again = false;
         for at in 0..self.ports.len() {
+            if self.ports.get_mut(at).is_some_and(|port| port.has_errors(cx)) {
+                shard.receive_errors_from(at);
+                shard.dispatch();
+            }
             let mut budget = self.config.batches_per_poll.max(1);
             while let Some(port) = self.ports.get(at) {
                 let Some(received) = port.receive(cx, shard, at, spinning)? else { break };

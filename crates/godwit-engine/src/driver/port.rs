@@ -4,7 +4,9 @@ use crate::handler::Handler;
 use crate::shard::Shard;
 use godwit_base::SocketId;
 use godwit_datapath::{Datapath, Received};
+use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
@@ -13,6 +15,8 @@ use tokio::net::UdpSocket;
 pub(super) struct Port {
     id: SocketId,
     readiness: Readiness,
+    /// Ready when there is something in the error queue, for sockets that have one.
+    errors: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 /// What the runtime watches. It is the same socket as the datapath's under a second descriptor.
@@ -51,12 +55,43 @@ impl Readiness {
 
 pub(super) fn ports_of<H: Handler>(shard: &Shard<H>) -> io::Result<Vec<Port>> {
     let receives = shard.succession.receives();
-    let port =
-        |socket: &dyn Datapath| Ok(Port { id: socket.id(), readiness: Readiness::of(socket, receives)? });
+    let port = |socket: &dyn Datapath| {
+        let (readiness, errors) = (Readiness::of(socket, receives)?, errors_of(socket)?);
+        Ok(Port { id: socket.id(), readiness, errors })
+    };
     shard.sockets.iter().map(|socket| port(&**socket)).collect()
 }
 
+/// Waits for errors, under a descriptor of its own: what else happens to the socket is not taken from anybody.
+fn errors_of(socket: &dyn Datapath) -> io::Result<Option<Pin<Box<dyn Future<Output = ()> + Send>>>> {
+    let Some(socket) = socket.socket().filter(|_| socket.reports_errors()) else { return Ok(None) };
+    let socket = UdpSocket::from_std(socket.try_clone()?)?;
+    Ok(Some(Box::pin(async move {
+        // If the runtime cannot tell, errors are met with when something is sent.
+        let _ = error_of(&socket).await;
+    })))
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+async fn error_of(socket: &UdpSocket) -> io::Result<()> {
+    socket.ready(Interest::ERROR).await.map(drop)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+async fn error_of(_: &UdpSocket) -> io::Result<()> {
+    std::future::pending().await
+}
+
 impl Port {
+    /// True once when there is something in the error queue. If not, the task is woken when there is.
+    pub(super) fn has_errors(&mut self, cx: &mut Context<'_>) -> bool {
+        let ready = self.errors.as_mut().is_some_and(|errors| errors.as_mut().poll(cx).is_ready());
+        if ready {
+            self.errors = None;
+        }
+        ready
+    }
+
     pub(super) const fn id(&self) -> SocketId {
         self.id
     }

@@ -1,7 +1,7 @@
 //! Attempts to connect: what is known of them before the end, and what becomes of those that nobody waits for.
 
 use crate::support::{Net, client_config, impatient, on_every_net, server_config};
-use godwit::{ConnectionErrorKind, Evidence, Progress};
+use godwit::{ConnectionErrorKind, Evidence, Progress, TransportConfig};
 use std::time::Duration;
 use tokio::net::UdpSocket;
 
@@ -112,4 +112,43 @@ async fn what_is_parked_ends_with_the_endpoint(net: Net) {
     let accepted = server.accept().await.unwrap().await.unwrap();
     drop(client);
     assert_eq!(accepted.closed().await.kind(), ConnectionErrorKind::ClosedByPeer);
+}
+
+/// Nobody is at the port, and the system says so at once: long before the first probe timeout.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_the_network_says_is_known_at_once() {
+    for net in [Net::NATIVE_V4, Net::NATIVE_V6] {
+        crate::support::run(net, async |net| {
+            let nobody = UdpSocket::bind(net.any_port()).await.unwrap().local_addr().unwrap();
+            let client = net.builder().report_unreachable(true).build().unwrap();
+            let server = net.server();
+            // Probes and the end are far away: they do not find it out.
+            let patient = TransportConfig {
+                initial_rtt: Duration::from_secs(600),
+                handshake_timeout: Duration::from_secs(3600),
+                ..TransportConfig::default()
+            };
+            let config = client_config().transport(patient).unwrap();
+            let connecting = client.connect(&config, nobody, "localhost").unwrap();
+            let mut evidence = Evidence::default();
+            while evidence.unreachable.is_none() {
+                evidence = connecting.evidence_changed(evidence).await;
+            }
+            assert_eq!(evidence.unreachable, Some(std::io::ErrorKind::ConnectionRefused));
+            assert_eq!((evidence.probes, evidence.progress), (0, Progress::Sent));
+            // Others on the same socket are not concerned, and the attempt itself goes on.
+            for _ in 0..3 {
+                let other =
+                    client.connect(&client_config(), server.local_addr().unwrap(), "localhost").unwrap();
+                let (ours, theirs) = tokio::join!(other, async { server.accept().await.unwrap().await });
+                let mut send = ours.unwrap().open_uni().await.unwrap();
+                send.write_all(&[7; 100_000]).await.unwrap();
+                send.finish().unwrap();
+                let read = theirs.unwrap().accept_uni().await.unwrap().read_to_end(1 << 20).await;
+                assert_eq!(read.unwrap().len(), 100_000);
+            }
+            assert_eq!(connecting.evidence().progress, Progress::Sent);
+        });
+    }
 }
