@@ -3,12 +3,14 @@
 use crate::config::ServerConfig;
 use crate::connection::Connection;
 use crate::endpoint::Endpoint;
+#[cfg(target_os = "linux")]
+use crate::generations::{Inheritance, Lineage};
 use crate::handler::Api;
 use crate::polled::PolledEndpoint;
 use crate::shards::{self, Shards};
 use godwit_base::SocketId;
 use godwit_datapath::{Backend, BindError, Capabilities, Datapath, SocketConfig, adopt, bind, bind_group};
-use godwit_engine::{Driver, DriverConfig, Neighbours, OsRng, Shard, ShardHandle};
+use godwit_engine::{Driver, DriverConfig, Elders, Neighbours, OsRng, Shard, ShardHandle};
 use godwit_transport::EndpointConfig;
 use godwit_transport::cid::CidCodec;
 use godwit_transport::observe::ObserverFactory;
@@ -20,6 +22,9 @@ use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// The sockets of each shard.
+pub(crate) type Groups = Vec<Vec<Box<dyn Datapath>>>;
 
 /// Settings of an [`Endpoint`]; made by [`Endpoint::builder`].
 #[derive(Debug, Clone)]
@@ -38,6 +43,8 @@ pub struct EndpointBuilder {
     max_incoming: usize,
     observe: ObserverFactory,
     upgrade_to: Option<u32>,
+    #[cfg(target_os = "linux")]
+    inheritance: Option<Arc<Inheritance>>,
 }
 
 impl EndpointBuilder {
@@ -55,6 +62,8 @@ impl EndpointBuilder {
             max_incoming: 1024,
             observe: ObserverFactory::default(),
             upgrade_to: None,
+            #[cfg(target_os = "linux")]
+            inheritance: None,
         }
     }
 
@@ -76,6 +85,17 @@ impl EndpointBuilder {
     /// [`EndpointBuilder::run_shards_with`] one for each shard.
     pub fn udp_socket(mut self, socket: UdpSocket) -> Self {
         self.inherited.push(Arc::new(socket));
+        self
+    }
+
+    /// Makes the endpoint a newer generation of the one that left `inheritance`: it has the sockets of that one, and
+    /// no addresses are bound and no other sockets used. The generation's number comes with it, and so do the
+    /// secrets unless there are others. Nothing is received before [`Endpoint::take_over`] is called.
+    #[cfg(target_os = "linux")]
+    pub fn inherit(mut self, inheritance: Inheritance) -> Self {
+        self.generation = inheritance.generation;
+        self.secrets.get_or_insert(Arc::clone(&inheritance.secrets));
+        self.inheritance = Some(Arc::new(inheritance));
         self
     }
 
@@ -178,7 +198,8 @@ impl EndpointBuilder {
     /// If an address cannot be had, or this is not called within a tokio runtime.
     pub fn build(self) -> io::Result<Endpoint> {
         let runtime = tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
-        let handle = ShardHandle::new(self.single_shard(Api::new())?);
+        let place = self.place()?;
+        let handle = ShardHandle::new(self.single_shard(&place, api_of(&place))?);
         let driver = Driver::new(&handle, self.driver.clone())?;
         runtime.spawn(async move {
             if let Err(error) = driver.await {
@@ -192,9 +213,13 @@ impl EndpointBuilder {
     /// drivers ([`EndpointBuilder::spin`]) has no effect.
     ///
     /// # Errors
-    /// If an address cannot be had.
+    /// If an address cannot be had, or something was inherited from an older generation.
     pub fn build_polled(self) -> io::Result<PolledEndpoint> {
-        Ok(PolledEndpoint::new(self.single_shard(())?, self.socket))
+        let place = self.place()?;
+        if place.elders.is_some() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        Ok(PolledEndpoint::new(self.single_shard(&place, ())?, self.socket))
     }
 
     /// Runs `count` shards: threads, each with its own socket on the address, its own single-threaded tokio
@@ -236,7 +261,29 @@ impl EndpointBuilder {
         if !(1..=256).contains(&count) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "there must be 1 to 256 shards"));
         }
-        let mut sockets: Vec<Vec<Box<dyn Datapath>>> = (0..count).map(|_| Vec::new()).collect();
+        let sockets = match self.inherited_sockets(count)? {
+            Some(inherited) => inherited,
+            None => self.socket_groups(count)?,
+        };
+        let place = self.place()?;
+        sockets.first().into_iter().flatten().for_each(|socket| steer(&**socket, &place.secrets, count));
+        let neighbours = Neighbours::new(count, self.generation);
+        let mut sockets = sockets.into_iter();
+        let make = |number: usize| {
+            let number = u8::try_from(number).map_err(io::Error::other)?;
+            let sockets = sockets.next().unwrap_or_default();
+            let shard = self.shard_of(number, &place, sockets, api_of(&place));
+            Ok(shard.with_neighbours(neighbours.clone()))
+        };
+        let socket = self.socket.clone();
+        let run = move |_, handle| application(Endpoint::new(handle, socket.clone()));
+        let shards = godwit_engine::run_shards(count, pin, &self.driver, make, run)?;
+        Ok(Shards::new(shards))
+    }
+
+    /// Sockets for each shard: those that somebody else has bound, and a group for each address.
+    fn socket_groups(&self, count: usize) -> io::Result<Groups> {
+        let mut sockets: Groups = (0..count).map(|_| Vec::new()).collect();
         let adopted = self.adopted()?;
         if !adopted.is_empty() && adopted.len() != count {
             let problem = format!("{count} shards need as many sockets, not {}", adopted.len());
@@ -250,33 +297,42 @@ impl EndpointBuilder {
             }
             sockets.iter_mut().zip(group).for_each(|(sockets, socket)| sockets.push(socket));
         }
-        let secrets = self.shared_secrets();
-        sockets.first().into_iter().flatten().for_each(|socket| steer(&**socket, &secrets, count));
-        let neighbours = Neighbours::new(count, self.generation);
-        let mut sockets = sockets.into_iter();
-        let make = |number: usize| {
-            let number = u8::try_from(number).map_err(io::Error::other)?;
-            let sockets = sockets.next().unwrap_or_default();
-            let shard = self.shard_of(number, Arc::clone(&secrets), sockets, Api::new());
-            Ok(shard.with_neighbours(neighbours.clone()))
-        };
-        let socket = self.socket.clone();
-        let run = move |_, handle| application(Endpoint::new(handle, socket.clone()));
-        let shards = godwit_engine::run_shards(count, pin, &self.driver, make, run)?;
-        Ok(Shards::new(shards))
+        Ok(sockets)
+    }
+
+    /// The sockets of each shard of an older generation, of which there must be `count`.
+    #[cfg(target_os = "linux")]
+    fn inherited_sockets(&self, count: usize) -> io::Result<Option<Groups>> {
+        let Some(inheritance) = &self.inheritance else { return Ok(None) };
+        let sockets = inheritance.sockets(&self.socket, bind_error)?;
+        if sockets.len() != count {
+            let problem = format!("the older generation has {} shards, not {count}", sockets.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+        }
+        Ok(Some(sockets))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn inherited_sockets(&self, _: usize) -> io::Result<Option<Groups>> {
+        Ok(None)
     }
 
     /// A shard with all the sockets.
-    fn single_shard<H>(&self, handler: H) -> io::Result<Shard<H>> {
-        let mut sockets = self.adopted()?;
-        for (id, addr) in self.numbered_addrs() {
-            sockets.push(bind(id, addr, &self.socket).map_err(bind_error)?);
+    fn single_shard<H>(&self, place: &Place, handler: H) -> io::Result<Shard<H>> {
+        let mut sockets = Vec::new();
+        match self.inherited_sockets(1)? {
+            Some(inherited) => sockets.extend(inherited.into_iter().flatten()),
+            None => {
+                sockets.extend(self.adopted()?);
+                for (id, addr) in self.numbered_addrs() {
+                    sockets.push(bind(id, addr, &self.socket).map_err(bind_error)?);
+                }
+            }
         }
         for socket in &sockets {
             warn_if_small(&socket.capabilities(), self.socket.recv_buffer);
         }
-        let secrets = self.shared_secrets();
-        Ok(self.shard_of(self.shard, secrets, sockets, handler))
+        Ok(self.shard_of(self.shard, place, sockets, handler))
     }
 
     /// The addresses to bind, with the numbers of their sockets. Those that were inherited come first.
@@ -297,10 +353,28 @@ impl EndpointBuilder {
         self.secrets.clone().unwrap_or_else(|| Arc::new(ServerSecrets::from_rng(&mut OsRng::new())))
     }
 
+    /// What the shards have in common.
+    #[cfg(target_os = "linux")]
+    fn place(&self) -> io::Result<Place> {
+        let secrets = self.shared_secrets();
+        let (elders, predecessor) = match &self.inheritance {
+            Some(inheritance) => (Some(inheritance.elders()?), Some(inheritance.predecessor()?)),
+            None => (None, None),
+        };
+        let known = elders.clone().unwrap_or_default();
+        let lineage = Lineage::new(Arc::clone(&secrets), self.generation, known, predecessor);
+        Ok(Place { secrets, elders, lineage: Arc::new(lineage) })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn place(&self) -> io::Result<Place> {
+        Ok(Place { secrets: self.shared_secrets(), elders: None })
+    }
+
     fn shard_of<H>(
         &self,
         number: u8,
-        secrets: Arc<ServerSecrets>,
+        place: &Place,
         sockets: Vec<Box<dyn Datapath>>,
         handler: H,
     ) -> Shard<H> {
@@ -313,12 +387,37 @@ impl EndpointBuilder {
             versions: vec![version::V1, version::V2],
             observe: self.observe.clone(),
             upgrade_to: self.upgrade_to,
-            ..EndpointConfig::new(secrets)
+            ..EndpointConfig::new(Arc::clone(&place.secrets))
         };
         let server = self.server.as_ref().map(ServerConfig::to_transport);
         let endpoint = godwit_transport::Endpoint::new(config, server, Box::new(OsRng::new()));
-        Shard::new(endpoint, sockets, handler)
+        let shard = Shard::new(endpoint, sockets, handler);
+        match &place.elders {
+            Some(elders) => shard.with_elders(elders.clone()),
+            None => shard,
+        }
     }
+}
+
+/// What the shards of a process have in common.
+struct Place {
+    secrets: Arc<ServerSecrets>,
+    /// Where an older generation has left something to this one.
+    elders: Option<Elders>,
+    #[cfg(target_os = "linux")]
+    lineage: Arc<Lineage>,
+}
+
+#[cfg(target_os = "linux")]
+fn api_of(place: &Place) -> Api {
+    let mut api = Api::new();
+    api.lineage = Some(Arc::clone(&place.lineage));
+    api
+}
+
+#[cfg(not(target_os = "linux"))]
+fn api_of(_: &Place) -> Api {
+    Api::new()
 }
 
 pub(crate) fn bind_error(error: BindError) -> io::Error {

@@ -15,6 +15,7 @@ use godwit_wire::Side;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// One or several UDP sockets with any number of connections on them, as client, as server, or both.
 ///
@@ -80,7 +81,7 @@ impl Endpoint {
         let attempt = |shard: &mut godwit_engine::ShardCx<'_>, api: &mut Api| {
             let next =
                 api.next_incoming(shard).map(|key| Incoming::new(handle.clone(), key, shard.endpoint()));
-            let over = !api.accepting;
+            let over = api.has_accepted_all(shard);
             (next.map(Some).or(over.then_some(None)), false)
         };
         Until::endpoint(handle, Topic::Incoming, attempt).await
@@ -202,11 +203,47 @@ impl Endpoint {
     /// Waits until there is no connection any more, including the short time for which a closed connection
     /// still answers late packets. A program should do this before it exits, so that peers are told.
     pub async fn wait_idle(&self) {
-        let attempt = |shard: &mut godwit_engine::ShardCx<'_>, api: &mut Api| {
-            let idle = api.stopped.is_some() || shard.endpoint().is_idle();
-            (idle.then_some(()), false)
-        };
-        Until::endpoint(&self.inner.shard, Topic::Idle, attempt).await;
+        crate::drain::wait_idle(&self.inner.shard).await;
+    }
+
+    /// Takes no new connections, but those that clients have begun already, and waits until the last one is over, or
+    /// for `limit`. Those that are left then are closed with code 0, and their number is returned.
+    ///
+    /// Applications that can tell their peers to finish should do so meanwhile.
+    pub async fn drain(&self, limit: Duration) -> usize {
+        crate::drain::drain(std::slice::from_ref(&self.inner.shard), limit).await
+    }
+
+    /// Begins to receive, after [`EndpointBuilder::inherit`](crate::EndpointBuilder::inherit): the older generation is
+    /// told to stop, and from now on refuses new connections. To be called when everything that the program
+    /// needs is in place, for there is no way back. Does nothing where nothing was inherited.
+    ///
+    /// # Errors
+    /// None that a correct system gives. That the older generation has died is none.
+    #[cfg(target_os = "linux")]
+    pub async fn take_over(&self) -> io::Result<()> {
+        crate::generations::take_over(std::slice::from_ref(&self.inner.shard)).await
+    }
+
+    /// Starts `successor`, and has it take over the sockets and all clients that come from now on. It has to build
+    /// its endpoint with [`EndpointBuilder::inherit`](crate::EndpointBuilder::inherit) and to call
+    /// [`Endpoint::take_over`](crate::Endpoint::take_over), or the same of [`Shards`](crate::Shards).
+    ///
+    /// The connections of this process go on: the successor hands over what it receives for them. New ones are no
+    /// longer accepted, but those that clients have begun before: when these have been accepted,
+    /// [`Endpoint::accept`](crate::Endpoint::accept) gives `None`. Then [`Endpoint::drain`](crate::Endpoint::drain) waits for
+    /// the end. Should the successor die before this process, this process receives for its own connections again, but
+    /// still refuses new ones.
+    ///
+    /// What is returned is the successor's process, which outlives this one. If the future is dropped before it is
+    /// ready, the successor is killed, and all is as before.
+    ///
+    /// # Errors
+    /// If the successor cannot be started, ends, or is not ready in time; if it is this process's turn to receive no
+    /// more, or not yet. All is as before then: connections are accepted.
+    #[cfg(target_os = "linux")]
+    pub async fn hand_over(&self, successor: crate::Successor) -> io::Result<std::process::Child> {
+        crate::generations::hand_over(std::slice::from_ref(&self.inner.shard), successor).await
     }
 
     /// Why the endpoint makes no progress any more, if that is so.

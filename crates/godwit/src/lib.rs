@@ -55,8 +55,11 @@ mod config;
 mod connecting;
 mod connection;
 mod datagrams;
+mod drain;
 mod endpoint;
 mod error;
+#[cfg(target_os = "linux")]
+mod generations;
 mod handler;
 pub mod http3;
 mod incoming;
@@ -82,6 +85,8 @@ pub use error::{
     ConfigError, ConnectError, ConnectErrorKind, ConnectionError, ConnectionErrorKind, ReadError,
     ReadToEndError, WriteError,
 };
+#[cfg(target_os = "linux")]
+pub use generations::{Inheritance, Successor};
 pub use godwit_datapath::affinity::pin_current_thread;
 pub use godwit_datapath::{Backend, Capabilities, Counters, SocketConfig};
 pub use godwit_engine::Stopped;

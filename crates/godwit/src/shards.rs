@@ -5,11 +5,12 @@ use crate::connection::Connection;
 use crate::endpoint::Endpoint;
 use crate::handler::Api;
 use crate::stats::EndpointStats;
-use godwit_engine::Stopped;
+use godwit_engine::{ShardHandle, Stopped};
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Shards that run on threads of their own; made by [`crate::EndpointBuilder::run_shards`].
 #[derive(Debug)]
@@ -42,6 +43,33 @@ impl Shards {
         for shard in self.inner.handles() {
             shard.with(|shard, _| shard.endpoint_mut().set_server_config(Some(Arc::clone(&config))));
         }
+    }
+
+    /// Takes no new connections, but those that clients have begun already, waits until the last one is over, or for
+    /// `limit`, and lets the threads end. Connections that are left at the limit are closed with code 0, and their
+    /// number is returned.
+    pub async fn drain(&self, limit: Duration) -> usize {
+        let left = crate::drain::drain(self.inner.handles(), limit).await;
+        self.inner.handles().iter().for_each(ShardHandle::finish);
+        left
+    }
+
+    /// As [`Endpoint::take_over`], for all shards.
+    ///
+    /// # Errors
+    /// As there.
+    #[cfg(target_os = "linux")]
+    pub async fn take_over(&self) -> io::Result<()> {
+        crate::generations::take_over(self.inner.handles()).await
+    }
+
+    /// As [`Endpoint::hand_over`], for all shards. The successor must have as many.
+    ///
+    /// # Errors
+    /// As there.
+    #[cfg(target_os = "linux")]
+    pub async fn hand_over(&self, successor: crate::Successor) -> io::Result<std::process::Child> {
+        crate::generations::hand_over(self.inner.handles(), successor).await
     }
 
     /// Takes no new connections, closes those that exist with the application's `code` and `reason`, and

@@ -30,9 +30,13 @@ pub(crate) struct Api {
     incoming: VecDeque<IncomingKey>,
     pub(crate) waiters: Waiters,
     pub(crate) accepting: bool,
+    /// Only handshakes that have begun are accepted.
+    pub(crate) draining: bool,
     /// No connections are begun any more, either way.
     pub(crate) closed: bool,
     pub(crate) stopped: Option<Stopped>,
+    #[cfg(target_os = "linux")]
+    pub(crate) lineage: Option<std::sync::Arc<crate::generations::Lineage>>,
 }
 
 impl Api {
@@ -43,8 +47,11 @@ impl Api {
             incoming: VecDeque::new(),
             waiters: Waiters::default(),
             accepting: true,
+            draining: false,
             closed: false,
             stopped: None,
+            #[cfg(target_os = "linux")]
+            lineage: None,
         }
     }
 
@@ -85,6 +92,18 @@ impl Api {
             shard.endpoint_mut().refuse(key);
         }
         self.waiters.wake_all(Topic::Incoming, shard);
+    }
+
+    /// No connections are begun any more but those that clients have begun already.
+    pub(crate) fn drain(&mut self, shard: &mut ShardCx<'_>) {
+        self.draining = true;
+        shard.endpoint_mut().reject_new();
+        self.waiters.wake_all(Topic::Incoming, shard);
+    }
+
+    /// Nobody will have to be accepted any more.
+    pub(crate) fn has_accepted_all(&self, shard: &ShardCx<'_>) -> bool {
+        !self.accepting || self.draining && !shard.endpoint().has_incoming()
     }
 
     fn find(&self, conn: ConnKey) -> Option<Key> {
@@ -129,7 +148,16 @@ impl Handler for Api {
         self.waiters.wake_one(Topic::Incoming, shard);
     }
 
+    fn on_turn_end(&mut self, shard: &mut ShardCx<'_>) {
+        if self.draining && self.has_accepted_all(shard) {
+            self.waiters.wake_all(Topic::Incoming, shard);
+        }
+    }
+
     fn on_idle(&mut self, shard: &mut ShardCx<'_>) {
+        if self.draining {
+            self.waiters.wake_all(Topic::Incoming, shard);
+        }
         self.waiters.wake_all(Topic::Idle, shard);
     }
 

@@ -16,7 +16,7 @@ impl Drop for Guard {
 }
 
 /// Cargo builds examples beside the tests.
-fn example(name: &str) -> PathBuf {
+pub(crate) fn example(name: &str) -> PathBuf {
     let mut path = std::env::current_exe().unwrap();
     path.pop();
     path.pop();
@@ -78,7 +78,7 @@ fn thousands_of_streams_on_an_epoll_loop() {
 
 #[test]
 fn programs_without_arguments_say_how_they_are_called() {
-    for name in ["hello_server", "hello_client"] {
+    for name in ["hello_server", "hello_client", "reload"] {
         let output = Command::new(example(name)).output().unwrap();
         assert!(!output.status.success());
         assert!(String::from_utf8_lossy(&output.stderr).contains("usage: "));

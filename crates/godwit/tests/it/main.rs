@@ -12,6 +12,8 @@ mod lifecycle;
 mod paths;
 mod polled;
 mod qlog;
+#[cfg(target_os = "linux")]
+mod reload;
 mod resumption;
 mod settings;
 mod shards;

@@ -1,0 +1,90 @@
+//! What an older generation tells a newer one: lines of words, so that versions of the program that know different
+//! things understand each other. Lines whose first word is not known are skipped.
+
+use godwit_transport::endpoint::Begun;
+use godwit_transport::secrets::KEY_LEN;
+use godwit_wire::ConnectionId;
+use std::fmt::Write;
+use std::os::fd::RawFd;
+
+/// What a letter begins with.
+pub(super) const GREETING: &str = "godwit hand-over 1";
+/// What ends it.
+pub(super) const END: &str = "end";
+/// The newer generation has everything in place.
+pub(super) const READY: &str = "ready";
+/// The older generation receives no more.
+pub(super) const GO: &str = "go";
+/// The newer generation receives.
+pub(super) const SERVING: &str = "serving";
+
+/// A line of a letter. Descriptors are told by their numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Line {
+    /// What the connection ids of the newer generation carry.
+    Generation(u8),
+    /// The secrets that both have.
+    Secrets(Box<[u8; 2 * KEY_LEN]>),
+    /// A UDP socket: the shard, the socket's number, the descriptor.
+    Socket(u8, u32, RawFd),
+    /// The way to an older generation: the generation, the shard, the descriptor.
+    Elder(u8, u8, RawFd),
+    /// Something of the application's.
+    Descriptor(RawFd, String),
+    /// A handshake that was begun.
+    Begun(Begun),
+}
+
+impl Line {
+    pub(super) fn write(&self, letter: &mut String) {
+        // Writing into a string cannot fail.
+        let _ = match self {
+            Line::Generation(generation) => writeln!(letter, "generation {generation}"),
+            Line::Secrets(secrets) => writeln!(letter, "secrets {}", hex(&secrets[..])),
+            Line::Socket(shard, id, descriptor) => writeln!(letter, "socket {shard} {id} {descriptor}"),
+            Line::Elder(generation, shard, descriptor) => {
+                writeln!(letter, "elder {generation} {shard} {descriptor}")
+            }
+            Line::Descriptor(descriptor, name) => writeln!(letter, "descriptor {descriptor} {name}"),
+            Line::Begun(Begun { id, generation, shard }) => {
+                writeln!(letter, "begun {generation} {shard} {}", hex(id.as_bytes()))
+            }
+        };
+    }
+
+    /// `None` if it is not known, or makes no sense.
+    pub(super) fn read(line: &str) -> Option<Line> {
+        let (kind, rest) = line.split_once(' ')?;
+        let mut words = rest.split(' ');
+        let mut word = || words.next();
+        Some(match kind {
+            "generation" => Line::Generation(word()?.parse().ok()?),
+            "secrets" => Line::Secrets(Box::new(bytes(word()?)?.try_into().ok()?)),
+            "socket" => Line::Socket(word()?.parse().ok()?, word()?.parse().ok()?, word()?.parse().ok()?),
+            "elder" => Line::Elder(word()?.parse().ok()?, word()?.parse().ok()?, word()?.parse().ok()?),
+            "descriptor" => {
+                let (descriptor, name) = rest.split_once(' ')?;
+                Line::Descriptor(descriptor.parse().ok()?, name.to_owned())
+            }
+            "begun" => {
+                let (generation, shard) = (word()?.parse().ok()?, word()?.parse().ok()?);
+                Line::Begun(Begun { id: ConnectionId::new(&bytes(word()?)?)?, generation, shard })
+            }
+            _ => return None,
+        })
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn bytes(hex: &str) -> Option<Vec<u8>> {
+    let (pairs, []) = hex.as_bytes().as_chunks::<2>() else { return None };
+    let digit = |digit: u8| char::from(digit).to_digit(16);
+    let byte = |[high, low]: &[u8; 2]| u8::try_from(digit(*high)? << 4 | digit(*low)?).ok();
+    pairs.iter().map(byte).collect()
+}
