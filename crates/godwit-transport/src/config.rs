@@ -17,6 +17,9 @@ pub struct TransportConfig {
     pub max_idle_timeout: Duration,
     /// The handshake must complete in this time. Default 10 s.
     pub handshake_timeout: Duration,
+    /// The application is asked about the peer's certificate when the handshake is complete, and has this long to
+    /// approve: until then no stream can be used. It offers no 0-RTT. Default none: what TLS has verified is enough.
+    pub approval: Option<Duration>,
     /// A PING is sent after this much silence. Default none.
     pub keep_alive: Option<Duration>,
     /// Bytes the peer may send on one stream at the start. Default 64 KiB; grows with the
@@ -72,6 +75,7 @@ impl Default for TransportConfig {
         TransportConfig {
             max_idle_timeout: Duration::from_secs(30),
             handshake_timeout: Duration::from_secs(10),
+            approval: None,
             keep_alive: None,
             initial_stream_window: 64 << 10,
             max_stream_window: 16 << 20,

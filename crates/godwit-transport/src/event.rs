@@ -10,6 +10,10 @@ use godwit_wire::{Direction, StreamId};
 pub enum Event {
     /// The handshake is complete: streams may be opened, and ALPN and the peer's certificate are known.
     Connected,
+    /// The handshake is complete, and the application is to say whether it approves of the peer: with
+    /// [`crate::Connection::approve`], whereupon [`Event::Connected`] follows, or with
+    /// [`crate::Connection::refuse_peer`].
+    ApprovalWanted,
     /// The handshake is confirmed (RFC 9001 section 4.1.2).
     Confirmed,
     /// The peer opened at least one stream in this direction; fetch with `accept`.

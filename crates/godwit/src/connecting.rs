@@ -8,6 +8,7 @@ use crate::visit::{Shared, Visit};
 use godwit_transport::connection::Evidence;
 use godwit_transport::resumption::EarlyDataStatus;
 use godwit_wire::Side;
+use rustls::pki_types::CertificateDer;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -83,7 +84,7 @@ impl Connecting {
             if let Some(ticket) = self.ticket.take_if(|_| open) {
                 visit.state.waiters.leave(ticket);
             }
-            visit.state.ended.is_none() && open
+            visit.state.ended.is_none() && open && !visit.connection().is_some_and(|it| it.wants_approval())
         });
         match std::mem::replace(&mut self.state, State::Taken) {
             State::Pending(shared) if early => Ok(Connection::from_shared(shared)),
@@ -92,6 +93,37 @@ impl Connecting {
                 Err(self)
             }
         }
+    }
+
+    /// Waits until the peer's certificate is known, so that the application can say whether it approves of it, where
+    /// [`crate::TransportConfig::approval`] says that it wants to. Nothing can be sent or received on the connection
+    /// before. Without that setting, it waits until the handshake is complete, and whoever it is is approved.
+    ///
+    /// The decision may be left to others; if it is not made in time the connection fails, as it does if this is
+    /// awaited as if nobody had to approve.
+    ///
+    /// # Errors
+    /// If the handshake failed.
+    ///
+    /// # Panics
+    /// If it was awaited and had given its connection.
+    pub async fn approval(mut self) -> Result<Approval, ConnectionError> {
+        let shared = match std::mem::replace(&mut self.state, State::Taken) {
+            State::Pending(shared) => shared,
+            State::Failed(error) => return Err(error),
+            State::Taken => panic!("polled after it was ready"),
+        };
+        if let Some(ticket) = self.ticket.take() {
+            shared.visit(|visit| visit.state.waiters.leave(ticket));
+        }
+        let attempt = |visit: &mut Visit<'_, '_>| {
+            if visit.state.connected || visit.state.approvable {
+                return Some(Ok(()));
+            }
+            visit.state.ended.clone().map(Err)
+        };
+        shared.until(Topic::Connected, attempt).await?;
+        Ok(Approval { connection: Connection::from_shared(shared) })
     }
 
     /// The peer's address, unless it has failed.
@@ -172,6 +204,74 @@ impl Future for Connecting {
             State::Failed(error) => Poll::Ready(Err(error)),
             State::Taken => panic!("polled after it was ready"),
         }
+    }
+}
+
+/// A peer that the application has yet to approve of. Dropping this refuses it.
+#[derive(Debug)]
+#[must_use = "dropping it refuses the peer"]
+pub struct Approval {
+    connection: Connection,
+}
+
+impl Approval {
+    /// The peer's certificates, its own first: TLS has verified them already. Empty if it presented none.
+    pub fn peer_certificates(&self) -> Vec<CertificateDer<'static>> {
+        self.connection.peer_certificates()
+    }
+
+    /// The peer's address.
+    pub fn remote_address(&self) -> SocketAddr {
+        self.connection.remote_address()
+    }
+
+    /// The application protocol that was negotiated.
+    pub fn alpn(&self) -> Option<Vec<u8>> {
+        self.connection.alpn()
+    }
+
+    /// At a server: the name that the client asked for (SNI).
+    pub fn server_name(&self) -> Option<String> {
+        self.connection.server_name()
+    }
+
+    /// Whether the handshake resumed a former session: the certificates are those of that time.
+    pub fn is_resumed(&self) -> bool {
+        self.connection.is_resumed()
+    }
+
+    /// Approves of the peer, and gives the connection.
+    ///
+    /// # Errors
+    /// If it is over meanwhile, for instance because this took too long.
+    pub fn approve(self) -> Result<Connection, ConnectionError> {
+        self.connection.shared.visit(|visit| {
+            let now = visit.shard.now();
+            if let Some(connection) = visit.connection() {
+                connection.approve(now);
+                visit.touch();
+            }
+            visit.state.ended.clone().map_or(Ok(()), Err)
+        })?;
+        Ok(self.connection.clone())
+    }
+
+    /// Refuses the peer, which is told so with the TLS alert `access_denied`.
+    pub fn refuse(self) {
+        // Dropping does it.
+    }
+}
+
+impl Drop for Approval {
+    fn drop(&mut self) {
+        self.connection.shared.visit(|visit| {
+            let now = visit.shard.now();
+            // Does nothing once it is approved.
+            if let Some(connection) = visit.connection() {
+                connection.refuse_peer(now);
+                visit.touch();
+            }
+        });
     }
 }
 

@@ -78,7 +78,7 @@ mod visit;
 
 pub use builder::EndpointBuilder;
 pub use config::{ClientConfig, MigrationConfig, ServerConfig, TransportConfig};
-pub use connecting::Connecting;
+pub use connecting::{Approval, Connecting};
 pub use connection::Connection;
 pub use endpoint::Endpoint;
 pub use error::{

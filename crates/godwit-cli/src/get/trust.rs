@@ -39,7 +39,7 @@ impl Trust {
     pub(super) fn client(&self) -> Result<(ClientConfig, Arc<Witness>), rustls::Error> {
         let witness = Arc::new(Witness::default());
         let Trust::Verifier(verifier) = self else {
-            return Ok((ClientConfig::danger_accept_any_certificate(), witness));
+            return Ok((ClientConfig::danger_accept_any_certificate().key_log(key_log()), witness));
         };
         let judge = Judge { verifier: Arc::clone(verifier), witness: Arc::clone(&witness) };
         let tls = rustls::ClientConfig::builder_with_provider(crypto_provider())
@@ -47,7 +47,7 @@ impl Trust {
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(judge))
             .with_no_client_auth();
-        Ok((ClientConfig::from_rustls(tls), witness))
+        Ok((ClientConfig::from_rustls(tls).key_log(key_log()), witness))
     }
 
     /// The same for TLS over TCP, with the application protocols to offer.
@@ -68,8 +68,14 @@ impl Trust {
             .with_custom_certificate_verifier(verifier)
             .with_no_client_auth();
         tls.alpn_protocols = alpn;
+        tls.key_log = key_log();
         Ok((tls, witness))
     }
+}
+
+/// The file that the environment variable SSLKEYLOGFILE names, if it is set.
+fn key_log() -> Arc<dyn rustls::KeyLog> {
+    Arc::new(rustls::KeyLogFile::new())
 }
 
 /// Remembers the certificate that was refused last: errors do not say who issued it.

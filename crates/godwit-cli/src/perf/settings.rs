@@ -74,7 +74,7 @@ pub(super) fn server(arguments: &ServerArguments) -> Result<ServerConfig, Failur
     // Full handshakes only: nobody will resume, so there is nothing to hand out.
     tls.send_tls13_tickets = 0;
     tls.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
-    let config = ServerConfig::from_rustls(tls).alpn([ALPN]);
+    let config = ServerConfig::from_rustls(tls).alpn([ALPN]).key_log(Arc::new(rustls::KeyLogFile::new()));
     config.transport(transport(arguments.tuning)).map_err(|error| Failure::new(error.to_string()))
 }
 
@@ -84,7 +84,7 @@ pub(super) fn client(arguments: &ClientArguments) -> Result<ClientConfig, Failur
         Some(file) => ClientConfig::with_roots_file(file).map_err(|error| Failure::new(error.to_string()))?,
         None => ClientConfig::danger_accept_any_certificate(),
     };
-    let config = config.alpn([ALPN]).resumption(false);
+    let config = config.alpn([ALPN]).resumption(false).key_log(Arc::new(rustls::KeyLogFile::new()));
     config.transport(transport(arguments.tuning)).map_err(|error| Failure::new(error.to_string()))
 }
 

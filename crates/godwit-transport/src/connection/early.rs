@@ -166,6 +166,7 @@ impl Connection {
             EarlyKeys::Open { .. } => {
                 self.early.accept(keys, self.version);
             }
+            EarlyKeys::Seal { .. } if self.config.approval.is_some() => {}
             EarlyKeys::Seal { .. } => {
                 let remembered = self.handshake.remembered_parameters();
                 let remembered =

@@ -73,8 +73,15 @@ impl Connection {
     }
 
     fn on_complete(&mut self, now: Time) {
-        self.lifecycle.on_complete();
         self.observe_state(ConnectionState::HandshakeComplete);
+        if !self.ask_for_approval(now) {
+            self.on_approved(now);
+        }
+    }
+
+    /// The handshake is complete, and nobody has anything against the peer.
+    pub(super) fn on_approved(&mut self, now: Time) {
+        let confirmed = self.lifecycle.on_complete();
         self.timers.on_handshake_complete();
         self.paths.active_mut().recovery.mtu_search_mut().start(now);
         self.events.push(Event::Connected);
@@ -82,15 +89,16 @@ impl Connection {
         if self.side == Side::Server {
             // A server's handshake is confirmed when it is complete (RFC 9001 section 4.1.2).
             self.control.send_handshake_done();
+        }
+        if confirmed || self.side == Side::Server {
             self.on_confirmed(now);
         }
     }
 
     pub(super) fn on_confirmed(&mut self, now: Time) {
-        if self.lifecycle.is_confirmed() {
+        if !self.lifecycle.on_confirmed() {
             return;
         }
-        self.lifecycle.on_confirmed();
         self.observe_state(ConnectionState::HandshakeConfirmed);
         self.handshake.on_confirmed();
         if let Some(keys) = self.spaces.data.keys.as_mut() {

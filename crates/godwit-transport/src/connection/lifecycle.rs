@@ -1,7 +1,7 @@
 //! The life of a connection, from the first packet to the last (RFC 9000 sections 10 and 17).
 //!
 //! ```text
-//!  Handshaking ──complete──▶ Established ──confirmed──▶ Confirmed
+//!  Handshaking ──complete──▶ Established ──confirmed──▶ Confirmed     (Unapproved may come before Established)
 //!       │                        │                          │
 //!       └───────────close────────┴────────────┬─────────────┘
 //!                                             ▼
@@ -22,6 +22,8 @@ use godwit_base::Time;
 pub(crate) enum State {
     /// The handshake is under way.
     Handshaking,
+    /// The handshake is complete, and the application has yet to approve of the peer.
+    Unapproved,
     /// The handshake is complete, but not yet confirmed (RFC 9001 section 4.1.1).
     Established,
     /// The handshake is confirmed (RFC 9001 section 4.1.2).
@@ -63,6 +65,8 @@ pub(crate) struct Lifecycle {
     packets_since_close: u32,
     packets_until_close: u32,
     ended: Option<Box<ConnectionError>>,
+    /// It was confirmed before the application had approved of the peer.
+    confirmed_early: bool,
 }
 
 impl Lifecycle {
@@ -74,6 +78,7 @@ impl Lifecycle {
             packets_since_close: 0,
             packets_until_close: 1,
             ended: None,
+            confirmed_early: false,
         }
     }
 
@@ -83,7 +88,8 @@ impl Lifecycle {
 
     /// Neither closing nor draining nor over.
     pub(crate) fn is_open(&self) -> bool {
-        matches!(self.state, State::Handshaking | State::Established | State::Confirmed)
+        use State::{Confirmed, Established, Handshaking, Unapproved};
+        matches!(self.state, Handshaking | Unapproved | Established | Confirmed)
     }
 
     pub(crate) fn is_handshaking(&self) -> bool {
@@ -98,16 +104,31 @@ impl Lifecycle {
         self.state == State::Drained
     }
 
-    pub(crate) fn on_complete(&mut self) {
+    pub(crate) fn on_unapproved(&mut self) {
         if self.state == State::Handshaking {
-            self.state = State::Established;
+            self.state = State::Unapproved;
         }
     }
 
-    pub(crate) fn on_confirmed(&mut self) {
-        if self.is_open() {
+    /// True if it has been confirmed already.
+    pub(crate) fn on_complete(&mut self) -> bool {
+        if matches!(self.state, State::Handshaking | State::Unapproved) {
+            self.state = State::Established;
+        }
+        self.confirmed_early
+    }
+
+    /// True if this is news, and not too early.
+    pub(crate) fn on_confirmed(&mut self) -> bool {
+        if self.state == State::Unapproved {
+            self.confirmed_early = true;
+            return false;
+        }
+        let news = self.is_open() && self.state != State::Confirmed;
+        if news {
             self.state = State::Confirmed;
         }
+        news
     }
 
     /// We close. The frame is sent now and again in answer to later packets, until `until`.
@@ -125,7 +146,7 @@ impl Lifecycle {
         match self.state {
             State::Draining { .. } | State::Drained => {}
             State::Closing { until } => self.state = State::Draining { until },
-            State::Handshaking | State::Established | State::Confirmed => {
+            State::Handshaking | State::Unapproved | State::Established | State::Confirmed => {
                 self.state = State::Draining { until };
                 self.ended = Some(Box::new(reason));
             }

@@ -12,6 +12,7 @@
 //! RFC 9000 sections 5 to 14, RFC 9001 section 4, RFC 9002.
 
 mod acks;
+mod approval;
 mod close;
 mod control;
 mod early;
@@ -236,7 +237,7 @@ impl Connection {
             return Some(news);
         }
         // What streams have to say comes before the end.
-        if self.events.is_closed() || self.lifecycle.is_handshaking() && !self.early.is_open() {
+        if self.events.is_closed() || !self.is_usable() {
             return self.events.next();
         }
         self.events
@@ -356,12 +357,13 @@ impl Connection {
 
     /// Opens a stream; `None` if the peer permits no more now: [`Event::StreamsAvailable`] follows.
     pub fn open(&mut self, direction: Direction) -> Option<StreamId> {
-        self.lifecycle.is_open().then(|| self.streams.open(direction)).flatten()
+        let possible = self.lifecycle.is_open() && !self.awaits_approval();
+        possible.then(|| self.streams.open(direction)).flatten()
     }
 
     /// The next stream that the peer opened in `direction`.
     pub fn accept(&mut self, direction: Direction) -> Option<StreamId> {
-        self.streams.accept(direction)
+        if self.wants_approval() { None } else { self.streams.accept(direction) }
     }
 
     /// Queues data to send; returns how much was taken. Less than all, possibly 0, means that the send

@@ -34,7 +34,7 @@ impl Connection {
     pub(crate) fn transmit(&mut self, now: Time, batch: &mut SendBatch, rng: &mut dyn Rng) -> Transmitted {
         self.observe_time(now);
         match self.lifecycle.state() {
-            State::Handshaking | State::Established | State::Confirmed => {}
+            State::Handshaking | State::Unapproved | State::Established | State::Confirmed => {}
             State::Closing { .. } => return self.transmit_close(now, batch, rng),
             State::Draining { .. } | State::Drained => return Transmitted::Idle,
         }

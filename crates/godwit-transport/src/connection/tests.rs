@@ -8,6 +8,7 @@
 )]
 
 mod adversary;
+mod approval;
 
 use super::*;
 use crate::config::{ClientConfig, ServerConfig};
@@ -38,13 +39,16 @@ fn path(local: &str, remote: &str) -> PathKey {
 
 impl Pair {
     fn new(transport: TransportConfig) -> Self {
+        Self::with(transport.clone(), transport)
+    }
+
+    fn with(client: TransportConfig, server: TransportConfig) -> Self {
         deterministic::seed(7);
-        let transport = Arc::new(transport);
         let mut rng = SeededRng::new(7);
         let now = Time::from_nanos(1_000_000_000);
         let client_path = path("10.0.0.1:1", "10.0.0.2:443");
         let server_path = path("10.0.0.2:443", "10.0.0.1:1");
-        let config = ClientConfig::new(deterministic::client_config(&[b"test"]), transport.clone());
+        let config = ClientConfig::new(deterministic::client_config(&[b"test"]), Arc::new(client));
         let client_args = ClientArgs {
             config: &config,
             server_name: deterministic::SERVER_NAME,
@@ -57,7 +61,7 @@ impl Pair {
         };
         let client = Connection::client(now, client_args, &mut rng).unwrap();
         let server_args = ServerArgs {
-            config: Arc::new(ServerConfig::new(deterministic::server_config(&[b"test"]), transport)),
+            config: Arc::new(ServerConfig::new(deterministic::server_config(&[b"test"]), Arc::new(server))),
             version: 1,
             original_version: 1,
             path: server_path,

@@ -60,6 +60,10 @@ impl Timers {
         self.idle_limit = limit;
     }
 
+    pub(super) fn set_handshake(&mut self, at: Time) {
+        self.handshake = Some(at);
+    }
+
     pub(super) fn on_handshake_complete(&mut self) {
         self.handshake = None;
     }
@@ -109,7 +113,7 @@ impl Connection {
         match self.lifecycle.state() {
             State::Drained => return None,
             State::Closing { .. } | State::Draining { .. } => return self.lifecycle.deadline(),
-            State::Handshaking | State::Established | State::Confirmed => {}
+            State::Handshaking | State::Unapproved | State::Established | State::Confirmed => {}
         }
         let pto = self.paths.active().recovery.pto();
         [
@@ -138,12 +142,16 @@ impl Connection {
         }
         let due = |at: Option<Time>| at.is_some_and(|at| at <= now);
         let pto = self.paths.active().recovery.pto();
-        if due(self.timers.idle(pto)) || due(self.timers.handshake) {
+        if due(self.timers.idle(pto)) {
             self.abandon(ConnectionError::TimedOut);
             return;
         }
         if due(self.timers.idle_limit(pto)) {
             self.close_idle(now);
+            return;
+        }
+        if due(self.timers.handshake) {
+            self.on_handshake_timeout(now);
             return;
         }
         if due(self.timers.keep_alive()) {

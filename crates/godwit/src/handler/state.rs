@@ -27,6 +27,8 @@ const LEFT_CHUNK: usize = 1 << 20;
 pub(crate) struct ConnState {
     pub(crate) conn: ConnKey,
     pub(crate) connected: bool,
+    /// The application may say whether it approves of the peer.
+    pub(crate) approvable: bool,
     /// Why it is over, if it is.
     pub(crate) ended: Option<ConnectionError>,
     pub(crate) waiters: Waiters,
@@ -108,6 +110,7 @@ impl ConnState {
         ConnState {
             conn,
             connected: false,
+            approvable: false,
             ended: None,
             waiters: Waiters::default(),
             raw: None,
@@ -219,6 +222,10 @@ impl ConnState {
                 self.connected = true;
                 self.waiters.wake_all(Topic::Connected, shard);
                 self.waiters.wake_all(Topic::Evidence, shard);
+            }
+            Event::ApprovalWanted => {
+                self.approvable = true;
+                self.waiters.wake_all(Topic::Connected, shard);
             }
             Event::StreamOpened { direction } => self.waiters.wake_one(Topic::Accept(*direction), shard),
             Event::StreamsAvailable { direction } => self.waiters.wake_one(Topic::Open(*direction), shard),

@@ -4,8 +4,8 @@ use crate::support::{Net, client_config, echo, on_every_net, server_config};
 use godwit::rustls::pki_types::CertificateDer;
 use godwit::rustls::{KeyLog, NamedGroup};
 use godwit::{
-    ClientConfig, Connection, ConnectionError, ConnectionErrorKind, Endpoint, ExportError, ServerConfig,
-    ServerSecrets,
+    ClientConfig, Connection, ConnectionError, ConnectionErrorKind, EarlyDataStatus, Endpoint, ExportError,
+    ServerConfig, ServerSecrets, TransportConfig,
 };
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
@@ -18,6 +18,9 @@ on_every_net! {
     both_ends_export_the_same_key_material,
     the_key_exchange_is_a_hybrid,
     settings_are_chosen_by_name_and_protocol_later,
+    peers_are_approved_later,
+    peers_that_nobody_approves_of_are_told,
+    approved_peers_bring_early_data_afterwards,
 }
 
 /// A certificate with its key, both in PEM format, and the certificate again in DER format.
@@ -215,5 +218,95 @@ async fn settings_are_chosen_by_name_and_protocol_later(net: Net) {
         assert_eq!(connected.peer_certificates(), std::slice::from_ref(&site.der));
         assert_eq!(connected.alpn().as_deref(), Some([&b"later"[..], b"now"][at]));
         assert_eq!(accepted.unwrap().server_name().as_deref(), Some(name));
+    }
+}
+
+fn slow_approval(millis: u64) -> TransportConfig {
+    TransportConfig { approval: Some(Duration::from_millis(millis)), ..TransportConfig::default() }
+}
+
+async fn peers_are_approved_later(net: Net) {
+    let server = net.server_with(asking(true).transport(slow_approval(20_000)).unwrap());
+    let config = KNOWN.client().transport(slow_approval(20_000)).unwrap();
+    let connecting = net.client().connect(&config, server.local_addr().unwrap(), "localhost").unwrap();
+    let accepting = async {
+        let peer = server.accept().await.unwrap().accept().approval().await.unwrap();
+        assert_eq!(peer.peer_certificates(), std::slice::from_ref(&KNOWN.der));
+        assert_eq!((peer.server_name().as_deref(), peer.alpn()), (Some("localhost"), Some(b"test".to_vec())));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let connection = peer.approve().unwrap();
+        connection.connected().await.unwrap();
+        tokio::spawn(echo(connection));
+    };
+    let connecting = async {
+        let peer = connecting.approval().await.unwrap();
+        assert_eq!(peer.peer_certificates().len(), 1);
+        let connection = peer.approve().unwrap();
+        let (mut send, mut recv) = connection.open_bi().await.unwrap();
+        // Sent before the server has made up its mind.
+        send.write_all(&[5; 100_000]).await.unwrap();
+        send.finish().unwrap();
+        assert_eq!(recv.read_to_end(1 << 20).await.unwrap(), [5; 100_000]);
+    };
+    tokio::join!(accepting, connecting);
+}
+
+async fn peers_that_nobody_approves_of_are_told(net: Net) {
+    const UNKNOWN: u64 = 0x100 + 46;
+    const DENIED: u64 = 0x100 + 49;
+    let server = net.server_with(server_config().transport(slow_approval(100)).unwrap());
+    let addr = server.local_addr().unwrap();
+    let client = net.client();
+    for (at, code) in [DENIED, DENIED, UNKNOWN, UNKNOWN].into_iter().enumerate() {
+        let connecting = client.connect(&client_config(), addr, "localhost").unwrap();
+        let accepting = async {
+            let connecting = server.accept().await.unwrap().accept();
+            match at {
+                0 => connecting.approval().await.unwrap().refuse(),
+                1 => drop(connecting.approval().await.unwrap()),
+                2 => assert_eq!(connecting.await.unwrap_err().transport_code(), Some(UNKNOWN)),
+                _ => {
+                    let peer = connecting.approval().await.unwrap();
+                    tokio::time::sleep(Duration::from_millis(300)).await;
+                    assert_eq!(peer.approve().unwrap_err().kind(), ConnectionErrorKind::Tls);
+                }
+            }
+        };
+        let connecting = async {
+            let error = connecting.await.unwrap().closed().await;
+            assert_eq!((error.kind(), error.transport_code()), (ConnectionErrorKind::Tls, Some(code)));
+        };
+        tokio::join!(accepting, connecting);
+    }
+}
+
+async fn approved_peers_bring_early_data_afterwards(net: Net) {
+    let config = server_config().early_data(10).transport(slow_approval(20_000)).unwrap();
+    let server = net.server_with(config);
+    let addr = server.local_addr().unwrap();
+    let client = net.client();
+    let config = client_config().early_data(true);
+    let serve = async || {
+        let connecting =
+            server.accept().await.unwrap().accept().into_early().expect_err("not before approval");
+        let connection = connecting.approval().await.unwrap().approve().unwrap();
+        tokio::spawn(echo(connection.clone()));
+        connection
+    };
+    for early in [false, true] {
+        let talking = async {
+            let connection = match client.connect(&config, addr, "localhost").unwrap().into_early() {
+                Ok(connection) if early => connection,
+                Err(connecting) if !early => connecting.await.unwrap(),
+                other => panic!("{other:?}"),
+            };
+            let (mut send, mut recv) = connection.open_bi().await.unwrap();
+            send.write_all(b"hello").await.unwrap();
+            send.finish().unwrap();
+            assert_eq!(recv.read_to_end(10).await.unwrap(), b"hello");
+            connection
+        };
+        let (_, connection) = tokio::join!(serve(), talking);
+        assert_eq!(connection.early_data_status() == EarlyDataStatus::Accepted, early);
     }
 }

@@ -158,6 +158,7 @@ fn finish(
     let builder = builder.map_err(|error| Failure::new(format!("cannot set up TLS: {error}")))?;
     let mut config = builder.with_no_client_auth().with_cert_resolver(Arc::new(store.clone()));
     config.ticketer = Arc::clone(&store.0.tickets) as _;
+    config.key_log = Arc::new(rustls::KeyLogFile::new());
     Ok(config)
 }
 

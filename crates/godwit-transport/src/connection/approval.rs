@@ -1,0 +1,80 @@
+//! The application's own word on the peer's certificate, which may take its time.
+//!
+//! TLS verifies certificates at once. Where [`crate::TransportConfig::approval`] is set, a connection whose handshake
+//! is complete waits for the application besides: it receives and acknowledges within its windows, but tells of no
+//! streams, opens none, and a server does not confirm the handshake. Either the application approves of the peer
+//! in time, or the connection is closed with a TLS alert (RFC 8446 section 6.2).
+//!
+//! Early data is not for peers that have yet to be approved: a client offers none, and a server keeps what comes.
+
+use super::Connection;
+use super::lifecycle::State;
+use crate::{Event, WireError};
+use godwit_base::Time;
+use godwit_wire::TransportErrorCode;
+
+/// Alert 46: some issue arose in processing the certificate.
+const CERTIFICATE_UNKNOWN: TransportErrorCode = TransportErrorCode::crypto(46);
+
+/// Alert 49: the certificate is valid, but its owner is not wanted.
+const ACCESS_DENIED: TransportErrorCode = TransportErrorCode::crypto(49);
+
+impl Connection {
+    /// True from the start until the application has approved of the peer, if it wants to be asked.
+    pub fn wants_approval(&self) -> bool {
+        let undecided = matches!(self.lifecycle.state(), State::Handshaking | State::Unapproved);
+        self.config.approval.is_some() && undecided
+    }
+
+    /// True while [`Connection::approve`] or [`Connection::refuse_peer`] is awaited: the peer's certificates, name
+    /// and application protocol are known.
+    pub fn awaits_approval(&self) -> bool {
+        self.lifecycle.state() == State::Unapproved
+    }
+
+    /// The application approves of the peer: the connection is what it would have been without the question.
+    /// Nothing happens if that was not asked.
+    pub fn approve(&mut self, now: Time) {
+        if self.awaits_approval() {
+            self.observe_time(now);
+            self.on_approved(now);
+        }
+    }
+
+    /// The application wants nothing to do with the peer, which is told so with the alert `access_denied`. Nothing
+    /// happens if it was not asked.
+    pub fn refuse_peer(&mut self, now: Time) {
+        if self.awaits_approval() {
+            self.observe_time(now);
+            self.close_with(now, WireError::new(ACCESS_DENIED, "the certificate was not approved"));
+        }
+    }
+
+    /// The handshake is complete. True if the application is to be asked first.
+    pub(super) fn ask_for_approval(&mut self, now: Time) -> bool {
+        let Some(limit) = self.config.approval else { return false };
+        self.lifecycle.on_unapproved();
+        self.timers.set_handshake(now + limit);
+        self.events.push(Event::ApprovalWanted);
+        true
+    }
+
+    /// The time is up for the handshake, or for the application's word.
+    pub(super) fn on_handshake_timeout(&mut self, now: Time) {
+        if self.awaits_approval() {
+            let reason = "the certificate was not approved in time";
+            self.close_with(now, WireError::new(CERTIFICATE_UNKNOWN, reason));
+        } else {
+            self.abandon(crate::ConnectionError::TimedOut);
+        }
+    }
+
+    /// Whether the application may use streams.
+    pub(super) fn is_usable(&self) -> bool {
+        match self.lifecycle.state() {
+            State::Handshaking => self.early.is_open() && self.config.approval.is_none(),
+            State::Unapproved => false,
+            _ => true,
+        }
+    }
+}

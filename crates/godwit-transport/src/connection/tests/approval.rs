@@ -1,0 +1,94 @@
+//! Connections that wait for the application's word on the peer.
+
+use super::*;
+
+fn asking() -> TransportConfig {
+    TransportConfig { approval: Some(Duration::from_secs(3)), ..TransportConfig::default() }
+}
+
+fn closed_with(event: Option<&Event>) -> Option<u8> {
+    use crate::ConnectionError::{PeerTransport, Transport};
+    match event {
+        Some(Event::Closed { reason: Transport(error) }) => error.code.alert(),
+        Some(Event::Closed { reason: PeerTransport { code, .. } }) => code.alert(),
+        _ => None,
+    }
+}
+
+#[test]
+fn nothing_is_told_before_the_peer_is_approved() {
+    let mut pair = Pair::new(asking());
+    assert!(pair.client.wants_approval() && !pair.client.awaits_approval());
+    pair.run(20);
+    for end in [&mut pair.client, &mut pair.server] {
+        assert_eq!(events(end), [Event::ApprovalWanted]);
+        assert!(end.awaits_approval() && end.open(Direction::Bidirectional).is_none());
+    }
+    assert_eq!(pair.client.peer_certificates(), deterministic::certificates());
+    assert_eq!(pair.server.server_name(), Some(deterministic::SERVER_NAME));
+
+    pair.client.approve(pair.now);
+    assert_eq!(events(&mut pair.client), [Event::Connected]);
+    let id = pair.client.open(Direction::Bidirectional).unwrap();
+    pair.client.write(id, Bytes::from_static(&[7; 20_000])).unwrap();
+    pair.run(20);
+    assert_eq!(events(&mut pair.server), []);
+    assert_eq!(pair.server.accept(Direction::Bidirectional), None);
+    assert_eq!(events(&mut pair.client), [], "a server that has not approved confirms nothing");
+
+    pair.server.approve(pair.now);
+    pair.run(20);
+    let told = events(&mut pair.server);
+    assert_eq!(told[..2], [Event::Connected, Event::Confirmed], "{told:?}");
+    assert!(told.contains(&Event::StreamOpened { direction: Direction::Bidirectional }));
+    assert_eq!(pair.server.accept(Direction::Bidirectional), Some(id));
+    let mut len = 0;
+    while let Ok(ReadChunk::Data(data)) = pair.server.read(pair.now, id, usize::MAX) {
+        len += data.len();
+    }
+    assert_eq!(len, 20_000);
+    assert!(events(&mut pair.client).contains(&Event::Confirmed));
+    assert_eq!(pair.client.stats().packets_lost + pair.server.stats().packets_lost, 0, "nothing was dropped");
+}
+
+#[test]
+fn a_client_that_is_confirmed_before_it_has_approved_is_so_afterwards() {
+    let mut pair = Pair::with(asking(), TransportConfig::default());
+    pair.run(20);
+    assert!(events(&mut pair.server).contains(&Event::Confirmed));
+    assert_eq!(events(&mut pair.client), [Event::ApprovalWanted]);
+    pair.client.approve(pair.now);
+    assert_eq!(events(&mut pair.client)[..2], [Event::Connected, Event::Confirmed]);
+    pair.client.approve(pair.now);
+    pair.client.refuse_peer(pair.now);
+    assert!(pair.client.is_open() && events(&mut pair.client).is_empty(), "it was not asked again");
+}
+
+#[test]
+fn peers_that_are_refused_are_told() {
+    for by_server in [false, true] {
+        let mut pair = Pair::new(asking());
+        pair.run(20);
+        let refusing = if by_server { &mut pair.server } else { &mut pair.client };
+        refusing.refuse_peer(pair.now);
+        pair.run(20);
+        for end in [&mut pair.client, &mut pair.server] {
+            assert_eq!(closed_with(events(end).last()), Some(49));
+        }
+    }
+}
+
+#[test]
+fn approval_has_a_time_limit() {
+    let mut pair = Pair::new(asking());
+    pair.run(20);
+    let asked = pair.now;
+    pair.client.approve(pair.now);
+    while pair.server.is_open() && pair.now < asked + Duration::from_secs(10) {
+        pair.run(1);
+    }
+    let waited = pair.now.saturating_since(asked);
+    assert!(waited > Duration::from_millis(2800) && waited < Duration::from_millis(3200), "{waited:?}");
+    pair.run(20);
+    assert_eq!(closed_with(events(&mut pair.client).last()), Some(46));
+}
