@@ -11,6 +11,7 @@ use super::lifecycle::State;
 use super::outcome::level_of;
 use super::packet::{MAX_COALESCED, OpenPacket};
 use super::paths::meta_for;
+use crate::WireError;
 use crate::endpoint::shared::Transmitted;
 use crate::keys::{EarlyKeys, PacketSpan, TAG_LEN};
 use crate::path::PROBE_SIZE;
@@ -19,7 +20,7 @@ use godwit_base::{Ecn, Rng, SendBatch, Time};
 use godwit_recovery::{BASE_MTU, Outcome, SentInfo, SpaceId};
 use godwit_wire::header::{PacketType, ShortHeader};
 use godwit_wire::packet_number::TruncatedPacketNumber;
-use godwit_wire::{ConnectionId, Frame, Side, Writer};
+use godwit_wire::{ConnectionId, Frame, Side, TransportErrorCode, Writer};
 
 /// Runs built for one connection before others get their turn.
 const RUNS_PER_TURN: usize = 4;
@@ -471,7 +472,7 @@ impl Connection {
     ) {
         self.observe_sent(packet, datagram);
         if !self.seal(packet, datagram, base) {
-            self.close_with(now, super::internal("packet protection failed"));
+            self.on_seal_failed(now);
             return;
         }
         let in_flight = packet.ack_eliciting || packet.padded;
@@ -497,6 +498,21 @@ impl Connection {
             // RFC 9001 section 4.9.1: a client drops Initial keys with its first Handshake packet.
             self.discard(SpaceId::Initial);
         }
+    }
+
+    /// The key is used up, which only a peer brings about that acknowledges nothing; or something is wrong here.
+    #[cold]
+    fn on_seal_failed(&mut self, now: Time) {
+        let keys = self.spaces.data.keys.as_deref_mut().filter(|keys| keys.is_exhausted());
+        let error = match keys {
+            Some(keys) => {
+                keys.on_closing();
+                let code = TransportErrorCode::AEAD_LIMIT_REACHED;
+                WireError::new(code, "the key has sealed as many packets as it may")
+            }
+            None => super::internal("packet protection failed"),
+        };
+        self.close_with(now, error);
     }
 
     /// Fills the Length field and seals. 1-RTT headers are left for [`Connection::mask_run`].

@@ -178,6 +178,37 @@ fn close_reaches_the_peer_and_drains() {
 }
 
 #[test]
+fn keys_are_updated_long_before_the_limit_of_the_aead() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.run(20);
+    let id = pair.client.open(Direction::Unidirectional).unwrap();
+    pair.client.spaces.data.keys.as_mut().unwrap().pretend_sealed((1 << 22) - 5);
+    for _ in 0..50 {
+        let _ = pair.client.write(id, Bytes::from_static(&[7; 5_000])).unwrap();
+        pair.run(1);
+    }
+    assert_eq!((pair.client.stats().key_updates, pair.server.stats().key_updates), (1, 1));
+    assert_eq!(pair.client.stats().packets_lost, 0);
+}
+
+#[test]
+fn a_key_that_is_used_up_ends_the_connection_in_so_many_words() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.run(20);
+    events(&mut pair.server);
+    let id = pair.client.open(Direction::Unidirectional).unwrap();
+    pair.client.spaces.data.keys.as_mut().unwrap().pretend_sealed(1 << 23);
+    pair.client.write(id, Bytes::from_static(b"one more")).unwrap();
+    pair.run(5);
+    let told = events(&mut pair.server);
+    let Some(Event::Closed { reason: crate::ConnectionError::PeerTransport { code, .. } }) = told.last()
+    else {
+        panic!("{told:?}")
+    };
+    assert_eq!(*code, godwit_wire::TransportErrorCode::AEAD_LIMIT_REACHED);
+}
+
+#[test]
 fn keys_are_updated_under_way() {
     let config = TransportConfig { key_update_after: Some(50), ..TransportConfig::default() };
     let mut pair = Pair::new(config);

@@ -20,6 +20,9 @@ use std::time::Duration;
 /// The key phase bit of a short header (RFC 9001 section 5.4.1).
 const KEY_PHASE_BIT: u8 = 0x04;
 
+/// Packets that a key may seal at the end only to say that it is the end.
+const FAREWELLS: u64 = 32;
+
 /// Which phase's keys opened a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeysUsed {
@@ -60,6 +63,8 @@ pub(crate) struct OneRtt {
     confirmed: bool,
     /// Packets after which this end updates the keys by itself.
     update_after: u64,
+    /// Packets that the key of one phase seals at most.
+    seal_limit: u64,
 }
 
 /// Where the keys of later phases come from.
@@ -119,6 +124,7 @@ impl OneRtt {
     fn with(keys: LevelKeys, secrets: Phases) -> Self {
         let LevelKeys { opener, sealer, header_opener, header_sealer } = keys;
         let update_after = update_limit(&sealer);
+        let seal_limit = sealer.confidentiality_limit().saturating_sub(FAREWELLS);
         OneRtt {
             header_opener,
             header_sealer,
@@ -132,6 +138,7 @@ impl OneRtt {
             forged: 0,
             confirmed: false,
             update_after,
+            seal_limit,
         }
     }
 
@@ -176,7 +183,7 @@ impl OneRtt {
         header: &[u8],
         payload_and_tag_room: &mut [u8],
     ) -> Result<(), WireError> {
-        if self.phase.sealed >= self.sealer.confidentiality_limit() {
+        if self.is_exhausted() {
             return Err(WireError::new(
                 TransportErrorCode::AEAD_LIMIT_REACHED,
                 "the key has sealed as many packets as it may",
@@ -188,6 +195,16 @@ impl OneRtt {
         self.phase.sealed = self.phase.sealed.saturating_add(1);
         self.phase.first_sent.get_or_insert(pn);
         Ok(())
+    }
+
+    /// True if the key has sealed all it may.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.phase.sealed >= self.seal_limit
+    }
+
+    /// The connection is being closed: what was kept back for that may be used.
+    pub(crate) fn on_closing(&mut self) {
+        self.seal_limit = self.sealer.confidentiality_limit();
     }
 
     /// Opens a packet as [`Opener::open`] does, with the keys that its key phase bit and number call for.

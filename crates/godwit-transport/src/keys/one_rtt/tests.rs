@@ -158,15 +158,28 @@ fn keys_are_updated_after_so_many_packets() {
 fn the_limits_of_the_aead_end_the_connection() {
     let [mut a, mut b] = pair(V1);
     assert_eq!(a.update_after, 1 << 22);
-    a.phase.sealed = (1 << 23) - 1;
+    a.phase.sealed = (1 << 23) - FAREWELLS - 1;
     // Due, but nothing has been acknowledged: the last packet that may be sealed, and then no more.
     let packet = seal(&mut a, at(0), 0);
     let error = a.seal(0, 1, &[0x40], &mut [0; 17]).unwrap_err();
     assert_eq!(error.code, TransportErrorCode::AEAD_LIMIT_REACHED);
+    // But for saying so.
+    a.on_closing();
+    for pn in 0..FAREWELLS {
+        a.seal(0, 1 + pn, &[0x40], &mut [0; 17]).unwrap();
+    }
+    assert!(a.is_exhausted() && a.seal(0, 100, &[0x40], &mut [0; 17]).is_err());
     b.forged = (1 << 52) - 2;
     let mut forged = packet.clone();
     forged[3] ^= 1;
     assert_eq!(open(&mut b, at(0), 0, &forged), Ok(None));
     let error = open(&mut b, at(0), 0, &forged).unwrap_err();
     assert_eq!(error.code, TransportErrorCode::AEAD_LIMIT_REACHED);
+}
+
+impl OneRtt {
+    /// As if so many packets had been sealed in this phase, and none acknowledged.
+    pub(crate) fn pretend_sealed(&mut self, packets: u64) {
+        self.phase = Phase { sealed: packets, ..Phase::default() };
+    }
 }
