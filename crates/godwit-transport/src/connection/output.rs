@@ -57,15 +57,17 @@ impl Connection {
             let segment = usize::from(self.paths.active().recovery.mtu());
             let Some(room) = batch.reserve(segment) else { return Transmitted::More };
             let len = self.build_run(now, segment, room, rng);
-            if len == 0 && !self.lifecycle.is_open() {
+            if len > 0 {
+                batch.commit(len, segment.min(len), meta_for(self.paths.active().key(), self.scratch.ecn));
+                self.stats.on_sent(len, segment);
+            }
+            if !self.lifecycle.is_open() {
                 // It closed while it was writing: that is to be said.
                 return self.transmit_close(now, batch, rng);
             }
             if len == 0 {
                 return self.transmit_mtu_probe(now, batch, rng, false);
             }
-            batch.commit(len, segment.min(len), meta_for(self.paths.active().key(), self.scratch.ecn));
-            self.stats.on_sent(len, segment);
         }
         Transmitted::More
     }
@@ -138,8 +140,7 @@ impl Connection {
             }
             packet.pad_datagram_to(PROBE_SIZE, datagram);
         }
-        self.seal_and_record(now, &packet, datagram, base);
-        packet.end()
+        if self.seal_and_record(now, &packet, datagram, base) { packet.end() } else { 0 }
     }
 
     /// A datagram with a packet of each space that has something to say.
@@ -164,7 +165,9 @@ impl Connection {
             }
         }
         for packet in open.iter().flatten() {
-            self.seal_and_record(now, packet, datagram, base);
+            if !self.seal_and_record(now, packet, datagram, base) {
+                return 0;
+            }
         }
         end
     }
@@ -462,18 +465,19 @@ impl Connection {
         }
     }
 
-    /// Seals a packet in its datagram and remembers it until it is acknowledged or lost.
+    /// Seals a packet in its datagram and remembers it until it is acknowledged or lost. False if that failed: the
+    /// connection is closed then.
     pub(super) fn seal_and_record(
         &mut self,
         now: Time,
         packet: &OpenPacket,
         datagram: &mut [u8],
         base: usize,
-    ) {
+    ) -> bool {
         self.observe_sent(packet, datagram);
         if !self.seal(packet, datagram, base) {
-            self.on_seal_failed(now);
-            return;
+            self.on_seal_failed(now, packet, datagram);
+            return false;
         }
         let in_flight = packet.ack_eliciting || packet.padded;
         let info = SentInfo {
@@ -498,11 +502,16 @@ impl Connection {
             // RFC 9001 section 4.9.1: a client drops Initial keys with its first Handshake packet.
             self.discard(SpaceId::Initial);
         }
+        true
     }
 
-    /// The key is used up, which only a peer brings about that acknowledges nothing; or something is wrong here.
+    /// The key is used up, which only a peer brings about that acknowledges nothing; or something is wrong here. What
+    /// was to be sealed must not leave.
     #[cold]
-    fn on_seal_failed(&mut self, now: Time) {
+    fn on_seal_failed(&mut self, now: Time, packet: &OpenPacket, datagram: &mut [u8]) {
+        if let Some(bytes) = datagram.get_mut(packet.start..packet.end()) {
+            bytes.fill(0);
+        }
         let keys = self.spaces.data.keys.as_deref_mut().filter(|keys| keys.is_exhausted());
         let error = match keys {
             Some(keys) => {
