@@ -41,7 +41,7 @@ struct Shape {
 pub struct Cubic {
     mtu: u16,
     shape: Shape,
-    before: Option<Shape>,
+    before: Option<Box<Shape>>,
     hystart: HyStart,
     growth: Fraction,
     growth_est: Fraction,
@@ -158,7 +158,7 @@ impl CongestionControl for Cubic {
     }
 
     fn on_congestion(&mut self, _now: Time) {
-        self.before = Some(self.shape);
+        self.before = Some(Box::new(self.shape));
         let window = self.shape.window;
         // Fast convergence (RFC 9438 section 4.7): a flow that could not regain its last maximum makes room.
         self.shape.w_max = if window < self.shape.w_max {
@@ -181,7 +181,7 @@ impl CongestionControl for Cubic {
     fn on_spurious_congestion(&mut self) {
         if let Some(before) = self.before.take() {
             let window = self.shape.window.max(before.window);
-            self.shape = Shape { window, ..before };
+            self.shape = Shape { window, ..*before };
         }
     }
 
