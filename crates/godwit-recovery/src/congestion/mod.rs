@@ -72,7 +72,6 @@ pub trait CongestionControl: Debug + Send {
 
 /// The congestion controller of a path.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "one per path, and asked for every packet")]
 pub enum Controller {
     /// NewReno.
     NewReno(NewReno),
