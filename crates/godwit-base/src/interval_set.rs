@@ -48,6 +48,12 @@ impl IntervalSet {
         self.ranges.back().cloned()
     }
 
+    /// The range with `above` ranges above it.
+    pub fn from_top(&self, above: usize) -> Option<Range<u64>> {
+        let at = self.ranges.len().checked_sub(above)?.checked_sub(1)?;
+        self.ranges.get(at).cloned()
+    }
+
     /// Removes and returns the lowest range.
     pub fn pop_first(&mut self) -> Option<Range<u64>> {
         self.ranges.pop_front()

@@ -10,8 +10,24 @@ use std::time::Duration;
 
 /// Ranges remembered and reported at most.
 pub const MAX_RANGES: usize = 128;
-/// Ack-eliciting packets that make an acknowledgement due (RFC 9000 section 13.2.2).
-const PACKETS_PER_ACK: u32 = 2;
+
+/// When the peer wants to be acknowledged (RFC 9000 section 13.2, draft-ietf-quic-ack-frequency).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AckPolicy {
+    /// Ack-eliciting packets that may wait for an acknowledgement; one more makes it due.
+    pub threshold: u32,
+    /// How long the first of them may wait.
+    pub max_ack_delay: Duration,
+    /// A missing packet so many places below the highest makes an acknowledgement due; 0 is never.
+    pub reordering: u64,
+}
+
+impl AckPolicy {
+    /// What holds until the peer asks for something else: every other packet, and whatever comes out of order.
+    pub const fn usual(max_ack_delay: Duration) -> Self {
+        AckPolicy { threshold: 1, max_ack_delay, reordering: 1 }
+    }
+}
 
 /// Packets received per ECN codepoint (RFC 9000 section 13.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,6 +54,15 @@ pub struct Received {
     pub duplicate: bool,
 }
 
+/// Packets that came when an ACK frame with a higher largest number had left.
+#[derive(Debug, Clone, Copy)]
+struct Late {
+    /// The lowest of them.
+    lowest: u64,
+    /// ACK frames whose largest number is above this report all of them.
+    reported: u64,
+}
+
 /// The received packets of one space.
 #[derive(Debug)]
 pub struct AckTracker {
@@ -48,7 +73,14 @@ pub struct AckTracker {
     reported_below: u64,
     largest: Option<(u64, Time)>,
     largest_ack_eliciting: Option<u64>,
-    max_ack_delay: Duration,
+    policy: AckPolicy,
+    /// One more than the highest packet number in the last ACK frame; 0 is none.
+    reported_end: u64,
+    /// Packets that came after the ACK frames which a glance at their number would take to have reported them: the
+    /// older ones of a closed group, and those that came since.
+    late: [Option<Late>; 2],
+    /// The packet before was marked CE.
+    congested: bool,
     /// Ack-eliciting packets since the last ACK frame.
     pending: u32,
     /// When the first of them came.
@@ -81,7 +113,10 @@ impl AckTracker {
             reported_below: 0,
             largest: None,
             largest_ack_eliciting: None,
-            max_ack_delay,
+            policy: AckPolicy::usual(max_ack_delay),
+            reported_end: 0,
+            late: [None; 2],
+            congested: false,
             pending: 0,
             pending_since: None,
             urgent: false,
@@ -119,19 +154,38 @@ impl AckTracker {
             self.received.truncate_lowest(MAX_RANGES);
             self.forgotten_below = self.received.first().map_or(0, |range| range.start);
         }
-        self.reported_below = self.reported_below.min(packet_number);
+        if packet_number < self.reported_end {
+            self.on_late_packet(packet_number);
+        }
         self.news = true;
         self.count_ecn(ecn);
         if ack_eliciting {
             self.pending = self.pending.saturating_add(1);
             self.pending_since = self.pending_since.or(Some(now));
-            self.urgent |= ecn == Ecn::Ce || self.is_out_of_order(packet_number);
+            self.urgent |= (ecn == Ecn::Ce && self.is_mark_urgent())
+                || match self.policy.reordering {
+                    1 => self.is_out_of_order(packet_number),
+                    threshold => self.is_beyond(packet_number, threshold),
+                };
             self.largest_ack_eliciting = self.largest_ack_eliciting.max(Some(packet_number));
         }
+        self.congested = ecn == Ecn::Ce;
         if self.largest.is_none_or(|(largest, _)| packet_number > largest) {
             self.largest = Some((packet_number, now));
         }
         Received { duplicate: false }
+    }
+
+    /// A packet below one that was reported already: it is news until an ACK frame that left later is acknowledged.
+    #[cold]
+    fn on_late_packet(&mut self, packet_number: u64) {
+        self.reported_below = self.reported_below.min(packet_number);
+        let reported = self.reported_end.saturating_sub(1);
+        // A group that never closed would never be known to be reported where packets come late all the time.
+        let [older, newer] = &mut self.late;
+        let group = if older.is_none_or(|late| late.reported == reported) { older } else { newer };
+        let lowest = group.map_or(packet_number, |late| late.lowest.min(packet_number));
+        *group = Some(Late { lowest, reported });
     }
 
     /// RFC 9000 section 13.2.1: a packet below one already received, or above it with others missing between,
@@ -145,6 +199,49 @@ impl AckTracker {
         packet_number < highest || !contiguous
     }
 
+    /// Of marks in a row only the first is urgent to a peer that wants few acknowledgements.
+    const fn is_mark_urgent(&self) -> bool {
+        self.policy.threshold <= 1 || !self.congested
+    }
+
+    /// A packet is missing that the peer, told of the highest, could declare lost and has not been told of; or this
+    /// is one that the peer has been given reason to declare lost (draft-ietf-quic-ack-frequency, section 6.2).
+    #[inline]
+    fn is_beyond(&self, packet_number: u64, threshold: u64) -> bool {
+        // Packets below could be declared lost from what was reported.
+        let from = self.reported_end.saturating_sub(threshold);
+        let in_order = self.received.last().is_some_and(|range| range.start <= from);
+        !(in_order && packet_number >= from) && self.is_beyond_gap(packet_number, threshold, from)
+    }
+
+    #[inline(never)]
+    fn is_beyond_gap(&self, packet_number: u64, threshold: u64, from: u64) -> bool {
+        // Each range must have been reported before it is forgotten, however few acknowledgements are wanted.
+        let middle = self.received.from_top(MAX_RANGES / 2);
+        if middle.is_some_and(|range| range.start >= self.reported_end) {
+            return true;
+        }
+        if threshold == 0 || packet_number < from {
+            return threshold > 0;
+        }
+        let highest = self.largest_ack_eliciting.max(Some(packet_number)).unwrap_or(0);
+        // The lowest missing number from there on lies behind a range that ends above it.
+        let mut smallest_missing = None;
+        let mut above: Option<u64> = None;
+        for range in self.received.iter().rev() {
+            if let Some(start) = above
+                && start > from
+            {
+                smallest_missing = Some(range.end.max(from));
+            }
+            if range.start <= from {
+                break;
+            }
+            above = Some(range.start);
+        }
+        smallest_missing.is_some_and(|missing| highest.saturating_sub(missing) >= threshold)
+    }
+
     fn count_ecn(&mut self, ecn: Ecn) {
         let count = match ecn {
             Ecn::NotEct => return,
@@ -155,9 +252,20 @@ impl AckTracker {
         *count = count.saturating_add(1);
     }
 
+    /// The peer wants to be acknowledged like this from now on.
+    pub fn set_policy(&mut self, policy: AckPolicy) {
+        self.policy = policy;
+    }
+
+    /// The peer wants the packets of this batch acknowledged at once.
+    pub fn on_immediate_ack(&mut self) {
+        self.urgent = true;
+    }
+
     /// A batch of datagrams is over: decides whether it is to be acknowledged at once.
     pub fn on_batch_end(&mut self, _now: Time) {
-        self.due |= self.pending > 0 && (self.immediate || self.urgent || self.pending >= PACKETS_PER_ACK);
+        self.due |=
+            self.pending > 0 && (self.immediate || self.urgent || self.pending > self.policy.threshold);
     }
 
     /// True if an ACK frame must be sent now, in a packet of its own if need be.
@@ -170,7 +278,7 @@ impl AckTracker {
         if self.due {
             return self.pending_since;
         }
-        self.pending_since.map(|since| since + self.max_ack_delay)
+        self.pending_since.map(|since| since + self.policy.max_ack_delay)
     }
 
     /// True if a packet came since the last ACK frame, so that one is worth its room in a packet that goes out
@@ -205,6 +313,7 @@ impl AckTracker {
 
     /// An ACK frame with [`AckTracker::ranges`] left.
     pub fn on_ack_sent(&mut self, _now: Time) {
+        self.reported_end = self.next_expected();
         self.pending = 0;
         self.pending_since = None;
         self.urgent = false;
@@ -215,9 +324,15 @@ impl AckTracker {
     /// An ACK frame whose largest packet number was `largest` has itself been acknowledged: what it reported
     /// need not be reported again (RFC 9000 section 13.2.4).
     pub fn on_ack_acked(&mut self, largest: u64) {
+        let [older, newer] = &mut self.late;
+        while older.is_some_and(|late| largest > late.reported) {
+            *older = newer.take();
+        }
+        let late = older.iter().chain(newer.iter()).map(|late| late.lowest).min().unwrap_or(u64::MAX);
         // The highest range is always reported, so that there is something to report.
         let highest = self.received.last().map_or(0, |range| range.start);
-        self.reported_below = self.reported_below.max(largest.saturating_add(1).min(highest));
+        let below = largest.saturating_add(1).min(highest).min(late);
+        self.reported_below = self.reported_below.max(below);
     }
 }
 

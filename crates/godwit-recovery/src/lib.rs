@@ -32,7 +32,7 @@ mod sent;
 pub mod space;
 pub mod timer;
 
-pub use ack_tracker::{AckTracker, EcnCounts, Received};
+pub use ack_tracker::{AckPolicy, AckTracker, EcnCounts, Received};
 pub use congestion::{Algorithm, Controller};
 pub use ecn::{EcnAcked, EcnFailure, EcnState, EcnStats, EcnValidation};
 pub use mtu::{BASE_MTU, MtuCounters, MtuSearch};

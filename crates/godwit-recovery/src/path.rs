@@ -203,6 +203,11 @@ impl PathRecovery {
         self.rtt.pto().saturating_add(self.peer_max_ack_delay)
     }
 
+    /// How many later packets must be acknowledged before one is declared lost (RFC 9002 section 6.1.1).
+    pub fn packet_threshold(&self) -> u64 {
+        self.reorder.packet_threshold()
+    }
+
     /// The congestion window in bytes.
     pub fn window(&self) -> u64 {
         self.controller.window()

@@ -40,6 +40,9 @@ pub struct TransportConfig {
     pub send_buffer: u64,
     /// The delay we may put before an acknowledgement (RFC 9000 section 18.2). Default 25 ms.
     pub max_ack_delay: Duration,
+    /// Whether the peer may ask for fewer acknowledgements, and is asked for fewer where the window is large, if it
+    /// can be (draft-ietf-quic-ack-frequency). Default true.
+    pub ack_frequency: bool,
     /// First round-trip time estimate (RFC 9002 section 6.2.2). Default 333 ms.
     pub initial_rtt: Duration,
     /// UDP payload size assumed to pass every path, 1200 or more. Default 1200.
@@ -85,6 +88,7 @@ impl Default for TransportConfig {
             max_uni_streams: 100,
             send_buffer: 8 << 20,
             max_ack_delay: Duration::from_millis(25),
+            ack_frequency: true,
             initial_rtt: Duration::from_millis(333),
             initial_mtu: 1200,
             max_mtu: 1472,

@@ -79,9 +79,14 @@ pub enum RecoveryToken {
     },
     /// NEW_TOKEN.
     NewToken,
+    /// ACK_FREQUENCY.
+    AckFrequency {
+        /// Its sequence number.
+        sequence: u64,
+    },
     /// HANDSHAKE_DONE.
     HandshakeDone,
-    /// PING: nothing to resend.
+    /// PING and IMMEDIATE_ACK: nothing to resend.
     Ping,
     /// PATH_CHALLENGE and PATH_RESPONSE: never resent as they are (RFC 9000 section 13.3).
     Path,

@@ -103,15 +103,53 @@ fn what_the_peer_knows_is_not_reported_but_still_known() {
     let mut tracker = AckTracker::delayed(DELAY);
     for number in [0, 1, 5, 6, 9] {
         receive(&mut tracker, number, ms(0));
+        tracker.on_ack_sent(ms(0));
     }
     tracker.on_ack_acked(6);
     assert_eq!(tracker.ranges().collect::<Vec<_>>(), [9..=9]);
     assert!(tracker.is_duplicate(5) && !receive(&mut tracker, 5, ms(0)));
-    // A packet that comes very late is accepted and reported.
+    // A packet that comes very late is accepted and reported, until an ACK frame of later is acknowledged.
     assert!(receive(&mut tracker, 3, ms(0)));
-    assert!(tracker.ranges().any(|range| range.contains(&3)));
-    tracker.on_ack_acked(u64::MAX);
-    assert_eq!(tracker.ranges().collect::<Vec<_>>(), [9..=9]);
+    tracker.on_ack_acked(9);
+    assert_eq!(tracker.ranges().collect::<Vec<_>>(), [9..=9, 5..=6, 3..=3]);
+    receive(&mut tracker, 10, ms(0));
+    tracker.on_ack_sent(ms(0));
+    tracker.on_ack_acked(10);
+    assert_eq!(tracker.ranges().collect::<Vec<_>>(), [9..=10]);
+}
+
+#[test]
+fn where_packets_come_late_all_the_time_reports_stay_short() {
+    let mut tracker = AckTracker::delayed(DELAY);
+    for number in (0..3000).step_by(3) {
+        receive(&mut tracker, number + 1, ms(0));
+        tracker.on_ack_sent(ms(0));
+        receive(&mut tracker, number, ms(0));
+        tracker.on_ack_sent(ms(0));
+        if let Some(acked) = number.checked_sub(12) {
+            tracker.on_ack_acked(acked + 1);
+        }
+        assert!(tracker.ranges().count() < 20);
+    }
+}
+
+/// A peer may want no acknowledgement for long: what would be forgotten is reported before.
+#[test]
+fn ranges_are_reported_before_they_are_forgotten() {
+    let mut tracker = AckTracker::delayed(DELAY);
+    tracker.set_policy(AckPolicy { threshold: u32::MAX, max_ack_delay: 9999 * DELAY, reordering: 0 });
+    let mut reported = BTreeSet::new();
+    for number in (0..2000).step_by(2) {
+        receive(&mut tracker, number, ms(0));
+        tracker.on_batch_end(ms(0));
+        if tracker.ack_due(ms(0)) {
+            reported.extend(tracker.ranges().flatten());
+            tracker.on_ack_sent(ms(0));
+        }
+        assert!(tracker.forgotten_below == 0 || reported.range(..tracker.forgotten_below).count() > 0);
+    }
+    let below = tracker.forgotten_below;
+    assert!((0..below).step_by(2).all(|number| reported.contains(&number)));
 }
 
 #[test]
@@ -126,7 +164,98 @@ fn ranges_are_capped_and_the_forgotten_are_duplicates() {
     assert!(!tracker.is_duplicate(5000));
 }
 
+/// What happens when packets come one by one and only reordering makes an acknowledgement due: the numbers at which
+/// one is sent.
+fn acknowledged_at(reordering: u64, numbers: &[u64]) -> Vec<u64> {
+    let mut tracker = AckTracker::delayed(DELAY);
+    tracker.set_policy(AckPolicy { threshold: 1000, max_ack_delay: DELAY, reordering });
+    let mut at = Vec::new();
+    for &number in numbers {
+        receive(&mut tracker, number, ms(0));
+        tracker.on_batch_end(ms(0));
+        if tracker.ack_due(ms(0)) {
+            tracker.on_ack_sent(ms(0));
+            at.push(number);
+        }
+    }
+    at
+}
+
+/// The examples of draft-ietf-quic-ack-frequency, section 6.2.1.
+#[test]
+fn reordering_within_the_threshold_is_not_urgent() {
+    assert_eq!(acknowledged_at(3, &[0, 1, 3, 4, 5, 8, 9, 10]), [5, 9, 10]);
+    assert_eq!(acknowledged_at(5, &[0, 1, 3, 5, 6, 7, 8, 9]), [7, 9]);
+    assert_eq!(acknowledged_at(0, &[0, 5, 3, 90]), []);
+    assert_eq!(acknowledged_at(3, &[0, 1, 5, 6, 2, 3, 4]), [5, 6, 2, 3], "the late were told to be missing");
+}
+
+#[test]
+fn the_peer_chooses_how_many_packets_wait_and_for_how_long() {
+    let mut tracker = AckTracker::delayed(DELAY);
+    tracker.set_policy(AckPolicy { threshold: 4, max_ack_delay: DELAY / 5, reordering: 1 });
+    for number in 0..4 {
+        receive(&mut tracker, number, ms(0));
+        tracker.on_batch_end(ms(0));
+        assert!(!tracker.ack_due(ms(0)), "{number}");
+    }
+    assert_eq!(tracker.ack_deadline(), Some(ms(5)));
+    receive(&mut tracker, 4, ms(0));
+    tracker.on_batch_end(ms(0));
+    assert!(tracker.ack_due(ms(0)));
+    tracker.on_ack_sent(ms(0));
+    tracker.on_immediate_ack();
+    receive(&mut tracker, 5, ms(1));
+    tracker.on_batch_end(ms(1));
+    assert!(tracker.ack_due(ms(1)), "asked for");
+}
+
+#[test]
+fn of_marks_in_a_row_the_first_is_urgent() {
+    let mut tracker = AckTracker::delayed(DELAY);
+    tracker.set_policy(AckPolicy { threshold: 9, max_ack_delay: DELAY, reordering: 1 });
+    let due =
+        [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ect0, Ecn::Ce].into_iter().enumerate().map(|(number, ecn)| {
+            tracker.on_packet_received(number as u64, ms(0), true, ecn);
+            tracker.on_batch_end(ms(0));
+            let due = tracker.ack_due(ms(0));
+            tracker.on_ack_sent(ms(0));
+            due
+        });
+    assert_eq!(due.collect::<Vec<_>>(), [false, true, false, false, true]);
+}
+
 proptest! {
+    /// What the peer cannot know is reported: an ACK frame that named it has not been acknowledged.
+    #[test]
+    fn only_what_the_peer_knows_is_left_out(
+        steps in prop::collection::vec((0u64..60, 0u8..4, 0usize..6), 0..200),
+    ) {
+        let mut tracker = AckTracker::delayed(DELAY);
+        let (mut received, mut known) = (BTreeSet::new(), BTreeSet::new());
+        let mut sent: Vec<BTreeSet<u64>> = Vec::new();
+        for (step, (number, action, choice)) in steps.into_iter().enumerate() {
+            match action {
+                0 if choice < sent.len() => {
+                    let named = sent.remove(choice);
+                    tracker.on_ack_acked(*named.last().unwrap());
+                    known.extend(named);
+                }
+                1 if tracker.has_news() => {
+                    sent.push(tracker.ranges().flatten().collect());
+                    tracker.on_ack_sent(ms(0));
+                }
+                _ => {
+                    let number = number + step as u64 / 2;
+                    receive(&mut tracker, number, ms(0));
+                    received.insert(number);
+                }
+            }
+            let reported: BTreeSet<u64> = tracker.ranges().flatten().collect();
+            prop_assert!(received.difference(&known).all(|number| reported.contains(number)));
+        }
+    }
+
     #[test]
     fn nothing_is_accepted_twice_and_everything_new_is_reported(
         numbers in prop::collection::vec((0u64..400, any::<bool>()), 0..300),
@@ -136,8 +265,8 @@ proptest! {
         for (number, acked) in numbers {
             prop_assert_eq!(tracker.is_duplicate(number), model.contains(&number));
             prop_assert_eq!(receive(&mut tracker, number, ms(0)), model.insert(number));
-            if acked {
-                tracker.on_ack_acked(tracker.largest().unwrap().0);
+            if acked && tracker.reported_end > 0 {
+                tracker.on_ack_acked(tracker.reported_end - 1);
             } else {
                 prop_assert!(tracker.ranges().any(|range| range.contains(&number)) || !tracker.has_news());
             }

@@ -9,6 +9,7 @@
     reason = "tests"
 )]
 
+mod ack_frequency;
 mod datagrams;
 mod determinism;
 mod ecn;

@@ -361,7 +361,8 @@ fn a_thousand_streams_on_fifty_connections_survive_twenty_changes_of_address() {
     }
     let all = 20 * usize::from(CLIENTS) * STREAMS;
     assert!(live >= all * 9 / 10, "{live} of {all} streams were live");
-    assert!(updates >= 4 * u32::from(CLIENTS), "{updates} updates of keys");
+    // Where the last one is not acknowledged yet, because it went to an address that was left, none begins.
+    assert!(updates >= 3 * u32::from(CLIENTS), "{updates} updates of keys");
     let done = |network: &mut Network| {
         let app = |client: &HostId| network.app::<ExchangeClient>(*client).unwrap();
         clients.iter().all(|(client, _)| app(client).closed.is_some())

@@ -1,5 +1,6 @@
-//! Frames that belong to no other component: HANDSHAKE_DONE, NEW_TOKEN and PING.
+//! Frames that belong to no other component: HANDSHAKE_DONE, NEW_TOKEN, PING and those about acknowledgements.
 
+use super::ack_frequency::AckFrequency;
 use crate::recovery_token::RecoveryToken;
 use bytes::Bytes;
 use godwit_wire::{Frame, Writer};
@@ -11,6 +12,8 @@ pub(crate) struct Control {
     new_token: Option<Bytes>,
     new_token_pending: bool,
     ping: bool,
+    /// Wishes about acknowledgements.
+    pub(crate) acks: AckFrequency,
 }
 
 impl Control {
@@ -31,11 +34,12 @@ impl Control {
     }
 
     pub(crate) fn wants_to_send(&self) -> bool {
-        self.handshake_done || self.new_token_pending || self.ping
+        self.handshake_done || self.new_token_pending || self.ping || self.acks.wants_to_send()
     }
 
     /// Writes what is due and fits.
     pub(crate) fn write(&mut self, writer: &mut Writer<'_>, tokens: &mut Vec<RecoveryToken>) {
+        self.acks.write(writer, tokens);
         if self.handshake_done && Frame::HandshakeDone.encode(writer).is_ok() {
             self.handshake_done = false;
             tokens.push(RecoveryToken::HandshakeDone);
@@ -59,6 +63,7 @@ impl Control {
                 self.new_token = None;
                 self.new_token_pending = false;
             }
+            RecoveryToken::AckFrequency { sequence } => self.acks.on_acked(sequence),
             _ => {}
         }
     }
@@ -67,6 +72,7 @@ impl Control {
         match token {
             RecoveryToken::HandshakeDone => self.handshake_done = true,
             RecoveryToken::NewToken => self.new_token_pending = self.new_token.is_some(),
+            RecoveryToken::AckFrequency { sequence } => self.acks.on_lost(sequence),
             _ => {}
         }
     }

@@ -67,6 +67,19 @@ impl Connection {
                 self.on_peer_close(now, ConnectionError::PeerApplication { code, reason });
                 Ok(())
             }
+            Frame::ImmediateAck => {
+                self.control.acks.on_immediate_ack()?;
+                self.spaces.data.space.acks.on_immediate_ack();
+                Ok(())
+            }
+            Frame::AckFrequency { sequence, threshold, max_ack_delay, reordering } => {
+                if let Some(policy) =
+                    self.control.acks.on_frame(sequence, threshold, max_ack_delay, reordering)?
+                {
+                    self.spaces.data.space.acks.set_policy(policy);
+                }
+                Ok(())
+            }
             Frame::Datagram { data } => self.extensions.datagrams.on_frame(data),
         }
     }
@@ -100,6 +113,9 @@ impl Connection {
             && let Some(keys) = self.spaces.data.keys.as_mut()
         {
             keys.on_ack_received(ack.largest, info.keys)?;
+        }
+        if info.space == SpaceId::Data && summary.newly_acked_ack_eliciting {
+            self.control.acks.on_acked_packets(now, &self.paths.active().recovery);
         }
         // Before room comes free: whoever waits for it is told by what may be held from now on.
         self.streams.on_congestion_window(self.paths.active().recovery.window());

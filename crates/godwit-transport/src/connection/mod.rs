@@ -11,6 +11,7 @@
 //!
 //! RFC 9000 sections 5 to 14, RFC 9001 section 4, RFC 9002.
 
+mod ack_frequency;
 mod acks;
 mod approval;
 mod close;

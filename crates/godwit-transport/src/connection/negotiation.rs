@@ -2,6 +2,7 @@
 //! transport parameters (RFC 9000 sections 6, 7.2, 7.3, 7.4 and 17.2.5).
 
 use super::Connection;
+use super::ack_frequency::AckFrequency;
 use super::evidence::Attempt;
 use super::frames::scale_ack_delay;
 use crate::cid::RemoteCids;
@@ -196,6 +197,7 @@ impl Negotiation {
             initial_max_streams_uni: config.max_uni_streams,
             max_ack_delay: config.max_ack_delay,
             disable_active_migration: !config.migration.allowed,
+            min_ack_delay: AckFrequency::min_delay(config.ack_frequency, config.max_ack_delay),
             active_cid_limit: RemoteCids::offered_limit(config.active_cid_limit),
             max_datagram_frame_size: config.datagrams.max_frame_size,
             grease_quic_bit: config.grease_quic_bit,
@@ -234,6 +236,9 @@ impl Connection {
             max_ack_delay: parameters.max_ack_delay,
             max_udp_payload_size: u16::try_from(parameters.max_udp_payload_size).unwrap_or(u16::MAX),
         });
+        let offered = AckFrequency::min_delay(self.config.ack_frequency, self.config.max_ack_delay);
+        let (min, max) = (parameters.min_ack_delay, parameters.max_ack_delay);
+        self.control.acks.on_peer_parameters(offered, min, max);
         let idle = [self.config.max_idle_timeout, parameters.max_idle_timeout];
         let idle = idle.into_iter().filter(|timeout| !timeout.is_zero()).min();
         self.timers.set_idle(idle, self.config.keep_alive);

@@ -60,7 +60,9 @@ impl Connection {
             RecoveryToken::Crypto { offset, len } => self.handshake.on_acked(level_of(space), offset, len),
             RecoveryToken::NewConnectionId { sequence } => self.local_cids.on_acked(sequence),
             RecoveryToken::RetireConnectionId { sequence } => self.remote_cids.on_acked(sequence),
-            RecoveryToken::NewToken | RecoveryToken::HandshakeDone => self.control.on_acked(token),
+            RecoveryToken::NewToken | RecoveryToken::HandshakeDone | RecoveryToken::AckFrequency { .. } => {
+                self.control.on_acked(token);
+            }
             RecoveryToken::Blocked
             | RecoveryToken::Ping
             | RecoveryToken::Path
@@ -82,7 +84,9 @@ impl Connection {
             RecoveryToken::Crypto { offset, len } => self.handshake.on_lost(level_of(space), offset, len),
             RecoveryToken::NewConnectionId { sequence } => self.local_cids.on_lost(sequence),
             RecoveryToken::RetireConnectionId { sequence } => self.remote_cids.on_lost(sequence),
-            RecoveryToken::NewToken | RecoveryToken::HandshakeDone => self.control.on_lost(token),
+            RecoveryToken::NewToken | RecoveryToken::HandshakeDone | RecoveryToken::AckFrequency { .. } => {
+                self.control.on_lost(token)
+            }
             RecoveryToken::Ack { .. }
             | RecoveryToken::Ping
             | RecoveryToken::Path

@@ -177,7 +177,9 @@ impl Connection {
         let Some(room) = datagram.get_mut(..limit) else { return 0 };
         let mut writer = Writer::new(room);
         let Some(mut packet) = self.begin_short(now, 0, &dcid, &mut writer, rng) else { return 0 };
-        if Frame::Ping.encode(&mut writer).is_err() {
+        // Whether a probe arrived should be known before others are delayed for it.
+        let eliciting = if self.control.acks.is_available() { Frame::ImmediateAck } else { Frame::Ping };
+        if eliciting.encode(&mut writer).is_err() {
             return 0;
         }
         packet.payload_end = writer.len();

@@ -7,6 +7,7 @@
     reason = "tests"
 )]
 
+mod acknowledging;
 mod adversary;
 mod approval;
 

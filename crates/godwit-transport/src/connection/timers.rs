@@ -208,6 +208,9 @@ impl Connection {
         if let Some(space) = self.spaces.get_mut(id) {
             space.probes = PROBES;
         }
+        if id == SpaceId::Data {
+            self.control.acks.on_pto();
+        }
         self.repeat_oldest(id, PROBES);
         // While keys of both levels exist, both may be what is missing at the other end.
         if id == SpaceId::Initial

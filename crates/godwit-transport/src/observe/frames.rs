@@ -47,7 +47,7 @@ fn visit_frame(frame: &Frame<'_>, ack_delay_exponent: u8, visitor: &mut dyn Visi
     visitor.text("frame_type", name_of(frame));
     let mut number = |name: &str, value: u64| visitor.number(name, value);
     match frame {
-        Frame::Ping | Frame::HandshakeDone => {}
+        Frame::Ping | Frame::HandshakeDone | Frame::ImmediateAck => {}
         Frame::Padding(len) => RawInfo::payload(*len).visit("raw", visitor),
         Frame::Ack(ack) => visit_ack(ack, ack_delay_exponent, visitor),
         Frame::ResetStream { id, code, final_size } => {
@@ -119,6 +119,12 @@ fn visit_frame(frame: &Frame<'_>, ack_delay_exponent: u8, visitor: &mut dyn Visi
             visitor.number("error_code", *code);
             TextBytes(reason).visit("reason", visitor);
         }
+        Frame::AckFrequency { sequence, threshold, max_ack_delay, reordering } => {
+            number("sequence_number", *sequence);
+            number("ack_eliciting_threshold", *threshold);
+            number("requested_max_ack_delay", *max_ack_delay);
+            number("reordering_threshold", *reordering);
+        }
         Frame::Datagram { data } => RawInfo::length(data.len()).visit("raw", visitor),
     }
 }
@@ -176,6 +182,8 @@ const fn name_of(frame: &Frame<'_>) -> &'static str {
         Frame::ConnectionClose { .. } | Frame::ApplicationClose { .. } => "connection_close",
         Frame::HandshakeDone => "handshake_done",
         Frame::ResetStreamAt { .. } => "reset_stream_at",
+        Frame::ImmediateAck => "immediate_ack",
+        Frame::AckFrequency { .. } => "ack_frequency",
         Frame::Datagram { .. } => "datagram",
     }
 }

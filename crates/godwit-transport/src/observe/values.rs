@@ -357,6 +357,7 @@ impl Value for Parameters<'_> {
             max_datagram_frame_size,
             grease_quic_bit,
             reset_stream_at,
+            min_ack_delay,
             version_information: _,
         } = self.0;
         original_destination_cid.map(Cid).visit("original_destination_connection_id", visitor);
@@ -377,6 +378,7 @@ impl Value for Parameters<'_> {
         max_datagram_frame_size.visit("max_datagram_frame_size", visitor);
         grease_quic_bit.then_some(true).visit("grease_quic_bit", visitor);
         reset_stream_at.then_some(true).visit("reset_stream_at", visitor);
+        min_ack_delay.visit("min_ack_delay", visitor);
     }
 }
 

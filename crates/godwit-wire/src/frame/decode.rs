@@ -163,6 +163,13 @@ fn connection_control<'a>(frame_type: u64, reader: &mut Reader<'a>) -> Result<Fr
             Frame::ApplicationClose { code: reader.varint()?, reason: reader.prefixed()? }
         }
         kind::HANDSHAKE_DONE => Frame::HandshakeDone,
+        kind::IMMEDIATE_ACK => Frame::ImmediateAck,
+        kind::ACK_FREQUENCY => Frame::AckFrequency {
+            sequence: reader.varint()?,
+            threshold: reader.varint()?,
+            max_ack_delay: reader.varint()?,
+            reordering: reader.varint()?,
+        },
         _ => return Err(Refused("unknown frame type")),
     })
 }

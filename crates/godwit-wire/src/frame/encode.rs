@@ -10,7 +10,7 @@ pub(super) fn frame(frame: &Frame<'_>, writer: &mut Writer<'_>) -> Result<(), No
             writer.space(len)?.fill(0);
             Ok(())
         }
-        Frame::Ping | Frame::HandshakeDone => writer.varint(frame_type),
+        Frame::Ping | Frame::HandshakeDone | Frame::ImmediateAck => writer.varint(frame_type),
         Frame::Ack(ref frame) => ack::encode(frame, writer),
         Frame::ResetStream { id, code, final_size } => {
             numbers(writer, &[frame_type, id.as_u64(), code, final_size])
@@ -30,6 +30,9 @@ pub(super) fn frame(frame: &Frame<'_>, writer: &mut Writer<'_>) -> Result<(), No
         Frame::Stream { id, offset, data, fin } => {
             stream::write_header(writer, id, offset, data.len(), fin, false)?;
             writer.bytes(data)
+        }
+        Frame::AckFrequency { sequence, threshold, max_ack_delay, reordering } => {
+            numbers(writer, &[frame_type, sequence, threshold, max_ack_delay, reordering])
         }
         Frame::MaxData { limit }
         | Frame::DataBlocked { limit }

@@ -67,6 +67,11 @@ pub enum Frame<'a> {
     HandshakeDone,
     /// RESET_STREAM_AT (0x24); `reliable_size <= final_size`.
     ResetStreamAt { id: StreamId, code: u64, final_size: u64, reliable_size: u64 },
+    /// IMMEDIATE_ACK (0x1f; draft-ietf-quic-ack-frequency, section 5).
+    ImmediateAck,
+    /// ACK_FREQUENCY (0xaf; the same draft, section 4): acknowledge after more than `threshold` ack-eliciting packets,
+    /// `max_ack_delay` microseconds after the first, and when packets are missing `reordering` places back.
+    AckFrequency { sequence: u64, threshold: u64, max_ack_delay: u64, reordering: u64 },
     /// DATAGRAM (0x30, 0x31).
     Datagram { data: &'a [u8] },
 }
@@ -145,6 +150,8 @@ impl<'a> Frame<'a> {
             Frame::ApplicationClose { .. } => kind::APPLICATION_CLOSE,
             Frame::HandshakeDone => kind::HANDSHAKE_DONE,
             Frame::ResetStreamAt { .. } => kind::RESET_STREAM_AT,
+            Frame::ImmediateAck => kind::IMMEDIATE_ACK,
+            Frame::AckFrequency { .. } => kind::ACK_FREQUENCY,
             Frame::Datagram { .. } => kind::DATAGRAM_WITH_LENGTH,
         }
     }
@@ -182,6 +189,7 @@ impl<'a> Frame<'a> {
             (_, PacketType::Initial | PacketType::Handshake) => false,
             (Frame::Ack(_) | Frame::Crypto { .. }, PacketType::ZeroRtt) => false,
             (Frame::NewToken { .. } | Frame::PathResponse { .. } | Frame::HandshakeDone, _) => false,
+            (Frame::ImmediateAck | Frame::AckFrequency { .. }, _) => false,
             (_, PacketType::ZeroRtt) => true,
         }
     }
@@ -247,6 +255,8 @@ pub(crate) mod kind {
     pub(crate) const APPLICATION_CLOSE: u64 = 0x1d;
     pub(crate) const HANDSHAKE_DONE: u64 = 0x1e;
     pub(crate) const RESET_STREAM_AT: u64 = 0x24;
+    pub(crate) const IMMEDIATE_ACK: u64 = 0x1f;
+    pub(crate) const ACK_FREQUENCY: u64 = 0xaf;
     pub(crate) const DATAGRAM: u64 = 0x30;
     pub(crate) const DATAGRAM_WITH_LENGTH: u64 = 0x31;
 }

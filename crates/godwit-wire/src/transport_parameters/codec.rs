@@ -29,6 +29,7 @@ mod id {
     pub(super) const RESET_STREAM_AT: u64 = 0x1d;
     pub(super) const MAX_DATAGRAM_FRAME_SIZE: u64 = 0x20;
     pub(super) const GREASE_QUIC_BIT: u64 = 0x2ab2;
+    pub(super) const MIN_ACK_DELAY: u64 = 0xff04_de1b;
 }
 
 /// The most streams of one kind that can exist (RFC 9000 section 4.6).
@@ -68,6 +69,9 @@ pub(super) fn decode(bytes: &[u8], sender: Side) -> Result<TransportParameters, 
     if parameters.preferred_address.is_some() && cid_is_empty {
         return Err(refused("a preferred address from a server with a zero-length connection id"));
     }
+    if parameters.min_ack_delay.is_some_and(|min| min > parameters.max_ack_delay) {
+        return Err(refused("min_ack_delay is above max_ack_delay"));
+    }
     Ok(parameters)
 }
 
@@ -76,6 +80,7 @@ const fn bit_of(number: u64) -> Option<u64> {
     match number {
         ..=id::VERSION_INFORMATION | id::RESET_STREAM_AT | id::MAX_DATAGRAM_FRAME_SIZE => Some(1 << number),
         id::GREASE_QUIC_BIT => Some(1 << 63),
+        id::MIN_ACK_DELAY => Some(1 << 62),
         _ => None,
     }
 }
@@ -138,6 +143,7 @@ fn decode_number(to: &mut TransportParameters, number: u64, value: u64) -> Resul
         }
         id::ACTIVE_CID_LIMIT => to.active_cid_limit = value,
         id::MAX_DATAGRAM_FRAME_SIZE => to.max_datagram_frame_size = value,
+        id::MIN_ACK_DELAY => to.min_ack_delay = Some(Duration::from_micros(value)),
         _ => {}
     }
     Ok(())
@@ -204,6 +210,12 @@ pub(super) fn encode(from: &TransportParameters, writer: &mut Writer<'_>, grease
     }
     if from.reset_stream_at {
         bytes(writer, id::RESET_STREAM_AT, &[])?;
+    }
+    if let Some(delay) = from.min_ack_delay {
+        let micros = u64::try_from(delay.as_micros()).unwrap_or(u64::MAX).min(VARINT_MAX);
+        writer.varint(id::MIN_ACK_DELAY)?;
+        writer.varint(varint_len(micros) as u64)?;
+        writer.varint(micros)?;
     }
     if let Some(address) = &from.preferred_address {
         encode_preferred_address(address, writer)?;

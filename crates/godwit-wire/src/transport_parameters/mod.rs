@@ -60,6 +60,9 @@ pub struct TransportParameters {
     pub grease_quic_bit: bool,
     /// The sender of the parameter accepts RESET_STREAM_AT frames. Default false.
     pub reset_stream_at: bool,
+    /// The sender of the parameter can be asked to acknowledge less often, and delays acknowledgements at least this
+    /// long, in whole microseconds and at most `max_ack_delay` (draft-ietf-quic-ack-frequency, section 3).
+    pub min_ack_delay: Option<Duration>,
     /// The version in use and those the sender could use (RFC 9368).
     pub version_information: Option<VersionInformation>,
 }
@@ -87,6 +90,7 @@ impl Default for TransportParameters {
             max_datagram_frame_size: 0,
             grease_quic_bit: false,
             reset_stream_at: false,
+            min_ack_delay: None,
             version_information: None,
         }
     }

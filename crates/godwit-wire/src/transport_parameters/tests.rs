@@ -68,6 +68,7 @@ prop_compose! {
             max_datagram_frame_size: datagram,
             grease_quic_bit: small.3,
             reset_stream_at: small.2 ^ small.3,
+            min_ack_delay: small.2.then(|| Duration::from_micros(small.1 * 700)),
             version_information,
         }
     }
@@ -168,7 +169,7 @@ fn violations_are_named() {
     let no_cid = [&[0x0d, 41][..], &[0; 41]].concat();
     let odd_versions = [0x11, 7, 0, 0, 0, 1, 0, 0, 0];
     let address_without_cid = [&[0x0f, 0][..], &bare_address()].concat();
-    let cases: [(&[u8], &str); 18] = [
+    let cases: [(&[u8], &str); 19] = [
         (&[0x01, 0], "cut short"),
         (&[0x01, 2, 5, 5], "longer than its value"),
         (&[0x01, 1, 0x40], "cut short"),
@@ -179,6 +180,7 @@ fn violations_are_named() {
         (&[0x0a, 1, 21], "above 20"),
         (&[0x0a, 4, 0x80, 0, 1, 3], "above 20"),
         (&[0x0b, 4, 0x80, 0, 0x40, 0], "2^14 or more"),
+        (&[0xc0, 0, 0, 0, 0xff, 0x04, 0xde, 0x1b, 4, 0x80, 0, 0x61, 0xa9], "above max_ack_delay"),
         (&[0x0c, 1, 0], "longer than its value"),
         (&[0x0e, 1, 1], "below 2"),
         (&[0x6a, 0xb2, 1, 0], "longer than its value"),
@@ -258,6 +260,7 @@ fn the_longest_list_fits() {
         retry_source_cid: cid,
         max_datagram_frame_size: VARINT_MAX,
         grease_quic_bit: true,
+        min_ack_delay: Some(Duration::MAX),
         reset_stream_at: true,
         version_information: Some(VersionInformation { chosen: 1, available: VersionList::new(1..17) }),
     };

@@ -1,0 +1,398 @@
+//! How often acknowledgements are sent, by either end's wish (draft-ietf-quic-ack-frequency).
+//!
+//! As sender of data: once per round trip it is looked at how many packets the window holds. Where they are many,
+//! the peer is asked for about thirty acknowledgements per round trip, and to delay them for no more than an eighth
+//! of it; where they are few, or the window is just being found, for the usual. Still fewer would be felt where the
+//! window is less than the path could hold: what has arrived and is not acknowledged takes its room. As receiver: the
+//! newest wish of the peer holds.
+//!
+//! IMMEDIATE_ACK goes with the packets after a probe timeout and with probes of the MTU. At the end of a flight it
+//! gains nothing: loss detection waits for an eighth of a round trip anyway.
+//!
+//! Invariants: a wish is sent only to a peer that declared min_ack_delay, and asks for no delay below that or above
+//! the peer's own; one wish is on its way at most. So the probe timeout can go on with the delay that the peer declared
+//! (RFC 9002 section 6.2.1): a shorter one would turn every pause of the peer's scheduler into a timeout.
+
+use crate::WireError;
+use crate::recovery_token::RecoveryToken;
+use godwit_base::Time;
+use godwit_recovery::{AckPolicy, PathRecovery};
+use godwit_wire::{Frame, TransportErrorCode, Writer};
+use std::time::Duration;
+
+/// The min_ack_delay that we declare, unless our max_ack_delay is less: what coarse timers can keep.
+const OUR_MIN_DELAY: Duration = Duration::from_millis(1);
+/// A delay of 2^14 ms or more is invalid (RFC 9000 section 18.2).
+const INVALID_DELAY: Duration = Duration::from_millis(1 << 14);
+/// Acknowledgements asked for per round trip while the window is full.
+const PER_ROUND_TRIP: u64 = 32;
+/// The part of the round trip that an acknowledgement may wait where packets are few: as much as loss detection
+/// allows for anyway (RFC 9002 section 6.1.2).
+const DELAY_PART: u32 = 8;
+/// Windows of fewer packets are acknowledged as usual.
+const LARGE_WINDOW: u64 = 96;
+/// The most packets that wait: their acknowledgement must not free more than a few batches at once.
+const MAX_THRESHOLD: u64 = 128;
+/// Packets that ask for an immediate acknowledgement after a probe timeout.
+const IMMEDIATE_PROBES: u8 = 2;
+
+/// The wishes of both ends.
+#[derive(Debug, Default)]
+pub(crate) struct AckFrequency {
+    /// The peer's part; `None` if it cannot be asked.
+    peer: Option<Peer>,
+    next_look: Time,
+    /// The window when it was last looked at, in bytes.
+    window: u64,
+    /// Packets that are to carry an IMMEDIATE_ACK frame.
+    immediate: u8,
+    /// Our own min_ack_delay, if the peer may ask us.
+    offered: Option<Duration>,
+    /// The newest wish of the peer.
+    obeyed: Option<u64>,
+}
+
+/// A peer that can be asked.
+#[derive(Debug, Clone, Copy)]
+struct Peer {
+    min: Duration,
+    max: Duration,
+    wish: AckPolicy,
+    state: State,
+    /// The sequence number of the next frame.
+    next: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The peer has the wish.
+    Known,
+    /// It waits to be sent.
+    Pending,
+    /// It is on its way.
+    InFlight,
+}
+
+impl AckFrequency {
+    /// The min_ack_delay to declare, if the peer may ask us for fewer acknowledgements.
+    pub(crate) fn min_delay(enabled: bool, max_ack_delay: Duration) -> Option<Duration> {
+        enabled.then(|| OUR_MIN_DELAY.min(max_ack_delay))
+    }
+
+    /// The peer's transport parameters are known; `offered` is what we declared ourselves. Wishes go to the peer
+    /// only if it may have wishes, too.
+    pub(crate) fn on_peer_parameters(
+        &mut self,
+        offered: Option<Duration>,
+        min: Option<Duration>,
+        max: Duration,
+    ) {
+        self.offered = offered;
+        self.peer = min.filter(|_| offered.is_some()).map(|min| Peer {
+            min,
+            max,
+            wish: AckPolicy::usual(max),
+            state: State::Known,
+            next: 0,
+        });
+    }
+
+    /// The peer understands IMMEDIATE_ACK.
+    pub(crate) const fn is_available(&self) -> bool {
+        self.peer.is_some()
+    }
+
+    /// Packets were acknowledged: once per round trip it is looked at what would be best.
+    #[inline]
+    pub(crate) fn on_acked_packets(&mut self, now: Time, path: &PathRecovery) {
+        self.immediate = 0;
+        if now >= self.next_look {
+            self.look(now, path);
+        }
+    }
+
+    fn look(&mut self, now: Time, path: &PathRecovery) {
+        let rtt = path.rtt().smoothed();
+        self.next_look = now + rtt;
+        let before = std::mem::replace(&mut self.window, path.window());
+        let Some(peer) = self.peer.as_mut().filter(|peer| peer.state != State::InFlight) else { return };
+        let grows = path.controller().is_slow_start() && path.window() > before.saturating_add(before / 4);
+        let policy = if grows { AckPolicy::usual(peer.max) } else { peer.best(path) };
+        if differs(&peer.wish, &policy) {
+            peer.wish = policy;
+            peer.state = State::Pending;
+        }
+    }
+
+    /// A probe timeout: the answer must not wait.
+    pub(crate) fn on_pto(&mut self) {
+        if self.peer.is_some() {
+            self.immediate = IMMEDIATE_PROBES;
+        }
+    }
+
+    pub(crate) fn wants_to_send(&self) -> bool {
+        self.immediate > 0 || self.peer.is_some_and(|peer| peer.state == State::Pending)
+    }
+
+    /// Writes what is due and fits.
+    pub(crate) fn write(&mut self, writer: &mut Writer<'_>, tokens: &mut Vec<RecoveryToken>) {
+        if self.immediate > 0 && Frame::ImmediateAck.encode(writer).is_ok() {
+            self.immediate = self.immediate.saturating_sub(1);
+            tokens.push(RecoveryToken::Ping);
+        }
+        let Some(peer) = self.peer.as_mut().filter(|peer| peer.state == State::Pending) else { return };
+        let frame = Frame::AckFrequency {
+            sequence: peer.next,
+            threshold: u64::from(peer.wish.threshold),
+            max_ack_delay: micros(peer.wish.max_ack_delay),
+            reordering: peer.wish.reordering,
+        };
+        if frame.encode(writer).is_ok() {
+            tokens.push(RecoveryToken::AckFrequency { sequence: peer.next });
+            peer.next = peer.next.saturating_add(1);
+            peer.state = State::InFlight;
+        }
+    }
+
+    /// The peer has this wish.
+    pub(crate) fn on_acked(&mut self, sequence: u64) {
+        self.on_fate(sequence, State::Known);
+    }
+
+    pub(crate) fn on_lost(&mut self, sequence: u64) {
+        self.on_fate(sequence, State::Pending);
+    }
+
+    fn on_fate(&mut self, sequence: u64, state: State) {
+        if let Some(peer) = &mut self.peer
+            && peer.state == State::InFlight
+            && sequence.saturating_add(1) == peer.next
+        {
+            peer.state = state;
+        }
+    }
+
+    /// The peer's wish: what to do from now on, unless a later one is known already.
+    pub(crate) fn on_frame(
+        &mut self,
+        sequence: u64,
+        threshold: u64,
+        delay: u64,
+        reordering: u64,
+    ) -> Result<Option<AckPolicy>, WireError> {
+        let violation = |reason| WireError::new(TransportErrorCode::PROTOCOL_VIOLATION, reason);
+        let Some(least) = self.offered else {
+            return Err(violation("ACK_FREQUENCY without min_ack_delay"));
+        };
+        let max_ack_delay = Duration::from_micros(delay);
+        if max_ack_delay < least || max_ack_delay >= INVALID_DELAY {
+            return Err(violation("ACK_FREQUENCY with an invalid delay"));
+        }
+        if self.obeyed >= Some(sequence) {
+            return Ok(None);
+        }
+        self.obeyed = Some(sequence);
+        let threshold = u32::try_from(threshold).unwrap_or(u32::MAX);
+        Ok(Some(AckPolicy { threshold, max_ack_delay, reordering }))
+    }
+
+    /// The peer wants an acknowledgement now.
+    pub(crate) fn on_immediate_ack(&self) -> Result<(), WireError> {
+        if self.offered.is_some() {
+            return Ok(());
+        }
+        Err(WireError::new(TransportErrorCode::PROTOCOL_VIOLATION, "IMMEDIATE_ACK without min_ack_delay"))
+    }
+}
+
+impl Peer {
+    /// What to ask for on a path whose window is not just being found.
+    fn best(&self, path: &PathRecovery) -> AckPolicy {
+        let packets = path.window().checked_div(u64::from(path.mtu())).unwrap_or(0);
+        if packets < LARGE_WINDOW {
+            return AckPolicy::usual(self.max);
+        }
+        let threshold = packets.checked_div(PER_ROUND_TRIP).unwrap_or(0).min(MAX_THRESHOLD);
+        let delay = path.rtt().smoothed().checked_div(DELAY_PART).unwrap_or_default();
+        AckPolicy {
+            threshold: u32::try_from(threshold).unwrap_or(1),
+            max_ack_delay: Duration::from_micros(micros(delay.min(self.max).max(self.min))),
+            reordering: path.packet_threshold(),
+        }
+    }
+}
+
+/// Whether a change is worth a frame: by half or more.
+fn differs(before: &AckPolicy, after: &AckPolicy) -> bool {
+    let far = |a: u64, b: u64| a.max(b).saturating_mul(2) >= a.min(b).saturating_mul(3);
+    far(u64::from(before.threshold), u64::from(after.threshold))
+        || far(micros(before.max_ack_delay), micros(after.max_ack_delay))
+        || before.reordering != after.reordering
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, clippy::panic, reason = "tests")]
+    use super::*;
+    use godwit_recovery::congestion::CongestionControl;
+    use godwit_recovery::{Controller, PathSettings};
+
+    const MAX: Duration = Duration::from_millis(25);
+    const MIN: Duration = Duration::from_millis(1);
+
+    /// A window of so many packets.
+    #[derive(Debug)]
+    struct Fixed {
+        packets: u64,
+        slow_start: bool,
+    }
+
+    impl CongestionControl for Fixed {
+        fn on_ack(&mut self, _acked: &godwit_recovery::congestion::Acked<'_>) {}
+        fn on_congestion(&mut self, _now: Time) {}
+        fn on_persistent_congestion(&mut self) {}
+        fn on_spurious_congestion(&mut self) {}
+        fn on_mtu_changed(&mut self, _mtu: u16) {}
+        fn window(&self) -> u64 {
+            self.packets * 1200
+        }
+        fn slow_start_threshold(&self) -> Option<u64> {
+            (!self.slow_start).then_some(0)
+        }
+    }
+
+    /// A path with this window and a round trip of 80 ms.
+    fn path_with(packets: u64, slow_start: bool) -> PathRecovery {
+        let settings = PathSettings { initial_rtt: 80 * MIN, ..PathSettings::default() };
+        let mut path = PathRecovery::new(Time::ZERO, &settings);
+        path.set_controller(Controller::Custom(Box::new(Fixed { packets, slow_start })));
+        path
+    }
+
+    fn path(packets: u64) -> PathRecovery {
+        path_with(packets, false)
+    }
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_millis(ms)
+    }
+
+    fn offered() -> AckFrequency {
+        let mut acks = AckFrequency::default();
+        acks.on_peer_parameters(Some(MIN), Some(MIN), MAX);
+        acks
+    }
+
+    fn write(acks: &mut AckFrequency) -> Vec<RecoveryToken> {
+        let (mut buffer, mut tokens) = ([0; 40], Vec::new());
+        acks.write(&mut Writer::new(&mut buffer), &mut tokens);
+        tokens
+    }
+
+    #[test]
+    fn small_windows_and_peers_that_offer_nothing_are_left_alone() {
+        let mut acks = offered();
+        acks.on_acked_packets(Time::ZERO, &path(LARGE_WINDOW - 1));
+        assert!(!acks.wants_to_send() && acks.is_available());
+        let mut acks = AckFrequency::default();
+        acks.on_peer_parameters(Some(MIN), None, MAX);
+        acks.on_pto();
+        acks.on_acked_packets(Time::ZERO, &path(1000));
+        assert!(!acks.wants_to_send() && !acks.is_available());
+    }
+
+    #[test]
+    fn large_windows_are_acknowledged_some_times_per_round_trip() {
+        let mut acks = offered();
+        acks.on_acked_packets(Time::ZERO, &path(320));
+        let wish = acks.peer.unwrap().wish;
+        assert_eq!(wish, AckPolicy { threshold: 10, max_ack_delay: 10 * MIN, reordering: 3 });
+        assert_eq!(write(&mut acks), [RecoveryToken::AckFrequency { sequence: 0 }]);
+        acks.on_acked(0);
+        // Not before a round trip has passed.
+        acks.on_acked_packets(at(79), &path(10));
+        assert!(!acks.wants_to_send());
+        acks.on_acked_packets(at(80), &path(10));
+        assert!(acks.wants_to_send());
+        assert_eq!(acks.peer.unwrap().wish, AckPolicy::usual(MAX));
+    }
+
+    #[test]
+    fn a_window_that_is_being_found_is_acknowledged_as_usual() {
+        let mut acks = offered();
+        for (round, packets) in [(0, 100), (1, 200), (2, 400)] {
+            acks.on_acked_packets(at(round * 80), &path_with(packets, true));
+            assert!(!acks.wants_to_send(), "{packets}");
+        }
+        acks.on_acked_packets(at(240), &path_with(420, true));
+        assert!(acks.wants_to_send(), "it hardly grows");
+    }
+
+    #[test]
+    fn a_wish_is_repeated_when_lost_and_stands_when_acknowledged() {
+        let mut acks = offered();
+        acks.on_acked_packets(Time::ZERO, &path(320));
+        write(&mut acks);
+        acks.on_lost(7);
+        assert!(!acks.wants_to_send());
+        acks.on_lost(0);
+        assert_eq!(write(&mut acks), [RecoveryToken::AckFrequency { sequence: 1 }]);
+        acks.on_acked(0);
+        assert_eq!(acks.peer.unwrap().state, State::InFlight, "what was lost came after all");
+        acks.on_acked_packets(at(80), &path(10));
+        assert!(!acks.wants_to_send(), "one is on its way");
+        acks.on_acked(1);
+        acks.on_acked_packets(at(160), &path(320));
+        assert!(!acks.wants_to_send(), "the peer has it");
+        acks.on_acked_packets(at(240), &path(10));
+        assert_eq!(write(&mut acks), [RecoveryToken::AckFrequency { sequence: 2 }]);
+    }
+
+    #[test]
+    fn no_delay_is_asked_for_that_the_peer_has_not_declared() {
+        let peer = |min, max| {
+            let mut acks = AckFrequency::default();
+            acks.on_peer_parameters(Some(MIN), Some(min), max);
+            acks.on_acked_packets(Time::ZERO, &path(1000));
+            acks.peer.unwrap().wish.max_ack_delay
+        };
+        assert_eq!(peer(MIN, MAX), 10 * MIN, "an eighth of the round trip");
+        assert_eq!((peer(20 * MIN, MAX), peer(MIN, 5 * MIN)), (20 * MIN, 5 * MIN));
+    }
+
+    #[test]
+    fn probes_ask_for_an_answer_until_there_is_one() {
+        let mut acks = offered();
+        acks.on_pto();
+        assert_eq!(write(&mut acks), [RecoveryToken::Ping]);
+        assert!(acks.wants_to_send(), "two probes");
+        acks.on_acked_packets(Time::ZERO, &path(10));
+        assert!(!acks.wants_to_send());
+    }
+
+    #[test]
+    fn the_newest_wish_of_the_peer_holds_if_it_is_valid() {
+        let mut acks = offered();
+        let policy = |threshold| AckPolicy { threshold, max_ack_delay: 5 * MIN, reordering: 3 };
+        assert_eq!(acks.on_frame(7, 10, 5_000, 3), Ok(Some(policy(10))));
+        assert_eq!(acks.on_frame(6, 20, 5_000, 3), Ok(None));
+        assert_eq!(acks.on_frame(8, u64::MAX, 5_000, 3), Ok(Some(policy(u32::MAX))));
+        for delay in [999, 1 << 14 << 10, u64::MAX] {
+            assert!(acks.on_frame(9, 10, delay, 3).is_err(), "{delay}");
+        }
+        let mut mute = AckFrequency::default();
+        assert!(mute.on_frame(0, 10, 5_000, 3).is_err() && mute.on_immediate_ack().is_err());
+    }
+
+    #[test]
+    fn small_changes_are_not_worth_a_frame() {
+        let policy = |threshold, ms| AckPolicy { threshold, max_ack_delay: ms * MIN, reordering: 3 };
+        assert!(!differs(&policy(10, 10), &policy(14, 8)));
+        assert!(differs(&policy(10, 10), &policy(15, 10)) && differs(&policy(10, 10), &policy(10, 5)));
+    }
+}
