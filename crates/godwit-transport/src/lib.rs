@@ -38,11 +38,11 @@ pub mod tls;
 
 pub use config::{ClientConfig, EndpointConfig, MigrationConfig, ServerConfig, TransportConfig};
 pub use connection::Connection;
-pub use datagrams::{DatagramConfig, DatagramOutcome, DatagramOverflow, SendDatagramError};
+pub use datagrams::{DatagramConfig, DatagramOutcome, DatagramOverflow, DatagramStats, SendDatagramError};
 pub use endpoint::{ConnKey, Endpoint};
 pub use error::{ConnectError, ConnectionError, WireError};
 pub use event::Event;
 pub use godwit_recovery::congestion::Algorithm as CongestionAlgorithm;
-pub use godwit_recovery::{EcnCounts, EcnFailure, EcnState, EcnStats};
+pub use godwit_recovery::{EcnCounts, EcnFailure, EcnState, EcnStats, MtuCounters};
 pub use godwit_wire::{ConnectionId, Direction, Side, StreamId, TransportErrorCode};
 pub use handshake::ExportError;

@@ -91,16 +91,18 @@ pub use godwit_datapath::affinity::pin_current_thread;
 pub use godwit_datapath::{Backend, Capabilities, Counters, SocketConfig};
 pub use godwit_engine::Stopped;
 pub use godwit_transport::ExportError;
-pub use godwit_transport::connection::{ConnectionStats, Evidence, MigrateError, Progress};
+pub use godwit_transport::connection::{ConnectionStats, Evidence, MigrateError, PacketCounts, Progress};
 pub use godwit_transport::path::PathState;
 pub use godwit_transport::resumption::EarlyDataStatus;
 pub use godwit_transport::secrets::ServerSecrets;
 pub use godwit_transport::streams::ResetAtError;
 pub use godwit_transport::tls::provider as crypto_provider;
 pub use godwit_transport::{
-    CongestionAlgorithm, Direction, EcnCounts, EcnFailure, EcnState, EcnStats, Side, StreamId,
+    CongestionAlgorithm, Direction, EcnCounts, EcnFailure, EcnState, EcnStats, MtuCounters, Side, StreamId,
 };
-pub use godwit_transport::{DatagramConfig, DatagramOutcome, DatagramOverflow, SendDatagramError};
+pub use godwit_transport::{
+    DatagramConfig, DatagramOutcome, DatagramOverflow, DatagramStats, SendDatagramError,
+};
 pub use incoming::Incoming;
 pub use paths::{PathEvent, PathStats};
 pub use recv_stream::RecvStream;

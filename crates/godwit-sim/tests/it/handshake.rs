@@ -61,6 +61,8 @@ fn retry_costs_a_round_trip() {
     assert_eq!(report.ending, Ending::Complete, "{report:#?}");
     assert_eq!(report.connected_after, Some(ms(40)));
     assert_eq!(simulation.server_app().unwrap().retried, 1);
+    assert_eq!(report.client_stats.packets_received_by_type.retry, 1);
+    assert_eq!(report.client_stats.packets_received, report.server_stats.packets_sent + 1);
 }
 
 #[test]

@@ -41,6 +41,8 @@ struct Visit {
     completed: Vec<Completion>,
     status: EarlyDataStatus,
     resumed: bool,
+    /// 0-RTT packets that the client sent.
+    early_packets: u64,
     stop: Stop,
 }
 
@@ -143,12 +145,13 @@ impl World {
         });
         // The tickets and the token come a little later.
         self.network.run_for(Duration::from_secs(3));
-        let resumed = self.network.act(host, |app: &mut ExchangeClient, cx| {
-            let resumed =
-                app.conn.and_then(|conn| cx.endpoint.connection(conn)).map(|conn| conn.is_resumed());
+        let seen = self.network.act(host, |app: &mut ExchangeClient, cx| {
+            let connection = app.conn.and_then(|conn| cx.endpoint.connection(conn));
+            let seen = connection.map(|conn| (conn.is_resumed(), conn.stats().packets_sent_by_type.zero_rtt));
             app.close(cx, 0);
-            resumed
+            seen
         });
+        let (resumed, early_packets) = seen.flatten().unwrap_or_default();
         self.network.run_for(Duration::from_secs(3));
         let app = self.network.app::<ExchangeClient>(host).unwrap();
         assert_eq!(app.failure, None);
@@ -157,7 +160,8 @@ impl World {
             connected: app.connected_at.map(|at| at - began),
             completed: app.completed.clone(),
             status: app.early_status,
-            resumed: resumed.flatten().unwrap_or_default(),
+            resumed,
+            early_packets,
             stop,
         }
     }
@@ -220,6 +224,7 @@ fn a_request_in_zero_rtt_is_answered_after_one_round_trip() {
         assert_eq!(second.first_answer(), ms(100));
         assert_eq!(second.connected, Some(ms(100)));
         assert!(*zero_rtt.borrow() > 0);
+        assert_eq!((first.early_packets, second.early_packets), (0, u64::from(*zero_rtt.borrow())));
         assert_eq!(world.server_app().received, 2);
     }
 }

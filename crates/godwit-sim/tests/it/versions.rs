@@ -132,6 +132,9 @@ fn a_client_begins_again_in_a_version_that_the_server_speaks() {
         assert_eq!((ending, connected), (Ending::Complete, Some(ms(40))), "{seen:x?}");
         assert_eq!(versions, [Some(theirs); 2]);
         assert!(seen.contains(&(version::NEGOTIATION, None)));
+        let mut simulation = scenario.build();
+        simulation.run_to_completion();
+        assert_eq!(simulation.stats().0.packets_received_by_type.version_negotiation, 1);
     }
 }
 

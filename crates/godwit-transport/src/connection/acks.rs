@@ -9,13 +9,14 @@ use godwit_wire::{Frame, Writer};
 /// The exponent of our ACK delay fields, which is the default of the transport parameter.
 pub(super) const DELAY_EXPONENT: u32 = 3;
 
-/// Writes an ACK frame if anything has been received since the last one.
+/// Writes an ACK frame if anything has been received since the last one, and counts it in `frames`.
 #[inline]
 pub(super) fn write(
     acks: &mut AckTracker,
     now: Time,
     writer: &mut Writer<'_>,
     tokens: &mut Vec<RecoveryToken>,
+    frames: &mut u64,
 ) {
     if !acks.has_news() {
         return;
@@ -27,6 +28,7 @@ pub(super) fn write(
     let counts = Some(counts).filter(|counts| *counts != EcnCounts::default());
     if Frame::encode_ack(writer, micros >> DELAY_EXPONENT, acks.ranges(), counts).is_ok() {
         acks.on_ack_sent(now);
+        super::stats::increment(frames);
         tokens.push(RecoveryToken::Ack { largest });
     }
 }

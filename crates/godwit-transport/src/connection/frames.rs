@@ -85,6 +85,7 @@ impl Connection {
     }
 
     fn on_ack(&mut self, now: Time, info: &PacketInfo, ack: &Ack<'_>) -> Result<(), WireError> {
+        super::stats::increment(&mut self.stats.acks_received);
         let delay = self.negotiation.ack_delay(info.space, ack.delay, self.lifecycle.is_confirmed());
         let Some(space) = self.spaces.get_mut(info.space) else { return Ok(()) };
         let outcomes = &mut self.scratch.outcomes;

@@ -6,6 +6,7 @@
 use super::Connection;
 use super::frames::NO_PHASE;
 use super::space::space_of;
+use super::stats::increment;
 use crate::WireError;
 use crate::keys::{EarlyKeys, KeysUsed};
 use crate::observe::{DropTrigger, PacketName};
@@ -58,7 +59,7 @@ impl Connection {
         self.observe_time(now);
         let arrival = self.paths.on_datagram(now, &key, datagram.len());
         if arrival == Arrival::Ignored {
-            self.stats.datagrams_ignored = self.stats.datagrams_ignored.saturating_add(1);
+            increment(&mut self.stats.datagrams_ignored);
             self.observe_dropped(None, datagram.len(), DropTrigger::Rejected);
             return;
         }
@@ -125,7 +126,7 @@ impl Connection {
                 if self.reads(packet_type, version) =>
             {
                 if packet_type == PacketType::Initial && !self.accepts_initial(origin, token.is_empty()) {
-                    self.stats.packets_dropped = self.stats.packets_dropped.saturating_add(1);
+                    increment(&mut self.stats.inadmissible);
                     let name = Some(PacketName::of(packet_type));
                     self.observe_dropped(name, bytes.len(), DropTrigger::Invalid);
                     return;
@@ -143,11 +144,13 @@ impl Connection {
                 self.observe_dropped(None, bytes.len(), DropTrigger::Unsupported);
             }
             Packet::Retry { version, scid, token, tag, .. } if version == self.version => {
+                self.stats.received.count(PacketType::Retry);
                 self.observe_unnumbered(PacketName::Retry, bytes.len());
                 self.on_retry(now, scid, bytes.get(token).unwrap_or_default(), bytes, tag);
             }
             Packet::Retry { .. } => {}
             Packet::VersionNegotiation { dcid, scid, versions } => {
+                increment(&mut self.stats.received.version_negotiation);
                 self.observe_unnumbered(PacketName::VersionNegotiation, bytes.len());
                 self.on_version_negotiation(now, dcid, scid, bytes.get(versions).unwrap_or_default());
             }
@@ -185,7 +188,7 @@ impl Connection {
         }
         let len = bytes.len();
         let Some(opened) = self.open_zero_rtt(now, dcid, pn_offset, bytes) else {
-            self.stats.packets_dropped = self.stats.packets_dropped.saturating_add(1);
+            self.stats.undecryptable.count(PacketType::ZeroRtt);
             self.early.on_unopened(self.side);
             return self.observe_dropped(Some(PacketName::ZeroRtt), len, DropTrigger::KeyUnavailable);
         };
@@ -233,7 +236,7 @@ impl Connection {
     ) -> Option<Opened<'a>> {
         let space_id = space_of(packet_type)?;
         let Some(level) = self.spaces.handshake_space_mut(space_id) else {
-            self.stats.packets_dropped = self.stats.packets_dropped.saturating_add(1);
+            self.stats.undecryptable.count(packet_type);
             self.observe_dropped(Some(PacketName::of(packet_type)), bytes.len(), DropTrigger::KeyUnavailable);
             return None;
         };
@@ -246,7 +249,7 @@ impl Connection {
         let (header, payload) = bytes.split_at_mut_checked(pn_offset.saturating_add(truncated.len()))?;
         let packet_len = header.len().saturating_add(payload.len());
         let Some(len) = keys.opener.open(0, number, header, payload) else {
-            self.stats.packets_dropped = self.stats.packets_dropped.saturating_add(1);
+            self.stats.undecryptable.count(packet_type);
             self.observe_dropped(
                 Some(PacketName::of(packet_type)),
                 packet_len,
@@ -277,7 +280,7 @@ impl Connection {
         match self.open_short(now, dcid, pn_offset, bytes) {
             Ok(Some(opened)) => self.process(now, origin, opened),
             Ok(None) => {
-                self.stats.packets_dropped = self.stats.packets_dropped.saturating_add(1);
+                self.stats.undecryptable.count(PacketType::OneRtt);
                 self.observe_dropped(Some(PacketName::OneRtt), bytes.len(), DropTrigger::DecryptionFailure);
                 if tail.is_some_and(|tail| self.remote_cids.matches_reset(&tail)) {
                     self.on_stateless_reset(now);
@@ -323,10 +326,11 @@ impl Connection {
         let Opened { mut info, reserved, spin, payload } = opened;
         let Some(space) = self.spaces.get_mut(info.space) else { return };
         if space.acks.is_duplicate(info.number) {
-            self.stats.packets_duplicate = self.stats.packets_duplicate.saturating_add(1);
+            increment(&mut self.stats.duplicate);
             self.observe_dropped(Some(PacketName::of(info.packet_type)), info.len, DropTrigger::Duplicate);
             return;
         }
+        self.stats.received.count(info.packet_type);
         let largest = space.acks.largest().is_none_or(|(largest, _)| info.number > largest);
         self.observe_received(&info, payload);
         if !self.lifecycle.is_open() {

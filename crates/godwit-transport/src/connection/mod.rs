@@ -46,7 +46,7 @@ mod tests;
 
 pub use evidence::{Evidence, Progress};
 pub use migration::MigrateError;
-pub use stats::ConnectionStats;
+pub use stats::{ConnectionStats, PacketCounts};
 pub(crate) use versions::choose as choose_version;
 
 use crate::cid::{LocalCids, RemoteCids};
@@ -71,6 +71,7 @@ use migration::Migration;
 use negotiation::Negotiation;
 use observing::Observation;
 use space::Spaces;
+use stats::Counters;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use timers::Timers;
@@ -95,7 +96,7 @@ pub struct Connection {
     timers: Timers,
     events: Events,
     scratch: Scratch,
-    stats: ConnectionStats,
+    stats: Counters,
     migration: Migration,
     observation: Observation,
     extensions: Extensions,
@@ -162,7 +163,7 @@ impl Connection {
             timers: Timers::new(now, config.handshake_timeout, nonzero(config.max_idle_timeout)),
             events: Events::default(),
             scratch: Scratch::default(),
-            stats: ConnectionStats::default(),
+            stats: Counters::default(),
             migration: Migration::new(),
             observation: Observation::default(),
             extensions: Extensions::new(Side::Client, &config, versions, rng),
@@ -216,7 +217,7 @@ impl Connection {
             timers: Timers::new(now, config.handshake_timeout, nonzero(config.max_idle_timeout)),
             events: Events::default(),
             scratch: Scratch::default(),
-            stats: ConnectionStats::default(),
+            stats: Counters::default(),
             migration: Migration::new(),
             observation: Observation::default(),
             extensions: Extensions::new(Side::Server, &config, versions, rng),

@@ -239,7 +239,7 @@ impl Connection {
         let tokens = &mut self.scratch.tokens;
         let first_token = tokens.len();
         let space = self.spaces.get_mut(id)?;
-        super::acks::write(&mut space.acks, now, &mut writer, tokens);
+        super::acks::write(&mut space.acks, now, &mut writer, tokens, &mut self.stats.acks_sent);
         if crypto {
             self.handshake.write_crypto(level_of(id), &mut writer, tokens);
         }
@@ -285,7 +285,8 @@ impl Connection {
         let mut packet = self.begin_short(now, start, &dcid, &mut writer, rng)?;
         let payload_start = writer.len();
         let first_token = self.scratch.tokens.len();
-        super::acks::write(&mut self.spaces.data.space.acks, now, &mut writer, &mut self.scratch.tokens);
+        let (acks, tokens) = (&mut self.spaces.data.space.acks, &mut self.scratch.tokens);
+        super::acks::write(acks, now, &mut writer, tokens, &mut self.stats.acks_sent);
         if probing {
             self.write_path_probe(now, &mut writer, expand, rng);
         }
@@ -497,8 +498,9 @@ impl Connection {
         if packet.ack_eliciting {
             self.timers.on_ack_eliciting_sent(now);
         }
-        self.stats.packets_sent = self.stats.packets_sent.saturating_add(1);
-        if packet.space == SpaceId::Handshake && self.side == Side::Client {
+        let packet_type = packet.packet_type();
+        self.stats.sent.count(packet_type);
+        if packet_type == PacketType::Handshake && self.side == Side::Client {
             // RFC 9001 section 4.9.1: a client drops Initial keys with its first Handshake packet.
             self.discard(SpaceId::Initial);
         }

@@ -6,7 +6,7 @@
 use crate::keys::TAG_LEN;
 use crate::path::PathId;
 use godwit_recovery::SpaceId;
-use godwit_wire::header::LengthSlot;
+use godwit_wire::header::{LengthSlot, PacketType};
 use std::ops::Range;
 
 /// Packets in a datagram at most: Initial, Handshake, 1-RTT.
@@ -38,6 +38,17 @@ impl OpenPacket {
     /// Where the packet will end.
     pub(super) fn end(&self) -> usize {
         self.payload_end.saturating_add(TAG_LEN)
+    }
+
+    /// The packet's type: in the space of application data, those of 0-RTT have a long header.
+    #[inline]
+    pub(super) const fn packet_type(&self) -> PacketType {
+        match (self.space, &self.length) {
+            (SpaceId::Data, None) => PacketType::OneRtt,
+            (SpaceId::Data, Some(_)) => PacketType::ZeroRtt,
+            (SpaceId::Initial, _) => PacketType::Initial,
+            (SpaceId::Handshake, _) => PacketType::Handshake,
+        }
     }
 
     /// Where the payload begins.

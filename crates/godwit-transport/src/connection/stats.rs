@@ -1,11 +1,17 @@
-//! What a connection counts.
+//! What a connection counts (RFC 9002 and RFC 9000 name what there is to know).
+//!
+//! [`Counters`] is what costs something: one addition where something happens. [`ConnectionStats`] is put together
+//! when somebody asks, from the counters and from the components' own.
 
 use crate::datagrams::DatagramStats;
 use godwit_base::Time;
 use godwit_recovery::{EcnCounts, EcnState, EcnStats, MtuCounters};
+use godwit_wire::header::PacketType;
 use std::time::Duration;
 
-/// Counters and estimates of a connection. Counters only rise.
+/// Counters and estimates of a connection. Counters only rise; where nothing else is said, they cover the whole life
+/// of the connection, and estimates are those of the present path. Times are exact to the nanosecond and zero before
+/// there is anything to tell; sizes are in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ConnectionStats {
@@ -21,22 +27,49 @@ pub struct ConnectionStats {
     pub datagrams_ignored: u64,
     /// QUIC packets sent.
     pub packets_sent: u64,
-    /// QUIC packets that could not be opened.
+    /// The same by type. Retry and Version Negotiation packets are sent by the endpoint, not by a connection.
+    pub packets_sent_by_type: PacketCounts,
+    /// QUIC packets received: those that were opened and are not duplicates, and at a client those that need no keys.
+    pub packets_received: u64,
+    /// The same by type.
+    pub packets_received_by_type: PacketCounts,
+    /// QUIC packets that were dropped: those that could not be opened, and Initial packets with a token or in a
+    /// datagram that is too small where that is not permitted.
     pub packets_dropped: u64,
+    /// QUIC packets that could not be opened, because they are not authentic or for want of keys, by type.
+    pub packets_undecryptable: PacketCounts,
     /// QUIC packets that came more than once.
     pub packets_duplicate: u64,
-    /// Packets declared lost on the present path.
+    /// ACK frames sent, in all packet number spaces.
+    pub acks_sent: u64,
+    /// ACK frames received, in all packet number spaces.
+    pub acks_received: u64,
+    /// Packets declared lost on the present path; probes of its MTU do not count.
     pub packets_lost: u64,
+    /// The bytes of all packets declared lost on the present path, as far as they were in flight.
+    pub bytes_lost: u64,
     /// Packets declared lost on the present path that came after all.
     pub spurious_losses: u64,
+    /// Reductions of the window on the present path, for losses or ECN marks.
+    pub congestion_events: u64,
+    /// Those of them that were taken back, because every loss was spurious.
+    pub congestion_undone: u64,
+    /// Times persistent congestion was established on the present path (RFC 9002 section 7.6).
+    pub persistent_congestion: u64,
     /// Probe timeouts.
     pub ptos: u64,
     /// Smoothed round-trip time.
     pub rtt: Duration,
     /// The lowest round-trip time of late.
     pub min_rtt: Duration,
+    /// The newest round-trip time, the peer's delay before the acknowledgement included.
+    pub latest_rtt: Duration,
+    /// The mean deviation of round-trip times (`rttvar`, RFC 9002 section 5.3).
+    pub rtt_variance: Duration,
     /// Congestion window in bytes.
     pub window: u64,
+    /// The window in bytes at which slow start ends, once that is known.
+    pub slow_start_threshold: Option<u64>,
     /// Bytes in flight.
     pub bytes_in_flight: u64,
     /// UDP payload size that passes the path, in bytes.
@@ -51,6 +84,12 @@ pub struct ConnectionStats {
     pub ecn_received: EcnCounts,
     /// Key updates, by either end.
     pub key_updates: u64,
+    /// Streams opened by this end.
+    pub streams_opened: u64,
+    /// Streams opened by the peer.
+    pub streams_opened_by_peer: u64,
+    /// Streams of either end that are not over; it falls, too.
+    pub streams_open: u64,
     /// Bytes of stream data sent for the first time.
     pub stream_bytes_sent: u64,
     /// Bytes of stream data sent again.
@@ -61,7 +100,74 @@ pub struct ConnectionStats {
     pub datagram_frames: DatagramStats,
 }
 
-impl ConnectionStats {
+/// Packets by type (RFC 9000 section 17).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct PacketCounts {
+    /// Initial packets.
+    pub initial: u64,
+    /// Handshake packets.
+    pub handshake: u64,
+    /// 0-RTT packets.
+    pub zero_rtt: u64,
+    /// 1-RTT packets, the only ones with a short header.
+    pub one_rtt: u64,
+    /// Retry packets.
+    pub retry: u64,
+    /// Version Negotiation packets.
+    pub version_negotiation: u64,
+}
+
+impl PacketCounts {
+    /// Packets of all types.
+    pub const fn total(&self) -> u64 {
+        let PacketCounts { initial, handshake, zero_rtt, one_rtt, retry, version_negotiation } = *self;
+        let long = initial.saturating_add(handshake).saturating_add(zero_rtt);
+        long.saturating_add(one_rtt).saturating_add(retry).saturating_add(version_negotiation)
+    }
+
+    /// One more of this type.
+    #[inline]
+    pub(super) const fn count(&mut self, packet_type: PacketType) {
+        if let PacketType::OneRtt = packet_type {
+            increment(&mut self.one_rtt);
+        } else {
+            self.count_long(packet_type);
+        }
+    }
+
+    #[cold]
+    const fn count_long(&mut self, packet_type: PacketType) {
+        increment(match packet_type {
+            PacketType::Initial => &mut self.initial,
+            PacketType::Handshake => &mut self.handshake,
+            PacketType::ZeroRtt => &mut self.zero_rtt,
+            PacketType::Retry => &mut self.retry,
+            PacketType::OneRtt => &mut self.one_rtt,
+        });
+    }
+}
+
+/// What no component counts by itself.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) datagrams_sent: u64,
+    bytes_sent: u64,
+    pub(super) datagrams_received: u64,
+    pub(super) bytes_received: u64,
+    pub(super) datagrams_ignored: u64,
+    pub(super) sent: PacketCounts,
+    pub(super) received: PacketCounts,
+    pub(super) undecryptable: PacketCounts,
+    /// Packets dropped before it was tried to open them.
+    pub(super) inadmissible: u64,
+    pub(super) duplicate: u64,
+    pub(super) acks_sent: u64,
+    pub(super) acks_received: u64,
+    pub(super) ptos: u64,
+}
+
+impl Counters {
     pub(super) fn on_sent(&mut self, len: usize, segment: usize) {
         let datagrams = len.div_ceil(segment.max(1)) as u64;
         self.datagrams_sent = self.datagrams_sent.saturating_add(datagrams);
@@ -69,22 +175,51 @@ impl ConnectionStats {
     }
 
     pub(super) fn on_received(&mut self, len: usize) {
-        self.datagrams_received = self.datagrams_received.saturating_add(1);
+        increment(&mut self.datagrams_received);
         self.bytes_received = self.bytes_received.saturating_add(len as u64);
     }
+}
+
+/// One more. Nothing is counted that could happen 2^64 times.
+#[inline]
+pub(super) const fn increment(count: &mut u64) {
+    *count = count.wrapping_add(1);
 }
 
 impl super::Connection {
     /// Counters and estimates as they stand.
     pub fn stats(&self) -> ConnectionStats {
+        let counters = &self.stats;
         let recovery = &self.paths.active().recovery;
-        let (path, streams) = (recovery.stats(), self.streams.stats());
+        let (path, rtt, streams) = (recovery.stats(), recovery.rtt(), self.streams.stats());
         ConnectionStats {
+            datagrams_sent: counters.datagrams_sent,
+            bytes_sent: counters.bytes_sent,
+            datagrams_received: counters.datagrams_received,
+            bytes_received: counters.bytes_received,
+            datagrams_ignored: counters.datagrams_ignored,
+            packets_sent: counters.sent.total(),
+            packets_sent_by_type: counters.sent,
+            packets_received: counters.received.total(),
+            packets_received_by_type: counters.received,
+            packets_dropped: counters.undecryptable.total().saturating_add(counters.inadmissible),
+            packets_undecryptable: counters.undecryptable,
+            packets_duplicate: counters.duplicate,
+            acks_sent: counters.acks_sent,
+            acks_received: counters.acks_received,
             packets_lost: path.packets_lost,
+            bytes_lost: path.bytes_lost,
             spurious_losses: path.spurious_losses,
-            rtt: recovery.rtt().smoothed(),
-            min_rtt: recovery.rtt().min(),
+            congestion_events: path.congestion_events,
+            congestion_undone: path.congestion_undone,
+            persistent_congestion: path.persistent_congestion,
+            ptos: counters.ptos,
+            rtt: rtt.smoothed(),
+            min_rtt: rtt.min(),
+            latest_rtt: rtt.latest(),
+            rtt_variance: rtt.variation(),
             window: recovery.window(),
+            slow_start_threshold: recovery.controller().slow_start_threshold(),
             bytes_in_flight: recovery.bytes_in_flight(),
             mtu: recovery.mtu(),
             mtu_search: recovery.mtu_counters(),
@@ -92,11 +227,13 @@ impl super::Connection {
             ecn_sent: recovery.ecn().stats(),
             ecn_received: self.spaces.data.space.acks.ecn_counts(),
             key_updates: self.spaces.data.keys.as_ref().map_or(0, |keys| keys.updates()),
+            streams_opened: streams.opened_locally,
+            streams_opened_by_peer: streams.opened_by_peer,
+            streams_open: self.streams.active_streams() as u64,
             stream_bytes_sent: streams.bytes_sent,
             stream_bytes_retransmitted: streams.bytes_retransmitted,
             stream_bytes_received: streams.bytes_received,
             datagram_frames: self.extensions.datagrams.stats(),
-            ..self.stats
         }
     }
 

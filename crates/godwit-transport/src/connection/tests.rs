@@ -10,6 +10,7 @@
 mod acknowledging;
 mod adversary;
 mod approval;
+mod counting;
 
 use super::*;
 use crate::config::{ClientConfig, ServerConfig};

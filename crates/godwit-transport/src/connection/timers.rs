@@ -204,7 +204,7 @@ impl Connection {
         const PROBES: u8 = 2;
         self.paths.active_mut().recovery.on_pto(now);
         self.observe_recovery();
-        self.stats.ptos = self.stats.ptos.saturating_add(1);
+        super::stats::increment(&mut self.stats.ptos);
         if let Some(space) = self.spaces.get_mut(id) {
             space.probes = PROBES;
         }
