@@ -34,7 +34,8 @@ pub mod timer;
 pub use config::{Backend, BindError, SocketConfig, adopt, bind, bind_group};
 
 use godwit_base::{RecvBatch, SendBatch, SocketId};
-use std::net::{SocketAddr, UdpSocket};
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::task::Waker;
 use std::{fmt, io};
 
@@ -105,7 +106,7 @@ pub struct TooLarge {
     pub remote: SocketAddr,
     /// Their UDP payload in bytes.
     pub size: usize,
-    /// The largest UDP payload that goes there, in bytes, if the system tells.
+    /// The largest UDP payload that goes there, in bytes, if the system tells: Linux does.
     pub max: Option<usize>,
 }
 
@@ -117,6 +118,29 @@ pub struct Unreachable {
     pub remote: Option<SocketAddr>,
     /// What is said: that the connection was refused (no such port), or the host or network cannot be reached.
     pub kind: io::ErrorKind,
+}
+
+/// Takes note of datagrams of `size` bytes that were refused. What the route carries is asked once for all that are
+/// refused at a time, because asking costs a socket.
+fn note_too_large(noted: &mut VecDeque<TooLarge>, local: Option<IpAddr>, remote: SocketAddr, size: usize) {
+    let remote = address::normalise(remote);
+    let mut known = noted.iter().filter(|known| known.remote == remote).peekable();
+    let max = known.peek().map(|known| known.max);
+    if noted.len() < MAX_TOO_LARGE && !known.any(|known| known.size == size) {
+        let max = max.unwrap_or_else(|| route_max(local, remote));
+        noted.push_back(TooLarge { remote, size, max });
+    }
+}
+
+/// The largest UDP payload that goes to `remote`, in bytes. Without Linux nobody tells: the search finds it by trying.
+fn route_max(local: Option<IpAddr>, remote: SocketAddr) -> Option<usize> {
+    #[cfg(target_os = "linux")]
+    return linux::route::max_payload(address::source(local, remote), remote);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (local, remote);
+        None
+    }
 }
 
 /// Runs refused for their size that are remembered until they are asked for.
@@ -182,6 +206,11 @@ struct Piece<'a> {
 impl Piece<'_> {
     fn is_segmented(&self) -> bool {
         self.payload.len() > self.segment
+    }
+
+    /// The size of its datagrams; the last may have less.
+    fn datagram_size(&self) -> usize {
+        self.segment.min(self.payload.len())
     }
 
     fn datagrams(&self) -> usize {

@@ -2,11 +2,14 @@
 //!
 //! On Linux it can be chosen with [`crate::Backend::Portable`], so that what other systems run is tested
 //! there as well.
+//!
+//! A datagram that is too large for the local route is refused everywhere. What does go there is told on Linux only:
+//! elsewhere the standard library has no question for it, and the path-MTU search goes on by halves.
 
 use crate::{
     Capabilities, Counters, Datapath, Piece, Progress, Received, Sent, SocketConfig, TooLarge, address,
 };
-use godwit_base::{Ecn, RecvBatch, RecvMeta, SendBatch, SocketId};
+use godwit_base::{Ecn, RecvBatch, RecvMeta, SendBatch, SendMeta, SocketId};
 use quinn_udp::{EcnCodepoint, Transmit, UdpSockRef, UdpSocketState};
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
@@ -92,10 +95,8 @@ impl PortableSocket {
     fn on_failed(&mut self, piece: &Piece<'_>, error: &io::Error, progress: &mut Progress) {
         if quinn_udp::is_msg_size_err(error) {
             self.counters.too_large += 1;
-            if self.too_large.len() < crate::MAX_TOO_LARGE {
-                let (remote, size) = (piece.meta.remote, piece.segment.min(piece.payload.len()));
-                self.too_large.push_back(TooLarge { remote, size, max: None });
-            }
+            let SendMeta { local, remote, .. } = piece.meta;
+            crate::note_too_large(&mut self.too_large, local, remote, piece.datagram_size());
             progress.skip_run();
         } else if piece.is_segmented() {
             progress.split = true;

@@ -5,8 +5,11 @@
 use godwit_base::{
     Ecn, RecvBatch, RecvMeta, Rng, SeededRng, SendBatch, SendMeta, SocketId, steering as rule,
 };
-use godwit_datapath::{Backend, Datapath, Progress, Sent, SocketConfig, bind, bind_group, steering};
+use godwit_datapath::{
+    Backend, Datapath, Progress, Sent, SocketConfig, TooLarge, bind, bind_group, steering,
+};
 use std::net::{IpAddr, SocketAddr};
+use std::process::Command;
 
 const ID: SocketId = SocketId(3);
 
@@ -332,4 +335,59 @@ fn steering_refuses_what_it_cannot_do() {
     let alone = socket("127.0.0.1:0", &config(Backend::Native));
     assert!(steering::attach(alone.socket().unwrap(), [0; 4], 0).is_err());
     assert!(steering::attach(alone.socket().unwrap(), [0; 4], 257).is_err());
+}
+
+/// Says that this test runs in a network namespace of its own.
+const NARROW: &str = "GODWIT_TEST_NARROW";
+
+/// Runs the test `name` of this program where the loopback interface carries `mtu` bytes: in a network namespace,
+/// which the system may not permit. True in there.
+fn is_narrow(name: &str, mtu: usize) -> bool {
+    if std::env::var_os(NARROW).is_some() {
+        return true;
+    }
+    let narrow = |then: &str| {
+        let script = format!("ip link set lo mtu {mtu} up && {then}");
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--net", "sh", "-c", &script, "sh"]);
+        command
+    };
+    match narrow("true").output() {
+        Ok(output) if output.status.success() => {
+            let test = std::env::current_exe().unwrap();
+            let mut again = narrow("exec \"$@\"");
+            again.arg(test).args(["--exact", name, "--nocapture"]).env(NARROW, "1");
+            assert!(again.status().unwrap().success(), "{name} in a network namespace");
+        }
+        Ok(output) => eprintln!("skipped: no network namespace: {}", String::from_utf8_lossy(&output.stderr)),
+        Err(error) => eprintln!("skipped: no network namespace: {error}"),
+    }
+    false
+}
+
+#[test]
+fn what_a_narrow_route_refuses_is_told_with_what_it_carries() {
+    const MTU: usize = 1400;
+    if !is_narrow("what_a_narrow_route_refuses_is_told_with_what_it_carries", MTU) {
+        return;
+    }
+    each_backend(|backend| {
+        for (bound, headers) in [("127.0.0.1:0", 28), ("[::1]:0", 48)] {
+            let (mut from, mut to) = (socket(bound, &config(backend)), socket(bound, &config(backend)));
+            let (remote, max) = (to.local_addr(), MTU - headers);
+            let mut batch = SendBatch::new(1 << 17);
+            // Alone and in runs: only what fits arrives, and nothing is sent in fragments.
+            for (datagrams, size) in [(1, max), (1, max + 1), (10, max), (10, max + 1), (5, 1472)] {
+                commit(&mut batch, datagrams * size, size, meta(remote, Ecn::NotEct));
+            }
+            send_all(&mut *from, &batch);
+            let got = receive_all(&mut *to);
+            assert!(got.iter().all(|(_, bytes)| bytes.len() == max), "{backend:?} {bound}");
+            assert_eq!(got.len(), 11);
+            let told: Vec<_> = std::iter::from_fn(|| from.next_too_large()).collect();
+            let expected = |size| TooLarge { remote, size, max: Some(max) };
+            assert_eq!(told, [expected(max + 1), expected(1472)], "each once, {backend:?} {bound}");
+            assert!(from.counters().too_large >= 3);
+        }
+    });
 }

@@ -8,7 +8,7 @@
 mod cmsg;
 mod errors;
 mod probe;
-mod route;
+pub(crate) mod route;
 mod sockaddr;
 pub(crate) mod sys;
 
@@ -18,7 +18,7 @@ use crate::{
 };
 use cmsg::Control;
 use errors::ErrorQueue;
-use godwit_base::{RecvBatch, RecvMeta, SendBatch, SocketId};
+use godwit_base::{RecvBatch, RecvMeta, SendBatch, SendMeta, SocketId};
 use probe::Offload;
 use sockaddr::Name;
 use std::collections::VecDeque;
@@ -173,17 +173,6 @@ impl LinuxSocket {
         tracing::debug!(%remote, "UDP segmentation offload refused; sending single datagrams");
     }
 
-    /// Neither this route nor a narrower part of it carries the datagrams of the piece: the system is asked what it
-    /// does carry.
-    fn on_too_large(&mut self, piece: &Piece<'_>) {
-        if self.too_large.len() < crate::MAX_TOO_LARGE {
-            let remote = address::normalise(piece.meta.remote);
-            let size = piece.segment.min(piece.payload.len());
-            let max = route::max_payload(address::source(piece.meta.local, remote), remote);
-            self.too_large.push_back(TooLarge { remote, size, max });
-        }
-    }
-
     /// Only errors that stop the socket are passed on; `WouldBlock` is one of them.
     fn on_failed(&mut self, piece: &Piece<'_>, error: io::Error, progress: &mut Progress) -> io::Result<()> {
         if error.kind() != io::ErrorKind::WouldBlock && self.errors.read(&self.socket) {
@@ -194,7 +183,8 @@ impl LinuxSocket {
             Some(libc::EIO | libc::EINVAL) if piece.is_segmented() => progress.split = true,
             Some(libc::EMSGSIZE) => {
                 self.counters.too_large += 1;
-                self.on_too_large(piece);
+                let SendMeta { local, remote, .. } = piece.meta;
+                crate::note_too_large(&mut self.too_large, local, remote, piece.datagram_size());
                 progress.skip_run();
             }
             // `EAGAIN` asks to wait; the others mean that there is no socket any more.

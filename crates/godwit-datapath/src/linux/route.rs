@@ -10,7 +10,7 @@ const V6_HEADERS: usize = 48;
 /// The largest UDP payload, in bytes, that the system sends unfragmented to `remote`, from `source` if given: the
 /// MTU of the route less the headers. It costs a socket of its own, because the kernel tells only for a connected
 /// one, and so is asked only after a refusal.
-pub(super) fn max_payload(source: Option<IpAddr>, remote: SocketAddr) -> Option<usize> {
+pub(crate) fn max_payload(source: Option<IpAddr>, remote: SocketAddr) -> Option<usize> {
     let any: IpAddr = if remote.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
     let socket = UdpSocket::bind((source.unwrap_or(any), 0)).ok()?;
     socket.connect(remote).ok()?;
