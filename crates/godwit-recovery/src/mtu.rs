@@ -59,7 +59,7 @@ pub struct MtuSearch {
 pub struct MtuCounters {
     /// Probes sent.
     pub probes_sent: u64,
-    /// Probes declared lost, or refused by the local system.
+    /// Probes declared lost. So are, in the end, those that the local system refused to send.
     pub probes_lost: u64,
     /// Times the MTU fell back to the base, because larger packets did not arrive any more.
     pub black_holes: u64,
@@ -131,19 +131,29 @@ impl MtuSearch {
     }
 
     /// The local system refused to send a datagram of `size`; `max` is the largest that it does send on this route,
-    /// if it tells. No probe has to be lost to find out.
+    /// if it tells. No probe has to be lost to find out. Routes change: larger sizes are tried again later.
     pub fn on_refused(&mut self, now: Time, size: u16, max: Option<u16>) {
         if let Some(max) = max.filter(|max| *max < size) {
-            self.counters.probes_lost = self.counters.probes_lost.saturating_add(1);
-            return self.limit(max);
-        }
-        if size <= self.mtu {
+            self.on_route_narrow(now, max.max(BASE_MTU));
+        } else if size <= self.mtu {
             self.ceiling = size.saturating_sub(1);
             self.fall_back(now, None);
         } else if matches!(self.state, State::Searching { probe, .. } if probe == size) {
-            self.counters.probes_lost = self.counters.probes_lost.saturating_add(1);
             self.ceiling = size.saturating_sub(1);
             self.search(self.halfway(), now);
+        }
+    }
+
+    fn on_route_narrow(&mut self, now: Time, max: u16) {
+        self.ceiling = self.ceiling.min(max);
+        if self.mtu > max {
+            self.mtu = max;
+            self.evidence = Evidence::default();
+        }
+        match self.state {
+            State::Searching { probe, .. } if probe <= max => {}
+            State::Searching { .. } | State::Complete { .. } => self.search(self.ceiling, now),
+            State::Idle => {}
         }
     }
 

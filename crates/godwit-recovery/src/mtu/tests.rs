@@ -145,6 +145,12 @@ fn a_refusal_by_the_system_needs_no_loss() {
     search.on_probe_acked(Time::ZERO, 1316);
     search.on_refused(Time::ZERO, 1316, Some(1300));
     assert_eq!(search.mtu(), 1300, "the interface has become narrower");
+    assert_eq!(search.next_probe(Time::ZERO), None, "nothing to find out");
+    let later = Time::ZERO + SEARCH_AGAIN_AFTER;
+    assert_eq!(search.next_probe(later), Some(1472), "it may have become wider again");
+    search.on_probe_sent(1472);
+    search.on_refused(later, 1472, Some(900));
+    assert_eq!((search.mtu(), search.next_probe(later)), (1200, None), "less than QUIC needs");
 }
 
 #[test]
