@@ -9,6 +9,8 @@ mod errors;
 mod examples;
 mod handshake;
 mod lifecycle;
+#[cfg(target_os = "linux")]
+mod mtu;
 mod paths;
 mod polled;
 mod qlog;
