@@ -262,9 +262,10 @@ impl MtuSearch {
 
     /// A packet that is no probe was lost. True if that makes a black hole, so that the MTU is the base again.
     pub(crate) fn on_packet_lost(&mut self, now: Time, size: u16, sent_at: Time) -> bool {
-        let full_above = self.full_above();
+        // What is larger than the MTU was sent before it fell, and tells nothing of the sizes that are sent now.
+        let full = size > self.full_above() && size <= self.mtu;
         let evidence = &mut self.evidence;
-        if size <= full_above || evidence.arrived.full >= Some(sent_at) {
+        if !full || evidence.arrived.full >= Some(sent_at) {
             return false;
         }
         evidence.lost = evidence.lost.saturating_add(1);

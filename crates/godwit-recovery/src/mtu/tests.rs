@@ -191,3 +191,18 @@ proptest! {
         prop_assert!(probed.iter().all(|size| *size <= max));
     }
 }
+
+#[test]
+fn what_was_refused_for_its_size_is_no_black_hole() {
+    let mut search = MtuSearch::new(1200, 1472);
+    search.start(Time::ZERO);
+    search.on_probe_sent(1472);
+    search.on_probe_acked(Time::ZERO, 1472);
+    search.on_refused(Time::ZERO, 1472, Some(1372));
+    let later = Time::ZERO + Duration::from_millis(10);
+    search.on_packets_acked(Arrived { full: None, lesser: Some(later) });
+    for _ in 0..20 {
+        assert!(!search.on_packet_lost(later, 1472, Time::ZERO));
+    }
+    assert_eq!((search.mtu(), search.counters().black_holes), (1372, 0));
+}
