@@ -3,7 +3,7 @@
 //! A first Initial packet makes no connection and no TLS state. Its datagrams are kept, its CRYPTO frames
 //! are read far enough to know the server's name and the protocols asked for (the ClientHello may span
 //! several packets), and then the application decides. What is kept is bounded by [`Admission`], by
-//! [`MAX_DATAGRAMS_WITH_EARLY`] and by [`LIFETIME`].
+//! [`MAX_DATAGRAMS`] and by [`LIFETIME`].
 
 use super::IncomingKey;
 use super::admission::Admission;
@@ -22,10 +22,10 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Datagrams kept for one handshake while its ClientHello is not complete.
-const MAX_DATAGRAMS: usize = 4;
-/// Datagrams kept for one handshake in all: an initial window of 0-RTT packets may follow the ClientHello.
-const MAX_DATAGRAMS_WITH_EARLY: usize = 16;
+/// Datagrams kept for one handshake: an initial window of 0-RTT packets may come with the ClientHello.
+const MAX_DATAGRAMS: usize = 16;
+/// Beyond that, what the ClientHello is still missing.
+const MAX_PIECES: usize = 4;
 /// How long a handshake waits to be complete and accepted.
 const LIFETIME: Duration = Duration::from_secs(10);
 
@@ -220,16 +220,21 @@ impl IncomingSet {
         datagram: &[u8],
     ) -> Result<(), Rejected> {
         let Some(incoming) = self.entries.get_mut(key.0) else { return Ok(()) };
-        let most = if incoming.hello.is_some() { MAX_DATAGRAMS_WITH_EARLY } else { MAX_DATAGRAMS };
+        let is_full = incoming.datagrams.len() >= MAX_DATAGRAMS;
+        let most = if incoming.hello.is_some() { MAX_DATAGRAMS } else { MAX_DATAGRAMS + MAX_PIECES };
         if !incoming.first.path.matches(path) || incoming.datagrams.len() >= most {
             return Ok(());
         }
         if incoming.hello.is_none() {
+            let known = incoming.peek.len();
             match incoming.peek(datagram) {
-                // Not an Initial packet: it may be 0-RTT, which only the connection can tell.
-                Peeked::Forged | Peeked::Partial => {}
                 Peeked::Malformed => return Err(Rejected::Malformed),
                 Peeked::Complete => self.ready.push_back(key),
+                Peeked::Partial if incoming.peek.len() > known => {}
+                // Only the connection can tell whether 0-RTT packets are authentic.
+                Peeked::Forged if begins_early(datagram) && !is_full => {}
+                // A damaged packet, or one that says nothing new, must not take the room of what is missing.
+                Peeked::Forged | Peeked::Partial => return Ok(()),
             }
         }
         if self.admission.charge(datagram.len()) {
@@ -276,6 +281,11 @@ impl IncomingSet {
         let key = self.expiry.pop_expired(now)?;
         self.remove(key).map(|incoming| (key, incoming))
     }
+}
+
+/// Whether the first packet of a datagram is a 0-RTT packet.
+fn begins_early(datagram: &[u8]) -> bool {
+    matches!(header::parse(datagram, 0), Ok(Packet::Long { packet_type: PacketType::ZeroRtt, .. }))
 }
 
 impl Incoming {

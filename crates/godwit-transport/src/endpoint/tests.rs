@@ -282,6 +282,25 @@ fn what_cannot_be_a_first_packet_makes_no_state() {
 }
 
 #[test]
+fn what_is_missing_of_a_client_hello_finds_room() {
+    let hello = client_hello(1500);
+    let (front, back) = hello.split_at(900);
+    let front = Initial::new(1, front).seal();
+    let back = Initial { number: 1, offset: 900, ..Initial::new(1, back) }.seal();
+    let mut damaged = back.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    let mut rig = Rig::new(false);
+    for _ in 0..30 {
+        rig.receive(&front);
+        rig.receive(&damaged);
+    }
+    assert_eq!(rig.endpoint.next_incoming(), None);
+    rig.receive(&back);
+    let key = rig.endpoint.next_incoming().unwrap();
+    assert_eq!(rig.endpoint.incoming(key).unwrap().datagrams.len(), 2);
+}
+
+#[test]
 fn a_client_hello_may_span_datagrams_in_any_order() {
     let hello = client_hello(1500);
     let (front, back) = hello.split_at(900);

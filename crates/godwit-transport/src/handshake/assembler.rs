@@ -75,6 +75,11 @@ impl Assembler {
         self.received.is_empty()
     }
 
+    /// Bytes that have come and are not consumed.
+    pub(crate) fn len(&self) -> u64 {
+        self.received.iter().fold(0, |sum, part| sum.saturating_add(part.end.saturating_sub(part.start)))
+    }
+
     /// The end of the data received so far.
     pub(crate) fn end(&self) -> u64 {
         self.received.last().map_or(self.consumed, |part| part.end)

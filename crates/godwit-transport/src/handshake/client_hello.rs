@@ -64,6 +64,11 @@ impl Peek {
         self.received.insert(offset, data, MAX_LEN)?;
         Ok(parse(self.received.contiguous()))
     }
+
+    /// Bytes that have come so far, contiguous or not.
+    pub(crate) fn len(&self) -> u64 {
+        self.received.len()
+    }
 }
 
 /// Reads a ClientHello from the first bytes of a client's CRYPTO stream. What follows it is ignored.
