@@ -76,15 +76,17 @@ impl<H> fmt::Debug for Shard<H> {
 
 impl<H> Shard<H> {
     /// A shard of these parts. Each socket must have an id of its own.
-    pub fn new(endpoint: Endpoint, sockets: Vec<Box<dyn Datapath>>, handler: H) -> Self {
+    pub fn new(mut endpoint: Endpoint, sockets: Vec<Box<dyn Datapath>>, handler: H) -> Self {
         let mut clock = Clock::new();
         let now = clock.now();
+        let wall = clock.wall(now);
+        endpoint.set_time(now, wall);
         Shard {
             sockets,
             sockets_version: 0,
             endpoint,
             handler,
-            wall: clock.wall(now),
+            wall,
             clock,
             wakes: Vec::new(),
             neighbours: None,

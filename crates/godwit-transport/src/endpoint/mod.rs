@@ -194,6 +194,12 @@ impl Endpoint {
         Ok(key)
     }
 
+    /// Tells the time of day before anything is received, which tells it too: connections that begin until then have it
+    /// in their traces.
+    pub fn set_time(&mut self, now: Time, wall: WallTime) {
+        self.clock.set(now, wall);
+    }
+
     /// A connection, to be looked at.
     pub fn connection(&self, key: ConnKey) -> Option<&Connection> {
         self.slots.get(key.0).map(|slot| &*slot.connection)
