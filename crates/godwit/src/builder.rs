@@ -100,7 +100,8 @@ impl EndpointBuilder {
     }
 
     /// Moves clients that begin with version 1 and also speak version 2 (RFC 9369) to the latter, in the same
-    /// handshake (RFC 9368 section 2.3). Default false: clients get the version they begin with.
+    /// handshake (RFC 9368 section 2.3), and as a client tells servers that version 2 is preferred. Default false:
+    /// clients get the version they begin with.
     pub fn prefer_version_2(mut self, prefer: bool) -> Self {
         self.upgrade_to = prefer.then_some(version::V2);
         self
@@ -384,7 +385,10 @@ impl EndpointBuilder {
             cid_len: CidCodec::MIN_LEN,
             max_connections: self.max_connections,
             max_incoming: self.max_incoming,
-            versions: vec![version::V1, version::V2],
+            versions: match self.upgrade_to {
+                Some(version::V2) => vec![version::V2, version::V1],
+                _ => vec![version::V1, version::V2],
+            },
             observe: self.observe.clone(),
             upgrade_to: self.upgrade_to,
             ..EndpointConfig::new(Arc::clone(&place.secrets))
