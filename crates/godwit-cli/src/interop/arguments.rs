@@ -62,7 +62,7 @@ pub(super) struct Task {
     pub(super) certs: PathBuf,
     /// The server's addresses; never empty.
     pub(super) listen: Vec<SocketAddr>,
-    #[expect(dead_code, reason = "servers cannot tell a preferred address yet")]
+    /// Where clients are to go on.
     pub(super) preferred: (Option<SocketAddrV4>, Option<SocketAddrV6>),
     pub(super) urls: Vec<String>,
     pub(super) qlog: Option<PathBuf>,

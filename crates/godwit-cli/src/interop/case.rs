@@ -18,6 +18,8 @@ pub(super) enum Case {
     Retry,
     /// The second connection resumes the first.
     Resumption,
+    /// It also asks for everything in 0-RTT packets.
+    ZeroRtt,
     /// HTTP/3 in place of HTTP/0.9.
     Http3,
     /// A connection for every file, one after another.
@@ -26,6 +28,8 @@ pub(super) enum Case {
     Version2,
     /// The client changes the keys early on.
     KeyUpdate,
+    /// The server has a preferred address.
+    Migration,
 }
 
 /// A test case that is not ours.
@@ -46,17 +50,20 @@ impl Case {
     pub(super) fn named(name: &str, role: Role) -> Result<Case, Unsupported> {
         let case = match name {
             "handshake" | "transfer" | "longrtt" | "multiplexing" | "blackhole" | "amplificationlimit"
-            | "transferloss" | "transfercorruption" | "rebind-port" | "rebind-addr" | "ipv6" => {
+            | "transferloss" | "transfercorruption" | "rebind-port" | "rebind-addr" | "ipv6" | "ecn" => {
                 Case::Transfer
             }
             "chacha20" => Case::ChaCha20,
             "retry" => Case::Retry,
             "resumption" => Case::Resumption,
+            "zerortt" => Case::ZeroRtt,
             "v2" => Case::Version2,
             "http3" => Case::Http3,
             "multiconnect" | "handshakeloss" | "handshakecorruption" => Case::MultiConnect,
             // It is the client's business; a server is told "transfer".
             "keyupdate" => Case::KeyUpdate,
+            // And this the server's; a client is told "transfer".
+            "connectionmigration" => Case::Migration,
             _ => return Err(Unsupported { name: name.to_owned(), role }),
         };
         Ok(case)

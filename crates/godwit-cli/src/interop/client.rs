@@ -41,16 +41,16 @@ pub(super) async fn run(task: &Task) -> Result<(), Failure> {
     match task.case {
         Case::MultiConnect => {
             for url in &urls {
-                origin.fetch(std::slice::from_ref(url), false).await?;
+                origin.fetch(std::slice::from_ref(url), task.case).await?;
             }
         }
-        Case::Resumption => {
+        Case::Resumption | Case::ZeroRtt => {
             let (first, rest) = urls.split_at(1);
-            origin.fetch(first, false).await?;
-            origin.fetch(rest, false).await?;
+            origin.fetch(first, task.case).await?;
+            origin.fetch(rest, task.case).await?;
         }
         Case::Http3 => origin.fetch_http3(&urls).await?,
-        case => origin.fetch(&urls, case == Case::KeyUpdate).await?,
+        case => origin.fetch(&urls, case).await?,
     }
     let _ = tokio::time::timeout(FAREWELL, origin.endpoint.wait_idle()).await;
     Ok(())
@@ -69,6 +69,7 @@ impl Origin {
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
         let mut builder = Endpoint::builder().bind(SocketAddr::new(any, 0));
+        builder = builder.prefer_version_2(task.case == Case::Version2);
         if let Some(folder) = &task.qlog {
             builder = builder.qlog_dir(folder);
         }
@@ -78,17 +79,23 @@ impl Origin {
         Ok(Origin { endpoint, config, address, name, folder: Arc::from(task.downloads.as_path()) })
     }
 
-    async fn connect(&self) -> Result<Connection, Failure> {
+    /// A connection that is complete, or ready for 0-RTT if that is what is tested and possible.
+    async fn connect(&self, case: Case) -> Result<Connection, Failure> {
         let failed = |error: &dyn std::fmt::Display| Failure::new(format!("no connection: {error}"));
         let connecting = self.endpoint.connect(&self.config, self.address, &self.name);
-        let connection = connecting.map_err(|error| failed(&error))?.await.map_err(|error| failed(&error))?;
-        super::announce(&connection);
-        Ok(connection)
+        let mut connecting = connecting.map_err(|error| failed(&error))?;
+        if case == Case::ZeroRtt {
+            connecting = match connecting.into_early() {
+                Ok(connection) => return Ok(connection),
+                Err(connecting) => connecting,
+            };
+        }
+        connecting.await.map_err(|error| failed(&error))
     }
 
     /// All URLs over one connection, each on a stream.
-    async fn fetch(&self, urls: &[Uri], update_keys: bool) -> Result<(), Failure> {
-        let connection = self.connect().await?;
+    async fn fetch(&self, urls: &[Uri], case: Case) -> Result<(), Failure> {
+        let connection = self.connect(case).await?;
         let permits = Arc::new(Semaphore::new(PARALLEL));
         let mut requests = JoinSet::new();
         for url in urls {
@@ -99,12 +106,13 @@ impl Origin {
                 request(&connection, &folder, &path).await
             });
         }
-        if update_keys {
+        if case == Case::KeyUpdate {
             while !connection.force_key_update() && connection.close_reason().is_none() {
                 tokio::time::sleep(KEYS_AGAIN).await;
             }
         }
         finish(requests).await?;
+        super::announce(&connection).await;
         connection.close(0, b"");
         Ok(())
     }

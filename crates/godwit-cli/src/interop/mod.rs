@@ -48,8 +48,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says what came of a handshake.
-fn announce(connection: &Connection) {
-    let how = if connection.is_resumed() { "resumed" } else { "full handshake" };
-    println!("connection {}: {how}", connection.id());
+/// Says what came of a handshake, once it is complete.
+async fn announce(connection: &Connection) {
+    match connection.connected().await {
+        Ok(early) => {
+            let how = if connection.is_resumed() { "resumed" } else { "full handshake" };
+            println!("connection {}: {how}, 0-RTT {early:?}", connection.id());
+        }
+        Err(error) => eprintln!("handshake: {error}"),
+    }
 }

@@ -33,13 +33,14 @@ pub(super) async fn run(task: &Task) -> Result<(), Failure> {
     while let Some(incoming) = endpoint.accept().await {
         let root = Arc::clone(&root);
         tokio::spawn(async move {
-            match incoming.await {
-                Ok(connection) => {
-                    super::announce(&connection);
-                    hq::answer_all(connection, root).await;
-                }
-                Err(error) => eprintln!("handshake: {error}"),
-            }
+            let connection = match incoming.accept().into_early() {
+                Ok(connection) => connection,
+                Err(connecting) => match connecting.await {
+                    Ok(connection) => connection,
+                    Err(error) => return eprintln!("handshake: {error}"),
+                },
+            };
+            tokio::join!(super::announce(&connection), hq::answer_all(connection.clone(), root));
         });
     }
     Ok(())

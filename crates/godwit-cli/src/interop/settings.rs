@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use godwit::rustls::crypto::CryptoProvider;
+use godwit::rustls::server::{ClientHello, ResolvesServerCert};
+use godwit::rustls::sign::CertifiedKey;
 use godwit::rustls::{self, CipherSuite, KeyLogFile};
 use godwit::{ClientConfig, ServerConfig, TransportConfig};
 
@@ -15,18 +17,40 @@ use crate::get::Anyone;
 
 /// The runner gives up after this long at the latest.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// Sessions that a server keeps for 0-RTT.
+const EARLY_SESSIONS: usize = 64;
+
+/// A certificate that tells what clients offer.
+#[derive(Debug)]
+struct Telling(Arc<CertifiedKey>);
+
+impl ResolvesServerCert for Telling {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        println!("offered {:?}", hello.cipher_suites());
+        Some(Arc::clone(&self.0))
+    }
+}
 
 /// The server's settings.
 pub(super) fn server(task: &Task) -> Result<ServerConfig, Failure> {
     let identity = certificates::from_files(&task.certs.join("cert.pem"), &task.certs.join("priv.key"))?;
     let unusable = |error: rustls::Error| Failure::new(format!("the certificate cannot be used: {error}"));
-    let mut tls = rustls::ServerConfig::builder_with_provider(provider(task.case))
+    let provider = provider(task.case);
+    let certified = CertifiedKey::from_der(identity.chain, identity.key, &provider).map_err(unusable)?;
+    let mut tls = rustls::ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
-        .and_then(|builder| builder.with_no_client_auth().with_single_cert(identity.chain, identity.key))
-        .map_err(unusable)?;
+        .map_err(unusable)?
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(Telling(Arc::new(certified))));
     tls.key_log = Arc::new(KeyLogFile::new());
-    let config = ServerConfig::from_rustls(tls).alpn([task.case.alpn()]).retry(task.case == Case::Retry);
-    config.transport(transport()).map_err(|error| Failure::new(error.to_string()))
+    let mut config = ServerConfig::from_rustls(tls).alpn([task.case.alpn()]).retry(task.case == Case::Retry);
+    if task.case == Case::ZeroRtt {
+        config = config.early_data(EARLY_SESSIONS);
+    }
+    if task.case == Case::Migration {
+        config = config.preferred_address(task.preferred.0, task.preferred.1);
+    }
+    config.transport(transport(task.case)).map_err(|error| Failure::new(error.to_string()))
 }
 
 /// The client's settings. Whose certificate it is does not matter: the runner's authority is made anew for every
@@ -40,8 +64,9 @@ pub(super) fn client(task: &Task) -> Result<ClientConfig, Failure> {
         .with_custom_certificate_verifier(Arc::new(Anyone::new(provider)))
         .with_no_client_auth();
     tls.key_log = Arc::new(KeyLogFile::new());
-    let config = ClientConfig::from_rustls(tls).alpn([task.case.alpn()]);
-    config.transport(transport()).map_err(|error| Failure::new(error.to_string()))
+    let config = ClientConfig::from_rustls(tls).alpn([task.case.alpn()]).resumption(true);
+    let config = config.early_data(task.case == Case::ZeroRtt);
+    config.transport(transport(task.case)).map_err(|error| Failure::new(error.to_string()))
 }
 
 fn provider(case: Case) -> Arc<CryptoProvider> {
@@ -54,10 +79,15 @@ fn provider(case: Case) -> Arc<CryptoProvider> {
 }
 
 /// Patient, and with windows small enough that they have to grow: some cases watch just that.
-fn transport() -> TransportConfig {
-    TransportConfig {
+fn transport(case: Case) -> TransportConfig {
+    let mut config = TransportConfig {
         handshake_timeout: PATIENCE,
         initial_connection_window: 256 << 10,
         ..TransportConfig::default()
+    };
+    if case == Case::ZeroRtt {
+        // What clients send in 1-RTT packets is counted: there must be no probes in it.
+        config.max_mtu = config.initial_mtu;
     }
+    config
 }
