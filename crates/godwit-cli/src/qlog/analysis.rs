@@ -53,7 +53,9 @@ pub(super) struct Analysis {
     pub(super) rtt: Rtt,
     pub(super) largest_window: u64,
     pub(super) slow_start_ended: Option<Duration>,
-    pub(super) recoveries: u64,
+    pub(super) reductions: u64,
+    /// What has become of ECN, as the trace calls it.
+    pub(super) ecn: Option<String>,
     pub(super) probe_timeouts: u64,
     pub(super) migrations: u64,
     pub(super) key_updates: u64,
@@ -99,7 +101,8 @@ impl Analysis {
             rtt: Rtt::default(),
             largest_window: 0,
             slow_start_ended: None,
-            recoveries: 0,
+            reductions: 0,
+            ecn: None,
             probe_timeouts: 0,
             migrations: 0,
             key_updates: 0,
@@ -124,15 +127,14 @@ impl Analysis {
             }
             "packet_lost" => self.on_lost(now, data),
             "recovery_metrics_updated" => self.on_metrics(now, data),
-            "congestion_state_updated" => match data["new"].as_str() {
-                Some("recovery") => self.recoveries += 1,
-                Some("congestion_avoidance") => _ = self.slow_start_ended.get_or_insert(now),
-                _ => {}
-            },
+            "congestion_state_updated" if data["new"] == "congestion_avoidance" => {
+                self.slow_start_ended.get_or_insert(now);
+            }
             "mtu_updated" => {
                 self.mtu = data["new"].as_u64();
                 self.sending.packet = self.mtu.unwrap_or(PACKET);
             }
+            "ecn_state_updated" => self.ecn = data["new"].as_str().map(str::to_owned),
             "migration_state_updated" if data["new"] == "migration_complete" => self.migrations += 1,
             // Both directions are told of; one counts.
             "key_updated" if data["trigger"] == "local_update" || data["trigger"] == "remote_update" => {
@@ -246,6 +248,7 @@ impl Analysis {
         self.rtt.smoothed = smoothed.unwrap_or(self.rtt.smoothed);
         self.sending.rtt = self.rtt.smoothed;
         let window = data["congestion_window"].as_u64();
+        self.reductions += u64::from(window.is_some_and(|window| window < self.sending.window));
         self.sending.window = window.unwrap_or(self.sending.window);
         self.largest_window = self.largest_window.max(self.sending.window);
         let in_flight = data["bytes_in_flight"].as_u64();

@@ -152,6 +152,31 @@ fn a_report_and_a_drawing_come_of_it() {
 }
 
 #[test]
+fn paths_marks_and_early_data_are_told_of() {
+    let early = r#"{"header":{"packet_type":"0RTT","packet_number":0},"raw":{"length":90},"frames":[]}"#;
+    let marked = packet(r#"{"frame_type":"ack","acked_ranges":[[0]],"ect0":1,"ect1":0,"ce":0}"#);
+    let challenge = packet(r#"{"frame_type":"path_challenge","data":"0123456789abcdef"}"#);
+    let events = [
+        (0, "packet_sent", early),
+        (0, "ecn_state_updated", r#"{"new":"testing"}"#),
+        COMPLETE,
+        (11, "packet_received", marked.as_str()),
+        (11, "ecn_state_updated", r#"{"old":"testing","new":"capable"}"#),
+        (12, "recovery_metrics_updated", r#"{"congestion_window":12000}"#),
+        (13, "recovery_metrics_updated", r#"{"congestion_window":8400}"#),
+        (20, "migration_state_updated", r#"{"new":"probing_started","tuple_id":"1"}"#),
+        (20, "packet_sent", &challenge),
+        (50, "migration_state_updated", r#"{"new":"migration_complete","tuple_id":"1"}"#),
+    ];
+    let analysis = analyse(trace(&events)).unwrap();
+    let mut out = String::new();
+    text::render(&mut out, Path::new("x.sqlog"), &analysis, Style::PLAIN);
+    for expected in ["1 0RTT", "ECN capable", "1 changes of path", "reduced 1 times"] {
+        assert!(out.contains(expected), "{expected}: {out}");
+    }
+}
+
+#[test]
 fn an_empty_trace_can_be_drawn() {
     let analysis = analyse(trace(&[])).unwrap();
     let drawing = svg::draw(&analysis);

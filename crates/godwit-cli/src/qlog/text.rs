@@ -61,12 +61,15 @@ fn summary(out: &mut String, analysis: &Analysis) {
         &format!(
             "at most {}, {slow_start}, reduced {} times",
             size(analysis.largest_window),
-            analysis.recoveries
+            analysis.reductions
         ),
     );
     let mut more = Vec::new();
     if let Some(mtu) = analysis.mtu {
         more.push(format!("MTU {mtu}"));
+    }
+    if let Some(ecn) = &analysis.ecn {
+        more.push(format!("ECN {ecn}"));
     }
     for (count, what) in [
         (analysis.probe_timeouts, "probe timeouts"),
