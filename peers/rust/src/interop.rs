@@ -80,8 +80,15 @@ fn alpn(testcase: &str) -> Vec<Vec<u8>> {
     vec![if testcase == "http3" { b"h3".to_vec() } else { ALPN.to_vec() }]
 }
 
-fn transport() -> Arc<TransportConfig> {
+fn transport(testcase: &str) -> Arc<TransportConfig> {
     let mut transport = TransportConfig::default();
+    if testcase == "zerortt" {
+        // All requests in the first flight, and little after it.
+        transport.mtu_discovery_config(None);
+        let mut congestion = quinn::congestion::CubicConfig::default();
+        congestion.initial_window(1 << 15);
+        transport.congestion_controller_factory(Arc::new(congestion));
+    }
     transport.max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(60_000))));
     Arc::new(transport)
 }
@@ -101,7 +108,7 @@ async fn serve(options: &Options, testcase: &str) -> Result<()> {
     }
     let mut config =
         ServerConfig::with_crypto(Arc::new(QuicServerConfig::with_initial(Arc::new(tls), initial()?)?));
-    config.transport_config(transport());
+    config.transport_config(transport(testcase));
     config.preferred_address_v4(options.preferred_v4);
     let endpoint = Endpoint::new(
         EndpointConfig::default(),
@@ -156,7 +163,7 @@ async fn fetch(options: &Options, testcase: &str) -> Result<()> {
     tls.key_log = Arc::new(KeyLogFile::new());
     tls.enable_early_data = testcase == "zerortt";
     let mut config = ClientConfig::new(Arc::new(QuicClientConfig::with_initial(Arc::new(tls), initial()?)?));
-    config.transport_config(transport());
+    config.transport_config(transport(testcase));
     let first = urls.first().context("no URL")?;
     let host = first.host().context("a URL without a host")?.trim_matches(['[', ']']).to_owned();
     let ip = if host == "localhost" { Ipv4Addr::LOCALHOST.into() } else { host.parse::<IpAddr>()? };

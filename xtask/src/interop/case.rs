@@ -82,7 +82,7 @@ pub(super) fn all() -> Vec<Case> {
         Case::new("longrtt", [KIB]).told("handshake").over(simple().delay(Duration::from_millis(750))),
         Case::new("chacha20", [3 * MIB]),
         Case::new("multiplexing", [32; 1999]).told("transfer"),
-        Case::new("retry", [KIB]),
+        Case::new("retry", [10 * KIB]),
         Case { handshakes: 2, ..Case::new("resumption", [5 * KIB, 10 * KIB]) },
         Case { handshakes: 2, name_len: 250, ..Case::new("zerortt", [32; 40]) },
         Case::new("http3", [5 * KIB, 10 * KIB, 500 * KIB]),

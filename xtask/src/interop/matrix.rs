@@ -7,7 +7,10 @@ use std::fmt::Write;
 pub(super) fn line(run: &Run, verdict: &Verdict) -> String {
     match verdict {
         Verdict::Passed => format!("ok       {}", run.name()),
-        Verdict::Unsupported(who) => format!("lacking  {}: not supported by {who}", run.name()),
+        Verdict::Lacking { seen, .. } => format!("lacking  {}: {seen}", run.name()),
+        Verdict::Surprising(source) => {
+            format!("PASSED   {}\nalthough the peer is said to lack it: {source}", run.name())
+        }
         Verdict::Failed(why) => format!("FAILED   {}\n{why}", run.name()),
     }
 }
@@ -41,8 +44,8 @@ pub(super) fn table(cells: &[(&Run, Verdict)]) -> String {
                 .find(|(run, _)| run.case.name == row && (run.peer.name(), run.client) == *column);
             let word = match cell {
                 Some((_, Verdict::Passed)) => "ok",
-                Some((_, Verdict::Unsupported(who))) if who.starts_with("godwit") => "(ours)",
-                Some((_, Verdict::Unsupported(_))) => "(peer)",
+                Some((_, Verdict::Lacking { .. })) => "(peer)",
+                Some((_, Verdict::Surprising(_))) => "PASSED",
                 Some((_, Verdict::Failed(_))) => "FAILED",
                 None => "",
             };
@@ -51,14 +54,21 @@ pub(super) fn table(cells: &[(&Run, Verdict)]) -> String {
     }
     let count = |wanted: fn(&Verdict) -> bool| cells.iter().filter(|(_, verdict)| wanted(verdict)).count();
     let passed = count(|verdict| *verdict == Verdict::Passed);
-    let lacking = count(|verdict| matches!(verdict, Verdict::Unsupported(_)));
-    let _ = writeln!(
-        out,
-        "\n\n{passed} passed, {} failed, {lacking} not supported",
-        cells.len() - passed - lacking
-    );
+    let lacking = count(|verdict| matches!(verdict, Verdict::Lacking { .. }));
+    let failed = count(|verdict| matches!(verdict, Verdict::Failed(_)));
+    let _ = write!(out, "\n\n{passed} passed, {failed} failed, {lacking} that the peer lacks");
+    match cells.len() - passed - lacking - failed {
+        0 => out.push('\n'),
+        surprising => drop(writeln!(out, ", {surprising} that the peer is said to lack")),
+    }
     for (run, verdict) in cells {
-        if let Verdict::Failed(_) = verdict {
+        if let Verdict::Lacking { seen, source } = verdict {
+            let role = if run.client { "server" } else { "client" };
+            let _ = writeln!(out, "  {} as {role}, {}: {seen}\n    {source}", run.peer.name(), run.case.name);
+        }
+    }
+    for (run, verdict) in cells {
+        if let Verdict::Failed(_) | Verdict::Surprising(_) = verdict {
             let _ = writeln!(out, "\n{}", line(run, verdict));
         }
     }
@@ -74,18 +84,25 @@ mod tests {
     #[test]
     fn every_verdict_has_its_word() {
         let run = |index: usize, client| Run { case: case::all().remove(index), peer: Peer::Quinn, client };
-        let runs = [run(0, true), run(0, false), run(1, true)];
+        let runs = [run(0, true), run(0, false), run(1, true), run(1, false)];
         let verdicts = [
             Verdict::Passed,
-            Verdict::Unsupported("quinn as client".to_owned()),
+            Verdict::Lacking { seen: "no such case".to_owned(), source: "quinn/lib.rs:1: nothing" },
             Verdict::Failed("it broke".to_owned()),
+            Verdict::Surprising("quinn/lib.rs:2: nothing either"),
         ];
         let cells: Vec<_> = runs.iter().zip(verdicts).collect();
         let table = table(&cells);
         let words: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(words[2], ["handshake", "ok", "(peer)"]);
-        assert_eq!(words[3], ["transfer", "FAILED"]);
-        assert!(table.contains("1 passed, 1 failed, 1 not supported"), "{table}");
-        assert!(table.ends_with("FAILED   transfer: godwit from quinn\nit broke\n"), "{table}");
+        assert_eq!(words[3], ["transfer", "FAILED", "PASSED"]);
+        let counts = "1 passed, 1 failed, 1 that the peer lacks, 1 that the peer is said to lack\n";
+        assert!(table.contains(counts), "{table}");
+        assert!(
+            table.contains("quinn as client, handshake: no such case\n    quinn/lib.rs:1: nothing\n"),
+            "{table}"
+        );
+        assert!(table.contains("FAILED   transfer: godwit from quinn\nit broke\n"), "{table}");
+        assert!(table.ends_with("said to lack it: quinn/lib.rs:2: nothing either\n"), "{table}");
     }
 }

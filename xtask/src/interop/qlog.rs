@@ -15,6 +15,10 @@ pub(super) struct Told {
     /// Data of path challenges and responses, sent and received alike.
     pub(super) challenges: BTreeSet<String>,
     pub(super) responses: BTreeSet<String>,
+    /// 1-RTT packets sent, in order: how long they are, and the path challenge in it, if there is one.
+    pub(super) sent: Vec<(usize, Option<String>)>,
+    /// Numbers of the Initial packets sent, in order.
+    pub(super) initials: Vec<u64>,
     /// Initial packets with the beginning of the handshake, sent and received.
     pub(super) hellos: (usize, usize),
     /// Bidirectional streams permitted at first, by us and by the peer.
@@ -63,19 +67,29 @@ impl Told {
         {
             count(&mut self.other_phase);
         }
+        let mut challenge = None;
         for frame in data["frames"].as_array().into_iter().flatten() {
             let text = |name: &str| frame[name].as_str().unwrap_or_default().to_owned();
             match frame["frame_type"].as_str() {
                 Some("ack") if !frame["ect0"].is_null() || !frame["ect1"].is_null() => {
                     count(&mut self.ecn_counts);
                 }
-                Some("path_challenge") => drop(self.challenges.insert(text("data"))),
+                Some("path_challenge") => {
+                    challenge = Some(text("data"));
+                    self.challenges.insert(text("data"));
+                }
                 Some("path_response") => drop(self.responses.insert(text("data"))),
                 Some("crypto") if header["packet_type"] == "initial" && frame["offset"] == 0 => {
                     count(&mut self.hellos);
                 }
                 _ => {}
             }
+        }
+        let len = data["raw"]["length"].as_u64().and_then(|len| usize::try_from(len).ok());
+        match header["packet_type"].as_str() {
+            Some("1RTT") if sent => self.sent.push((len.unwrap_or_default(), challenge)),
+            Some("initial") if sent => self.initials.extend(header["packet_number"].as_u64()),
+            _ => {}
         }
     }
 }

@@ -400,6 +400,7 @@ impl Worker {
 
     /// Writes down what passes the client's end (`near`) or the server's, with the client's address there.
     fn note(&mut self, near: bool, mut seen: Seen, client: SocketAddr) {
+        let at = now().saturating_duration_since(self.start);
         let mut trace = self.trace.lock().unwrap_or_else(PoisonError::into_inner);
         let Trace { client: at_client, server: at_server, client_addresses, server_addresses } = &mut *trace;
         let known = if near { client_addresses } else { server_addresses };
@@ -408,6 +409,7 @@ impl Worker {
             known.len() - 1
         });
         seen.path += number * self.fronts.len();
+        seen.at = at;
         if near { at_client.push(seen) } else { at_server.push(seen) }
     }
 }

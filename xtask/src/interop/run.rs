@@ -2,8 +2,10 @@
 
 use super::case::Case;
 use super::check::{self, Evidence};
+use super::gaps::{self, Gap, Sign};
 use super::qlog::Told;
 use super::relay;
+use super::trace::Trace;
 use crate::peers::install::Peer;
 use crate::peers::process::Process;
 use godwit_base::{Rng, SeededRng};
@@ -40,9 +42,21 @@ pub(super) struct Run {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
     Passed,
-    /// The one that is named lacks the case, and says why.
-    Unsupported(String),
+    /// The peer lacks the case: what showed that, and what the peer's source says.
+    Lacking {
+        seen: String,
+        source: &'static str,
+    },
+    /// It passed although the peer is said to lack the case.
+    Surprising(&'static str),
     Failed(String),
+}
+
+/// What came of the two programs, before it is judged.
+enum Outcome {
+    Passed,
+    /// The peer refused the case, and said this.
+    Refused(String),
 }
 
 impl Run {
@@ -65,7 +79,25 @@ impl Run {
         for files in ["www", "downloads"] {
             let _ = fs::remove_dir_all(folder.join(files));
         }
-        verdict.unwrap_or_else(Verdict::Failed)
+        judge(gaps::find(self), verdict)
+    }
+}
+
+/// A peer is excused only by what is on record, and only if it failed in that way.
+fn judge(gap: Option<&'static Gap>, outcome: Result<Outcome, String>) -> Verdict {
+    match (outcome, gap) {
+        (Ok(Outcome::Passed), None) => Verdict::Passed,
+        (Ok(Outcome::Passed), Some(gap)) => Verdict::Surprising(gap.source),
+        (Ok(Outcome::Refused(seen)), Some(Gap { sign: Sign::Refuses, source, .. })) => {
+            Verdict::Lacking { seen, source }
+        }
+        (Ok(Outcome::Refused(said)), _) => {
+            Verdict::Failed(format!("the peer refused, which is not on record: {said}"))
+        }
+        (Err(why), Some(Gap { sign: Sign::Fails(words), source, .. })) if why.contains(words) => {
+            Verdict::Lacking { seen: (*words).to_owned(), source }
+        }
+        (Err(why), _) => Verdict::Failed(why),
     }
 }
 
@@ -88,7 +120,7 @@ impl<'a> Scene<'a> {
         Ok(Scene { run, stage, folder, names })
     }
 
-    fn play(&self) -> Result<Verdict, String> {
+    fn play(&self) -> Result<Outcome, String> {
         let case = &self.run.case;
         let ip: IpAddr = if case.ipv6() { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
         let bound = relay::bound(ip, if case.preferred() { 2 } else { 1 })?;
@@ -103,9 +135,7 @@ impl<'a> Scene<'a> {
         let wanted = fronts.len();
         let targets = match server.wait_for(READY, |text| addresses(text, wanted)) {
             Ok(targets) => targets,
-            Err(why) if why.contains("exit status: 127") => {
-                return Ok(Verdict::Unsupported(format!("{} as server", self.name(false))));
-            }
+            Err(why) if why.contains("exit status: 127") => return self.refused(false, &why),
             Err(why) => return Err(why),
         };
         let relay = bound.run(targets, &case.scenario, 1);
@@ -114,23 +144,34 @@ impl<'a> Scene<'a> {
         let ended = Process::start(&client, self.folder, "client")?.finish(case.limit);
         let trace = relay.finish();
         drop(server);
-        let ended = ended?;
-        if ended.status.code() == Some(UNSUPPORTED) {
-            return Ok(Verdict::Unsupported(format!("{} as client", self.name(true))));
+        let outcome = match ended {
+            Ok(ended) if ended.status.code() == Some(UNSUPPORTED) => self.refused(true, &ended.story),
+            Ok(ended) if ended.status.success() => self.check(&trace).map(|()| Outcome::Passed),
+            Ok(ended) => Err(ended.story),
+            Err(why) => Err(why),
+        };
+        if outcome.is_err() {
+            let _ = fs::write(self.folder.join("relay.log"), trace.listing());
         }
-        if !ended.status.success() {
-            return Err(ended.story);
-        }
+        outcome
+    }
+
+    /// Whether the files have arrived, and everything has gone as it should.
+    fn check(&self, trace: &Trace) -> Result<(), String> {
         self.compare()?;
         let end = if self.run.client { "client" } else { "server" };
         let told = Told::read(&self.folder.join(format!("qlog-{end}")))?;
         let output = fs::read_to_string(self.folder.join(format!("{end}.out"))).unwrap_or_default();
-        let evidence = Evidence { trace: &trace, told: &told, client: self.run.client, output: &output };
-        check::check(case, &evidence).map(|()| Verdict::Passed)
+        let evidence = Evidence { trace, told: &told, client: self.run.client, output: &output };
+        check::check(&self.run.case, &evidence)
     }
 
-    fn name(&self, client: bool) -> &'static str {
-        if client == self.run.client { "godwit" } else { self.run.peer.name() }
+    /// An end has refused the case. Godwit has no excuse for that.
+    fn refused(&self, client: bool, story: &str) -> Result<Outcome, String> {
+        if client == self.run.client {
+            return Err(format!("Godwit lacks the case\n{story}"));
+        }
+        Ok(Outcome::Refused(story.lines().last().unwrap_or_default().trim().to_owned()))
     }
 
     /// One of the two programs, told what the runner would tell it.
@@ -146,7 +187,7 @@ impl<'a> Scene<'a> {
         command.arg("--www").arg(self.folder.join("www"));
         command.arg("--downloads").arg(self.folder.join("downloads"));
         command.arg("--certs").arg(certificates);
-        command.env("ROLE", end).env("TESTCASE", self.run.case.testcase(client));
+        command.env("RUST_BACKTRACE", "0").env("ROLE", end).env("TESTCASE", self.run.case.testcase(client));
         command.env("QLOGDIR", self.folder.join(format!("qlog-{end}")));
         command.env("SSLKEYLOGFILE", self.folder.join(format!("keys-{end}.log")));
         command
@@ -199,7 +240,28 @@ fn make_files(folder: &Path, case: &Case) -> Result<Vec<String>, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::case;
     use super::*;
+
+    #[test]
+    fn nothing_is_excused_but_what_is_on_record() {
+        let gap = |name: &str, client| {
+            let case = case::all().into_iter().find(|case| case.name == name).unwrap();
+            gaps::find(&Run { case, peer: Peer::S2n, client })
+        };
+        let (refuses, stays) = (gap("v2", true), gap("connectionmigration", false));
+        assert!(refuses.is_some() && stays.is_some());
+        let refused = || Ok(Outcome::Refused("unsupported".to_owned()));
+        let failed = |why: &str| Err(why.to_owned());
+        assert_eq!(judge(None, Ok(Outcome::Passed)), Verdict::Passed);
+        assert!(matches!(judge(refuses, Ok(Outcome::Passed)), Verdict::Surprising(_)));
+        assert!(matches!(judge(refuses, refused()), Verdict::Lacking { .. }));
+        assert!(matches!(judge(refuses, failed(gaps::STAYED)), Verdict::Failed(_)));
+        assert!(matches!(judge(stays, refused()), Verdict::Failed(_)));
+        assert!(matches!(judge(stays, failed(gaps::STAYED)), Verdict::Lacking { .. }));
+        assert!(matches!(judge(stays, failed("it broke")), Verdict::Failed(_)));
+        assert!(matches!(judge(None, refused()), Verdict::Failed(_)));
+    }
 
     #[test]
     fn addresses_are_found_once_all_are_there() {

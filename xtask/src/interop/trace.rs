@@ -2,12 +2,16 @@
 
 use godwit_base::Ecn;
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// QUIC version 2 (RFC 9369).
 pub(super) const V2: u32 = 0x6b33_43cf;
 /// QUIC version 1 (RFC 9000).
 pub(super) const V1: u32 = 1;
+/// Bytes of the integrity tag of a Retry.
+const RETRY_TAG: usize = 16;
 
 /// The types of packets with a long header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +30,8 @@ pub(super) struct Long {
     pub(super) version: u32,
     pub(super) dcid: Vec<u8>,
     pub(super) scid: Vec<u8>,
+    /// The token of an Initial packet, or of a Retry.
+    pub(super) token: Vec<u8>,
     /// Bytes with the header.
     pub(super) len: usize,
 }
@@ -42,6 +48,8 @@ pub(super) enum Way {
 /// A datagram.
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
+    /// Since the relay began.
+    pub(super) at: Duration,
     pub(super) way: Way,
     pub(super) len: usize,
     pub(super) ecn: Ecn,
@@ -55,9 +63,14 @@ pub(super) struct Seen {
 
 impl Seen {
     pub(super) fn new(way: Way, path: usize, ecn: Ecn, datagram: &[u8]) -> Seen {
-        let mut seen = Seen { way, len: datagram.len(), ecn, path, long: Vec::new(), short: None };
+        let (at, len) = (Duration::ZERO, datagram.len());
+        let mut seen = Seen { at, way, len, ecn, path, long: Vec::new(), short: None };
         let mut rest = datagram;
         while let Some(first) = rest.first() {
+            // Padding may follow the packets of a handshake.
+            if rest.iter().all(|byte| *byte == 0) {
+                break;
+            }
             if first & 0x80 == 0 {
                 let id = rest.get(1..5).and_then(|id| id.try_into().ok()).unwrap_or_default();
                 seen.short = Some((rest.len(), id));
@@ -90,18 +103,23 @@ impl Long {
             V2 => [Kind::Retry, Kind::Initial, Kind::ZeroRtt, Kind::Handshake][number],
             _ => [Kind::Initial, Kind::ZeroRtt, Kind::Handshake, Kind::Retry][number],
         };
+        let mut token = Vec::new();
         let len = match kind {
-            Kind::Retry | Kind::VersionNegotiation => bytes.len(),
+            Kind::Retry => {
+                token.extend(reader.0.get(..reader.0.len().checked_sub(RETRY_TAG)?)?);
+                bytes.len()
+            }
+            Kind::VersionNegotiation => bytes.len(),
             _ => {
                 if kind == Kind::Initial {
-                    let token = reader.varint()?;
-                    reader.take(token)?;
+                    let len = reader.varint()?;
+                    token.extend(reader.take(len)?);
                 }
                 let length = reader.varint()?;
                 (bytes.len() - reader.0.len()).checked_add(length)?
             }
         };
-        (len <= bytes.len()).then_some(Long { kind, version, dcid, scid, len })
+        (len <= bytes.len()).then_some(Long { kind, version, dcid, scid, token, len })
     }
 }
 
@@ -152,6 +170,31 @@ impl Trace {
         initials.map(|long| &long.scid).collect::<BTreeSet<_>>().len()
     }
 
+    /// Everything in lines, for those who look for what went wrong.
+    pub(super) fn listing(&self) -> String {
+        let mut out = String::new();
+        for (end, list, addresses) in [
+            ("client", &self.client, &self.client_addresses),
+            ("server", &self.server, &self.server_addresses),
+        ] {
+            let _ = writeln!(out, "at the {end}'s end, where the client is {addresses:?}");
+            for seen in list {
+                let ms = seen.at.as_secs_f64() * 1e3;
+                let _ =
+                    write!(out, "{ms:10.3} {:?} path {} {:?} {:4}", seen.way, seen.path, seen.ecn, seen.len);
+                for long in &seen.long {
+                    let _ =
+                        write!(out, " {:?} v{:x} {:x?}>{:x?}", long.kind, long.version, long.scid, long.dcid);
+                }
+                match seen.short {
+                    Some((len, id)) => drop(writeln!(out, " short {len} >{id:x?}")),
+                    None => out.push('\n'),
+                }
+            }
+        }
+        out
+    }
+
     /// What the server sent, whether it arrived or not.
     pub(super) fn sent_by_server(&self) -> impl Iterator<Item = &Seen> {
         self.server.iter().filter(|seen| seen.way == Way::Down)
@@ -187,14 +230,20 @@ mod tests {
         );
         assert_eq!((seen.long[0].len, seen.long[1].len), (17, 13));
         assert_eq!(seen.short, Some((6, [1, 2, 3, 4])));
+        let mut padded = long(0xe0, 1, &[2, 7, 7]);
+        padded.extend([0; 20]);
+        let seen = Seen::new(Way::Up, 0, Ecn::Ect0, &padded);
+        assert_eq!((seen.long.len(), seen.short), (1, None));
     }
 
     #[test]
     fn version_2_has_other_types() {
         let datagram = long(0xd0, V2, &[0, 1, 7]);
         assert!(Seen::new(Way::Down, 0, Ecn::NotEct, &datagram).has(Kind::Initial));
-        let datagram = long(0xc0, V2, &[1, 2, 3]);
-        assert!(Seen::new(Way::Down, 0, Ecn::NotEct, &datagram).has(Kind::Retry));
+        let mut retry = vec![1, 2, 3];
+        retry.extend([0; RETRY_TAG]);
+        let seen = Seen::new(Way::Down, 0, Ecn::NotEct, &long(0xc0, V2, &retry));
+        assert!(seen.has(Kind::Retry) && seen.long[0].token == [1, 2, 3]);
     }
 
     #[test]

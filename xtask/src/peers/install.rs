@@ -16,8 +16,12 @@ pub(crate) enum Peer {
     Nginx,
     /// An ACME server. Its programs are two, see [`pebble_program`].
     Pebble,
+    /// For the interop runner's cases only.
+    Quiche,
     QuicGo,
     Quinn,
+    /// For the interop runner's cases only.
+    S2n,
 }
 
 const ALL: [Peer; 7] =
@@ -33,8 +37,10 @@ impl Peer {
             Peer::Chromium => "Chromium",
             Peer::Nginx => "nginx",
             Peer::Pebble => "Pebble",
+            Peer::Quiche => "quiche",
             Peer::QuicGo => "quic-go",
             Peer::Quinn => "quinn",
+            Peer::S2n => "s2n-quic",
         }
     }
 
@@ -46,8 +52,10 @@ impl Peer {
             Peer::Caddy => Command::new("caddy"),
             Peer::Nginx => Command::new("nginx"),
             Peer::Pebble => Command::new(pebble_program("pebble")),
+            Peer::Quiche => Command::new(quiche_target().join("release/peer-quiche")),
             Peer::QuicGo => Command::new(quic_go_program()),
             Peer::Quinn => Command::new(quinn_target().join("release/peer")),
+            Peer::S2n => Command::new(s2n_target().join("release/peer-s2n")),
         }
     }
 
@@ -69,8 +77,10 @@ impl Peer {
             Peer::Chromium => install_playwright(),
             Peer::Nginx => from_debian(&["nginx"], "nginx-light").map(drop),
             Peer::Pebble => install_pebble(),
+            Peer::Quiche => install_quiche(),
             Peer::QuicGo => install_quic_go(),
-            Peer::Quinn => install_quinn(),
+            Peer::Quinn => build_rust("rust", quinn_target()),
+            Peer::S2n => build_rust("s2n", s2n_target()),
         }
     }
 }
@@ -154,6 +164,14 @@ fn quinn_target() -> PathBuf {
     peers().join(".cache/rust-target")
 }
 
+fn s2n_target() -> PathBuf {
+    peers().join(".cache/s2n-target")
+}
+
+fn quiche_target() -> PathBuf {
+    peers().join(".cache/quiche-target")
+}
+
 /// The Go tool has a cache of its own: building again costs nothing.
 fn install_quic_go() -> Result<(), String> {
     needs("go", "the Go toolchain")?;
@@ -174,10 +192,19 @@ fn install_pebble() -> Result<(), String> {
     Ok(())
 }
 
-fn install_quinn() -> Result<(), String> {
+/// The program of a folder that is a workspace of its own.
+fn build_rust(folder: &str, target: PathBuf) -> Result<(), String> {
     let mut build = cargo();
-    build.args(["build", "--release", "--quiet", "--locked"]).current_dir(peers().join("rust"));
-    shell::run(build.env("CARGO_TARGET_DIR", quinn_target()))
+    build.args(["build", "--release", "--quiet", "--locked"]).current_dir(peers().join(folder));
+    shell::run(build.env("CARGO_TARGET_DIR", target))
+}
+
+/// BoringSSL comes with it: cmake builds it, and bindgen, which needs libclang, reads its headers.
+fn install_quiche() -> Result<(), String> {
+    needs("cmake", "CMake")?;
+    needs("c++", "a C++ compiler")?;
+    let built = build_rust("quiche", quiche_target());
+    built.map_err(|why| format!("{why} (bindgen needs Debian's libclang1 and libclang-common-dev)"))
 }
 
 fn install_aioquic() -> Result<(), String> {
