@@ -206,7 +206,7 @@ impl Endpoint {
                 self.send_versions(&origin.path, dcid.as_bytes(), scid.as_bytes(), datagram.len());
             }
             // Packets of the versions spoken here have the QUIC bit set, or are none (RFC 9000 section 17.2).
-            Ok(Packet::Long { .. }) if !quic => {}
+            Ok(packet @ Packet::Long { .. }) if !quic && !self.may_lack_quic_bit(&packet, datagram) => {}
             Ok(Packet::Long { packet_type: PacketType::Initial, version, dcid, scid, token, .. }) => {
                 let first = FirstInitial {
                     path: origin.path,
@@ -229,6 +229,20 @@ impl Endpoint {
             // send again. A Version Negotiation is never answered (RFC 9000 section 6.1).
             Ok(_) | Err(_) => {}
         }
+    }
+
+    /// Whether a client may clear the QUIC bit of this packet before it has our transport parameters: one that has
+    /// had them earlier, and shows a token of then (RFC 9287 section 3.1).
+    fn may_lack_quic_bit(&self, packet: &Packet, datagram: &[u8]) -> bool {
+        let permitted = self.server.as_ref().is_some_and(|server| server.transport.grease_quic_bit);
+        permitted
+            && match packet {
+                Packet::Long { packet_type: PacketType::Initial, token, .. } => {
+                    datagram.get(token.clone()).and_then(TokenKind::of) == Some(TokenKind::NewToken)
+                }
+                Packet::Long { packet_type, .. } => *packet_type == PacketType::ZeroRtt,
+                _ => false,
+            }
     }
 
     fn accepts_early(&self) -> bool {

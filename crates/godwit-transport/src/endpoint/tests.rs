@@ -493,6 +493,24 @@ fn a_first_packet_needs_the_quic_bit() {
 }
 
 #[test]
+fn a_client_with_a_token_may_clear_the_quic_bit() {
+    let mut rig = Rig::new(false);
+    let remote: SocketAddr = CLIENT.parse().unwrap();
+    let token = crate::address_token::NewToken { address: remote.ip(), issued: rig.wall() };
+    let token = token.seal(&rig.endpoint.config.secrets, &mut SeededRng::new(1)).unwrap();
+    let hello = client_hello(0);
+    let greased = Initial { first_byte_mask: !0x40, token: &token, ..Initial::new(1, &hello) }.seal();
+    rig.receive(&greased);
+    assert!(rig.endpoint.next_incoming().is_some());
+    let mut server = (**rig.endpoint.server.as_ref().unwrap()).clone();
+    Arc::make_mut(&mut server.transport).grease_quic_bit = false;
+    let mut rig = Rig::new(false);
+    rig.endpoint.server = Some(Arc::new(server));
+    rig.receive(&greased);
+    assert!(rig.endpoint.next_incoming().is_none(), "it was not told that it may");
+}
+
+#[test]
 fn handshakes_that_nobody_looks_at_are_forgotten() {
     let mut rig = Rig::new(false);
     for _ in 0..300 {
