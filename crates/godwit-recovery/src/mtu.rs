@@ -49,6 +49,8 @@ pub struct MtuSearch {
     max: u16,
     /// Sizes above are believed not to pass.
     ceiling: u16,
+    /// The size that passed before a silence, as long as it is not known whether it still does; else 0.
+    doubted: u16,
     state: State,
     evidence: Evidence,
     counters: MtuCounters,
@@ -61,7 +63,8 @@ pub struct MtuCounters {
     pub probes_sent: u64,
     /// Probes declared lost. So are, in the end, those that the local system refused to send.
     pub probes_lost: u64,
-    /// Times the MTU fell back to the base, because larger packets did not arrive any more.
+    /// Times the path turned out to carry less than before. A silence after which the size from before it passes
+    /// again is none, although the MTU was the base meanwhile.
     pub black_holes: u64,
 }
 
@@ -90,6 +93,7 @@ impl MtuSearch {
             mtu,
             max: max.max(mtu),
             ceiling: max.max(mtu),
+            doubted: 0,
             state: State::Idle,
             evidence: Evidence::default(),
             counters: MtuCounters::default(),
@@ -215,6 +219,9 @@ impl MtuSearch {
             return;
         }
         self.mtu = size;
+        if size >= self.doubted {
+            self.doubted = 0;
+        }
         self.ceiling = self.ceiling.max(size);
         self.evidence = Evidence::default();
         if matches!(self.state, State::Searching { probe, .. } if probe <= size) {
@@ -234,6 +241,9 @@ impl MtuSearch {
         *in_flight = false;
         *not_before = now + RETRY_AFTER;
         if *lost >= MAX_PROBES {
+            if size == self.doubted {
+                self.on_black_hole();
+            }
             self.ceiling = size.saturating_sub(1);
             self.search(self.halfway(), now);
         }
@@ -274,6 +284,7 @@ impl MtuSearch {
             return false;
         }
         self.ceiling = self.mtu.saturating_sub(1);
+        self.on_black_hole();
         self.fall_back(now, None);
         true
     }
@@ -285,13 +296,18 @@ impl MtuSearch {
             return false;
         }
         self.ceiling = self.max;
+        self.doubted = self.mtu;
         self.fall_back(now, Some(self.mtu));
         true
     }
 
+    fn on_black_hole(&mut self) {
+        self.doubted = 0;
+        self.counters.black_holes = self.counters.black_holes.saturating_add(1);
+    }
+
     /// Back to the base; the search goes on with `next`, or below the ceiling.
     fn fall_back(&mut self, now: Time, next: Option<u16>) {
-        self.counters.black_holes = self.counters.black_holes.saturating_add(1);
         self.evidence = Evidence::default();
         self.mtu = BASE_MTU;
         if self.state != State::Idle {

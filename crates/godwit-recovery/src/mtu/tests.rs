@@ -118,6 +118,16 @@ fn after_silence_the_size_that_passed_before_is_tried_first() {
     search.on_probe_sent(1472);
     search.on_probe_acked(at(20), 1472);
     assert_eq!((search.mtu(), search.next_probe(at(21))), (1472, None));
+    assert_eq!(search.counters().black_holes, 0, "the path is as wide as before");
+}
+
+#[test]
+fn a_silence_was_a_black_hole_if_the_size_before_it_does_not_pass_any_more() {
+    let mut search = found();
+    assert!(search.on_silence(at(9)));
+    run(&mut search, &mut at(10), 1252);
+    assert!((1252 - PRECISION..=1252).contains(&search.mtu()), "{}", search.mtu());
+    assert_eq!(search.counters().black_holes, 1);
 }
 
 #[test]
