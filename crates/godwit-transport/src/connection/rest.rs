@@ -7,8 +7,9 @@
 use super::Connection;
 use std::time::Duration;
 
-/// How long a connection keeps the memory of its last packets.
-pub(super) const REST_AFTER: Duration = Duration::from_secs(1);
+/// How long a connection keeps the memory of its last packets. Long enough that a round trip does not count as rest,
+/// short enough that of a rush of new connections the first leave room for the last.
+pub(super) const REST_AFTER: Duration = Duration::from_millis(250);
 
 impl Connection {
     /// Gives back what the next packets would need anew.
@@ -16,7 +17,6 @@ impl Connection {
         self.scratch.tokens = Vec::new();
         self.scratch.outcomes = Vec::new();
         self.scratch.spans = Vec::new();
-        self.events.shrink();
         self.spaces.data.space.recovery.shrink();
         self.spaces.data.space.acks.shrink();
         self.handshake.shrink();

@@ -92,7 +92,8 @@ pub(crate) struct Handshake {
     /// Until the level's keys are discarded, as the next.
     initial: Option<Box<Stream>>,
     handshake: Option<Box<Stream>>,
-    one_rtt: Stream,
+    /// While there is anything in it.
+    one_rtt: Option<Box<Stream>>,
     early_keys: Option<Box<EarlyKeys>>,
     handshake_keys: Option<Box<LevelKeys>>,
     one_rtt_keys: Option<Box<OneRtt>>,
@@ -154,7 +155,7 @@ impl Handshake {
             writing: Level::Initial,
             initial: Some(Box::new(Stream::new())),
             handshake: Some(Box::new(Stream::new())),
-            one_rtt: Stream::new(),
+            one_rtt: None,
             early_keys: None,
             handshake_keys: None,
             one_rtt_keys: None,
@@ -189,6 +190,9 @@ impl Handshake {
         if level == Level::ZeroRtt {
             return Err(violation("CRYPTO data in a 0-RTT packet"));
         }
+        if level == Level::OneRtt {
+            one_rtt(&mut self.one_rtt);
+        }
         let Some(stream) = self.stream(level) else { return Ok(()) };
         if level < reading {
             let end = offset.saturating_add(data.len() as u64);
@@ -206,7 +210,7 @@ impl Handshake {
             Level::Initial => self.initial.as_ref().is_some_and(|stream| stream.to_send.wants_to_send()),
             Level::ZeroRtt => false,
             Level::Handshake => self.handshake.as_ref().is_some_and(|stream| stream.to_send.wants_to_send()),
-            Level::OneRtt => self.one_rtt.to_send.wants_to_send(),
+            Level::OneRtt => self.one_rtt.as_ref().is_some_and(|stream| stream.to_send.wants_to_send()),
         }
     }
 
@@ -324,7 +328,12 @@ impl Handshake {
 
     /// Gives back memory that is not in use.
     pub(crate) fn shrink(&mut self) {
-        self.one_rtt.to_send.shrink();
+        // A client's TLS may get more, and then has to know where it was. A server's is gone, and with it every reason
+        // to know: whatever comes is an error.
+        let over = |stream: &Stream| stream.to_send.is_acked() && stream.received.is_empty();
+        if self.tls.is_none() && self.one_rtt.as_deref().is_some_and(over) {
+            self.one_rtt = None;
+        }
     }
 
     /// Feeds TLS what can be read at the present level. Returns true if there may be more to read, at the
@@ -334,7 +343,7 @@ impl Handshake {
         let stream = match level {
             Level::Initial => self.initial.as_deref_mut(),
             Level::Handshake => self.handshake.as_deref_mut(),
-            Level::ZeroRtt | Level::OneRtt => Some(&mut self.one_rtt),
+            Level::ZeroRtt | Level::OneRtt => self.one_rtt.as_deref_mut(),
         };
         let Some(stream) = stream else { return Ok(false) };
         let data = stream.received.contiguous();
@@ -377,7 +386,7 @@ impl Handshake {
             let stream = match self.writing {
                 Level::Initial => self.initial.as_deref_mut(),
                 Level::Handshake => self.handshake.as_deref_mut(),
-                Level::ZeroRtt | Level::OneRtt => Some(&mut self.one_rtt),
+                Level::ZeroRtt | Level::OneRtt => Some(one_rtt(&mut self.one_rtt)),
             };
             let Some(stream) = stream else { return };
             let tail = stream.to_send.tail();
@@ -429,9 +438,14 @@ impl Handshake {
             Level::Initial => self.initial.as_deref_mut(),
             Level::ZeroRtt => None,
             Level::Handshake => self.handshake.as_deref_mut(),
-            Level::OneRtt => Some(&mut self.one_rtt),
+            Level::OneRtt => self.one_rtt.as_deref_mut(),
         }
     }
+}
+
+/// The CRYPTO stream of 1-RTT packets.
+fn one_rtt(stream: &mut Option<Box<Stream>>) -> &mut Stream {
+    stream.get_or_insert_with(|| Box::new(Stream::new()))
 }
 
 impl fmt::Debug for Handshake {

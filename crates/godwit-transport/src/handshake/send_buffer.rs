@@ -21,13 +21,6 @@ pub(super) struct SendBuffer {
 }
 
 impl SendBuffer {
-    /// Gives back memory that is not in use.
-    pub(super) fn shrink(&mut self) {
-        self.data.shrink_to_fit();
-        self.lost.shrink_to_fit();
-        self.acked.shrink_to_fit();
-    }
-
     pub(super) const fn new() -> Self {
         SendBuffer {
             data: Vec::new(),
@@ -46,6 +39,11 @@ impl SendBuffer {
     /// True if there is data to send or to send again.
     pub(super) fn wants_to_send(&self) -> bool {
         self.unsent < self.end() || !self.lost.is_empty()
+    }
+
+    /// True if everything has arrived.
+    pub(super) fn is_acked(&self) -> bool {
+        self.data.is_empty()
     }
 
     /// Writes CRYPTO frames until there is nothing to send or no room. Lost data goes first.
