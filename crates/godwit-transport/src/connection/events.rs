@@ -68,21 +68,17 @@ impl Events {
         !std::mem::replace(&mut self.drained_told, true)
     }
 
+    /// Gives back memory that is not in use.
+    pub(crate) fn shrink(&mut self) {
+        self.application.shrink_to_fit();
+        self.endpoint.shrink_to_fit();
+    }
+
     pub(crate) fn next(&mut self) -> Option<Event> {
-        next(&mut self.application)
+        self.application.pop_front()
     }
 
     pub(crate) fn next_endpoint(&mut self) -> Option<EndpointEvent> {
-        next(&mut self.endpoint)
+        self.endpoint.pop_front()
     }
-}
-
-/// Takes the next from a queue. Events of a connection are rare (those of its streams are elsewhere), so that an empty
-/// queue gives its memory back at once.
-fn next<T>(queue: &mut VecDeque<T>) -> Option<T> {
-    let next = queue.pop_front();
-    if queue.is_empty() && queue.capacity() > 0 {
-        *queue = VecDeque::new();
-    }
-    next
 }

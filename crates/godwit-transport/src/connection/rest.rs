@@ -17,6 +17,7 @@ impl Connection {
         self.scratch.tokens = Vec::new();
         self.scratch.outcomes = Vec::new();
         self.scratch.spans = Vec::new();
+        self.events.shrink();
         self.spaces.data.space.recovery.shrink();
         self.spaces.data.space.acks.shrink();
         self.handshake.shrink();
