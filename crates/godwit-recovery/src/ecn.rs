@@ -232,6 +232,8 @@ pub(crate) struct EcnLedger {
     sent: u64,
     /// Acknowledged, less what has been found missing in the reports before.
     acked: u64,
+    /// Of those, sent on paths that were left, and acknowledged since counts were last compared.
+    elsewhere: u64,
     reported: EcnCounts,
 }
 
@@ -240,12 +242,14 @@ impl EcnLedger {
         self.sent = self.sent.saturating_add(1);
     }
 
-    pub(crate) const fn on_marked_acked(&mut self, packets: u64) {
-        self.acked = self.acked.saturating_add(packets);
+    pub(crate) const fn on_marked_acked(&mut self, here: u64, elsewhere: u64) {
+        self.acked = self.acked.saturating_add(here).saturating_add(elsewhere);
+        self.elsewhere = self.elsewhere.saturating_add(elsewhere);
     }
 
     /// Compares the counts of the newest ACK frame with what was sent and acknowledged. Returns how many packets
-    /// are new with "congestion experienced".
+    /// are new with "congestion experienced" on the path in use: those of paths that were left, of which some may
+    /// have met congestion there, are left out.
     pub(crate) fn check(&mut self, counts: Option<EcnCounts>) -> Result<u64, EcnFailure> {
         let before = self.reported;
         let counts = counts.unwrap_or(before);
@@ -253,12 +257,13 @@ impl EcnLedger {
         let total = counts.ect0.saturating_add(counts.ce);
         let missing = self.acked > total;
         self.acked = self.acked.min(total);
+        let elsewhere = std::mem::take(&mut self.elsewhere);
         if counts.ect1 > before.ect1 || total > self.sent {
             Err(EcnFailure::Remarked)
         } else if missing || total < before.ect0.saturating_add(before.ce) {
             Err(EcnFailure::Bleached)
         } else {
-            Ok(counts.ce.saturating_sub(before.ce))
+            Ok(counts.ce.saturating_sub(before.ce).saturating_sub(elsewhere))
         }
     }
 }

@@ -312,7 +312,7 @@ impl<T: Copy> SpaceRecovery<T> {
         acked: EcnAcked,
         counts: Option<EcnCounts>,
     ) -> bool {
-        self.ecn.on_marked_acked(acked.packets.saturating_add(acked.elsewhere));
+        self.ecn.on_marked_acked(acked.packets, acked.elsewhere);
         if !acked.in_order || counts.is_none() && acked.packets == 0 && acked.elsewhere == 0 {
             return false;
         }

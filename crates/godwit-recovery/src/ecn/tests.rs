@@ -312,6 +312,20 @@ fn what_the_old_path_erased_does_not_count_against_the_new_one() {
     }
 }
 
+#[test]
+fn marks_of_the_old_path_mean_nothing_for_the_new_one() {
+    let mut sender = moved(8);
+    let probe = sender.send(ms(111), true);
+    sender.ack(ms(160), probe, probe, counts(2, 0, 0));
+    assert_eq!(sender.state(), EcnState::Capable);
+    let (window, number) = (sender.path.window(), sender.send(ms(161), false));
+    // Late packets of the old path, some of which met congestion there.
+    assert!(!sender.ack(ms(210), 1, number, counts(5, 0, 6)));
+    assert_eq!(sender.path.window(), window);
+    let number = sender.send(ms(211), false);
+    assert!(sender.ack(ms(260), number, number, counts(5, 0, 7)), "this one is of the new path");
+}
+
 proptest! {
     /// An honest peer and a network that loses, delays and marks with "congestion experienced", but erases
     /// nothing, never end ECN for a path by counts, whatever acknowledgements are lost.
