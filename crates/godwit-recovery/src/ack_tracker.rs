@@ -91,6 +91,8 @@ pub struct AckTracker {
     /// A packet came since the last ACK frame.
     news: bool,
     immediate: bool,
+    /// When the last ACK frame left.
+    acked_at: Option<Time>,
     ecn: EcnCounts,
 }
 
@@ -123,6 +125,7 @@ impl AckTracker {
             due: false,
             news: false,
             immediate: false,
+            acked_at: None,
             ecn: EcnCounts::default(),
         }
     }
@@ -262,10 +265,20 @@ impl AckTracker {
         self.urgent = true;
     }
 
-    /// A batch of datagrams is over: decides whether it is to be acknowledged at once.
-    pub fn on_batch_end(&mut self, _now: Time) {
-        self.due |=
-            self.pending > 0 && (self.immediate || self.urgent || self.pending > self.policy.threshold);
+    /// A batch of datagrams is over: decides whether it is to be acknowledged at once. `rtt` is the smoothed
+    /// round-trip time.
+    pub fn on_batch_end(&mut self, now: Time, rtt: Duration) {
+        self.due |= self.pending > 0
+            && (self.immediate
+                || self.urgent
+                || self.pending > self.policy.threshold
+                || (self.policy.threshold > 1 && self.is_silent(now, rtt)));
+    }
+
+    /// No acknowledgement has left for more than a round trip: what a peer that wants few of them sends first after a
+    /// pause shows it how the path has become (draft-ietf-quic-ack-frequency, section 6.1).
+    fn is_silent(&self, now: Time, rtt: Duration) -> bool {
+        self.acked_at.is_some_and(|at| now.saturating_since(at) > rtt)
     }
 
     /// True if an ACK frame must be sent now, in a packet of its own if need be.
@@ -312,7 +325,8 @@ impl AckTracker {
     }
 
     /// An ACK frame with [`AckTracker::ranges`] left.
-    pub fn on_ack_sent(&mut self, _now: Time) {
+    pub fn on_ack_sent(&mut self, now: Time) {
+        self.acked_at = Some(now);
         self.reported_end = self.next_expected();
         self.pending = 0;
         self.pending_since = None;

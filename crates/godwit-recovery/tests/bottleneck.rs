@@ -137,7 +137,7 @@ impl Run {
             Event::Arrival(number) => {
                 assert!(!self.receiver.is_duplicate(number));
                 self.receiver.on_packet_received(number, now, true, Ecn::NotEct);
-                self.receiver.on_batch_end(now);
+                self.receiver.on_batch_end(now, Duration::ZERO);
                 self.arrived += 1;
                 self.acknowledge(now);
                 if let Some(at) = self.receiver.ack_deadline() {

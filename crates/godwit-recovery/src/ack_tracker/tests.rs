@@ -12,6 +12,8 @@ use std::collections::BTreeSet;
 
 const DELAY: Duration = Duration::from_millis(25);
 
+const RTT: Duration = Duration::from_millis(50);
+
 fn ms(millis: u64) -> Time {
     Time::from_nanos(millis * 1_000_000)
 }
@@ -24,13 +26,13 @@ fn receive(tracker: &mut AckTracker, number: u64, at: Time) -> bool {
 fn one_packet_waits_and_two_do_not() {
     let mut tracker = AckTracker::delayed(DELAY);
     assert!(receive(&mut tracker, 0, ms(10)));
-    tracker.on_batch_end(ms(10));
+    tracker.on_batch_end(ms(10), RTT);
     assert!(!tracker.ack_due(ms(10)));
     assert_eq!(tracker.ack_deadline(), Some(ms(35)));
     assert!(tracker.ack_due(ms(35)));
     assert!(receive(&mut tracker, 1, ms(12)));
     assert!(!tracker.ack_due(ms(12)), "the batch decides");
-    tracker.on_batch_end(ms(12));
+    tracker.on_batch_end(ms(12), RTT);
     assert!(tracker.ack_due(ms(12)));
     tracker.on_ack_sent(ms(12));
     assert!(!tracker.ack_due(ms(1000)) && tracker.ack_deadline().is_none() && !tracker.has_news());
@@ -41,7 +43,7 @@ fn packets_that_only_acknowledge_are_not_acknowledged_alone() {
     let mut tracker = AckTracker::immediate();
     for number in 0..10 {
         tracker.on_packet_received(number, ms(0), false, Ecn::NotEct);
-        tracker.on_batch_end(ms(0));
+        tracker.on_batch_end(ms(0), RTT);
     }
     assert!(!tracker.ack_due(ms(9999)));
     assert!(tracker.has_news());
@@ -52,7 +54,7 @@ fn packets_that_only_acknowledge_are_not_acknowledged_alone() {
 fn handshake_packets_are_acknowledged_at_once() {
     let mut tracker = AckTracker::immediate();
     receive(&mut tracker, 0, ms(0));
-    tracker.on_batch_end(ms(0));
+    tracker.on_batch_end(ms(0), RTT);
     assert!(tracker.ack_due(ms(0)));
 }
 
@@ -64,7 +66,7 @@ fn gaps_late_packets_and_ce_marks_are_urgent() {
             tracker.on_ack_sent(ms(0));
             let ecn = if i + 1 == numbers.len() { last_ecn } else { Ecn::NotEct };
             tracker.on_packet_received(number, ms(0), true, ecn);
-            tracker.on_batch_end(ms(0));
+            tracker.on_batch_end(ms(0), RTT);
         }
         tracker.ack_due(ms(0))
     };
@@ -84,7 +86,7 @@ fn a_gap_made_of_packets_that_need_no_ack_is_no_gap() {
     tracker.on_ack_sent(ms(0));
     tracker.on_packet_received(1, ms(0), false, Ecn::NotEct);
     receive(&mut tracker, 2, ms(0));
-    tracker.on_batch_end(ms(0));
+    tracker.on_batch_end(ms(0), RTT);
     assert!(!tracker.ack_due(ms(0)));
 }
 
@@ -141,7 +143,7 @@ fn ranges_are_reported_before_they_are_forgotten() {
     let mut reported = BTreeSet::new();
     for number in (0..2000).step_by(2) {
         receive(&mut tracker, number, ms(0));
-        tracker.on_batch_end(ms(0));
+        tracker.on_batch_end(ms(0), RTT);
         if tracker.ack_due(ms(0)) {
             reported.extend(tracker.ranges().flatten());
             tracker.on_ack_sent(ms(0));
@@ -172,7 +174,7 @@ fn acknowledged_at(reordering: u64, numbers: &[u64]) -> Vec<u64> {
     let mut at = Vec::new();
     for &number in numbers {
         receive(&mut tracker, number, ms(0));
-        tracker.on_batch_end(ms(0));
+        tracker.on_batch_end(ms(0), RTT);
         if tracker.ack_due(ms(0)) {
             tracker.on_ack_sent(ms(0));
             at.push(number);
@@ -196,18 +198,33 @@ fn the_peer_chooses_how_many_packets_wait_and_for_how_long() {
     tracker.set_policy(AckPolicy { threshold: 4, max_ack_delay: DELAY / 5, reordering: 1 });
     for number in 0..4 {
         receive(&mut tracker, number, ms(0));
-        tracker.on_batch_end(ms(0));
+        tracker.on_batch_end(ms(0), RTT);
         assert!(!tracker.ack_due(ms(0)), "{number}");
     }
     assert_eq!(tracker.ack_deadline(), Some(ms(5)));
     receive(&mut tracker, 4, ms(0));
-    tracker.on_batch_end(ms(0));
+    tracker.on_batch_end(ms(0), RTT);
     assert!(tracker.ack_due(ms(0)));
     tracker.on_ack_sent(ms(0));
     tracker.on_immediate_ack();
     receive(&mut tracker, 5, ms(1));
-    tracker.on_batch_end(ms(1));
+    tracker.on_batch_end(ms(1), RTT);
     assert!(tracker.ack_due(ms(1)), "asked for");
+}
+
+#[test]
+fn after_a_pause_the_first_packet_is_acknowledged_at_once() {
+    let mut tracker = AckTracker::delayed(DELAY);
+    tracker.set_policy(AckPolicy { threshold: 9, max_ack_delay: 10 * RTT, reordering: 1 });
+    tracker.on_ack_sent(ms(0));
+    for (number, at, due) in [(0, 50, false), (1, 51, true), (2, 102, true), (3, 150, false)] {
+        receive(&mut tracker, number, ms(at));
+        tracker.on_batch_end(ms(at), RTT);
+        assert_eq!(tracker.ack_due(ms(at)), due, "{number}");
+        if due {
+            tracker.on_ack_sent(ms(at));
+        }
+    }
 }
 
 #[test]
@@ -217,7 +234,7 @@ fn of_marks_in_a_row_the_first_is_urgent() {
     let due =
         [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ect0, Ecn::Ce].into_iter().enumerate().map(|(number, ecn)| {
             tracker.on_packet_received(number as u64, ms(0), true, ecn);
-            tracker.on_batch_end(ms(0));
+            tracker.on_batch_end(ms(0), RTT);
             let due = tracker.ack_due(ms(0));
             tracker.on_ack_sent(ms(0));
             due

@@ -97,9 +97,10 @@ impl Connection {
     /// The datagrams of a batch have all been given to [`Connection::receive`]: one decision about
     /// acknowledging them.
     pub(crate) fn on_batch_end(&mut self, now: Time) {
+        let rtt = self.paths.active().recovery.rtt().smoothed();
         for id in [SpaceId::Initial, SpaceId::Handshake, SpaceId::Data] {
             if let Some(space) = self.spaces.get_mut(id) {
-                space.acks.on_batch_end(now);
+                space.acks.on_batch_end(now, rtt);
             }
         }
         self.observe_time(now);
