@@ -347,6 +347,9 @@ impl Connection {
         self.timers.on_received(now);
         if largest && info.packet_type == PacketType::OneRtt {
             self.extensions.bits.on_newest(spin);
+            if info.path == self.paths.active().id() {
+                self.migration.on_newest(info.dcid);
+            }
         }
         let result = if reserved == 0 {
             self.on_payload(now, &info, origin.ecn, largest, payload)
@@ -397,7 +400,8 @@ impl Connection {
         if let Some(space) = self.spaces.get_mut(info.space) {
             space.acks.on_packet_received(info.number, now, ack_eliciting, ecn);
         }
-        if non_probing && info.space == SpaceId::Data {
+        let moves = non_probing && info.space == SpaceId::Data && info.path != self.paths.active().id();
+        if moves && self.can_follow(info.path, &info.dcid) {
             let pto = self.paths.active().recovery.pto();
             self.paths.on_non_probing(now, info.path, largest, pto);
         }

@@ -8,8 +8,8 @@ use super::Connection;
 use crate::Event;
 use crate::path::{PathId, PathInfo, PathKey, PathState, PathUpdate};
 use godwit_base::{SocketId, Time};
-use godwit_wire::Side;
 use godwit_wire::transport_parameters::PreferredAddress;
+use godwit_wire::{ConnectionId, Side};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
@@ -22,6 +22,8 @@ pub(super) struct Migration {
     wish: Option<(SocketId, Option<IpAddr>)>,
     /// Where the server would rather be reached.
     preferred: Option<SocketAddr>,
+    /// The id of ours to which the peer's newest packet on the active path went.
+    peer_sends_to: ConnectionId,
     /// The peer's address of the handshake, if it does not support that the client leaves it.
     pinned_to: Option<SocketAddr>,
     /// The path that was last told to be active.
@@ -36,6 +38,7 @@ impl Migration {
             next_recovery_id: 0,
             wish: None,
             preferred: None,
+            peer_sends_to: ConnectionId::EMPTY,
             pinned_to: None,
             told_active: PathId(0),
             told_validated: PathId(0),
@@ -46,6 +49,12 @@ impl Migration {
     pub(super) fn next_recovery_id(&mut self) -> u16 {
         self.next_recovery_id = self.next_recovery_id.wrapping_add(1);
         self.next_recovery_id
+    }
+
+    /// The peer's newest packet on the active path went to this id of ours.
+    #[inline]
+    pub(super) const fn on_newest(&mut self, cid: ConnectionId) {
+        self.peer_sends_to = cid;
     }
 
     /// The peer said where it may be reached: whether the path of the handshake may be left, and for what.
@@ -170,6 +179,15 @@ impl Connection {
         self.remote_cids.assign(id);
         self.tell_path_state(id, PathState::Probing);
         self.follow_paths(now);
+    }
+
+    /// At a server: whether it may send to where a packet came from that went to `cid`. Not if the client has moved by
+    /// its own will and left us no id to use there (RFC 9000 section 9.5). If it goes on with its own id, the network
+    /// may have given it another address, and ours may be used further.
+    pub(super) fn can_follow(&self, path: PathId, cid: &ConnectionId) -> bool {
+        self.remote_cids.active().is_empty()
+            || self.remote_cids.can_assign(Some(path))
+            || self.migration.peer_sends_to == *cid
     }
 
     /// A path came to nothing. If it led to the server's preferred address, the old one has to do, also for what

@@ -356,3 +356,42 @@ fn challenges_from_everywhere_are_answered_within_what_came_from_there() {
     assert!(books.values().all(|(_, sent)| *sent > 2_000), "{books:?}");
     assert!(pair.server.is_open() && pair.server.remote() == pair.server_path.remote);
 }
+
+#[test]
+fn no_id_goes_to_two_addresses_of_a_client_that_moves_by_its_own_will() {
+    for (deliberate, has_ids) in [(true, false), (true, true), (false, false)] {
+        let mut pair = Pair::new(TransportConfig::default());
+        let mut next = 20;
+        for _ in 0..10 {
+            pair.run(2);
+            give_cids(&mut pair.server, &mut next);
+            if has_ids {
+                give_cids(&mut pair.client, &mut next);
+            }
+        }
+        assert_eq!(pair.server.remote_cids.can_assign(None), has_ids);
+        let (home, id) = (pair.server_path.remote, *pair.server.remote_cids.active());
+        if deliberate {
+            assert!(pair.client.remote_cids.rotate());
+        }
+        pair.client.ping();
+        pair.server_path = path("10.0.0.2:443", ELSEWHERE);
+        pair.exchange(true);
+        // A NAT may have given the client another address. But if it changed its own id as well, it moved, and
+        // an id that it did not give cannot be used where it is now (RFC 9000 section 9.5).
+        let follows = !deliberate || has_ids;
+        assert_eq!(pair.server.remote() != home, follows, "{deliberate} {has_ids}");
+        assert_eq!(*pair.server.remote_cids.active() == id, !has_ids);
+        pair.run(20);
+        assert!(pair.client.is_open() && pair.server.is_open());
+        if !follows {
+            let mut next = 60;
+            give_cids(&mut pair.client, &mut next);
+            pair.run(4);
+            pair.client.ping();
+            pair.exchange(true);
+            assert_eq!(pair.server.remote(), ELSEWHERE.parse().unwrap(), "there are ids now");
+            assert_ne!(*pair.server.remote_cids.active(), id);
+        }
+    }
+}
