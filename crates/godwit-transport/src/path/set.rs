@@ -203,7 +203,8 @@ impl PathSet {
 
     /// A datagram of `len` bytes that came from a [new](Arrival::New) address holds an authentic packet:
     /// the address becomes a path, not active and not validated.
-    /// The oldest of the other paths gives way if there are too many. `None` if numbers have run out.
+    /// The oldest of the other paths gives way if there are too many. A path that exists already is given back as it
+    /// is: a datagram counts once, however many packets it holds. `None` if numbers have run out.
     pub fn adopt(
         &mut self,
         now: Time,
@@ -211,6 +212,9 @@ impl PathSet {
         len: usize,
         fresh: impl FnOnce(PathId) -> PathRecovery,
     ) -> Option<PathId> {
+        if let Some(known) = std::iter::once(&self.active).chain(&self.others).find(|path| path.key == key) {
+            return Some(known.id);
+        }
         let mut credit = Credit::NONE;
         credit.on_received(len);
         self.insert(now, key, fresh, credit)

@@ -203,6 +203,17 @@ fn a_client_tries_a_path_before_it_moves() {
     assert_eq!(set.on_datagram(at(0), &other, 50), Arrival::Known(id));
 }
 
+#[test]
+fn packets_of_one_datagram_are_of_one_path() {
+    let mut set = server();
+    assert_eq!(set.on_datagram(at(0), &key(2, 1), 200), Arrival::New);
+    let id = set.adopt(at(0), key(2, 1), 200, |_| recovery(2)).unwrap();
+    assert_eq!(set.adopt(at(0), key(2, 1), 200, |_| recovery(3)), Some(id));
+    set.on_non_probing(at(0), id, true, PTO);
+    assert_eq!(set.adopt(at(0), key(2, 1), 200, |_| recovery(4)), Some(id));
+    assert_eq!((set.iter().count(), set.active().send_credit()), (2, 600));
+}
+
 proptest! {
     #[test]
     fn forged_addresses_are_bounded(
