@@ -145,7 +145,7 @@ impl RemoteCids {
     /// Retires the active id in favour of a spare one. False if there is none.
     pub fn rotate(&mut self) -> bool {
         let Some(at) = self.spare() else { return false };
-        let room = self.retiring.len() < Self::MAX_RETIRING && self.retired.len() < self.limit;
+        let room = self.retiring.len() < Self::MAX_RETIRING && self.retired.len() < self.max_retired();
         if !room || self.active.cid.is_empty() {
             return false;
         }
@@ -185,7 +185,7 @@ impl RemoteCids {
 
     /// `path` is no more: the id that it had of its own is retired.
     pub fn release(&mut self, path: PathId) {
-        if self.retiring.len() >= Self::MAX_RETIRING || self.retired.len() >= self.limit {
+        if self.retiring.len() >= Self::MAX_RETIRING || self.retired.len() >= self.max_retired() {
             // The peer does not acknowledge: the id stays assigned and thus unused.
             return;
         }
@@ -310,11 +310,16 @@ impl RemoteCids {
         Ok(())
     }
 
+    /// Ranges of retired ids that are remembered: the ids in use of a peer that leaves none out make no more.
+    const fn max_retired(&self) -> usize {
+        self.limit.saturating_mul(2)
+    }
+
     /// Memory of retired ids is needed against late duplicates only. It is bounded by forgetting the
     /// oldest below `retire_prior_to`: to retire one of those again is harmless, while those above would
     /// come back as new ids.
     fn trim_retired(&mut self) {
-        while self.retired.len() > self.limit.saturating_mul(2)
+        while self.retired.len() > self.max_retired()
             && self.retired.first().is_some_and(|first| first.end <= self.retire_prior_to)
         {
             self.retired.pop_first();

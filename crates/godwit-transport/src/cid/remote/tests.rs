@@ -232,3 +232,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn paths_that_fail_take_no_ids_for_ever() {
+    let mut cids = cids(2, 1);
+    // The connection moves twice, and then one path after the other fails.
+    for (path, moves) in [(1, true), (2, true), (3, false), (4, false), (5, false), (6, false)] {
+        let (next, path) = (u64::from(path) + 1, PathId(path));
+        assert!(cids.assign(path), "{path:?}");
+        if moves {
+            cids.promote(path, PathId(0));
+            cids.release(PathId(0));
+        } else {
+            cids.release(path);
+        }
+        written(&mut cids).into_iter().for_each(|sequence| cids.on_acked(sequence));
+        announce(&mut cids, next, 0).unwrap();
+    }
+}
