@@ -40,6 +40,7 @@ impl Streams {
         self.settings.peer_bidi_local = parameters.initial_max_stream_data_bidi_local;
         self.settings.peer_bidi_remote = parameters.initial_max_stream_data_bidi_remote;
         self.settings.peer_uni = parameters.initial_max_stream_data_uni;
+        self.settings.peer_reset_at = parameters.reset_stream_at;
         self.credit.restart(parameters.initial_max_data);
         self.control &= !output::BLOCKED_BITS;
         self.limits.local(Direction::Bidirectional).restart(parameters.initial_max_streams_bidi);
@@ -48,10 +49,17 @@ impl Streams {
         while self.scheduler.pop_blocked().is_some() {}
         let (side, settings) = (self.side, self.settings);
         let mut held = 0_u32;
-        let mut slots = Vec::new();
+        let (mut slots, mut freed) = (Vec::new(), Vec::new());
         for (slot, stream) in self.store.iter_mut() {
             stream.control_queued = false;
             if let Some(send) = &mut stream.send {
+                if !settings.peer_reset_at
+                    && let Some(code) = send.reset_at_code()
+                {
+                    // Part of a stream cannot be promised to this peer any more.
+                    let released = &mut self.released;
+                    freed.push((slot, send.reset(code, &mut |tag| released.push_back((stream.id, tag)))));
+                }
                 send.restart(settings.peer_limit(side, stream.id));
             }
             let limit = self.limits.local(stream.id.direction()).limit();
@@ -60,6 +68,9 @@ impl Streams {
             slots.push(slot);
         }
         self.early.held = held;
+        for (slot, freed) in freed {
+            self.after_reset(slot, freed.unwrap_or(0));
+        }
         slots.into_iter().for_each(|slot| self.resume(slot));
     }
 
@@ -84,5 +95,49 @@ impl Streams {
     fn resume(&mut self, slot: u32) {
         self.reschedule(slot);
         self.owe(slot, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+    use super::*;
+    use crate::TransportConfig;
+    use bytes::Bytes;
+    use godwit_wire::{Frame, Side, Writer, frame::Frames};
+
+    fn parameters(reset_stream_at: bool) -> TransportParameters {
+        let mut parameters = TransportParameters { reset_stream_at, ..TransportParameters::default() };
+        Streams::announce(&TransportConfig::default(), &mut parameters);
+        parameters.reset_stream_at = reset_stream_at;
+        parameters
+    }
+
+    #[test]
+    fn a_server_that_does_not_know_reset_stream_at_any_more_is_not_told_of_it() {
+        for known in [true, false] {
+            let mut streams = Streams::new(Side::Client, &TransportConfig::default());
+            streams.set_peer_limits(&parameters(true));
+            let id = streams.open(Direction::Unidirectional).unwrap();
+            streams.write(id, Bytes::from_static(&[7; 500])).unwrap();
+            let (mut buffer, mut tokens) = (vec![0; 1200], Vec::new());
+            streams.write_data(&mut Writer::new(&mut buffer), &mut tokens);
+            streams.reset_at(id, 9, 100).unwrap();
+            streams.on_early_rejected(&parameters(known));
+            streams.set_peer_limits(&parameters(known));
+            let mut writer = Writer::new(&mut buffer);
+            streams.write_data(&mut writer, &mut tokens);
+            let mut more = vec![0; 1200];
+            let mut writer = Writer::new(&mut more);
+            streams.write_control(&mut writer, &mut tokens);
+            let last = Frames::new(writer.written()).last().unwrap().unwrap();
+            let expected = if known {
+                Frame::ResetStreamAt { id, code: 9, final_size: 100, reliable_size: 100 }
+            } else {
+                Frame::ResetStream { id, code: 9, final_size: 0 }
+            };
+            assert_eq!(last, expected);
+            assert_eq!(streams.reset_at(id, 9, 0).is_ok(), known);
+        }
     }
 }

@@ -202,6 +202,11 @@ impl SendHalf {
         }
     }
 
+    /// The code of RESET_STREAM_AT, if that is how the stream ends.
+    pub(super) const fn reset_at_code(&self) -> Option<u64> {
+        if let State::ResetAt { code, .. } = self.state { Some(code) } else { None }
+    }
+
     /// RESET_STREAM was acknowledged.
     pub(super) fn on_reset_acked(&mut self) {
         if let State::Reset { code } = self.state {
