@@ -275,6 +275,21 @@ fn rejected_streams_keep_to_lower_limits() {
 }
 
 #[test]
+fn zero_rtt_in_a_version_that_is_not_spoken_any_more_costs_one_round_trip() {
+    // More than the first window holds.
+    let plan = || vec![Exchange::two_way(100_000, 1_000)];
+    let mut world = World::new(Scenario::new(12));
+    world.visit(plan());
+    world.scenario.server_versions = vec![version::V2];
+    world.exchange_server(|_| {});
+    let zero_rtt = world.count_zero_rtt();
+    let second = world.visit(plan());
+    assert!(*zero_rtt.borrow() > 5, "{zero_rtt:?}");
+    assert_eq!((second.status, second.connected), (EarlyDataStatus::Rejected, Some(ms(200))));
+    assert_eq!((second.completed.len(), world.server_app().received), (1, 2));
+}
+
+#[test]
 fn zero_rtt_survives_loss_and_reordering() {
     let link = LinkConfig {
         loss: Loss::Independent(Probability::percent(10.0)),

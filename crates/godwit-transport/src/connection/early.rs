@@ -218,7 +218,7 @@ impl Connection {
 
     /// What was sent in 0-RTT packets has not been received and never will be: it is forgotten, except for the
     /// frames that are not the streams' data, which begins anew.
-    fn abandon_early(&mut self, now: Time) {
+    pub(super) fn abandon_early(&mut self, now: Time) {
         let outcomes = &mut self.scratch.outcomes;
         let path = &mut self.paths.active_mut().recovery;
         self.spaces.data.space.recovery.abandon_all(path, now, &mut |outcome, token| {

@@ -17,7 +17,7 @@ use godwit_base::Time;
 use godwit_recovery::SpaceId;
 use godwit_wire::header;
 use godwit_wire::transport_parameters::{VersionInformation, VersionList};
-use godwit_wire::version::is_known;
+use godwit_wire::version::{V1, is_known};
 use godwit_wire::{ConnectionId, Side, TransportErrorCode};
 use std::sync::Arc;
 
@@ -113,6 +113,8 @@ impl Versions {
         let expected = if side == Side::Server { self.original } else { negotiated };
         let moved = self.reacted || negotiated != self.original;
         match peer {
+            // Servers that know version 1 alone need not confirm it (RFC 9368 section 8).
+            None if self.reacted && negotiated == V1 && self.original == V1 => Ok(()),
             None if side == Side::Client && moved => {
                 error("the server does not confirm the change of version")
             }
@@ -241,6 +243,8 @@ impl Connection {
             initial.space.recovery.declare_all_lost(path, now, &mut |_, _| {});
             initial.keys = keys;
         }
+        // Nor are 0-RTT packets, which must not take the new flight's room.
+        self.abandon_early(now);
         self.handshake = handshake;
         self.version = version;
         let versions = &mut self.extensions.versions;
@@ -264,7 +268,7 @@ fn is_authentic(keys: &LevelKeys, expected: u64, pn_offset: usize, packet: &mut 
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use godwit_wire::version::{V1, V2};
+    use godwit_wire::version::V2;
 
     fn information(chosen: u32, available: &[u32]) -> VersionInformation {
         VersionInformation { chosen, available: VersionList::new(available.iter().copied()) }
@@ -299,7 +303,9 @@ mod tests {
         assert!(versions(V1, false).check(client, V2, None).is_err(), "moved without a word");
         assert!(versions(V1, false).check(server, V2, Some(&information(V1, &[V1]))).is_ok());
         assert!(versions(V1, false).check(server, V2, Some(&both)).is_err(), "the client began with another");
-        assert!(versions(V1, true).check(client, V1, None).is_err());
+        assert!(versions(V1, true).check(client, V1, None).is_ok(), "a server that speaks version 1 alone");
+        assert!(versions(V2, true).check(client, V2, None).is_err());
+        assert!(versions(V2, true).check(client, V1, None).is_err());
         assert!(versions(V1, true).check(client, V1, Some(&information(V1, &[]))).is_err());
         assert!(versions(V1, true).check(client, V1, Some(&information(V1, &[V1]))).is_ok());
         let forged = versions(V1, true).check(client, V1, Some(&information(V1, &[V1, V2]))).unwrap_err();
