@@ -11,6 +11,7 @@ mod acknowledging;
 mod adversary;
 mod approval;
 mod counting;
+mod turmoil;
 
 use super::*;
 use crate::config::{ClientConfig, ServerConfig};
