@@ -24,6 +24,9 @@ pub struct TimerInputs {
     pub handshake_confirmed: bool,
     /// Handshake keys exist; a client's anti-deadlock probe is then a Handshake packet.
     pub has_handshake_keys: bool,
+    /// This is a client whose handshake is not complete. It probes even if the server has acknowledged everything: its
+    /// own acknowledgements may be lost, and a server that waits for them repeats its part ever more slowly.
+    pub awaits_handshake: bool,
     /// A server that may not send one more byte to an unvalidated address (RFC 9000 section 8.1) sets no PTO.
     pub amplification_blocked: bool,
 }
@@ -60,7 +63,7 @@ pub fn timer<'a, T: Copy + 'a>(
     // is in flight before the handshake is confirmed has no PTO of its own, but can fill the window so
     // that a lost handshake message is not repeated: nothing else would ever end that.
     let data_only = in_flight && !inputs.handshake_confirmed;
-    if earliest.is_none() && (data_only || !path.is_peer_validated()) {
+    if earliest.is_none() && (data_only || inputs.awaits_handshake || !path.is_peer_validated()) {
         let id = if inputs.has_handshake_keys { SpaceId::Handshake } else { SpaceId::Initial };
         earliest = Some((path.last_activity() + path.backed_off(path.rtt().pto()), id));
     }

@@ -177,6 +177,7 @@ impl Run {
         let inputs = TimerInputs {
             handshake_confirmed: true,
             has_handshake_keys: false,
+            awaits_handshake: false,
             amplification_blocked: false,
         };
         timer([&self.space], &self.path, inputs)

@@ -147,8 +147,12 @@ fn the_time_threshold_is_nine_eighths_of_the_rtt() {
     bench.send(ms(0));
     bench.ack(ms(80), &[1..=1]).unwrap();
     assert_eq!(bench.space.loss_time(), Some(ms(90)));
-    let inputs =
-        TimerInputs { handshake_confirmed: false, has_handshake_keys: true, amplification_blocked: true };
+    let inputs = TimerInputs {
+        handshake_confirmed: false,
+        has_handshake_keys: true,
+        awaits_handshake: false,
+        amplification_blocked: true,
+    };
     let due = timer([&bench.space], &bench.path, inputs);
     assert_eq!(due, Some((ms(90), TimerKind::LossTime(SpaceId::Handshake))));
     assert_eq!(bench.expire(ms(89)).packets, 0);

@@ -10,8 +10,12 @@ use super::*;
 use crate::{PathSettings, SentInfo};
 use godwit_base::SeededRng;
 
-const CONFIRMED: TimerInputs =
-    TimerInputs { handshake_confirmed: true, has_handshake_keys: true, amplification_blocked: false };
+const CONFIRMED: TimerInputs = TimerInputs {
+    handshake_confirmed: true,
+    has_handshake_keys: true,
+    awaits_handshake: false,
+    amplification_blocked: false,
+};
 
 fn ms(millis: u64) -> Time {
     Time::from_nanos(millis * 1_000_000)
@@ -97,4 +101,13 @@ fn a_client_probes_while_the_server_may_be_out_of_credit() {
     assert_eq!(timer([&space], &path, later), Some((ms(900), TimerKind::Pto(SpaceId::Handshake))));
     path.set_peer_validated(true);
     assert_eq!(timer([&space], &path, later), None);
+}
+
+#[test]
+fn a_client_probes_until_its_handshake_is_complete() {
+    let (space, path) = (SpaceRecovery::<()>::new(SpaceId::Handshake), path());
+    let waiting = TimerInputs { handshake_confirmed: false, awaits_handshake: true, ..CONFIRMED };
+    assert_eq!(timer([&space], &path, waiting), Some((ms(300), TimerKind::Pto(SpaceId::Handshake))));
+    let complete = TimerInputs { awaits_handshake: false, ..waiting };
+    assert_eq!(timer([&space], &path, complete), None);
 }

@@ -7,6 +7,7 @@ use super::rest::REST_AFTER;
 use crate::ConnectionError;
 use godwit_base::Time;
 use godwit_recovery::{SpaceId, TimerInputs, TimerKind};
+use godwit_wire::Side;
 use std::time::Duration;
 
 /// The deadlines that no component keeps.
@@ -183,6 +184,7 @@ impl Connection {
         let inputs = TimerInputs {
             handshake_confirmed: self.lifecycle.is_confirmed(),
             has_handshake_keys: self.spaces.handshake.is_some(),
+            awaits_handshake: self.side == Side::Client && self.lifecycle.is_handshaking(),
             amplification_blocked: !path.can_send_anything(),
         };
         godwit_recovery::timer(self.spaces.recoveries(), &path.recovery, inputs)
