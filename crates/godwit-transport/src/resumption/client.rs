@@ -2,7 +2,7 @@
 
 use super::{Remembered, Resumption, SessionKey, SessionStore, SessionTicket};
 use bytes::Bytes;
-use godwit_recovery::PathRecovery;
+use godwit_recovery::{PathRecovery, RttEstimator};
 use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
@@ -12,6 +12,8 @@ use std::time::Duration;
 /// A first estimate from memory is not below this: what a server needs for a handshake is not part of the
 /// round-trip time.
 const LEAST_INITIAL_RTT: Duration = Duration::from_millis(25);
+/// What is assumed of a path of which nothing is known (RFC 9002 section 6.2.2, `kInitialRtt`).
+const UNKNOWN_RTT: Duration = Duration::from_millis(333);
 
 /// What is kept for the server of one connection. Shared with TLS, which asks for tickets and gives them.
 #[derive(Debug)]
@@ -71,7 +73,7 @@ impl ServerMemory {
             return;
         }
         self.store.remember(&self.key(), &mut |remembered| {
-            remembered.rtt = path.rtt().smoothed();
+            remembered.rtt = typical_rtt(path.rtt());
             remembered.window = path.window();
         });
     }
@@ -85,6 +87,14 @@ impl ServerMemory {
     fn key(&self) -> SessionKey {
         self.key.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+/// The round-trip time to expect of the next connection. A short connection over which much is lost has few samples,
+/// and most of them contain the peer's wait for a probe: they are seconds too long. So what is above the first guess
+/// without memory must be what even the best sample took, or the next connection would repeat its first packet later
+/// than with no memory at all.
+fn typical_rtt(rtt: &RttEstimator) -> Duration {
+    rtt.smoothed().min(rtt.min().max(UNKNOWN_RTT))
 }
 
 impl ClientSessionStore for ServerMemory {
@@ -112,5 +122,26 @@ impl ClientSessionStore for ServerMemory {
 
     fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
         self.store.take_ticket(&self.key(), self.early).map(|ticket| ticket.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use godwit_base::Time;
+
+    #[test]
+    fn what_a_lossy_connection_measured_does_not_slow_the_next_one() {
+        let remembered = |samples: &[u64]| {
+            let mut rtt = RttEstimator::new(UNKNOWN_RTT);
+            for sample in samples {
+                rtt.on_sample(Time::ZERO, Duration::from_millis(*sample), Duration::ZERO);
+            }
+            typical_rtt(&rtt).as_millis()
+        };
+        assert_eq!(remembered(&[30]), 30);
+        assert_eq!(remembered(&[200, 280]), 210, "queues are expected again");
+        assert_eq!(remembered(&[3000, 40]), 333, "an acknowledgement had been lost");
+        assert_eq!(remembered(&[600, 680]), 600, "a path that is long indeed");
     }
 }
