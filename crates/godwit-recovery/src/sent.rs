@@ -93,6 +93,11 @@ impl<T: Copy> SentRing<T> {
         SentRing { base: 0, packets: VecDeque::new(), tokens: VecDeque::new(), token_base: 0 }
     }
 
+    /// The first packet to be added has this number. Only as long as there is none.
+    pub(crate) fn begin_at(&mut self, number: u64) {
+        self.base = number;
+    }
+
     pub(crate) fn shrink(&mut self) {
         self.packets.shrink_to_fit();
         self.tokens.shrink_to_fit();

@@ -162,6 +162,15 @@ impl<T: Copy> SpaceRecovery<T> {
         }
     }
 
+    /// Begins with the packet number `first`: those below were used elsewhere, for packets that nobody waits to be
+    /// acknowledged. To be called before anything is sent.
+    pub fn begin_at(&mut self, first: u64) {
+        debug_assert!(self.next == 0 && self.largest_acked.is_none(), "only the first packet can be chosen");
+        self.next = first;
+        self.cursor = first;
+        self.sent.begin_at(first);
+    }
+
     /// Gives back memory that is not in use.
     pub fn shrink(&mut self) {
         self.sent.shrink();

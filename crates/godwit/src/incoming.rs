@@ -32,6 +32,7 @@ struct Facts {
     server_name: Option<String>,
     alpn: Vec<Vec<u8>>,
     validated: bool,
+    may_retry: bool,
 }
 
 impl Incoming {
@@ -45,6 +46,7 @@ impl Incoming {
             server_name: incoming.server_name().map(str::to_owned),
             alpn: incoming.alpn().map(<[u8]>::to_vec).collect(),
             validated: incoming.is_validated(),
+            may_retry: incoming.may_retry(),
         });
         Incoming { shard, key, facts: facts.unwrap_or_default(), decided: false }
     }
@@ -83,9 +85,10 @@ impl Incoming {
     /// Asks the client to prove its address: it comes again as another [`Incoming`], which is validated.
     ///
     /// # Errors
-    /// Gives it back if the address is validated already.
+    /// Gives it back if the address is validated already, or if it is too late to ask: the client said what it wants in
+    /// several packets, and some of them had to be acknowledged before all had come.
     pub fn retry(mut self) -> Result<(), Incoming> {
-        if self.facts.validated {
+        if !self.facts.may_retry {
             return Err(self);
         }
         self.decided = true;

@@ -147,7 +147,7 @@ fn read_head(
 
 impl Application for ExchangeServer {
     fn on_incoming(&mut self, cx: &mut Context<'_>, incoming: IncomingKey) {
-        let validated = cx.endpoint.incoming(incoming).is_some_and(|incoming| incoming.is_validated());
+        let may_retry = cx.endpoint.incoming(incoming).is_some_and(|incoming| incoming.may_retry());
         match self.policy {
             Policy::Refuse => {
                 cx.endpoint.refuse(incoming);
@@ -155,7 +155,7 @@ impl Application for ExchangeServer {
             Policy::Ignore => {
                 cx.endpoint.ignore(incoming);
             }
-            Policy::Retry if !validated => {
+            Policy::Retry if may_retry => {
                 self.retried += 1;
                 cx.endpoint.retry(incoming);
             }

@@ -44,6 +44,7 @@ mod versions;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use acks::BegunInitials;
 pub use evidence::{Evidence, Progress};
 pub use migration::MigrateError;
 pub use stats::{ConnectionStats, PacketCounts};

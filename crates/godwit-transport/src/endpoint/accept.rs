@@ -1,6 +1,5 @@
 //! The second step of accepting: the application has seen who wants what, and decides.
 
-use super::demux::Target;
 use super::incoming::Incoming;
 use super::receive::REFUSED;
 use super::shared::ServerArgs;
@@ -75,10 +74,11 @@ impl Endpoint {
             let known = self.end_incoming(key, Some(REFUSED));
             return Err(if known { AcceptError::TooManyConnections } else { AcceptError::Gone });
         }
-        let incoming = self.incoming.remove(key).ok_or(AcceptError::Gone)?;
+        let mut incoming = self.incoming.remove(key).ok_or(AcceptError::Gone)?;
         let first = incoming.first;
-        self.demux.remove_initial(&first.client_dcid, Target::Incoming(key));
-        let local_cid = self.fresh_cid();
+        self.forget_incoming(key, &incoming);
+        let answered = incoming.answered();
+        let local_cid = answered.local_cid.unwrap_or_else(|| self.fresh_cid());
         let preferred = self.preferred_address(&config);
         let args = ServerArgs {
             config,
@@ -97,7 +97,7 @@ impl Endpoint {
             preferred,
         };
         let mut connection = Connection::server(now, args, &mut *self.rng).map_err(|error| {
-            self.send_close(&first, REFUSED);
+            self.send_close(&first, &answered, REFUSED);
             AcceptError::Config(error)
         })?;
         connection.start_observing(now, self.clock.wall, &self.config);
@@ -106,6 +106,9 @@ impl Endpoint {
             if let Some(preferred) = preferred {
                 slot.cids.push(preferred.cid);
                 self.demux.insert_issued(preferred.cid, conn);
+            }
+            if let Some(begun) = incoming.take_begun() {
+                slot.connection.continue_initials(now, &begun);
             }
             for (ecn, mut datagram) in incoming.datagrams {
                 slot.connection.receive(now, first.path, ecn, &mut datagram);
@@ -117,12 +120,12 @@ impl Endpoint {
     }
 
     /// Asks the client to prove its address first: it comes again as a new incoming handshake, validated.
-    /// False, and nothing happens, if the handshake is gone or validated already.
+    /// False, and nothing happens, if the handshake is gone or [cannot be retried](Incoming::may_retry): it is validated
+    /// already, or parts of its ClientHello came at different times, so that the client had to be answered.
     pub fn retry(&mut self, key: IncomingKey) -> bool {
-        let Some(first) = self.incoming.get(key).map(|incoming| incoming.first) else { return false };
-        if first.validated {
+        let Some(first) = self.incoming.get(key).filter(|it| it.may_retry()).map(|it| it.first) else {
             return false;
-        }
+        };
         self.end_incoming(key, None);
         self.send_retry(&first);
         true

@@ -86,6 +86,12 @@ impl Demux {
         self.initial.insert(dcid, target);
     }
 
+    /// How many ids lead to handshakes that are not accepted yet, or were chosen by clients.
+    #[cfg(test)]
+    pub(super) fn initial_len(&self) -> usize {
+        self.initial.len()
+    }
+
     /// Removes the id that a client chose, if it still leads to `target`.
     pub(super) fn remove_initial(&mut self, dcid: &ConnectionId, target: Target) {
         if self.initial.get(dcid) == Some(&target) {

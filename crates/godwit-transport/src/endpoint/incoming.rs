@@ -2,14 +2,15 @@
 //!
 //! A first Initial packet makes no connection and no TLS state. Its datagrams are kept, its CRYPTO frames
 //! are read far enough to know the server's name and the protocols asked for (the ClientHello may span
-//! several packets), and then the application decides. What is kept is bounded by [`Admission`], by
-//! [`MAX_DATAGRAMS`] and by [`LIFETIME`].
+//! several packets, which are [acknowledged](super::beginning) meanwhile), and then the application decides. What is
+//! kept is bounded by [`Admission`], by [`MAX_DATAGRAMS`], by [`PATIENCE`] and by [`LIFETIME`].
 
 use super::IncomingKey;
 use super::admission::Admission;
+use super::beginning::{Answered, Beginning, Numbers};
 use super::demux::KeyedHash;
 use super::stray::Strays;
-use crate::connection::choose_version;
+use crate::connection::{BegunInitials, choose_version};
 use crate::handshake::client_hello::{ClientHello, Parsed, Peek};
 use crate::keys;
 use crate::path::PathKey;
@@ -26,8 +27,12 @@ use std::time::Duration;
 const MAX_DATAGRAMS: usize = 16;
 /// Beyond that, what the ClientHello is still missing.
 const MAX_PIECES: usize = 4;
-/// How long a handshake waits to be complete and accepted.
+/// How long a handshake waits to be accepted.
 const LIFETIME: Duration = Duration::from_secs(10);
+/// How long the rest of a ClientHello is waited for: so long after the last packet, for a client whose packets are
+/// lost repeats them more and more slowly, but not longer after the first.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// What a client's first Initial packet says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,13 +60,43 @@ pub struct Incoming {
     pub(super) datagrams: Vec<(Ecn, Box<[u8]>)>,
     peek: Peek,
     hello: Option<ClientHello>,
+    begun_at: Time,
+    /// Once it has turned out that one datagram has not all of the ClientHello.
+    beginning: Option<Box<Beginning>>,
 }
 
 impl Incoming {
+    fn new(now: Time, first: FirstInitial) -> Self {
+        let (datagrams, peek) = (Vec::new(), Peek::new());
+        Incoming { first, datagrams, peek, hello: None, begun_at: now, beginning: None }
+    }
+
+    /// How the client has been answered so far.
+    pub(super) fn answered(&self) -> Answered {
+        self.beginning.as_ref().map(|beginning| beginning.answered).unwrap_or_default()
+    }
+
+    /// True if the client can still be asked to prove its address: it has not, and has had no other answer.
+    pub fn may_retry(&self) -> bool {
+        !self.first.validated && self.answered().packets == 0
+    }
+
+    /// What the connection has to know of it.
+    pub(super) fn take_begun(&mut self) -> Option<BegunInitials> {
+        self.beginning.take().map(|beginning| beginning.into_begun())
+    }
+
+    /// The beginning of a ClientHello came, and is to be acknowledged. True if that was not known yet.
+    fn on_beginning(&mut self, now: Time, numbers: &Numbers, ecn: Ecn, kept: bool) -> bool {
+        let beginning = self.beginning.get_or_insert_with(|| Box::new(Beginning::new()));
+        beginning.on_packets(now, numbers, ecn, kept);
+        !std::mem::replace(&mut beginning.due, true)
+    }
+
     /// True if the first packet of a datagram was made by who knows the version's Initial keys.
     pub(super) fn is_authentic(first: FirstInitial, datagram: &[u8]) -> bool {
-        let mut incoming = Incoming { first, datagrams: Vec::new(), peek: Peek::new(), hello: None };
-        incoming.peek(datagram) != Peeked::Forged
+        let mut incoming = Incoming::new(Time::ZERO, first);
+        incoming.peek(datagram, &mut Numbers::default()) != Peeked::Forged
     }
 
     /// The client's address, which may be forged unless it is [validated](Incoming::is_validated).
@@ -137,6 +172,8 @@ pub(super) struct IncomingSet {
     expiry: TimerQueue<IncomingKey>,
     /// Complete, and not yet shown to the application. May hold keys of handshakes that are gone.
     ready: VecDeque<IncomingKey>,
+    /// They have got the beginning of a ClientHello, to be acknowledged. May hold keys of handshakes that are gone.
+    unanswered: Vec<IncomingKey>,
     admission: Admission,
     strays: Strays,
 }
@@ -147,6 +184,7 @@ impl IncomingSet {
             entries: Slab::new(),
             expiry: TimerQueue::new(),
             ready: VecDeque::new(),
+            unanswered: Vec::new(),
             admission: Admission::new(most, hash),
             strays: Strays::default(),
         }
@@ -177,11 +215,14 @@ impl IncomingSet {
         ecn: Ecn,
         datagram: &[u8],
     ) -> Result<IncomingKey, Rejected> {
-        let mut incoming = Incoming { first, datagrams: Vec::new(), peek: Peek::new(), hello: None };
-        match incoming.peek(datagram) {
+        let (mut incoming, mut numbers) = (Incoming::new(now, first), Numbers::default());
+        match incoming.peek(datagram, &mut numbers) {
             Peeked::Forged => return Err(Rejected::Forged),
             Peeked::Malformed => return Err(Rejected::Malformed),
-            Peeked::Partial | Peeked::Complete => {}
+            Peeked::Partial => {
+                incoming.on_beginning(now, &numbers, ecn, true);
+            }
+            Peeked::Complete => {}
         }
         if !self.admission.admit(first.path.remote.ip()) {
             return Err(Rejected::Full);
@@ -198,9 +239,12 @@ impl IncomingSet {
         }
         let complete = incoming.hello.is_some();
         let key = IncomingKey(self.entries.insert(incoming));
-        self.expiry.set(key, Some(now + LIFETIME));
         if complete {
+            self.expiry.set(key, Some(now + LIFETIME));
             self.ready.push_back(key);
+        } else {
+            self.expiry.set(key, Some(now + PATIENCE));
+            self.unanswered.push(key);
         }
         Ok(key)
     }
@@ -214,6 +258,7 @@ impl IncomingSet {
     /// handshake cannot go on.
     pub(super) fn on_datagram(
         &mut self,
+        now: Time,
         key: IncomingKey,
         path: &PathKey,
         ecn: Ecn,
@@ -226,15 +271,28 @@ impl IncomingSet {
             return Ok(());
         }
         if incoming.hello.is_none() {
-            let known = incoming.peek.len();
-            match incoming.peek(datagram) {
+            let (known, mut numbers) = (incoming.peek.len(), Numbers::default());
+            match incoming.peek(datagram, &mut numbers) {
                 Peeked::Malformed => return Err(Rejected::Malformed),
-                Peeked::Complete => self.ready.push_back(key),
-                Peeked::Partial if incoming.peek.len() > known => {}
+                Peeked::Complete => {
+                    self.expiry.set(key, Some(now + LIFETIME));
+                    self.ready.push_back(key);
+                }
+                Peeked::Partial => {
+                    // One that says nothing new must not take the room of what is missing.
+                    let kept = incoming.peek.len() > known;
+                    self.expiry.set(key, Some((now + PATIENCE).min(incoming.begun_at + LONGEST)));
+                    if incoming.on_beginning(now, &numbers, ecn, kept) {
+                        self.unanswered.push(key);
+                    }
+                    if !kept {
+                        return Ok(());
+                    }
+                }
                 // Only the connection can tell whether 0-RTT packets are authentic.
                 Peeked::Forged if begins_early(datagram) && !is_full => {}
-                // A damaged packet, or one that says nothing new, must not take the room of what is missing.
-                Peeked::Forged | Peeked::Partial => return Ok(()),
+                // Nor must a damaged one.
+                Peeked::Forged => return Ok(()),
             }
         }
         if self.admission.charge(datagram.len()) {
@@ -251,6 +309,27 @@ impl IncomingSet {
             }
         }
         None
+    }
+
+    /// The next handshake whose beginning is to be acknowledged, with its first packet and how the client has been
+    /// answered before. Nobody waits for more of the others.
+    pub(super) fn next_unanswered(&mut self) -> Option<(IncomingKey, FirstInitial, Answered)> {
+        while let Some(key) = self.unanswered.pop() {
+            if let Some(incoming) = self.entries.get(key.0)
+                && incoming.hello.is_none()
+            {
+                return Some((key, incoming.first, incoming.answered()));
+            }
+        }
+        None
+    }
+
+    /// Acknowledges what has come of a ClientHello, as `local_cid`.
+    pub(super) fn acknowledgement(&mut self, key: IncomingKey, local_cid: ConnectionId) -> Option<Vec<u8>> {
+        let incoming = self.entries.get_mut(key.0)?;
+        let beginning = incoming.beginning.as_mut()?;
+        beginning.answered.local_cid = Some(local_cid);
+        beginning.acknowledgement(&incoming.first)
     }
 
     /// Keys that are held for [`IncomingSet::next_ready`].
@@ -291,8 +370,9 @@ fn begins_early(datagram: &[u8]) -> bool {
 impl Incoming {
     /// Reads the CRYPTO frames of a datagram's Initial packets, in a copy: the connection will decrypt
     /// the datagram in place again.
-    fn peek(&mut self, datagram: &[u8]) -> Peeked {
+    fn peek(&mut self, datagram: &[u8], numbers: &mut Numbers) -> Peeked {
         let FirstInitial { version, client_dcid, .. } = self.first;
+        let local_cid = self.answered().local_cid;
         let Some(keys) = keys::initial(version, &client_dcid, Side::Server) else { return Peeked::Forged };
         let mut copy = datagram.to_vec();
         let mut rest = copy.as_mut_slice();
@@ -303,13 +383,15 @@ impl Incoming {
         {
             let Some((packet, next)) = std::mem::take(&mut rest).split_at_mut_checked(end) else { break };
             rest = next;
-            if dcid != client_dcid {
+            if dcid != client_dcid && Some(dcid) != local_cid {
                 break;
             }
             let Some((_, number)) = keys.header_opener.unmask(packet, packet_number_offset) else { break };
             let payload_at = packet_number_offset.saturating_add(number.len());
             let Some((head, payload)) = packet.split_at_mut_checked(payload_at) else { break };
-            let Some(len) = keys.opener.open(0, number.expand(0), head, payload) else { continue };
+            let number = number.expand(0);
+            let Some(len) = keys.opener.open(0, number, head, payload) else { continue };
+            numbers.push(number);
             match self.peek_frames(payload.get(..len).unwrap_or_default()) {
                 Peeked::Partial => peeked = Peeked::Partial,
                 decisive => return decisive,

@@ -11,6 +11,7 @@
 
 mod accept;
 mod admission;
+mod beginning;
 mod demux;
 mod elders;
 mod foreign;
@@ -257,8 +258,7 @@ impl Endpoint {
     pub fn on_timeout(&mut self, now: Time) {
         self.clock.advance(now);
         while let Some((key, incoming)) = self.incoming.pop_expired(now) {
-            let target = demux::Target::Incoming(key);
-            self.demux.remove_initial(&incoming.first.client_dcid, target);
+            self.forget_incoming(key, &incoming);
         }
         // First all that are due, then their turns: a deadline that stays in the past must not hold us here.
         let mut expired = std::mem::take(&mut self.queues.expired);

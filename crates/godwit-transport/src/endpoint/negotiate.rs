@@ -1,16 +1,20 @@
 //! Datagrams that the endpoint itself makes in answer to a client's first: Version Negotiation (RFC 9000
-//! section 6), Retry (section 8.1.2) and a close without a connection.
+//! section 6), Retry (section 8.1.2), and Initial packets without a connection: a close, or an acknowledgement.
 
+use super::beginning::Answered;
+use super::incoming::FirstInitial;
 use crate::address_token::RetryToken;
 use crate::keys::{self, PacketSpan, TAG_LEN};
 use crate::secrets::ServerSecrets;
 use godwit_base::Rng;
 use godwit_wire::header::{self, LongHeader, PacketType};
 use godwit_wire::packet_number::TruncatedPacketNumber;
-use godwit_wire::{ConnectionId, Frame, Side, TransportErrorCode, Writer, version};
+use godwit_wire::{ConnectionId, Frame, NoRoom, Side, TransportErrorCode, Writer, version};
 
 /// Room for any of these datagrams.
 const ROOM: usize = 1200;
+/// Bytes of frames at least, with PADDING: header protection takes its sample from there (RFC 9001 section 5.4.2).
+const SAMPLED: usize = 4;
 
 /// A Version Negotiation packet for a packet with these ids, which may be longer than version 1 allows.
 pub(super) fn version_negotiation(
@@ -53,29 +57,41 @@ pub(super) fn retry(
     Some(buffer)
 }
 
-/// An Initial packet that closes a connection which never was: the answer to a first Initial packet with
-/// these ids (RFC 9000 sections 5.2.2 and 8.1.3).
+/// An Initial packet that closes a connection which never was: the answer to a first Initial packet (RFC 9000
+/// sections 5.2.2 and 8.1.3), to a client that has been `answered` before.
 pub(super) fn close(
-    version: u32,
-    client_dcid: &ConnectionId,
-    peer_scid: &ConnectionId,
+    first: &FirstInitial,
+    answered: &Answered,
     code: TransportErrorCode,
     reason: &'static str,
 ) -> Option<Vec<u8>> {
-    let keys = keys::initial(version, client_dcid, Side::Server)?;
+    let frame = Frame::ConnectionClose { code, frame_type: 0, reason: reason.as_bytes() };
+    initial(first, answered, |writer| frame.encode(writer))
+}
+
+/// The next Initial packet to a client that has been `answered` before.
+pub(super) fn initial(
+    first: &FirstInitial,
+    answered: &Answered,
+    frames: impl FnOnce(&mut Writer<'_>) -> Result<(), NoRoom>,
+) -> Option<Vec<u8>> {
+    let FirstInitial { version, client_dcid, peer_scid, .. } = first;
+    let keys = keys::initial(*version, client_dcid, Side::Server)?;
     let mut buffer = vec![0; ROOM];
     let mut writer = Writer::new(&mut buffer);
-    let number = TruncatedPacketNumber::new(0, None);
-    let (dcid, scid) = (peer_scid, client_dcid);
-    let header = LongHeader { packet_type: PacketType::Initial, version, dcid, scid, token: &[] };
+    let number = TruncatedPacketNumber::new(answered.packets, None);
+    // Who has not been told an id of ours is not to keep one.
+    let (dcid, scid) = (peer_scid, answered.local_cid.as_ref().unwrap_or(client_dcid));
+    let header = LongHeader { packet_type: PacketType::Initial, version: *version, dcid, scid, token: &[] };
     let length = header.encode(&mut writer, number).ok()?;
     let payload_at = writer.len();
-    let frame = Frame::ConnectionClose { code, frame_type: 0, reason: reason.as_bytes() };
-    frame.encode(&mut writer).ok()?;
+    frames(&mut writer).ok()?;
+    let missing = SAMPLED.saturating_sub(writer.len().saturating_sub(payload_at));
+    writer.space(missing).ok()?.fill(0);
     length.fill(&mut writer, TAG_LEN).ok()?;
     writer.space(TAG_LEN).ok()?;
     let (header, payload) = writer.written_mut().split_at_mut_checked(payload_at)?;
-    keys.sealer.seal(0, 0, header, payload).ok()?;
+    keys.sealer.seal(0, answered.packets, header, payload).ok()?;
     let span = PacketSpan { first: 0, pn_offset: length.packet_number_offset(), pn_len: number.len() };
     keys.header_sealer.mask_batch(&[span], writer.written_mut()).ok()?;
     let len = writer.len();
@@ -87,7 +103,8 @@ pub(super) fn close(
 #[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 mod tests {
     use super::*;
-    use godwit_base::{SeededRng, WallTime};
+    use crate::path::PathKey;
+    use godwit_base::{SeededRng, SocketId, WallTime};
     use godwit_wire::frame::Frames;
     use godwit_wire::header::{Packet, parse, versions};
 
@@ -132,7 +149,16 @@ mod tests {
     fn a_close_can_be_read_by_the_client() {
         for version in [version::V1, version::V2] {
             let code = TransportErrorCode::CONNECTION_REFUSED;
-            let mut bytes = close(version, &cid(1), &cid(2), code, "full").unwrap();
+            let first = FirstInitial {
+                path: PathKey { socket: SocketId(0), local: None, remote: "192.0.2.1:443".parse().unwrap() },
+                version,
+                client_dcid: cid(1),
+                original_dcid: cid(1),
+                retry_scid: None,
+                peer_scid: cid(2),
+                validated: false,
+            };
+            let mut bytes = close(&first, &Answered::default(), code, "full").unwrap();
             let Packet::Long { packet_type, dcid, packet_number_offset, end, .. } = parse(&bytes, 8).unwrap()
             else {
                 panic!("not a long header");

@@ -30,6 +30,10 @@ struct Pair {
     carried: u64,
     /// A hash of all their bytes.
     hash: u64,
+    /// Datagrams of the client that are lost, counted from 0 on.
+    lost: Vec<u64>,
+    /// Datagrams that the client has sent.
+    sent: u64,
 }
 
 fn endpoint_config(seed: u64) -> EndpointConfig {
@@ -65,6 +69,8 @@ impl Pair {
             client_address: CLIENT.parse().unwrap(),
             carried: 0,
             hash: 0,
+            lost: Vec::new(),
+            sent: 0,
         }
     }
 
@@ -90,6 +96,12 @@ impl Pair {
                     if from_client { (self.client_address, server) } else { (server, self.client_address) };
                 if meta.remote != destination {
                     continue;
+                }
+                if from_client {
+                    self.sent += 1;
+                    if self.lost.contains(&(self.sent - 1)) {
+                        continue;
+                    }
                 }
                 self.carried += 1;
                 for byte in bytes {
@@ -169,6 +181,49 @@ fn endpoints_shake_hands() {
         assert!(ids > 1, "further connection ids were made: {ids}");
         assert_ne!(pair.carried, 0);
     }
+}
+
+/// Begins a connection whose ClientHello takes two datagrams.
+fn connect_at_length(pair: &mut Pair) {
+    let protocols: Vec<Vec<u8>> = (0..6).map(|number| vec![number; 250]).collect();
+    let mut protocols: Vec<&[u8]> = protocols.iter().map(Vec::as_slice).collect();
+    protocols.push(b"test");
+    let config = ClientConfig::new(deterministic::client_config(&protocols), Arc::default());
+    let path = path_to(SERVER.parse().unwrap());
+    pair.client.connect(pair.now, &config, path, deterministic::SERVER_NAME, None).unwrap();
+}
+
+#[test]
+fn half_a_client_hello_is_acknowledged_and_only_the_other_half_repeated() {
+    for (lost, upgrade_to) in [(0, None), (1, None), (0, Some(version::V2)), (1, Some(version::V2))] {
+        let mut pair = Pair::new(false);
+        pair.server.config.upgrade_to = upgrade_to;
+        pair.lost = vec![lost];
+        connect_at_length(&mut pair);
+        // Without an acknowledgement it would take a second until the client does anything.
+        pair.run_millis(300);
+        let (client, server) = (events(&mut pair.client), events(&mut pair.server));
+        assert!(client.contains(&Event::Confirmed), "{lost} {upgrade_to:?} {client:?}");
+        assert!(server.contains(&Event::Confirmed), "{lost} {upgrade_to:?} {server:?}");
+        assert!(pair.server.demux.initial_len() <= 1, "nothing is left of the beginning");
+        let connection = &pair.server.slots.iter().next().unwrap().1.connection;
+        assert_eq!(connection.version(), upgrade_to.unwrap_or(version::V1));
+    }
+}
+
+#[test]
+fn a_client_that_never_completes_its_hello_is_forgotten() {
+    let mut pair = Pair::new(false);
+    pair.lost = (1..1000).step_by(2).collect();
+    connect_at_length(&mut pair);
+    pair.carry(true);
+    assert!(pair.server.has_incoming());
+    pair.lost = (0..1_000_000).collect();
+    pair.run(Duration::from_secs(29));
+    assert!(pair.server.has_incoming(), "it may be slow");
+    pair.run(Duration::from_secs(2));
+    assert!(pair.server.is_idle());
+    assert_eq!(pair.server.demux.initial_len(), 0);
 }
 
 #[test]

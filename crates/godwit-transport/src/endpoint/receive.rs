@@ -1,6 +1,7 @@
 //! The way in: from a batch of datagrams to the connections they belong to, and to the answers that
 //! belong to none.
 
+use super::beginning::Answered;
 use super::demux::Target;
 use super::foreign::{Foreign, ForeignBatch};
 use super::incoming::{FirstInitial, Incoming, Rejected};
@@ -112,7 +113,7 @@ impl Endpoint {
                 self.deliver(origin, key, datagram);
             }
             (Some(Target::Incoming(key)), _) => {
-                if self.incoming.on_datagram(key, &origin.path, origin.ecn, datagram).is_err() {
+                if self.incoming.on_datagram(origin.now, key, &origin.path, origin.ecn, datagram).is_err() {
                     self.end_incoming(key, Some(MALFORMED));
                 }
             }
@@ -147,6 +148,28 @@ impl Endpoint {
         }
         // The same allocation serves the next batch.
         self.queues.touched = touched;
+        self.acknowledge_beginnings();
+    }
+
+    /// Tells clients what has come of a ClientHello that the batch did not complete.
+    fn acknowledge_beginnings(&mut self) {
+        while let Some((key, first, answered)) = self.incoming.next_unanswered() {
+            let local_cid = answered.local_cid.unwrap_or_else(|| self.fresh_cid());
+            // Its further packets come to that id.
+            self.demux.insert_initial(local_cid, Target::Incoming(key));
+            let packet = self.incoming.acknowledgement(key, local_cid);
+            if !self.outbox.is_full() {
+                self.outbox.push(&first.path, packet);
+            }
+        }
+    }
+
+    /// Nothing leads to an incoming handshake any more.
+    pub(super) fn forget_incoming(&mut self, key: IncomingKey, incoming: &Incoming) {
+        let ids = [Some(incoming.first.client_dcid), incoming.answered().local_cid];
+        for id in ids.into_iter().flatten() {
+            self.demux.remove_initial(&id, Target::Incoming(key));
+        }
     }
 
     /// A short header with an id that is nobody's here.
@@ -268,12 +291,12 @@ impl Endpoint {
             // The token may be damaged rather than wrong: then the packet is not authentic either, and the
             // client's next one will do.
             if Incoming::is_authentic(first, datagram) {
-                self.send_close(&first, INVALID_TOKEN);
+                self.send_close(&first, &Answered::default(), INVALID_TOKEN);
             }
             return;
         }
         if !self.accepting {
-            return self.send_close(&first, REFUSED);
+            return self.send_close(&first, &Answered::default(), REFUSED);
         }
         if wants_retry && !first.validated {
             // Should it be an Initial of another shard's connection: that client ignores the Retry.
@@ -285,7 +308,7 @@ impl Endpoint {
                 self.hand_on(origin, &first.client_dcid, datagram);
             }
             Err(Rejected::Full) => {}
-            Err(Rejected::Malformed) => self.send_close(&first, MALFORMED),
+            Err(Rejected::Malformed) => self.send_close(&first, &Answered::default(), MALFORMED),
         }
     }
 
@@ -311,16 +334,16 @@ impl Endpoint {
     /// Gives up an incoming handshake, with a close or silently.
     pub(super) fn end_incoming(&mut self, key: IncomingKey, answer: Option<Answer>) -> bool {
         let Some(incoming) = self.incoming.remove(key) else { return false };
-        self.demux.remove_initial(&incoming.first.client_dcid, Target::Incoming(key));
+        self.forget_incoming(key, &incoming);
         if let Some(answer) = answer {
-            self.send_close(&incoming.first, answer);
+            self.send_close(&incoming.first, &incoming.answered(), answer);
         }
         true
     }
 
-    pub(super) fn send_close(&mut self, first: &FirstInitial, (code, reason): Answer) {
+    pub(super) fn send_close(&mut self, first: &FirstInitial, answered: &Answered, (code, reason): Answer) {
         if !self.outbox.is_full() {
-            let close = negotiate::close(first.version, &first.client_dcid, &first.peer_scid, code, reason);
+            let close = negotiate::close(first, answered, code, reason);
             self.outbox.push(&first.path, close);
         }
     }

@@ -32,6 +32,11 @@ impl<K: Hash + Eq, V, S: BuildHasher> Table<K, V, S> {
         self.map.get(key)
     }
 
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.map.len()
+    }
+
     pub(super) fn insert(&mut self, key: K, value: V) {
         self.map.insert(key, value);
         self.peak = self.peak.max(self.map.len());

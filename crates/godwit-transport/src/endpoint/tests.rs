@@ -300,6 +300,65 @@ fn what_is_missing_of_a_client_hello_finds_room() {
     assert_eq!(rig.endpoint.incoming(key).unwrap().datagrams.len(), 2);
 }
 
+/// The id that a packet of ours tells the client, the packet's number, and what it says.
+fn initial_of(datagram: &[u8], client_dcid: &ConnectionId) -> (ConnectionId, u64, Vec<String>) {
+    let mut datagram = datagram.to_vec();
+    let Ok(Packet::Long { version, scid, packet_number_offset, .. }) = header::parse(&datagram, 8) else {
+        panic!("not a long header");
+    };
+    let keys = keys::initial(version, client_dcid, Side::Client).unwrap();
+    let (_, number) = keys.header_opener.unmask(&mut datagram, packet_number_offset).unwrap();
+    let (head, payload) = datagram.split_at_mut(packet_number_offset + number.len());
+    let number = number.expand(0);
+    let len = keys.opener.open(0, number, head, payload).unwrap();
+    let frames = Frames::new(&payload[..len]).map(|frame| match frame.unwrap() {
+        Frame::Ack(ack) => {
+            format!("{:?} {:?}", ack.ranges.into_iter().collect::<Vec<_>>(), ack.ecn.map(|ecn| ecn.ect0))
+        }
+        frame => format!("{frame:?}"),
+    });
+    (scid, number, frames.collect())
+}
+
+#[test]
+fn the_beginning_of_a_client_hello_is_acknowledged() {
+    let hello = client_hello(1500);
+    let (front, back) = hello.split_at(900);
+    let sealed = |number| Initial { number, ..Initial::new(1, front) }.seal();
+    let mut rig = Rig::new(false);
+    let first = initial_of(&rig.receive(&sealed(0))[0], &cid(1));
+    assert_eq!((first.1, &first.2[..]), (0, &["[0..=0] None".to_owned()][..]));
+    assert!(matches!(rig.endpoint.codec.route(first.0.as_bytes()), Route::Ours));
+    let repeated = initial_of(&rig.receive(&sealed(2))[0], &cid(1));
+    assert_eq!(repeated, (first.0, 1, vec!["[2..=2, 0..=0] None".to_owned()]));
+    // The rest comes to the id that was told; the connection goes on where this ended.
+    let back = Initial { number: 3, offset: 900, ..Initial::new(1, back) }.seal();
+    assert!(rig.receive(&back).is_empty());
+    let key = rig.endpoint.next_incoming().unwrap();
+    assert!(!rig.endpoint.incoming(key).unwrap().may_retry() && !rig.endpoint.retry(key));
+    assert!(rig.endpoint.refuse(key));
+    let refused = initial_of(&rig.sent()[0].1, &cid(1));
+    assert_eq!((refused.0, refused.1), (first.0, 2));
+    assert!(refused.2[0].starts_with("ConnectionClose"), "{refused:?}");
+    assert_eq!(rig.endpoint.demux.initial_len(), 0);
+}
+
+#[test]
+fn a_client_hello_that_comes_in_one_batch_is_not_acknowledged_in_parts() {
+    let hello = client_hello(1500);
+    let (front, back) = hello.split_at(900);
+    let mut batch = RecvBatch::new(2, 65_536);
+    assert!(batch.push_datagram(meta(CLIENT), &Initial::new(1, front).seal()));
+    let back = Initial { number: 1, offset: 900, ..Initial::new(1, back) }.seal();
+    assert!(batch.push_datagram(meta(CLIENT), &back));
+    let mut rig = Rig::new(false);
+    let wall = rig.wall();
+    rig.endpoint.receive(rig.now, wall, &mut batch);
+    assert!(rig.sent().is_empty());
+    let key = rig.endpoint.next_incoming().unwrap();
+    assert!(rig.endpoint.retry(key));
+}
+
 #[test]
 fn a_client_hello_may_span_datagrams_in_any_order() {
     let hello = client_hello(1500);
@@ -644,7 +703,7 @@ fn what_an_older_generation_has_begun_it_goes_on_with() {
     let (front, back) = hello.split_at(900);
     let front = Initial::new(1, front).seal();
     let mut back = Initial { number: 1, offset: 900, ..Initial::new(1, back) }.seal();
-    assert!(older.receive(&front).is_empty());
+    assert_eq!(older.receive(&front).len(), 1, "an acknowledgement");
     assert!(older.endpoint.next_incoming().is_none(), "half of it has not come");
     let begun: Vec<Begun> = older.endpoint.handshakes(older.now).collect();
     assert_eq!(begun.iter().map(|begun| (begun.generation, begun.shard)).collect::<Vec<_>>(), [(8, 3)]);

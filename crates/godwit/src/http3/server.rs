@@ -193,7 +193,7 @@ impl Server {
                         self.observer.tell(|| ServerEvent::Retried { remote });
                         continue;
                     }
-                    Err(validated) => validated,
+                    Err(incoming) => incoming,
                 },
                 false => incoming,
             };
