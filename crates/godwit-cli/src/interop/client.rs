@@ -19,8 +19,6 @@ use crate::error::{Failure, plain};
 
 /// Requests under way at a time: as many as servers permit, commonly.
 const PARALLEL: usize = 100;
-/// How long to go on telling a server that a connection is over.
-const FAREWELL: Duration = Duration::from_secs(3);
 /// How often to try to change the keys until it is not too early any more.
 const KEYS_AGAIN: Duration = Duration::from_millis(5);
 
@@ -52,7 +50,7 @@ pub(super) async fn run(task: &Task) -> Result<(), Failure> {
         Case::Http3 => origin.fetch_http3(&urls).await?,
         case => origin.fetch(&urls, case).await?,
     }
-    let _ = tokio::time::timeout(FAREWELL, origin.endpoint.wait_idle()).await;
+    let _ = tokio::time::timeout(super::FAREWELL, origin.endpoint.wait_idle()).await;
     Ok(())
 }
 

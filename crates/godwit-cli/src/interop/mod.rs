@@ -19,6 +19,7 @@ mod server;
 mod settings;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use godwit::Connection;
 
@@ -28,6 +29,8 @@ use arguments::{Role, Task};
 
 /// The exit code by which the runner knows that a test case is not supported.
 const UNSUPPORTED: u8 = 127;
+/// How long to go on telling the other end that a connection is over.
+const FAREWELL: Duration = Duration::from_secs(3);
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let task = match Task::new(arguments)? {

@@ -1,4 +1,4 @@
-//! The server: every file of a folder, for as long as the process lives.
+//! The server: every file of a folder, until the process is asked to end.
 
 use std::convert::Infallible;
 use std::io::Read;
@@ -14,21 +14,33 @@ use super::arguments::Task;
 use super::case::Case;
 use super::{files, hq, settings};
 use crate::error::{Failure, plain};
+use crate::serve::signals::Signals;
 
-/// Serves until the process is ended.
+/// Serves until the process is asked to end. The connections that are left end in order, so that their traces are
+/// whole.
 pub(super) async fn run(task: &Task) -> Result<(), Failure> {
+    let mut signals = Signals::install()?;
     let endpoint = endpoint(task)?;
     for address in endpoint.local_addrs() {
         println!("listening {address}");
     }
+    tokio::select! {
+        () = serve(task, &endpoint) => {}
+        () = signals.end() => endpoint.close(0, b""),
+    }
+    let _ = tokio::time::timeout(super::FAREWELL, endpoint.wait_idle()).await;
+    Ok(())
+}
+
+async fn serve(task: &Task, endpoint: &Endpoint) {
     let root: Arc<Path> = Arc::from(task.www.as_path());
     if task.case == Case::Http3 {
         let service = tower::service_fn(move |request: Request<http3::Body>| {
             let root = Arc::clone(&root);
             async move { Ok::<_, Infallible>(answer(&root, request.uri().path())) }
         });
-        http3::Server::new().serve(&endpoint, service).await;
-        return Ok(());
+        http3::Server::new().serve(endpoint, service).await;
+        return;
     }
     while let Some(incoming) = endpoint.accept().await {
         let root = Arc::clone(&root);
@@ -43,7 +55,6 @@ pub(super) async fn run(task: &Task) -> Result<(), Failure> {
             tokio::join!(super::announce(&connection), hq::answer_all(connection.clone(), root));
         });
     }
-    Ok(())
 }
 
 fn endpoint(task: &Task) -> Result<Endpoint, Failure> {

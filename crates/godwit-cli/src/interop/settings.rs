@@ -17,6 +17,8 @@ use crate::get::Anyone;
 
 /// The runner gives up after this long at the latest.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// As long as peers wait, too: when most is lost, half a minute is too short for a handshake.
+const IDLE: Duration = Duration::from_secs(60);
 /// Sessions that a server keeps for 0-RTT.
 const EARLY_SESSIONS: usize = 64;
 
@@ -82,6 +84,7 @@ fn provider(case: Case) -> Arc<CryptoProvider> {
 fn transport(case: Case) -> TransportConfig {
     let mut config = TransportConfig {
         handshake_timeout: PATIENCE,
+        max_idle_timeout: IDLE,
         initial_connection_window: 256 << 10,
         ..TransportConfig::default()
     };

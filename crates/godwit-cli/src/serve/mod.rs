@@ -34,7 +34,7 @@ mod metrics;
 mod pace;
 mod redirect_http;
 mod running;
-mod signals;
+pub(crate) mod signals;
 mod site;
 mod supervisor;
 mod tcp;

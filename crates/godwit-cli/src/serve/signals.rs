@@ -19,7 +19,7 @@ pub(super) enum Wish {
 }
 
 #[derive(Debug)]
-pub(super) struct Signals {
+pub(crate) struct Signals {
     #[cfg(unix)]
     interrupt: Signal,
     #[cfg(unix)]
@@ -32,7 +32,7 @@ pub(super) struct Signals {
 
 impl Signals {
     /// From here on the signals no longer end the program by themselves.
-    pub(super) fn install() -> Result<Signals, Failure> {
+    pub(crate) fn install() -> Result<Signals, Failure> {
         Signals::try_install()
             .map_err(|error| Failure::new(format!("cannot listen for Ctrl-C: {}", plain(&error))))
     }
@@ -69,7 +69,7 @@ impl Signals {
     }
 
     /// Waits for somebody to end the server.
-    pub(super) async fn end(&mut self) {
+    pub(crate) async fn end(&mut self) {
         while self.next().await != Wish::End {}
     }
 }
