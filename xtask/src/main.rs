@@ -24,7 +24,7 @@ usage: cargo xtask COMMAND
   peers             install the peers that test --full talks to (pinned versions)
   peers --test [WORDS]
                     only the tests against them, or those whose name contains WORDS
-  interop [--peer NAMES] [--case NAMES] [--role client|server] [--parallel N]
+  interop [--peer NAMES] [--case NAMES] [--role client|server] [--parallel N] [--times N]
                     the interop runner's cases against the peers, as a matrix; names are separated by commas,
                     the role is Godwit's";
 

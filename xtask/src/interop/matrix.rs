@@ -15,6 +15,23 @@ pub(super) fn line(run: &Run, verdict: &Verdict) -> String {
     }
 }
 
+/// What a cell says of what came of playing it, be it once or several times.
+fn word(verdicts: &[&Verdict]) -> String {
+    let once = match verdicts.first() {
+        None => "",
+        Some(Verdict::Passed) => "ok",
+        Some(Verdict::Lacking { .. }) => "(peer)",
+        Some(Verdict::Surprising(_)) => "PASSED",
+        Some(Verdict::Failed(_)) => "FAILED",
+    };
+    let lacking = verdicts.iter().all(|verdict| matches!(verdict, Verdict::Lacking { .. }));
+    if verdicts.len() < 2 || lacking {
+        return once.to_owned();
+    }
+    let good = verdicts.iter().filter(|verdict| **verdict == &Verdict::Passed).count();
+    format!("{good}/{}", verdicts.len())
+}
+
 /// Cases down, peers across; then the reasons.
 pub(super) fn table(cells: &[(&Run, Verdict)]) -> String {
     let mut columns: Vec<(&str, bool)> = Vec::new();
@@ -41,15 +58,8 @@ pub(super) fn table(cells: &[(&Run, Verdict)]) -> String {
         for column in &columns {
             let cell = cells
                 .iter()
-                .find(|(run, _)| run.case.name == row && (run.peer.name(), run.client) == *column);
-            let word = match cell {
-                Some((_, Verdict::Passed)) => "ok",
-                Some((_, Verdict::Lacking { .. })) => "(peer)",
-                Some((_, Verdict::Surprising(_))) => "PASSED",
-                Some((_, Verdict::Failed(_))) => "FAILED",
-                None => "",
-            };
-            let _ = write!(out, " {word:>10}");
+                .filter(|(run, _)| run.case.name == row && (run.peer.name(), run.client) == *column);
+            let _ = write!(out, " {:>10}", word(&cell.map(|(_, verdict)| verdict).collect::<Vec<_>>()));
         }
     }
     let count = |wanted: fn(&Verdict) -> bool| cells.iter().filter(|(_, verdict)| wanted(verdict)).count();
@@ -62,7 +72,9 @@ pub(super) fn table(cells: &[(&Run, Verdict)]) -> String {
         surprising => drop(writeln!(out, ", {surprising} that the peer is said to lack")),
     }
     for (run, verdict) in cells {
-        if let Verdict::Lacking { seen, source } = verdict {
+        if let Verdict::Lacking { seen, source } = verdict
+            && run.turn == 0
+        {
             let role = if run.client { "server" } else { "client" };
             let _ = writeln!(out, "  {} as {role}, {}: {seen}\n    {source}", run.peer.name(), run.case.name);
         }
@@ -83,7 +95,10 @@ mod tests {
 
     #[test]
     fn every_verdict_has_its_word() {
-        let run = |index: usize, client| Run { case: case::all().remove(index), peer: Peer::Quinn, client };
+        let run = |index: usize, client| {
+            let case = case::all().remove(index);
+            Run { case, peer: Peer::Quinn, client, turn: 0 }
+        };
         let runs = [run(0, true), run(0, false), run(1, true), run(1, false)];
         let verdicts = [
             Verdict::Passed,
@@ -104,5 +119,16 @@ mod tests {
         );
         assert!(table.contains("FAILED   transfer: godwit from quinn\nit broke\n"), "{table}");
         assert!(table.ends_with("said to lack it: quinn/lib.rs:2: nothing either\n"), "{table}");
+    }
+
+    #[test]
+    fn what_was_played_often_is_counted() {
+        let (passed, failed) = (Verdict::Passed, Verdict::Failed("it broke".to_owned()));
+        let lacking = Verdict::Lacking { seen: "no such case".to_owned(), source: "" };
+        assert_eq!(word(&[&failed]), "FAILED");
+        assert_eq!(word(&[&passed, &failed, &passed]), "2/3");
+        assert_eq!(word(&[&passed, &passed]), "2/2");
+        assert_eq!(word(&[&lacking, &lacking]), "(peer)");
+        assert_eq!(word(&[&lacking, &failed]), "0/2");
     }
 }

@@ -42,6 +42,8 @@ struct Choice {
     /// Godwit's role.
     role: Option<String>,
     parallel: Option<usize>,
+    /// How often each is played.
+    times: Option<usize>,
 }
 
 impl Choice {
@@ -55,7 +57,8 @@ impl Choice {
                 "--peer" => choice.peers.extend(list()),
                 "--case" => choice.cases.extend(list()),
                 "--role" if ["client", "server"].contains(value) => choice.role = Some((*value).to_owned()),
-                "--parallel" => choice.parallel = value.parse().ok(),
+                "--parallel" => choice.parallel = Some(number(flag, value)?),
+                "--times" => choice.times = Some(number(flag, value)?),
                 _ => return Err(format!("interop does not know {flag} {value}")),
             }
         }
@@ -78,14 +81,19 @@ impl Choice {
                     let wanted = (self.peers.is_empty() || self.peers.iter().any(|name| name == peer.name()))
                         && (self.cases.is_empty() || self.cases.iter().any(|name| name == case.name))
                         && self.role.as_ref().is_none_or(|wanted| wanted == role);
-                    if wanted {
-                        runs.push(Run { case: case.clone(), peer, client });
-                    }
+                    let turns = if wanted { self.times.unwrap_or(1) } else { 0 };
+                    runs.extend((0..turns).map(|turn| Run { case: case.clone(), peer, client, turn }));
                 }
             }
         }
         Ok(runs)
     }
+}
+
+/// At least 1.
+fn number(flag: &str, value: &str) -> Result<usize, String> {
+    let number = value.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| format!("{flag} wants a number, not {value}"))
 }
 
 /// Plays what the words of the command line say, and prints the matrix.
@@ -114,7 +122,7 @@ fn play(choice: &Choice) -> Result<(), String> {
         return Err("none of the peers is installed".to_owned());
     }
     let stage = stage(&shell::root().join("out/interop"))?;
-    let verdicts = play_all(&stage, &runs, choice.parallel.unwrap_or(PARALLEL).max(1));
+    let verdicts = play_all(&stage, &runs, choice.parallel.unwrap_or(PARALLEL));
     let cells: Vec<_> = runs.iter().zip(verdicts).collect();
     print!("{}", matrix::table(&cells));
     for peer in PEERS.iter().filter(|peer| missing.iter().any(|run| run.peer == **peer)) {
@@ -176,6 +184,8 @@ mod tests {
         assert_eq!(count(&[]), Ok(22 * PEERS.len() * 2));
         assert_eq!(count(&["--peer", "quinn", "--case", "handshake,retry"]), Ok(4));
         assert_eq!(count(&["--role", "client", "--case", "ipv6"]), Ok(PEERS.len()));
+        assert_eq!(count(&["--peer", "quinn", "--case", "handshake", "--times", "10"]), Ok(20));
+        assert!(count(&["--times", "0"]).is_err());
         assert!(count(&["--case", "nonsense"]).is_err());
         assert!(count(&["--role"]).is_err());
         assert!(count(&["--role", "relay"]).is_err());

@@ -1,7 +1,7 @@
 //! What Godwit's own traces tell of a case that cannot be seen from outside.
 
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -23,6 +23,64 @@ pub(super) struct Told {
     pub(super) hellos: (usize, usize),
     /// Bidirectional streams permitted at first, by us and by the peer.
     pub(super) streams: (Option<u64>, Option<u64>),
+    /// What the peer never sent again, though it went on sending, in words.
+    pub(super) not_repeated: Vec<String>,
+}
+
+/// A connection that goes on for so many packets and milliseconds after others that are missing has had reason to
+/// repeat them.
+const ENOUGH_PACKETS: usize = 50;
+const ENOUGH_MS: f64 = 5000.0;
+
+/// What one connection received on its streams.
+#[derive(Debug, Default)]
+struct Received {
+    /// By stream: offsets and ends, and when it came.
+    pieces: BTreeMap<u64, Vec<(u64, u64, f64)>>,
+    /// When packets came.
+    times: Vec<f64>,
+}
+
+impl Received {
+    fn take(&mut self, event: &Value) {
+        if event["name"] != "quic:packet_received" {
+            return;
+        }
+        let at = event["time"].as_f64().unwrap_or_default();
+        self.times.push(at);
+        for frame in event["data"]["frames"].as_array().into_iter().flatten() {
+            if let (Some("stream"), Some(id), Some(len)) =
+                (frame["frame_type"].as_str(), frame["stream_id"].as_u64(), frame["raw"]["length"].as_u64())
+            {
+                let offset = frame["offset"].as_u64().unwrap_or_default();
+                self.pieces.entry(id).or_default().push((offset, offset + len, at));
+            }
+        }
+    }
+
+    /// The first bytes of a stream that were missing until the end, long after later ones had come.
+    fn not_repeated(mut self) -> Option<String> {
+        for (id, pieces) in &mut self.pieces {
+            pieces.sort_by_key(|(start, ..)| *start);
+            let mut end = 0;
+            for (start, next_end, _) in pieces.iter() {
+                if *start > end {
+                    let later = pieces.iter().filter(|(start, ..)| *start > end).map(|(.., at)| *at);
+                    let missed = later.fold(f64::INFINITY, f64::min);
+                    let since: Vec<_> = self.times.iter().filter(|at| **at > missed).collect();
+                    let last = since.last().map_or(missed, |at| **at);
+                    return (since.len() >= ENOUGH_PACKETS && last - missed >= ENOUGH_MS).then(|| {
+                        let (seconds, count) = ((last - missed) / 1000.0, since.len());
+                        format!(
+                            "the peer did not repeat bytes {end}..{start} of stream {id}: {count} packets came in the {seconds:.0} s after they were missed"
+                        )
+                    });
+                }
+                end = end.max(*next_end);
+            }
+        }
+        None
+    }
 }
 
 impl Told {
@@ -34,12 +92,15 @@ impl Told {
             let path = entry.map_err(problem)?.path();
             if path.extension().is_some_and(|extension| extension == "sqlog") {
                 let text = fs::read(&path).map_err(problem)?;
-                // The last record may be cut off: a server is ended while it writes.
+                let mut received = Received::default();
+                // The last record may be cut off: a server may be ended while it writes.
                 for record in text.split(|byte| *byte == 0x1e) {
                     if let Ok(event) = serde_json::from_slice::<Value>(record) {
                         told.take(&event);
+                        received.take(&event);
                     }
                 }
+                told.not_repeated.extend(received.not_repeated());
             }
         }
         Ok(told)
@@ -91,5 +152,36 @@ impl Told {
             Some("initial") if sent => self.initials.extend(header["packet_number"].as_u64()),
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn received(packets: &[(f64, u64)]) -> Received {
+        let mut received = Received::default();
+        for (time, offset) in packets {
+            let frame = serde_json::json!({
+                "frame_type": "stream", "stream_id": 4, "offset": offset, "raw": { "length": 10 },
+            });
+            received.take(&serde_json::json!({
+                "time": time, "name": "quic:packet_received", "data": { "frames": [frame] },
+            }));
+        }
+        received
+    }
+
+    #[test]
+    fn what_is_missing_for_long_was_not_repeated() {
+        let mut packets: Vec<_> =
+            (0..100_u32).map(|count| (f64::from(count) * 100.0, u64::from(count) * 10)).collect();
+        assert_eq!(received(&packets).not_repeated(), None);
+        packets.remove(10);
+        let said = received(&packets).not_repeated().unwrap();
+        assert!(said.starts_with("the peer did not repeat bytes 100..110 of stream 4: 88 packets"), "{said}");
+        packets.push((9950.0, 100));
+        assert_eq!(received(&packets).not_repeated(), None, "late, but there");
+        assert_eq!(received(&[(0.0, 0), (1.0, 20)]).not_repeated(), None, "it may have been about to");
     }
 }

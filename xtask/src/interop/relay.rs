@@ -323,7 +323,9 @@ impl Worker {
     fn receive_from_clients(&mut self, front: usize) -> Result<(), String> {
         for (client, ecn, data) in received(self.fronts[front].as_mut(), &mut self.batch)? {
             let now = self.now();
-            self.note(true, Seen::new(Way::Up, front, ecn, &data), client);
+            if !self.note(true, Seen::new(Way::Up, front, ecn, &data), client) {
+                break;
+            }
             let fate = self.up.pass(now, data.len(), self.version);
             self.send_off(fate, Travelling { way: Way::Up, path: Path { front, client }, ecn, data });
         }
@@ -334,7 +336,9 @@ impl Worker {
         let Some(back) = self.backs.get_mut(&outside) else { return Ok(()) };
         for (_, ecn, data) in received(back.as_mut(), &mut self.batch)? {
             let now = self.now();
-            self.note(false, Seen::new(Way::Down, outside.front, ecn, &data), outside.client);
+            if !self.note(false, Seen::new(Way::Down, outside.front, ecn, &data), outside.client) {
+                break;
+            }
             let fate = self.down.pass(now, data.len(), self.version);
             if let Some(client) = self.nat.inbound(now, outside.client) {
                 let path = Path { client, ..outside };
@@ -398,11 +402,17 @@ impl Worker {
         *self.homes.entry(outside).or_insert(IpAddr::V4(Ipv4Addr::new(127, 0, 1, number)))
     }
 
-    /// Writes down what passes the client's end (`near`) or the server's, with the client's address there.
-    fn note(&mut self, near: bool, mut seen: Seen, client: SocketAddr) {
+    /// Writes down what passes the client's end (`near`) or the server's, with the client's address there. False if
+    /// there has been too much.
+    fn note(&mut self, near: bool, mut seen: Seen, client: SocketAddr) -> bool {
         let at = now().saturating_duration_since(self.start);
         let mut trace = self.trace.lock().unwrap_or_else(PoisonError::into_inner);
-        let Trace { client: at_client, server: at_server, client_addresses, server_addresses } = &mut *trace;
+        let Trace { client: at_client, server: at_server, client_addresses, server_addresses, flooded } =
+            &mut *trace;
+        *flooded |= at_client.len().max(at_server.len()) >= Trace::MOST;
+        if *flooded {
+            return false;
+        }
         let known = if near { client_addresses } else { server_addresses };
         let number = known.iter().position(|known| *known == client).unwrap_or_else(|| {
             known.push(client);
@@ -410,7 +420,12 @@ impl Worker {
         });
         seen.path += number * self.fronts.len();
         seen.at = at;
-        if near { at_client.push(seen) } else { at_server.push(seen) }
+        if near {
+            at_client.push(seen)
+        } else {
+            at_server.push(seen)
+        }
+        true
     }
 }
 

@@ -1,20 +1,24 @@
 //! What was seen at one end of the relay: sizes, marks, paths and the parts of headers that anybody can read.
 
 use godwit_base::Ecn;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 /// QUIC version 2 (RFC 9369).
 pub(super) const V2: u32 = 0x6b33_43cf;
+/// An Initial or Handshake packet that is not answered by then is not answered.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(3);
+/// So many in a row are no chance.
+const UNANSWERED: usize = 2;
 /// QUIC version 1 (RFC 9000).
 pub(super) const V1: u32 = 1;
 /// Bytes of the integrity tag of a Retry.
 const RETRY_TAG: usize = 16;
 
 /// The types of packets with a long header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Initial,
     ZeroRtt,
@@ -160,9 +164,14 @@ pub(super) struct Trace {
     pub(super) client_addresses: Vec<SocketAddr>,
     /// The client's addresses that the server saw, behind any translation.
     pub(super) server_addresses: Vec<SocketAddr>,
+    /// There was more than is kept: an end floods the other. The rest did not pass.
+    pub(super) flooded: bool,
 }
 
 impl Trace {
+    /// Datagrams that are kept at each end; a case has a tenth of that.
+    pub(super) const MOST: usize = 300_000;
+
     /// Handshakes that the server took part in: it chooses a connection id for each.
     pub(super) fn handshakes(&self) -> usize {
         let initials =
@@ -193,6 +202,35 @@ impl Trace {
             }
         }
         out
+    }
+
+    /// Says so if the peer left the last Initial or Handshake packets of a connection that came to it without the
+    /// acknowledgement that they must have (RFC 9000 section 13.2.1).
+    pub(super) fn unanswered(&self, peer_is_server: bool) -> Option<String> {
+        let (seen_by_peer, to_peer) =
+            if peer_is_server { (&self.server, Way::Up) } else { (&self.client, Way::Down) };
+        // By type and the peer's connection id: when it last sent, and how much came later than that.
+        let mut silences: BTreeMap<(Kind, &[u8]), (Duration, usize)> = BTreeMap::new();
+        for (seen, long) in
+            seen_by_peer.iter().flat_map(|seen| seen.long.iter().map(move |long| (seen, long)))
+        {
+            if ![Kind::Initial, Kind::Handshake].contains(&long.kind) {
+                continue;
+            }
+            if seen.way != to_peer {
+                silences.insert((long.kind, &long.scid), (seen.at, 0));
+            } else if let Some((last, later)) = silences.get_mut(&(long.kind, &long.dcid[..]))
+                && seen.at > *last + ANSWERED_WITHIN
+            {
+                *later += 1;
+            }
+        }
+        silences.into_iter().find(|(_, (_, later))| *later >= UNANSWERED).map(|((kind, _), (last, later))| {
+            let last = last.as_secs_f64();
+            format!(
+                "the peer was silent: {later} {kind:?} packets that came after {last:.1} s were not answered"
+            )
+        })
     }
 
     /// What the server sent, whether it arrived or not.
@@ -234,6 +272,25 @@ mod tests {
         padded.extend([0; 20]);
         let seen = Seen::new(Way::Up, 0, Ecn::Ect0, &padded);
         assert_eq!((seen.long.len(), seen.short), (1, None));
+    }
+
+    #[test]
+    fn who_does_not_answer_is_told_of() {
+        let packet = |way, at, ids: [u8; 2]| {
+            let mut bytes = vec![0xe0, 0, 0, 0, 1, 1, ids[0], 1, ids[1], 2, 7, 7];
+            bytes.extend([0x40, 1, 2, 3, 4, 5]);
+            Seen { at: Duration::from_secs(at), ..Seen::new(way, 0, Ecn::NotEct, &bytes) }
+        };
+        let mut trace = Trace { server: vec![packet(Way::Up, 1, [8, 9])], ..Trace::default() };
+        trace.server.push(packet(Way::Down, 2, [9, 5]));
+        trace.server.extend([3, 9].map(|at| packet(Way::Up, at, [5, 9])));
+        assert_eq!(trace.unanswered(true), None, "one may just have come");
+        trace.server.push(packet(Way::Up, 20, [5, 9]));
+        let said = trace.unanswered(true).unwrap();
+        assert!(said.contains("silent: 2 Handshake packets that came after 2.0 s"), "{said}");
+        assert_eq!(trace.unanswered(false), None);
+        trace.server.push(packet(Way::Down, 21, [9, 5]));
+        assert_eq!(trace.unanswered(true), None);
     }
 
     #[test]
