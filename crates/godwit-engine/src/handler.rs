@@ -8,7 +8,7 @@ use godwit_transport::{ConnKey, Endpoint, Event};
 use std::net::SocketAddr;
 use std::task::Waker;
 
-use crate::Stopped;
+use crate::{Stopped, sockets};
 
 /// What an application is to a shard. All calls are made on the shard's turn, with its lock held and no
 /// connection borrowed: a handler may call into every connection through [`ShardCx::endpoint_mut`], but
@@ -80,12 +80,13 @@ impl ShardCx<'_> {
     }
 
     /// The path to `remote` over the first socket that can reach its address family, with the local
-    /// address left to the system. `None` if no socket can.
+    /// address left to the system, and `remote` as packets from there will tell it. `None` if no socket can, or if
+    /// nobody in particular is at that address.
     pub fn path_to(&self, remote: SocketAddr) -> Option<PathKey> {
-        // An IPv6 socket may be dual-stack; if it is not, the kernel will say so.
+        let remote = Some(sockets::as_told(remote)).filter(|remote| sockets::is_somebody(*remote))?;
         let same = |local: SocketAddr| local.is_ipv4() == remote.is_ipv4();
         let exact = self.sockets.iter().find(|socket| same(socket.local_addr()));
-        let dual = || self.sockets.iter().find(|socket| socket.local_addr().is_ipv6());
+        let dual = || self.sockets.iter().find(|socket| sockets::reaches(socket.local_addr(), remote));
         let socket = exact.or_else(dual)?;
         Some(PathKey { socket: socket.id(), local: None, remote })
     }

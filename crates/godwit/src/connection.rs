@@ -266,7 +266,8 @@ impl Connection {
     pub fn migrate(&self, local: SocketAddr) -> Result<(), MigrateError> {
         self.shared.visit(|visit| {
             let now = visit.shard.now();
-            let (socket, ip) = visit.shard.socket_at(local).ok_or(MigrateError::NoSocket)?;
+            let remote = visit.connection().ok_or(MigrateError::Closed)?.remote();
+            let (socket, ip) = visit.shard.socket_at(local, remote).ok_or(MigrateError::NoSocket)?;
             let connection = visit.connection().ok_or(MigrateError::Closed)?;
             let begun = connection.migrate(now, socket, ip);
             visit.touch();

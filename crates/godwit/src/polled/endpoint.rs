@@ -169,8 +169,7 @@ impl PolledEndpoint {
             return Err(ConnectError(ConnectFailure::Closed));
         }
         self.visit(|shard| {
-            let path = shard.path_to(addr).filter(|_| addr.port() != 0);
-            let path = path.ok_or(ConnectFailure::NoSocket(addr))?;
+            let path = shard.path_to(addr).ok_or(ConnectFailure::NoSocket(addr))?;
             let now = shard.now();
             let begun = shard.endpoint_mut().connect(now, config.as_transport(), path, server_name, None);
             begun.map_err(ConnectFailure::Transport)
@@ -254,7 +253,9 @@ impl PolledEndpoint {
     pub fn migrate(&mut self, key: ConnKey, local: SocketAddr) -> Result<(), MigrateError> {
         self.visit(|shard| {
             let now = shard.now();
-            let (socket, ip) = shard.socket_at(local).ok_or(MigrateError::NoSocket)?;
+            let connection = shard.endpoint().connection(key).ok_or(MigrateError::Closed)?;
+            let at = shard.socket_at(local, connection.remote());
+            let (socket, ip) = at.ok_or(MigrateError::NoSocket)?;
             let migrate = |connection: &mut Connection| connection.migrate(now, socket, ip);
             shard.endpoint_mut().with(key, migrate).unwrap_or(Err(MigrateError::Closed))
         })

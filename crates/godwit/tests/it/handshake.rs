@@ -1,7 +1,8 @@
 //! Deciding on those who want to connect.
 
 use crate::support::{Net, client_config, echo, impatient, on_every_net, server_config};
-use godwit::ConnectionErrorKind as Kind;
+use godwit::{ConnectErrorKind, ConnectionErrorKind as Kind, Endpoint};
+use std::net::{IpAddr, SocketAddrV6};
 
 on_every_net! {
     what_is_known_of_an_incoming_client,
@@ -12,6 +13,8 @@ on_every_net! {
     settings_by_protocol,
     quic_version_2,
     giving_up_a_handshake,
+    one_address_has_many_names,
+    nobody_is_at_some_addresses,
 }
 
 async fn what_is_known_of_an_incoming_client(net: Net) {
@@ -111,4 +114,35 @@ async fn giving_up_a_handshake(net: Net) {
     drop(connecting);
     client.wait_idle().await;
     assert_eq!(client.connections(), 0);
+}
+
+/// IPv4 mapped into IPv6, a flow label, and a scope that means nothing: packets from there tell the address alone.
+async fn one_address_has_many_names(net: Net) {
+    let server = net.server();
+    let addr = server.local_addr().unwrap();
+    let any = if net.v6 { "[::]:0" } else { "0.0.0.0:0" }.parse().unwrap();
+    let client = Endpoint::builder().datapath(net.backend).bind(any).build().unwrap();
+    let ip = match addr.ip() {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+        IpAddr::V6(ip) => ip,
+    };
+    for (flow, scope) in [(0, 0), (5, 0), (0, 1)] {
+        let name = SocketAddrV6::new(ip, addr.port(), flow, scope).into();
+        let connecting = client.connect(&client_config(), name, "localhost").unwrap();
+        let (ours, theirs) = tokio::join!(connecting, async { server.accept().await.unwrap().await });
+        assert_eq!(ours.unwrap().remote_address(), addr);
+        theirs.unwrap();
+    }
+}
+
+async fn nobody_is_at_some_addresses(net: Net) {
+    let client = net.client();
+    let other_family = if net.v6 { "127.0.0.1:443" } else { "[::1]:443" };
+    for nobody in
+        ["0.0.0.0:443", "[::]:443", "224.0.0.1:443", "255.255.255.255:443", "127.0.0.1:0", other_family]
+    {
+        let refused = client.connect(&client_config(), nobody.parse().unwrap(), "localhost").unwrap_err();
+        assert_eq!(refused.kind(), ConnectErrorKind::InvalidRemoteAddress, "{nobody}");
+        assert!(refused.to_string().contains(nobody), "{refused}");
+    }
 }

@@ -1,7 +1,7 @@
 //! Connections that change their network path, over real sockets.
 
 use crate::support::{Net, Pair, client_config, echo, on_every_net, pattern, server_config};
-use godwit::{Connection, MigrateError, PathEvent, PathState};
+use godwit::{Connection, Endpoint, MigrateError, PathEvent, PathState};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -83,6 +83,8 @@ async fn a_connection_moves_to_another_socket_of_its_endpoint(net: Net) {
     assert_eq!(client_endpoint.local_addrs(), sockets, "both sockets stay");
     let nowhere = SocketAddr::new([192, 0, 2, 1].into(), 9);
     assert_eq!(client.migrate(nowhere), Err(MigrateError::NoSocket));
+    client.close(0, b"");
+    assert_eq!(client.migrate(sockets[0]), Err(MigrateError::Closed));
     assert_eq!(server.migrate(addr), Err(MigrateError::NotClient));
 }
 
@@ -108,6 +110,37 @@ async fn clients_go_where_the_server_would_rather_have_them(net: Net) {
     round_trip(&client, 1, 1 << 20).await;
     assert_eq!(client.remote_address(), preferred);
     assert_eq!(moved(&server).await.local, preferred);
+}
+
+/// A dual-stack socket can send from addresses of either family, but not from one family to the other.
+#[test]
+fn connections_stay_in_their_address_family() {
+    crate::support::run(Net::NATIVE_V6, |net| async move {
+        let server_endpoint =
+            net.builder().bind(Net::NATIVE_V4.any_port()).server(server_config()).build().unwrap();
+        let client_endpoint = Endpoint::builder().bind("[::]:0".parse().unwrap()).build().unwrap();
+        for addr in server_endpoint.local_addrs() {
+            let connecting = client_endpoint.connect(&client_config(), addr, "localhost").unwrap();
+            let (client, server) =
+                tokio::join!(connecting, async { server_endpoint.accept().await.unwrap().await });
+            let client = client.unwrap();
+            tokio::spawn(echo(server.unwrap()));
+            round_trip(&client, 1, 1000).await;
+            let other = if addr.is_ipv4() { "[::1]:0" } else { "127.0.0.1:0" };
+            assert_eq!(client.migrate(other.parse().unwrap()), Err(MigrateError::NoSocket));
+            // This says nothing but that the address is the system's to choose, as it is.
+            for any in ["[::]:0", "0.0.0.0:0"] {
+                client.migrate(any.parse().unwrap()).unwrap();
+            }
+            round_trip(&client, 2, 1000).await;
+            assert_eq!(client.paths().len(), 1);
+            if addr.is_ipv4() {
+                client.migrate("[::ffff:127.0.0.7]:0".parse().unwrap()).unwrap();
+                assert_eq!(moved(&client).await.local.ip().to_string(), "127.0.0.7");
+                round_trip(&client, 3, 1000).await;
+            }
+        }
+    });
 }
 
 #[test]
