@@ -20,7 +20,7 @@ pub struct TransportConfig {
     /// The application is asked about the peer's certificate when the handshake is complete, and has this long to
     /// approve: until then no stream can be used. It offers no 0-RTT. Default none: what TLS has verified is enough.
     pub approval: Option<Duration>,
-    /// A PING is sent after this much silence. Default none.
+    /// A PING is sent after this much silence, 10 ms at least. Default none.
     pub keep_alive: Option<Duration>,
     /// Bytes the peer may send on one stream at the start. Default 64 KiB; grows with the
     /// bandwidth-delay product to at most [`TransportConfig::max_stream_window`].

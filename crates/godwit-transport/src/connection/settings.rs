@@ -12,7 +12,7 @@ use godwit_wire::TransportErrorCode;
 use std::time::Duration;
 
 impl Connection {
-    /// Sends a PING after this much silence, or none.
+    /// Sends a PING after this much silence, 10 ms at least, or none.
     pub fn set_keep_alive(&mut self, interval: Option<Duration>) {
         self.timers.set_keep_alive(interval);
     }

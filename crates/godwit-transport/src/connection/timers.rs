@@ -10,6 +10,10 @@ use godwit_recovery::{SpaceId, TimerInputs, TimerKind};
 use godwit_wire::Side;
 use std::time::Duration;
 
+/// PINGs that keep a connection alive are no closer together than this, whatever was asked for: each is answered, and the
+/// answer begins the next silence.
+const KEEP_ALIVE_MIN: Duration = Duration::from_millis(10);
+
 /// The deadlines that no component keeps.
 #[derive(Debug)]
 pub(super) struct Timers {
@@ -104,7 +108,7 @@ impl Timers {
 
     fn keep_alive(&self) -> Option<Time> {
         let waits = !self.sent_since_received && !self.keep_alive_due;
-        self.keep_alive.filter(|_| waits).map(|interval| self.idle_since + interval)
+        self.keep_alive.filter(|_| waits).map(|interval| self.idle_since + interval.max(KEEP_ALIVE_MIN))
     }
 }
 
@@ -240,5 +244,19 @@ impl Connection {
             space.recovery.pto_tokens(usize::from(packets), &mut |token| tokens.push(token));
         }
         tokens.into_iter().for_each(|token| self.on_token_lost(id, token));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeping_alive_has_a_pace() {
+        let mut timers = Timers::new(Time::ZERO, Duration::from_secs(1), None);
+        timers.set_keep_alive(Some(Duration::ZERO));
+        assert_eq!(timers.keep_alive(), Some(Time::ZERO + KEEP_ALIVE_MIN));
+        timers.set_keep_alive(Some(Duration::MAX));
+        assert_eq!(timers.keep_alive(), Some(Time::MAX));
     }
 }
