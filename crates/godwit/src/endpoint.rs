@@ -108,12 +108,11 @@ impl Endpoint {
                 if api.closed {
                     return Err(ConnectFailure::Closed);
                 }
-                let path = shard.path_to(addr).filter(|_| addr.port() != 0);
-                let path = path.ok_or(ConnectFailure::NoSocket(addr))?;
+                let path = shard.path_to(addr).ok_or(ConnectFailure::NoSocket(addr))?;
                 let now = shard.now();
                 let begun = shard.endpoint_mut().connect(now, config.as_transport(), path, server_name, None);
                 let conn = begun.map_err(ConnectFailure::Transport)?;
-                Ok((conn, api.insert(conn, addr)))
+                Ok((conn, api.insert(conn, path.remote)))
             })
             .map_err(ConnectError)?;
         let target = Target::new(config, addr, server_name);
@@ -219,7 +218,8 @@ impl Endpoint {
     /// needs is in place, for there is no way back. Does nothing where nothing was inherited.
     ///
     /// # Errors
-    /// None that a correct system gives. That the older generation has died is none.
+    /// If the older generation has given up waiting: it goes on itself, and this process should end. That the older
+    /// generation has died is no error.
     #[cfg(target_os = "linux")]
     pub async fn take_over(&self) -> io::Result<()> {
         crate::generations::take_over(std::slice::from_ref(&self.inner.shard)).await

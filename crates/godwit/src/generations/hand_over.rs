@@ -34,11 +34,12 @@ pub(crate) async fn hand_over(shards: &[ShardHandle<Api>], successor: Successor)
     let mut passed = estate.descriptors;
     passed.push(theirs.into());
     descriptors::pass_to(&mut command, passed);
-    // The command goes, and with it what only the program is to have.
-    let started = tokio::task::spawn_blocking(move || command.spawn()).await;
-    let mut attempt = Attempt { shards, child: Some(started.map_err(io::Error::other)??) };
-    let talk = attempt.talk(UnixStream::from_std(ours)?, estate.receivers);
-    match tokio::time::timeout(patience, talk).await {
+    let stream = BufReader::new(UnixStream::from_std(ours)?);
+    // The command goes, and with it what only the program is to have. Whoever does not wait for this any more does not
+    // want the program either.
+    let started = tokio::task::spawn_blocking(move || command.spawn().map(Started::new)).await;
+    let mut attempt = Attempt { shards, stream, child: started.map_err(io::Error::other)?? };
+    match tokio::time::timeout(patience, attempt.talk(estate.receivers)).await {
         Ok(Ok(())) => attempt.succeed(),
         Ok(Err(error)) => Err(attempt.why(error).await),
         Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the successor was not ready in time")),
@@ -95,16 +96,38 @@ impl Estate {
     }
 }
 
+/// A program that has been started, and does not outlive this unless it is taken out.
+struct Started(Option<Child>);
+
+impl Started {
+    fn new(child: Child) -> Self {
+        Started(Some(child))
+    }
+
+    fn end(&mut self) {
+        let Some(mut child) = self.0.take() else { return };
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
 /// A hand-over that may fail: if it is dropped before it has succeeded, all is as before, and the program is gone.
 struct Attempt<'a> {
     shards: &'a [ShardHandle<Api>],
-    child: Option<Child>,
+    stream: BufReader<UnixStream>,
+    child: Started,
 }
 
 impl Attempt<'_> {
-    async fn talk(&self, stream: UnixStream, receivers: Vec<RelayReceiver>) -> io::Result<()> {
-        let mut stream = BufReader::new(stream);
-        expect(&mut stream, letter::READY).await?;
+    async fn talk(&mut self, receivers: Vec<RelayReceiver>) -> io::Result<()> {
+        let stream = &mut self.stream;
+        expect(stream, letter::READY).await?;
         let mut answer = String::new();
         for (shard, receiver) in self.shards.iter().zip(receivers) {
             for begun in shard.stop_receiving(receiver) {
@@ -114,19 +137,19 @@ impl Attempt<'_> {
         answer.push_str(letter::GO);
         answer.push('\n');
         stream.write_all(answer.as_bytes()).await?;
-        expect(&mut stream, letter::SERVING).await
+        expect(stream, letter::SERVING).await
     }
 
     fn succeed(mut self) -> io::Result<Child> {
         for shard in self.shards {
             shard.with(|cx, api| api.drain(cx));
         }
-        self.child.take().ok_or_else(|| io::ErrorKind::NotFound.into())
+        self.child.0.take().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     /// What became of the program, if it has ended.
     async fn why(&mut self, error: io::Error) -> io::Error {
-        let Some(child) = &mut self.child else { return error };
+        let Some(child) = &mut self.child.0 else { return error };
         let ended = async {
             loop {
                 match child.try_wait() {
@@ -147,10 +170,13 @@ impl Attempt<'_> {
 
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
-        let Some(mut child) = self.child.take() else { return };
-        // Only one generation may receive, and this one is going to.
-        let _ = child.kill();
-        let _ = child.wait();
+        if self.child.0.is_none() {
+            return;
+        }
+        // Only one generation may receive, and this one is going to. The program may have been started by what was
+        // started here, and live on: it is told.
+        let _ = self.stream.get_ref().try_write(letter::NEVER_MIND);
+        self.child.end();
         self.shards.iter().filter(|shard| !shard.is_receiving()).for_each(|shard| shard.begin_receiving(&[]));
     }
 }
@@ -173,11 +199,9 @@ pub(crate) async fn take_over(shards: &[ShardHandle<Api>]) -> io::Result<()> {
     let Some(predecessor) = Lineage::of(shards)?.take_predecessor() else { return Ok(()) };
     predecessor.set_nonblocking(true)?;
     let mut predecessor = BufReader::new(UnixStream::from_std(predecessor)?);
-    // If the older one has died meanwhile, nobody receives, and there is nothing to wait for.
-    let begun = match say(&mut predecessor, letter::READY).await {
-        Ok(()) => handshakes(&mut predecessor).await,
-        Err(_) => Vec::new(),
-    };
+    // If the older one has died meanwhile, nobody receives, and there is nothing to wait for but its last words.
+    let _ = say(&mut predecessor, letter::READY).await;
+    let begun = handshakes(&mut predecessor).await?;
     let begun: Vec<_> = begun
         .into_iter()
         .filter_map(|line| if let Line::Begun(begun) = line { Some(begun) } else { None })
@@ -191,14 +215,15 @@ async fn say(stream: &mut BufReader<UnixStream>, word: &str) -> io::Result<()> {
     stream.write_all(format!("{word}\n").as_bytes()).await
 }
 
-/// What the older generation says before `go`, or before it dies.
-async fn handshakes(stream: &mut BufReader<UnixStream>) -> Vec<Line> {
+/// What the older generation says before `go`, or before it dies. An error if it has given up waiting.
+async fn handshakes(stream: &mut BufReader<UnixStream>) -> io::Result<Vec<Line>> {
     let (mut lines, mut line) = (Vec::new(), String::new());
     loop {
         line.clear();
         match stream.read_line(&mut line).await {
-            Err(_) | Ok(0) => return lines,
-            Ok(_) if line.trim_end() == letter::GO => return lines,
+            Err(_) | Ok(0) => return Ok(lines),
+            Ok(_) if line.as_bytes() == letter::NEVER_MIND => return Err(letter::too_late()),
+            Ok(_) if line.trim_end() == letter::GO => return Ok(lines),
             Ok(_) => lines.extend(Line::read(line.trim_end())),
         }
     }

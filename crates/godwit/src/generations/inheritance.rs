@@ -42,7 +42,7 @@ impl Inheritance {
     /// What this process was started with; `None` if it was not started by an older generation, or has asked before.
     ///
     /// # Errors
-    /// If what the older generation says makes no sense. The process should end then.
+    /// If what the older generation says makes no sense, or it has given up waiting. The process should end then.
     pub fn from_env() -> io::Result<Option<Inheritance>> {
         let Some(number) = std::env::var_os(VARIABLE) else { return Ok(None) };
         let number: Option<RawFd> = number.to_str().and_then(|number| number.parse().ok());
@@ -126,7 +126,8 @@ impl Inheritance {
     }
 }
 
-/// A letter's lines that are understood. Nothing behind its end is read: there is nothing yet.
+/// A letter's lines that are understood. Behind its end there is nothing yet, unless the older generation has given up
+/// waiting meanwhile.
 fn lines_of(stream: &UnixStream) -> io::Result<Vec<Line>> {
     let mut reader = BufReader::new(stream);
     let (mut line, mut lines) = (String::new(), Vec::new());
@@ -136,6 +137,7 @@ fn lines_of(stream: &UnixStream) -> io::Result<Vec<Line>> {
         match line.trim_end_matches('\n') {
             letter::GREETING if number == 0 => {}
             _ if number == 0 => return Err(nonsense()),
+            letter::END if reader.buffer().starts_with(letter::NEVER_MIND) => return Err(letter::too_late()),
             letter::END => return Ok(lines),
             "" => return Err(ErrorKind::UnexpectedEof.into()),
             line => lines.extend(Line::read(line)),

@@ -5,6 +5,7 @@ use godwit_transport::endpoint::Begun;
 use godwit_transport::secrets::KEY_LEN;
 use godwit_wire::ConnectionId;
 use std::fmt::Write;
+use std::io;
 use std::os::fd::RawFd;
 
 /// What a letter begins with.
@@ -15,8 +16,16 @@ pub(super) const END: &str = "end";
 pub(super) const READY: &str = "ready";
 /// The older generation receives no more.
 pub(super) const GO: &str = "go";
+/// The older generation has given up waiting, and receives itself.
+pub(super) const NEVER_MIND: &[u8] = b"never mind\n";
 /// The newer generation receives.
 pub(super) const SERVING: &str = "serving";
+
+/// The error of a newer generation that reads this.
+pub(super) fn too_late() -> io::Error {
+    let text = "the older generation has not waited for this one, and goes on itself";
+    io::Error::new(io::ErrorKind::TimedOut, text)
+}
 
 /// A line of a letter. Descriptors are told by their numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]

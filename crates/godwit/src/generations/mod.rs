@@ -14,7 +14,7 @@
 //! 4. The newer one begins to receive, and says `serving`; only now does the older one refuse new connections.
 //!
 //! Whatever fails before that, the older one goes on as if nothing had been tried, and sees to it that the newer one
-//! is gone. Datagrams that come between the third step and the fourth wait in the sockets.
+//! is gone: it says `never mind`, and kills it. Datagrams that come between the third step and the fourth wait in the sockets.
 
 mod hand_over;
 mod inheritance;

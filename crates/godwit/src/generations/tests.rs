@@ -63,4 +63,6 @@ fn letters_that_make_no_sense_are_refused() {
     // A descriptor that was not passed on.
     let stolen = whole.replace("weather sunny", "socket 0 0 2");
     assert_eq!(read(&stolen).unwrap_err(), ErrorKind::InvalidInput);
+    let never_mind = String::from_utf8_lossy(letter::NEVER_MIND);
+    assert_eq!(read(&format!("{whole}{never_mind}")).unwrap_err(), ErrorKind::TimedOut);
 }

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
@@ -336,4 +337,55 @@ async fn programs_that_do_not_take_over_are_not_waited_for() {
         assert_eq!(connection.closed().await.application_code(), Some(0));
     }
     assert_eq!(server.drain(Duration::from_secs(3600)).await, 0, "nobody is left");
+}
+
+/// Whether a process runs.
+fn lives(process: &str) -> bool {
+    std::fs::read(format!("/proc/{}/cmdline", process.trim())).is_ok_and(|command| !command.is_empty())
+}
+
+#[tokio::test]
+async fn a_successor_that_is_not_wanted_any_more_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (note, server) = (folder.path().join("process"), Net::NATIVE_V4.server_with(server_config()));
+    for wait in [0, 1, 10, 50] {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo $$ > process; exec sleep 1000"]).current_dir(folder.path());
+        let mut handing_over = Box::pin(server.hand_over(Successor::new(command)));
+        assert!(std::future::poll_fn(|cx| Poll::Ready(handing_over.as_mut().poll(cx).is_pending())).await);
+        let _ = tokio::time::timeout(Duration::from_millis(wait), &mut handing_over).await;
+        drop(handing_over);
+        // It may never have come so far as to write, and if it has, it is on its way out.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let Ok(process) = std::fs::read_to_string(&note) else { continue };
+        while lives(&process) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        std::fs::remove_file(&note).unwrap();
+    }
+}
+
+/// What was started is not what takes over, and being killed does not reach the latter.
+#[tokio::test]
+async fn a_successor_that_comes_too_late_learns_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("certificate.pem"), &CERTIFICATE.0).unwrap();
+    std::fs::write(folder.path().join("key.pem"), &CERTIFICATE.1).unwrap();
+    let server = Net::NATIVE_V4.server_with(server_config());
+    let script =
+        "(while ! test -e go; do sleep 0.01; done; \"$0\" certificate.pem key.pem 127.0.0.1:0 1 > said 2>&1
+        echo $? > end; mv end over) & wait";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).arg(example("reload")).current_dir(folder.path());
+    let patience = Duration::from_millis(50);
+    let late = server.hand_over(Successor::new(command).patience(patience)).await;
+    assert_eq!(late.unwrap_err().kind(), std::io::ErrorKind::TimedOut);
+    std::fs::write(folder.path().join("go"), "").unwrap();
+    while !folder.path().join("over").exists() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let [over, said] =
+        ["over", "said"].map(|file| std::fs::read_to_string(folder.path().join(file)).unwrap());
+    assert_eq!(over.trim(), "1", "{said}");
+    assert!(said.contains("goes on itself"), "{said}");
 }
