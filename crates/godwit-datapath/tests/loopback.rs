@@ -6,7 +6,7 @@ use godwit_base::{
     Ecn, RecvBatch, RecvMeta, Rng, SeededRng, SendBatch, SendMeta, SocketId, steering as rule,
 };
 use godwit_datapath::{
-    Backend, Datapath, Progress, Sent, SocketConfig, TooLarge, bind, bind_group, steering,
+    Backend, Datapath, Progress, Sent, SocketConfig, TooLarge, adopt, bind, bind_group, steering,
 };
 use std::net::{IpAddr, SocketAddr};
 use std::process::Command;
@@ -390,4 +390,24 @@ fn what_a_narrow_route_refuses_is_told_with_what_it_carries() {
             assert!(from.counters().too_large >= 3);
         }
     });
+}
+
+/// A socket that another process has made comes with its options.
+#[test]
+fn errors_that_are_queued_already_are_read() {
+    for addr in ["127.0.0.1:0", "[::1]:0"] {
+        let reporting = SocketConfig { report_unreachable: true, ..config(Backend::Native) };
+        let made = socket(addr, &reporting);
+        let inherited = made.socket().unwrap().try_clone().unwrap();
+        let mut adopted = adopt(ID, inherited, &config(Backend::Native)).unwrap();
+        assert!(adopted.reports_errors());
+        let nobody = socket(addr, &config(Backend::Native)).local_addr();
+        let mut batch = SendBatch::new(1 << 16);
+        commit(&mut batch, 100, 100, meta(nobody, Ecn::NotEct));
+        for _ in 0..3 {
+            send_all(&mut *adopted, &batch);
+        }
+        assert_eq!((adopted.counters().datagrams_sent, adopted.counters().refused), (3, 0));
+        assert!(!socket(addr, &config(Backend::Native)).reports_errors());
+    }
 }

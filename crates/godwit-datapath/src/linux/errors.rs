@@ -37,6 +37,15 @@ impl ErrorQueue {
         Ok(ErrorQueue { on: true, reports: VecDeque::new() })
     }
 
+    /// That of a socket that was made elsewhere, whose errors may be queued already: they are in the way of everything
+    /// else if nobody reads them.
+    pub(super) fn found_on(socket: &UdpSocket, v6: bool) -> Self {
+        let queued = |level, name| sys::option(socket, level, name).is_ok_and(|value| value != 0);
+        let on = queued(libc::IPPROTO_IP, libc::IP_RECVERR)
+            || v6 && queued(libc::IPPROTO_IPV6, libc::IPV6_RECVERR);
+        ErrorQueue { on, reports: VecDeque::new() }
+    }
+
     pub(super) const fn is_on(&self) -> bool {
         self.on
     }

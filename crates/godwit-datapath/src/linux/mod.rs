@@ -58,7 +58,7 @@ impl LinuxSocket {
         set_options(&socket, local.is_ipv6(), config.only_v6)?;
         let errors = match config.report_unreachable {
             true => ErrorQueue::switch_on(&socket, local.is_ipv6(), config.only_v6)?,
-            false => ErrorQueue::default(),
+            false => ErrorQueue::found_on(&socket, local.is_ipv6()),
         };
         let measured = probe::offload();
         let gro =
