@@ -10,6 +10,7 @@ use godwit_transport::Endpoint;
 use godwit_transport::endpoint::ForeignBatch;
 use std::net::SocketAddr;
 use std::task::Waker;
+use std::time::Duration;
 use std::{fmt, io};
 
 /// Runs received at once, and the most bytes of one.
@@ -44,6 +45,9 @@ pub struct Shard<H> {
 /// Batches sent before it is looked whether something was received: acknowledgements must not wait until a
 /// whole congestion window is out.
 const BATCHES_AT_ONCE: usize = 4;
+
+/// While a socket is full, what is due and waits for it is looked at this often: it stays due.
+pub(crate) const BLOCKED_PAUSE: Duration = Duration::from_millis(1);
 
 /// How far sending got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,11 +183,22 @@ impl<H> Shard<H> {
         Ok(received)
     }
 
+    /// Where the socket with this id is, which is likely `at`.
+    pub(crate) fn index_of(&self, id: SocketId, at: usize) -> Option<usize> {
+        if self.sockets.get(at).is_some_and(|socket| socket.id() == id) {
+            return Some(at);
+        }
+        self.sockets.iter().position(|socket| socket.id() == id)
+    }
+
     /// Reads the error queue of a socket.
     pub(crate) fn receive_errors_from(&mut self, at: usize) {
         if let Some(socket) = self.sockets.get_mut(at) {
             socket.receive_errors();
         }
+        // A runtime takes an error for the end of the socket: it is registered anew, also where another generation of
+        // the process has read what there was.
+        self.sockets_version += 1;
         self.heed_errors();
     }
 
@@ -191,7 +206,6 @@ impl<H> Shard<H> {
     fn heed_errors(&mut self) {
         for socket in &mut self.sockets {
             while let Some(Unreachable { remote, kind }) = socket.next_unreachable() {
-                // A runtime takes an error for the end of the socket: it is registered anew.
                 self.sockets_version += 1;
                 if let Some(remote) = remote {
                     self.endpoint.on_unreachable(remote, kind);
@@ -282,9 +296,12 @@ impl<H> Shard<H> {
     /// What is to be waited for after this.
     pub(crate) fn end_turn(&mut self, transmit: Transmit, more: bool) -> Turn {
         self.drop_unused_sockets();
-        let deadline = self.deadline();
-        let due = deadline.is_some_and(|deadline| deadline <= self.now);
         let blocked = if let Transmit::Blocked(socket) = transmit { Some(socket) } else { None };
+        let mut deadline = self.deadline();
+        if blocked.is_some() {
+            deadline = deadline.map(|deadline| deadline.max(self.now + BLOCKED_PAUSE));
+        }
+        let due = deadline.is_some_and(|deadline| deadline <= self.now);
         Turn { deadline, blocked, more: more || due || transmit == Transmit::More }
     }
 

@@ -225,3 +225,24 @@ async fn connections_stay_with_their_shard_when_the_client_moves() {
         servers.join().unwrap();
     }
 }
+
+/// They come in batches as others do, and between batches it is somebody else's turn.
+#[tokio::test]
+async fn datagrams_of_no_bytes_keep_nobody_waiting() {
+    let handle = ShardHandle::new(server(socket("127.0.0.1:0", &SocketConfig::default())));
+    let mut driver = Box::pin(Driver::new(&handle, DriverConfig::default()).unwrap());
+    let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for _ in 0..400 {
+        sender.send_to(&[], handle.local_addrs()[0]).unwrap();
+    }
+    let mut calls = 0;
+    while calls < 20 {
+        let poll = std::future::poll_fn(|cx| std::task::Poll::Ready(driver.as_mut().poll(cx)));
+        assert!(poll.await.is_pending());
+        let now = handle.counters()[0].receive_calls;
+        assert!(now <= calls + 1, "{calls}, {now}");
+        calls = now;
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(handle.counters()[0].runs_received, 0);
+}

@@ -8,6 +8,7 @@ use godwit_base::SocketId;
 use godwit_datapath::memory::Hub;
 use godwit_engine::{Clock, Shard};
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// Turns both until `done`, sleeping until the next deadline where neither has anything to do.
 fn run(
@@ -52,4 +53,26 @@ fn an_exchange_without_a_runtime() {
     run(&mut client, &mut server, |client| {
         client.with(|cx, echo| echo.closed == 1 && cx.endpoint().is_idle())
     });
+}
+
+/// A probe timeout is due, and again, while the socket takes nothing.
+#[test]
+fn what_is_due_on_a_full_socket_is_no_reason_to_hurry() {
+    let addrs: [SocketAddr; 2] = ["10.0.0.1:1000".parse().unwrap(), "10.0.0.2:443".parse().unwrap()];
+    let hub = Hub::new(1);
+    let mut client = client(Box::new(hub.socket(SocketId(0), addrs[0])));
+    let _deaf = hub.socket(SocketId(0), addrs[1]);
+    client.with(|cx, _| connect(cx, addrs[1]));
+    let begin = Clock::new().now();
+    let mut blocked = 0;
+    for millis in (0..9_000).step_by(100) {
+        let now = begin + Duration::from_millis(millis);
+        client.take_in(now).unwrap();
+        let turn = client.send_out().unwrap();
+        if turn.blocked.is_some() {
+            blocked += 1;
+            assert!(!turn.more && turn.deadline.is_some_and(|deadline| deadline > now), "{millis}: {turn:?}");
+        }
+    }
+    assert!(blocked > 50, "{blocked}");
 }

@@ -9,7 +9,7 @@ mod port;
 
 use crate::handle::{Ending, Shared};
 use crate::handler::Handler;
-use crate::shard::{Shard, Transmit};
+use crate::shard::{BLOCKED_PAUSE, Shard, Transmit};
 use crate::{ShardHandle, Stopped};
 use deadline::DeadlineTimer;
 use godwit_base::Time;
@@ -53,7 +53,12 @@ pub struct Driver<H: Handler> {
     last_traffic: Option<Time>,
     wakes: Vec<Waker>,
     foreign: ForeignBatch,
+    /// Sockets could not be registered: it is tried again at this time.
+    register_at: Option<Time>,
 }
+
+/// How long to wait before registering sockets is tried again. What it lacks is mostly descriptors.
+const REGISTER_AGAIN: Duration = Duration::from_millis(20);
 
 impl<H: Handler> Driver<H> {
     /// A driver for the shard of `handle`. To be called within a tokio runtime with I/O and time.
@@ -76,6 +81,7 @@ impl<H: Handler> Driver<H> {
             last_traffic: None,
             wakes: Vec::new(),
             foreign: ForeignBatch::new(),
+            register_at: None,
         })
     }
 
@@ -83,8 +89,8 @@ impl<H: Handler> Driver<H> {
     fn run(&mut self, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
         let shared = Arc::clone(&self.shared);
         let mut shard = shared.lock();
-        self.follow_sockets(&shard)?;
         let now = shard.begin_turn();
+        self.follow_sockets(&shard);
         self.timer.take_expired(cx);
         // Before anything is told the present time: what comes here was received a little earlier.
         let mut again = self.relay.receive(cx, &mut shard)?;
@@ -98,7 +104,7 @@ impl<H: Handler> Driver<H> {
         shard.dispatch();
         shard.watch_idle();
         shard.drop_unused_sockets();
-        again |= self.follow_sockets(&shard)?;
+        again |= self.follow_sockets(&shard);
         std::mem::swap(&mut shard.wakes, &mut self.wakes);
         match shared.ending() {
             Ending::Now => return Ok(Poll::Ready(())),
@@ -117,20 +123,23 @@ impl<H: Handler> Driver<H> {
     fn receive(&mut self, cx: &mut Context<'_>, shard: &mut Shard<H>) -> io::Result<bool> {
         let spinning = self.last_traffic.is_some() && !self.config.spin.is_zero();
         let mut again = false;
-        for at in 0..self.ports.len() {
-            if self.ports.get_mut(at).is_some_and(|port| port.has_errors(cx)) {
+        for number in 0..self.ports.len() {
+            // While registering fails, ports and sockets are not the same.
+            let at = self.ports.get(number).and_then(|port| shard.index_of(port.id(), number));
+            let Some(at) = at else { continue };
+            if self.ports.get_mut(number).is_some_and(|port| port.has_errors(cx)) {
                 shard.receive_errors_from(at);
                 shard.dispatch();
             }
             let mut budget = self.config.batches_per_poll.max(1);
-            while let Some(port) = self.ports.get(at) {
+            while let Some(port) = self.ports.get(number) {
                 let Some(received) = port.receive(cx, shard, at, spinning)? else { break };
-                if received.runs == 0 {
-                    continue;
+                if received.runs > 0 {
+                    self.last_traffic = Some(shard.begin_turn());
+                    shard.dispatch();
+                    self.transmit(cx, shard)?;
                 }
-                self.last_traffic = Some(shard.begin_turn());
-                shard.dispatch();
-                self.transmit(cx, shard)?;
+                // Datagrams of no bytes, and errors, are no runs, but take their time, too.
                 budget = budget.saturating_sub(1);
                 if budget == 0 && received.more {
                     again = true;
@@ -169,23 +178,40 @@ impl<H: Handler> Driver<H> {
 
     /// Sees to it that the task is woken at the shard's deadline. True if that is now.
     fn wait_until(&mut self, cx: &mut Context<'_>, shard: &mut Shard<H>) -> io::Result<bool> {
-        let Some(deadline) = shard.deadline() else { return Ok(false) };
+        let deadline = shard.deadline().into_iter().chain(self.register_at).min();
+        let Some(mut deadline) = deadline else { return Ok(false) };
         if deadline <= shard.now() {
-            return Ok(true);
+            if shard.has_sent_everything() {
+                return Ok(true);
+            }
+            deadline = shard.now() + BLOCKED_PAUSE;
         }
         // The clock is read again only if the timer has to be set: the turn may have taken its time.
         self.timer.arm(cx, deadline, || shard.begin_turn())
     }
 
-    /// Registers the sockets anew if they, or what is done with them, have changed, which is true.
-    fn follow_sockets(&mut self, shard: &Shard<H>) -> io::Result<bool> {
-        let changed = self.ports_version != shard.sockets_version;
-        if changed {
-            self.ports = ports_of(shard)?;
-            self.relay = RelayPort::of(shard)?;
-            self.ports_version = shard.sockets_version;
+    /// Registers the sockets anew if they, or what is done with them, have changed, which is true. Where that cannot be
+    /// done now, those that were registered before have to do for a while.
+    fn follow_sockets(&mut self, shard: &Shard<H>) -> bool {
+        let now = shard.now();
+        if self.ports_version == shard.sockets_version || self.register_at.is_some_and(|at| now < at) {
+            return false;
         }
-        Ok(changed)
+        match ports_of(shard).and_then(|ports| Ok((ports, RelayPort::of(shard)?))) {
+            Ok((ports, relay)) => {
+                (self.ports, self.relay) = (ports, relay);
+                self.ports_version = shard.sockets_version;
+                self.register_at = None;
+                true
+            }
+            Err(error) => {
+                if self.register_at.is_none() {
+                    tracing::warn!(%error, "sockets cannot be registered with the runtime; trying again");
+                }
+                self.register_at = Some(now + REGISTER_AGAIN);
+                false
+            }
+        }
     }
 }
 

@@ -4,6 +4,8 @@
 mod attempts;
 mod config;
 mod datagrams;
+#[cfg(target_os = "linux")]
+mod descriptors;
 mod ecn;
 mod errors;
 mod examples;
