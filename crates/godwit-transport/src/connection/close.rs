@@ -5,15 +5,17 @@ use super::lifecycle::CloseFrame;
 use crate::{ConnectionError, WireError};
 use bytes::Bytes;
 use godwit_base::Time;
+use godwit_wire::codec::VARINT_MAX;
 use std::time::Duration;
 
 impl Connection {
-    /// Closes with an application error code. Data not yet acknowledged may be lost.
+    /// Closes with an application error code below 2^62. Data not yet acknowledged may be lost.
     ///
     /// The peer is told; the connection lingers for three probe timeouts to answer late packets and
-    /// is then drained. `reason` is cut to what fits a packet.
+    /// is then drained. `code` is at most 2^62 - 1, and `reason` is cut to what fits a packet.
     pub fn close(&mut self, now: Time, code: u64, reason: &[u8]) {
         self.observe_time(now);
+        let code = code.min(VARINT_MAX);
         let frame = CloseFrame::Application { code, reason: Bytes::copy_from_slice(reason) };
         let until = self.closing_ends(now);
         self.lifecycle.on_close(frame, ConnectionError::ClosedLocally, until);
