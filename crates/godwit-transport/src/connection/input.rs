@@ -57,7 +57,7 @@ impl Connection {
             return;
         }
         self.observe_time(now);
-        let arrival = self.paths.on_datagram(now, &key, datagram.len());
+        let arrival = self.paths.on_datagram(&key, datagram.len());
         if arrival == Arrival::Ignored {
             increment(&mut self.stats.datagrams_ignored);
             self.observe_dropped(None, datagram.len(), DropTrigger::Rejected);
@@ -345,6 +345,7 @@ impl Connection {
             },
         };
         self.timers.on_received(now);
+        self.paths.on_authentic(now, info.path);
         if largest && info.packet_type == PacketType::OneRtt {
             self.extensions.bits.on_newest(spin);
             if info.path == self.paths.active().id() {

@@ -162,7 +162,7 @@ impl PathSet {
     /// A datagram of `len` bytes came. Must be called before it is decrypted, for what it adds to the
     /// credit may be needed to answer it.
     #[inline]
-    pub fn on_datagram(&mut self, now: Time, key: &PathKey, len: usize) -> Arrival {
+    pub fn on_datagram(&mut self, key: &PathKey, len: usize) -> Arrival {
         let alone = self.others.is_empty();
         let is_active = if alone { self.active.key.matches(key) } else { self.active.key == *key };
         if is_active {
@@ -172,12 +172,12 @@ impl PathSet {
             }
             return Arrival::Known(self.active.id);
         }
-        self.on_other_datagram(now, key, len)
+        self.on_other_datagram(key, len)
     }
 
     /// As [`PathSet::on_datagram`], where there is more than one path. An exact match comes first: a path whose
     /// local address is left to the system matches any.
-    fn on_other_datagram(&mut self, now: Time, key: &PathKey, len: usize) -> Arrival {
+    fn on_other_datagram(&mut self, key: &PathKey, len: usize) -> Arrival {
         let active_matches = self.active.key.matches(key);
         let exact = self.others.iter().position(|path| path.key == *key);
         let at = exact.or_else(|| {
@@ -192,12 +192,21 @@ impl PathSet {
         match known {
             Some(path) => {
                 path.credit.on_received(len);
-                path.last_used = now;
                 path.seen_local = path.seen_local.or(key.local);
                 Arrival::Known(path.id)
             }
             None if self.side == Side::Server && self.peer_may_move => Arrival::New,
             None => Arrival::Ignored,
+        }
+    }
+
+    /// An authentic packet came on path `id`.
+    #[inline]
+    pub fn on_authentic(&mut self, now: Time, id: PathId) {
+        if id != self.active.id
+            && let Some(path) = self.others.iter_mut().find(|path| path.id == id)
+        {
+            path.last_used = now;
         }
     }
 

@@ -24,7 +24,7 @@ fn key(host: u8, port: u16) -> PathKey {
 
 fn server() -> PathSet {
     let mut set = PathSet::new(Side::Server, key(1, 1), recovery(1), false);
-    set.on_datagram(at(0), &key(1, 1), 1200);
+    set.on_datagram(&key(1, 1), 1200);
     set.on_address_validated();
     set.allow_migration();
     set
@@ -36,7 +36,7 @@ fn events(set: &mut PathSet) -> Vec<PathEvent> {
 
 /// A packet with data comes from a new address.
 fn move_to(set: &mut PathSet, now: Time, to: PathKey, len: usize) -> PathId {
-    assert_eq!(set.on_datagram(at(0), &to, len), Arrival::New);
+    assert_eq!(set.on_datagram(&to, len), Arrival::New);
     let id = set.adopt(at(0), to, len, |_| recovery(2)).unwrap();
     set.on_non_probing(now, id, true, PTO);
     id
@@ -57,7 +57,7 @@ fn challenge(set: &mut PathSet, now: Time, id: PathId) -> Option<([u8; 8], bool)
 fn a_servers_first_path_earns_three_times_what_came() {
     let mut set = PathSet::new(Side::Server, key(1, 1), recovery(1), false);
     assert!(!set.active().can_send(1));
-    assert_eq!(set.on_datagram(at(0), &key(1, 1), 1200), Arrival::Known(ACTIVE));
+    assert_eq!(set.on_datagram(&key(1, 1), 1200), Arrival::Known(ACTIVE));
     assert!(set.active().can_send(3600) && !set.active().can_send(3601));
     set.active_mut().on_sent(3000);
     assert_eq!(set.active().send_credit(), 600);
@@ -70,14 +70,14 @@ fn a_servers_first_path_earns_three_times_what_came() {
 #[test]
 fn strangers_are_ignored_by_clients_and_before_confirmation() {
     let mut set = PathSet::new(Side::Server, key(1, 1), recovery(1), false);
-    assert_eq!(set.on_datagram(at(0), &key(2, 1), 1200), Arrival::Ignored);
+    assert_eq!(set.on_datagram(&key(2, 1), 1200), Arrival::Ignored);
     let mut set = PathSet::new(Side::Client, key(1, 1), recovery(1), false);
     set.allow_migration();
-    assert_eq!(set.on_datagram(at(0), &key(2, 1), 1200), Arrival::Ignored);
+    assert_eq!(set.on_datagram(&key(2, 1), 1200), Arrival::Ignored);
     let local = Some([10, 0, 0, 1].into());
-    assert_eq!(set.on_datagram(at(0), &PathKey { local, ..key(1, 1) }, 1200), Arrival::Known(ACTIVE));
+    assert_eq!(set.on_datagram(&PathKey { local, ..key(1, 1) }, 1200), Arrival::Known(ACTIVE));
     let socket = SocketId(1);
-    assert_eq!(set.on_datagram(at(0), &PathKey { socket, ..key(1, 1) }, 1200), Arrival::Ignored);
+    assert_eq!(set.on_datagram(&PathKey { socket, ..key(1, 1) }, 1200), Arrival::Ignored);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn both_addresses_dead() {
 #[test]
 fn reordered_and_probing_packets_move_nothing() {
     let mut set = server();
-    assert_eq!(set.on_datagram(at(0), &key(2, 1), 1200), Arrival::New);
+    assert_eq!(set.on_datagram(&key(2, 1), 1200), Arrival::New);
     let id = set.adopt(at(0), key(2, 1), 1200, |_| recovery(2)).unwrap();
     set.on_non_probing(at(0), id, false, PTO);
     set.on_path_challenge(at(0), id, [7; 8], PTO);
@@ -200,13 +200,13 @@ fn a_client_tries_a_path_before_it_moves() {
     assert_eq!(events(&mut set), [PathEvent::Validated(id)]);
     assert!(set.activate(at(9), id) && set.activate(at(9), id) && !set.activate(at(9), PathId(77)));
     assert_eq!(events(&mut set), [PathEvent::Migrated { from: ACTIVE, to: id }]);
-    assert_eq!(set.on_datagram(at(0), &other, 50), Arrival::Known(id));
+    assert_eq!(set.on_datagram(&other, 50), Arrival::Known(id));
 }
 
 #[test]
 fn packets_of_one_datagram_are_of_one_path() {
     let mut set = server();
-    assert_eq!(set.on_datagram(at(0), &key(2, 1), 200), Arrival::New);
+    assert_eq!(set.on_datagram(&key(2, 1), 200), Arrival::New);
     let id = set.adopt(at(0), key(2, 1), 200, |_| recovery(2)).unwrap();
     assert_eq!(set.adopt(at(0), key(2, 1), 200, |_| recovery(3)), Some(id));
     set.on_non_probing(at(0), id, true, PTO);
@@ -223,7 +223,7 @@ proptest! {
         let mut now = at(0);
         for (host, port, len, data, wait) in steps {
             now += Duration::from_millis(wait);
-            let id = match set.on_datagram(at(0), &key(host, port), len) {
+            let id = match set.on_datagram(&key(host, port), len) {
                 Arrival::New => set.adopt(at(0), key(host, port), len, |_| recovery(u16::from(host))).unwrap(),
                 Arrival::Known(id) => id,
                 Arrival::Ignored => panic!("allowed"),
