@@ -40,6 +40,7 @@ impl Connection {
             Frame::StreamsBlocked { direction, limit } => self.streams.on_streams_blocked(direction, limit),
             Frame::NewConnectionId { sequence, retire_prior_to, cid, reset_token } => {
                 self.remote_cids.on_new_connection_id(sequence, retire_prior_to, cid, reset_token)?;
+                self.on_new_ids();
                 self.announce_reset_tokens();
                 self.pursue_wish(now);
                 Ok(())

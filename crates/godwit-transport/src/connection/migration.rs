@@ -13,6 +13,9 @@ use godwit_wire::{ConnectionId, Side};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
+/// A path on which so many probe timeouts in a row brought nothing back is taken for dead.
+const DEAD_AFTER: u32 = 2;
+
 /// What is wanted of paths.
 #[derive(Debug)]
 pub(super) struct Migration {
@@ -24,6 +27,8 @@ pub(super) struct Migration {
     preferred: Option<SocketAddr>,
     /// The id of ours to which the peer's newest packet on the active path went.
     peer_sends_to: ConnectionId,
+    /// The active path goes on with the id of the one before, for want of another.
+    pub(super) shares_id: bool,
     /// The peer's address of the handshake, if it does not support that the client leaves it.
     pinned_to: Option<SocketAddr>,
     /// The path that was last told to be active.
@@ -39,6 +44,7 @@ impl Migration {
             wish: None,
             preferred: None,
             peer_sends_to: ConnectionId::EMPTY,
+            shares_id: false,
             pinned_to: None,
             told_active: PathId(0),
             told_validated: PathId(0),
@@ -183,11 +189,20 @@ impl Connection {
 
     /// At a server: whether it may send to where a packet came from that went to `cid`. Not if the client has moved by
     /// its own will and left us no id to use there (RFC 9000 section 9.5). If it goes on with its own id, the network
-    /// may have given it another address, and ours may be used further.
+    /// may have given it another address, and ours may be used further. So may it if nothing comes back from where the
+    /// client was: else it would never be told which ids to replace, and the connection would be lost.
     pub(super) fn can_follow(&self, path: PathId, cid: &ConnectionId) -> bool {
         self.remote_cids.active().is_empty()
             || self.remote_cids.can_assign(Some(path))
             || self.migration.peer_sends_to == *cid
+            || self.paths.active().recovery.pto_count() >= DEAD_AFTER
+    }
+
+    /// The peer has given ids: a path that had to go on with one of another path gets its own.
+    pub(super) fn on_new_ids(&mut self) {
+        if self.migration.shares_id && self.remote_cids.rotate() {
+            self.migration.shares_id = false;
+        }
     }
 
     /// A path came to nothing. If it led to the server's preferred address, the old one has to do, also for what

@@ -38,7 +38,7 @@ impl Connection {
                 PathEvent::Migrated { from, to } | PathEvent::FellBack { from, to } => {
                     self.migration.told_active = to;
                     // The new path gets an id of its own, so that an observer cannot link the two.
-                    self.remote_cids.assign(to);
+                    self.migration.shares_id = !self.remote_cids.assign(to);
                     self.remote_cids.promote(to, from);
                     self.extensions.bits.on_new_path();
                     self.forget_flight(from);

@@ -183,7 +183,7 @@ impl Connection {
         }
     }
 
-    fn loss_timer(&self) -> Option<(Time, TimerKind)> {
+    pub(super) fn loss_timer(&self) -> Option<(Time, TimerKind)> {
         let path = self.paths.active();
         let inputs = TimerInputs {
             handshake_confirmed: self.lifecycle.is_confirmed(),

@@ -322,7 +322,7 @@ fn challenges_from_everywhere_are_answered_within_what_came_from_there() {
         }
         let key = path("10.0.0.2:443", &format!("10.9.9.{host}:999"));
         let len = 30 + rng.below(600) as usize;
-        let arrival = pair.server.paths.on_datagram(pair.now, &key, len);
+        let arrival = pair.server.paths.on_datagram(&key, len);
         let path = match arrival {
             Arrival::Known(id) => id,
             Arrival::New => {
@@ -394,4 +394,70 @@ fn no_id_goes_to_two_addresses_of_a_client_that_moves_by_its_own_will() {
             assert_ne!(*pair.server.remote_cids.active(), id);
         }
     }
+}
+
+#[test]
+fn a_client_whose_old_path_is_dead_is_followed_even_without_an_id_for_it() {
+    let mut pair = Pair::new(TransportConfig::default());
+    let mut next = 20;
+    for _ in 0..10 {
+        pair.run(2);
+        give_cids(&mut pair.server, &mut next);
+    }
+    let id = *pair.server.remote_cids.active();
+    assert!(pair.client.remote_cids.rotate());
+    let stream = pair.server.open(Direction::Unidirectional).unwrap();
+    pair.server.write(stream, Bytes::from_static(&[7; 5_000])).unwrap();
+    pair.server_path = path("10.0.0.2:443", ELSEWHERE);
+    for timeouts in 0..=2 {
+        pair.client.ping();
+        pair.exchange(true);
+        assert_eq!(pair.server.remote() == pair.server_path.remote, timeouts == 2);
+        if timeouts < 2 {
+            // To nobody.
+            sent(&mut pair.server, pair.now, &mut pair.rng);
+            pair.now = pair.server.loss_timer().unwrap().0;
+            pair.server.on_timeout(pair.now);
+        }
+    }
+    assert_eq!((pair.server.remote(), *pair.server.remote_cids.active()), (ELSEWHERE.parse().unwrap(), id));
+    for _ in 0..10 {
+        pair.run(2);
+        give_cids(&mut pair.client, &mut next);
+    }
+    assert_ne!(*pair.server.remote_cids.active(), id, "it has one of its own as soon as possible");
+    assert!(pair.client.read(pair.now, stream, 10_000).is_ok() && pair.server.is_open());
+}
+
+#[test]
+fn noise_keeps_no_path_alive() {
+    let mut pair = moved(TransportConfig::default());
+    let home = path("10.0.0.2:443", "10.0.0.1:1");
+    let mut noise = [0x40; 60];
+    noise[1..9].fill(2);
+    for _ in 0..100 {
+        pair.run(1);
+        pair.server.receive(pair.now, home, Ecn::NotEct, &mut noise.clone());
+        pair.now += Duration::from_millis(50);
+        pair.client.on_timeout(pair.now);
+        pair.server.on_timeout(pair.now);
+    }
+    assert_eq!(
+        pair.server.paths().map(|path| path.key.remote).collect::<Vec<_>>(),
+        [ELSEWHERE.parse().unwrap()]
+    );
+}
+
+#[test]
+fn a_code_that_cannot_be_told_is_told_as_the_largest_that_can() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.run(20);
+    pair.client.close(pair.now, u64::MAX, b"");
+    pair.run(2);
+    let told = events(&mut pair.server);
+    let Some(Event::Closed { reason: crate::ConnectionError::PeerApplication { code, .. } }) = told.last()
+    else {
+        panic!("{told:?}")
+    };
+    assert_eq!(*code, (1 << 62) - 1);
 }

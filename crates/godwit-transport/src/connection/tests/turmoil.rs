@@ -249,7 +249,13 @@ impl World {
         for is_client in [true, false] {
             while let Some(event) = self.end(is_client).next_event() {
                 if let Event::Closed { reason } = event {
-                    panic!("{}: {reason:?}", if is_client { "client" } else { "server" });
+                    let who = if is_client { "client" } else { "server" };
+                    for end in [&self.client, &self.server] {
+                        println!("{:?}: {:#?}", end.side(), end.paths().collect::<Vec<_>>());
+                        println!("{:#?}", end.remote_cids);
+                        println!("{:#?}", end.stats());
+                    }
+                    panic!("{who}: {reason:?}, rebindings {}", self.rebindings);
                 }
             }
             self.give_cids(is_client);
