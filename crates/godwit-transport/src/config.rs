@@ -165,7 +165,8 @@ pub struct ClientConfig {
     pub tls: Arc<rustls::ClientConfig>,
     /// Transport settings.
     pub transport: Arc<TransportConfig>,
-    /// The version of the first flight: 1 or [`godwit_wire::version::V2`]'s number.
+    /// The version of the first flight: 1 or [`godwit_wire::version::V2`]'s number. A client with tickets of another
+    /// version that its endpoint speaks, and none of this one, begins with that.
     pub version: u32,
     /// Where connections leave what later ones can use: tickets, tokens, round-trip times. 0-RTT is offered if
     /// the TLS settings enable early data.

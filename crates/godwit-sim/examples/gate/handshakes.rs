@@ -73,7 +73,7 @@ impl Rig {
             Kind::Full | Kind::Resumed => deterministic::client_config(ALPN),
         };
         let store = (kind != Kind::Full).then(|| Arc::new(MemorySessions::default()) as _);
-        let resumption = Resumption { store, network: 0 };
+        let resumption = Resumption { store, ..Resumption::default() };
         let config = ClientConfig { resumption, ..ClientConfig::new(tls, transport) };
         Rig { kind, pair, config, visits: 0 }
     }

@@ -31,6 +31,8 @@ struct World {
     store: Arc<MemorySessions>,
     home: HostId,
     clients: u16,
+    /// The versions that the client's endpoint speaks.
+    spoken: Vec<u32>,
 }
 
 /// How a visit went.
@@ -83,7 +85,7 @@ impl World {
         let app = ExchangeServer::new(Policy::Accept);
         let server = network.add_host(scenario.server_address(), endpoint, app);
         let store = Arc::new(MemorySessions::default());
-        let resumption = Resumption { store: Some(store.clone()), network: 0 };
+        let resumption = Resumption { store: Some(store.clone()), ..Resumption::default() };
         let tls = deterministic::early_client_config(ALPN);
         let transport = Arc::new(scenario.client.clone());
         let config =
@@ -95,13 +97,13 @@ impl World {
         let home = network.add_host(scenario.client_address(2), Endpoint::new(nobody, None, rng), app);
         network.add_wire(home, server, DuplexConfig::symmetric(delayed(50))).unwrap();
         network.run_for(Duration::ZERO);
-        World { scenario, network, server, config, store, home, clients: 2 }
+        let spoken = vec![scenario.version, version::V1, version::V2];
+        World { scenario, network, server, config, store, home, clients: 2, spoken }
     }
 
     fn client(&mut self, plan: Vec<Exchange>) -> (Endpoint, ExchangeClient) {
         let rng = self.network.rng();
-        let versions = vec![self.config.version, version::V1, version::V2];
-        let endpoint = Endpoint::new(self.scenario.endpoint_config(versions), None, rng);
+        let endpoint = Endpoint::new(self.scenario.endpoint_config(self.spoken.clone()), None, rng);
         let concurrency = plan.len();
         let mut app =
             ExchangeClient::new(self.config.clone(), self.scenario.server_address(), plan, concurrency);
@@ -421,19 +423,50 @@ fn a_server_with_both_kinds_of_tickets_resumes_here_and_elsewhere() {
 }
 
 #[test]
-fn what_a_server_gives_belongs_to_the_version_it_moved_to() {
-    let mut world = World::new(Scenario::new(9));
+fn a_client_begins_with_the_version_that_it_has_tickets_of() {
+    let mut world = world_with_a_server_that_moves(9);
+    let first = world.visit(vec![request()]);
+    assert_eq!((first.resumed, first.first_answer()), (false, ms(300)), "{first:?}");
+    let begun = world.key();
+    assert!(!world.store.has_ticket(&begun) && world.store.take_token(&begun).is_none());
+    for _ in 0..3 {
+        let again = world.visit(vec![request()]);
+        assert_eq!((again.resumed, again.first_answer()), (true, ms(100)), "token and ticket: {again:?}");
+        assert_eq!(again.status, EarlyDataStatus::Accepted);
+    }
+}
+
+#[test]
+fn tickets_of_a_version_that_is_not_spoken_any_more_are_left_alone() {
+    let mut world = world_with_a_server_that_moves(10);
+    world.visit(vec![request()]);
+    let moved = SessionKey { version: version::V2, ..world.key() };
+    assert!(world.store.has_ticket(&moved));
+    world.spoken = vec![version::V1];
+    let second = world.visit(vec![request()]);
+    assert_eq!((second.resumed, second.first_answer()), (false, ms(300)), "{second:?}");
+    assert!(world.store.has_ticket(&moved));
+}
+
+#[test]
+fn a_server_that_has_given_the_version_of_the_tickets_up_is_still_reached() {
+    let mut world = world_with_a_server_that_moves(11);
+    world.visit(vec![request()]);
+    world.scenario.server_versions = vec![version::V1];
+    world.exchange_server(|_| {});
+    let second = world.visit(vec![request()]);
+    assert_eq!((second.resumed, second.completed.len()), (false, 1), "{second:?}");
+    assert_eq!(second.first_answer(), ms(300), "Version Negotiation, handshake, request");
+}
+
+/// Its server moves every client that offers version 2 to that, and demands that unknown ones prove their address.
+fn world_with_a_server_that_moves(seed: u64) -> World {
+    let mut world = World::new(Scenario::new(seed));
     let tls = deterministic::early_server_config(ALPN, Arc::new(EarlySessions::new(100)));
     let config = ServerConfig { retry: true, ..ServerConfig::new(tls, Arc::default()) };
     let settings = world.scenario.endpoint_config(vec![version::V1, version::V2]);
     let settings = EndpointConfig { upgrade_to: Some(version::V2), ..settings };
     let endpoint = Endpoint::new(settings, Some(Arc::new(config)), world.network.rng());
     world.network.replace_endpoint(world.server, endpoint);
-    let first = world.visit(vec![request()]);
-    assert_eq!((first.resumed, first.first_answer()), (false, ms(300)), "{first:?}");
-    let begun = world.key();
-    assert!(world.store.take_ticket(&begun, true).is_none() && world.store.take_token(&begun).is_none());
-    world.config.version = version::V2;
-    let second = world.visit(vec![request()]);
-    assert_eq!((second.resumed, second.first_answer()), (true, ms(100)), "token and ticket: {second:?}");
+    world
 }

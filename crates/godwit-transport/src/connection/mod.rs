@@ -136,7 +136,8 @@ impl Connection {
         let parameters = negotiation.parameters(&config, args.config.version, offered.as_slice());
         let parameters = negotiation::encode(&parameters, grease)?;
         let tls = memory.as_ref().map_or_else(|| tls.clone(), |memory| memory.tls(tls));
-        let handshake = Handshake::client(&tls, args.config.version, args.server_name, parameters)?;
+        let mut handshake = Handshake::client(&tls, args.config.version, args.server_name, parameters)?;
+        handshake.set_memory(memory.clone());
         let remote_cids = RemoteCids::new(args.initial_dcid, config.active_cid_limit);
         let local_cids = LocalCids::new(args.local_cid, args.reset_token);
         let mut settings = path_settings(&config, &args.path);

@@ -33,6 +33,7 @@ pub use incoming::Incoming;
 use crate::cid::CidCodec;
 use crate::config::{ClientConfig, EndpointConfig, ServerConfig};
 use crate::path::PathKey;
+use crate::resumption::version_of_tickets;
 use crate::{ConnectError, Connection, Event};
 use bytes::Bytes;
 use demux::{Demux, KeyedHash};
@@ -159,7 +160,8 @@ impl Endpoint {
         }
     }
 
-    /// Begins a connection to `path.remote`. `token` comes from an earlier connection to the same server.
+    /// Begins a connection to `path.remote`. `token` comes from an earlier connection to the same server. If the
+    /// store of sessions has tickets for that server of another version spoken here only, it begins with that one.
     ///
     /// # Errors
     /// If the endpoint holds as many connections as it may, or the configuration or name cannot be used.
@@ -178,8 +180,10 @@ impl Endpoint {
         let local_cid = self.fresh_cid();
         let mut initial_dcid = [0; CidCodec::MIN_LEN];
         self.rng.fill(&mut initial_dcid);
+        let version = version_of_tickets(config, &self.config.versions, server_name);
+        let other = (version != config.version).then(|| ClientConfig { version, ..config.clone() });
         let args = ClientArgs {
-            config,
+            config: other.as_ref().unwrap_or(config),
             server_name,
             path,
             local_cid,

@@ -21,6 +21,7 @@ pub use exporter::ExportError;
 
 use crate::keys::{self, EarlyKeys, LevelKeys, OneRtt, Ratchet, Schedule};
 use crate::recovery_token::RecoveryToken;
+use crate::resumption::ServerMemory;
 use crate::{ConnectError, WireError};
 use exporter::Exporter;
 use godwit_wire::{TransportErrorCode, Writer};
@@ -103,6 +104,8 @@ pub(crate) struct Handshake {
     tap: Option<Arc<SecretTap>>,
     /// The version whose keys are wanted, if it is not the one that TLS was begun with.
     moved_to: Option<u32>,
+    /// At a client: who is told what comes after the handshake, before TLS.
+    memory: Option<Arc<ServerMemory>>,
 }
 
 /// The CRYPTO stream of one level.
@@ -163,10 +166,16 @@ impl Handshake {
             failure: None,
             tap: Some(tap),
             moved_to: None,
+            memory: None,
         };
         handshake.collect();
         handshake.collect_early();
         handshake
+    }
+
+    /// At a client: tickets are read with the help of `memory`.
+    pub(crate) fn set_memory(&mut self, memory: Option<Arc<ServerMemory>>) {
+        self.memory = memory;
     }
 
     /// At a client that has read nothing yet: the keys from now on are those of another version. False if that
@@ -353,7 +362,13 @@ impl Handshake {
         let Some(tls) = self.tls.as_deref_mut() else {
             return Err(WireError::new(error::UNEXPECTED_MESSAGE, "a TLS message after the handshake"));
         };
-        if let Err(failure) = tls.read_hs(data) {
+        let read = match (&self.memory, &self.data) {
+            (Some(memory), Some(agreed)) => {
+                memory.reading(data, &agreed.peer_certificates, || tls.read_hs(data))
+            }
+            _ => tls.read_hs(data),
+        };
+        if let Err(failure) = read {
             let error = error::from_tls(tls, &failure);
             self.failure = Some(Box::new(failure));
             return Err(error);

@@ -48,7 +48,7 @@ fn transfer(from: &mut Handshake, to: &mut Handshake) -> Result<bool, WireError>
 }
 
 /// Both ends talk until they have nothing to say.
-fn run(client: &mut Handshake, server: &mut Handshake) -> Result<(), WireError> {
+pub(crate) fn run(client: &mut Handshake, server: &mut Handshake) -> Result<(), WireError> {
     while transfer(client, server)? | transfer(server, client)? {}
     Ok(())
 }

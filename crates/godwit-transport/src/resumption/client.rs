@@ -1,11 +1,14 @@
 //! One connection's view of the session store, for TLS and for the transport.
 
-use super::{Remembered, Resumption, SessionKey, SessionStore, SessionTicket};
+use super::portable::Porter;
+use super::{Remembered, Resumption, SessionKey, SessionStore, SessionTicket, TicketForm};
+use crate::ClientConfig;
 use bytes::Bytes;
 use godwit_recovery::{PathRecovery, RttEstimator};
+use godwit_wire::version::is_known;
 use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{CertificateDer, ServerName};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,12 +18,40 @@ const LEAST_INITIAL_RTT: Duration = Duration::from_millis(25);
 /// What is assumed of a path of which nothing is known (RFC 9002 section 6.2.2, `kInitialRtt`).
 const UNKNOWN_RTT: Duration = Duration::from_millis(333);
 
+/// The version to begin with: `configured`, unless there are tickets for another of those that are `spoken` only. A
+/// server that moves its clients leaves tickets of the version it moved them to, which are for that one alone (RFC
+/// 9369 section 5).
+pub(crate) fn version_of_tickets(config: &ClientConfig, spoken: &[u32], server_name: &str) -> u32 {
+    let ClientConfig { tls, resumption, version: configured, .. } = config;
+    let Some(store) = &resumption.store else { return *configured };
+    let mut key = session_key(resumption, tls, *configured, server_name);
+    let mut candidates =
+        [*configured].into_iter().chain(spoken.iter().copied().filter(|version| is_known(*version)));
+    let found = candidates.find(|version| {
+        key.version = *version;
+        store.has_ticket(&key)
+    });
+    found.unwrap_or(*configured)
+}
+
+fn session_key(
+    resumption: &Resumption,
+    tls: &rustls::ClientConfig,
+    version: u32,
+    server_name: &str,
+) -> SessionKey {
+    let (server_name, alpn) = (server_name.to_owned(), tls.alpn_protocols.clone());
+    SessionKey { server_name, alpn, version, network: resumption.network }
+}
+
 /// What is kept for the server of one connection. Shared with TLS, which asks for tickets and gives them.
 #[derive(Debug)]
 pub(crate) struct ServerMemory {
     store: Arc<dyn SessionStore>,
     /// 0-RTT is offered if a ticket permits it.
     early: bool,
+    /// If the store is persistent and tickets can be kept in it.
+    porter: Option<Porter>,
     /// The version changes when the server chooses another compatible one.
     key: Mutex<SessionKey>,
 }
@@ -34,9 +65,11 @@ impl ServerMemory {
         server_name: &str,
     ) -> Option<Arc<Self>> {
         let store = resumption.store.clone()?;
-        let (server_name, alpn) = (server_name.to_owned(), tls.alpn_protocols.clone());
-        let key = SessionKey { server_name, alpn, version, network: resumption.network };
-        Some(Arc::new(ServerMemory { store, early: tls.enable_early_data, key: Mutex::new(key) }))
+        let verifier = resumption.verifier.as_ref().filter(|_| store.is_persistent());
+        let porter = verifier.and_then(|verifier| Porter::new(verifier, tls));
+        let early = tls.enable_early_data;
+        let key = session_key(resumption, tls, version, server_name);
+        Some(Arc::new(ServerMemory { store, early, porter, key: Mutex::new(key) }))
     }
 
     /// The TLS settings with this memory as their session storage.
@@ -49,6 +82,19 @@ impl ServerMemory {
     /// The connection goes on in another version: what comes from now on belongs to that.
     pub(crate) fn set_version(&self, version: u32) {
         self.key.lock().unwrap_or_else(PoisonError::into_inner).version = version;
+    }
+
+    /// Has TLS `read` this data, which may be a ticket of the owner of `chain`.
+    pub(crate) fn reading<R>(
+        &self,
+        data: &[u8],
+        chain: &[CertificateDer<'static>],
+        read: impl FnOnce() -> R,
+    ) -> R {
+        match &self.porter {
+            Some(porter) => porter.reading(data, chain, read),
+            None => read(),
+        }
     }
 
     pub(crate) fn put_token(&self, token: Bytes) {
@@ -117,11 +163,24 @@ impl ClientSessionStore for ServerMemory {
     fn remove_tls12_session(&self, _: &ServerName<'static>) {}
 
     fn insert_tls13_ticket(&self, _: ServerName<'static>, ticket: Tls13ClientSessionValue) {
-        self.store.put_ticket(&self.key(), SessionTicket(ticket));
+        let form = match &self.porter {
+            Some(porter) => porter.describe(&ticket).map(TicketForm::Portable),
+            None if self.store.is_persistent() => None,
+            None => Some(TicketForm::Live(ticket)),
+        };
+        if let Some(form) = form {
+            self.store.put_ticket(&self.key(), SessionTicket { form });
+        }
     }
 
-    fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
-        self.store.take_ticket(&self.key(), self.early).map(|ticket| ticket.0)
+    fn take_tls13_ticket(&self, name: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        // Without a porter a ticket from a persistent store would only be spoilt.
+        let of_use = self.porter.is_some() || !self.store.is_persistent();
+        let ticket = of_use.then(|| self.store.take_ticket(&self.key(), self.early)).flatten()?;
+        match ticket.form {
+            TicketForm::Live(value) => Some(value),
+            TicketForm::Portable(ticket) => self.porter.as_ref()?.import(&ticket, name),
+        }
     }
 }
 

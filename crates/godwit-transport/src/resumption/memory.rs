@@ -116,6 +116,10 @@ impl SessionStore for MemorySessions {
         })
     }
 
+    fn has_ticket(&self, key: &SessionKey) -> bool {
+        self.lock().entries.get(key).is_some_and(|entry| !entry.tickets.is_empty())
+    }
+
     fn put_token(&self, key: &SessionKey, token: Bytes) {
         self.change(key, |entry| push_capped(&mut entry.tokens, token, MAX_TOKENS));
     }

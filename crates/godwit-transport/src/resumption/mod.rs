@@ -3,9 +3,9 @@
 //!
 //! At a client all of it is kept in one [`SessionStore`], by server and network ([`SessionKey`]): tickets and
 //! tokens are taken out when they are used, so that none is shown twice and nobody can link two connections
-//! by them (RFC 9001 section 9.6 and RFC 9000 section 8.1.3). [`MemorySessions`] is the store there is; rustls lets
-//! tickets neither be written down nor read back, so a store that outlives the process can keep the rest but
-//! not them.
+//! by them (RFC 9001 section 9.6 and RFC 9000 section 8.1.3). [`MemorySessions`] is the store there is here. One that
+//! outlives the process says so ([`SessionStore::is_persistent`]) and keeps [tickets as bytes](SessionTicket::to_bytes),
+//! which takes a [`PortableVerifier`].
 //!
 //! At a server there are two kinds of tickets. [`SessionTickets`] seals sessions with keys that follow from
 //! [`crate::secrets::ServerSecrets`], so that every process with the same secrets resumes them; such a session
@@ -18,18 +18,21 @@
 mod both;
 mod client;
 mod memory;
+mod portable;
 mod register;
 #[cfg(test)]
 mod tests;
 mod tickets;
 
 pub(crate) use both::BothKinds;
-pub(crate) use client::ServerMemory;
+pub(crate) use client::{ServerMemory, version_of_tickets};
 pub use memory::MemorySessions;
+pub use portable::PortableVerifier;
 pub use register::EarlySessions;
 pub use tickets::SessionTickets;
 
 use bytes::Bytes;
+use portable::PortableTicket;
 use rustls::NamedGroup;
 use rustls::client::Tls13ClientSessionValue;
 use std::fmt;
@@ -64,12 +67,49 @@ pub struct Remembered {
 }
 
 /// A session ticket with its secrets. It can be used once.
-pub struct SessionTicket(pub(crate) Tls13ClientSessionValue);
+pub struct SessionTicket {
+    pub(crate) form: TicketForm,
+}
+
+/// In what form there is a ticket.
+pub(crate) enum TicketForm {
+    /// As TLS has it, which is good in this process.
+    Live(Tls13ClientSessionValue),
+    /// For a store that is persistent.
+    Portable(Box<PortableTicket>),
+}
 
 impl SessionTicket {
     /// Whether the server has said that it may accept 0-RTT with it.
     pub fn permits_early_data(&self) -> bool {
-        self.0.max_early_data_size() > 0
+        match &self.form {
+            TicketForm::Live(value) => value.max_early_data_size() > 0,
+            TicketForm::Portable(ticket) => ticket.permits_early_data(),
+        }
+    }
+
+    /// The ticket in a form that can be kept, in a format of our own with a version; **whoever has it can read and
+    /// change connections that are made with it.** `None` if it is not for a store that
+    /// [is persistent](SessionStore::is_persistent), or longer than 24 KiB with the server's certificates.
+    pub fn to_bytes(&self) -> Option<Vec<u8>> {
+        match &self.form {
+            TicketForm::Live(_) => None,
+            TicketForm::Portable(ticket) => ticket.to_bytes(),
+        }
+    }
+
+    /// A ticket that was [kept](SessionTicket::to_bytes). `None` if these bytes are none, or of another version.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let ticket = PortableTicket::from_bytes(bytes)?;
+        Some(SessionTicket { form: TicketForm::Portable(Box::new(ticket)) })
+    }
+
+    /// When the ticket expires, since the Unix epoch. `None` if that is known to TLS only.
+    pub fn expires(&self) -> Option<Duration> {
+        match &self.form {
+            TicketForm::Live(_) => None,
+            TicketForm::Portable(ticket) => Some(ticket.expires()),
+        }
     }
 }
 
@@ -83,12 +123,26 @@ impl fmt::Debug for SessionTicket {
 ///
 /// What servers send fills it, so an implementation bounds what it keeps per key and in all.
 pub trait SessionStore: fmt::Debug + Send + Sync {
+    /// Whether it keeps tickets [as bytes](SessionTicket::to_bytes). If so, it is given tickets that can be, if there
+    /// is a [`Resumption::verifier`], and none otherwise. Default false.
+    fn is_persistent(&self) -> bool {
+        false
+    }
+
     /// Keeps a ticket beside those that are there.
     fn put_ticket(&self, key: &SessionKey, ticket: SessionTicket);
 
     /// Takes out the ticket to be used, the newest of its kind: one that permits 0-RTT if it is to be offered
     /// (`early`), one that does not otherwise; and if there is none, one of the other kind.
     fn take_ticket(&self, key: &SessionKey, early: bool) -> Option<SessionTicket>;
+
+    /// Whether there is a ticket under this key, which stays there. A client whose server has moved it to another
+    /// version asks, so as to begin with the version of its tickets (RFC 9369 section 5); where the answer is always
+    /// no, as by default, such tickets are not used.
+    fn has_ticket(&self, key: &SessionKey) -> bool {
+        let _ = key;
+        false
+    }
 
     /// Keeps a token of a NEW_TOKEN frame, at most 1024 bytes.
     fn put_token(&self, key: &SessionKey, token: Bytes);
@@ -117,6 +171,9 @@ pub struct Resumption {
     pub store: Option<Arc<dyn SessionStore>>,
     /// The network that the client is in; see [`SessionKey::network`].
     pub network: u64,
+    /// The verifier of the TLS settings, if the store is persistent: tickets are kept there only if it is the same, the
+    /// provider of the settings is [`crate::tls::provider`], and they have no client certificate.
+    pub verifier: Option<Arc<PortableVerifier>>,
 }
 
 /// What became of 0-RTT on a connection.

@@ -1,14 +1,16 @@
 //! The cryptography handed to rustls: aws-lc-rs with QUIC packet protection of our own.
 //!
 //! [`provider`] is the provider for every TLS configuration that is used with QUIC. Its three TLS 1.3
-//! cipher suites differ from those of rustls in one thing: their header protection keys can compute the
-//! masks of many packets in one call (see the module `algorithm`). Configurations made with another provider
-//! work too, a little slower.
+//! cipher suites differ from those of rustls in two things: their header protection keys can compute the
+//! masks of many packets in one call (see the module `algorithm`), and the secrets of session tickets can be had from
+//! them (`ticket_secret`). Configurations made with another provider work too, a little slower, but their tickets
+//! do not outlive the process.
 //!
 //! (RFC 9001 sections 5.3 and 5.4.)
 
 mod algorithm;
 pub mod deterministic;
+pub(crate) mod ticket_secret;
 
 pub(crate) use algorithm::Protection;
 
@@ -17,6 +19,7 @@ use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::quic::{Algorithm, Suite};
 use rustls::{CipherSuite, CipherSuiteCommon, NamedGroup, SupportedCipherSuite, Tls13CipherSuite};
 use std::sync::{Arc, LazyLock};
+use ticket_secret::TicketHkdf;
 
 /// Bytes of a header protection sample (RFC 9001 section 5.4.2).
 pub(crate) const SAMPLE_LEN: usize = 16;
@@ -88,7 +91,7 @@ fn with_quic(
             hash_provider: original.common.hash_provider,
             confidentiality_limit: original.common.confidentiality_limit,
         },
-        hkdf_provider: original.hkdf_provider,
+        hkdf_provider: Box::leak(Box::new(TicketHkdf(original.hkdf_provider))),
         aead_alg: original.aead_alg,
         quic: Some(quic),
     })))

@@ -2,7 +2,8 @@
 //!
 //! Random numbers and X25519 keys come from a generator of the calling thread, set with [`seed`]. The
 //! certificate and its key are fixed and public, signatures are Ed25519 (which draws no random numbers),
-//! time stands still. Sessions are resumed only where the configuration says so.
+//! time stands still. Sessions are resumed only where the configuration says so, and certificates are not compressed:
+//! into how many bytes would be up to a library.
 //!
 //! **None of this protects anything.** It must never meet a network.
 
@@ -48,6 +49,8 @@ pub fn server_config(alpn: &[&[u8]]) -> Arc<ServerConfig> {
     );
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
+    config.cert_compressors.clear();
+    config.cert_decompressors.clear();
     config.alpn_protocols = owned(alpn);
     Arc::new(config)
 }
@@ -88,6 +91,8 @@ pub fn client_config(alpn: &[&[u8]]) -> Arc<ClientConfig> {
             .map(|builder| builder.with_root_certificates(roots).with_no_client_auth()),
     );
     config.resumption = Resumption::disabled();
+    config.cert_compressors.clear();
+    config.cert_decompressors.clear();
     config.alpn_protocols = owned(alpn);
     Arc::new(config)
 }
