@@ -6,9 +6,11 @@
 //! - [`store`] holds what is shown, by name, and exchanges it while the server runs.
 //! - [`keeper`] keeps it fresh: [`watched`] notices files that change, [`local`] and [`acme`] renew.
 //! - [`acme`] has certificates issued automatically.
+//! - [`compression`] makes chains shorter on their way.
 //! - [`inspect`] reads what a certificate says: names, validity, the pin of its key.
 
 pub(crate) mod acme;
+mod compression;
 #[cfg(test)]
 mod exchange;
 mod files;
@@ -29,6 +31,7 @@ use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 
+pub(crate) use compression::decompressors;
 pub(crate) use inspect::Facts;
 pub(crate) use keeper::{Keeper, Pair, Settings, on_stderr};
 pub(crate) use store::{Report, Slot, Source, Store, is_challenge, quic_config, tcp_config};

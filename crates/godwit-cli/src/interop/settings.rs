@@ -45,6 +45,8 @@ pub(super) fn server(task: &Task) -> Result<ServerConfig, Failure> {
         .with_no_client_auth()
         .with_cert_resolver(Arc::new(Telling(Arc::new(certified))));
     tls.key_log = Arc::new(KeyLogFile::new());
+    // The runner measures whether a chain is sent that is longer than the amplification limit.
+    tls.cert_compressors.clear();
     let mut config = ServerConfig::from_rustls(tls).alpn([task.case.alpn()]).retry(task.case == Case::Retry);
     if task.case == Case::ZeroRtt {
         config = config.early_data(EARLY_SESSIONS);
@@ -66,6 +68,7 @@ pub(super) fn client(task: &Task) -> Result<ClientConfig, Failure> {
         .with_custom_certificate_verifier(Arc::new(Anyone::new(provider)))
         .with_no_client_auth();
     tls.key_log = Arc::new(KeyLogFile::new());
+    tls.cert_decompressors.clear();
     let config = ClientConfig::from_rustls(tls).alpn([task.case.alpn()]).resumption(true);
     let config = config.early_data(task.case == Case::ZeroRtt);
     config.transport(transport(task.case)).map_err(|error| Failure::new(error.to_string()))

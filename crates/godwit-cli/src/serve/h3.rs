@@ -60,9 +60,12 @@ impl Options {
             max_bidi_streams: limits.requests_per_connection.into(),
             ..TransportConfig::default()
         };
-        let config = quic_config(store)?
+        let mut config = quic_config(store)?
             .transport(transport)
             .map_err(|error| Failure::new(format!("cannot set up HTTP/3: {error}")))?;
+        if !settings.compress_certificates {
+            config = config.certificate_compression(false);
+        }
         let doors = Doors::new(limits.connections, limits.connections_per_address);
         let (shards, qlog) = (settings.shards, settings.qlog.clone());
         Ok(Options { config, datapath, shards, qlog, limits, doors, drain })

@@ -51,7 +51,10 @@ pub(super) async fn serve(
     let log = Log::new(&settings.access_log)?;
     let keeper = Keeper::open(&convert::certificates(&settings), on_stderr())?;
     let options = h3::Options::new(keeper.store(), arguments.datapath, &settings, drain)?;
-    let tls = tcp_config(keeper.store())?;
+    let mut tls = tcp_config(keeper.store())?;
+    if !settings.compress_certificates {
+        tls.cert_compressors.clear();
+    }
     let mut inherited = Inherited::take();
     let listeners = listen::bind(&settings.listen, &mut inherited, &options)?;
     let redirects = listen::bind_plain(&settings.redirect_http, &mut inherited)?;
@@ -283,6 +286,7 @@ impl Server<'_> {
             ("shards", old.shards != new.shards),
             ("drain", old.drain != new.drain),
             ("qlog", old.qlog != new.qlog),
+            ("compress_certificates", old.compress_certificates != new.compress_certificates),
             ("[access_log]", old.access_log != new.access_log),
             ("[limits]", old.limits != limits),
         ];

@@ -10,6 +10,7 @@
 )]
 
 mod ack_frequency;
+mod certificates;
 mod datagrams;
 mod determinism;
 mod ecn;

@@ -13,6 +13,9 @@ pub use server::ServerConfig;
 
 use crate::error::ConfigError;
 use rustls::RootCertStore;
+use rustls::compress::{
+    CertCompressor, CertDecompressor, default_cert_compressors, default_cert_decompressors,
+};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::path::Path;
@@ -21,6 +24,16 @@ use std::sync::Arc;
 fn checked(transport: TransportConfig) -> Result<Arc<TransportConfig>, ConfigError> {
     transport.validate().map_err(ConfigError::new)?;
     Ok(Arc::new(transport))
+}
+
+/// Those of rustls, or none.
+fn compressors(wanted: bool) -> Vec<&'static dyn CertCompressor> {
+    if wanted { default_cert_compressors().to_vec() } else { Vec::new() }
+}
+
+/// Those of rustls, or none.
+fn decompressors(wanted: bool) -> Vec<&'static dyn CertDecompressor> {
+    if wanted { default_cert_decompressors().to_vec() } else { Vec::new() }
 }
 
 fn protocols<P: AsRef<[u8]>>(alpn: impl IntoIterator<Item = P>) -> Vec<Vec<u8>> {

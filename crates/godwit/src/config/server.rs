@@ -199,6 +199,18 @@ impl ServerConfig {
         self
     }
 
+    /// Sets whether certificates are sent compressed to clients that offer to decompress them (RFC 8879), and whether
+    /// clients may do so with theirs. A chain of three takes about half as many bytes, so that it fits into what may
+    /// be sent to an address that is not yet validated (RFC 9000 section 8.1). It is compressed once, not for each
+    /// connection. What is decompressed never grows beyond 64 KiB. Default true.
+    #[must_use]
+    pub fn certificate_compression(mut self, compression: bool) -> Self {
+        let tls = Arc::make_mut(&mut self.tls);
+        tls.cert_compressors = super::compressors(compression);
+        tls.cert_decompressors = super::decompressors(compression);
+        self
+    }
+
     /// Sets whether clients have to prove their address before they are shown to
     /// [`crate::Endpoint::accept`] (Retry, RFC 9000 section 8.1.2). It costs them a round trip. Default
     /// false; under strain it is done anyway.

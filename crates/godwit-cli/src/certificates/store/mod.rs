@@ -22,11 +22,12 @@ mod tickets;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
+use rustls::compress::CompressionCache;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
 use super::acme::Challenges;
-use super::{Identity, provider};
+use super::{Identity, compression, provider};
 use crate::error::Failure;
 use lookup::Table;
 pub(crate) use slot::{Report, Slot, Source};
@@ -47,6 +48,7 @@ struct Shared {
     slots: Mutex<Vec<Arc<Slot>>>,
     tickets: Arc<Tickets>,
     challenges: Challenges,
+    compressed: Arc<CompressionCache>,
 }
 
 impl Store {
@@ -62,6 +64,7 @@ impl Store {
             slots: Mutex::new(slots),
             tickets: Arc::new(tickets),
             challenges: Challenges::default(),
+            compressed: compression::cache(),
         })))
     }
 
@@ -159,6 +162,8 @@ fn finish(
     let mut config = builder.with_no_client_auth().with_cert_resolver(Arc::new(store.clone()));
     config.ticketer = Arc::clone(&store.0.tickets) as _;
     config.key_log = Arc::new(rustls::KeyLogFile::new());
+    config.cert_compressors = compression::compressors();
+    config.cert_compression_cache = Arc::clone(&store.0.compressed);
     Ok(config)
 }
 

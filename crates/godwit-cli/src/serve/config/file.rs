@@ -100,6 +100,7 @@ fn top(table: Table<'_>, problems: &Problems, scrutiny: Scrutiny) -> Settings {
     if let Some((folder, at)) = qlog.as_ref().filter(|(folder, _)| !folder.is_dir()) {
         table.wrong(*at, "qlog", format_args!("there is no folder {}; make it first", folder.display()));
     }
+    let compress_certificates = table.boolean("compress_certificates");
     let access_log = table.table("access_log", "[access_log]").map(|table| access_log(table, problems));
     let limits = table.table("limits", "[limits]").map_or(defaults.limits, limits);
     let acme = table.table("acme", "[acme]").map(|table| (acme(&table, problems), table.at, table.finish()));
@@ -140,6 +141,7 @@ fn top(table: Table<'_>, problems: &Problems, scrutiny: Scrutiny) -> Settings {
         shards: shards.and_then(NonZeroU8::new).unwrap_or(NonZeroU8::MIN),
         drain,
         qlog: qlog.map(|(folder, _)| folder),
+        compress_certificates: compress_certificates.unwrap_or(defaults.compress_certificates),
         access_log: access_log.unwrap_or(defaults.access_log),
         limits,
         acme: acme.map(|(acme, _)| acme),

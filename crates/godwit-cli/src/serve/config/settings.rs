@@ -22,6 +22,8 @@ pub(crate) struct Settings {
     pub(crate) drain: Option<Duration>,
     /// Folder for traces of HTTP/3 connections.
     pub(crate) qlog: Option<PathBuf>,
+    /// Whether certificates are sent compressed to clients that take them so.
+    pub(crate) compress_certificates: bool,
     pub(crate) access_log: AccessLog,
     pub(crate) limits: Limits,
     pub(crate) acme: Option<Acme>,
@@ -39,6 +41,7 @@ impl Default for Settings {
             shards: NonZeroU8::MIN,
             drain: None,
             qlog: None,
+            compress_certificates: true,
             access_log: AccessLog::default(),
             limits: Limits::default(),
             acme: None,
