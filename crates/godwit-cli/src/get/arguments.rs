@@ -118,6 +118,15 @@ pub(super) struct ProtocolArguments {
     /// Remember nothing of this run, and use nothing of earlier ones
     #[arg(long, conflicts_with = "alt_svc")]
     pub(super) no_alt_svc: bool,
+
+    /// Keep in FILE what HTTP/3 connections of later runs begin faster with; whoever can read FILE can read those
+    #[arg(long, value_name = "FILE")]
+    pub(super) sessions: Option<PathBuf>,
+
+    /// Where FILE has a session that permits it, send GET and HEAD requests before the handshake (0-RTT), which is to
+    /// the first address of the server; somebody on the way may send them again
+    #[arg(long, requires_all = ["sessions", "http3"])]
+    pub(super) early_data: bool,
 }
 
 #[derive(Debug, clap::Args)]

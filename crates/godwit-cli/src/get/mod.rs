@@ -61,6 +61,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         }
     };
     let network = Network::new(&arguments)?;
+    if let Some(problem) = network.sessions_problem().filter(|_| !arguments.output.quiet) {
+        let _ = writeln!(std::io::stderr(), "godwit: warning: no sessions are kept: {}", printable(&problem));
+    }
     let report = Report::new(&plan, &arguments.output);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use godwit::http3::Client;
+use godwit::{Connection, EarlyDataStatus};
 use http::HeaderValue;
 use hyper::client::conn::http2;
 use tokio::sync::{Mutex, MutexGuard};
@@ -136,7 +137,7 @@ impl Server {
             Versions::Http3 => {
                 let connected =
                     network.http3(&self.origin, &found.addresses, &Arc::default()).await.map_err(problem)?;
-                link.why = "as asked".into();
+                link.why = how_asked(&connected.link.connection()).into();
                 link.http3 = Some(connected.link);
                 connected.handshake
             }
@@ -342,6 +343,15 @@ impl Link {
             }
         };
         Share { session, fresh: Some((dns, handshake)), why: Arc::clone(&self.why) }
+    }
+}
+
+/// Why a connection is as it is that was asked for.
+fn how_asked(connection: &Connection) -> &'static str {
+    match (connection.early_data_status(), connection.is_resumed()) {
+        (EarlyDataStatus::Offered, _) => "as asked, with a session from before, and at once",
+        (_, true) => "as asked, with a session from before",
+        _ => "as asked",
     }
 }
 

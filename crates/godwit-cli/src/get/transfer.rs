@@ -265,6 +265,8 @@ impl Transfer<'_> {
                 {
                     server.distrust_http3(&self.job.network).await;
                 }
+                // It came too early for the server, which will take it once the handshake is over (RFC 8470).
+                Ok(response) if again && is_http3 && response.status() == StatusCode::TOO_EARLY => {}
                 Ok(response) => {
                     let values = response.headers().get_all(ALT_SVC).iter().cloned().collect();
                     server.on_alt_svc(&self.job.network, values).await;

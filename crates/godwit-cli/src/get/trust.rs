@@ -10,7 +10,7 @@ use godwit::rustls::{self, DigitallySignedStruct, SignatureScheme};
 use godwit::{ClientConfig, crypto_provider};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 
-use crate::certificates::{Facts, roots};
+use crate::certificates::{Facts, decompressors, roots};
 use crate::error::Failure;
 
 /// What certificates are checked against.
@@ -42,12 +42,8 @@ impl Trust {
             return Ok((ClientConfig::danger_accept_any_certificate().key_log(key_log()), witness));
         };
         let judge = Judge { verifier: Arc::clone(verifier), witness: Arc::clone(&witness) };
-        let tls = rustls::ClientConfig::builder_with_provider(crypto_provider())
-            .with_protocol_versions(&[&rustls::version::TLS13])?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(judge))
-            .with_no_client_auth();
-        Ok((ClientConfig::from_rustls(tls).key_log(key_log()), witness))
+        let config = ClientConfig::verified_by(Arc::new(judge)).certificate_decompressors(decompressors());
+        Ok((config.key_log(key_log()), witness))
     }
 
     /// The same for TLS over TCP, with the application protocols to offer.
@@ -68,6 +64,7 @@ impl Trust {
             .with_custom_certificate_verifier(verifier)
             .with_no_client_auth();
         tls.alpn_protocols = alpn;
+        tls.cert_decompressors = decompressors();
         tls.key_log = key_log();
         Ok((tls, witness))
     }

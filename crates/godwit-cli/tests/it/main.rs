@@ -7,6 +7,7 @@ mod get;
 mod get_auto;
 mod get_errors;
 mod get_hostile;
+mod get_sessions;
 mod get_support;
 mod perf;
 mod report;

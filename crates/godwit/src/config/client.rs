@@ -3,9 +3,11 @@
 use super::danger::AcceptAny;
 use super::{TransportConfig, certificates, checked, private_key, protocols, read};
 use crate::error::ConfigError;
-use crate::resumption::{MemorySessions, SessionStore};
+use crate::resumption::{MemorySessions, PortableVerifier, SessionStore};
 use godwit_transport::tls;
-use rustls::client::{ClientConfig as TlsConfig, Resumption, WantsClientCert};
+use rustls::client::danger::ServerCertVerifier;
+use rustls::client::{ClientConfig as TlsConfig, Resumption, WantsClientCert, WebPkiServerVerifier};
+use rustls::compress::CertDecompressor;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::version::TLS13;
@@ -23,8 +25,15 @@ pub struct ClientConfig {
 impl ClientConfig {
     /// Trusts servers whose certificate goes back to one of these authorities.
     pub fn with_roots(roots: RootCertStore) -> Self {
-        let tls = builder(|builder| builder.with_root_certificates(roots)).with_no_client_auth();
-        Self::from_rustls(tls).resumption(true)
+        let roots = Arc::new(roots);
+        match WebPkiServerVerifier::builder_with_provider(Arc::clone(&roots), tls::provider()).build() {
+            Ok(verifier) => Self::verified_by(verifier),
+            // There are none: nobody is trusted.
+            Err(_) => {
+                let tls = builder(|builder| builder.with_root_certificates(roots)).with_no_client_auth();
+                Self::from_rustls(tls).resumption(true)
+            }
+        }
     }
 
     /// Trusts servers whose certificate goes back to an authority in this text in PEM format, which may
@@ -55,9 +64,19 @@ impl ClientConfig {
     /// Accepts whatever certificate a server presents. **Whoever sits in between can read and change
     /// everything.** For tests and measurements in closed networks.
     pub fn danger_accept_any_certificate() -> Self {
-        let verifier = Arc::new(AcceptAny::new(tls::provider()));
-        let tls = builder(|builder| builder.dangerous().with_custom_certificate_verifier(verifier));
-        Self::from_rustls(tls.with_no_client_auth()).resumption(true)
+        Self::verified_by(Arc::new(AcceptAny::new(tls::provider())))
+    }
+
+    /// Trusts whom `verifier` trusts. In contrast to settings with that verifier that come by
+    /// [`ClientConfig::from_rustls`], tickets can be kept in a store that outlives the process; when they are read back,
+    /// the verifier is asked about the server's certificates again.
+    pub fn verified_by(verifier: Arc<dyn ServerCertVerifier>) -> Self {
+        let verifier = Arc::new(PortableVerifier::new(verifier));
+        let shown = Arc::clone(&verifier);
+        let tls = builder(|builder| builder.dangerous().with_custom_certificate_verifier(shown));
+        let mut config = Self::from_rustls(tls.with_no_client_auth()).resumption(true);
+        config.inner.resumption.verifier = Some(verifier);
+        config
     }
 
     /// Sets the certificate chain, the client's own first, and the key with which to answer servers that ask for
@@ -126,7 +145,10 @@ impl ClientConfig {
     /// Sets where sessions are kept: a larger store, one that several settings share, or one of your own.
     ///
     /// A session is resumed only with settings that have the same verifier and client certificate as those with
-    /// which it began: clones of the same [`ClientConfig`], that is.
+    /// which it began: clones of the same [`ClientConfig`], that is. A store that outlives the process
+    /// ([`crate::resumption::FileSessionStore`]) is the exception: its sessions are resumed with all settings that trust
+    /// the server's certificates; but none are kept of settings with a client certificate, nor of those that come by
+    /// [`ClientConfig::from_rustls`].
     #[must_use]
     pub fn sessions(mut self, store: Arc<dyn SessionStore>) -> Self {
         self.inner.resumption.store = Some(store);
@@ -152,8 +174,27 @@ impl ClientConfig {
         self
     }
 
+    /// Sets whether servers may send their certificates compressed, and whether a certificate of the client's own is
+    /// (RFC 8879). What is decompressed never grows beyond 64 KiB. Default true.
+    #[must_use]
+    pub fn certificate_compression(mut self, compression: bool) -> Self {
+        let tls = Arc::make_mut(&mut self.inner.tls);
+        tls.cert_decompressors = super::decompressors(compression);
+        tls.cert_compressors = super::compressors(compression);
+        self
+    }
+
+    /// Sets in which ways servers may send their certificates compressed, the preferred first: for more than zlib, or
+    /// none.
+    #[must_use]
+    pub fn certificate_decompressors(mut self, decompressors: Vec<&'static dyn CertDecompressor>) -> Self {
+        Arc::make_mut(&mut self.inner.tls).cert_decompressors = decompressors;
+        self
+    }
+
     /// Sets the QUIC version of the first packets: 1 (RFC 9000), the default, or 0x6b3343cf for version 2
-    /// (RFC 9369).
+    /// (RFC 9369). Where a server has moved a connection to the other version and left tickets for that, the next
+    /// one to it begins with the version of the tickets.
     #[must_use]
     pub fn version(mut self, version: u32) -> Self {
         self.inner.version = version;

@@ -8,7 +8,7 @@ use super::link::Link;
 use super::outgoing::{Outgoing, content_length, has_no_content, send_body, set_content_length};
 use super::patience::Patience;
 use super::stream::Stream;
-use crate::{ClientConfig, Connection, Endpoint};
+use crate::{ClientConfig, Connection, EarlyDataStatus, Endpoint};
 use bytes::Bytes;
 use godwit_http3::{Config, ErrorCode, Protocol, SendError};
 use godwit_wire::StreamId;
@@ -76,11 +76,16 @@ impl Client {
     /// Speaks HTTP/3 on a connection none of whose streams has been used. `authority` stands for the server
     /// in requests that do not name it; its port is added unless it has one or that is 443.
     ///
+    /// A connection of [`crate::Connecting::into_early`] is taken for one for HTTP/3: what is asked for on it before
+    /// it [is connected](Connection::connected) leaves in 0-RTT packets, **and may be sent again by whoever has recorded
+    /// it**. Requests keep to the defaults until the server's settings have come (RFC 9114 section 7.2.4.2).
+    ///
     /// # Errors
     /// If the connection is for another protocol, or `authority` cannot be one.
     pub fn on_connection(connection: Connection, authority: &str, config: Config) -> Result<Self, Error> {
         let alpn = connection.alpn();
-        if alpn.as_deref() != Some(super::ALPN) {
+        let early = alpn.is_none() && connection.early_data_status() == EarlyDataStatus::Offered;
+        if alpn.as_deref() != Some(super::ALPN) && !early {
             return Err(Error::other_protocol(alpn.as_deref()));
         }
         let host = host(authority, connection.remote_address().port())

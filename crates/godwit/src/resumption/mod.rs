@@ -1,9 +1,13 @@
 //! What outlives a connection so that the next one begins faster.
 //!
 //! Clients keep tickets, address tokens and what they have learnt of the path in a [`SessionStore`], which every
-//! [`crate::ClientConfig`] has one of, in memory. Servers give out tickets: with [`crate::ServerConfig::session_tickets`]
-//! such that other processes know, with [`crate::ServerConfig::early_data`] such that 0-RTT is accepted.
+//! [`crate::ClientConfig`] has one of, in memory. With a [`FileSessionStore`] it outlives the process. Servers give
+//! out tickets: with [`crate::ServerConfig::session_tickets`] such that other processes know, with
+//! [`crate::ServerConfig::early_data`] such that 0-RTT is accepted.
 
+mod file;
+
+pub use file::FileSessionStore;
 pub use godwit_transport::resumption::{
-    MemorySessions, Remembered, SessionKey, SessionStore, SessionTicket, SessionTickets,
+    MemorySessions, PortableVerifier, Remembered, SessionKey, SessionStore, SessionTicket, SessionTickets,
 };

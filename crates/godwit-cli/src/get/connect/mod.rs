@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use godwit::http3::{self, Client};
+use godwit::resumption::FileSessionStore;
 use godwit::{ClientConfig, ConnectError, ConnectionError, ConnectionErrorKind, Endpoint, TransportConfig};
 use tokio::time::timeout;
 
@@ -38,6 +39,8 @@ pub(super) struct Network {
     v4: OnceLock<Endpoint>,
     v6: OnceLock<Endpoint>,
     memory: Mutex<Memory>,
+    sessions: Option<Arc<FileSessionStore>>,
+    early_data: bool,
 }
 
 /// Which addresses are used.
@@ -128,7 +131,14 @@ impl Network {
             v4: OnceLock::new(),
             v6: OnceLock::new(),
             memory: Mutex::new(memory),
+            sessions: protocol.sessions.as_ref().map(|file| Arc::new(FileSessionStore::open(file))),
+            early_data: protocol.early_data,
         })
+    }
+
+    /// What is wrong with the file of `--sessions`, if anything is.
+    pub(super) fn sessions_problem(&self) -> Option<String> {
+        self.sessions.as_ref()?.problem()
     }
 
     /// What is remembered of servers and networks.
@@ -164,7 +174,7 @@ impl Network {
         let (config, witness) = self
             .trust
             .client()
-            .and_then(|(config, witness)| Ok((self.configure(config)?, witness)))
+            .and_then(|(config, witness)| Ok((self.configure(config, addresses)?, witness)))
             .map_err(|error| unprepared(&error))?;
         let attempt = |address| {
             let endpoint = self.endpoint(address);
@@ -226,14 +236,21 @@ impl Network {
         }
     }
 
-    fn configure(&self, config: ClientConfig) -> Result<ClientConfig, godwit::rustls::Error> {
+    fn configure(
+        &self,
+        config: ClientConfig,
+        addresses: &[SocketAddr],
+    ) -> Result<ClientConfig, godwit::rustls::Error> {
         let transport = TransportConfig {
             handshake_timeout: self.connect_timeout,
             keep_alive: Some(KEEP_ALIVE),
             ..TransportConfig::default()
         };
         let config = config.alpn([http3::ALPN]).transport(transport);
-        config.map_err(|error| godwit::rustls::Error::General(error.to_string()))
+        let config = config.map_err(|error| godwit::rustls::Error::General(error.to_string()))?;
+        let (Some(sessions), Some(address)) = (&self.sessions, addresses.first()) else { return Ok(config) };
+        let network = Place::towards(*address).number();
+        Ok(config.sessions(Arc::clone(sessions) as _).network(network).early_data(self.early_data))
     }
 
     async fn resolve(&self, origin: &Origin, host: &str, port: u16) -> Result<Vec<SocketAddr>, Problem> {

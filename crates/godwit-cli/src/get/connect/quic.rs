@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use godwit::http3::{self, Client};
-use godwit::{ClientConfig, Connecting, Endpoint};
+use godwit::{ClientConfig, Connecting, Connection, Endpoint};
 use tokio::time::sleep;
 
 use super::Refusal;
@@ -42,6 +42,11 @@ pub(super) async fn handshake(
 ) -> Result<Client, Refusal> {
     let endpoint = endpoint.map_err(Refusal::Socket)?;
     let connecting = endpoint.connect(&config, address, &name).map_err(Refusal::Connect)?;
+    let connecting = match connecting.into_early() {
+        // Whether anybody is there will be seen when the answer comes.
+        Ok(early) => return on_connection(early, &name),
+        Err(connecting) => connecting,
+    };
     tokio::select! {
         client = shake(connecting, &name, &evidence) => client,
         () = nobody_listens(address) => Err(Refusal::NobodyListens),
@@ -61,6 +66,10 @@ async fn shake(mut connecting: Connecting, name: &str, evidence: &Evidence) -> R
     };
     let connection = connected.map_err(Refusal::Quic)?;
     evidence.on_heard();
+    on_connection(connection, name)
+}
+
+fn on_connection(connection: Connection, name: &str) -> Result<Client, Refusal> {
     Client::on_connection(connection, name, http3::Config::default()).map_err(Refusal::Http3)
 }
 

@@ -17,6 +17,11 @@ impl Place {
         Place::named(&format!("{near} {}", gateway.unwrap_or_default()))
     }
 
+    /// The same as a number.
+    pub(in crate::get) fn number(&self) -> u64 {
+        u64::from_str_radix(&self.0, 16).unwrap_or_default()
+    }
+
     fn named(text: &str) -> Place {
         let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text.as_bytes());
         Place(digest.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect())

@@ -88,6 +88,11 @@ impl Session {
             }
             Session::Http3 { client, alt_used } => {
                 alt_used.and_then(|value| request.headers_mut().insert(ALT_USED, value));
+                if !request.method().is_safe() {
+                    // What must not happen twice waits until nobody can send it again. If there is no connection in the
+                    // end, the request says so.
+                    let _ = client.connection().connected().await;
+                }
                 client.send(request).await.map(|response| response.map(Answer::Http3)).map_err(Error::Http3)
             }
         }

@@ -27,6 +27,8 @@ pub(crate) struct Seen {
     connections: Mutex<BTreeSet<u64>>,
     tcp: AtomicUsize,
     quic: AtomicUsize,
+    resumed: AtomicUsize,
+    early: AtomicUsize,
     quic_came: Notify,
     /// What was asked for with a `Range` header.
     pub(crate) ranges: Mutex<Vec<String>>,
@@ -44,6 +46,16 @@ impl Seen {
     pub(crate) fn on_quic(&self) {
         self.quic.fetch_add(1, Ordering::SeqCst);
         self.quic_came.notify_waiters();
+    }
+
+    pub(crate) fn on_session(&self, resumed: bool, early: bool) {
+        self.resumed.fetch_add(resumed.into(), Ordering::SeqCst);
+        self.early.fetch_add(early.into(), Ordering::SeqCst);
+    }
+
+    /// QUIC connections that resumed a session, and those among them with 0-RTT.
+    pub(crate) fn sessions(&self) -> (usize, usize) {
+        (self.resumed.load(Ordering::SeqCst), self.early.load(Ordering::SeqCst))
     }
 
     pub(crate) fn connections(&self) -> usize {

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use godwit::http3::{Body, ConnectionInfo, Server};
-use godwit::{Endpoint, Incoming, ServerConfig};
+use godwit::{EarlyDataStatus, Endpoint, Incoming, ServerConfig};
 use http::Request;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
@@ -34,6 +34,8 @@ pub(crate) struct Settings {
     pub(crate) udp: Udp,
     /// Responses over TCP tell of HTTP/3.
     pub(crate) alt_svc: bool,
+    /// 0-RTT is accepted.
+    pub(crate) early_data: bool,
 }
 
 /// What is spoken over TCP, on the same port.
@@ -73,6 +75,7 @@ impl Default for Settings {
             tcp: Tcp::Nothing,
             udp: Udp::Quic,
             alt_svc: false,
+            early_data: false,
         }
     }
 }
@@ -101,6 +104,7 @@ impl TestServer {
         let (chain, key, ca) = certificate(&settings);
         std::fs::write(&authority, ca).unwrap();
         let config = ServerConfig::from_pem(chain.as_bytes(), key.as_bytes()).unwrap().alpn([settings.alpn]);
+        let config = if settings.early_data { config.early_data(100) } else { config };
         let seen = Arc::new(Seen::default());
         let (listener, udp) = sockets();
         let address = listener.local_addr().unwrap();
@@ -213,6 +217,7 @@ impl Drop for TestServer {
 async fn serve(incoming: Incoming, seen: Arc<Seen>, requests: usize) {
     let Ok(connection) = incoming.accept().await else { return };
     seen.on_quic();
+    seen.on_session(connection.is_resumed(), connection.early_data_status() == EarlyDataStatus::Accepted);
     let (count, mut counted) = tokio::sync::watch::channel(0);
     let service = tower::service_fn(move |request: Request<Body>| {
         count.send_modify(|count| *count += 1);

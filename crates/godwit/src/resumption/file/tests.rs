@@ -1,0 +1,215 @@
+use super::*;
+use godwit_transport::resumption::SessionKey;
+use std::fs;
+use tempfile::TempDir;
+
+fn key(name: &str, network: u64) -> SessionKey {
+    SessionKey { server_name: name.to_owned(), alpn: vec![b"h3".to_vec()], version: 1, network }
+}
+
+fn file() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sessions");
+    (folder, path)
+}
+
+fn token(number: u8) -> Bytes {
+    Bytes::copy_from_slice(&[number; 60])
+}
+
+/// A ticket of the transport's format that expires in the year 2100 or has expired in 1970.
+fn ticket(number: u8, early: bool, expired: bool) -> SessionTicket {
+    let issued: u64 = if expired { 1 } else { 4_102_444_800 };
+    let mut bytes = vec![1, 0x13, 0x01];
+    bytes.extend_from_slice(&issued.to_be_bytes());
+    bytes.extend_from_slice(&[0, 0, 0x1c, 0x20, 1, 2, 3, 4, early.into()]);
+    for part in [&[number; 8][..], &[9; 32], &[], b"certificate"] {
+        bytes.push(part.len() as u8);
+        bytes.extend_from_slice(part);
+    }
+    SessionTicket::from_bytes(&bytes).unwrap()
+}
+
+fn number(ticket: &SessionTicket) -> u8 {
+    ticket.to_bytes().unwrap()[21]
+}
+
+#[test]
+fn what_one_process_keeps_another_finds() {
+    let (_folder, path) = file();
+    let (one, other) = (FileSessionStore::open(&path), FileSessionStore::open(&path));
+    one.put_token(&key("a", 1), token(1));
+    one.put_ticket(&key("a", 1), ticket(2, false, false));
+    one.put_group(&key("a", 1), NamedGroup::X25519);
+    one.remember(&key("a", 1), &mut |remembered| {
+        remembered.rtt = Duration::from_micros(12_345);
+        remembered.window = 99_000;
+        remembered.application = Bytes::from_static(b"settings");
+    });
+    assert_eq!(other.group(&key("a", 1)), Some(NamedGroup::X25519));
+    let remembered = other.remembered(&key("a", 1)).unwrap();
+    assert_eq!((remembered.rtt, remembered.window), (Duration::from_micros(12_345), 99_000));
+    assert_eq!(remembered.application, &b"settings"[..]);
+    assert!(other.has_ticket(&key("a", 1)));
+    // Neither another server nor another network has any of it.
+    for stranger in [key("b", 1), key("a", 2), SessionKey { version: 2, ..key("a", 1) }] {
+        assert!(other.take_token(&stranger).is_none() && other.take_ticket(&stranger, false).is_none());
+        assert!(other.remembered(&stranger).is_none() && other.group(&stranger).is_none());
+    }
+    assert_eq!(other.take_token(&key("a", 1)), Some(token(1)));
+    assert_eq!(one.take_token(&key("a", 1)), None);
+    assert_eq!(one.take_ticket(&key("a", 1), true).map(|ticket| number(&ticket)), Some(2), "the other kind");
+    assert!(other.take_ticket(&key("a", 1), true).is_none() && !other.has_ticket(&key("a", 1)));
+}
+
+#[test]
+fn the_newest_of_the_kind_that_is_wanted_is_taken() {
+    let (_folder, path) = file();
+    let store = FileSessionStore::open(&path);
+    for (number, early) in [(1, true), (2, false), (3, true), (4, false)] {
+        store.put_ticket(&key("a", 0), ticket(number, early, false));
+    }
+    store.put_ticket(&key("a", 0), ticket(5, false, true));
+    let taken: Vec<u8> = [true, false, true, true]
+        .iter()
+        .filter_map(|early| store.take_ticket(&key("a", 0), *early))
+        .map(|ticket| number(&ticket))
+        .collect();
+    // The first made room for the one that has expired.
+    assert_eq!(taken, [3, 4, 2]);
+}
+
+#[test]
+fn two_never_take_the_same() {
+    let (_folder, path) = file();
+    let store = FileSessionStore::open(&path);
+    let mut expected = Vec::new();
+    for server in 0..20_u8 {
+        for number in 0..4 {
+            store.put_ticket(&key(&server.to_string(), 0), ticket(server * 4 + number, false, false));
+            expected.push(server * 4 + number);
+        }
+    }
+    let thread = || {
+        let store = FileSessionStore::open(&path);
+        (0..20_u8)
+            .flat_map(|server| {
+                let key = key(&server.to_string(), 0);
+                std::iter::from_fn(|| store.take_ticket(&key, false))
+                    .map(|ticket| number(&ticket))
+                    .collect::<Vec<_>>()
+            })
+            .collect::<Vec<_>>()
+    };
+    let mut taken: Vec<u8> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(thread)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    // What was not had because the lock was waited for too long is still there.
+    taken.extend(thread());
+    taken.sort_unstable();
+    assert_eq!(taken, expected);
+}
+
+#[test]
+fn what_was_damaged_begins_anew() {
+    let (_folder, path) = file();
+    let store = FileSessionStore::open(&path);
+    store.put_token(&key("a", 0), token(1));
+    store.put_ticket(&key("a", 0), ticket(2, false, false));
+    let whole = fs::read(&path).unwrap();
+    let put_back = |bytes: &[u8]| fs::write(&path, bytes).unwrap();
+    for end in 0..whole.len() {
+        put_back(&whole[..end]);
+        assert!(!store.has_ticket(&key("a", 0)), "{end}");
+    }
+    for at in 18..whole.len() {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1;
+        put_back(&damaged);
+        assert!(!store.has_ticket(&key("a", 0)), "{at}");
+    }
+    store.put_token(&key("a", 0), token(3));
+    assert_eq!(store.take_token(&key("a", 0)), Some(token(3)));
+    assert_eq!(store.problem(), None);
+}
+
+#[test]
+fn files_of_others_are_left_as_they_are() {
+    let (_folder, path) = file();
+    for foreign in ["my diary\n", "godwit sessions 2\nsomething newer"] {
+        fs::write(&path, foreign).unwrap();
+        private(&path);
+        let store = FileSessionStore::open(&path);
+        let problem = store.problem().unwrap();
+        assert!(
+            problem.contains("sessions: not a file of sessions") && problem.lines().count() == 1,
+            "{problem}"
+        );
+        store.put_token(&key("a", 0), token(1));
+        assert_eq!(store.take_token(&key("a", 0)), None);
+        assert_eq!(fs::read_to_string(&path).unwrap(), foreign);
+    }
+}
+
+#[test]
+fn a_place_where_nothing_can_be_kept_is_told_once() {
+    let (folder, _) = file();
+    let store = FileSessionStore::open(folder.path().join("none/sessions"));
+    store.put_token(&key("a", 0), token(1));
+    let problem = store.problem().unwrap();
+    assert!(problem.contains("none/sessions") && problem.lines().count() == 1, "{problem}");
+    assert_eq!(store.take_token(&key("a", 0)), None);
+}
+
+#[cfg(unix)]
+fn private(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn the_file_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_folder, path) = file();
+    let store = FileSessionStore::open(&path);
+    store.put_token(&key("a", 0), token(1));
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&path), mode(&beside(&path, ".lock"))), (0o600, 0o600));
+    // What others may have read is not used, and what is written then is private again.
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(store.take_token(&key("a", 0)), None);
+    store.put_token(&key("b", 0), token(2));
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!((store.take_token(&key("a", 0)), store.take_token(&key("b", 0))), (None, Some(token(2))));
+    // A process that was killed has left something under the name of what is not complete.
+    std::os::unix::fs::symlink(_folder.path().join("elsewhere"), beside(&path, ".new")).unwrap();
+    store.put_token(&key("c", 0), token(3));
+    assert!(!_folder.path().join("elsewhere").exists());
+    assert_eq!(store.take_token(&key("c", 0)), Some(token(3)));
+}
+
+#[test]
+fn the_file_does_not_grow_without_end() {
+    let (_folder, path) = file();
+    let store = FileSessionStore::open(&path);
+    let big = Bytes::from(vec![7; 1024]);
+    for server in 0..300 {
+        // Seconds count, so these are all of the same age: only that the cap holds is certain.
+        store.remember(&key(&server.to_string(), 0), &mut |remembered| remembered.application = big.clone());
+    }
+    let content = Access::new(&path).read().unwrap();
+    assert_eq!(content.entries.len(), 256);
+    let now = Duration::from_secs(4_000_000_000);
+    let mut content = content;
+    for entry in content.entries.values_mut() {
+        entry.tickets = vec![content::Ticket { expires: now, early: false, bytes: vec![1; 24 << 10] }; 4];
+    }
+    let bytes = format::encode(&mut content);
+    assert!(bytes.len() as u64 <= format::MAX_FILE && content.entries.len() > 10);
+    assert_eq!(format::decode(&bytes).unwrap().entries, content.entries);
+    // All are forgotten in time.
+    content.tidy(Duration::from_secs(5_000_000_000));
+    assert!(content.entries.is_empty());
+}
