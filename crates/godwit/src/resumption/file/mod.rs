@@ -68,7 +68,7 @@ impl FileSessionStore {
 
     /// Changes what there is; what `change` gives is given if the change has been written.
     fn change<R>(&self, change: impl FnOnce(&mut Content, Duration) -> Option<R>) -> Option<R> {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let now = now();
         let changed = self.access.change(|content| {
             let given = change(content, now)?;
             content.tidy(now);
@@ -132,6 +132,12 @@ impl SessionStore for FileSessionStore {
     fn group(&self, key: &SessionKey) -> Option<NamedGroup> {
         self.look(|content| content.group(key))
     }
+}
+
+/// Since the Unix epoch.
+#[expect(clippy::disallowed_methods, reason = "other processes must agree on when a ticket expires")]
+fn now() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
 /// `path` with something at its end.
