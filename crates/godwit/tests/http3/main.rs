@@ -11,6 +11,7 @@
 mod bodies;
 mod breaking;
 mod examples;
+mod early;
 mod exchanges;
 mod extended;
 mod lifecycle;
