@@ -10,8 +10,8 @@
 
 mod bodies;
 mod breaking;
-mod examples;
 mod early;
+mod examples;
 mod exchanges;
 mod extended;
 mod lifecycle;
