@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use std::net::UdpSocket;
 use std::time::Instant;
 
-/// Datagrams sent in a row at most. It happens that quiche has no end of Handshake packets after much loss.
+/// Datagrams sent in a row at most: whoever wants to send more does not find an end.
 const MOST: usize = 10_000;
 /// Bytes of our connection ids.
 pub const ID_LEN: usize = 16;
