@@ -270,33 +270,40 @@ impl IncomingSet {
         if !incoming.first.path.matches(path) || incoming.datagrams.len() >= most {
             return Ok(());
         }
-        if incoming.hello.is_none() {
-            let (known, mut numbers) = (incoming.peek.len(), Numbers::default());
-            match incoming.peek(datagram, &mut numbers) {
-                Peeked::Malformed => return Err(Rejected::Malformed),
-                Peeked::Complete => {
-                    self.expiry.set(key, Some(now + LIFETIME));
-                    self.ready.push_back(key);
-                }
-                Peeked::Partial => {
-                    // One that says nothing new must not take the room of what is missing.
-                    let kept = incoming.peek.len() > known;
-                    self.expiry.set(key, Some((now + PATIENCE).min(incoming.begun_at + LONGEST)));
-                    if incoming.on_beginning(now, &numbers, ecn, kept) {
-                        self.unanswered.push(key);
-                    }
-                    if !kept {
-                        return Ok(());
-                    }
-                }
-                // Only the connection can tell whether 0-RTT packets are authentic.
-                Peeked::Forged if begins_early(datagram) && !is_full => {}
-                // Nor must a damaged one.
-                Peeked::Forged => return Ok(()),
+        if incoming.hello.is_some() {
+            if self.admission.charge(datagram.len()) {
+                incoming.datagrams.push((ecn, datagram.into()));
             }
+            return Ok(());
         }
-        if self.admission.charge(datagram.len()) {
+        let (known, mut numbers) = (incoming.peek.len(), Numbers::default());
+        let peeked = incoming.peek(datagram, &mut numbers);
+        let kept = match peeked {
+            Peeked::Malformed => return Err(Rejected::Malformed),
+            Peeked::Complete => true,
+            // One that says nothing new must not take the room of what is missing; nor must a damaged one.
+            Peeked::Partial => incoming.peek.len() > known,
+            // Only the connection can tell whether 0-RTT packets are authentic.
+            Peeked::Forged => begins_early(datagram) && !is_full,
+        };
+        if kept && self.admission.charge(datagram.len()) {
             incoming.datagrams.push((ecn, datagram.into()));
+        } else if kept && peeked != Peeked::Forged {
+            // The connection would never see what the client is told has come.
+            return Err(Rejected::Full);
+        }
+        match peeked {
+            Peeked::Complete => {
+                self.expiry.set(key, Some(now + LIFETIME));
+                self.ready.push_back(key);
+            }
+            Peeked::Partial => {
+                self.expiry.set(key, Some((now + PATIENCE).min(incoming.begun_at + LONGEST)));
+                if incoming.on_beginning(now, &numbers, ecn, kept) {
+                    self.unanswered.push(key);
+                }
+            }
+            Peeked::Malformed | Peeked::Forged => {}
         }
         Ok(())
     }

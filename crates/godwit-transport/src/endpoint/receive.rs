@@ -113,8 +113,10 @@ impl Endpoint {
                 self.deliver(origin, key, datagram);
             }
             (Some(Target::Incoming(key)), _) => {
-                if self.incoming.on_datagram(origin.now, key, &origin.path, origin.ecn, datagram).is_err() {
-                    self.end_incoming(key, Some(MALFORMED));
+                match self.incoming.on_datagram(origin.now, key, &origin.path, origin.ecn, datagram) {
+                    Ok(()) => {}
+                    Err(Rejected::Full) => drop(self.end_incoming(key, Some(REFUSED))),
+                    Err(_) => drop(self.end_incoming(key, Some(MALFORMED))),
                 }
             }
             _ if header::is_long(first) => {

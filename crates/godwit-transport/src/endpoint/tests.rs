@@ -344,6 +344,24 @@ fn the_beginning_of_a_client_hello_is_acknowledged() {
 }
 
 #[test]
+fn what_cannot_be_kept_is_not_acknowledged() {
+    let mut rig = Rig::with(false, |config| config.max_incoming = 1);
+    let hello = client_hello(6500);
+    let mut answers: Vec<_> = (0..)
+        .zip(hello.chunks(1000))
+        .map(|(number, crypto)| {
+            let initial = Initial { number, offset: number * 1000, ..Initial::new(1, crypto) };
+            initial_of(&rig.receive(&initial.seal()).remove(0), &cid(1)).2.remove(0)
+        })
+        .take(6)
+        .collect();
+    let refused = answers.pop().unwrap();
+    assert!(refused.starts_with("ConnectionClose"), "{refused}");
+    assert_eq!(answers.last().map(String::as_str), Some("[0..=4] None"));
+    assert!(rig.endpoint.is_idle());
+}
+
+#[test]
 fn a_client_hello_that_comes_in_one_batch_is_not_acknowledged_in_parts() {
     let hello = client_hello(1500);
     let (front, back) = hello.split_at(900);
