@@ -4,7 +4,7 @@
 //! The relay has one socket for each address of the server that clients know (a *front*) and, for each address
 //! under which the server is to see a client, one of its own (a *back*). One thread does everything.
 
-use super::trace::{Seen, Trace, Way};
+use super::trace::{Kind, Seen, Trace, Way};
 use godwit_base::{Ecn, RecvBatch, Rng, SeededRng, SendBatch, SendMeta, SocketId, Time};
 use godwit_datapath::{Datapath, Progress, SocketConfig, bind};
 use godwit_link::{
@@ -134,8 +134,11 @@ impl Direction {
         Direction { link: Link::new(config, rng), lost, count: 0, run: 0 }
     }
 
-    fn pass(&mut self, now: Time, len: usize, ip: IpVersion) -> Fate {
+    /// As in the runner, a Version Negotiation packet is never damaged: damaged Initial packets provoke some, and a
+    /// client can see that they are wrong only if they list its version.
+    fn pass(&mut self, now: Time, seen: &Seen, ip: IpVersion) -> Fate {
         self.count += 1;
+        let len = seen.len;
         if self.lost.contains(&self.count) {
             return Fate::Lost;
         }
@@ -148,7 +151,8 @@ impl Direction {
             self.run += u32::from(matches!(outcome, Outcome::Dropped(DropReason::Loss)));
             return Fate::Lost;
         };
-        let corruption = first.corruption.filter(|_| self.run < BURST);
+        let whole = self.run >= BURST || seen.has(Kind::VersionNegotiation);
+        let corruption = first.corruption.filter(|_| !whole);
         self.run = if corruption.is_some() { self.run + 1 } else { 0 };
         Fate::Arrives(first.at, corruption)
     }
@@ -322,11 +326,11 @@ impl Worker {
 
     fn receive_from_clients(&mut self, front: usize) -> Result<(), String> {
         for (client, ecn, data) in received(self.fronts[front].as_mut(), &mut self.batch)? {
-            let now = self.now();
-            if !self.note(true, Seen::new(Way::Up, front, ecn, &data), client) {
+            let (now, seen) = (self.now(), Seen::new(Way::Up, front, ecn, &data));
+            let fate = self.up.pass(now, &seen, self.version);
+            if !self.note(true, seen, client) {
                 break;
             }
-            let fate = self.up.pass(now, data.len(), self.version);
             self.send_off(fate, Travelling { way: Way::Up, path: Path { front, client }, ecn, data });
         }
         Ok(())
@@ -335,11 +339,11 @@ impl Worker {
     fn receive_from_server(&mut self, outside: Path) -> Result<(), String> {
         let Some(back) = self.backs.get_mut(&outside) else { return Ok(()) };
         for (_, ecn, data) in received(back.as_mut(), &mut self.batch)? {
-            let now = self.now();
-            if !self.note(false, Seen::new(Way::Down, outside.front, ecn, &data), outside.client) {
+            let (now, seen) = (self.now(), Seen::new(Way::Down, outside.front, ecn, &data));
+            let fate = self.down.pass(now, &seen, self.version);
+            if !self.note(false, seen, outside.client) {
                 break;
             }
-            let fate = self.down.pass(now, data.len(), self.version);
             if let Some(client) = self.nat.inbound(now, outside.client) {
                 let path = Path { client, ..outside };
                 self.send_off(fate, Travelling { way: Way::Down, path, ecn, data });
@@ -520,5 +524,22 @@ mod tests {
         let arrived: Vec<_> = arrivals(server.as_mut(), 2).into_iter().map(|(.., data)| data).collect();
         assert_eq!(arrived, [[1], [4]]);
         assert_eq!(relay.finish().sent_by_client().count(), 4);
+    }
+
+    #[test]
+    fn what_negotiates_versions_is_not_damaged() {
+        let link = Scenario::simple().corruption(100.0).link();
+        let mut direction = Direction::new(link, Vec::new(), SeededRng::new(1));
+        let damaged = |direction: &mut Direction, first: u8, version: u8| {
+            let datagram = [first, 0, 0, 0, version, 0, 0, 0, 0, 0, 1];
+            let seen = Seen::new(Way::Down, 0, Ecn::NotEct, &datagram);
+            match direction.pass(Time::ZERO, &seen, IpVersion::V4) {
+                Fate::Arrives(_, corruption) => corruption.is_some(),
+                Fate::Lost => panic!("lost"),
+            }
+        };
+        assert!(damaged(&mut direction, 0x40, 1));
+        assert!(!damaged(&mut direction, 0xc0, 0));
+        assert!(damaged(&mut direction, 0x40, 1));
     }
 }
