@@ -24,6 +24,9 @@ pub(super) struct Datagram {
     pub(super) arrival: Arrival,
     pub(super) ecn: Ecn,
     pub(super) len: usize,
+    /// When it came. Packets that had to wait for their keys are acknowledged with that delay, which is none of the
+    /// path's (RFC 9000 section 13.2.5).
+    pub(super) at: Time,
 }
 
 /// An opened packet.
@@ -64,7 +67,7 @@ impl Connection {
             return;
         }
         self.stats.on_received(datagram.len());
-        let origin = Datagram { key, arrival, ecn, len: datagram.len() };
+        let origin = Datagram { key, arrival, ecn, len: datagram.len(), at: now };
         let mut rest = datagram;
         let mut first_dcid = None;
         while let Some(first) = rest.first() {
@@ -353,7 +356,7 @@ impl Connection {
             }
         }
         let result = if reserved == 0 {
-            self.on_payload(now, &info, origin.ecn, largest, payload)
+            self.on_payload(now, &info, origin, largest, payload)
         } else {
             Err(WireError::new(TransportErrorCode::PROTOCOL_VIOLATION, "reserved bits are not zero"))
         };
@@ -368,7 +371,7 @@ impl Connection {
         &mut self,
         now: Time,
         info: &PacketInfo,
-        ecn: Ecn,
+        origin: &Datagram,
         largest: bool,
         payload: &[u8],
     ) -> Result<(), WireError> {
@@ -399,7 +402,7 @@ impl Connection {
             }
         }
         if let Some(space) = self.spaces.get_mut(info.space) {
-            space.acks.on_packet_received(info.number, now, ack_eliciting, ecn);
+            space.acks.on_packet_received(info.number, origin.at, ack_eliciting, origin.ecn);
         }
         let moves = non_probing && info.space == SpaceId::Data && info.path != self.paths.active().id();
         if moves && self.can_follow(info.path, &info.dcid) {

@@ -67,3 +67,26 @@ fn a_wish_reaches_the_peer_and_leaves_the_probe_timeout_alone() {
         "{waits:?}"
     );
 }
+
+#[test]
+fn what_waited_for_its_keys_counts_from_when_it_came() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.exchange(true);
+    pair.exchange(false);
+    assert!(!pair.client.is_handshaking());
+    // The end of the handshake is overtaken by what follows it.
+    pair.batch.clear();
+    pair.client.transmit(pair.now, &mut pair.batch, &mut pair.rng);
+    let slow: Vec<_> = pair.batch.datagrams().map(|(_, datagram)| datagram.to_vec()).collect();
+    let id = pair.client.open(Direction::Unidirectional).unwrap();
+    assert_eq!(pair.client.write(id, Bytes::from_static(&[1; 100])), Ok(100));
+    assert!(pair.exchange(true) > 0 && pair.server.is_handshaking());
+    let came = pair.now;
+    pair.now += Duration::from_secs(1);
+    for mut datagram in slow {
+        pair.server.receive(pair.now, pair.server_path, Ecn::NotEct, &mut datagram);
+    }
+    pair.server.on_batch_end(pair.now);
+    assert!(!pair.server.is_handshaking());
+    assert_eq!(pair.server.spaces.data.space.acks.largest().map(|(_, at)| at), Some(came));
+}

@@ -326,7 +326,7 @@ fn challenges_from_everywhere_are_answered_within_what_came_from_there() {
         let path = match arrival {
             Arrival::Known(id) => id,
             Arrival::New => {
-                let origin = Datagram { key, arrival, ecn: Ecn::NotEct, len };
+                let origin = Datagram { key, arrival, ecn: Ecn::NotEct, len, at: pair.now };
                 pair.server.adopt_path(pair.now, &origin).unwrap()
             }
             Arrival::Ignored => panic!("the handshake is confirmed"),
