@@ -123,6 +123,9 @@ impl Api {
 impl Handler for Api {
     fn on_event(&mut self, shard: &mut ShardCx<'_>, conn: ConnKey, event: Event) {
         let Some(state) = self.find(conn).and_then(|key| self.conns.get_mut(key)) else { return };
+        if let Event::Connected = &event {
+            state.on_connected(shard);
+        }
         if let Event::Path(update) = &event {
             state.on_path(shard, update);
         } else if let Some(raw) = &mut state.raw {

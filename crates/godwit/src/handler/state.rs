@@ -215,14 +215,16 @@ impl ConnState {
         self.path_events.pop_front()
     }
 
+    /// The handshake is complete, in raw mode or not: a connection with 0-RTT may be in it before.
+    pub(super) fn on_connected(&mut self, shard: &mut ShardCx<'_>) {
+        self.connected = true;
+        self.waiters.wake_all(Topic::Connected, shard);
+        self.waiters.wake_all(Topic::Evidence, shard);
+    }
+
     /// Something happened. Not for connections in raw mode.
     pub(super) fn on_event(&mut self, shard: &mut ShardCx<'_>, event: &Event) {
         match event {
-            Event::Connected => {
-                self.connected = true;
-                self.waiters.wake_all(Topic::Connected, shard);
-                self.waiters.wake_all(Topic::Evidence, shard);
-            }
             Event::ApprovalWanted => {
                 self.approvable = true;
                 self.waiters.wake_all(Topic::Connected, shard);
