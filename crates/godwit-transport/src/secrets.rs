@@ -21,6 +21,7 @@ pub(crate) const TOKEN_OVERHEAD: usize = NONCE_LEN + 16;
 pub struct ServerSecrets {
     root: [u8; KEY_LEN],
     token_key: [u8; KEY_LEN],
+    previous_token_key: Option<[u8; KEY_LEN]>,
     reset: hmac::Key,
     cid: [u8; 16],
     token: Option<LessSafeKey>,
@@ -44,13 +45,26 @@ impl ServerSecrets {
         Self::new(array(root), array(token_key), None)
     }
 
-    /// The two keys, to be kept somewhere safe. The previous token key is not among them.
+    /// The two keys, to be kept somewhere safe. The [previous token key](ServerSecrets::previous_token_key) is not
+    /// among them.
     pub fn to_bytes(&self) -> [u8; 2 * KEY_LEN] {
         let mut bytes = [0; 2 * KEY_LEN];
         let (root, token_key) = bytes.split_at_mut(KEY_LEN);
         root.copy_from_slice(&self.root);
         token_key.copy_from_slice(&self.token_key);
         bytes
+    }
+
+    /// The token key before the present one, if there was one: tokens and tickets sealed with it are still opened.
+    pub fn previous_token_key(&self) -> Option<[u8; KEY_LEN]> {
+        self.previous_token_key
+    }
+
+    /// The same secrets, with which tokens and tickets of another process's
+    /// [previous key](ServerSecrets::previous_token_key) are opened too.
+    #[must_use]
+    pub fn with_previous_token_key(&self, key: Option<[u8; KEY_LEN]>) -> Self {
+        Self::new(self.root, self.token_key, key)
     }
 
     /// The same secrets with a new token key. Tokens of the present key stay valid, those of the key before
@@ -93,6 +107,7 @@ impl ServerSecrets {
         ServerSecrets {
             root,
             token_key,
+            previous_token_key: previous,
             reset: hmac::Key::new(hmac::HMAC_SHA256, reset.as_ref()),
             cid: array(cid.as_ref()),
             token: aead(&token_key),
@@ -196,6 +211,11 @@ mod tests {
         assert_eq!(open(&second, 7).as_deref(), Some(&b"hello"[..]));
         assert_eq!(open(&third, 7), None);
         assert_eq!(open(&first, 8), None, "of another kind");
+        let elsewhere = ServerSecrets::from_bytes(&second.to_bytes());
+        assert_eq!(open(&elsewhere, 7), None, "the previous key has to be told apart");
+        let elsewhere = elsewhere.with_previous_token_key(second.previous_token_key());
+        assert_eq!(open(&elsewhere, 7).as_deref(), Some(&b"hello"[..]));
+        assert_eq!(elsewhere.ticket_keys(), second.ticket_keys());
         let cid = ConnectionId::new(&[9; 8]).unwrap();
         assert!(first.reset_token(&cid) == third.reset_token(&cid), "connections outlive the change");
     }

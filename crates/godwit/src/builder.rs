@@ -359,7 +359,7 @@ impl EndpointBuilder {
     fn place(&self) -> io::Result<Place> {
         let secrets = self.shared_secrets();
         let (elders, predecessor) = match &self.inheritance {
-            Some(inheritance) => (Some(inheritance.elders()?), Some(inheritance.predecessor()?)),
+            Some(inheritance) => (Some(inheritance.elders()?), Some(inheritance.stream()?)),
             None => (None, None),
         };
         let known = elders.clone().unwrap_or_default();

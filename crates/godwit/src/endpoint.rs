@@ -222,7 +222,7 @@ impl Endpoint {
     /// generation has died is no error.
     #[cfg(target_os = "linux")]
     pub async fn take_over(&self) -> io::Result<()> {
-        crate::generations::take_over(std::slice::from_ref(&self.inner.shard)).await
+        crate::Generation::new().endpoint("", self).take_over().await
     }
 
     /// Starts `successor`, and has it take over the sockets and all clients that come from now on. It has to build
@@ -243,7 +243,12 @@ impl Endpoint {
     /// more, or not yet. All is as before then: connections are accepted.
     #[cfg(target_os = "linux")]
     pub async fn hand_over(&self, successor: crate::Successor) -> io::Result<std::process::Child> {
-        crate::generations::hand_over(std::slice::from_ref(&self.inner.shard), successor).await
+        crate::Generation::new().endpoint("", self).hand_over(successor).await
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn shards(&self) -> &[ShardHandle<Api>] {
+        std::slice::from_ref(&self.inner.shard)
     }
 
     /// Why the endpoint makes no progress any more, if that is so.

@@ -86,7 +86,7 @@ pub use error::{
     ReadToEndError, WriteError,
 };
 #[cfg(target_os = "linux")]
-pub use generations::{Inheritance, Successor};
+pub use generations::{Generation, Inheritance, Predecessor, Successor};
 pub use godwit_datapath::affinity::pin_current_thread;
 pub use godwit_datapath::{Backend, Capabilities, Counters, SocketConfig};
 pub use godwit_engine::Stopped;

@@ -60,7 +60,7 @@ impl Shards {
     /// As there.
     #[cfg(target_os = "linux")]
     pub async fn take_over(&self) -> io::Result<()> {
-        crate::generations::take_over(self.inner.handles()).await
+        crate::Generation::new().shards("", self).take_over().await
     }
 
     /// As [`Endpoint::hand_over`], for all shards. The successor must have as many.
@@ -69,7 +69,12 @@ impl Shards {
     /// As there.
     #[cfg(target_os = "linux")]
     pub async fn hand_over(&self, successor: crate::Successor) -> io::Result<std::process::Child> {
-        crate::generations::hand_over(self.inner.handles(), successor).await
+        crate::Generation::new().shards("", self).hand_over(successor).await
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn handles(&self) -> &[ShardHandle<Api>] {
+        self.inner.handles()
     }
 
     /// Takes no new connections, closes those that exist with the application's `code` and `reason`, and

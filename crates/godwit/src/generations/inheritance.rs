@@ -9,8 +9,8 @@ use godwit_datapath::{BindError, SocketConfig, adopt, descriptors};
 use godwit_engine::{Elder, Elders};
 use godwit_transport::secrets::ServerSecrets;
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader, ErrorKind};
-use std::net::UdpSocket;
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -29,6 +29,7 @@ const MAX_LINES: usize = 1 << 20;
 /// If it is dropped instead, or the process ends, the older generation goes on as before.
 #[derive(Debug)]
 pub struct Inheritance {
+    name: String,
     pub(crate) generation: u8,
     pub(crate) secrets: Arc<ServerSecrets>,
     sockets: BTreeMap<u8, Vec<(SocketId, UdpSocket)>>,
@@ -42,13 +43,75 @@ impl Inheritance {
     /// What this process was started with; `None` if it was not started by an older generation, or has asked before.
     ///
     /// # Errors
-    /// If what the older generation says makes no sense, or it has given up waiting. The process should end then.
+    /// If what the older generation says makes no sense, it has given up waiting, or it hands over several endpoints.
+    /// The process should end then.
     pub fn from_env() -> io::Result<Option<Inheritance>> {
-        let Some(number) = std::env::var_os(VARIABLE) else { return Ok(None) };
-        let number: Option<RawFd> = number.to_str().and_then(|number| number.parse().ok());
-        // A variable that was meant for an ancestor of this process names nothing that was passed on to it.
-        let Some(Ok(stream)) = number.map(descriptors::take_over) else { return Ok(None) };
-        Self::read(stream.into()).map(Some)
+        let mut all = Self::all_from_env()?;
+        if all.len() > 1 {
+            return Err(io::Error::new(
+                ErrorKind::InvalidData,
+                "the older process hands over several endpoints",
+            ));
+        }
+        Ok(all.pop())
+    }
+
+    /// As [`Inheritance::from_env`], for an older generation that hands over several endpoints
+    /// ([`Generation::hand_over`](crate::Generation::hand_over)): one for each. Those that are of no use any more have to be
+    /// [declined](Inheritance::decline).
+    ///
+    /// # Errors
+    /// If what the older generation says makes no sense, or it has given up waiting. The process should end then.
+    pub fn all_from_env() -> io::Result<Vec<Inheritance>> {
+        let numbers = std::env::var(VARIABLE).unwrap_or_default();
+        let mut all = Vec::new();
+        for number in numbers.split(',') {
+            let stream = number.parse::<RawFd>().map_err(io::Error::other).and_then(descriptors::take_over);
+            match stream {
+                Ok(stream) => all.push(Self::read(stream.into())?),
+                // A variable that was meant for an ancestor of this process names nothing that was passed on to it.
+                Err(_) if all.is_empty() => return Ok(all),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(all)
+    }
+
+    /// What the older generation calls the endpoint; empty if it has one alone.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The addresses of the sockets. Those of several shards have the same.
+    ///
+    /// # Errors
+    /// None that a correct system gives.
+    pub fn local_addrs(&self) -> io::Result<Vec<SocketAddr>> {
+        let first = self.sockets.values().next();
+        first.into_iter().flatten().map(|(_, socket)| socket.local_addr()).collect()
+    }
+
+    /// The secrets of the older generation, the keys before its last change included: for tickets that it has issued
+    /// ([`ServerConfig::ticket_keys`](crate::ServerConfig::ticket_keys)), or to change the keys.
+    pub fn secrets(&self) -> &Arc<ServerSecrets> {
+        &self.secrets
+    }
+
+    /// Leaves the endpoint to the older generation, which serves the connections that it has to their end and takes no
+    /// new ones. Others that were handed over with it are taken over nevertheless.
+    ///
+    /// # Errors
+    /// If the older generation has died.
+    pub fn decline(self) -> io::Result<()> {
+        (&self.predecessor).write_all(format!("{}\n", letter::DECLINED).as_bytes())
+    }
+
+    /// For saying something to the older generation later.
+    ///
+    /// # Errors
+    /// If the process has too many descriptors.
+    pub fn predecessor(&self) -> io::Result<Predecessor> {
+        Ok(Predecessor(self.stream()?))
     }
 
     /// The number of this generation. It is one more than that of the older one, with 0 after 255, unless
@@ -74,14 +137,17 @@ impl Inheritance {
         predecessor.set_nonblocking(false)?;
         predecessor.set_read_timeout(Some(PATIENCE))?;
         let lines = lines_of(&predecessor)?;
-        let (mut generation, mut secrets) = (None, None);
+        let (mut generation, mut secrets, mut previous) = (None, None, None);
+        let mut name = String::new();
         let (mut sockets, mut elders) =
             (BTreeMap::<u8, Vec<_>>::new(), BTreeMap::<u8, BTreeMap<_, _>>::new());
         let mut others = Vec::new();
         for line in lines {
             match line {
+                Line::Name(given) => name = given,
+                Line::PreviousKey(key) => previous = Some(*key),
                 Line::Generation(number) => generation = Some(number),
-                Line::Secrets(bytes) => secrets = Some(Arc::new(ServerSecrets::from_bytes(&bytes))),
+                Line::Secrets(bytes) => secrets = Some(ServerSecrets::from_bytes(&bytes)),
                 Line::Socket(shard, id, number) => {
                     let socket = UdpSocket::from(descriptors::take_over(number)?);
                     sockets.entry(shard).or_default().push((SocketId(id), socket));
@@ -94,7 +160,8 @@ impl Inheritance {
             }
         }
         let (Some(generation), Some(secrets)) = (generation, secrets) else { return Err(nonsense()) };
-        Ok(Inheritance { generation, secrets, sockets, elders, descriptors: others, predecessor })
+        let secrets = Arc::new(secrets.with_previous_token_key(previous));
+        Ok(Inheritance { name, generation, secrets, sockets, elders, descriptors: others, predecessor })
     }
 
     /// The sockets of each shard.
@@ -121,8 +188,22 @@ impl Inheritance {
         Ok(Elders::new(self.elders.iter().map(elder).collect::<io::Result<_>>()?))
     }
 
-    pub(crate) fn predecessor(&self) -> io::Result<UnixStream> {
+    pub(crate) fn stream(&self) -> io::Result<UnixStream> {
         self.predecessor.try_clone()
+    }
+}
+
+/// The older generation, as long as it has not handed over.
+#[derive(Debug)]
+pub struct Predecessor(UnixStream);
+
+impl Predecessor {
+    /// Says why this process is not going to take over: the first line of it is in the error that the older one
+    /// gets. The process should end then.
+    pub fn give_up(&self, why: &str) {
+        let line = why.lines().next().unwrap_or_default();
+        // One that has died need not know.
+        let _ = (&self.0).write_all(format!("{}{line}\n", letter::SORRY).as_bytes());
     }
 }
 

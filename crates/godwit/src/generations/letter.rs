@@ -12,6 +12,10 @@ use std::os::fd::RawFd;
 pub(super) const GREETING: &str = "godwit hand-over 1";
 /// What ends it.
 pub(super) const END: &str = "end";
+/// The newer generation does without these sockets: no other word follows.
+pub(super) const DECLINED: &str = "declined";
+/// The newer generation gives up. The rest of the line says why.
+pub(super) const SORRY: &str = "sorry ";
 /// The newer generation has everything in place.
 pub(super) const READY: &str = "ready";
 /// The older generation receives no more.
@@ -30,10 +34,14 @@ pub(super) fn too_late() -> io::Error {
 /// A line of a letter. Descriptors are told by their numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Line {
+    /// What the older generation calls the endpoint.
+    Name(String),
     /// What the connection ids of the newer generation carry.
     Generation(u8),
     /// The secrets that both have.
     Secrets(Box<[u8; 2 * KEY_LEN]>),
+    /// The token key before the present one.
+    PreviousKey(Box<[u8; KEY_LEN]>),
     /// A UDP socket: the shard, the socket's number, the descriptor.
     Socket(u8, u32, RawFd),
     /// The way to an older generation: the generation, the shard, the descriptor.
@@ -48,8 +56,10 @@ impl Line {
     pub(super) fn write(&self, letter: &mut String) {
         // Writing into a string cannot fail.
         let _ = match self {
+            Line::Name(name) => writeln!(letter, "name {name}"),
             Line::Generation(generation) => writeln!(letter, "generation {generation}"),
             Line::Secrets(secrets) => writeln!(letter, "secrets {}", hex(&secrets[..])),
+            Line::PreviousKey(key) => writeln!(letter, "previous {}", hex(&key[..])),
             Line::Socket(shard, id, descriptor) => writeln!(letter, "socket {shard} {id} {descriptor}"),
             Line::Elder(generation, shard, descriptor) => {
                 writeln!(letter, "elder {generation} {shard} {descriptor}")
@@ -67,8 +77,10 @@ impl Line {
         let mut words = rest.split(' ');
         let mut word = || words.next();
         Some(match kind {
+            "name" => Line::Name(rest.to_owned()),
             "generation" => Line::Generation(word()?.parse().ok()?),
             "secrets" => Line::Secrets(Box::new(bytes(word()?)?.try_into().ok()?)),
+            "previous" => Line::PreviousKey(Box::new(bytes(word()?)?.try_into().ok()?)),
             "socket" => Line::Socket(word()?.parse().ok()?, word()?.parse().ok()?, word()?.parse().ok()?),
             "elder" => Line::Elder(word()?.parse().ok()?, word()?.parse().ok()?, word()?.parse().ok()?),
             "descriptor" => {

@@ -13,21 +13,25 @@
 //! 3. The older one stops receiving, names the handshakes that it has begun, and says `go`.
 //! 4. The newer one begins to receive, and says `serving`; only now does the older one refuse new connections.
 //!
+//! A program with several endpoints has such a conversation about each of them, and the second and the third step are
+//! taken for all together. The newer one may decline some: these stay with the older one until their connections end.
+//!
 //! Whatever fails before that, the older one goes on as if nothing had been tried, and sees to it that the newer one
 //! is gone: it says `never mind`, and kills it. Datagrams that come between the third step and the fourth wait in the sockets.
 
+mod generation;
 mod hand_over;
 mod inheritance;
 mod letter;
 mod lineage;
 mod successor;
 
-pub(crate) use hand_over::{hand_over, take_over};
-pub use inheritance::Inheritance;
+pub use generation::Generation;
+pub use inheritance::{Inheritance, Predecessor};
 pub(crate) use lineage::Lineage;
 pub use successor::Successor;
 
-/// The environment variable that names the descriptor of the letter.
+/// The environment variable that names the descriptors of the letters, separated by commas.
 const VARIABLE: &str = "GODWIT_HAND_OVER";
 
 #[cfg(test)]

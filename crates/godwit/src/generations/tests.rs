@@ -1,14 +1,20 @@
 use super::Inheritance;
 use super::letter::{self, Line};
+use crate::resumption::SessionTickets;
+use godwit_base::SeededRng;
 use godwit_transport::endpoint::Begun;
+use godwit_transport::secrets::ServerSecrets;
 use godwit_wire::ConnectionId;
-use std::io::{ErrorKind, Write};
+use rustls::server::ProducesTickets;
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 
 #[test]
 fn lines_are_read_as_they_are_written() {
     let id = ConnectionId::new(&[0, 1, 0xab, 9, 9, 9, 9, 0xff]).unwrap();
     let lines = [
+        Line::Name("[::]:443 and more".to_owned()),
+        Line::PreviousKey(Box::new([7; 32])),
         Line::Generation(255),
         Line::Secrets(Box::new(std::array::from_fn(|n| n as u8))),
         Line::Socket(3, 70_000, 12),
@@ -30,6 +36,7 @@ fn what_is_not_known_or_makes_no_sense_is_skipped() {
         "generation 256",
         "generation -1",
         "secrets 00",
+        "previous 00",
         "secrets zz",
         "socket 1 2",
         "elder 1 1 x",
@@ -65,4 +72,40 @@ fn letters_that_make_no_sense_are_refused() {
     assert_eq!(read(&stolen).unwrap_err(), ErrorKind::InvalidInput);
     let never_mind = String::from_utf8_lossy(letter::NEVER_MIND);
     assert_eq!(read(&format!("{whole}{never_mind}")).unwrap_err(), ErrorKind::TimedOut);
+}
+
+#[test]
+fn what_was_issued_before_the_last_change_of_keys_is_good_in_the_next_generation() {
+    let mut rng = SeededRng::new(1);
+    let first = ServerSecrets::from_rng(&mut rng);
+    let present = first.rotated(&mut rng);
+    let tickets = |secrets| SessionTickets::new(secrets, &crate::crypto_provider());
+    let issued = [tickets(&first).encrypt(b"early").unwrap(), tickets(&present).encrypt(b"late").unwrap()];
+    let mut letter = format!("{}\n", letter::GREETING);
+    Line::Name("[::]:443".to_owned()).write(&mut letter);
+    Line::Generation(1).write(&mut letter);
+    Line::Secrets(Box::new(present.to_bytes())).write(&mut letter);
+    let without = format!("{letter}end\n");
+    Line::PreviousKey(Box::new(present.previous_token_key().unwrap())).write(&mut letter);
+    let inherited = read(&format!("{letter}end\n")).unwrap();
+    assert_eq!(inherited.name(), "[::]:443");
+    let opened = issued.each_ref().map(|ticket| tickets(inherited.secrets()).decrypt(ticket));
+    assert_eq!(opened, [Some(b"early".to_vec()), Some(b"late".to_vec())]);
+    let inherited = read(&without).unwrap();
+    let opened = issued.each_ref().map(|ticket| tickets(inherited.secrets()).decrypt(ticket));
+    assert_eq!(opened, [None, Some(b"late".to_vec())]);
+}
+
+#[test]
+fn the_older_generation_hears_of_refusals() {
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let secrets = "ab".repeat(64);
+    ours.write_all(format!("{}\ngeneration 7\nsecrets {secrets}\nend\n", letter::GREETING).as_bytes())
+        .unwrap();
+    let inheritance = Inheritance::read(theirs).unwrap();
+    inheritance.predecessor().unwrap().give_up("no key\nnor certificate");
+    inheritance.decline().unwrap();
+    let mut heard = String::new();
+    ours.read_to_string(&mut heard).unwrap();
+    assert_eq!(heard, "sorry no key\ndeclined\n");
 }
