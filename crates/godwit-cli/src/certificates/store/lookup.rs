@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use aws_lc_rs::digest;
 use rustls::sign::CertifiedKey;
 use rustls::{SignatureAlgorithm, SignatureScheme};
 
@@ -72,5 +73,18 @@ impl Table {
     pub(super) fn shows_the_same(&self, other: &Table) -> bool {
         let same = |(one, other): (&Arc<CertifiedKey>, &Arc<CertifiedKey>)| one.cert == other.cert;
         self.all.len() == other.all.len() && self.all.iter().zip(&other.all).all(same)
+    }
+
+    /// The same where nobody would see a difference, also in another process.
+    pub(super) fn digest(&self) -> digest::Digest {
+        let mut context = digest::Context::new(&digest::SHA256);
+        for certified in &self.all {
+            context.update(&(certified.cert.len() as u64).to_be_bytes());
+            for certificate in &certified.cert {
+                context.update(&(certificate.len() as u64).to_be_bytes());
+                context.update(certificate);
+            }
+        }
+        context.finish()
     }
 }

@@ -58,7 +58,7 @@ impl Store {
     /// If the system has no random numbers.
     pub(crate) fn new(slots: Vec<Arc<Slot>>) -> Result<Store, Failure> {
         let tickets = Tickets::new()
-            .map_err(|error| Failure::new(format!("cannot make keys for TLS sessions: {error}")))?;
+            .ok_or_else(|| Failure::new("cannot make keys for TLS sessions: there are no random numbers"))?;
         Ok(Store(Arc::new(Shared {
             table: ArcSwap::from_pointee(Table::of(&slots)),
             slots: Mutex::new(slots),
@@ -104,6 +104,19 @@ impl Store {
     /// server may be asking for it.
     pub(crate) fn http_challenge(&self, token: &str) -> Option<String> {
         self.0.challenges.http(token)
+    }
+
+    /// What a process needs that takes over, so that clients can resume their sessions there: a secret.
+    pub(crate) fn sessions(&self) -> Vec<u8> {
+        let _held = self.slots();
+        [self.0.table.load().digest().as_ref(), &self.0.tickets.to_bytes()].concat()
+    }
+
+    /// Goes on with the sessions of the process before, if it showed the same certificates. Returns whether it does.
+    pub(crate) fn resume_sessions(&self, sessions: &[u8]) -> bool {
+        let _held = self.slots();
+        let digest = self.0.table.load().digest();
+        sessions.strip_prefix(digest.as_ref()).is_some_and(|keys| self.0.tickets.adopt(keys))
     }
 
     fn slots(&self) -> MutexGuard<'_, Vec<Arc<Slot>>> {

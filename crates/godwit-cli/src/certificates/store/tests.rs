@@ -157,6 +157,21 @@ fn an_exchange_is_seen_at_once_and_ends_the_sessions() {
 }
 
 #[test]
+fn sessions_go_on_in_another_process_with_the_same_certificates() {
+    let shown = slot(ecdsa(&["a.test"]));
+    let store = Store::new(vec![Arc::clone(&shown)]).unwrap();
+    let client = client(None);
+    assert!(!shake(&store, &client, "a.test").unwrap().resumed);
+    let next = Store::new(vec![shown]).unwrap();
+    assert!(next.resume_sessions(&store.sessions()));
+    assert!(shake(&next, &client, "a.test").unwrap().resumed);
+    let changed = Store::new(vec![slot(ecdsa(&["a.test"]))]).unwrap();
+    assert!(!changed.resume_sessions(&store.sessions()));
+    assert!(!shake(&changed, &client, "a.test").unwrap().resumed);
+    assert!(!next.resume_sessions(b""));
+}
+
+#[test]
 fn a_slot_that_was_removed_has_no_more_effect() {
     let (old, new) = (slot(ecdsa(&["a.test"])), slot(ecdsa(&["a.test"])));
     let store = Store::new(vec![Arc::clone(&old)]).unwrap();
