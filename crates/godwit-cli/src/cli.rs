@@ -51,6 +51,10 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve sites over HTTP/3, HTTP/2 and HTTP/1.1 on one port
+    ///
+    /// SIGTERM and SIGINT end the server when what is under way is done; SIGHUP has it read --config again, SIGUSR1
+    /// open the access log anew. SIGUSR2 exchanges it for a new process of the program, perhaps of a newer version, and
+    /// no client notices (Linux).
     #[command(after_long_help = EXIT_CODES)]
     Serve(serve::Arguments),
     /// Fetch URLs over HTTP/3, HTTP/2 or HTTP/1.1

@@ -7,12 +7,14 @@
 use std::convert::Infallible;
 use std::error::Error;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::num::NonZeroU8;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use godwit::Generation;
 use godwit::http3::{self, ErrorCode};
 use godwit::{
     Backend, Capabilities, Endpoint, EndpointBuilder, ServerConfig, Shards, SocketConfig, TransportConfig,
@@ -25,6 +27,9 @@ use super::config::{Limits, Settings};
 use super::door::Door;
 use super::doors::Doors;
 use super::front::Front;
+use super::inherited::{Inheritance, Inherited};
+#[cfg(target_os = "linux")]
+use super::say;
 use crate::certificates::{Store, quic_config};
 use crate::error::Failure;
 
@@ -94,22 +99,32 @@ impl Options {
             .admission(move |remote| doors.admit(remote.ip()))
     }
 
-    /// Sockets that were handed over are used in place of new ones.
-    fn builder(&self, address: SocketAddr, inherited: Vec<UdpSocket>) -> EndpointBuilder {
+    fn builder(&self) -> EndpointBuilder {
         let backend = match self.datapath {
             Datapath::Auto | Datapath::Linux => Backend::Native,
             Datapath::Portable => Backend::Portable,
         };
         let builder = Endpoint::builder().server(self.config.clone()).datapath(backend);
-        let builder = match inherited.is_empty() {
-            true => builder.bind(address),
-            false => inherited.into_iter().fold(builder, EndpointBuilder::udp_socket),
-        };
         match &self.qlog {
             Some(folder) => builder.qlog_dir(folder),
             None => builder,
         }
     }
+}
+
+#[cfg(target_os = "linux")]
+fn inherit(options: &Options, inheritance: Inheritance) -> (EndpointBuilder, usize) {
+    let shards = inheritance.shards();
+    if shards != usize::from(options.shards.get()) {
+        let name = inheritance.name();
+        say(&format!("warning: {name} goes on with {shards} shards; a change of `shards` needs a restart"));
+    }
+    (options.builder().inherit(inheritance), shards)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn inherit(_: &Options, inheritance: Inheritance) -> (EndpointBuilder, usize) {
+    match inheritance {}
 }
 
 /// What the system gave the UDP socket.
@@ -144,13 +159,23 @@ pub(super) struct Socket {
 
 impl Socket {
     /// On the sockets that were handed over for the address, if there are any; then there are as many shards as
-    /// sockets.
+    /// the older process has, or as many as there are sockets. What comes in is not received before [`take_over`].
     pub(super) fn bind(
-        address: SocketAddr,
-        inherited: Vec<UdpSocket>,
+        wanted: SocketAddr,
+        inherited: &mut Inherited,
         options: &Options,
     ) -> io::Result<Socket> {
-        let shards = if inherited.is_empty() { usize::from(options.shards.get()) } else { inherited.len() };
+        let (builder, shards) = match inherited.endpoint(wanted) {
+            Some(inheritance) => inherit(options, inheritance),
+            None => {
+                let sockets = inherited.udp(wanted);
+                let builder = options.builder();
+                match sockets.len() {
+                    0 => (builder.bind(wanted), usize::from(options.shards.get())),
+                    count => (sockets.into_iter().fold(builder, EndpointBuilder::udp_socket), count),
+                }
+            }
+        };
         let (front, fronts) = watch::channel(None);
         let (stop, stops) = watch::channel(false);
         let (done, ended) = mpsc::channel(1);
@@ -158,22 +183,22 @@ impl Socket {
         let run = move |endpoint| {
             shard(endpoint, server.clone(), limits.clone(), fronts.clone(), stops.clone(), done.clone())
         };
-        let builder = options.builder(address, inherited);
-        let (address, stats, threads) = match shards {
+        let (address, stats, engine) = match shards {
             1 => {
                 let endpoint = builder.build().map_err(bare)?;
                 let (address, stats) = (endpoint.local_addr()?, endpoint.stats());
-                tokio::spawn(run(endpoint));
-                (address, Some(stats), None)
+                tokio::spawn(run(endpoint.clone()));
+                (address, Some(stats), Engine::One(endpoint))
             }
             count => {
                 let threads = builder.run_shards_with(count, None, run).map_err(bare)?;
-                (threads.local_addr()?, threads.stats().into_iter().next(), Some(threads))
+                (threads.local_addr()?, threads.stats().into_iter().next(), Engine::Many(threads))
             }
         };
         let socket = stats.and_then(|stats| stats.sockets.into_iter().next());
         let granted = socket.map(|socket| Granted::of(&socket.capabilities));
-        Ok(Socket { address, granted, running: Running { front, stop, ended, _threads: threads } })
+        let running = Running { wanted, engine, front, stop, ended };
+        Ok(Socket { address, granted, running })
     }
 
     /// As bound: the port is never 0.
@@ -196,16 +221,51 @@ impl Socket {
 /// HTTP/3 at work on one socket.
 #[derive(Debug)]
 pub(super) struct Running {
+    /// The address as it was asked for.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing is handed over"))]
+    wanted: SocketAddr,
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "it is only kept"))]
+    engine: Engine,
     front: watch::Sender<Option<Front>>,
     stop: watch::Sender<bool>,
     /// Closed when the last shard has ended.
     ended: mpsc::Receiver<()>,
-    _threads: Option<Shards>,
 }
 
-/// Sends GOAWAY on every connection, waits for the requests in progress, and closes.
-pub(super) async fn drain(running: Vec<Running>) {
-    for socket in &running {
+/// What runs the shards.
+#[derive(Debug)]
+enum Engine {
+    One(Endpoint),
+    Many(Shards),
+}
+
+#[cfg(target_os = "linux")]
+impl Running {
+    /// Adds the endpoint to those that change hands. It is known by the address that was asked for.
+    pub(super) fn join<'a>(&'a self, generation: Generation<'a>) -> Generation<'a> {
+        let name = self.wanted.to_string();
+        match &self.engine {
+            Engine::One(endpoint) => generation.endpoint(name, endpoint),
+            Engine::Many(shards) => generation.shards(name, shards),
+        }
+    }
+}
+
+/// Begins to receive on all of these at once, as soon as the older process, if there is one, lets go.
+#[cfg(target_os = "linux")]
+pub(super) async fn take_over(sockets: impl Iterator<Item = &Socket>) -> io::Result<()> {
+    sockets.fold(Generation::new(), |generation, socket| socket.running.join(generation)).take_over().await
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) async fn take_over(_: impl Iterator<Item = &Socket>) -> io::Result<()> {
+    Ok(())
+}
+
+/// Sends GOAWAY on every connection, waits for the requests in progress, and closes. `handed_over`: the endpoints know
+/// already that nobody is to be let in but those whose handshakes have begun, and end by themselves.
+pub(super) async fn drain(running: Vec<Running>, handed_over: bool) {
+    for socket in running.iter().filter(|_| !handed_over) {
         socket.stop.send_replace(true);
     }
     for mut socket in running {

@@ -2,11 +2,12 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::h3;
-use super::inherited::Inherited;
+use super::inherited::{Inherited, Listening, Role};
 use crate::error::{Failure, plain};
 
 const DEFAULT_PORT: u16 = 4433;
@@ -23,9 +24,9 @@ pub(super) struct Listener {
     pub(super) tcp: Tcp,
 }
 
-/// A listening TCP socket.
+/// A listening TCP socket. Whoever accepts has the only strong reference.
 pub(super) struct Tcp {
-    pub(super) listener: tokio::net::TcpListener,
+    pub(super) listener: Arc<tokio::net::TcpListener>,
     /// Whether a service manager keeps it for whoever serves next: what waits in it is not lost at the end.
     pub(super) is_lent: bool,
 }
@@ -65,7 +66,7 @@ pub(super) fn bind(
 /// Binds every address for TCP alone.
 pub(super) fn bind_plain(addresses: &[SocketAddr], inherited: &mut Inherited) -> Result<Vec<Tcp>, Failure> {
     let bind = |address: &SocketAddr| {
-        let bound = bind_tcp(*address, inherited);
+        let bound = bind_tcp(*address, Role::Plain, inherited);
         bound.map_err(|error| Refused { transport: "TCP", address: *address, error }.explain())
     };
     addresses.iter().map(bind).collect()
@@ -91,9 +92,9 @@ fn bind_one(
     loop {
         attempts -= 1;
         let refused = |transport| move |error| Refused { transport, address: wanted, error };
-        let udp = h3::Socket::bind(wanted, inherited.udp(wanted), options).map_err(refused("UDP"))?;
+        let udp = h3::Socket::bind(wanted, inherited, options).map_err(refused("UDP"))?;
         let address = udp.local_address();
-        match bind_tcp(address, inherited) {
+        match bind_tcp(address, Role::Sites, inherited) {
             Ok(tcp) => return Ok(Listener { address, udp, tcp }),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse && attempts > 0 => {}
             Err(error) => return Err(refused("TCP")(error)),
@@ -101,10 +102,11 @@ fn bind_one(
     }
 }
 
-fn bind_tcp(address: SocketAddr, inherited: &mut Inherited) -> io::Result<Tcp> {
-    if let Some(listener) = inherited.tcp(address) {
+/// Binds an address for TCP alone, or takes what was handed over for it.
+pub(super) fn bind_tcp(address: SocketAddr, role: Role, inherited: &mut Inherited) -> io::Result<Tcp> {
+    if let Some(Listening { listener, is_lent, .. }) = inherited.tcp(address, role) {
         listener.set_nonblocking(true)?;
-        return Ok(Tcp { listener: tokio::net::TcpListener::from_std(listener)?, is_lent: true });
+        return Ok(Tcp { listener: Arc::new(tokio::net::TcpListener::from_std(listener)?), is_lent });
     }
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if address.is_ipv6() {
@@ -117,7 +119,7 @@ fn bind_tcp(address: SocketAddr, inherited: &mut Inherited) -> io::Result<Tcp> {
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
-    Ok(Tcp { listener: tokio::net::TcpListener::from_std(socket.into())?, is_lent: false })
+    Ok(Tcp { listener: Arc::new(tokio::net::TcpListener::from_std(socket.into())?), is_lent: false })
 }
 
 /// A port that could not be had.

@@ -3,6 +3,7 @@
 //! Everything that can fail is done before the first line is printed: the configuration is read, certificates are
 //! read or made, the UDP and the TCP ports bound. Then the banner says how to reach the server, and requests are
 //! answered until SIGINT or SIGTERM. What is then in progress has a time to finish; a second signal ends it at once.
+//! SIGUSR2 exchanges the process for a new one.
 //!
 //! - [`arguments`] and [`config`] say what to do; [`running`] does it, reloads it, and ends it.
 //! - [`listen`] binds the ports, [`tcp`] speaks HTTP/1.1 and HTTP/2, [`h3`] HTTP/3, [`redirect_http`] plain HTTP.
@@ -11,7 +12,7 @@
 //! - [`doors`] and [`pace`] are against clients that are too many or too slow, [`linger`] and [`last_call`] for
 //!   losing nothing at the end of a connection and of the server.
 //! - [`banner`] and [`browser`] are for the person who started it, [`inherited`] and [`supervisor`] for the service
-//!   manager that did.
+//!   manager that did; [`inherited`] and [`successor`] are for the processes before and after this one.
 
 mod access;
 mod advertise;
@@ -36,6 +37,7 @@ mod redirect_http;
 mod running;
 pub(crate) mod signals;
 mod site;
+mod successor;
 mod supervisor;
 mod tcp;
 
@@ -47,6 +49,7 @@ pub(crate) use arguments::{Arguments, Datapath};
 use crate::error::{Failure, plain};
 use browser::Browser;
 use config::{Findings, Scrutiny, Settings};
+use inherited::{Before, Inherited};
 
 /// The exit code for a configuration that cannot be used, as for a command line that cannot.
 const UNUSABLE: u8 = 2;
@@ -55,35 +58,52 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if let Some(arguments::Instead::PrintDns(arguments)) = &arguments.instead {
         return advertise::dns::run(arguments);
     }
-    arguments.check_conflicts()?;
-    let scrutiny = if arguments.check { Scrutiny::Check } else { Scrutiny::Start };
-    let settings = match &arguments.config {
-        None => Settings::of_arguments(&arguments),
-        Some(file) => {
-            let (settings, findings) = config::read(file, scrutiny);
-            print(&findings);
-            match settings {
-                Some(settings) => settings,
-                None => return Ok(ExitCode::from(UNUSABLE)),
-            }
-        }
-    };
     if arguments.check {
-        writeln!(std::io::stdout(), "{}", summary(&arguments, &settings)).map_err(|error| {
-            Failure::new(format!("the configuration is good, but that cannot be printed: {}", plain(&error)))
-        })?;
-        return Ok(ExitCode::SUCCESS);
+        return check(&arguments);
     }
+    let (inherited, before) = Inherited::take()?;
+    start(&arguments, inherited, &before).inspect_err(|failure| before.give_up(&failure.to_string()))
+}
+
+/// Says whether all is well.
+fn check(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    arguments.check_conflicts()?;
+    let (settings, _) = read(arguments, Scrutiny::Check);
+    let Some(settings) = settings else { return Ok(ExitCode::from(UNUSABLE)) };
+    writeln!(std::io::stdout(), "{}", summary(arguments, &settings)).map_err(|error| {
+        Failure::new(format!("the configuration is good, but that cannot be printed: {}", plain(&error)))
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The settings, if they are good. What is wrong with them is printed; the first line of it is returned.
+fn read(arguments: &Arguments, scrutiny: Scrutiny) -> (Option<Settings>, String) {
+    let Some(file) = &arguments.config else {
+        return (Some(Settings::of_arguments(arguments)), String::new());
+    };
+    let (settings, findings) = config::read(file, scrutiny);
+    print(&findings);
+    (settings, findings.problems.first().map(ToString::to_string).unwrap_or_default())
+}
+
+fn start(arguments: &Arguments, inherited: Inherited, before: &Before) -> Result<ExitCode, Failure> {
+    arguments.check_conflicts()?;
+    let (settings, problem) = read(arguments, Scrutiny::Start);
+    let Some(settings) = settings else {
+        before.give_up(&problem);
+        return Ok(ExitCode::from(UNUSABLE));
+    };
     if arguments.until_end_of_input {
         end_with_input()?;
     }
-    let browser = arguments.open.then(Browser::find).transpose()?;
+    // The one that the older process has opened stays.
+    let browser = (arguments.open && !before.exists()).then(Browser::find).transpose()?;
     let files = godwit_datapath::descriptors::raise_limit().unwrap_or(1024);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("cannot start: {}", plain(&error))))?;
-    let outcome = runtime.block_on(running::serve(&arguments, settings, browser, files));
+    let outcome = runtime.block_on(running::serve(arguments, settings, browser, inherited, files));
     // A read that hangs on a network file system must not keep the program.
     runtime.shutdown_background();
     outcome.map(|()| ExitCode::SUCCESS)
@@ -97,6 +117,11 @@ fn end_with_input() -> Result<(), Failure> {
     };
     let watching = std::thread::Builder::new().name("input".to_owned()).spawn(watch);
     watching.map(drop).map_err(|error| Failure::new(format!("cannot start: {}", plain(&error))))
+}
+
+/// A line for whoever watches over the server.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "godwit: {line}");
 }
 
 /// Problems and warnings, each with file and line.

@@ -3,8 +3,11 @@
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+
+use tokio::task::AbortHandle;
 
 use super::access::{Log, Observer};
 use super::advertise::{Advertiser, UserKey, probe};
@@ -13,13 +16,14 @@ use super::banner::Banner;
 use super::browser::{Browser, Window};
 use super::config::{self, Advertise, Handler, HostPattern, Scrutiny, Settings};
 use super::front::Front;
-use super::inherited::Inherited;
+use super::inherited::{Inherited, Role};
 use super::listen::{self, Listener};
 use super::metrics::{CertificateExpiry, Metrics, Transport, server};
 use super::redirect_http::Redirect;
 use super::signals::{Signals, Wish};
+use super::successor::Estate;
 use super::tcp::{self, Purpose};
-use super::{convert, h3, print, supervisor};
+use super::{convert, h3, print, say, supervisor};
 use crate::certificates::{Identity, Keeper, Store, local, on_stderr, tcp_config};
 use crate::error::{Failure, plain};
 use crate::output::{Style, date, unix_now};
@@ -39,6 +43,7 @@ pub(super) async fn serve(
     arguments: &Arguments,
     settings: Settings,
     browser: Option<Browser>,
+    mut inherited: Inherited,
     files: u64,
 ) -> Result<(), Failure> {
     if let Some(folder) = settings.qlog.as_deref().filter(|folder| !folder.is_dir()) {
@@ -50,20 +55,15 @@ pub(super) async fn serve(
     });
     let log = Log::new(&settings.access_log)?;
     let keeper = Keeper::open(&convert::certificates(&settings), on_stderr())?;
+    keeper.store().resume_sessions(inherited.sessions());
     let options = h3::Options::new(keeper.store(), arguments.datapath, &settings, drain)?;
-    let mut tls = tcp_config(keeper.store())?;
-    if !settings.compress_certificates {
-        tls.cert_compressors.clear();
-    }
-    let mut inherited = Inherited::take();
+    let tls = tls_over_tcp(keeper.store(), &settings)?;
+    let mut estate = Estate::new(keeper.store())?;
     let listeners = listen::bind(&settings.listen, &mut inherited, &options)?;
     let redirects = listen::bind_plain(&settings.redirect_http, &mut inherited)?;
-    for socket in inherited.left() {
-        say(&format!(
-            "warning: the service manager opened {socket}, which `listen` does not name; add it there"
-        ));
-    }
-    let figures = settings.metrics.map(bind_metrics).transpose()?;
+    let figures =
+        settings.metrics.map(|address| bind_metrics(address, &mut inherited, &mut estate)).transpose()?;
+    let takes_over = inherited.leave_rest();
     let addresses: Vec<SocketAddr> = listeners.iter().map(|listener| listener.address).collect();
     let observer = observe(&settings, log, &addresses);
     let front = Front::new(&settings, observer.clone())?;
@@ -75,13 +75,19 @@ pub(super) async fn serve(
     let what = what_is_served(arguments, &settings);
     let banner = Banner::new(&what, &identity, &listeners, Style::of_stdout());
     let tcp = tcp::Server::new(tls, &settings.limits, files);
+    // Nothing below keeps it from serving: an older process may end now.
+    h3::take_over(listeners.iter().map(|listener| &listener.udp)).await.map_err(|error| {
+        Failure::new(format!("cannot take over from the process before: {}", plain(&error)))
+    })?;
     let mut http3 = Vec::new();
     for Listener { udp, tcp: listener, .. } in listeners {
+        estate.add(Role::Sites, &listener);
         tcp.serve(listener, Purpose::Sites(front.clone())).await;
         http3.push(udp.serve(front.clone()));
     }
     for listener in redirects {
         let redirect = Redirect::new(keeper.store().clone(), &addresses, observer.clone());
+        estate.add(Role::Plain, &listener);
         tcp.serve(listener, Purpose::Redirect(redirect)).await;
     }
     keeper.start();
@@ -90,34 +96,88 @@ pub(super) async fn serve(
     observer.metrics().ask_crowded_out(move || {
         vec![tcp_doors.refused(Transport::Tcp), quic_doors.refused(Transport::Quic)]
     });
+    let mut chores = Chores::default();
     if let Some(figures) = figures {
         say(&format!("metrics are at http://{}/metrics", figures.address()));
-        tokio::spawn(figures.serve(Arc::clone(observer.metrics())));
+        chores.add(tokio::spawn(figures.serve(Arc::clone(observer.metrics()))).abort_handle());
     }
-    advertise(&settings, &observer, addresses).await;
+    chores.add(advertise(&settings, &observer, addresses).await);
     observer.metrics().set_ready(true);
-    supervisor::watch();
+    chores.0.extend(supervisor::watch());
     supervisor::ready(&what);
-    let window = welcome(&banner, &identity, browser)?;
+    // Where an older process was, everybody knows how to reach the server.
+    let window = if takes_over { None } else { welcome(&banner, &identity, browser)? };
 
-    let mut server = Server { file: arguments.config.as_deref(), settings, keeper, front };
-    server.until_end(&mut signals).await;
+    let mut server =
+        Server { file: arguments.config.as_deref(), what, settings, keeper, front, estate, http3 };
+    let handed_over = server.until_end(&mut signals).await;
     observer.metrics().set_ready(false);
-    supervisor::stopping();
-    if Style::of_stderr().is_coloured() {
-        let _ = writeln!(std::io::stderr(), "\nfinishing what is in progress; Ctrl-C again stops at once");
+    if handed_over {
+        // These are the other process's now.
+        drop(chores);
+    } else {
+        supervisor::stopping();
+        if Style::of_stderr().is_coloured() {
+            let _ =
+                writeln!(std::io::stderr(), "\nfinishing what is in progress; Ctrl-C again stops at once");
+        }
     }
-    let drained = async {
-        tokio::join!(tcp.drain(), h3::drain(http3));
-    };
-    tokio::select! {
-        () = drained => {}
-        () = tokio::time::sleep(drain) => {}
-        () = signals.end() => {}
-    }
+    let Server { keeper, http3, .. } = server;
+    // Certificates are looked after until the last handshake, which is here or in the other process.
+    let _keeper = (!handed_over).then_some(keeper);
+    finish(&tcp, http3, drain, handed_over, &mut signals).await;
     observer.log().flush();
     drop(window);
     Ok(())
+}
+
+fn tls_over_tcp(store: &Store, settings: &Settings) -> Result<rustls::ServerConfig, Failure> {
+    let mut tls = tcp_config(store)?;
+    if !settings.compress_certificates {
+        tls.cert_compressors.clear();
+    }
+    Ok(tls)
+}
+
+/// Lets what is in progress finish. After a hand-over the first signal says only what is under way already: a service
+/// manager that ends the server tells all of its processes.
+async fn finish(
+    tcp: &tcp::Server,
+    http3: Vec<h3::Running>,
+    limit: Duration,
+    handed_over: bool,
+    signals: &mut Signals,
+) {
+    let drained = async {
+        tokio::join!(tcp.drain(handed_over), h3::drain(http3, handed_over));
+    };
+    let told = async {
+        if handed_over {
+            signals.end().await;
+        }
+        signals.end().await;
+    };
+    tokio::select! {
+        () = drained => {}
+        () = tokio::time::sleep(limit) => {}
+        () = told => {}
+    }
+}
+
+/// What only the serving process does. Dropped, it ends.
+#[derive(Default)]
+struct Chores(Vec<AbortHandle>);
+
+impl Chores {
+    fn add(&mut self, chore: AbortHandle) {
+        self.0.push(chore);
+    }
+}
+
+impl Drop for Chores {
+    fn drop(&mut self) {
+        self.0.iter().for_each(AbortHandle::abort);
+    }
 }
 
 /// Who sees every request. Users keep their places in a staged roll-out by a key in the data folder.
@@ -132,8 +192,16 @@ fn observe(settings: &Settings, log: Log, addresses: &[SocketAddr]) -> Observer 
     Observer::new(log, Metrics::new(), Arc::new(advertiser))
 }
 
-fn bind_metrics(address: SocketAddr) -> Result<server::Server, Failure> {
-    server::Server::bind(address).map_err(|error| {
+fn bind_metrics(
+    address: SocketAddr,
+    inherited: &mut Inherited,
+    estate: &mut Estate,
+) -> Result<server::Server, Failure> {
+    let bound = listen::bind_tcp(address, Role::Metrics, inherited).and_then(|tcp| {
+        estate.add(Role::Metrics, &tcp);
+        server::Server::on(tcp.listener)
+    });
+    bound.map_err(|error| {
         let problem = plain(&error);
         Failure::new(format!("cannot serve metrics at {address}: {problem}; choose another address or port"))
     })
@@ -153,7 +221,7 @@ fn report(observer: &Observer, front: &Front, store: &Store) {
 }
 
 /// Has HTTP/3 advertised once it answers at this server's own ports, and as long as it does.
-async fn advertise(settings: &Settings, observer: &Observer, addresses: Vec<SocketAddr>) {
+async fn advertise(settings: &Settings, observer: &Observer, addresses: Vec<SocketAddr>) -> AbortHandle {
     let hosts = settings.sites.iter().flat_map(|site| &site.hosts);
     let exact = hosts.into_iter().find_map(|host| match host {
         HostPattern::Exact(name) => Some(name.clone()),
@@ -166,7 +234,7 @@ async fn advertise(settings: &Settings, observer: &Observer, addresses: Vec<Sock
         async move { probe::once(&advertiser, &addresses, &name).await }
     });
     let _ = tokio::time::timeout(FIRST_PROBE, first).await;
-    tokio::spawn(probe::regularly(advertiser, addresses, name));
+    tokio::spawn(probe::regularly(advertiser, addresses, name)).abort_handle()
 }
 
 /// Prints the banner, and opens the browser if one is wanted.
@@ -210,34 +278,87 @@ fn warn_of_dates(not_before: i64, not_after: i64) {
     say(&format!("warning: the certificate {problem}; clients will refuse it, so renew it"));
 }
 
-fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "godwit: {line}");
+/// What follows an attempt to hand over.
+#[derive(Clone, Copy)]
+enum After {
+    Serve,
+    /// Somebody asked for that meanwhile.
+    Reload,
+    End,
+    HandedOver,
 }
 
 /// What can be changed while the server runs.
 struct Server<'a> {
     /// The configuration, if it is in a file.
     file: Option<&'a Path>,
+    /// What is served, in words.
+    what: String,
     /// As last read.
     settings: Settings,
     keeper: Keeper,
     front: Front,
+    estate: Estate,
+    http3: Vec<h3::Running>,
 }
 
 impl Server<'_> {
-    /// Does what signals ask for, until they ask for the end.
-    async fn until_end(&mut self, signals: &mut Signals) {
+    /// Does what signals ask for, until they ask for the end, or another process has taken over: true.
+    async fn until_end(&mut self, signals: &mut Signals) -> bool {
         loop {
             match (signals.next().await, self.file) {
-                (Wish::End, _) => return,
+                (Wish::End, _) => return false,
                 (Wish::Reload, Some(file)) => {
                     supervisor::reloading();
                     self.reload(file).await;
                     supervisor::ready(&file.display().to_string());
                 }
                 // Without a configuration it is the terminal that is gone.
-                (Wish::Reload, None) => return,
+                (Wish::Reload, None) => return false,
                 (Wish::Reopen, _) => self.front.observer().log().reopen(),
+                (Wish::HandOver, file) => match self.hand_over(signals).await {
+                    After::End => return false,
+                    After::HandedOver => return true,
+                    After::Serve => {}
+                    After::Reload => {
+                        if let Some(file) = file {
+                            self.reload(file).await;
+                        }
+                    }
+                },
+            }
+        }
+    }
+
+    /// Has a new process take over, and goes on serving if that fails.
+    async fn hand_over(&self, signals: &mut Signals) -> After {
+        supervisor::reloading();
+        let mut attempt = pin!(self.estate.hand_over(&self.http3));
+        let mut after = After::Serve;
+        loop {
+            let wish = tokio::select! {
+                outcome = &mut attempt => match outcome {
+                    Ok(process) => {
+                        say(&format!("process {process} has taken over; finishing what is in progress"));
+                        supervisor::handed_over(process, &self.what);
+                        return After::HandedOver;
+                    }
+                    Err(problem) => {
+                        say(&format!("no new process has taken over, this one goes on: {problem}"));
+                        supervisor::ready(&self.what);
+                        return after;
+                    }
+                },
+                wish = signals.next() => wish,
+            };
+            match wish {
+                // Dropped, the attempt ends what it has started.
+                Wish::End => return After::End,
+                Wish::Reload if self.file.is_none() => return After::End,
+                // The new process reads it anyway.
+                Wish::Reload => after = After::Reload,
+                Wish::Reopen => self.front.observer().log().reopen(),
+                Wish::HandOver => say("a new process is being started already; this wish is refused"),
             }
         }
     }

@@ -1,8 +1,9 @@
 //! The signals that the server heeds: SIGINT and SIGTERM end it, SIGHUP has it read its configuration again, SIGUSR1
-//! open its log again. Elsewhere there is Ctrl-C.
+//! open its log again, SIGUSR2 hand over to a new process. Elsewhere there is Ctrl-C.
 
 use std::io;
 
+use super::say;
 use crate::error::{Failure, plain};
 
 #[cfg(unix)]
@@ -16,6 +17,8 @@ pub(super) enum Wish {
     Reload,
     /// The log's file has been moved away.
     Reopen,
+    /// A new process is to take over.
+    HandOver,
 }
 
 #[derive(Debug)]
@@ -27,7 +30,9 @@ pub(crate) struct Signals {
     #[cfg(unix)]
     hang_up: Signal,
     #[cfg(unix)]
-    user: Signal,
+    first_user: Signal,
+    #[cfg(unix)]
+    second_user: Signal,
 }
 
 impl Signals {
@@ -43,7 +48,8 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
-            user: signal(SignalKind::user_defined1())?,
+            first_user: signal(SignalKind::user_defined1())?,
+            second_user: signal(SignalKind::user_defined2())?,
         })
     }
 
@@ -53,7 +59,8 @@ impl Signals {
             _ = self.interrupt.recv() => Wish::End,
             _ = self.terminate.recv() => Wish::End,
             _ = self.hang_up.recv() => Wish::Reload,
-            _ = self.user.recv() => Wish::Reopen,
+            _ = self.first_user.recv() => Wish::Reopen,
+            _ = self.second_user.recv() => Wish::HandOver,
         }
     }
 
@@ -68,8 +75,14 @@ impl Signals {
         Wish::End
     }
 
-    /// Waits for somebody to end the server.
+    /// Waits for somebody to end the server, which does nothing else any more.
     pub(crate) async fn end(&mut self) {
-        while self.next().await != Wish::End {}
+        loop {
+            match self.next().await {
+                Wish::End => return,
+                Wish::HandOver => say("this process is finishing, and does not hand over any more"),
+                Wish::Reload | Wish::Reopen => {}
+            }
+        }
     }
 }

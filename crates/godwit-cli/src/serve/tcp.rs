@@ -4,6 +4,9 @@
 //! [`Limits`] for requests; HTTP/2 connections are pinged.
 //!
 //! # The end
+//! Where another process goes on accepting, this one stops at once: whoever waits in the kernel's queue is that one's.
+//! Otherwise, and for the connections that there are in any case:
+//!
 //! Nothing that a client may believe to have sent is thrown away. First the kernel is told to let nobody else in
 //! ([`super::last_call`]), and those whom it has let in already are served; HTTP/2 clients get GOAWAY in its two
 //! steps (RFC 9113 section 6.8). HTTP/1.1 knows no such word: a request may be on its way while this side closes. So
@@ -87,6 +90,8 @@ struct Shared {
     room: Arc<Semaphore>,
     most: u32,
     doors: Doors,
+    /// Another process accepts from the listeners by now.
+    passed_on: AtomicBool,
 }
 
 impl Server {
@@ -98,7 +103,14 @@ impl Server {
         let room = Arc::new(Semaphore::new(most as usize));
         let doors = Doors::new(usize::MAX, limits.connections_per_address);
         let tls = TlsAcceptor::from(Arc::new(tls));
-        let shared = Arc::new(Shared { tls, limits: limits.clone(), room, most, doors });
+        let shared = Arc::new(Shared {
+            tls,
+            limits: limits.clone(),
+            room,
+            most,
+            doors,
+            passed_on: AtomicBool::new(false),
+        });
         Server { shared, stop: watch::Sender::new(false), listeners: Mutex::default() }
     }
 
@@ -113,8 +125,10 @@ impl Server {
         &self.shared.doors
     }
 
-    /// Takes no more connections, lets requests in progress finish and waits for them.
-    pub(super) async fn drain(&self) {
+    /// Takes no more connections, lets requests in progress finish and waits for them. `passed_on`: another process
+    /// takes them.
+    pub(super) async fn drain(&self, passed_on: bool) {
+        self.shared.passed_on.store(passed_on, Ordering::Relaxed);
         self.stop.send_replace(true);
         let mut listeners = self.listeners.lock().await;
         while listeners.join_next().await.is_some() {}
@@ -133,7 +147,7 @@ async fn accept(
         () = accept_until_dropped(&listener, &shared, &purpose, &stops) => {}
         _ = stop.wait_for(|stop| *stop) => {}
     }
-    if is_lent {
+    if is_lent || shared.passed_on.load(Ordering::Relaxed) {
         return;
     }
     let end = Instant::now() + last_call::announce(&listener);

@@ -16,6 +16,7 @@ mod serve_config;
 mod serve_drain;
 mod serve_errors;
 mod serve_h3;
+mod serve_hand_over;
 mod serve_support;
 mod serve_systemd;
 mod serve_telemetry;

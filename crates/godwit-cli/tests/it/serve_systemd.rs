@@ -99,3 +99,33 @@ fn sockets_are_taken_over_and_the_manager_is_told() {
     assert!(manager.told().contains("STOPPING=1"));
     assert!(manager.process.wait().unwrap().success());
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_manager_is_told_which_process_has_taken_over() {
+    let mut manager = Manager::start();
+    assert!(manager.told().contains("READY=1"));
+    let first = manager.process.id();
+    manager.signal("USR2");
+    let reloading = manager.told();
+    assert!(reloading.contains("RELOADING=1") && reloading.contains("MONOTONIC_USEC="), "{reloading}");
+    // The new process says that it is ready as well, at any time.
+    let successor: u32 = loop {
+        let told = manager.told();
+        assert!(told.contains("READY=1"), "{told}");
+        if let Some(process) = told.lines().find_map(|line| line.strip_prefix("MAINPID=")) {
+            break process.parse().unwrap();
+        }
+    };
+    assert_ne!(successor, first);
+    assert!(manager.process.wait().unwrap().success());
+    for protocol in ["--http1.1", "--http2", "--http3"] {
+        assert_eq!(manager.get(protocol), "handed over", "{protocol}");
+    }
+    let killed = Command::new("kill").args(["-s", "TERM", &successor.to_string()]).status();
+    assert!(killed.unwrap().success());
+    while !manager.told().contains("STOPPING=1") {}
+    while !std::fs::read(format!("/proc/{successor}/cmdline")).unwrap_or_default().is_empty() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

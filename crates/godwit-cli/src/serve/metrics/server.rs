@@ -29,17 +29,14 @@ const EXHAUSTED: Duration = Duration::from_millis(100);
 /// A bound listener, for [`Server::serve`].
 #[derive(Debug)]
 pub(crate) struct Server {
-    listener: TcpListener,
+    listener: Arc<TcpListener>,
     address: SocketAddr,
 }
 
 impl Server {
     /// # Errors
-    /// If the address cannot be had.
-    pub(crate) fn bind(address: SocketAddr) -> io::Result<Server> {
-        let listener = std::net::TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        let listener = TcpListener::from_std(listener)?;
+    /// If the listener does not tell its address.
+    pub(crate) fn on(listener: Arc<TcpListener>) -> io::Result<Server> {
         Ok(Server { address: listener.local_addr()?, listener })
     }
 

@@ -100,6 +100,11 @@ impl Server {
     }
 
     pub(crate) async fn try_connect(&self, alpn: &str) -> std::io::Result<TlsStream<TcpStream>> {
+        self.connect_with(self.tls(alpn)).await
+    }
+
+    /// TLS settings of a client of this server.
+    pub(crate) fn tls(&self, alpn: &str) -> Arc<rustls::ClientConfig> {
         let mut roots = rustls::RootCertStore::empty();
         roots.add(CertificateDer::from_pem_file(self.authority()).unwrap()).unwrap();
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -109,10 +114,18 @@ impl Server {
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.alpn_protocols = vec![alpn.as_bytes().to_vec()];
+        Arc::new(config)
+    }
+
+    pub(crate) async fn connect_with(
+        &self,
+        config: Arc<rustls::ClientConfig>,
+    ) -> std::io::Result<TlsStream<TcpStream>> {
+        let alpn = config.alpn_protocols.first().cloned();
         let stream = TcpStream::connect(SocketAddr::from(([127, 0, 0, 1], self.port))).await?;
         let name = ServerName::try_from("localhost").unwrap();
-        let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
-        assert_eq!(stream.get_ref().1.alpn_protocol(), Some(alpn.as_bytes()));
+        let stream = TlsConnector::from(config).connect(name, stream).await?;
+        assert_eq!(stream.get_ref().1.alpn_protocol(), alpn.as_deref());
         Ok(stream)
     }
 
