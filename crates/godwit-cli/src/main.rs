@@ -44,7 +44,8 @@ fn main() -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(failure) => {
-            let _ = writeln!(std::io::stderr(), "godwit: {}", output::printable(&failure.to_string()));
+            let line = format!("godwit: {}\n", output::printable(&failure.to_string()));
+            let _ = std::io::stderr().write_all(line.as_bytes());
             ExitCode::FAILURE
         }
     }

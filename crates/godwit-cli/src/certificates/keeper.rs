@@ -46,7 +46,8 @@ pub(crate) type Say = Arc<dyn Fn(&str) + Send + Sync>;
 /// Lines on the standard error.
 pub(crate) fn on_stderr() -> Say {
     use std::io::Write;
-    Arc::new(|line| drop(writeln!(std::io::stderr(), "godwit: {line}")))
+    // In one piece: other processes may write to the same place.
+    Arc::new(|line| drop(std::io::stderr().write_all(format!("godwit: {line}\n").as_bytes())))
 }
 
 /// The certificates of a server, and the tasks that keep them fresh. Dropped, the tasks end.

@@ -234,6 +234,7 @@ pub(super) struct Running {
 
 /// What runs the shards.
 #[derive(Debug)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "it is only kept"))]
 enum Engine {
     One(Endpoint),
     Many(Shards),

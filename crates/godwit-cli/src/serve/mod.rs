@@ -119,16 +119,16 @@ fn end_with_input() -> Result<(), Failure> {
     watching.map(drop).map_err(|error| Failure::new(format!("cannot start: {}", plain(&error))))
 }
 
-/// A line for whoever watches over the server.
+/// A line for whoever watches over the server. It is written at once: other processes may write to the same place.
 fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "godwit: {line}");
+    let _ = std::io::stderr().write_all(format!("godwit: {line}\n").as_bytes());
 }
 
 /// Problems and warnings, each with file and line.
 fn print(findings: &Findings) {
     let mut stderr = std::io::stderr().lock();
     for line in findings.problems.iter().chain(&findings.warnings) {
-        let _ = writeln!(stderr, "{line}");
+        let _ = stderr.write_all(format!("{line}\n").as_bytes());
     }
 }
 
