@@ -10,7 +10,7 @@
 //! Nothing that a client may believe to have sent is thrown away. First the kernel is told to let nobody else in
 //! ([`super::last_call`]), and those whom it has let in already are served; HTTP/2 clients get GOAWAY in its two
 //! steps (RFC 9113 section 6.8). HTTP/1.1 knows no such word: a request may be on its way while this side closes. So
-//! each connection is kept open for [`LAST_REQUEST`], and whoever sends a request meanwhile is told with its answer
+//! each connection is kept open for [`LAST_REQUEST`] ([`AT_LEISURE`] where another process serves by now), and whoever sends a request meanwhile is told with its answer
 //! that it was the last.
 
 use std::convert::Infallible;
@@ -56,6 +56,8 @@ const PING: Duration = Duration::from_secs(30);
 const EXHAUSTED: Duration = Duration::from_millis(100);
 /// At the end: how long a connection is kept for a request that may be on its way.
 const LAST_REQUEST: Duration = Duration::from_millis(500);
+/// The same where nobody waits for the end.
+const AT_LEISURE: Duration = Duration::from_secs(5);
 /// What the kernel keeps that it has not sent. More is of no use, and comes late for what is more urgent.
 #[cfg(target_os = "linux")]
 const UNSENT: u32 = 128 << 10;
@@ -192,7 +194,8 @@ async fn connection(stream: Lingering, shared: &Shared, purpose: Purpose, stop: 
     let _ = stream.stream().and_then(prepare);
     let (pace, limits) = (Arc::clone(stream.pace()), &shared.limits);
     let Ok(meter) = stream.meter().cloned() else { return };
-    let keeper = Keeper { pace, meter, leaving: Arc::default(), limits, stop: stop.clone() };
+    let passed_on = &shared.passed_on;
+    let keeper = Keeper { pace, meter, leaving: Arc::default(), limits, stop: stop.clone(), passed_on };
     let front = match purpose {
         Purpose::Sites(front) => front,
         Purpose::Redirect(redirect) => {
@@ -202,7 +205,7 @@ async fn connection(stream: Lingering, shared: &Shared, purpose: Purpose, stop: 
             return;
         }
     };
-    match tokio::time::timeout(HANDSHAKE, handshake(stream, &shared.tls, stop.clone())).await {
+    match tokio::time::timeout(HANDSHAKE, handshake(stream, shared, stop.clone())).await {
         Ok(Ok(Some(stream))) if is_challenge(stream.get_ref().1) => {}
         Ok(Ok(Some(stream))) => {
             if let Err(error) = requests(stream, front, keeper).await {
@@ -227,16 +230,18 @@ pub(super) fn prepare(stream: &tokio::net::TcpStream) -> io::Result<()> {
 /// is to finish.
 async fn handshake(
     mut stream: Lingering,
-    tls: &TlsAcceptor,
+    shared: &Shared,
     mut stop: watch::Receiver<bool>,
 ) -> io::Result<Option<TlsStream<Lingering>>> {
     let mut first = [0];
     tokio::select! {
+        // What has come is not overlooked because this process was kept waiting for so long.
+        biased;
         peeked = stream.stream()?.peek(&mut first) => drop(peeked?),
-        () = last_request(&mut stop) => return Ok(None),
+        () = last_request(&mut stop, &shared.passed_on) => return Ok(None),
     }
     if !first[0].is_ascii_uppercase() {
-        return tls.accept(stream).await.map(Some);
+        return shared.tls.accept(stream).await.map(Some);
     }
     tracing::debug!("plain HTTP on the HTTPS port");
     stream.write_all(PLAIN_HTTP).await?;
@@ -245,9 +250,14 @@ async fn handshake(
 }
 
 /// Ready when the server is to finish and nothing more has to be waited for.
-async fn last_request(stop: &mut watch::Receiver<bool>) {
+async fn last_request(stop: &mut watch::Receiver<bool>, passed_on: &AtomicBool) {
     let _ = stop.wait_for(|stop| *stop).await;
-    tokio::time::sleep(LAST_REQUEST).await;
+    tokio::time::sleep(time_for_last_request(passed_on)).await;
+}
+
+/// To be asked when the server is to finish.
+fn time_for_last_request(passed_on: &AtomicBool) -> Duration {
+    if passed_on.load(Ordering::Relaxed) { AT_LEISURE } else { LAST_REQUEST }
 }
 
 async fn requests(stream: TlsStream<Lingering>, front: Front, keeper: Keeper<'_>) -> Result<(), BoxError> {
@@ -362,11 +372,13 @@ pub(super) struct Keeper<'a> {
     pub(super) leaving: Arc<AtomicBool>,
     pub(super) limits: &'a Limits,
     pub(super) stop: watch::Receiver<bool>,
+    /// Another process serves by now, when the server is to finish.
+    pub(super) passed_on: &'a AtomicBool,
 }
 
 impl Keeper<'_> {
     pub(super) async fn keep<C: Serving>(self, mut connection: Pin<&mut C>) -> Result<(), BoxError> {
-        let Keeper { pace, meter, leaving, limits, mut stop } = self;
+        let Keeper { pace, meter, leaving, limits, mut stop, passed_on } = self;
         pace.rest();
         // HTTP/2's frames between requests are not the beginning of a head.
         let mut watch = if C::HAS_GOAWAY { Watch::new(limits).without_heads() } else { Watch::new(limits) };
@@ -381,14 +393,18 @@ impl Keeper<'_> {
         let mut farewell: Option<Farewell> = None;
         loop {
             tokio::select! {
+                // What has come is read before it is asked whether anything has.
+                biased;
                 outcome = connection.as_mut() => return outcome.map_err(Into::into),
                 _ = stop.wait_for(|stop| *stop), if leave_at.is_none() => {
                     leaving.store(true, Ordering::Relaxed);
+                    let mut patience = time_for_last_request(passed_on);
                     if C::HAS_GOAWAY {
                         connection.as_mut().graceful_shutdown();
                         farewell = (!asked).then(|| Farewell::new(&pace, &meter));
+                        patience = LAST_REQUEST;
                     }
-                    leave_at = Some(Instant::now() + LAST_REQUEST);
+                    leave_at = Some(Instant::now() + patience);
                 }
                 () = sleep_until(leave_at), if leave_at.is_some() => {
                     leave_at = Some(Instant::now() + LAST_REQUEST);
