@@ -1,12 +1,13 @@
 //! Settings: built once, validated once, then shared and never changed.
 
 use crate::datagrams::DatagramConfig;
+use crate::handshake::tapped;
 use crate::observe::ObserverFactory;
 use crate::resumption::{Resumption, SessionTickets};
 use crate::secrets::ServerSecrets;
 use godwit_recovery::congestion::Algorithm;
 use std::net::{SocketAddrV4, SocketAddrV6};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Settings of a connection's transport. Plain values with defaults; [`TransportConfig::validate`] says
@@ -193,12 +194,32 @@ pub struct ServerConfig {
     /// If 0-RTT is accepted: tickets that other processes open, given out beside those that are good for 0-RTT
     /// here. Default none.
     pub tickets: Option<Arc<SessionTickets>>,
+    #[doc(hidden)]
+    pub shared: SharedTls,
+}
+
+/// What the connections of one [`ServerConfig`] share: its TLS settings as connections have them, made once.
+#[derive(Debug, Default, Clone)]
+pub struct SharedTls(OnceLock<Derived>);
+
+#[derive(Debug, Clone)]
+struct Derived {
+    from: Arc<rustls::ServerConfig>,
+    tapped: Arc<rustls::ServerConfig>,
 }
 
 impl ServerConfig {
     /// These settings, without Retry.
     pub fn new(tls: Arc<rustls::ServerConfig>, transport: Arc<TransportConfig>) -> Self {
-        ServerConfig { tls, transport, retry: false, tickets: None }
+        ServerConfig { tls, transport, retry: false, tickets: None, shared: SharedTls::default() }
+    }
+
+    /// The TLS settings for a connection.
+    pub(crate) fn tapped(&self) -> Arc<rustls::ServerConfig> {
+        let derive = || Derived { from: self.tls.clone(), tapped: tapped(&self.tls) };
+        let derived = self.shared.0.get_or_init(derive);
+        // A clone may have been given others since.
+        if Arc::ptr_eq(&derived.from, &self.tls) { derived.tapped.clone() } else { tapped(&self.tls) }
     }
 }
 

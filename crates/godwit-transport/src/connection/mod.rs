@@ -187,10 +187,10 @@ impl Connection {
         parameters.preferred_address = args.preferred;
         let parameters = negotiation::encode(&parameters, rng.next_u64())?;
         let tls = match &args.config.tickets {
-            Some(tickets) => BothKinds::install(&args.config.tls, tickets.clone()),
-            None => args.config.tls.clone(),
+            Some(tickets) => BothKinds::install(&args.config.tapped(), tickets.clone()),
+            None => args.config.tapped(),
         };
-        let handshake = Handshake::server(&tls, args.version, parameters)?;
+        let handshake = Handshake::server(tls, args.version, parameters)?;
         let recovery = PathRecovery::new(now, &path_settings(&config, &args.path));
         let keys = initial_keys(args.version, &args.client_dcid, Side::Server)?;
         let (original, spoken) = (args.original_version, args.versions);

@@ -18,6 +18,7 @@ pub(crate) mod tests;
 
 pub(crate) use assembler::Assembler;
 pub use exporter::ExportError;
+pub(crate) use tap::tapped;
 
 use crate::keys::{self, EarlyKeys, LevelKeys, OneRtt, Ratchet, Schedule};
 use crate::recovery_token::RecoveryToken;
@@ -100,8 +101,10 @@ pub(crate) struct Handshake {
     one_rtt_keys: Option<Box<OneRtt>>,
     data: Option<Box<HandshakeData>>,
     failure: Option<Box<rustls::Error>>,
-    /// Where TLS's secrets are to be had.
+    /// At a client: where TLS's secrets are to be had.
     tap: Option<Arc<SecretTap>>,
+    /// At a server, until the handshake is complete: the exporter secret.
+    exporter: Option<Vec<u8>>,
     /// The version whose keys are wanted, if it is not the one that TLS was begun with.
     moved_to: Option<u32>,
     /// At a client: who is told what comes after the handshake, before TLS.
@@ -136,22 +139,21 @@ impl Handshake {
         let (config, tap) = SecretTap::install(config);
         let tls = ClientConnection::new(config, tls_version(version)?, name, parameters)
             .map_err(|error| ConnectError::Tls(error.to_string()))?;
-        Ok(Self::new(Connection::Client(tls), tap))
+        Ok(Self::new(Connection::Client(tls), Some(tap)))
     }
 
-    /// A server's handshake. `parameters` are its encoded transport parameters.
+    /// A server's handshake. `config` is [`tapped`], `parameters` are its encoded transport parameters.
     pub(crate) fn server(
-        config: &rustls::ServerConfig,
+        config: Arc<rustls::ServerConfig>,
         version: u32,
         parameters: Vec<u8>,
     ) -> Result<Self, ConnectError> {
-        let (config, tap) = SecretTap::install_at_server(config);
         let tls = ServerConnection::new(config, tls_version(version)?, parameters)
             .map_err(|error| ConnectError::Tls(error.to_string()))?;
-        Ok(Self::new(Connection::Server(tls), tap))
+        Ok(Self::new(Connection::Server(tls), None))
     }
 
-    fn new(tls: Connection, tap: Arc<SecretTap>) -> Self {
+    fn new(tls: Connection, tap: Option<Arc<SecretTap>>) -> Self {
         let mut handshake = Handshake {
             tls: Some(Box::new(tls)),
             reading: Level::Initial,
@@ -164,7 +166,8 @@ impl Handshake {
             one_rtt_keys: None,
             data: None,
             failure: None,
-            tap: Some(tap),
+            tap,
+            exporter: None,
             moved_to: None,
             memory: None,
         };
@@ -331,7 +334,6 @@ impl Handshake {
     pub(crate) fn on_confirmed(&mut self) {
         if matches!(self.tls.as_deref(), Some(Connection::Server(_))) {
             self.tls = None;
-            self.tap = None;
         }
     }
 
@@ -368,6 +370,9 @@ impl Handshake {
             }
             _ => tls.read_hs(data),
         };
+        if matches!(tls, Connection::Server(_)) {
+            self.exporter = tap::logged_exporter().or(self.exporter.take());
+        }
         if let Err(failure) = read {
             let error = error::from_tls(tls, &failure);
             self.failure = Some(Box::new(failure));
@@ -424,7 +429,8 @@ impl Handshake {
             }
         }
         if self.data.is_none() && !tls.is_handshaking() {
-            self.data = Some(Box::new(agreed(tls, self.tap.as_deref())));
+            let of_client = self.tap.as_deref().and_then(SecretTap::take_exporter);
+            self.data = Some(Box::new(agreed(tls, of_client.or(self.exporter.take()))));
         }
     }
 
@@ -498,13 +504,12 @@ impl<'a> Derive<'a> {
     }
 }
 
-fn agreed(tls: &Connection, tap: Option<&SecretTap>) -> HandshakeData {
+fn agreed(tls: &Connection, secret: Option<Vec<u8>>) -> HandshakeData {
     let server_name = match tls {
         Connection::Client(_) => None,
         Connection::Server(tls) => tls.server_name().map(str::to_owned),
     };
     let cipher_suite = tls.negotiated_cipher_suite().map(|suite| suite.suite());
-    let secret = tap.and_then(SecretTap::take_exporter);
     HandshakeData {
         alpn: tls.alpn_protocol().map(<[u8]>::to_vec),
         server_name,

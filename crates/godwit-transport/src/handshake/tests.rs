@@ -58,7 +58,7 @@ fn begin(version: u32) -> (Handshake, Handshake) {
         (deterministic::client_config(&[b"h3", b"hq"]), deterministic::server_config(&[b"hq"]));
     (
         Handshake::client(&client, version, "localhost", b"client parameters".to_vec()).unwrap(),
-        Handshake::server(&server, version, b"server parameters".to_vec()).unwrap(),
+        Handshake::server(tapped(&server), version, b"server parameters".to_vec()).unwrap(),
     )
 }
 
@@ -191,7 +191,8 @@ fn failures_are_tls_alerts() {
     // No common application protocol: the server says so.
     let mut client =
         Handshake::client(&deterministic::client_config(&[b"h3"]), V1, "localhost", vec![]).unwrap();
-    let mut server = Handshake::server(&deterministic::server_config(&[b"perf"]), V1, vec![]).unwrap();
+    let mut server =
+        Handshake::server(tapped(&deterministic::server_config(&[b"perf"])), V1, vec![]).unwrap();
     let error = transfer(&mut client, &mut server).unwrap_err();
     assert_eq!(error.code.alert(), Some(120));
     assert!(server.failure().is_some());
@@ -199,12 +200,12 @@ fn failures_are_tls_alerts() {
     // A certificate for other names: the client says so.
     let client = deterministic::client_config(&[b"h3"]);
     let mut client = Handshake::client(&client, V1, "elsewhere.test", vec![]).unwrap();
-    let mut server = Handshake::server(&deterministic::server_config(&[b"h3"]), V1, vec![]).unwrap();
+    let mut server = Handshake::server(tapped(&deterministic::server_config(&[b"h3"])), V1, vec![]).unwrap();
     let error = run(&mut client, &mut server).unwrap_err();
     assert_eq!((error.code.alert(), error.reason), (Some(42), "certificate not accepted"));
 
     // Nonsense instead of a ClientHello.
-    let mut server = Handshake::server(&deterministic::server_config(&[b"h3"]), V1, vec![]).unwrap();
+    let mut server = Handshake::server(tapped(&deterministic::server_config(&[b"h3"])), V1, vec![]).unwrap();
     let error = server.on_crypto(Level::Initial, 0, &[0x17; 64]).unwrap_err();
     assert!(error.code.alert().is_some());
 }
@@ -214,7 +215,7 @@ fn what_cannot_begin_is_refused() {
     let client = |version, name| Handshake::client(&deterministic::client_config(&[]), version, name, vec![]);
     assert!(matches!(client(V1, "not a name"), Err(ConnectError::InvalidServerName(_))));
     assert!(matches!(client(0x0a0a_0a0a, "localhost"), Err(ConnectError::Tls(_))));
-    assert!(Handshake::server(&deterministic::server_config(&[]), 0, vec![]).is_err());
+    assert!(Handshake::server(tapped(&deterministic::server_config(&[])), 0, vec![]).is_err());
     assert!(client(V1, "192.0.2.1").is_ok());
 }
 
@@ -302,7 +303,7 @@ fn sessions_are_resumed_with_tickets_read_after_confirmation() {
     let (client_config, server_config) = real_configs();
     for round in 0..2 {
         let mut client = Handshake::client(&client_config, V1, "localhost", vec![1]).unwrap();
-        let mut server = Handshake::server(&server_config, V1, vec![2]).unwrap();
+        let mut server = Handshake::server(tapped(&server_config), V1, vec![2]).unwrap();
         while !server.is_complete() {
             transfer(&mut client, &mut server).unwrap();
             if !server.is_complete() {
@@ -337,7 +338,7 @@ fn ends_with(suite: Option<CipherSuite>) -> (Handshake, Handshake) {
         .with_single_cert(deterministic::certificates(), deterministic::key())
         .unwrap();
     let client = Handshake::client(&client, V1, "localhost", vec![]).unwrap();
-    (client, Handshake::server(&server, V1, vec![]).unwrap())
+    (client, Handshake::server(tapped(&server), V1, vec![]).unwrap())
 }
 
 #[test]
@@ -394,7 +395,7 @@ fn the_hybrid_group_comes_first_and_its_classical_part_beside_it() {
     }
     // A server that does not know it takes the other share: no second ClientHello.
     let (mut client, _) = ends_with(None);
-    let mut server = Handshake::server(&deterministic::server_config(&[]), V1, vec![]).unwrap();
+    let mut server = Handshake::server(tapped(&deterministic::server_config(&[])), V1, vec![]).unwrap();
     run(&mut client, &mut server).unwrap();
     assert_eq!(client.data().unwrap().group, Some(NamedGroup::X25519));
     assert!(!client.is_hello_retried());

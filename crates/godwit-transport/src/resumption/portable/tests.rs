@@ -8,7 +8,7 @@
 
 use super::*;
 use crate::handshake::tests::run;
-use crate::handshake::{Handshake, NewKeys};
+use crate::handshake::{Handshake, NewKeys, tapped};
 use crate::resumption::{
     EarlySessions, Remembered, Resumption, ServerMemory, SessionKey, SessionStore, SessionTicket,
 };
@@ -120,7 +120,7 @@ impl Process {
         let tls = memory.tls(&self.tls);
         let mut client = Handshake::client(&tls, version, NAME, b"of the client".to_vec()).unwrap();
         client.set_memory(Some(memory));
-        let mut server = Handshake::server(server, version, b"of the server".to_vec()).unwrap();
+        let mut server = Handshake::server(tapped(server), version, b"of the server".to_vec()).unwrap();
         run(&mut client, &mut server).unwrap();
         (client, server)
     }
@@ -179,7 +179,7 @@ fn zero_rtt_is_accepted_with_a_ticket_from_another_process() {
     client.set_memory(Some(memory));
     assert_eq!(client.remembered_parameters(), Some(&b"of the server"[..]));
     assert!(matches!(client.next_keys(), Some(NewKeys::ZeroRtt(_))));
-    let mut server = Handshake::server(&server, V1, b"of the server".to_vec()).unwrap();
+    let mut server = Handshake::server(tapped(&server), V1, b"of the server".to_vec()).unwrap();
     run(&mut client, &mut server).unwrap();
     assert!(client.is_early_data_accepted() && client.data().unwrap().resumed);
 }
@@ -241,7 +241,7 @@ fn the_verifier_is_the_one_inside_to_everybody_else() {
     let stranger = Process::with(&Arc::default(), &Arc::default(), suite, other.cert.der());
     let tls = Arc::new(stranger.tls.clone());
     let mut client = Handshake::client(&tls, V1, NAME, Vec::new()).unwrap();
-    let mut server = Handshake::server(&sealed_server(), V1, Vec::new()).unwrap();
+    let mut server = Handshake::server(tapped(&sealed_server()), V1, Vec::new()).unwrap();
     assert!(run(&mut client, &mut server).is_err());
     let verifier = stranger.resumption.verifier.unwrap();
     assert!(!verifier.supported_verify_schemes().is_empty());
