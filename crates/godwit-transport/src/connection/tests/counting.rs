@@ -92,6 +92,22 @@ fn flight_losses_timeouts_and_reductions_are_counted() {
 }
 
 #[test]
+fn persistent_congestion_is_counted() {
+    let (mut pair, id) = connected();
+    assert_eq!(pair.client.stats().persistent_congestion, 0);
+    pair.client.write(id, Bytes::from_static(&[1; 8000])).unwrap();
+    // All of it is lost, and what two timeouts repeat: longer than three of those, as the second takes twice as long.
+    for _ in 0..3 {
+        assert!(!pair.leave_client().is_empty());
+        pair.wait_for_client();
+    }
+    pair.run(20);
+    let stats = pair.client.stats();
+    assert_eq!((stats.persistent_congestion, stats.congestion_events), (1, 1), "{stats:?}");
+    assert_eq!((stats.bytes_in_flight, stats.spurious_losses), (0, 0));
+}
+
+#[test]
 fn packets_that_come_after_all_take_the_reduction_back() {
     let (mut pair, id) = connected();
     let before = pair.client.stats();
