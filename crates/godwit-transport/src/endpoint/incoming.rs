@@ -9,6 +9,7 @@ use super::IncomingKey;
 use super::admission::Admission;
 use super::beginning::{Answered, Beginning, Numbers};
 use super::demux::KeyedHash;
+use super::receive::SMALLEST_INITIAL;
 use super::stray::Strays;
 use crate::connection::{BegunInitials, choose_version};
 use crate::handshake::client_hello::{ClientHello, Parsed, Peek};
@@ -378,6 +379,9 @@ impl Incoming {
     /// Reads the CRYPTO frames of a datagram's Initial packets, in a copy: the connection will decrypt
     /// the datagram in place again.
     fn peek(&mut self, datagram: &[u8], numbers: &mut Numbers) -> Peeked {
+        if datagram.len() < SMALLEST_INITIAL {
+            return Peeked::Forged;
+        }
         let FirstInitial { version, client_dcid, .. } = self.first;
         let local_cid = self.answered().local_cid;
         let Some(keys) = keys::initial(version, &client_dcid, Side::Server) else { return Peeked::Forged };

@@ -13,8 +13,8 @@ use godwit_base::{Ecn, RecvBatch, RecvMeta, Time, WallTime};
 use godwit_wire::header::{self, Packet, PacketType};
 use godwit_wire::{ConnectionId, TransportErrorCode};
 
-/// A client's first datagram has at least this size (RFC 9000 section 14.1), in bytes.
-const SMALLEST_INITIAL: usize = 1200;
+/// A client's datagram with an Initial packet has at least this size (RFC 9000 section 14.1), in bytes.
+pub(super) const SMALLEST_INITIAL: usize = 1200;
 
 /// Where a datagram came from.
 #[derive(Debug, Clone, Copy)]

@@ -294,6 +294,9 @@ fn what_is_missing_of_a_client_hello_finds_room() {
         rig.receive(&front);
         rig.receive(&damaged);
     }
+    // The connection would not read it (RFC 9000 section 14.1).
+    let small = Initial { number: 1, offset: 900, size: 1199, ..Initial::new(1, &hello[900..]) }.seal();
+    assert!(rig.receive(&small).is_empty(), "nor is it acknowledged");
     assert_eq!(rig.endpoint.next_incoming(), None);
     rig.receive(&back);
     let key = rig.endpoint.next_incoming().unwrap();
