@@ -108,6 +108,8 @@ struct Queues {
     expired: Vec<ConnKey>,
     /// They wrote into the batch filled last.
     in_batch: Vec<ConnKey>,
+    /// Clients that try to connect, in the order in which they began. Some may be done.
+    attempts: VecDeque<ConnKey>,
 }
 
 /// The time of day, as of the last batch.
@@ -195,8 +197,18 @@ impl Endpoint {
         let mut connection = Connection::client(now, args, &mut *self.rng)?;
         connection.start_observing(now, self.clock.wall, &self.config);
         let key = self.insert(connection, local_cid, None);
+        self.on_attempt(key);
         self.touch(key);
         Ok(key)
+    }
+
+    /// A client begins to connect. Those before it that are done are not looked after any more.
+    fn on_attempt(&mut self, key: ConnKey) {
+        let mut attempts = std::mem::take(&mut self.queues.attempts);
+        let is_done = |key: &mut ConnKey| self.connection(*key).is_none_or(|client| !client.is_handshaking());
+        while attempts.pop_front_if(is_done).is_some() {}
+        attempts.push_back(key);
+        self.queues.attempts = attempts;
     }
 
     /// Tells the time of day before anything is received, which tells it too: connections that begin until then have it

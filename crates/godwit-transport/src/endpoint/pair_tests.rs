@@ -183,6 +183,25 @@ fn endpoints_shake_hands() {
     }
 }
 
+#[test]
+fn what_the_network_says_concerns_attempts_to_connect_only() {
+    let mut pair = Pair::new(false);
+    let reports = |pair: &Pair, key| pair.client.connection(key).unwrap().evidence().unreachable_reports;
+    let told = |pair: &mut Pair| {
+        pair.client.on_unreachable(SERVER.parse().unwrap(), std::io::ErrorKind::HostUnreachable);
+        pair.client.on_unreachable(CLIENT.parse().unwrap(), std::io::ErrorKind::HostUnreachable);
+    };
+    let (first, second) = (pair.connect(), pair.connect());
+    told(&mut pair);
+    assert_eq!((reports(&pair, first), reports(&pair, second)), (1, 1));
+    pair.run_millis(200);
+    let third = pair.connect();
+    told(&mut pair);
+    assert_eq!([first, second, third].map(|key| reports(&pair, key)), [1, 1, 1]);
+    assert_eq!(pair.client.queues.attempts, [third], "no others are looked at");
+    assert!(pair.server.queues.attempts.is_empty());
+}
+
 /// Begins a connection whose ClientHello takes two datagrams.
 fn connect_at_length(pair: &mut Pair) {
     let protocols: Vec<Vec<u8>> = (0..6).map(|number| vec![number; 250]).collect();

@@ -1,7 +1,6 @@
 //! The way out: datagrams of the endpoint's own first, then each connection that has something to send,
 //! in the order in which they asked.
 
-use super::slot::ConnectionSlot;
 use super::{ConnKey, Endpoint};
 use crate::endpoint::shared::Transmitted;
 use crate::path::PathKey;
@@ -93,15 +92,16 @@ impl Endpoint {
     /// The network says that packets to `remote` do not arrive (ICMP). Attempts to connect there take note of it; that
     /// is all, for anybody can say so (RFC 9000 section 21.1.1.1).
     pub fn on_unreachable(&mut self, remote: SocketAddr, kind: io::ErrorKind) {
-        let concerned =
-            |slot: &ConnectionSlot| slot.connection.is_handshaking() && slot.connection.remote() == remote;
-        let keys: Vec<ConnKey> =
-            self.slots.iter().filter(|(_, slot)| concerned(slot)).map(|(key, _)| ConnKey(key)).collect();
-        for key in keys {
-            if self.connection_mut(key).is_some_and(|connection| connection.on_unreachable(kind)) {
-                self.settle(key);
+        // Not all connections are looked at: it would be too much work for what anybody can say.
+        let attempts = std::mem::take(&mut self.queues.attempts);
+        for key in &attempts {
+            if let Some(slot) = self.slots.get_mut(key.0).filter(|slot| slot.connection.remote() == remote)
+                && slot.connection.on_unreachable(kind)
+            {
+                self.settle(*key);
             }
         }
+        self.queues.attempts = attempts;
     }
 
     fn transmit_connection(&mut self, now: Time, key: ConnKey, batch: &mut SendBatch) -> Transmitted {
