@@ -6,11 +6,11 @@
 //! pieces, sorted and disjoint.
 //!
 //! Flow control bounds the bytes; the number of pieces has a cap of its own, since a piece of one byte
-//! costs far more than a byte. One frame moves the pieces at most once, however many it covers.
-//! (RFC 9000 section 2.2.)
+//! costs far more than a byte. Wherever among them a frame lies, its work grows only with their logarithm and with
+//! the pieces it replaces. (RFC 9000 section 2.2.)
 
 use bytes::{Buf, Bytes, BytesMut};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 const SMALLEST_CHUNK: usize = 256;
@@ -25,18 +25,6 @@ const SMALL_PIECE: usize = 1 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooManyGaps;
 
-#[derive(Debug)]
-struct Piece {
-    start: u64,
-    data: BytesMut,
-}
-
-impl Piece {
-    fn end(&self) -> u64 {
-        self.start.saturating_add(self.data.len() as u64)
-    }
-}
-
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
@@ -49,8 +37,8 @@ pub(super) struct Assembler {
     chunk: BytesMut,
     /// Size of the allocation behind `chunk`.
     allocated: usize,
-    /// Bytes beyond `ready`.
-    pieces: VecDeque<Piece>,
+    /// Bytes beyond `ready`, by the offset of the first. A tree, for a peer chooses where among very many it inserts.
+    pieces: BTreeMap<u64, BytesMut>,
 }
 
 impl Assembler {
@@ -113,10 +101,12 @@ impl Assembler {
 
     /// Throws away what waits beyond `end`, which is not below what is in order.
     pub(super) fn truncate(&mut self, end: u64) {
-        while self.pieces.pop_back_if(|piece| piece.start >= end).is_some() {}
-        if let Some(last) = self.pieces.back_mut() {
-            let kept = usize::try_from(end.saturating_sub(last.start)).unwrap_or(usize::MAX);
-            last.data.truncate(kept);
+        while let Some(last) = self.pieces.last_entry().filter(|last| *last.key() >= end) {
+            last.remove();
+        }
+        if let Some(mut last) = self.pieces.last_entry() {
+            let kept = usize::try_from(end.saturating_sub(*last.key())).unwrap_or(usize::MAX);
+            last.get_mut().truncate(kept);
         }
     }
 
@@ -132,7 +122,9 @@ impl Assembler {
             self.allocated = 0;
         }
         self.full.shrink_to_fit();
-        self.pieces.shrink_to_fit();
+        if self.pieces.is_empty() {
+            self.pieces = BTreeMap::new();
+        }
     }
 
     /// Copies bytes behind the others in order.
@@ -169,21 +161,22 @@ impl Assembler {
     /// Moves pieces that are now in order behind the others.
     fn take_pieces(&mut self) {
         let ready = self.ready;
-        while let Some(mut piece) = self.pieces.pop_front_if(|piece| piece.start <= self.ready) {
-            let known = usize::try_from(self.ready.saturating_sub(piece.start)).unwrap_or(usize::MAX);
-            if known >= piece.data.len() {
+        while let Some(first) = self.pieces.first_entry().filter(|first| *first.key() <= self.ready) {
+            let (start, mut data) = first.remove_entry();
+            let known = usize::try_from(self.ready.saturating_sub(start)).unwrap_or(usize::MAX);
+            if known >= data.len() {
                 continue;
             }
-            piece.data.advance(known);
-            if piece.data.len() <= SMALL_PIECE {
-                self.append(&piece.data);
+            data.advance(known);
+            if data.len() <= SMALL_PIECE {
+                self.append(&data);
                 continue;
             }
-            self.ready = self.ready.saturating_add(piece.data.len() as u64);
+            self.ready = self.ready.saturating_add(data.len() as u64);
             if !self.chunk.is_empty() {
                 self.full.push_back(self.chunk.split().freeze());
             }
-            self.full.push_back(piece.data.freeze());
+            self.full.push_back(data.freeze());
         }
         debug_assert!(self.ready >= ready, "bytes in order only grow");
     }
@@ -191,86 +184,67 @@ impl Assembler {
     /// Stores bytes beyond `ready`. Pieces that they cover wholly are replaced, partly known bytes cut off.
     fn insert_piece(&mut self, offset: u64, data: &[u8]) {
         let mut range = offset..offset.saturating_add(data.len() as u64);
-        let mut at = match self.pieces.back() {
-            Some(last) if last.end() > offset => self.pieces.partition_point(|piece| piece.end() <= offset),
-            _ => self.pieces.len(),
-        };
-        if let Some(piece) = self.pieces.get(at).filter(|piece| piece.start <= offset) {
-            range.start = piece.end();
-            at = at.saturating_add(1);
+        // Most come behind all others.
+        if self.pieces.last_key_value().is_none_or(|(start, last)| end_of(*start, last) <= offset) {
+            return self.put_piece(range, data);
         }
-        let mut covered = at..at;
-        while let Some(piece) = self.pieces.get(covered.end).filter(|piece| piece.start < range.end) {
-            if piece.end() > range.end {
-                range.end = piece.start;
-                break;
+        let before = self.pieces.range(..=offset).next_back();
+        range.start = before.map_or(offset, |(start, piece)| end_of(*start, piece).max(offset));
+        while range.start < range.end
+            && let Some((start, piece)) = self.pieces.range(range.clone()).next()
+        {
+            let start = *start;
+            if end_of(start, piece) > range.end {
+                range.end = start;
+            } else {
+                self.pieces.remove(&start);
             }
-            covered.end = covered.end.saturating_add(1);
         }
         let kept = |at: u64| usize::try_from(at.saturating_sub(offset)).unwrap_or(usize::MAX);
         let Some(data) = data.get(kept(range.start)..kept(range.end)) else { return };
         if !data.is_empty() {
-            self.put_piece(covered, range, data);
+            self.put_piece(range, data);
         }
     }
 
-    /// Puts bytes in the place of the `covered` pieces, merged with their neighbours if that is cheap.
-    fn put_piece(&mut self, covered: Range<usize>, range: Range<u64>, data: &[u8]) {
-        let adjacent = |piece: &Piece, at: u64, limit: usize| {
-            piece.start == at
-                && piece.data.len() <= limit
-                && piece.data.len().saturating_add(data.len()) <= LARGEST_CHUNK
-        };
-        let before = covered.start.checked_sub(1);
-        let previous =
-            before.and_then(|at| self.pieces.get_mut(at)).filter(|piece| piece.end() == range.start);
+    /// Puts bytes where there are none, merged with their neighbours if that is cheap.
+    fn put_piece(&mut self, range: Range<u64>, data: &[u8]) {
+        let before = self.pieces.range_mut(..range.start).next_back();
         let mut after_full = false;
-        if let Some(previous) = previous {
-            if previous.data.len().saturating_add(data.len()) <= LARGEST_CHUNK {
-                previous.data.extend_from_slice(data);
-                self.pieces.drain(covered);
-                self.merge_next(before.unwrap_or(0));
+        if let Some((start, previous)) = before.filter(|(start, piece)| end_of(**start, piece) == range.start)
+        {
+            let start = *start;
+            if previous.len().saturating_add(data.len()) <= LARGEST_CHUNK {
+                previous.extend_from_slice(data);
+                self.merge_next(start);
                 return;
             }
             after_full = true;
         }
-        let mut piece = if after_full {
-            BytesMut::with_capacity(LARGEST_CHUNK)
-        } else {
-            BytesMut::with_capacity(data.len())
-        };
+        let capacity = if after_full { LARGEST_CHUNK } else { data.len() };
+        let mut piece = BytesMut::with_capacity(capacity);
         piece.extend_from_slice(data);
-        let piece = Piece { start: range.start, data: piece };
-        if let Some(next) = self.pieces.get_mut(covered.end).filter(|p| adjacent(p, range.end, SMALL_PIECE)) {
-            let next = std::mem::replace(next, piece);
-            if let Some(merged) = self.pieces.get_mut(covered.end) {
-                merged.data.extend_from_slice(&next.data);
-            }
-            self.pieces.drain(covered);
-        } else if let Some(first) = self.pieces.get_mut(covered.start).filter(|_| !covered.is_empty()) {
-            *first = piece;
-            self.pieces.drain(covered.start.saturating_add(1)..covered.end);
-        } else {
-            self.pieces.insert(covered.start, piece);
-        }
+        self.pieces.insert(range.start, piece);
+        self.merge_next(range.start);
     }
 
-    /// Appends the piece behind the one at `at` to it if they touch and the former is small.
-    fn merge_next(&mut self, at: usize) {
-        let next_at = at.saturating_add(1);
-        let Some((start, len)) = self.pieces.get(next_at).map(|next| (next.start, next.data.len())) else {
-            return;
-        };
-        let Some(piece) = self.pieces.get(at) else { return };
-        let fits = len <= SMALL_PIECE && piece.data.len().saturating_add(len) <= LARGEST_CHUNK;
-        if piece.end() != start || !fits {
+    /// Appends the piece behind the one at `start` to it if they touch and the former is small.
+    fn merge_next(&mut self, start: u64) {
+        let Some(piece) = self.pieces.get(&start) else { return };
+        let (end, room) = (end_of(start, piece), LARGEST_CHUNK.saturating_sub(piece.len()));
+        if self.pieces.get(&end).is_none_or(|next| next.len() > room.min(SMALL_PIECE)) {
             return;
         }
-        let next = self.pieces.remove(next_at);
-        if let (Some(piece), Some(next)) = (self.pieces.get_mut(at), next) {
-            piece.data.extend_from_slice(&next.data);
+        let next = self.pieces.remove(&end);
+        if let (Some(piece), Some(next)) = (self.pieces.get_mut(&start), next) {
+            piece.extend_from_slice(&next);
         }
     }
+}
+
+/// Where a piece ends that begins at `start`.
+fn end_of(start: u64, piece: &BytesMut) -> u64 {
+    start.saturating_add(piece.len() as u64)
 }
 
 /// Whether a slice of `len` bytes is better copied than left in an allocation of `allocated` bytes.
@@ -334,11 +308,11 @@ mod tests {
             prop_assert_eq!(in_order + assembler.chunk.len(), (ready - read) as usize);
             let mut last = ready;
             let mut stored = godwit_base::IntervalSet::new();
-            for piece in &assembler.pieces {
-                prop_assert!(piece.start >= last && piece.start > ready && !piece.data.is_empty());
-                prop_assert_eq!(&piece.data[..], bytes(piece.start..piece.end()));
-                last = piece.end();
-                stored.insert(piece.start..last);
+            for (&start, piece) in &assembler.pieces {
+                prop_assert!(start >= last && start > ready && !piece.is_empty());
+                last = end_of(start, piece);
+                prop_assert_eq!(&piece[..], bytes(start..last));
+                stored.insert(start..last);
             }
             prop_assert!(model.iter().filter(|range| range.start > 0 || ready == 0).eq(stored.iter()));
         }
