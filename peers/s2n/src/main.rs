@@ -11,14 +11,15 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CipherSuite, DigitallySignedStruct, KeyLogFile, SignatureScheme, version};
 use s2n_quic::client::Connect;
 use s2n_quic::connection::Handle;
-use s2n_quic::provider::endpoint_limits;
 use s2n_quic::provider::tls::rustls::{Client as ClientTls, Server as ServerTls, rustls};
+use s2n_quic::provider::{endpoint_limits, limits};
 use s2n_quic::stream::BidirectionalStream;
 use s2n_quic::{Client, Server};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
 
@@ -57,6 +58,12 @@ fn provider(case: &str) -> Arc<CryptoProvider> {
     Arc::new(provider)
 }
 
+/// Ten seconds, the default, are too short for a handshake where a third of all packets is lost.
+fn patient() -> Result<limits::Limits> {
+    let limits = limits::Limits::new().with_max_handshake_duration(Duration::from_secs(120))?;
+    Ok(limits.with_max_idle_timeout(Duration::from_secs(60))?)
+}
+
 async fn serve(case: &str, certs: &Path, root: PathBuf, listen: SocketAddr) -> Result<()> {
     let chain = CertificateDer::pem_file_iter(certs.join("cert.pem"))?.collect::<Result<Vec<_>, _>>()?;
     let key = PrivateKeyDer::from_pem_file(certs.join("priv.key"))?;
@@ -71,6 +78,7 @@ async fn serve(case: &str, certs: &Path, root: PathBuf, listen: SocketAddr) -> R
     let mut server = Server::builder()
         .with_tls(ServerTls::from(tls))?
         .with_endpoint_limits(limits)?
+        .with_limits(patient()?)?
         .with_io(listen)?
         .start()?;
     println!("listening {}", server.local_addr()?);
@@ -120,7 +128,8 @@ async fn fetch(case: &str, urls: impl Iterator<Item = &str>, folder: PathBuf) ->
     let name = name.trim_matches(['[', ']']);
     let ip: IpAddr = if name == "localhost" { "127.0.0.1" } else { name }.parse()?;
     let local = if ip.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
-    let mut client = Client::builder().with_tls(ClientTls::from(tls))?.with_io(local)?.start()?;
+    let mut client =
+        Client::builder().with_tls(ClientTls::from(tls))?.with_limits(patient()?)?.with_io(local)?.start()?;
     let connect = Connect::new(SocketAddr::new(ip, port.parse()?)).with_server_name(name);
     let groups: Vec<&[String]> = match case {
         "multiconnect" => paths.chunks(1).collect(),
