@@ -131,7 +131,7 @@ impl Analysis {
                 self.slow_start_ended.get_or_insert(now);
             }
             "mtu_updated" => {
-                self.mtu = data["new"].as_u64();
+                self.mtu = bytes(&data["new"]);
                 self.sending.packet = self.mtu.unwrap_or(PACKET);
             }
             "ecn_state_updated" => self.ecn = data["new"].as_str().map(str::to_owned),
@@ -247,11 +247,11 @@ impl Analysis {
         let smoothed = number("smoothed_rtt");
         self.rtt.smoothed = smoothed.unwrap_or(self.rtt.smoothed);
         self.sending.rtt = self.rtt.smoothed;
-        let window = data["congestion_window"].as_u64();
+        let window = bytes(&data["congestion_window"]);
         self.reductions += u64::from(window.is_some_and(|window| window < self.sending.window));
         self.sending.window = window.unwrap_or(self.sending.window);
         self.largest_window = self.largest_window.max(self.sending.window);
-        let in_flight = data["bytes_in_flight"].as_u64();
+        let in_flight = bytes(&data["bytes_in_flight"]);
         self.sending.in_flight = in_flight.unwrap_or(self.sending.in_flight);
         self.probe_timeouts += u64::from(data["pto_count"].as_u64().is_some_and(|count| count > 0));
         // Before the first sample the round-trip time is a guess.
@@ -270,7 +270,12 @@ fn count(counts: &mut BTreeMap<String, Count>, kind: &str, bytes: u64) {
 
 fn length(data: &Value) -> u64 {
     let raw = &data["raw"];
-    raw["length"].as_u64().or(raw["payload_length"].as_u64()).unwrap_or(0)
+    bytes(&raw["length"]).or(bytes(&raw["payload_length"])).unwrap_or(0)
+}
+
+/// A number of bytes. Damaged traces may say anything: what nothing can be is cut off, so that sums do not run over.
+fn bytes(value: &Value) -> Option<u64> {
+    value.as_u64().map(|bytes| bytes.min(1 << 40))
 }
 
 /// Who closed the connection, and why.

@@ -33,6 +33,47 @@ pub(super) struct Records {
     buffer: Vec<u8>,
     number: u64,
     cut_off: bool,
+    times: Times,
+}
+
+/// What the times of a trace count from, in milliseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+enum Times {
+    /// A moment that is about that of the first event.
+    #[default]
+    Start,
+    /// Another, which may be long ago: the time of the first event, once it is known.
+    Epoch(Option<f64>),
+    /// The event before, whose time this is.
+    Previous(f64),
+}
+
+impl Times {
+    /// As the trace says in its common fields, in the words of newer or older drafts of the format.
+    fn of(header: &Value) -> Times {
+        let common = &header["trace"]["common_fields"];
+        let clock = common["reference_time"]["clock_type"].as_str();
+        match common["time_format"].as_str() {
+            Some("relative_to_previous_event" | "delta") => Times::Previous(0.0),
+            Some("relative") => Times::Start,
+            Some("absolute") => Times::Epoch(None),
+            _ if clock == Some("system") => Times::Epoch(None),
+            _ => Times::Start,
+        }
+    }
+
+    /// The time since the beginning.
+    fn since_start(&mut self, time: f64) -> f64 {
+        match self {
+            Times::Start => time,
+            // Events may be a little out of order.
+            Times::Epoch(first) => (time - *first.get_or_insert(time)).max(0.0),
+            Times::Previous(last) => {
+                *last += time;
+                *last
+            }
+        }
+    }
 }
 
 impl Records {
@@ -48,7 +89,7 @@ impl Records {
     }
 
     pub(super) fn new(input: Box<dyn BufRead>) -> Records {
-        Records { input, buffer: Vec::new(), number: 0, cut_off: false }
+        Records { input, buffer: Vec::new(), number: 0, cut_off: false, times: Times::default() }
     }
 
     /// The trace's description, which comes first.
@@ -63,13 +104,17 @@ impl Records {
             format.eq_ignore_ascii_case("application/qlog+json-seq")
                 || format.eq_ignore_ascii_case("JSON-SEQ")
         });
+        self.times = Times::of(&header);
         if known { Ok(header) } else { Err(expected()) }
     }
 
     /// The next event; none at the end.
     pub(super) fn next_event(&mut self, path: &Path) -> Result<Option<Event>, Failure> {
         while let Some(mut record) = self.next(path)? {
-            let time = record.get("time").and_then(Value::as_f64).unwrap_or(-1.0) / 1e3;
+            let time = record.get("time").and_then(Value::as_f64);
+            // Also those that are passed over count.
+            let time =
+                time.filter(|time| *time >= 0.0).map_or(-1.0, |time| self.times.since_start(time) / 1e3);
             let name = record.get("name").and_then(Value::as_str).unwrap_or_default();
             // Others than QUIC's are of no interest here; a colon stands behind the name space.
             let Some((_, name)) = name.split_once(':').filter(|(space, _)| !space.starts_with("http")) else {

@@ -177,6 +177,47 @@ fn paths_marks_and_early_data_are_told_of() {
 }
 
 #[test]
+fn times_count_from_what_the_trace_says() {
+    let lasted = |common: &str, times: [f64; 3]| {
+        let header = HEADER.replace(r#""group_id":"ab""#, common);
+        let mut bytes = format!("\x1e{header}\n").into_bytes();
+        for time in times {
+            writeln!(bytes, "\x1e{{\"time\":{time},\"name\":\"transport:x\"}}").unwrap();
+        }
+        analyse(bytes).unwrap().length
+    };
+    let system = r#""reference_time":{"clock_type":"system","epoch":"1970-01-01T00:00:00.000Z"}"#;
+    for (common, times) in [
+        (r#""group_id":"ab""#, [0.0, 10.0, 25.0]),
+        (r#""time_format":"relative_to_previous_event""#, [0.0, 10.0, 15.0]),
+        (r#""time_format":"absolute""#, [1.7e12, 1.7e12 + 25.0, 1.7e12 + 10.0]),
+        (system, [1.7e12, 1.7e12 - 1.0, 1.7e12 + 25.0]),
+    ] {
+        assert_eq!(lasted(common, times), Duration::from_millis(25), "{common}");
+    }
+}
+
+#[test]
+fn impossible_figures_are_no_trouble() {
+    let most = u64::MAX;
+    let packet = format!(
+        r#"{{"header":{{"packet_type":"1RTT","packet_number":{most}}},"raw":{{"length":{most}}},"frames":[{{"frame_type":"stream","stream_id":{most},"raw":{{"length":{most}}}}}]}}"#
+    );
+    let metrics = format!(r#"{{"congestion_window":{most},"bytes_in_flight":{most},"smoothed_rtt":1e300}}"#);
+    let mtu = format!(r#"{{"new":{most}}}"#);
+    let events = [
+        COMPLETE,
+        (11, "packet_sent", packet.as_str()),
+        (11, "mtu_updated", &mtu),
+        (12, "recovery_metrics_updated", &metrics),
+        (900, "packet_sent", &packet),
+        (901, "packet_received", &packet),
+    ];
+    let drawing = svg::draw(&analyse(trace(&events)).unwrap());
+    assert!(!drawing.contains("NaN") && !drawing.contains("inf"), "{drawing}");
+}
+
+#[test]
 fn an_empty_trace_can_be_drawn() {
     let analysis = analyse(trace(&[])).unwrap();
     let drawing = svg::draw(&analysis);
