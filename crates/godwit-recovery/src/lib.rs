@@ -27,6 +27,7 @@ mod loss;
 pub mod mtu;
 pub mod pacer;
 pub mod path;
+mod refused;
 pub mod rtt;
 mod sent;
 pub mod space;

@@ -169,7 +169,8 @@ impl<T: Copy> SpaceRecovery<T> {
         if lost.path != path.id() {
             return;
         }
-        if lost.marked {
+        let refused = path.was_refused(lost);
+        if lost.marked && !refused {
             path.ecn.on_marked_lost(lost.sent_at);
         }
         if !lost.in_flight {
@@ -179,6 +180,9 @@ impl<T: Copy> SpaceRecovery<T> {
         if lost.mtu_probe {
             summary.mtu_probe_lost = Some(usize::from(lost.bytes));
             path.on_mtu_probe_lost(now, lost.bytes);
+            return;
+        }
+        if refused {
             return;
         }
         tally.packets = tally.packets.saturating_add(1);

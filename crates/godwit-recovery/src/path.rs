@@ -9,6 +9,7 @@ use crate::ecn::{EcnAcked, EcnValidation};
 use crate::loss::{LossTally, ReorderTolerance};
 use crate::mtu::{Arrived, MtuCounters, MtuSearch};
 use crate::pacer::Pacer;
+use crate::refused::Refused;
 use crate::rtt::RttEstimator;
 use crate::sent::SentPacket;
 use crate::space::{AckTally, LossSummary, SpuriousTally};
@@ -125,6 +126,7 @@ pub struct PathRecovery {
     peer_max_ack_delay: Duration,
     peer_validated: bool,
     stats: PathStats,
+    refused: Option<Box<Refused>>,
 }
 
 impl PathRecovery {
@@ -147,6 +149,7 @@ impl PathRecovery {
             peer_max_ack_delay: Duration::from_millis(25),
             peer_validated: true,
             stats: PathStats::default(),
+            refused: None,
         }
     }
 
@@ -250,6 +253,17 @@ impl PathRecovery {
         if self.mtu.mtu() != before {
             self.controller.on_mtu_changed(self.mtu.mtu());
         }
+    }
+
+    /// What was sent at `sent_at` the local system did not send, and not for want of room: its loss does not mean
+    /// congestion.
+    pub fn on_refused(&mut self, sent_at: Time) {
+        self.refused.get_or_insert_default().on_refused(sent_at);
+    }
+
+    /// Whether a packet did not leave this host, or not as it was to.
+    pub(crate) fn was_refused(&self, packet: &SentPacket) -> bool {
+        self.refused.as_ref().is_some_and(|refused| refused.covers(packet.sent_at))
     }
 
     /// What the MTU search has done.
@@ -359,6 +373,7 @@ impl PathRecovery {
     pub fn forget_in_flight(&mut self, id: u16) {
         self.id = id;
         self.in_flight = 0;
+        self.refused = None;
         self.mtu.on_flight_forgotten();
     }
 
@@ -390,7 +405,7 @@ impl PathRecovery {
     /// packet sent before the last reduction has had its answer. 0 if the loss does not mean congestion here.
     pub(crate) fn event_of_loss(&self, lost: &SentPacket) -> (u32, bool) {
         let CongestionEvent { number, start, .. } = self.event;
-        if lost.path != self.id || !lost.in_flight || lost.mtu_probe {
+        if lost.path != self.id || !lost.in_flight || lost.mtu_probe || self.was_refused(lost) {
             (0, false)
         } else if start.is_some_and(|start| lost.sent_at <= start) {
             (number, false)
@@ -451,6 +466,9 @@ impl PathRecovery {
         }
         self.stats.bytes_acked = self.stats.bytes_acked.saturating_add(tally.bytes);
         let Some((_, sent_at)) = tally.largest_sample else { return };
+        if let Some(refused) = &mut self.refused {
+            refused.on_acked(sent_at);
+        }
         self.controller.on_ack(&Acked {
             now,
             // What led to a reduction was sent before it.

@@ -143,6 +143,41 @@ fn silence_brings_the_mtu_back_to_the_base() {
 }
 
 #[test]
+fn what_never_left_is_no_congestion() {
+    let (mut path, mut space) = (path(), SpaceRecovery::new(SpaceId::Handshake));
+    send(&mut space, &mut path, ms(0));
+    ack(&mut space, &mut path, ms(50), 0);
+    for time in [60, 61, 200, 900] {
+        (0..2).for_each(|_| send(&mut space, &mut path, ms(time)));
+        path.on_refused(ms(time));
+    }
+    let window = path.window();
+    send(&mut space, &mut path, ms(1000));
+    let mut lost = 0;
+    let mut count = |outcome: Outcome, ()| lost += u32::from(outcome == Outcome::Lost);
+    let number = 9;
+    let summary = space.on_ack_received(
+        &mut path,
+        ms(1050),
+        number,
+        Duration::ZERO,
+        [number..=number].into_iter(),
+        &mut count,
+    );
+    let summary = summary.unwrap().lost;
+    assert_eq!((summary.packets, lost), (8, 0), "no tokens were sent");
+    assert!(!summary.congestion && !summary.persistent_congestion && path.window() >= window);
+    assert_eq!((path.stats().packets_lost, path.stats().bytes_lost), (0, 8 * 1200));
+    assert_eq!(path.bytes_in_flight(), 0);
+    // The same for all that happens later is congestion again.
+    (0..5).for_each(|_| send(&mut space, &mut path, ms(1100)));
+    let last = number + 5;
+    let ranges = [last..=last].into_iter();
+    let summary = space.on_ack_received(&mut path, ms(1150), last, Duration::ZERO, ranges, &mut |_, ()| {});
+    assert!(summary.unwrap().lost.congestion && path.window() < window);
+}
+
+#[test]
 fn a_path_that_is_left_forgets_its_flight() {
     let (mut path, mut space) = (path(), SpaceRecovery::new(SpaceId::Handshake));
     send(&mut space, &mut path, ms(0));
