@@ -192,6 +192,12 @@ impl SendBatch {
         self.runs.is_empty()
     }
 
+    /// Runs committed.
+    #[inline]
+    pub fn run_count(&self) -> usize {
+        self.runs.len()
+    }
+
     /// Room for at least one datagram of `segment` bytes and for at most a whole run
     /// ([`SendBatch::MAX_RUN`] bytes, [`SendBatch::MAX_SEGMENTS`] segments), or `None` if the batch is full.
     pub fn reserve(&mut self, segment: usize) -> Option<&mut [u8]> {

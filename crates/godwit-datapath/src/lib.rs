@@ -79,6 +79,11 @@ pub trait Datapath: Send + fmt::Debug {
         None
     }
 
+    /// A run refused since the last call, for whatever reason, of a batch that was sent since.
+    fn next_refused(&mut self) -> Option<Refused> {
+        None
+    }
+
     /// Whether the socket has an error queue, which wakes whoever waits for it (`EPOLLERR`).
     fn reports_errors(&self) -> bool {
         false
@@ -110,6 +115,17 @@ pub struct TooLarge {
     pub max: Option<usize>,
 }
 
+/// A run that the local system did not take, or the rest of one. It counts as lost, but says nothing of the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refused {
+    /// Its number in the batch, from 0.
+    pub run: usize,
+    /// Datagrams of it that were not sent.
+    pub datagrams: usize,
+    /// There was no room for it: sending less helps. Otherwise there is no route, it is forbidden, or too large.
+    pub congested: bool,
+}
+
 /// What the network, or the system, said of a datagram sent earlier. It proves nothing: who knows the addresses can
 /// forge it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +134,68 @@ pub struct Unreachable {
     pub remote: Option<SocketAddr>,
     /// What is said: that the connection was refused (no such port), or the host or network cannot be reached.
     pub kind: io::ErrorKind,
+    /// How the datagram began, as far as it is quoted.
+    pub quote: Quote,
 }
+
+/// The first bytes of a datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Quote {
+    bytes: [u8; Quote::MOST],
+    len: usize,
+}
+
+impl Quote {
+    /// Enough for a long header up to the first connection id (RFC 9000 section 17.2).
+    const MOST: usize = 32;
+
+    /// What there is of it.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn space(&mut self) -> &mut [u8] {
+        self.len = 0;
+        &mut self.bytes
+    }
+
+    #[cfg(target_os = "linux")]
+    fn set_len(&mut self, len: usize) {
+        self.len = len.min(Self::MOST);
+    }
+}
+
+/// Takes note of what remains of the run at hand, which was refused with `error`, and goes on behind it.
+fn note_refused(
+    noted: &mut VecDeque<Refused>,
+    batch: &SendBatch,
+    progress: &mut Progress,
+    error: &io::Error,
+) {
+    // Nobody may ever ask; these are of batches long gone then.
+    if noted.len() >= MAX_REFUSED {
+        noted.pop_front();
+    }
+    let rest = batch
+        .runs()
+        .nth(progress.runs)
+        .map_or(0, |(run, _)| run.len.saturating_sub(progress.bytes).div_ceil(run.segment.max(1)));
+    noted.push_back(Refused { run: progress.runs, datagrams: rest, congested: is_shortage(error) });
+    progress.skip_run();
+}
+
+/// Whether memory is short, such as that for what waits to be sent.
+fn is_shortage(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    if error.raw_os_error() == Some(libc::ENOBUFS) {
+        return true;
+    }
+    error.kind() == io::ErrorKind::OutOfMemory
+}
+
+/// Runs refused that are remembered until they are asked for.
+const MAX_REFUSED: usize = 64;
 
 /// Takes note of datagrams of `size` bytes that were refused. What the route carries is asked once for all that are
 /// refused at a time, because asking costs a socket.
@@ -289,6 +366,22 @@ pub struct Counters {
     pub too_large: u64,
     /// Runs refused otherwise: no route, forbidden by a filter, no memory.
     pub refused: u64,
+}
+
+impl std::ops::AddAssign for Counters {
+    fn add_assign(&mut self, other: Counters) {
+        self.receive_calls += other.receive_calls;
+        self.runs_received += other.runs_received;
+        self.datagrams_received += other.datagrams_received;
+        self.truncated += other.truncated;
+        self.kernel_drops += other.kernel_drops;
+        self.send_calls += other.send_calls;
+        self.datagrams_sent += other.datagrams_sent;
+        self.send_blocked += other.send_blocked;
+        self.gso_refusals += other.gso_refusals;
+        self.too_large += other.too_large;
+        self.refused += other.refused;
+    }
 }
 
 #[cfg(test)]

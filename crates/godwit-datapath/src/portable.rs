@@ -7,7 +7,8 @@
 //! elsewhere the standard library has no question for it, and the path-MTU search goes on by halves.
 
 use crate::{
-    Capabilities, Counters, Datapath, Piece, Progress, Received, Sent, SocketConfig, TooLarge, address,
+    Capabilities, Counters, Datapath, Piece, Progress, Received, Refused, Sent, SocketConfig, TooLarge,
+    address,
 };
 use godwit_base::{Ecn, RecvBatch, RecvMeta, SendBatch, SendMeta, SocketId};
 use quinn_udp::{EcnCodepoint, Transmit, UdpSockRef, UdpSocketState};
@@ -30,6 +31,7 @@ pub struct PortableSocket {
     counters: Counters,
     refusal: Option<SocketAddr>,
     too_large: VecDeque<TooLarge>,
+    refused: VecDeque<Refused>,
 }
 
 impl PortableSocket {
@@ -53,6 +55,7 @@ impl PortableSocket {
             counters: Counters::default(),
             refusal: None,
             too_large: VecDeque::new(),
+            refused: VecDeque::new(),
         })
     }
 
@@ -92,18 +95,24 @@ impl PortableSocket {
         progress.advance(piece);
     }
 
-    fn on_failed(&mut self, piece: &Piece<'_>, error: &io::Error, progress: &mut Progress) {
+    fn on_failed(
+        &mut self,
+        batch: &SendBatch,
+        piece: &Piece<'_>,
+        error: &io::Error,
+        progress: &mut Progress,
+    ) {
         if quinn_udp::is_msg_size_err(error) {
             self.counters.too_large += 1;
             let SendMeta { local, remote, .. } = piece.meta;
             crate::note_too_large(&mut self.too_large, local, remote, piece.datagram_size());
-            progress.skip_run();
+            crate::note_refused(&mut self.refused, batch, progress, error);
         } else if piece.is_segmented() {
             progress.split = true;
         } else {
             self.counters.refused += 1;
             tracing::debug!(remote = %piece.meta.remote, %error, "a datagram was refused");
-            progress.skip_run();
+            crate::note_refused(&mut self.refused, batch, progress, error);
         }
     }
 }
@@ -160,7 +169,7 @@ impl Datapath for PortableSocket {
                         return Ok(Sent::Blocked);
                     }
                     io::ErrorKind::BrokenPipe | io::ErrorKind::NotConnected => return Err(error),
-                    _ => self.on_failed(&piece, &error, progress),
+                    _ => self.on_failed(batch, &piece, &error, progress),
                 },
             }
         }
@@ -193,6 +202,10 @@ impl Datapath for PortableSocket {
 
     fn next_gso_refusal(&mut self) -> Option<SocketAddr> {
         self.refusal.take()
+    }
+
+    fn next_refused(&mut self) -> Option<Refused> {
+        self.refused.pop_front()
     }
 
     fn next_too_large(&mut self) -> Option<TooLarge> {

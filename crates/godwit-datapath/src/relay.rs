@@ -14,8 +14,10 @@ pub use imp::{RelayReceiver, RelaySender, pair, since_boot};
 /// What became of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relayed {
-    /// It is on its way, or was dropped because too much is on its way.
+    /// It is on its way.
     Done,
+    /// It was dropped, because too much is on its way.
+    Dropped,
     /// Nobody receives any more.
     Gone,
 }
@@ -105,16 +107,16 @@ mod imp {
                 return Relayed::Gone;
             }
             match SockRef::from(&self.socket).send_vectored_with_flags(&message, flags) {
-                Ok(_) => {}
+                Ok(_) => Relayed::Done,
                 Err(error) if is_gone(&error) => {
                     self.gone.store(true, Ordering::Relaxed);
-                    return Relayed::Gone;
+                    Relayed::Gone
                 }
                 Err(_) => {
                     self.dropped.fetch_add(1, Ordering::Relaxed);
+                    Relayed::Dropped
                 }
             }
-            Relayed::Done
         }
 
         /// Whether there is somebody who may receive.

@@ -206,6 +206,10 @@ fn a_refused_run_costs_only_itself() {
         let small = receive_all(&mut *server).iter().filter(|(_, bytes)| bytes.len() == 100).count();
         assert_eq!(small, 6);
         assert!(client.counters().refused >= 2);
+        let refused: Vec<_> = std::iter::from_fn(|| client.next_refused()).collect();
+        assert!(refused.iter().all(|refused| !refused.congested), "{refused:?}");
+        let refused: Vec<_> = refused.iter().map(|refused| (refused.run, refused.datagrams)).collect();
+        assert_eq!(refused, [(2, 2), (4, 2)], "{backend:?}");
         assert_eq!(client.counters().gso_refusals, 0);
         assert_eq!(client.next_gso_refusal(), None);
         let fresh_receive = client.receive(&mut RecvBatch::new(1, 2000)).unwrap();
@@ -338,25 +342,25 @@ fn steering_refuses_what_it_cannot_do() {
 }
 
 /// Says that this test runs in a network namespace of its own.
-const NARROW: &str = "GODWIT_TEST_NARROW";
+const NAMESPACE: &str = "GODWIT_TEST_NAMESPACE";
 
-/// Runs the test `name` of this program where the loopback interface carries `mtu` bytes: in a network namespace,
-/// which the system may not permit. True in there.
-fn is_narrow(name: &str, mtu: usize) -> bool {
-    if std::env::var_os(NARROW).is_some() {
+/// Whether this process is in a network namespace of its own, as `script` makes it. If not, the test of this name runs in
+/// one that is, where the system permits it.
+fn in_namespace(name: &str, script: &str) -> bool {
+    if std::env::var_os(NAMESPACE).is_some() {
         return true;
     }
-    let narrow = |then: &str| {
-        let script = format!("ip link set lo mtu {mtu} up && {then}");
+    let inside = |then: &str| {
+        let script = format!("ip link set lo up && {script} && {then}");
         let mut command = Command::new("unshare");
         command.args(["--user", "--map-root-user", "--net", "sh", "-c", &script, "sh"]);
         command
     };
-    match narrow("true").output() {
+    match inside("true").output() {
         Ok(output) if output.status.success() => {
             let test = std::env::current_exe().unwrap();
-            let mut again = narrow("exec \"$@\"");
-            again.arg(test).args(["--exact", name, "--nocapture"]).env(NARROW, "1");
+            let mut again = inside("exec \"$@\"");
+            again.arg(test).args(["--exact", name, "--nocapture"]).env(NAMESPACE, "1");
             assert!(again.status().unwrap().success(), "{name} in a network namespace");
         }
         Ok(output) => eprintln!("skipped: no network namespace: {}", String::from_utf8_lossy(&output.stderr)),
@@ -365,10 +369,63 @@ fn is_narrow(name: &str, mtu: usize) -> bool {
     false
 }
 
+/// Two interfaces with a cable between them. What is between two addresses of the same host stays within it, unless a
+/// socket insists on an interface.
+const CABLE: &str = "ip link add name left type veth peer name right \
+    && for name in left right all; do \
+        echo 1 > /proc/sys/net/ipv4/conf/$name/accept_local; echo 0 > /proc/sys/net/ipv4/conf/$name/rp_filter; done \
+    && ip addr add 10.9.0.1/24 dev left && ip addr add 10.9.0.2/24 dev right \
+    && ip link set left up && ip link set right up";
+
+/// Waits until something is there: it may have to find its way first.
+fn receive_some(socket: &mut dyn Datapath) -> Vec<(RecvMeta, Vec<u8>)> {
+    loop {
+        let got = receive_all(socket);
+        if !got.is_empty() {
+            return got;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_socket_keeps_to_its_interface() {
+    if !in_namespace("a_socket_keeps_to_its_interface", CABLE) {
+        return;
+    }
+    each_backend(|backend| {
+        let left = SocketConfig { interface: Some("left".to_owned()), ..config(backend) };
+        let (mut bound, mut free) = (socket("0.0.0.0:0", &left), socket("0.0.0.0:0", &config(backend)));
+        let send = |from: &mut dyn Datapath, ip: &str, port: u16| {
+            let mut batch = SendBatch::new(1 << 16);
+            let remote = SocketAddr::new(ip.parse().unwrap(), port);
+            commit(&mut batch, 3000, 1000, meta(remote, Ecn::NotEct));
+            send_all(from, &batch);
+        };
+        let (bound_port, free_port) = (bound.local_addr().port(), free.local_addr().port());
+        // From one end of the cable to the other, and not within the host, where the address would be the same.
+        send(&mut *bound, "10.9.0.2", free_port);
+        let (meta, _) = receive_some(&mut *free)[0];
+        assert_eq!(
+            (meta.remote.ip().to_string(), meta.local),
+            ("10.9.0.1".to_owned(), "10.9.0.2".parse().ok())
+        );
+        send(&mut *free, "10.9.0.2", free_port);
+        assert_eq!(receive_some(&mut *free)[0].0.remote.ip().to_string(), "10.9.0.2");
+        // What is for the other interface is not for this socket; what is for its own is.
+        send(&mut *free, "10.9.0.2", bound_port);
+        send(&mut *free, "10.9.0.1", bound_port);
+        let got = receive_some(&mut *bound);
+        assert_eq!(got.len(), 3);
+        assert!(got.iter().all(|(meta, _)| meta.local == "10.9.0.1".parse().ok()), "{backend:?}");
+    });
+}
+
 #[test]
 fn what_a_narrow_route_refuses_is_told_with_what_it_carries() {
     const MTU: usize = 1400;
-    if !is_narrow("what_a_narrow_route_refuses_is_told_with_what_it_carries", MTU) {
+    let narrow = format!("ip link set lo mtu {MTU}");
+    if !in_namespace("what_a_narrow_route_refuses_is_told_with_what_it_carries", &narrow) {
         return;
     }
     each_backend(|backend| {

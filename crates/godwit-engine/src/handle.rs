@@ -130,12 +130,13 @@ impl<H: Handler> Shared<H> {
 }
 
 impl<H: Handler> Inbox for Shared<H> {
-    fn put(&self, foreign: &Foreign, run: &[u8]) {
+    fn put(&self, foreign: &Foreign, run: &[u8]) -> bool {
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
         // What does not fit is lost, as in a full socket.
-        let _ = inbox.push_run(*foreign, run);
+        let taken = inbox.push_run(*foreign, run);
         drop(inbox);
         self.schedule();
+        taken
     }
 }
 

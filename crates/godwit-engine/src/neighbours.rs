@@ -9,7 +9,8 @@ use std::sync::{Arc, OnceLock, Weak};
 
 /// Where a shard takes in datagrams from others.
 pub(crate) trait Inbox: Send + Sync {
-    fn put(&self, foreign: &Foreign, run: &[u8]);
+    /// Whether it was taken.
+    fn put(&self, foreign: &Foreign, run: &[u8]) -> bool;
 }
 
 /// The shards of one address. Each knows all of them through a clone of this.
@@ -41,18 +42,14 @@ impl Neighbours {
         }
     }
 
-    /// Gives a run of datagrams to its shard. False if there is no such shard in this process.
-    pub(crate) fn hand_over(&self, foreign: &Foreign, run: &[u8]) -> bool {
+    /// Gives a run of datagrams to its shard: whether it was taken. None if there is no such shard in this process.
+    pub(crate) fn hand_over(&self, foreign: &Foreign, run: &[u8]) -> Option<bool> {
         if foreign.generation != self.generation {
-            return false;
+            return None;
         }
         // The shard is named as it is in our own ids, not reduced: what is beyond was not issued by us.
         let inbox = self.inboxes.get(usize::from(foreign.shard)).and_then(OnceLock::get);
-        match inbox.and_then(Weak::upgrade) {
-            Some(inbox) => inbox.put(foreign, run),
-            None => return false,
-        }
-        true
+        inbox.and_then(Weak::upgrade).map(|inbox| inbox.put(foreign, run))
     }
 }
 

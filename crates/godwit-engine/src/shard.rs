@@ -1,11 +1,14 @@
 //! Sockets, endpoint and handler together, and what one turn of them is.
 
 use crate::handler::{Handler, ShardCx};
+use crate::report::HandedOn;
 use crate::sockets::Retirement;
 use crate::succession::Succession;
 use crate::{Clock, Neighbours, Stopped};
 use godwit_base::{RecvBatch, SendBatch, SocketId, Time, WallTime};
-use godwit_datapath::{Capabilities, Counters, Datapath, Progress, Received, Sent, TooLarge, Unreachable};
+use godwit_datapath::{
+    Capabilities, Counters, Datapath, Progress, Received, Refused, Sent, TooLarge, Unreachable,
+};
 use godwit_transport::Endpoint;
 use godwit_transport::endpoint::ForeignBatch;
 use std::net::SocketAddr;
@@ -34,6 +37,7 @@ pub struct Shard<H> {
     foreign: ForeignBatch,
     pub(crate) recv: RecvBatch,
     pub(crate) retirement: Retirement,
+    pub(crate) handed_on: HandedOn,
     send: SendBatch,
     progress: Progress,
     pub(crate) now: Time,
@@ -97,6 +101,7 @@ impl<H> Shard<H> {
             succession: Succession::default(),
             foreign: ForeignBatch::new(),
             retirement: Retirement::default(),
+            handed_on: HandedOn::default(),
             recv: RecvBatch::new(RECV_SLOTS, RECV_SLOT_SIZE),
             send: SendBatch::new(SEND_BYTES),
             progress: Progress::default(),
@@ -139,7 +144,10 @@ impl<H> Shard<H> {
     /// What was to be sent through the old one and has not been is sent through the new one.
     pub fn replace_socket(&mut self, socket: Box<dyn Datapath>) {
         match self.sockets.iter_mut().find(|old| old.id() == socket.id()) {
-            Some(old) => *old = socket,
+            Some(old) => {
+                self.retirement.closed += old.counters();
+                *old = socket;
+            }
             None => self.sockets.push(socket),
         }
         self.sockets_version += 1;
@@ -205,10 +213,11 @@ impl<H> Shard<H> {
     /// Tells the endpoint what the network said of datagrams sent earlier.
     fn heed_errors(&mut self) {
         for socket in &mut self.sockets {
-            while let Some(Unreachable { remote, kind }) = socket.next_unreachable() {
+            let id = socket.id();
+            while let Some(Unreachable { remote, kind, quote }) = socket.next_unreachable() {
                 self.sockets_version += 1;
                 if let Some(remote) = remote {
-                    self.endpoint.on_unreachable(remote, kind);
+                    self.endpoint.on_unreachable(id, remote, quote.as_bytes(), kind);
                 }
             }
         }
@@ -228,14 +237,14 @@ impl<H> Shard<H> {
         if !self.endpoint.has_foreign() {
             return;
         }
-        let Shard { endpoint, foreign, neighbours, succession, clock, now, .. } = self;
+        let Shard { endpoint, foreign, neighbours, succession, clock, now, handed_on, .. } = self;
         endpoint.swap_foreign(foreign);
         let received = clock.since_boot(*now);
         for (owner, run) in foreign.runs() {
-            let known = neighbours.as_ref().is_some_and(|neighbours| neighbours.hand_over(owner, run))
-                || succession.elders().hand_over(owner, received, run);
-            if !known {
-                endpoint.reject_foreign(*now, owner, run);
+            let neighbour = neighbours.as_ref().and_then(|neighbours| neighbours.hand_over(owner, run));
+            match neighbour.or_else(|| succession.elders().hand_over(owner, received, run)) {
+                Some(taken) => handed_on.count(taken),
+                None => endpoint.reject_foreign(*now, owner, run),
             }
         }
         foreign.clear();
@@ -273,6 +282,9 @@ impl<H> Shard<H> {
             let sent = socket.send(&self.send, &mut self.progress)?;
             while let Some(TooLarge { remote, size, max }) = socket.next_too_large() {
                 self.endpoint.on_datagram_refused(self.now, remote, size, max);
+            }
+            while let Some(Refused { run, datagrams, congested }) = socket.next_refused() {
+                self.endpoint.on_run_refused(run, datagrams, congested);
             }
             if sent == Sent::Blocked {
                 return Ok(Some(id));

@@ -7,7 +7,7 @@
 use crate::handler::ShardCx;
 use crate::shard::Shard;
 use godwit_base::SocketId;
-use godwit_datapath::Datapath;
+use godwit_datapath::{Counters, Datapath};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 
 /// Which sockets are to go.
@@ -17,6 +17,8 @@ pub(crate) struct Retirement {
     retiring: Vec<SocketId>,
     /// One of them may be unused by now.
     due: bool,
+    /// What those have done that are closed.
+    pub(crate) closed: Counters,
 }
 
 /// Whether a socket bound to `local` can send to `remote`. An IPv6 socket on any address may be dual-stack; if it
@@ -97,7 +99,9 @@ impl<H> Shard<H> {
         let gone: Vec<_> =
             retirement.retiring.iter().copied().filter(|socket| !endpoint.uses_socket(*socket)).collect();
         retirement.retiring.retain(|socket| !gone.contains(socket));
-        sockets.retain(|socket| !gone.contains(&socket.id()));
+        for socket in sockets.extract_if(.., |socket| gone.contains(&socket.id())) {
+            retirement.closed += socket.counters();
+        }
         if !gone.is_empty() {
             self.sockets_version += 1;
         }

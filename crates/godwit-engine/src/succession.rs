@@ -44,11 +44,15 @@ impl Elders {
         self.all.iter()
     }
 
-    /// Gives a run of datagrams to its generation. False if that one is not known, or gone.
-    pub(crate) fn hand_over(&self, foreign: &Foreign, received: Duration, run: &[u8]) -> bool {
+    /// Gives a run of datagrams to its generation: whether it was taken. None if that one is not known, or gone.
+    pub(crate) fn hand_over(&self, foreign: &Foreign, received: Duration, run: &[u8]) -> Option<bool> {
         let elder = self.all.iter().find(|elder| elder.generation == foreign.generation);
         let way = elder.and_then(|elder| elder.shards.get(usize::from(foreign.shard))?.as_ref());
-        way.is_some_and(|way| way.send(&foreign.meta, received, run) == Relayed::Done)
+        match way?.send(&foreign.meta, received, run) {
+            Relayed::Done => Some(true),
+            Relayed::Dropped => Some(false),
+            Relayed::Gone => None,
+        }
     }
 }
 

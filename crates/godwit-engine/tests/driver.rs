@@ -6,15 +6,18 @@ mod common;
 use common::{Echo, client, exchange, exchange_on, server, socket, wait_for};
 use godwit_base::{RecvBatch, SendBatch, SocketId};
 use godwit_datapath::{
-    Backend, Capabilities, Counters, Datapath, Progress, Received, Sent, SocketConfig, bind_group,
-    memory::Hub,
+    Backend, Capabilities, Counters, Datapath, Progress, Received, Refused, Sent, SocketConfig, bind_group,
+    memory::{Hub, MemorySocket},
 };
 use godwit_engine::{Driver, DriverConfig, Neighbours, Shard, ShardHandle, Shards, Stopped, run_shards};
 use godwit_transport::tls::deterministic;
 use godwit_transport::{ClientConfig, TransportConfig};
+use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Waker;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
@@ -172,6 +175,95 @@ impl Datapath for Failing {
     fn socket(&self) -> Option<&UdpSocket> {
         None
     }
+}
+
+/// A system that takes nothing for a while.
+#[derive(Debug)]
+struct Forbidding {
+    inner: MemorySocket,
+    /// What is sent from here arrives nowhere.
+    aside: MemorySocket,
+    /// Batches still to be refused.
+    batches: Arc<AtomicUsize>,
+    refused: VecDeque<Refused>,
+}
+
+impl Datapath for Forbidding {
+    fn receive(&mut self, batch: &mut RecvBatch) -> io::Result<Received> {
+        self.inner.receive(batch)
+    }
+
+    fn send(&mut self, batch: &SendBatch, progress: &mut Progress) -> io::Result<Sent> {
+        let forbid = |left: usize| left.checked_sub(1);
+        if self.batches.fetch_update(Ordering::Relaxed, Ordering::Relaxed, forbid).is_err() {
+            return self.inner.send(batch, progress);
+        }
+        for (number, (run, _)) in batch.runs().enumerate().skip(progress.runs) {
+            let datagrams = run.len.div_ceil(run.segment);
+            self.refused.push_back(Refused { run: number, datagrams, congested: false });
+        }
+        self.aside.send(batch, progress)
+    }
+
+    fn id(&self) -> SocketId {
+        self.inner.id()
+    }
+
+    fn local_addr(&self) -> SocketAddr {
+        self.inner.local_addr()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn counters(&self) -> Counters {
+        self.inner.counters()
+    }
+
+    fn next_refused(&mut self) -> Option<Refused> {
+        self.refused.pop_front()
+    }
+
+    fn socket(&self) -> Option<&UdpSocket> {
+        None
+    }
+
+    fn wake_on_arrival(&self, waker: &Waker) {
+        self.inner.wake_on_arrival(waker);
+    }
+}
+
+#[tokio::test]
+async fn what_the_system_refuses_is_counted_and_does_not_narrow_the_window() {
+    let (here, there) = ("10.0.0.1:1".parse().unwrap(), "10.0.0.2:2".parse().unwrap());
+    let (hub, batches) = (Hub::new(64), Arc::<AtomicUsize>::default());
+    let config = DriverConfig::default();
+    let (_server, _server_task) = start(server(Box::new(hub.socket(SocketId(0), there))), &config);
+    let socket = Forbidding {
+        inner: hub.socket(SocketId(0), here),
+        aside: Hub::new(1).socket(SocketId(0), here),
+        batches: Arc::clone(&batches),
+        refused: VecDeque::new(),
+    };
+    let (client, _client_task) = start(client(Box::new(socket)), &config);
+    let conn = exchange(&client, there, 300_000).await;
+    let stats = || client.peek(|cx, _| cx.endpoint().connection(conn).unwrap().stats());
+    let before = stats();
+    assert_eq!(before.datagrams_refused, 0);
+    for round in 1..=3 {
+        batches.store(4, Ordering::Relaxed);
+        exchange_on(&client, conn, 300_000).await;
+        assert!(stats().datagrams_refused >= 4 * round, "{round}");
+    }
+    let after = stats();
+    assert!(after.bytes_lost > before.bytes_lost && after.ptos > before.ptos);
+    assert_eq!(after.packets_lost, before.packets_lost);
+    assert_eq!(
+        (after.congestion_events, after.persistent_congestion),
+        (before.congestion_events, before.persistent_congestion)
+    );
+    assert!(after.window >= before.window);
 }
 
 /// Servers on one address, one per thread, with or without the kernel's help in finding the right one.

@@ -8,7 +8,7 @@ use common::{ALPN, Echo, client, endpoint_config, exchange, exchange_on, socket,
 use godwit_base::SocketId;
 use godwit_datapath::relay::{self, RelaySender};
 use godwit_datapath::{SocketConfig, adopt};
-use godwit_engine::{Driver, DriverConfig, Elder, Elders, OsRng, Shard, ShardHandle, Stopped};
+use godwit_engine::{Driver, DriverConfig, Elder, Elders, HandedOn, OsRng, Shard, ShardHandle, Stopped};
 use godwit_transport::tls::deterministic;
 use godwit_transport::{Endpoint, EndpointConfig, ServerConfig};
 use std::net::UdpSocket;
@@ -62,6 +62,7 @@ async fn connections_stay_with_their_generation() {
     exchange_on(&client, first, 2_000_000).await;
     let second = exchange(&client, remote, 100_000).await;
     assert_eq!((connected(&old), connected(&new)), (1, 1));
+    assert!(new.report().handed_on.runs > 0 && old.report().handed_on == HandedOn::default());
     // The newer one is gone: its connection with it, the older one's lives on.
     new.stop();
     new_task.await.unwrap().unwrap();

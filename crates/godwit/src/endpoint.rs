@@ -263,6 +263,6 @@ impl Endpoint {
 
     /// What the sockets have done and can do.
     pub fn stats(&self) -> EndpointStats {
-        EndpointStats::of(&self.inner.shard)
+        self.inner.shard.report().into()
     }
 }

@@ -34,7 +34,7 @@ impl Shards {
 
     /// What the sockets of each shard have done and can do.
     pub fn stats(&self) -> Vec<EndpointStats> {
-        self.inner.handles().iter().map(EndpointStats::of).collect()
+        self.inner.handles().iter().map(|shard| shard.report().into()).collect()
     }
 
     /// Accepts clients with these settings from now on, on every shard. Connections that exist keep theirs.

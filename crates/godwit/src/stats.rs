@@ -1,8 +1,7 @@
 //! What endpoints count.
 
-use crate::handler::Api;
 use godwit_datapath::{Capabilities, Counters};
-use godwit_engine::ShardHandle;
+use godwit_engine::{HandedOn, Report};
 use std::net::SocketAddr;
 
 /// What an endpoint's sockets have done and can do.
@@ -13,6 +12,10 @@ pub struct EndpointStats {
     pub connections: usize,
     /// Each socket.
     pub sockets: Vec<SocketStats>,
+    /// What sockets did that are closed since, after [`Endpoint::rebind`](crate::Endpoint::rebind).
+    pub closed_sockets: Counters,
+    /// What was received for other shards, or an older generation of the process.
+    pub handed_on: HandedOn,
 }
 
 /// What a socket has done and can do.
@@ -28,34 +31,38 @@ pub struct SocketStats {
     pub capabilities: Capabilities,
 }
 
-impl EndpointStats {
-    pub(crate) fn of(shard: &ShardHandle<Api>) -> Self {
-        let connections = shard.peek(|shard, _| shard.endpoint().connections());
-        let sockets = shard.local_addrs().into_iter().zip(shard.counters()).zip(shard.capabilities());
-        Self::from_parts(connections, sockets)
-    }
-
-    pub(crate) fn from_parts(
-        connections: usize,
-        sockets: impl Iterator<Item = ((SocketAddr, Counters), Capabilities)>,
-    ) -> Self {
+impl From<Report> for EndpointStats {
+    fn from(report: Report) -> Self {
         let socket =
-            |((local_addr, counters), capabilities)| SocketStats { local_addr, counters, capabilities };
-        EndpointStats { connections, sockets: sockets.map(socket).collect() }
+            |(local_addr, counters, capabilities)| SocketStats { local_addr, counters, capabilities };
+        EndpointStats {
+            connections: report.connections,
+            sockets: report.sockets.into_iter().map(socket).collect(),
+            closed_sockets: report.closed_sockets,
+            handed_on: report.handed_on,
+        }
     }
+}
 
-    /// Datagrams received by all sockets.
+impl EndpointStats {
+    /// Datagrams received, by sockets that are closed as well.
     pub fn datagrams_received(&self) -> u64 {
-        self.sockets.iter().map(|socket| socket.counters.datagrams_received).sum()
+        self.sum(|counters| counters.datagrams_received)
     }
 
-    /// Datagrams sent by all sockets.
+    /// Datagrams sent, by sockets that are closed as well.
     pub fn datagrams_sent(&self) -> u64 {
-        self.sockets.iter().map(|socket| socket.counters.datagrams_sent).sum()
+        self.sum(|counters| counters.datagrams_sent)
     }
 
-    /// Datagrams that the kernel dropped because a receive buffer was full, where it tells.
+    /// Datagrams that the kernel dropped because a receive buffer was full, where it tells, of sockets that are closed as
+    /// well.
     pub fn kernel_drops(&self) -> u64 {
-        self.sockets.iter().map(|socket| socket.counters.kernel_drops).sum()
+        self.sum(|counters| counters.kernel_drops)
+    }
+
+    fn sum(&self, count: fn(&Counters) -> u64) -> u64 {
+        let open = self.sockets.iter().map(|socket| count(&socket.counters));
+        open.chain([count(&self.closed_sockets)]).sum()
     }
 }

@@ -6,7 +6,7 @@
 use super::cmsg::Control;
 use super::sockaddr::Name;
 use super::sys;
-use crate::{Unreachable, address};
+use crate::{Quote, Unreachable, address};
 use std::collections::VecDeque;
 use std::io;
 use std::net::UdpSocket;
@@ -56,9 +56,9 @@ impl ErrorQueue {
         if !self.on {
             return any;
         }
-        let (mut name, mut control) = (Name::default(), Control::default());
+        let (mut name, mut control, mut quote) = (Name::default(), Control::default(), Quote::default());
         for _ in 0..MOST_AT_ONCE {
-            if sys::receive_error(socket, &mut name, &mut control).is_err() {
+            if sys::receive_error(socket, &mut name, &mut control, &mut quote).is_err() {
                 break;
             }
             let Some((errno, origin)) = control.read_error() else { continue };
@@ -69,7 +69,7 @@ impl ErrorQueue {
             let remote = name.addr().map(address::normalise).filter(|_| told);
             if self.reports.len() < MOST {
                 let kind = io::Error::from_raw_os_error(errno).kind();
-                self.reports.push_back(Unreachable { remote, kind });
+                self.reports.push_back(Unreachable { remote, kind, quote });
             }
         }
         any

@@ -13,8 +13,8 @@ mod sockaddr;
 pub(crate) mod sys;
 
 use crate::{
-    Capabilities, Counters, Datapath, Piece, Progress, Received, Sent, SocketConfig, TooLarge, Unreachable,
-    address,
+    Capabilities, Counters, Datapath, Piece, Progress, Received, Refused, Sent, SocketConfig, TooLarge,
+    Unreachable, address,
 };
 use cmsg::Control;
 use errors::ErrorQueue;
@@ -44,6 +44,7 @@ pub struct LinuxSocket {
     split_for: Vec<IpAddr>,
     refusals: VecDeque<SocketAddr>,
     too_large: VecDeque<TooLarge>,
+    refused: VecDeque<Refused>,
     errors: ErrorQueue,
 }
 
@@ -77,6 +78,7 @@ impl LinuxSocket {
             split_for: Vec::new(),
             refusals: VecDeque::new(),
             too_large: VecDeque::new(),
+            refused: VecDeque::new(),
             errors,
         })
     }
@@ -132,7 +134,7 @@ impl LinuxSocket {
                 }
                 Ok(())
             }
-            Err(error) => self.on_failed(&first, error, progress),
+            Err(error) => self.on_failed(batch, &first, error, progress),
         })
     }
 
@@ -174,7 +176,13 @@ impl LinuxSocket {
     }
 
     /// Only errors that stop the socket are passed on; `WouldBlock` is one of them.
-    fn on_failed(&mut self, piece: &Piece<'_>, error: io::Error, progress: &mut Progress) -> io::Result<()> {
+    fn on_failed(
+        &mut self,
+        batch: &SendBatch,
+        piece: &Piece<'_>,
+        error: io::Error,
+        progress: &mut Progress,
+    ) -> io::Result<()> {
         if error.kind() != io::ErrorKind::WouldBlock && self.errors.read(&self.socket) {
             // It may be about a datagram sent earlier, to somebody else: this one is tried again.
             return Ok(());
@@ -185,14 +193,14 @@ impl LinuxSocket {
                 self.counters.too_large += 1;
                 let SendMeta { local, remote, .. } = piece.meta;
                 crate::note_too_large(&mut self.too_large, local, remote, piece.datagram_size());
-                progress.skip_run();
+                crate::note_refused(&mut self.refused, batch, progress, &error);
             }
             // `EAGAIN` asks to wait; the others mean that there is no socket any more.
             Some(libc::EAGAIN | libc::EBADF | libc::ENOTSOCK | libc::EPIPE) => return Err(error),
             _ => {
                 self.counters.refused += 1;
                 tracing::debug!(remote = %piece.meta.remote, %error, "a datagram was refused");
-                progress.skip_run();
+                crate::note_refused(&mut self.refused, batch, progress, &error);
             }
         }
         Ok(())
@@ -281,6 +289,10 @@ impl Datapath for LinuxSocket {
 
     fn next_too_large(&mut self) -> Option<TooLarge> {
         self.too_large.pop_front()
+    }
+
+    fn next_refused(&mut self) -> Option<Refused> {
+        self.refused.pop_front()
     }
 
     fn reports_errors(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use super::cmsg::Control;
 use super::sockaddr::Name;
+use crate::Quote;
 use libc::c_int;
 use std::io;
 use std::mem;
@@ -133,8 +134,14 @@ pub(super) fn receive_messages(
     Ok(received)
 }
 
-/// Takes an entry off the socket's error queue: the address that the datagram was for, and what is said of it.
-pub(super) fn receive_error(fd: impl AsFd, name: &mut Name, control: &mut Control) -> io::Result<()> {
+/// Takes an entry off the socket's error queue: the address that the datagram was for, what is said of it, and how it
+/// began.
+pub(super) fn receive_error(
+    fd: impl AsFd,
+    name: &mut Name,
+    control: &mut Control,
+    quote: &mut Quote,
+) -> io::Result<()> {
     // SAFETY: the type consists of integers and pointers only, for which all bits zero is a value.
     let mut header: libc::msghdr = unsafe { mem::zeroed() };
     let space = name.space();
@@ -143,13 +150,16 @@ pub(super) fn receive_error(fd: impl AsFd, name: &mut Name, control: &mut Contro
     let space = control.space();
     header.msg_control = space.as_mut_ptr().cast();
     header.msg_controllen = space.len() as _;
+    let space = quote.space();
+    let mut vector = libc::iovec { iov_base: space.as_mut_ptr().cast(), iov_len: space.len() };
+    header.msg_iov = &raw mut vector;
+    header.msg_iovlen = 1;
     let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
-    // SAFETY: the header points at a name and a control buffer with their true lengths, both borrowed exclusively for
-    // longer than this call; it has no vectors, so that nothing of the datagram itself is written.
+    // SAFETY: the header points at a vector, and that at a quote, at a name and at a control buffer, all with their true
+    // lengths and borrowed exclusively for longer than this call.
     let rc = unsafe { libc::recvmsg(fd.as_fd().as_raw_fd(), &raw mut header, flags) };
-    if rc < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    let Ok(len) = usize::try_from(rc) else { return Err(io::Error::last_os_error()) };
+    quote.set_len(len);
     name.set_len(header.msg_namelen as usize);
     control.set_len(header.msg_controllen as _);
     Ok(())

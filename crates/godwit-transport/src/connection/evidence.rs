@@ -7,6 +7,7 @@
 
 use super::Connection;
 use crate::Event;
+use crate::path::PathKey;
 use std::io::ErrorKind;
 use std::time::Duration;
 
@@ -107,6 +108,16 @@ impl Connection {
     /// what was told last, which at first is `known`.
     pub fn watch_evidence(&mut self, known: &Evidence) {
         self.negotiation.attempt.told = Some(Box::new(*known));
+    }
+
+    /// The path that carries the connection.
+    pub(crate) const fn path_key(&self) -> &PathKey {
+        self.paths.active().key()
+    }
+
+    /// Whether a client's packets are, or were at first, addressed with this connection id.
+    pub(crate) fn calls_peer(&self, dcid: &[u8]) -> bool {
+        [self.remote_cids.active(), &self.negotiation.original_dcid].iter().any(|id| id.as_bytes() == dcid)
     }
 
     /// The network says that packets to the peer do not arrive. Heeded only while a client's handshake is under way.

@@ -169,6 +169,14 @@ impl Connection {
         }
     }
 
+    /// The local system did not send `datagrams` that were written at `sent_at`.
+    pub(crate) fn on_refused(&mut self, sent_at: Time, datagrams: usize, congested: bool) {
+        self.stats.on_refused(datagrams);
+        if !congested {
+            self.paths.active_mut().recovery.on_refused(sent_at);
+        }
+    }
+
     fn build_mtu_probe(&mut self, now: Time, datagram: &mut [u8], rng: &mut dyn Rng) -> usize {
         self.scratch.tokens.clear();
         self.scratch.spans.clear();

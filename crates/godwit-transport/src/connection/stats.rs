@@ -19,6 +19,9 @@ pub struct ConnectionStats {
     pub datagrams_sent: u64,
     /// UDP payload bytes sent.
     pub bytes_sent: u64,
+    /// Those of the datagrams sent that the local system did not take: there was no route or no room, they were forbidden,
+    /// or too large.
+    pub datagrams_refused: u64,
     /// UDP datagrams received for this connection.
     pub datagrams_received: u64,
     /// UDP payload bytes received for this connection.
@@ -44,7 +47,7 @@ pub struct ConnectionStats {
     pub acks_sent: u64,
     /// ACK frames received, in all packet number spaces.
     pub acks_received: u64,
-    /// Packets declared lost on the present path; probes of its MTU do not count.
+    /// Packets declared lost on the present path; neither probes of its MTU count nor what the local system refused.
     pub packets_lost: u64,
     /// The bytes of all packets declared lost on the present path, as far as they were in flight.
     pub bytes_lost: u64,
@@ -153,6 +156,7 @@ impl PacketCounts {
 pub(super) struct Counters {
     pub(super) datagrams_sent: u64,
     bytes_sent: u64,
+    datagrams_refused: u64,
     pub(super) datagrams_received: u64,
     pub(super) bytes_received: u64,
     pub(super) datagrams_ignored: u64,
@@ -172,6 +176,10 @@ impl Counters {
         let datagrams = len.div_ceil(segment.max(1)) as u64;
         self.datagrams_sent = self.datagrams_sent.saturating_add(datagrams);
         self.bytes_sent = self.bytes_sent.saturating_add(len as u64);
+    }
+
+    pub(super) fn on_refused(&mut self, datagrams: usize) {
+        self.datagrams_refused = self.datagrams_refused.saturating_add(datagrams as u64);
     }
 
     pub(super) fn on_received(&mut self, len: usize) {
@@ -195,6 +203,7 @@ impl super::Connection {
         ConnectionStats {
             datagrams_sent: counters.datagrams_sent,
             bytes_sent: counters.bytes_sent,
+            datagrams_refused: counters.datagrams_refused,
             datagrams_received: counters.datagrams_received,
             bytes_received: counters.bytes_received,
             datagrams_ignored: counters.datagrams_ignored,

@@ -106,8 +106,10 @@ struct Queues {
     touched: Vec<ConnKey>,
     /// Their deadlines have passed; empty between calls.
     expired: Vec<ConnKey>,
-    /// They wrote into the batch filled last.
-    in_batch: Vec<ConnKey>,
+    /// They wrote into the batch filled last, each from the run with this number.
+    in_batch: Vec<(ConnKey, usize)>,
+    /// When that was.
+    batch_at: Time,
     /// Clients that try to connect, in the order in which they began. Some may be done.
     attempts: VecDeque<ConnKey>,
 }

@@ -188,8 +188,18 @@ fn what_the_network_says_concerns_attempts_to_connect_only() {
     let mut pair = Pair::new(false);
     let reports = |pair: &Pair, key| pair.client.connection(key).unwrap().evidence().unreachable_reports;
     let told = |pair: &mut Pair| {
-        pair.client.on_unreachable(SERVER.parse().unwrap(), std::io::ErrorKind::HostUnreachable);
-        pair.client.on_unreachable(CLIENT.parse().unwrap(), std::io::ErrorKind::HostUnreachable);
+        pair.client.on_unreachable(
+            SocketId(0),
+            SERVER.parse().unwrap(),
+            &[],
+            std::io::ErrorKind::HostUnreachable,
+        );
+        pair.client.on_unreachable(
+            SocketId(0),
+            CLIENT.parse().unwrap(),
+            &[],
+            std::io::ErrorKind::HostUnreachable,
+        );
     };
     let (first, second) = (pair.connect(), pair.connect());
     told(&mut pair);

@@ -1,11 +1,12 @@
 //! The way out: datagrams of the endpoint's own first, then each connection that has something to send,
 //! in the order in which they asked.
 
+use super::slot::ConnectionSlot;
 use super::{ConnKey, Endpoint};
 use crate::endpoint::shared::Transmitted;
 use crate::path::PathKey;
 use godwit_base::capped::CappedQueue;
-use godwit_base::{Ecn, SendBatch, SendMeta, Time};
+use godwit_base::{Ecn, SendBatch, SendMeta, SocketId, Time};
 use std::io;
 use std::net::SocketAddr;
 
@@ -58,6 +59,7 @@ impl Endpoint {
     /// True if there is more: send the batch, clear it and call again.
     pub fn transmit(&mut self, now: Time, batch: &mut SendBatch) -> bool {
         self.queues.in_batch.clear();
+        self.queues.batch_at = now;
         if !self.outbox.transmit(batch) {
             return true;
         }
@@ -80,7 +82,7 @@ impl Endpoint {
     /// path MTU went too far learns of it without waiting for a loss.
     pub fn on_datagram_refused(&mut self, now: Time, remote: SocketAddr, size: usize, max: Option<usize>) {
         let keys = std::mem::take(&mut self.queues.in_batch);
-        for key in &keys {
+        for (key, _) in &keys {
             if let Some(slot) = self.slots.get_mut(key.0).filter(|slot| slot.connection.remote() == remote) {
                 slot.connection.on_datagram_refused(now, remote, size, max);
                 self.touch(*key);
@@ -89,13 +91,36 @@ impl Endpoint {
         self.queues.in_batch = keys;
     }
 
-    /// The network says that packets to `remote` do not arrive (ICMP). Attempts to connect there take note of it; that
-    /// is all, for anybody can say so (RFC 9000 section 21.1.1.1).
-    pub fn on_unreachable(&mut self, remote: SocketAddr, kind: io::ErrorKind) {
+    /// The local system did not send `datagrams` of the run with this number in the batch that [`Endpoint::transmit`]
+    /// filled last. Unless it was for want of room (`congested`), their loss tells nothing of the network.
+    pub fn on_run_refused(&mut self, run: usize, datagrams: usize, congested: bool) {
+        let sent_at = self.queues.batch_at;
+        // Each connection's runs are next to each other.
+        let writer = self.queues.in_batch.iter().rfind(|(_, first)| *first <= run);
+        if let Some(slot) = writer.and_then(|(key, _)| self.slots.get_mut(key.0)) {
+            slot.connection.on_refused(sent_at, datagrams, congested);
+        }
+    }
+
+    /// The network says that packets sent from `socket` to `remote` do not arrive (ICMP), and quotes how one of them
+    /// began, which may be nothing. The attempts to connect that may have sent it take note of it; that is all, for
+    /// anybody can say so (RFC 9000 section 21.1.1.1).
+    pub fn on_unreachable(
+        &mut self,
+        socket: SocketId,
+        remote: SocketAddr,
+        quote: &[u8],
+        kind: io::ErrorKind,
+    ) {
+        let concerned = |slot: &&mut ConnectionSlot| {
+            let key = slot.connection.path_key();
+            (key.socket, key.remote) == (socket, remote)
+                && quoted_dcid(quote).is_none_or(|dcid| slot.connection.calls_peer(dcid))
+        };
         // Not all connections are looked at: it would be too much work for what anybody can say.
         let attempts = std::mem::take(&mut self.queues.attempts);
         for key in &attempts {
-            if let Some(slot) = self.slots.get_mut(key.0).filter(|slot| slot.connection.remote() == remote)
+            if let Some(slot) = self.slots.get_mut(key.0).filter(concerned)
                 && slot.connection.on_unreachable(kind)
             {
                 self.settle(*key);
@@ -106,10 +131,11 @@ impl Endpoint {
 
     fn transmit_connection(&mut self, now: Time, key: ConnKey, batch: &mut SendBatch) -> Transmitted {
         let Some(slot) = self.slots.get_mut(key.0) else { return Transmitted::Idle };
+        let first_run = batch.run_count();
         let transmitted = slot.connection.transmit(now, batch, &mut *self.rng);
         slot.ready = transmitted == Transmitted::More;
-        if self.queues.in_batch.last() != Some(&key) {
-            self.queues.in_batch.push(key);
+        if self.queues.in_batch.last().is_none_or(|(last, _)| *last != key) {
+            self.queues.in_batch.push((key, first_run));
         }
         self.settle(key);
         transmitted
@@ -118,3 +144,10 @@ impl Endpoint {
 
 /// A batch with less room than this counts as full, in bytes.
 const SMALLEST_ROOM: usize = 1500;
+
+/// The destination connection id of a long header (RFC 9000 section 17.2), if there is all of it: handshakes have no
+/// other.
+fn quoted_dcid(quote: &[u8]) -> Option<&[u8]> {
+    let (&[first, _, _, _, _, len], rest) = quote.split_first_chunk()?;
+    if first & 0x80 == 0 { None } else { rest.get(..usize::from(len)) }
+}

@@ -307,9 +307,7 @@ impl PolledEndpoint {
 
     /// What the sockets have done and can do.
     pub fn stats(&self) -> EndpointStats {
-        let sockets = self.shard.local_addrs().into_iter();
-        let sockets = sockets.zip(self.shard.counters()).zip(self.shard.capabilities());
-        EndpointStats::from_parts(self.connections(), sockets)
+        self.shard.report().into()
     }
 
     fn now(&mut self) -> godwit_base::Time {

@@ -137,6 +137,15 @@ fn what_the_network_says_is_known_at_once() {
             }
             assert_eq!(evidence.unreachable, Some(std::io::ErrorKind::ConnectionRefused));
             assert_eq!((evidence.probes, evidence.progress), (0, Progress::Sent));
+            // What is said of another attempt's packets is not said of this one's.
+            let reports = connecting.evidence().unreachable_reports;
+            let second = client.connect(&config, nobody, "localhost").unwrap();
+            let mut of_second = Evidence::default();
+            while of_second.unreachable.is_none() {
+                of_second = second.evidence_changed(of_second).await;
+            }
+            assert_eq!(connecting.evidence().unreachable_reports, reports);
+            drop(second);
             // Others on the same socket are not concerned, and the attempt itself goes on.
             for _ in 0..3 {
                 let other =

@@ -45,6 +45,7 @@ async fn a_rebound_endpoint_takes_its_connections_along(net: Net) {
         let client = client.clone();
         tokio::spawn(async move { round_trip(&client, 1, 4 << 20).await })
     };
+    let before = client_endpoint.stats();
     let second = client_endpoint.rebind(net.any_port()).unwrap();
     assert_ne!(first, second);
     assert_eq!(moved(&client).await.local.port(), second.port());
@@ -57,6 +58,10 @@ async fn a_rebound_endpoint_takes_its_connections_along(net: Net) {
     while client_endpoint.local_addrs().len() > 1 || server.paths().len() > 1 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+    let after = client_endpoint.stats();
+    assert_eq!((after.sockets.len(), before.closed_sockets.datagrams_sent), (1, 0));
+    assert!(after.closed_sockets.datagrams_sent >= before.datagrams_sent());
+    assert!(after.datagrams_received() > before.datagrams_received());
     let [path] = client.paths()[..] else { panic!("{:?}", client.paths()) };
     assert!(path.active && path.validated && path.rtt > Duration::ZERO, "{path:?}");
     assert_eq!((path.local, path.remote), (second, server_endpoint.local_addr().unwrap()));
