@@ -193,7 +193,7 @@ impl EndpointBuilder {
         self
     }
 
-    /// Makes the endpoint and begins to drive it on the present tokio runtime.
+    /// Makes the endpoint and begins to drive it on the present tokio runtime, which must have I/O and time enabled.
     ///
     /// # Errors
     /// If an address cannot be had, or this is not called within a tokio runtime.

@@ -16,14 +16,16 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Handle;
 
 /// One or several UDP sockets with any number of connections on them, as client, as server, or both.
 ///
 /// Cloning gives another handle of the same endpoint. When the last handle is gone, no new connections are
 /// taken; those that exist live on until they are closed.
 ///
-/// An endpoint is driven by a task on the runtime in which it was made. If that runtime ends, so do all
-/// connections.
+/// An endpoint is driven by a task on the runtime in which it was made, which must have I/O and time enabled: tokio
+/// panics otherwise. If that runtime ends, so do all connections. Everything can be called and awaited elsewhere but
+/// [`Endpoint::drain`], [`Endpoint::take_over`] and [`Endpoint::hand_over`].
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     inner: Arc<Inner>,
@@ -31,7 +33,9 @@ pub struct Endpoint {
 
 #[derive(Debug)]
 struct Inner {
-    parked: Parked,
+    parked: Arc<Parked>,
+    /// What is to happen later happens there.
+    runtime: Option<Handle>,
     shard: ShardHandle<Api>,
     /// How sockets are made.
     socket: SocketConfig,
@@ -47,7 +51,8 @@ impl Drop for Inner {
 
 impl Endpoint {
     pub(crate) fn new(shard: ShardHandle<Api>, socket: SocketConfig) -> Self {
-        Endpoint { inner: Arc::new(Inner { parked: Parked::default(), shard, socket }) }
+        let (parked, runtime) = (Arc::default(), Handle::try_current().ok());
+        Endpoint { inner: Arc::new(Inner { parked, runtime, shard, socket }) }
     }
 
     /// A server on `addr`. To be called within a tokio runtime.
@@ -124,7 +129,7 @@ impl Endpoint {
     /// also ends by its idle timeout.
     pub fn park(&self, connecting: Connecting) {
         if connecting.target().is_some() {
-            self.inner.parked.park(connecting);
+            Parked::park(&self.inner.parked, connecting, self.inner.runtime.as_ref());
         }
     }
 
