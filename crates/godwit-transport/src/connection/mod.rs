@@ -56,9 +56,9 @@ use crate::handshake::{ExportError, Handshake, NewKeys};
 use crate::keys::{self, PacketSpan};
 use crate::path::{PathKey, PathSet};
 use crate::recovery_token::RecoveryToken;
-use crate::resumption::{BothKinds, ServerMemory};
+use crate::resumption::BothKinds;
 use crate::streams::{ReadChunk, ReadError, ResetAtError, Streams, UnknownStream, WriteError};
-use crate::{ClientConfig, ConnectError, Event, TransportConfig, WireError};
+use crate::{ConnectError, Event, TransportConfig, WireError};
 use bytes::Bytes;
 use control::Control;
 use early::Early;
@@ -128,15 +128,14 @@ impl Connection {
         let grease = rng.next_u64();
         let versions = Versions::client(&args, grease, rng.next_u64());
         let offered = versions.available();
-        let ClientConfig { tls, resumption, version, .. } = args.config;
-        let memory = ServerMemory::new(resumption, tls, *version, args.server_name);
+        let (tls, memory, version) = (&args.config.tls, args.memory, args.version);
         let known_token = || memory.as_ref().and_then(|memory| memory.take_token());
         let token = args.token.or_else(known_token).unwrap_or_default();
         let mut negotiation = Negotiation::client(args.local_cid, args.initial_dcid, token);
-        let parameters = negotiation.parameters(&config, args.config.version, offered.as_slice());
+        let parameters = negotiation.parameters(&config, version, offered.as_slice());
         let parameters = negotiation::encode(&parameters, grease)?;
-        let tls = memory.as_ref().map_or_else(|| tls.clone(), |memory| memory.tls(tls));
-        let mut handshake = Handshake::client(&tls, args.config.version, args.server_name, parameters)?;
+        let tls = memory.as_ref().map_or_else(|| tls.as_ref().clone(), |memory| memory.tls(tls));
+        let mut handshake = Handshake::client(tls, version, args.server_name, parameters)?;
         handshake.set_memory(memory.clone());
         let remote_cids = RemoteCids::new(args.initial_dcid, config.active_cid_limit);
         let local_cids = LocalCids::new(args.local_cid, args.reset_token);
@@ -148,10 +147,10 @@ impl Connection {
         let mut recovery = PathRecovery::new(now, &settings);
         recovery.set_peer_validated(false);
         let paths = PathSet::new(Side::Client, args.path, recovery, true);
-        let keys = initial_keys(args.config.version, &args.initial_dcid, Side::Client)?;
+        let keys = initial_keys(version, &args.initial_dcid, Side::Client)?;
         let mut connection = Connection {
             side: Side::Client,
-            version: args.config.version,
+            version,
             lifecycle: Lifecycle::new(),
             negotiation,
             handshake,

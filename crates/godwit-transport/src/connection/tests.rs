@@ -53,6 +53,8 @@ impl Pair {
         let server_path = path("10.0.0.2:443", "10.0.0.1:1");
         let config = ClientConfig::new(deterministic::client_config(&[b"test"]), Arc::new(client));
         let client_args = ClientArgs {
+            version: config.version,
+            memory: None,
             config: &config,
             server_name: deterministic::SERVER_NAME,
             path: client_path,

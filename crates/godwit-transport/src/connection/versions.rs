@@ -57,8 +57,8 @@ impl Versions {
         let restart =
             Restart { tls: args.config.tls.clone(), server_name: args.server_name.into(), grease, dcid };
         Versions {
-            original: args.config.version,
-            available: offer(args.config.version, args.versions),
+            original: args.version,
+            available: offer(args.version, args.versions),
             original_keys: None,
             restart: Some(Box::new(restart)),
             reacted: false,
@@ -232,10 +232,10 @@ impl Connection {
             }
             None => {
                 tls.resumption = rustls::client::Resumption::disabled();
-                Arc::new(tls)
+                tls
             }
         };
-        let mut handshake = Handshake::client(&tls, version, &restart.server_name, parameters)?;
+        let mut handshake = Handshake::client(tls, version, &restart.server_name, parameters)?;
         handshake.set_memory(self.negotiation.memory.clone());
         let keys = super::initial_keys(version, &self.negotiation.initial_keys_cid(), self.side)?;
         if let Some(initial) = self.spaces.initial.as_deref_mut() {

@@ -33,7 +33,7 @@ pub use incoming::Incoming;
 use crate::cid::CidCodec;
 use crate::config::{ClientConfig, EndpointConfig, ServerConfig};
 use crate::path::PathKey;
-use crate::resumption::version_of_tickets;
+use crate::resumption::ServerMemory;
 use crate::{ConnectError, Connection, Event};
 use bytes::Bytes;
 use demux::{Demux, KeyedHash};
@@ -184,10 +184,11 @@ impl Endpoint {
         let local_cid = self.fresh_cid();
         let mut initial_dcid = [0; CidCodec::MIN_LEN];
         self.rng.fill(&mut initial_dcid);
-        let version = version_of_tickets(config, &self.config.versions, server_name);
-        let other = (version != config.version).then(|| ClientConfig { version, ..config.clone() });
+        let memory = ServerMemory::new(config, &self.config.versions, server_name);
         let args = ClientArgs {
-            config: other.as_ref().unwrap_or(config),
+            config,
+            version: memory.as_ref().map_or(config.version, |memory| memory.version()),
+            memory,
             server_name,
             path,
             local_cid,

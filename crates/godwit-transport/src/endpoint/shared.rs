@@ -2,6 +2,7 @@
 
 use crate::config::{ClientConfig, ServerConfig};
 use crate::path::PathKey;
+use crate::resumption::ServerMemory;
 use bytes::Bytes;
 use godwit_wire::transport_parameters::PreferredAddress;
 use godwit_wire::{ConnectionId, ResetToken};
@@ -13,6 +14,10 @@ use std::sync::Arc;
 pub(crate) struct ClientArgs<'a> {
     /// The settings.
     pub config: &'a ClientConfig,
+    /// The version of the first packets.
+    pub version: u32,
+    /// What is kept for the server, if anything may be.
+    pub memory: Option<Arc<ServerMemory>>,
     /// The name that the server's certificate must have.
     pub server_name: &'a str,
     /// Where the server is.

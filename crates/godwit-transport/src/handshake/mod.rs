@@ -128,7 +128,7 @@ impl Handshake {
     /// A client's handshake with `server_name`. `parameters` are its encoded transport parameters. The
     /// ClientHello waits to be sent.
     pub(crate) fn client(
-        config: &rustls::ClientConfig,
+        config: rustls::ClientConfig,
         version: u32,
         server_name: &str,
         parameters: Vec<u8>,

@@ -76,9 +76,8 @@ pub(super) struct SecretTap {
 
 impl SecretTap {
     /// A configuration like `config` whose secrets can be had from the tap.
-    pub(super) fn install(config: &ClientConfig) -> (Arc<ClientConfig>, Arc<SecretTap>) {
+    pub(super) fn install(mut config: ClientConfig) -> (Arc<ClientConfig>, Arc<SecretTap>) {
         let tap = Arc::new(SecretTap { behind: config.key_log.clone(), secrets: Mutex::default() });
-        let mut config = config.clone();
         config.key_log = tap.clone();
         (Arc::new(config), tap)
     }

@@ -57,7 +57,8 @@ fn begin(version: u32) -> (Handshake, Handshake) {
     let (client, server) =
         (deterministic::client_config(&[b"h3", b"hq"]), deterministic::server_config(&[b"hq"]));
     (
-        Handshake::client(&client, version, "localhost", b"client parameters".to_vec()).unwrap(),
+        Handshake::client(client.as_ref().clone(), version, "localhost", b"client parameters".to_vec())
+            .unwrap(),
         Handshake::server(tapped(&server), version, b"server parameters".to_vec()).unwrap(),
     )
 }
@@ -190,7 +191,8 @@ fn the_peek_understands_a_real_client_hello() {
 fn failures_are_tls_alerts() {
     // No common application protocol: the server says so.
     let mut client =
-        Handshake::client(&deterministic::client_config(&[b"h3"]), V1, "localhost", vec![]).unwrap();
+        Handshake::client(deterministic::client_config(&[b"h3"]).as_ref().clone(), V1, "localhost", vec![])
+            .unwrap();
     let mut server =
         Handshake::server(tapped(&deterministic::server_config(&[b"perf"])), V1, vec![]).unwrap();
     let error = transfer(&mut client, &mut server).unwrap_err();
@@ -199,7 +201,7 @@ fn failures_are_tls_alerts() {
 
     // A certificate for other names: the client says so.
     let client = deterministic::client_config(&[b"h3"]);
-    let mut client = Handshake::client(&client, V1, "elsewhere.test", vec![]).unwrap();
+    let mut client = Handshake::client(client.as_ref().clone(), V1, "elsewhere.test", vec![]).unwrap();
     let mut server = Handshake::server(tapped(&deterministic::server_config(&[b"h3"])), V1, vec![]).unwrap();
     let error = run(&mut client, &mut server).unwrap_err();
     assert_eq!((error.code.alert(), error.reason), (Some(42), "certificate not accepted"));
@@ -212,7 +214,9 @@ fn failures_are_tls_alerts() {
 
 #[test]
 fn what_cannot_begin_is_refused() {
-    let client = |version, name| Handshake::client(&deterministic::client_config(&[]), version, name, vec![]);
+    let client = |version, name| {
+        Handshake::client(deterministic::client_config(&[]).as_ref().clone(), version, name, vec![])
+    };
     assert!(matches!(client(V1, "not a name"), Err(ConnectError::InvalidServerName(_))));
     assert!(matches!(client(0x0a0a_0a0a, "localhost"), Err(ConnectError::Tls(_))));
     assert!(Handshake::server(tapped(&deterministic::server_config(&[])), 0, vec![]).is_err());
@@ -302,7 +306,7 @@ fn real_configs() -> (Arc<rustls::ClientConfig>, Arc<rustls::ServerConfig>) {
 fn sessions_are_resumed_with_tickets_read_after_confirmation() {
     let (client_config, server_config) = real_configs();
     for round in 0..2 {
-        let mut client = Handshake::client(&client_config, V1, "localhost", vec![1]).unwrap();
+        let mut client = Handshake::client(client_config.as_ref().clone(), V1, "localhost", vec![1]).unwrap();
         let mut server = Handshake::server(tapped(&server_config), V1, vec![2]).unwrap();
         while !server.is_complete() {
             transfer(&mut client, &mut server).unwrap();
@@ -337,7 +341,7 @@ fn ends_with(suite: Option<CipherSuite>) -> (Handshake, Handshake) {
         .with_no_client_auth()
         .with_single_cert(deterministic::certificates(), deterministic::key())
         .unwrap();
-    let client = Handshake::client(&client, V1, "localhost", vec![]).unwrap();
+    let client = Handshake::client(client, V1, "localhost", vec![]).unwrap();
     (client, Handshake::server(tapped(&server), V1, vec![]).unwrap())
 }
 

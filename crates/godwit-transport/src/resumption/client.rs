@@ -1,7 +1,7 @@
 //! One connection's view of the session store, for TLS and for the transport.
 
 use super::portable::Porter;
-use super::{Remembered, Resumption, SessionKey, SessionStore, SessionTicket, TicketForm};
+use super::{Remembered, SessionKey, SessionStore, SessionTicket, TicketForm};
 use crate::ClientConfig;
 use bytes::Bytes;
 use godwit_recovery::{PathRecovery, RttEstimator};
@@ -18,32 +18,6 @@ const LEAST_INITIAL_RTT: Duration = Duration::from_millis(25);
 /// What is assumed of a path of which nothing is known (RFC 9002 section 6.2.2, `kInitialRtt`).
 const UNKNOWN_RTT: Duration = Duration::from_millis(333);
 
-/// The version to begin with: `configured`, unless there are tickets for another of those that are `spoken` only. A
-/// server that moves its clients leaves tickets of the version it moved them to, which are for that one alone (RFC
-/// 9369 section 5).
-pub(crate) fn version_of_tickets(config: &ClientConfig, spoken: &[u32], server_name: &str) -> u32 {
-    let ClientConfig { tls, resumption, version: configured, .. } = config;
-    let Some(store) = &resumption.store else { return *configured };
-    let mut key = session_key(resumption, tls, *configured, server_name);
-    let mut candidates =
-        [*configured].into_iter().chain(spoken.iter().copied().filter(|version| is_known(*version)));
-    let found = candidates.find(|version| {
-        key.version = *version;
-        store.has_ticket(&key)
-    });
-    found.unwrap_or(*configured)
-}
-
-fn session_key(
-    resumption: &Resumption,
-    tls: &rustls::ClientConfig,
-    version: u32,
-    server_name: &str,
-) -> SessionKey {
-    let (server_name, alpn) = (server_name.to_owned(), tls.alpn_protocols.clone());
-    SessionKey { server_name, alpn, version, network: resumption.network }
-}
-
 /// What is kept for the server of one connection. Shared with TLS, which asks for tickets and gives them.
 #[derive(Debug)]
 pub(crate) struct ServerMemory {
@@ -58,25 +32,37 @@ pub(crate) struct ServerMemory {
 
 impl ServerMemory {
     /// None if nothing is to be remembered.
-    pub(crate) fn new(
-        resumption: &Resumption,
-        tls: &rustls::ClientConfig,
-        version: u32,
-        server_name: &str,
-    ) -> Option<Arc<Self>> {
+    ///
+    /// The version to begin with is the configured one, unless there are tickets for another of those that are
+    /// `spoken` only. A server that moves its clients leaves tickets of the version it moved them to, which are for
+    /// that one alone (RFC 9369 section 5).
+    pub(crate) fn new(config: &ClientConfig, spoken: &[u32], server_name: &str) -> Option<Arc<Self>> {
+        let ClientConfig { tls, resumption, version: configured, .. } = config;
         let store = resumption.store.clone()?;
         let verifier = resumption.verifier.as_ref().filter(|_| store.is_persistent());
         let porter = verifier.and_then(|verifier| Porter::new(verifier, tls));
         let early = tls.enable_early_data;
-        let key = session_key(resumption, tls, version, server_name);
+        let (server_name, alpn) = (server_name.to_owned(), tls.alpn_protocols.clone());
+        let mut key = SessionKey { server_name, alpn, version: *configured, network: resumption.network };
+        let others = spoken.iter().copied().filter(|version| is_known(*version));
+        let of_ticket = [*configured].into_iter().chain(others).find(|version| {
+            key.version = *version;
+            store.has_ticket(&key)
+        });
+        key.version = of_ticket.unwrap_or(*configured);
         Some(Arc::new(ServerMemory { store, early, porter, key: Mutex::new(key) }))
     }
 
+    /// The version to begin with, or to which the connection has moved.
+    pub(crate) fn version(&self) -> u32 {
+        self.key.lock().unwrap_or_else(PoisonError::into_inner).version
+    }
+
     /// The TLS settings with this memory as their session storage.
-    pub(crate) fn tls(self: &Arc<Self>, tls: &rustls::ClientConfig) -> Arc<rustls::ClientConfig> {
+    pub(crate) fn tls(self: &Arc<Self>, tls: &rustls::ClientConfig) -> rustls::ClientConfig {
         let mut tls = tls.clone();
         tls.resumption = rustls::client::Resumption::store(self.clone());
-        Arc::new(tls)
+        tls
     }
 
     /// The connection goes on in another version: what comes from now on belongs to that.

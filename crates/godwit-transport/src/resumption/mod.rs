@@ -25,7 +25,7 @@ mod tests;
 mod tickets;
 
 pub(crate) use both::BothKinds;
-pub(crate) use client::{ServerMemory, version_of_tickets};
+pub(crate) use client::ServerMemory;
 pub use memory::MemorySessions;
 pub use portable::PortableVerifier;
 pub use register::EarlySessions;

@@ -7,6 +7,7 @@
 )]
 
 use super::*;
+use crate::ClientConfig;
 use crate::handshake::tests::run;
 use crate::handshake::{Handshake, NewKeys, tapped};
 use crate::resumption::{
@@ -112,13 +113,16 @@ impl Process {
     }
 
     fn memory(&self, version: u32) -> Arc<ServerMemory> {
-        ServerMemory::new(&self.resumption, &self.tls, version, NAME).unwrap()
+        let tls = Arc::new(self.tls.clone());
+        let resumption = self.resumption.clone();
+        let config = ClientConfig { version, resumption, ..ClientConfig::new(tls, Arc::default()) };
+        ServerMemory::new(&config, &[], NAME).unwrap()
     }
 
     fn connect(&self, server: &rustls::ServerConfig, version: u32) -> (Handshake, Handshake) {
         let memory = self.memory(version);
         let tls = memory.tls(&self.tls);
-        let mut client = Handshake::client(&tls, version, NAME, b"of the client".to_vec()).unwrap();
+        let mut client = Handshake::client(tls, version, NAME, b"of the client".to_vec()).unwrap();
         client.set_memory(Some(memory));
         let mut server = Handshake::server(tapped(server), version, b"of the server".to_vec()).unwrap();
         run(&mut client, &mut server).unwrap();
@@ -175,7 +179,7 @@ fn zero_rtt_is_accepted_with_a_ticket_from_another_process() {
     let process = Process::new(&paper);
     let memory = process.memory(V1);
     let tls = memory.tls(&process.tls);
-    let mut client = Handshake::client(&tls, V1, NAME, b"of the client".to_vec()).unwrap();
+    let mut client = Handshake::client(tls, V1, NAME, b"of the client".to_vec()).unwrap();
     client.set_memory(Some(memory));
     assert_eq!(client.remembered_parameters(), Some(&b"of the server"[..]));
     assert!(matches!(client.next_keys(), Some(NewKeys::ZeroRtt(_))));
@@ -239,8 +243,8 @@ fn the_verifier_is_the_one_inside_to_everybody_else() {
     let suite = CipherSuite::TLS13_AES_128_GCM_SHA256;
     let other = rcgen::generate_simple_self_signed([NAME.to_owned()]).unwrap();
     let stranger = Process::with(&Arc::default(), &Arc::default(), suite, other.cert.der());
-    let tls = Arc::new(stranger.tls.clone());
-    let mut client = Handshake::client(&tls, V1, NAME, Vec::new()).unwrap();
+    let tls = stranger.tls.clone();
+    let mut client = Handshake::client(tls, V1, NAME, Vec::new()).unwrap();
     let mut server = Handshake::server(tapped(&sealed_server()), V1, Vec::new()).unwrap();
     assert!(run(&mut client, &mut server).is_err());
     let verifier = stranger.resumption.verifier.unwrap();
