@@ -56,7 +56,7 @@ const STUCK_QUINN: &str = "quinn-proto/src/connection/mod.rs:616: lost CRYPTO da
 /// More than two packets that were under way on the path that the client left.
 const LEFT_QUICHE: &str = "quiche/src/recovery/congestion/recovery.rs:712: what was sent last on a path that was left is never found lost; :820: a PTO repeats its first two packets, each time the same";
 
-const GAPS: [Gap; 24] = [
+const GAPS: [Gap; 25] = [
     gap(
         Peer::QuicGo,
         "v2",
@@ -108,6 +108,13 @@ const GAPS: [Gap; 24] = [
     ),
     gap(Peer::Quinn, "handshakeloss", Role::Either, Sign::Sometimes(SILENT), STUCK_QUINN),
     gap(Peer::Quinn, "handshakecorruption", Role::Either, Sign::Sometimes(SILENT), STUCK_QUINN),
+    gap(
+        Peer::Quinn,
+        "handshakecorruption",
+        Role::Server,
+        Sign::Sometimes("closed by the peer: PROTOCOL_VIOLATION: client sent Retry"),
+        "quinn-proto/src/connection/mod.rs:2479: a packet damaged into a Retry, which nothing proves, ends the connection",
+    ),
     gap(
         Peer::S2n,
         "resumption",
@@ -203,15 +210,20 @@ const GAPS: [Gap; 24] = [
     ),
 ];
 
-/// What is known to be lacking for this run.
-pub(super) fn find(run: &Run) -> Option<&'static Gap> {
-    GAPS.iter().find(|gap| {
+/// What is known to be lacking for this run; of several the one that shows in what is said of it (`why`).
+pub(super) fn find(run: &Run, why: &str) -> Option<&'static Gap> {
+    let listed = GAPS.iter().filter(|gap| {
         let role = match gap.role {
             Role::Either => true,
             role => (role == Role::Server) == run.client,
         };
         gap.peer == run.peer && gap.case == run.case.name && role
-    })
+    });
+    let shows = |gap: &&Gap| match gap.sign {
+        Sign::Refuses => false,
+        Sign::Fails(words) | Sign::Sometimes(words) => why.contains(words),
+    };
+    listed.clone().find(shows).or_else(|| listed.clone().next())
 }
 
 #[cfg(test)]
@@ -231,7 +243,7 @@ mod tests {
     fn roles_are_the_peers() {
         let found = |case: &str, client| {
             let case = case::all().into_iter().find(|known| known.name == case).unwrap();
-            find(&Run { case, peer: Peer::S2n, client, turn: 0 })
+            find(&Run { case, peer: Peer::S2n, client, turn: 0 }, "")
         };
         // Godwit as the server has the peer as the client.
         assert_eq!(found("keyupdate", false).map(|gap| gap.sign), Some(Sign::Refuses));
@@ -239,5 +251,15 @@ mod tests {
         assert_eq!(found("connectionmigration", false).map(|gap| gap.sign), Some(Sign::Fails(STAYED)));
         assert_eq!(found("connectionmigration", true).map(|gap| gap.sign), Some(Sign::Refuses));
         assert!(found("transfer", true).is_none());
+    }
+
+    #[test]
+    fn of_several_gaps_the_one_that_shows_counts() {
+        let case = case::all().into_iter().find(|known| known.name == "handshakecorruption").unwrap();
+        let run = Run { case, peer: Peer::Quinn, client: true, turn: 0 };
+        let words = "connection lost: closed by the peer: PROTOCOL_VIOLATION: client sent Retry";
+        let source = |why: &str| find(&run, why).unwrap().source;
+        assert_ne!(source(words), source("the peer was silent: 2"));
+        assert_eq!(source("it broke"), source("the peer was silent: 2"));
     }
 }

@@ -85,7 +85,8 @@ impl Run {
         for files in ["www", "downloads"] {
             let _ = fs::remove_dir_all(folder.join(files));
         }
-        judge(gaps::find(self), verdict)
+        let why = verdict.as_ref().err().map_or("", String::as_str);
+        judge(gaps::find(self, why), verdict)
     }
 }
 
@@ -273,7 +274,7 @@ mod tests {
     fn nothing_is_excused_but_what_is_on_record() {
         let gap = |name: &str, client| {
             let case = case::all().into_iter().find(|case| case.name == name).unwrap();
-            gaps::find(&Run { case, peer: Peer::S2n, client, turn: 0 })
+            gaps::find(&Run { case, peer: Peer::S2n, client, turn: 0 }, "")
         };
         let (refuses, stays) = (gap("v2", true), gap("connectionmigration", false));
         assert!(refuses.is_some() && stays.is_some());
@@ -287,7 +288,7 @@ mod tests {
         assert!(matches!(judge(stays, failed(gaps::STAYED)), Verdict::Lacking { .. }));
         assert!(matches!(judge(stays, failed("it broke")), Verdict::Failed(_)));
         let case = case::all().into_iter().find(|case| case.name == "handshakeloss").unwrap();
-        let at_times = gaps::find(&Run { case, peer: Peer::Quinn, client: true, turn: 0 });
+        let at_times = gaps::find(&Run { case, peer: Peer::Quinn, client: true, turn: 0 }, "");
         assert!(at_times.is_some());
         assert_eq!(judge(at_times, Ok(Outcome::Passed)), Verdict::Passed);
         assert!(matches!(
