@@ -13,7 +13,7 @@ use godwit_base::Time;
 use std::time::Duration;
 
 /// The size every QUIC path must carry (RFC 9000 section 14).
-pub const BASE_MTU: u16 = 1200;
+pub const BASE_MTU: u16 = godwit_wire::constants::MIN_DATAGRAM as u16;
 /// A size is given up after this many lost probes (RFC 8899 section 5.1.2, `MAX_PROBES`).
 const MAX_PROBES: u8 = 3;
 /// The search ends when at most this many bytes could be gained.

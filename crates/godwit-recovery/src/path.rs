@@ -50,7 +50,7 @@ impl Default for PathSettings {
         PathSettings {
             id: 0,
             initial_rtt: Duration::from_millis(333),
-            initial_mtu: 1200,
+            initial_mtu: crate::mtu::BASE_MTU,
             max_mtu: 1472,
             algorithm: Algorithm::Cubic,
             ecn: true,

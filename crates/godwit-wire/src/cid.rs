@@ -1,5 +1,6 @@
 //! Connection ids (RFC 9000 section 5.1) and stateless reset tokens (section 10.3).
 
+use crate::constants::RESET_TOKEN_LEN;
 use std::fmt;
 
 /// A connection id of 0 to 20 bytes.
@@ -53,7 +54,7 @@ impl fmt::Display for ConnectionId {
 
 /// A stateless reset token: 16 bytes that let an endpoint without state end a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ResetToken(pub [u8; 16]);
+pub struct ResetToken(pub [u8; RESET_TOKEN_LEN]);
 
 impl fmt::Debug for ResetToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -15,6 +15,7 @@
 
 pub mod cid;
 pub mod codec;
+pub mod constants;
 pub mod error;
 pub mod frame;
 pub mod header;

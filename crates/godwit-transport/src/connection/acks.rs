@@ -4,11 +4,9 @@ use super::Connection;
 use crate::recovery_token::RecoveryToken;
 use godwit_base::{Ecn, Time};
 use godwit_recovery::AckTracker;
+use godwit_wire::constants::DEFAULT_ACK_DELAY_EXPONENT;
 use godwit_wire::frame::EcnCounts;
 use godwit_wire::{Frame, Writer};
-
-/// The exponent of our ACK delay fields, which is the default of the transport parameter.
-pub(super) const DELAY_EXPONENT: u32 = 3;
 
 /// Writes an ACK frame if anything has been received since the last one, and counts it in `frames`.
 #[inline]
@@ -27,7 +25,7 @@ pub(super) fn write(
     let counts = acks.ecn_counts();
     let counts = EcnCounts { ect0: counts.ect0, ect1: counts.ect1, ce: counts.ce };
     let counts = Some(counts).filter(|counts| *counts != EcnCounts::default());
-    if Frame::encode_ack(writer, micros >> DELAY_EXPONENT, acks.ranges(), counts).is_ok() {
+    if Frame::encode_ack(writer, micros >> DEFAULT_ACK_DELAY_EXPONENT, acks.ranges(), counts).is_ok() {
         acks.on_ack_sent(now);
         super::stats::increment(frames);
         tokens.push(RecoveryToken::Ack { largest });

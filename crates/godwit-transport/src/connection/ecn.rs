@@ -6,8 +6,8 @@
 //! before, there is little to mark and much to lose.
 
 use super::Connection;
+use super::boundary::Transmitted;
 use super::paths::meta_for;
-use crate::endpoint::shared::Transmitted;
 use crate::keys::TAG_LEN;
 use godwit_base::{Ecn, Rng, SendBatch, Time};
 use godwit_wire::{Frame, Writer};

@@ -1,6 +1,6 @@
 //! What waits to be told to the application and to the endpoint.
 
-use crate::endpoint::shared::EndpointEvent;
+use super::boundary::EndpointEvent;
 use crate::path::PathUpdate;
 use crate::{ConnectionError, Event};
 use std::collections::VecDeque;

@@ -8,10 +8,8 @@ use crate::datagrams::{DatagramOutcome, Datagrams, SendDatagramError};
 use crate::keys::TAG_LEN;
 use bytes::Bytes;
 use godwit_base::Rng;
+use godwit_wire::constants::MAX_PACKET_NUMBER_LEN;
 use godwit_wire::{Side, Writer};
-
-/// The longest packet number, in bytes.
-const MAX_NUMBER_LEN: usize = 4;
 
 /// The components of extensions.
 #[derive(Debug)]
@@ -76,7 +74,7 @@ impl Connection {
     /// Bytes for frames in a 1-RTT packet of full size that carries nothing else.
     fn frame_room(&self) -> usize {
         let overhead = 1_usize.saturating_add(self.remote_cids.active().len());
-        let overhead = overhead.saturating_add(MAX_NUMBER_LEN).saturating_add(TAG_LEN);
+        let overhead = overhead.saturating_add(MAX_PACKET_NUMBER_LEN).saturating_add(TAG_LEN);
         usize::from(self.paths.active().recovery.mtu()).saturating_sub(overhead)
     }
 

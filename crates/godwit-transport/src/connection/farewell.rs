@@ -2,20 +2,19 @@
 //! 10.2.3).
 
 use super::Connection;
+use super::boundary::Transmitted;
 use super::lifecycle::CloseFrame;
 use super::packet::OpenPacket;
 use super::paths::meta_for;
 use super::space::space_of;
-use crate::endpoint::shared::Transmitted;
 use crate::keys::TAG_LEN;
 use godwit_base::{Ecn, Rng, SendBatch, Time};
 use godwit_recovery::SpaceId;
+use godwit_wire::constants::MIN_INITIAL_DATAGRAM;
 use godwit_wire::header::{LongHeader, PacketType};
 use godwit_wire::packet_number::TruncatedPacketNumber;
 use godwit_wire::{Frame, NoRoom, TransportErrorCode, Writer};
 
-/// Size of the datagram; Initial packets in it are expanded to this.
-const SIZE: usize = 1200;
 /// Bytes of explanation sent at most.
 const MAX_REASON: usize = 256;
 
@@ -27,10 +26,10 @@ impl Connection {
         rng: &mut dyn Rng,
     ) -> Transmitted {
         let Some(frame) = self.lifecycle.pending_close().cloned() else { return Transmitted::Idle };
-        let Some(room) = batch.reserve(SIZE) else { return Transmitted::More };
+        let Some(room) = batch.reserve(MIN_INITIAL_DATAGRAM) else { return Transmitted::More };
         self.scratch.ecn = Ecn::NotEct;
         let credit = usize::try_from(self.paths.active().send_credit()).unwrap_or(usize::MAX);
-        let len = match room.get_mut(..SIZE.min(credit)) {
+        let len = match room.get_mut(..MIN_INITIAL_DATAGRAM.min(credit)) {
             Some(datagram) => self.build_close(now, &frame, datagram, rng),
             None => 0,
         };
@@ -65,7 +64,7 @@ impl Connection {
         if let Some(last) = packets.iter_mut().flatten().last()
             && initial
         {
-            last.pad_datagram_to(SIZE, datagram);
+            last.pad_datagram_to(MIN_INITIAL_DATAGRAM, datagram);
             end = last.end();
         }
         for packet in packets.into_iter().flatten() {

@@ -129,7 +129,7 @@ impl Connection {
 
     fn on_retire_connection_id(&mut self, info: &PacketInfo, sequence: u64) -> Result<(), WireError> {
         if let Some(cid) = self.local_cids.on_retire(sequence, info.dcid.as_bytes())? {
-            self.events.push_endpoint(crate::endpoint::shared::EndpointEvent::RetiredCid(cid));
+            self.events.push_endpoint(super::boundary::EndpointEvent::RetiredCid(cid));
         }
         self.request_cids();
         Ok(())

@@ -1,9 +1,9 @@
 //! The handshake's progress: CRYPTO data in, keys out, spaces dropped (RFC 9001 section 4).
 
 use super::Connection;
+use super::boundary::EndpointEvent;
 use super::input::PacketInfo;
 use super::outcome::level_of;
-use crate::endpoint::shared::EndpointEvent;
 use crate::handshake::NewKeys;
 use crate::observe::ConnectionState;
 use crate::{Event, WireError};

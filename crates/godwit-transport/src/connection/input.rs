@@ -13,6 +13,7 @@ use crate::observe::{DropTrigger, PacketName};
 use crate::path::{Arrival, PathId, PathKey};
 use godwit_base::{Ecn, Time};
 use godwit_recovery::SpaceId;
+use godwit_wire::constants::{MIN_INITIAL_DATAGRAM, RESET_TOKEN_LEN};
 use godwit_wire::frame::Frames;
 use godwit_wire::header::{self, Packet, PacketType};
 use godwit_wire::{ConnectionId, Side, TransportErrorCode};
@@ -42,9 +43,6 @@ pub(super) struct PacketInfo {
     /// Its size in bytes.
     pub(super) len: usize,
 }
-
-/// The least size of a client's datagram with an Initial packet, in bytes.
-const INITIAL_SIZE: usize = 1200;
 
 /// The reserved bits of a first byte, after header protection is removed.
 const RESERVED_LONG: u8 = 0x0c;
@@ -174,7 +172,7 @@ impl Connection {
     fn accepts_initial(&self, origin: &Datagram, without_token: bool) -> bool {
         match self.side {
             Side::Client => without_token,
-            Side::Server => origin.len >= INITIAL_SIZE,
+            Side::Server => origin.len >= MIN_INITIAL_DATAGRAM,
         }
     }
 
@@ -280,7 +278,7 @@ impl Connection {
             self.early.keep(origin, bytes);
             return;
         }
-        let tail = bytes.last_chunk::<16>().copied();
+        let tail = bytes.last_chunk::<RESET_TOKEN_LEN>().copied();
         match self.open_short(now, dcid, pn_offset, bytes) {
             Ok(Some(opened)) => self.process(now, origin, opened),
             Ok(None) => {

@@ -210,7 +210,7 @@ impl Connection {
     pub(super) fn on_path_abandoned(&mut self, now: Time, id: PathId, key: PathKey) {
         self.remote_cids.release(id);
         self.events.push_path(PathUpdate { id, key, state: PathState::Abandoned });
-        self.events.push_endpoint(crate::endpoint::shared::EndpointEvent::PathLeft);
+        self.events.push_endpoint(super::boundary::EndpointEvent::PathLeft);
         if self.migration.preferred != Some(key.remote) {
             return;
         }

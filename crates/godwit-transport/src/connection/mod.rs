@@ -14,6 +14,7 @@
 mod ack_frequency;
 mod acks;
 mod approval;
+pub(crate) mod boundary;
 mod close;
 mod control;
 mod early;
@@ -51,7 +52,6 @@ pub use stats::{ConnectionStats, PacketCounts};
 pub(crate) use versions::choose as choose_version;
 
 use crate::cid::{LocalCids, RemoteCids};
-use crate::endpoint::shared::{ClientArgs, EndpointEvent, ServerArgs};
 use crate::handshake::{ExportError, Handshake, NewKeys};
 use crate::keys::{self, PacketSpan};
 use crate::path::{PathKey, PathSet};
@@ -59,6 +59,7 @@ use crate::recovery_token::RecoveryToken;
 use crate::resumption::BothKinds;
 use crate::streams::{ReadChunk, ReadError, ResetAtError, Streams, UnknownStream, WriteError};
 use crate::{ConnectError, Event, TransportConfig, WireError};
+use boundary::{ClientArgs, EndpointEvent, ServerArgs};
 use bytes::Bytes;
 use control::Control;
 use early::Early;

@@ -6,18 +6,18 @@
 //! takes. Header protection is applied to all 1-RTT packets of a run at once.
 
 use super::Connection;
+use super::boundary::Transmitted;
 use super::farewell::long_type;
 use super::lifecycle::State;
 use super::outcome::level_of;
 use super::packet::{MAX_COALESCED, OpenPacket};
 use super::paths::meta_for;
 use crate::WireError;
-use crate::endpoint::shared::Transmitted;
 use crate::keys::{EarlyKeys, PacketSpan, TAG_LEN};
-use crate::path::PROBE_SIZE;
 use crate::recovery_token::RecoveryToken;
 use godwit_base::{Ecn, Rng, SendBatch, Time};
 use godwit_recovery::{BASE_MTU, Outcome, SentInfo, SpaceId};
+use godwit_wire::constants::{MIN_DATAGRAM, MIN_INITIAL_DATAGRAM};
 use godwit_wire::header::{PacketType, ShortHeader};
 use godwit_wire::packet_number::TruncatedPacketNumber;
 use godwit_wire::{ConnectionId, Frame, Side, TransportErrorCode, Writer};
@@ -27,8 +27,6 @@ const RUNS_PER_TURN: usize = 4;
 /// Packets that only acknowledge, in a row, before one of them asks to be acknowledged itself, so that
 /// old ranges can be forgotten (RFC 9000 section 13.2.4).
 const ACK_ONLY_BEFORE_PING: u32 = 32;
-/// Every datagram with an Initial packet that must be expanded has at least this size (RFC 9000 section 14.1).
-const INITIAL_SIZE: usize = 1200;
 
 impl Connection {
     /// Writes what is to be sent now into `batch`.
@@ -135,10 +133,10 @@ impl Connection {
         let Some(mut packet) = self.write_short(now, datagram, 0, &mut expand, rng) else { return 0 };
         packet.pad_for_sample(datagram);
         if expand {
-            if datagram.len() < PROBE_SIZE {
+            if datagram.len() < MIN_DATAGRAM {
                 return self.take_back(&[Some(packet)]);
             }
-            packet.pad_datagram_to(PROBE_SIZE, datagram);
+            packet.pad_datagram_to(MIN_DATAGRAM, datagram);
         }
         if self.seal_and_record(now, &packet, datagram, base) { packet.end() } else { 0 }
     }
@@ -156,11 +154,11 @@ impl Connection {
             *slot = Some(packet);
         }
         if expand {
-            if datagram.len() < INITIAL_SIZE.min(PROBE_SIZE) {
+            if datagram.len() < MIN_INITIAL_DATAGRAM.min(MIN_DATAGRAM) {
                 return self.take_back(&open);
             }
             if let Some(last) = open.iter_mut().flatten().last() {
-                last.pad_datagram_to(INITIAL_SIZE, datagram);
+                last.pad_datagram_to(MIN_INITIAL_DATAGRAM, datagram);
                 end = last.end();
             }
         }
@@ -259,7 +257,7 @@ impl Connection {
     /// Initial packets that do need one of full size (RFC 9000 section 14.1), and before theirs the client can
     /// read no Handshake messages.
     fn has_room_to_elicit(&self, id: SpaceId, len: usize) -> bool {
-        len >= INITIAL_SIZE
+        len >= MIN_INITIAL_DATAGRAM
             || (id != SpaceId::Initial && !self.handshake.wants_to_send(level_of(SpaceId::Initial)))
     }
 

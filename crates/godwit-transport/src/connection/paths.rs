@@ -1,13 +1,14 @@
 //! What a connection does when its paths change (RFC 9000 section 9), and the datagrams that go to paths
 //! other than the active one.
 
+use super::boundary::Transmitted;
 use super::input::Datagram;
 use super::{Connection, path_settings};
-use crate::endpoint::shared::Transmitted;
 use crate::keys::TAG_LEN;
-use crate::path::{PROBE_SIZE, PathEvent, PathId, PathKey, PathState};
+use crate::path::{PathEvent, PathId, PathKey, PathState};
 use godwit_base::{Ecn, Rng, SendBatch, SendMeta, Time};
 use godwit_recovery::PathRecovery;
+use godwit_wire::constants::MIN_DATAGRAM;
 use godwit_wire::{Frame, Writer};
 use std::net::SocketAddr;
 
@@ -78,8 +79,8 @@ impl Connection {
             let Some(path) = self.paths.get(id) else { break };
             let key = *path.key();
             let credit = usize::try_from(path.send_credit()).unwrap_or(usize::MAX);
-            let Some(room) = batch.reserve(PROBE_SIZE) else { return Transmitted::More };
-            let Some(datagram) = room.get_mut(..PROBE_SIZE.min(credit)) else { break };
+            let Some(room) = batch.reserve(MIN_DATAGRAM) else { return Transmitted::More };
+            let Some(datagram) = room.get_mut(..MIN_DATAGRAM.min(credit)) else { break };
             // What is known of marks concerns the active path.
             self.scratch.ecn = Ecn::NotEct;
             let len = self.build_path_probe(now, id, datagram, rng);
@@ -110,7 +111,7 @@ impl Connection {
         packet.payload_end = writer.len();
         packet.tokens = 0..self.scratch.tokens.len();
         if probe.expand {
-            packet.pad_datagram_to(PROBE_SIZE, datagram);
+            packet.pad_datagram_to(MIN_DATAGRAM, datagram);
         }
         packet.pad_for_sample(datagram);
         // What happens on another path says nothing about the active one: the packet counts neither for its

@@ -95,7 +95,7 @@ impl Pair {
         };
         self.batch.clear();
         while from.transmit(self.now, &mut self.batch, &mut self.rng)
-            == crate::endpoint::shared::Transmitted::More
+            == crate::connection::boundary::Transmitted::More
         {}
         let mut count = 0;
         self.now += self.delay;

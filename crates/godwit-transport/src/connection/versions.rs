@@ -7,8 +7,8 @@
 //! can choose for them.
 
 use super::Connection;
+use super::boundary::ClientArgs;
 use super::negotiation;
-use crate::endpoint::shared::ClientArgs;
 use crate::error::ConnectionError;
 use crate::handshake::Handshake;
 use crate::keys::{self, LevelKeys};

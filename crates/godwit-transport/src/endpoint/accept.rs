@@ -2,10 +2,10 @@
 
 use super::incoming::Incoming;
 use super::receive::REFUSED;
-use super::shared::ServerArgs;
 use super::{ConnKey, Endpoint, IncomingKey};
 use crate::address_token::NewToken;
 use crate::config::ServerConfig;
+use crate::connection::boundary::ServerArgs;
 use crate::{ConnectError, Connection};
 use bytes::Bytes;
 use godwit_base::Time;

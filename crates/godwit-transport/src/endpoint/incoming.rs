@@ -9,7 +9,6 @@ use super::IncomingKey;
 use super::admission::Admission;
 use super::beginning::{Answered, Beginning, Numbers};
 use super::demux::KeyedHash;
-use super::receive::SMALLEST_INITIAL;
 use super::stray::Strays;
 use crate::connection::{BegunInitials, choose_version};
 use crate::handshake::client_hello::{ClientHello, Parsed, Peek};
@@ -17,6 +16,7 @@ use crate::keys;
 use crate::path::PathKey;
 use godwit_base::timer_queue::TimerQueue;
 use godwit_base::{Ecn, Slab, Time};
+use godwit_wire::constants::MIN_INITIAL_DATAGRAM;
 use godwit_wire::frame::Frames;
 use godwit_wire::header::{self, Packet, PacketType};
 use godwit_wire::{ConnectionId, Frame, Side};
@@ -379,7 +379,7 @@ impl Incoming {
     /// Reads the CRYPTO frames of a datagram's Initial packets, in a copy: the connection will decrypt
     /// the datagram in place again.
     fn peek(&mut self, datagram: &[u8], numbers: &mut Numbers) -> Peeked {
-        if datagram.len() < SMALLEST_INITIAL {
+        if datagram.len() < MIN_INITIAL_DATAGRAM {
             return Peeked::Forged;
         }
         let FirstInitial { version, client_dcid, .. } = self.first;

@@ -7,12 +7,11 @@ use crate::address_token::RetryToken;
 use crate::keys::{self, PacketSpan, TAG_LEN};
 use crate::secrets::ServerSecrets;
 use godwit_base::Rng;
+use godwit_wire::constants::MIN_DATAGRAM;
 use godwit_wire::header::{self, LongHeader, PacketType};
 use godwit_wire::packet_number::TruncatedPacketNumber;
 use godwit_wire::{ConnectionId, Frame, NoRoom, Side, TransportErrorCode, Writer, version};
 
-/// Room for any of these datagrams.
-const ROOM: usize = 1200;
 /// Bytes of frames at least, with PADDING: header protection takes its sample from there (RFC 9001 section 5.4.2).
 const SAMPLED: usize = 4;
 
@@ -28,7 +27,7 @@ pub(super) fn version_negotiation(
     let mut offered = Vec::with_capacity(versions.len().saturating_add(1));
     offered.push(version::greased(random as u32));
     offered.extend_from_slice(versions);
-    let mut buffer = vec![0; ROOM];
+    let mut buffer = vec![0; MIN_DATAGRAM];
     let mut writer = Writer::new(&mut buffer);
     header::encode_version_negotiation(&mut writer, scid, dcid, &offered, (random >> 32) as u8).ok()?;
     let len = writer.len();
@@ -47,7 +46,7 @@ pub(super) fn retry(
 ) -> Option<Vec<u8>> {
     let sealed = token.seal(secrets, rng)?;
     let random = rng.next_u64() as u8;
-    let mut buffer = vec![0; ROOM];
+    let mut buffer = vec![0; MIN_DATAGRAM];
     let mut writer = Writer::new(&mut buffer);
     header::encode_retry(&mut writer, version, peer_scid, retry_scid, &sealed, random).ok()?;
     let tag = keys::retry_integrity_tag(version, &token.original_dcid, writer.written())?;
@@ -77,7 +76,7 @@ pub(super) fn initial(
 ) -> Option<Vec<u8>> {
     let FirstInitial { version, client_dcid, peer_scid, .. } = first;
     let keys = keys::initial(*version, client_dcid, Side::Server)?;
-    let mut buffer = vec![0; ROOM];
+    let mut buffer = vec![0; MIN_DATAGRAM];
     let mut writer = Writer::new(&mut buffer);
     let number = TruncatedPacketNumber::new(answered.packets, None);
     // Who has not been told an id of ours is not to keep one.

@@ -10,11 +10,9 @@ use crate::address_token::{NewToken, RetryToken, TokenKind};
 use crate::cid::{CidCodec, Route};
 use crate::path::PathKey;
 use godwit_base::{Ecn, RecvBatch, RecvMeta, Time, WallTime};
+use godwit_wire::constants::MIN_INITIAL_DATAGRAM;
 use godwit_wire::header::{self, Packet, PacketType};
 use godwit_wire::{ConnectionId, TransportErrorCode};
-
-/// A client's datagram with an Initial packet has at least this size (RFC 9000 section 14.1), in bytes.
-pub(super) const SMALLEST_INITIAL: usize = 1200;
 
 /// Where a datagram came from.
 #[derive(Debug, Clone, Copy)]
@@ -275,7 +273,7 @@ impl Endpoint {
     }
 
     fn send_versions(&mut self, path: &PathKey, dcid: &[u8], scid: &[u8], trigger: usize) {
-        if self.server.is_none() || trigger < SMALLEST_INITIAL || self.outbox.is_full() {
+        if self.server.is_none() || trigger < MIN_INITIAL_DATAGRAM || self.outbox.is_full() {
             return;
         }
         let versions = &self.config.versions;
@@ -285,7 +283,7 @@ impl Endpoint {
     fn on_first_initial(&mut self, origin: &Origin, mut first: FirstInitial, token: &[u8], datagram: &[u8]) {
         let Some(server) = &self.server else { return };
         let long_enough = first.client_dcid.len() >= CidCodec::MIN_LEN;
-        if datagram.len() < SMALLEST_INITIAL || !long_enough {
+        if datagram.len() < MIN_INITIAL_DATAGRAM || !long_enough {
             return;
         }
         let wants_retry = server.retry || self.incoming.is_strained();

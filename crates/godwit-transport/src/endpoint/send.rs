@@ -3,7 +3,7 @@
 
 use super::slot::ConnectionSlot;
 use super::{ConnKey, Endpoint};
-use crate::endpoint::shared::Transmitted;
+use crate::connection::boundary::Transmitted;
 use crate::path::PathKey;
 use godwit_base::capped::CappedQueue;
 use godwit_base::{Ecn, SendBatch, SendMeta, SocketId, Time};

@@ -19,10 +19,6 @@ use godwit_recovery::PathRecovery;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// The size to which datagrams with PATH_CHALLENGE or PATH_RESPONSE are expanded (RFC 9000 section
-/// 8.2.1), in bytes.
-pub const PROBE_SIZE: usize = 1200;
-
 /// What an ACK frame of one range takes with the longest header and a tag, in bytes: smaller datagrams are not
 /// begun.
 const LEAST_DATAGRAM: usize = 120;

@@ -8,10 +8,11 @@
 //! is known to work.
 
 use super::challenge::{Challenge, Proof};
-use super::{Credit, PROBE_SIZE, Path, PathId, PathInfo, PathKey};
+use super::{Credit, Path, PathId, PathInfo, PathKey};
 use crate::recovery_token::RecoveryToken;
 use godwit_base::{Rng, SocketId, Time};
 use godwit_recovery::PathRecovery;
+use godwit_wire::constants::MIN_DATAGRAM;
 use godwit_wire::{Side, Writer};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -55,7 +56,7 @@ pub enum PathEvent {
 /// What [`PathSet::write_probe`] wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProbeWritten {
-    /// The datagram must be padded to [`PROBE_SIZE`] bytes. Otherwise the address has not earned that
+    /// The datagram must be padded to [`MIN_DATAGRAM`] bytes. Otherwise the address has not earned that
     /// many, and it must not be padded.
     pub expand: bool,
 }
@@ -355,7 +356,7 @@ impl PathSet {
         tokens: &mut Vec<RecoveryToken>,
     ) -> Option<ProbeWritten> {
         let path = self.get_mut(id)?;
-        let expand = path.can_send(PROBE_SIZE);
+        let expand = path.can_send(MIN_DATAGRAM);
         let responded = path.responses.write(writer, tokens);
         let challenge = path.challenge.as_mut();
         let challenged = challenge.is_some_and(|challenge| challenge.write(now, expand, rng, writer, tokens));

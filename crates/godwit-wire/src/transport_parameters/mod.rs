@@ -80,7 +80,7 @@ impl Default for TransportParameters {
             initial_max_stream_data_uni: 0,
             initial_max_streams_bidi: 0,
             initial_max_streams_uni: 0,
-            ack_delay_exponent: 3,
+            ack_delay_exponent: crate::constants::DEFAULT_ACK_DELAY_EXPONENT,
             max_ack_delay: Duration::from_millis(25),
             disable_active_migration: false,
             preferred_address: None,

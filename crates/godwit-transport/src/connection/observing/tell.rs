@@ -16,12 +16,10 @@ use crate::path::{PathEvent, PathId, PathKey};
 use crate::{ConnectionError, WireError};
 use godwit_base::{Time, WallTime};
 use godwit_recovery::{EcnState, SpaceId};
+use godwit_wire::constants::DEFAULT_ACK_DELAY_EXPONENT;
 use godwit_wire::header::PacketType;
 use godwit_wire::transport_parameters::TransportParameters;
 use godwit_wire::{ConnectionId, Direction, Side, StreamId, TransportErrorCode};
-
-/// The exponent of ACK delays in packets of ours, and in the peer's before its parameters are known.
-const DEFAULT_ACK_DELAY_EXPONENT: u8 = 3;
 
 impl Connection {
     #[cold]

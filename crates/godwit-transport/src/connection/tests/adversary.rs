@@ -44,7 +44,7 @@ fn give_cids(connection: &mut Connection, next: &mut u8) -> usize {
 /// Datagrams that `connection` sends now.
 fn sent(connection: &mut Connection, now: Time, rng: &mut SeededRng) -> Vec<Vec<u8>> {
     let mut batch = SendBatch::new(1 << 20);
-    while connection.transmit(now, &mut batch, rng) == crate::endpoint::shared::Transmitted::More {}
+    while connection.transmit(now, &mut batch, rng) == crate::connection::boundary::Transmitted::More {}
     batch.datagrams().map(|(_, datagram)| datagram.to_vec()).collect()
 }
 
@@ -296,7 +296,7 @@ fn sent_elsewhere(pair: &mut Pair) -> Vec<(SocketAddr, usize)> {
     let home = pair.server_path.remote;
     let mut batch = SendBatch::new(1 << 20);
     while pair.server.transmit(pair.now, &mut batch, &mut pair.rng)
-        == crate::endpoint::shared::Transmitted::More
+        == crate::connection::boundary::Transmitted::More
     {}
     let mut elsewhere = Vec::new();
     for (meta, datagram) in batch.datagrams() {

@@ -1,7 +1,7 @@
 //! Each figure of a connection moves when it should.
 
 use super::*;
-use crate::endpoint::shared::Transmitted;
+use crate::connection::boundary::Transmitted;
 
 const ONE_WAY: Duration = Duration::from_millis(5);
 

@@ -3,7 +3,7 @@
 //! is not given up arrives, nobody is sent more than he may be, and nobody is busy with nothing.
 
 use super::*;
-use crate::endpoint::shared::Transmitted;
+use crate::connection::boundary::Transmitted;
 use godwit_wire::header;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};

@@ -1,4 +1,4 @@
-//! What an endpoint and its connections tell each other.
+//! What a connection and its endpoint tell each other.
 
 use crate::config::{ClientConfig, ServerConfig};
 use crate::path::PathKey;
