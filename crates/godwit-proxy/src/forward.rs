@@ -2,7 +2,7 @@
 
 use crate::RequestBody;
 use crate::body::Body;
-use crate::headers::{self, Facts, Informational, Peer};
+use crate::headers::{self, Facts};
 use crate::place::{Lease, Place};
 use crate::pool::Connection;
 use crate::problem::{Problem, ProblemKind, chain};
@@ -10,6 +10,7 @@ use crate::service::Inner;
 use crate::time::UpstreamTime;
 use crate::tunnel::{self, Stream, Wanted};
 use crate::upload::{Upload, View};
+use godwit_body::{ExtendedConnect, Informational, Peer};
 use http::header::{CONTENT_LENGTH, EXPECT, SEC_WEBSOCKET_ACCEPT, TRANSFER_ENCODING, UPGRADE};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
@@ -96,6 +97,12 @@ pub(crate) async fn forward(inner: &Arc<Inner>, request: Request<RequestBody>) -
     }
 }
 
+/// The protocol of an extended CONNECT, whichever server it came through.
+fn extended_connect(extensions: &mut http::Extensions) -> Option<ExtendedConnect> {
+    let of_hyper = extensions.remove::<hyper::ext::Protocol>();
+    extensions.remove().or_else(|| of_hyper.map(|protocol| ExtendedConnect::new(protocol.as_str())))
+}
+
 /// Checks a request, and makes of it what upstreams see. In a tunnel made of bodies what the client sends is
 /// apart.
 async fn prepare(
@@ -105,7 +112,7 @@ async fn prepare(
     let began = Instant::now();
     let (mut parts, body) = request.into_parts();
     let client = parts.extensions.remove::<OnUpgrade>();
-    let protocol = parts.extensions.remove::<hyper::ext::Protocol>();
+    let protocol = extended_connect(&mut parts.extensions);
     let tunnel = match (&parts.method, protocol, client) {
         (&Method::CONNECT, Some(protocol), client) => Some(Wanted::connect(protocol.as_str(), client)?),
         (&Method::CONNECT | &Method::TRACE, None, _) => {

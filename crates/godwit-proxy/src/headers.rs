@@ -6,56 +6,16 @@
 use crate::problem::{Problem, ProblemKind};
 use crate::settings::{HostHeader, Network, Settings};
 use crate::upstream::{Scheme, Upstream};
+use godwit_body::Peer;
 use http::header::{
     ALT_SVC, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, FORWARDED, HOST, HeaderName, TE, TRAILER,
     TRANSFER_ENCODING, UPGRADE, VIA,
 };
 use http::uri::{Authority, PathAndQuery};
-use http::{HeaderMap, HeaderValue, Request, Response, Uri, Version};
-use std::fmt::{self, Write as _};
-use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use http::{HeaderMap, HeaderValue, Request, Uri, Version};
+use std::fmt::Write as _;
+use std::net::IpAddr;
 use std::time::Duration;
-
-/// Who sent a request. Whoever calls the proxy puts it into the request's extensions; without it the upstream
-/// is not told the client's address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Peer {
-    /// Where the request came from.
-    pub address: SocketAddr,
-    /// Whether it came encrypted.
-    pub secure: bool,
-}
-
-/// Where informational (1xx) responses are to go. Whoever calls the proxy may put it into the request's
-/// extensions; without it they are swallowed. Status 101 never comes here, and 100 only if the client asked
-/// for it.
-#[derive(Clone)]
-pub struct Informational(Arc<dyn Fn(Response<()>) + Send + Sync>);
-
-impl Informational {
-    /// Calls `act` with each.
-    pub fn new(act: impl Fn(Response<()>) + Send + Sync + 'static) -> Self {
-        Informational(Arc::new(act))
-    }
-
-    pub(crate) fn send(&self, response: Response<()>) {
-        (self.0)(response);
-    }
-}
-
-/// Says in a request's extensions that it is an extended CONNECT (RFC 8441, RFC 9220) for this protocol. What
-/// follows it are then the bodies of the request and the response, unless there is a
-/// `hyper::upgrade::OnUpgrade` too.
-pub fn mark_extended_connect(extensions: &mut http::Extensions, protocol: &str) {
-    extensions.insert(hyper::ext::Protocol::from(protocol));
-}
-
-impl fmt::Debug for Informational {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Informational")
-    }
-}
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");

@@ -7,7 +7,6 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{Request, Response};
 use http_body_util::BodyExt;
-use http_body_util::combinators::UnsyncBoxBody;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -65,7 +64,7 @@ pub struct ProxyService<S> {
 }
 
 /// A body of either.
-type EitherBody = UnsyncBoxBody<Bytes, BoxError>;
+type EitherBody = godwit_body::BoxBody;
 
 impl<S, B, R> Service<Request<B>> for ProxyService<S>
 where
@@ -94,6 +93,6 @@ where
             return Box::pin(async move { Ok(proxy.handle(request).await.map(Body::boxed_unsync)) });
         }
         let answer = self.inner.call(request);
-        Box::pin(async move { Ok(answer.await?.map(|body| EitherBody::new(body.map_err(Into::into)))) })
+        Box::pin(async move { Ok(answer.await?.map(|body| godwit_body::boxed(body))) })
     }
 }

@@ -19,7 +19,7 @@
 //! |---|---|---|
 //! | request | [`Peer`] | who sent it, for `Forwarded` and `X-Forwarded-*` |
 //! | request | [`Informational`] | where 100 and 103 responses are to go |
-//! | request | `hyper::ext::Protocol` | an extended CONNECT (RFC 8441, RFC 9220) |
+//! | request | [`ExtendedConnect`] or `hyper::ext::Protocol` | an extended CONNECT (RFC 8441, RFC 9220) |
 //! | request | `hyper::upgrade::OnUpgrade` | the way to the client's bytes after an upgrade; without it the bodies of request and response are the tunnel |
 //! | response | [`UpstreamTime`] | how long the upstream was waited for |
 //! | response | [`Problem`] | why the proxy answered by itself |
@@ -53,7 +53,7 @@ mod upload;
 mod upstream;
 
 pub use body::Body;
-pub use headers::{Informational, Peer, mark_extended_connect};
+pub use godwit_body::{BoxError, ExtendedConnect, Informational, Peer};
 pub use layer::{ProxyLayer, ProxyService};
 pub use place::UpstreamStatus;
 pub use problem::{Problem, ProblemKind};
@@ -64,11 +64,8 @@ pub use settings::{
 pub use time::UpstreamTime;
 pub use upstream::{Scheme, Upstream, UpstreamError};
 
-/// Any error, as bodies have them.
-pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
-
 /// A request's body, of whatever type it was.
-type RequestBody = http_body_util::combinators::UnsyncBoxBody<bytes::Bytes, BoxError>;
+type RequestBody = godwit_body::BoxBody;
 
 /// A lock whose owner may have panicked: what it guards is consistent after every statement.
 fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -1,5 +1,6 @@
 //! The proxy as a service.
 
+use crate::BoxError;
 use crate::body::Body;
 use crate::dial::{Dialer, TlsSetup};
 use crate::forward;
@@ -8,10 +9,8 @@ use crate::lock;
 use crate::place::{Place, Places, UpstreamStatus};
 use crate::settings::{HostHeader, Settings, SettingsError};
 use crate::upstream::Scheme;
-use crate::{BoxError, RequestBody};
 use bytes::Bytes;
 use http::{Request, Response};
-use http_body_util::BodyExt;
 use std::convert::Infallible;
 use std::future::Future;
 use std::hash::{BuildHasher, Hasher};
@@ -105,7 +104,7 @@ impl Proxy {
         B::Error: Into<BoxError>,
     {
         self.start();
-        let request = request.map(|body| RequestBody::new(body.map_err(Into::into)));
+        let request = request.map(godwit_body::boxed);
         forward::forward(&self.0, request).await
     }
 

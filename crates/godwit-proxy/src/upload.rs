@@ -169,11 +169,7 @@ impl Upload {
         let mut state = lock(&self.0.0);
         state.cancelled = true;
         let waker = state.waker.take();
-        let empty = http_body_util::combinators::UnsyncBoxBody::new(http_body_util::BodyExt::map_err(
-            http_body_util::Empty::new(),
-            |never| match never {},
-        ));
-        let body = std::mem::replace(&mut state.body, empty);
+        let body = std::mem::replace(&mut state.body, godwit_body::empty());
         drop(state);
         drop(body);
         waker.into_iter().for_each(Waker::wake);

@@ -13,14 +13,16 @@ const LAYERS: &[(&str, u8, &[&str])] = &[
     ("godwit-transport", 3, &["godwit-base", "godwit-wire", "godwit-recovery"]),
     ("godwit-http3", 4, &["godwit-base", "godwit-wire"]),
     ("godwit-datapath", 4, &["godwit-base"]),
+    ("godwit-body", 4, &[]),
     ("godwit-engine", 5, &["godwit-base", "godwit-datapath", "godwit-transport"]),
-    ("godwit-proxy", 5, &[]),
+    ("godwit-proxy", 5, &["godwit-body"]),
     ("godwit-report", 5, &["godwit-base"]),
     (
         "godwit",
         6,
         &[
             "godwit-base",
+            "godwit-body",
             "godwit-datapath",
             "godwit-engine",
             "godwit-http3",

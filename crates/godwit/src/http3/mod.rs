@@ -39,7 +39,6 @@ mod link;
 mod outgoing;
 mod patience;
 mod protocol;
-#[cfg(feature = "proxy")]
 mod proxied;
 mod request_task;
 mod server;

@@ -1,4 +1,4 @@
-//! What a reverse proxy wants to know of a request, in the terms of [`crate::proxy`].
+//! What a reverse proxy wants to know of a request, in the terms that it shares with servers of other versions.
 
 use super::connection_info::ConnectionInfo;
 use super::informational::Informational;
@@ -8,15 +8,15 @@ use http::Extensions;
 /// Adds to a request's extensions what they say already, for a proxy.
 pub(super) fn describe(extensions: &mut Extensions) {
     if let Some(address) = extensions.get::<ConnectionInfo>().map(ConnectionInfo::remote) {
-        extensions.insert(godwit_proxy::Peer { address, secure: true });
+        extensions.insert(godwit_body::Peer { address, secure: true });
     }
     if let Some(informational) = extensions.get::<Informational>().cloned() {
-        extensions.insert(godwit_proxy::Informational::new(move |response| {
+        extensions.insert(godwit_body::Informational::new(move |response| {
             // Too late is no harm.
             let _ = informational.send(&response);
         }));
     }
     if let Some(protocol) = extensions.get::<Protocol>().cloned() {
-        godwit_proxy::mark_extended_connect(extensions, protocol.as_str());
+        extensions.insert(godwit_body::ExtendedConnect::new(protocol.as_str()));
     }
 }

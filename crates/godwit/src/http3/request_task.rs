@@ -31,7 +31,6 @@ impl Task {
         let patience = Patience::new(pace);
         parts.extensions.insert(info.of_request(arrival.id, patience.ended()));
         parts.extensions.insert(Informational::new(link, arrival.id));
-        #[cfg(feature = "proxy")]
         super::proxied::describe(&mut parts.extensions);
         // What follows a CONNECT is not content.
         let length = content_length(&parts.headers).filter(|_| parts.method != Method::CONNECT);

@@ -1,0 +1,30 @@
+//! One type for HTTP bodies of all versions, wrappers for it, and the words that servers and services share.
+//!
+//! Requests and responses of all protocols have a [`BoxBody`], so that a service needs not know where a body came
+//! from or where it goes. Bodies are streams: nothing here collects one, and a wrapper holds no data back.
+//!
+//! - [`Counted`], [`Limited`] and [`Timed`] wrap a body of any type.
+//! - [`MinimumRate`] says what a peer has to move in a time.
+//! - [`Peer`], [`Informational`] and [`ExtendedConnect`] are what a server puts into a request's extensions.
+
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unreachable,
+    clippy::indexing_slicing
+)]
+
+mod boxed;
+mod counted;
+mod limited;
+mod rate;
+mod request;
+mod timed;
+
+pub use boxed::{BoxBody, BoxError, boxed, empty, full};
+pub use counted::Counted;
+pub use limited::{Exceeded, Limited};
+pub use rate::MinimumRate;
+pub use request::{ExtendedConnect, Informational, Peer};
+pub use timed::{Late, Timed};

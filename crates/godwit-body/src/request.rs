@@ -1,0 +1,55 @@
+//! What a server says of a request beside its head, in its extensions, and a service understands.
+
+use http::Response;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Who sent a request. Without it a reverse proxy does not tell its upstream the client's address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    /// Where the request came from.
+    pub address: SocketAddr,
+    /// Whether it came encrypted.
+    pub secure: bool,
+}
+
+/// Where informational (1xx) responses are to go. Without it they are swallowed. Status 101 never comes here, and
+/// 100 only if the client asked for it.
+#[derive(Clone)]
+pub struct Informational(Arc<dyn Fn(Response<()>) + Send + Sync>);
+
+impl Informational {
+    /// Calls `act` with each.
+    pub fn new(act: impl Fn(Response<()>) + Send + Sync + 'static) -> Self {
+        Informational(Arc::new(act))
+    }
+
+    /// Passes one on.
+    pub fn send(&self, response: Response<()>) {
+        (self.0)(response);
+    }
+}
+
+impl fmt::Debug for Informational {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Informational")
+    }
+}
+
+/// Says that a request is an extended CONNECT (RFC 8441, RFC 9220), and for which protocol. What follows it are the
+/// bodies of request and response, unless the server offers the client's bytes in another way too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExtendedConnect(Arc<str>);
+
+impl ExtendedConnect {
+    /// For the protocol of this name, as `:protocol` has it.
+    pub fn new(protocol: &str) -> Self {
+        ExtendedConnect(protocol.into())
+    }
+
+    /// The protocol's name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
