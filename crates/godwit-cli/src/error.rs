@@ -6,6 +6,8 @@
 use std::fmt;
 use std::path::Path;
 
+pub(crate) use godwit_text::plain_error as plain;
+
 /// The reason a command ended; the program then exits with code 1.
 #[derive(Debug)]
 pub(crate) struct Failure(String);
@@ -28,14 +30,3 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
-
-/// An operating system's error in words, without Rust's "(os error 2)".
-pub(crate) fn plain(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or(&text);
-    let mut characters = text.chars();
-    match characters.next() {
-        Some(first) => first.to_lowercase().chain(characters).collect(),
-        None => text.to_owned(),
-    }
-}

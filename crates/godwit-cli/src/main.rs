@@ -57,7 +57,7 @@ fn start_tracing() {
     if std::env::var_os(EnvFilter::DEFAULT_ENV).is_none() {
         return;
     }
-    let colour = output::Style::of_stderr().is_coloured();
+    let colour = crate::output::stderr_style().is_coloured();
     tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::from_default_env())
         .with_ansi(colour)

@@ -366,26 +366,12 @@ fn hex_digit(value: u64) -> u8 {
 
 /// Appends `2026-11-21T23:21:41.123Z` (RFC 3339).
 pub fn write_time(out: &mut Vec<u8>, unix_ms: u64) {
-    use std::io::Write as _;
-    let (seconds, ms) = (unix_ms / 1000, unix_ms % 1000);
-    let (year, month, day) = civil(seconds / 86_400);
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    // Writing into memory does not fail.
-    let _ = write!(out, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z");
+    let time = godwit_text::rfc3339(unix_ms).unwrap_or_else(|| LAST_TIME.to_owned());
+    out.extend_from_slice(time.as_bytes());
 }
 
-/// Year, month and day of a count of days since 1970-01-01, in years that begin in March so that the leap day
-/// comes last.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let shifted = days.saturating_add(719_468);
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (year_of_era + era * 400 + u64::from(month <= 2), month, day)
-}
+/// For times that the format has no room for.
+const LAST_TIME: &str = "9999-12-31T23:59:59.999Z";
 
 #[cfg(test)]
 mod tests;

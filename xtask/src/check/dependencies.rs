@@ -7,16 +7,17 @@ use serde_json::Value;
 /// Layer of each crate, and the crates of ours that it may use (for building, not for tests).
 const LAYERS: &[(&str, u8, &[&str])] = &[
     ("godwit-base", 0, &[]),
+    ("godwit-text", 0, &[]),
     ("godwit-wire", 1, &["godwit-base"]),
     ("godwit-link", 1, &["godwit-base"]),
     ("godwit-recovery", 2, &["godwit-base"]),
-    ("godwit-transport", 3, &["godwit-base", "godwit-wire", "godwit-recovery"]),
+    ("godwit-transport", 3, &["godwit-base", "godwit-text", "godwit-wire", "godwit-recovery"]),
     ("godwit-http3", 4, &["godwit-base", "godwit-wire"]),
     ("godwit-datapath", 4, &["godwit-base"]),
     ("godwit-body", 4, &[]),
     ("godwit-engine", 5, &["godwit-base", "godwit-datapath", "godwit-transport"]),
     ("godwit-proxy", 5, &["godwit-body"]),
-    ("godwit-report", 5, &["godwit-base"]),
+    ("godwit-report", 5, &["godwit-base", "godwit-text"]),
     (
         "godwit",
         6,
@@ -45,6 +46,7 @@ const LAYERS: &[(&str, u8, &[&str])] = &[
             "godwit-recovery",
             "godwit-report",
             "godwit-sim",
+            "godwit-text",
         ],
     ),
     ("xtask", 8, &["godwit-base", "godwit-datapath", "godwit-link"]),

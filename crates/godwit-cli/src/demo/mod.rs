@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let world = World::make(&arguments)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(format!("no runtime: {}", plain(&error))))?;
-    let style = Style::of_stdout();
+    let style = crate::output::stdout_style();
     if !arguments.json {
         print(&table::heading(&world.setting, style))?;
     }
@@ -148,7 +148,7 @@ fn tell(arguments: &Arguments, setting: &Setting, figures: &Figures) -> Result<(
     if arguments.json {
         return print(&json::text(setting, figures));
     }
-    let style = Style::of_stdout();
+    let style = crate::output::stdout_style();
     let mut text = String::new();
     if !std::io::stdout().is_terminal() {
         text.push('\n');

@@ -15,7 +15,7 @@ pub(super) struct Report {
 
 impl Report {
     pub(super) fn new(json: bool) -> Report {
-        Report { json, style: Style::of_stdout(), sections: Vec::new(), unprinted: None }
+        Report { json, style: crate::output::stdout_style(), sections: Vec::new(), unprinted: None }
     }
 
     /// Takes the findings about one thing.

@@ -22,7 +22,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::error::{Failure, plain};
-use crate::output::Style;
 use analysis::Analysis;
 
 /// What can be said.
@@ -40,7 +39,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if arguments.svg.is_some() && arguments.files.len() != 1 {
         return Err(Failure::new("--svg draws one trace; give one file"));
     }
-    let style = Style::of_stdout();
+    let style = crate::output::stdout_style();
     for (number, path) in arguments.files.iter().enumerate() {
         let analysis = read(path)?;
         let mut out = if number == 0 { String::new() } else { "\n".to_owned() };

@@ -19,7 +19,6 @@ pub(crate) use arguments::Arguments;
 use arguments::Time;
 
 use crate::error::{Failure, plain};
-use crate::output::Style;
 
 /// Below this a bar would only flicker.
 const PROGRESS_FROM: u64 = 100 << 20;
@@ -44,7 +43,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         let json = serde_json::to_string_pretty(&report);
         json.map_err(|error| Failure::new(format!("the report cannot be written as JSON: {error}")))? + "\n"
     } else {
-        terminal::render(&report, Style::of_stdout().is_coloured())
+        terminal::render(&report, crate::output::stdout_style().is_coloured())
     };
     match io::stdout().write_all(text.as_bytes()) {
         // Whoever closed the pipe has seen enough.

@@ -26,7 +26,7 @@ use super::tcp::{self, Purpose};
 use super::{convert, h3, print, say, supervisor};
 use crate::certificates::{Identity, Keeper, Store, local, on_stderr, tcp_config};
 use crate::error::{Failure, plain};
-use crate::output::{Style, date, unix_now};
+use crate::output::{date, unix_now};
 
 /// How long requests in progress may take after the first signal, where the settings do not say: under the eyes of
 /// a person, and as a service.
@@ -73,7 +73,7 @@ pub(super) async fn serve(
     keeper.store().report().iter().for_each(|report| warn_of_dates(report.not_before, report.not_after));
 
     let what = what_is_served(arguments, &settings);
-    let banner = Banner::new(&what, &identity, &listeners, Style::of_stdout());
+    let banner = Banner::new(&what, &identity, &listeners, crate::output::stdout_style());
     let tcp = tcp::Server::new(tls, &settings.limits, files);
     // Nothing below keeps it from serving: an older process may end now.
     h3::take_over(listeners.iter().map(|listener| &listener.udp)).await.map_err(|error| {
@@ -117,7 +117,7 @@ pub(super) async fn serve(
         drop(chores);
     } else {
         supervisor::stopping();
-        if Style::of_stderr().is_coloured() {
+        if crate::output::stderr_style().is_coloured() {
             let _ =
                 writeln!(std::io::stderr(), "\nfinishing what is in progress; Ctrl-C again stops at once");
         }

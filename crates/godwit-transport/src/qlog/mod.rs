@@ -9,7 +9,6 @@
 //! Nothing is opened or written here: records go to a sink, one call for each. Contents of streams, tokens,
 //! keys and reset tokens are never logged; addresses and connection ids are.
 
-mod date;
 mod json;
 
 #[cfg(test)]
@@ -88,7 +87,9 @@ fn header(info: &ObserverInfo, json: &mut JsonWriter) {
             common.group("reference_time", &|reference| {
                 reference.text("clock_type", "monotonic");
                 reference.text("epoch", "unknown");
-                if let Some(date) = info.wall.and_then(date::rfc3339) {
+                if let Some(date) =
+                    info.wall.and_then(|wall| godwit_text::rfc3339(wall.as_unix_micros() / 1000))
+                {
                     reference.text("wall_clock_time", &date);
                 }
             });

@@ -13,7 +13,7 @@ use super::report::{Rate, Report, Transport};
 use super::settings;
 use super::usage::Usage;
 use crate::error::{Failure, plain};
-use crate::output::{Style, instant_now};
+use crate::output::instant_now;
 use godwit::{ClientConfig, Connection, ConnectionErrorKind, Endpoint};
 use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -36,7 +36,8 @@ pub(super) fn run(arguments: &ClientArguments) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(format!("no runtime: {}", plain(&error))))?;
     let report = runtime.block_on(measure(arguments, target, config))?;
-    let text = if arguments.json { report.json() + "\n" } else { report.table(Style::of_stdout()) };
+    let text =
+        if arguments.json { report.json() + "\n" } else { report.table(crate::output::stdout_style()) };
     let written = std::io::stdout().write_all(text.as_bytes());
     written.map_err(|error| Failure::new(format!("cannot print the result: {}", plain(&error))))?;
     Ok(ExitCode::SUCCESS)

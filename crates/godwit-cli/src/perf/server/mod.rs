@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &ServerArguments) -> Result<ExitCode, Failure> {
     say(&format!("listening on {addr}"))?;
     wait_for_signal()?;
     let usage = Usage::now();
-    say(&totals.summary(usage, Style::of_stdout()))?;
+    say(&totals.summary(usage, crate::output::stdout_style()))?;
     farewell(shards);
     Ok(ExitCode::SUCCESS)
 }

@@ -49,7 +49,7 @@ impl Log {
             LogTarget::File(path) => Target::file(path).map_err(|error| cannot_open(path, &error))?,
         };
         let style = match settings.target {
-            LogTarget::Stdout => Style::of_stdout(),
+            LogTarget::Stdout => crate::output::stdout_style(),
             _ => Style::PLAIN,
         };
         let client_address = settings.client_address;

@@ -6,79 +6,33 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 use std::time::Duration;
 
+use godwit_text::units::{self, UnitError};
 use http::{HeaderName, HeaderValue};
 
 use super::settings::{Advertise, HostPattern, Network, PathPattern};
 
 pub(super) const DURATION: &str = "a duration such as \"250ms\", \"5s\", \"2m\", \"1h\" or \"1d\"";
 pub(super) const SIZE: &str = "a size such as \"64KiB\", \"10MB\" or \"1GiB\", or a number of bytes";
-/// Longer ones are mistakes.
-const LONGEST: Duration = Duration::from_secs(366 * 86_400);
-
-/// A number and the unit that follows it.
-fn split_unit(text: &str) -> (&str, &str) {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    (number, unit.trim_start())
-}
 
 /// A duration of more than nothing.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    match duration_or_zero(text)? {
-        Duration::ZERO => Err("use more than nothing".to_owned()),
-        duration => Ok(duration),
-    }
+    units::duration(text).map_err(|error| error.to_string())
 }
 
 pub(super) fn duration_or_zero(text: &str) -> Result<Duration, String> {
-    let (number, unit) = split_unit(text);
-    let number: u64 = match number.parse() {
-        Ok(number) => number,
-        Err(_) if number.is_empty() => return Err("begin with a number".to_owned()),
-        Err(_) => return Err("use a smaller number".to_owned()),
-    };
-    let milliseconds = match unit {
-        "ms" => Some(number),
-        "s" => number.checked_mul(1000),
-        "m" | "min" => number.checked_mul(60_000),
-        "h" => number.checked_mul(3_600_000),
-        "d" => number.checked_mul(86_400_000),
-        "" => return Err(format!("add a unit, for example \"{number}s\"")),
-        unit if unit.starts_with('.') => return Err("use a whole number of a smaller unit".to_owned()),
-        unit => return Err(format!("{unit:?} is no unit: use ms, s, m, h or d")),
-    };
-    let duration = milliseconds.map(Duration::from_millis).filter(|duration| *duration <= LONGEST);
-    duration.ok_or_else(|| "a year is the most".to_owned())
+    units::duration_or_zero(text).map_err(|error| error.to_string())
 }
 
 pub(super) fn size(text: &str) -> Result<u64, String> {
-    let (number, unit) = split_unit(text);
-    let number: u64 = match number.parse() {
-        Ok(number) => number,
-        Err(_) if number.is_empty() => return Err("begin with a number".to_owned()),
-        Err(_) => return Err("use a smaller number".to_owned()),
-    };
-    let factor: u64 = match unit {
-        "" | "B" => 1,
-        "kB" | "KB" => 1000,
-        "MB" => 1_000_000,
-        "GB" => 1_000_000_000,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        unit if unit.starts_with('.') => return Err("use a whole number of a smaller unit".to_owned()),
-        unit => return Err(format!("{unit:?} is no unit: use B, kB, MB, GB, KiB, MiB or GiB")),
-    };
-    number.checked_mul(factor).ok_or_else(|| "use a smaller number".to_owned())
+    units::size(text).map_err(|error| error.to_string())
 }
 
 /// Bytes in a second.
 pub(super) fn rate(text: &str) -> Result<u64, String> {
-    let size_text = text.strip_suffix("/s").ok_or_else(|| "end it with \"/s\"".to_owned())?;
-    match size(size_text)? {
-        0 => Err("use more than nothing, or \"none\"".to_owned()),
-        rate => Ok(rate),
-    }
+    units::rate(text).map_err(|error| match error {
+        UnitError::Nothing => "use more than nothing, or \"none\"".to_owned(),
+        error => error.to_string(),
+    })
 }
 
 pub(super) fn percent(text: &str) -> Result<Advertise, String> {

@@ -1,0 +1,44 @@
+//! Single words and sentences: of a shell, of the operating system.
+
+use std::borrow::Cow;
+
+/// `text` as one word of a POSIX shell.
+#[must_use]
+pub fn shell_word(text: &str) -> Cow<'_, str> {
+    let safe = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,[]".contains(c);
+    if !text.is_empty() && text.chars().all(safe) {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(format!("'{}'", text.replace('\'', r"'\''")))
+    }
+}
+
+/// An operating system's error in words, without Rust's "(os error 2)".
+#[must_use]
+pub fn plain_error(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    let mut characters = text.chars();
+    match characters.next() {
+        Some(first) => first.to_lowercase().chain(characters).collect(),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_only_when_needed() {
+        assert_eq!(shell_word("/tmp/a-b_c.pem"), "/tmp/a-b_c.pem");
+        assert_eq!(shell_word("/tmp/my files/it's"), r"'/tmp/my files/it'\''s'");
+        assert_eq!(shell_word(""), "''");
+    }
+
+    #[test]
+    fn errors_of_the_system_are_words() {
+        let error = std::io::Error::from_raw_os_error(2);
+        assert_eq!(plain_error(&error), "no such file or directory");
+    }
+}
