@@ -3,6 +3,7 @@
 //! Both servers run on core 0 and both clients on core 1, one thread of work each. What counts are the medians
 //! and, on a machine that does other things as well, the spread beside them.
 
+use crate::peers::install;
 use crate::shell::{self, cargo};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -55,12 +56,9 @@ impl Drop for Server {
 
 /// Measures every scenario and prints a table in Markdown.
 pub(crate) fn run() -> Result<(), String> {
-    shell::run(cargo().args(["build", "--quiet", "--release"]))?;
-    let godwit = shell::target_dir()?.join("release/godwit");
-    let quinn = shell::root().join("peers/.cache/rust-target/release/peer");
-    if !quinn.exists() {
-        return Err("the quinn peer is not built; `cargo xtask peers` builds it".into());
-    }
+    shell::run(cargo().args(["build", "--quiet", "--profile", "dist"]))?;
+    let godwit = shell::target_dir()?.join("dist/godwit");
+    let quinn = install::build_quinn_for_figures()?;
     let folder = std::env::temp_dir().join(format!("godwit-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     shell::output(Command::new(&quinn).arg("make-certs").arg(&folder))?;

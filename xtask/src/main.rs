@@ -20,7 +20,7 @@ usage: cargo xtask COMMAND
   test [--full]     all tests; --full adds real peers, browsers and the long simulations
   check             structure, dependency direction, formatting, lints, documentation
   gate [--bless]    instruction and allocation counts against the checked-in baseline
-  bench             godwit perf beside quinn, interleaved, as a table (needs the peers)
+  bench             godwit perf beside quinn, interleaved, as a table
   peers             install the peers that test --full talks to (pinned versions)
   peers --test [WORDS]
                     only the tests against them, or those whose name contains WORDS

@@ -45,8 +45,17 @@ pub(crate) fn run(mode: Mode) -> Result<(), String> {
             Ok(())
         };
     }
-    shell::run(cargo().args(["build", "--quiet", "--release", "-p", "godwit-sim", "--example", "gate"]))?;
-    let program = shell::target_dir()?.join("release/examples/gate");
+    shell::run(cargo().args([
+        "build",
+        "--quiet",
+        "--profile",
+        "dist",
+        "-p",
+        "godwit-sim",
+        "--example",
+        "gate",
+    ]))?;
+    let program = shell::target_dir()?.join("dist/examples/gate");
     let mut figures = BTreeMap::new();
     for path in PATHS {
         figures.insert(path, measure(&program, path)?);

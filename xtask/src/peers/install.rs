@@ -192,10 +192,20 @@ fn install_pebble() -> Result<(), String> {
     Ok(())
 }
 
+/// quinn's program, built as Godwit is built for figures.
+pub(crate) fn build_quinn_for_figures() -> Result<PathBuf, String> {
+    build_rust_as("dist", "rust", quinn_target())?;
+    Ok(quinn_target().join("dist/peer"))
+}
+
 /// The program of a folder that is a workspace of its own.
 fn build_rust(folder: &str, target: PathBuf) -> Result<(), String> {
+    build_rust_as("release", folder, target)
+}
+
+fn build_rust_as(profile: &str, folder: &str, target: PathBuf) -> Result<(), String> {
     let mut build = cargo();
-    build.args(["build", "--release", "--quiet", "--locked"]).current_dir(peers().join(folder));
+    build.args(["build", "--profile", profile, "--quiet", "--locked"]).current_dir(peers().join(folder));
     shell::run(build.env("CARGO_TARGET_DIR", target))
 }
 
