@@ -1,6 +1,7 @@
 //! The interop runner's cases for QUIC: what is fetched, over what network, and how often a handshake is due.
 
 use super::relay::Scenario;
+use crate::peers::install::Peer;
 use godwit_link::Translation;
 use std::time::Duration;
 
@@ -102,6 +103,17 @@ pub(super) fn all() -> Vec<Case> {
         Case::new("rebind-addr", [10 * MIB]).told("transfer").over(simple().rebinding(Translation::Address)),
         Case { client: Some("transfer"), ..Case::new("connectionmigration", [2 * MIB]) },
     ]
+}
+
+/// A cell of the matrix.
+#[derive(Debug, Clone)]
+pub(super) struct Run {
+    pub(super) case: Case,
+    pub(super) peer: Peer,
+    /// Whether Godwit is the client.
+    pub(super) client: bool,
+    /// How often it was played before: the network's dice fall otherwise each time.
+    pub(super) turn: usize,
 }
 
 #[cfg(test)]

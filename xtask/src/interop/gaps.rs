@@ -5,7 +5,7 @@
 //! that goes wrong there is a failure like any other. A listed cell that passes is told of too, unless the peer's fault
 //! shows at times only: then the list is out of date. Places are given as `PACKAGE/FILE:LINE` of the pinned version.
 
-use super::run::Run;
+use super::case::Run;
 use crate::peers::install::Peer;
 
 /// How it shows that a peer lacks a case.

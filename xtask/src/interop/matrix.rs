@@ -1,6 +1,7 @@
 //! The verdicts as a table, and why what is not there is not there.
 
-use super::run::{Run, Verdict};
+use super::case::Run;
+use super::run::Verdict;
 use std::fmt::Write;
 
 /// One run in a line.

@@ -1,12 +1,11 @@
 //! One run: a case, who is the peer, and which end is Godwit's.
 
-use super::case::Case;
+use super::case::{Case, Run};
 use super::check::{self, Evidence};
 use super::gaps::{self, Gap, Sign};
 use super::qlog::Told;
 use super::relay;
 use super::trace::Trace;
-use crate::peers::install::Peer;
 use crate::peers::process::Process;
 use godwit_base::{Rng, SeededRng};
 use std::fs;
@@ -27,17 +26,6 @@ pub(super) struct Stage {
     pub(super) certificates: PathBuf,
     pub(super) long_chain: PathBuf,
     pub(super) folder: PathBuf,
-}
-
-/// A cell of the matrix.
-#[derive(Debug, Clone)]
-pub(super) struct Run {
-    pub(super) case: Case,
-    pub(super) peer: Peer,
-    /// Whether Godwit is the client.
-    pub(super) client: bool,
-    /// How often it was played before: the network's dice fall otherwise each time.
-    pub(super) turn: usize,
 }
 
 /// How it ended.
@@ -269,6 +257,7 @@ fn make_files(folder: &Path, case: &Case) -> Result<Vec<String>, String> {
 mod tests {
     use super::super::case;
     use super::*;
+    use crate::peers::install::Peer;
 
     #[test]
     fn nothing_is_excused_but_what_is_on_record() {
