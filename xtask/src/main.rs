@@ -18,7 +18,9 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test [--full]     all tests; --full adds real peers, browsers and the long simulations
-  check             structure, dependency direction, formatting, lints, documentation
+  check [--structure]
+                    structure, dependencies, formatting, lints, documentation; --structure stops before what needs
+                    the compiler
   gate [--bless]    instruction and allocation counts against the checked-in baseline
   bench             godwit perf beside quinn, interleaved, as a table
   peers             install the peers that test --full talks to (pinned versions)
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(test::Tier::Quick),
         ["test", "--full"] => test::run(test::Tier::Full),
         ["check"] => check::run(),
+        ["check", "--structure"] => check::structure(),
         ["bench"] => bench::run(),
         ["gate"] => gate::run(gate::Mode::Compare),
         ["gate", "--bless"] => gate::run(gate::Mode::Bless),

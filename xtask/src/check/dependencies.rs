@@ -1,111 +1,157 @@
-//! The layers: a crate may depend on crates of lower layers only, and every outside dependency of the
-//! library has a reason that is written down.
+//! The layers: a crate may be built on crates of lower layers only, as ARCHITECTURE.md orders them, and every
+//! outside dependency has a reason that is written down.
 
-use crate::shell::{self, cargo};
-use serde_json::Value;
+use super::metadata::{Package, Workspace};
+use crate::shell;
 
-/// Layer of each crate, and the crates of ours that it may use (for building, not for tests).
-const LAYERS: &[(&str, u8, &[&str])] = &[
-    ("godwit-base", 0, &[]),
-    ("godwit-text", 0, &[]),
-    ("godwit-wire", 1, &["godwit-base"]),
-    ("godwit-link", 1, &["godwit-base"]),
-    ("godwit-recovery", 2, &["godwit-base"]),
-    ("godwit-transport", 3, &["godwit-base", "godwit-text", "godwit-wire", "godwit-recovery"]),
-    ("godwit-http3", 4, &["godwit-base", "godwit-wire"]),
-    ("godwit-datapath", 4, &["godwit-base"]),
-    ("godwit-body", 4, &[]),
-    ("godwit-engine", 5, &["godwit-base", "godwit-datapath", "godwit-transport"]),
-    ("godwit-proxy", 5, &["godwit-body"]),
-    ("godwit-report", 5, &["godwit-base", "godwit-text"]),
-    (
-        "godwit",
-        6,
-        &[
-            "godwit-base",
-            "godwit-body",
-            "godwit-datapath",
-            "godwit-engine",
-            "godwit-http3",
-            "godwit-proxy",
-            "godwit-recovery",
-            "godwit-transport",
-            "godwit-wire",
-        ],
-    ),
-    ("godwit-sim", 6, &["godwit-base", "godwit-link", "godwit-transport", "godwit-wire"]),
-    (
-        "godwit-cli",
-        7,
-        &[
-            "godwit",
-            "godwit-base",
-            "godwit-datapath",
-            "godwit-link",
-            "godwit-proxy",
-            "godwit-recovery",
-            "godwit-report",
-            "godwit-sim",
-            "godwit-text",
-        ],
-    ),
-    ("xtask", 8, &["godwit-base", "godwit-datapath", "godwit-link"]),
-];
+/// Where the layers stand, in the table that begins with this line.
+const LAYERS: &str = "ARCHITECTURE.md";
+const LAYERS_TABLE: &str = "| layer | crate |";
 
 /// Where the reasons for outside dependencies stand.
 const REASONS: &str = "DEPENDENCIES.md";
 
+/// Whether every crate of the table has to exist.
+const COMPLETE: bool = false;
+
+/// Arrows that point up and are about to go. One that is gone must leave this list.
+const KNOWN: &[(&str, &str)] = &[("godwit", "godwit-proxy")];
+
 /// Every dependency that points the wrong way or has no reason.
-pub(crate) fn findings() -> Result<Vec<String>, String> {
-    let text = shell::output(cargo().args(["metadata", "--format-version=1", "--no-deps"]))?;
-    let metadata: Value = serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))?;
-    let reasons = std::fs::read_to_string(shell::root().join(REASONS)).unwrap_or_default();
+pub(crate) fn findings(workspace: &Workspace) -> Result<Vec<String>, String> {
+    let read = |name: &str| {
+        std::fs::read_to_string(shell::root().join(name)).map_err(|error| format!("{name}: {error}"))
+    };
+    let layers = Layers::parse(&read(LAYERS)?)?;
+    Ok(judge(&layers, &workspace.packages, &read(REASONS)?))
+}
+
+/// The crates of ours, and the layer of each.
+struct Layers {
+    rows: Vec<(String, u8)>,
+}
+
+impl Layers {
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut lines = text.lines().skip_while(|line| !line.starts_with(LAYERS_TABLE));
+        lines.next().ok_or_else(|| format!("{LAYERS}: no table begins with {LAYERS_TABLE:?}"))?;
+        let mut rows: Vec<(String, u8)> = Vec::new();
+        for line in lines.skip(1).take_while(|line| line.starts_with('|')) {
+            let mut cells = line.split('|').skip(1).map(str::trim);
+            let (layer, name) = (cells.next().unwrap_or_default(), cells.next().unwrap_or_default());
+            let layer = layer.parse().map_err(|_| format!("{LAYERS}: {layer:?} is no layer: {line}"))?;
+            let name = name.trim_matches('`').to_owned();
+            if rows.iter().any(|(known, _)| *known == name) {
+                return Err(format!("{LAYERS}: {name} stands in the table of layers twice"));
+            }
+            rows.push((name, layer));
+        }
+        Ok(Self { rows })
+    }
+
+    fn of(&self, name: &str) -> Option<u8> {
+        self.rows.iter().find(|(known, _)| known == name).map(|(_, layer)| *layer)
+    }
+}
+
+fn judge(layers: &Layers, packages: &[Package], reasons: &str) -> Vec<String> {
     let mut findings = Vec::new();
-    for package in array(&metadata, "packages") {
-        let name = string(package, "name");
-        let Some((_, layer, allowed)) = LAYERS.iter().find(|(known, ..)| *known == name) else {
-            findings.push(format!("{name}: not in the table of layers (xtask/src/check/dependencies.rs)"));
+    let mut upward = Vec::new();
+    for package in packages {
+        let name = package.name.as_str();
+        let Some(layer) = layers.of(name) else {
+            findings.push(format!("{name}: not in the table of layers of {LAYERS}"));
             continue;
         };
-        for dependency in array(package, "dependencies") {
-            let wanted = string(dependency, "name");
-            let for_tests = string(dependency, "kind") == "dev";
-            match LAYERS.iter().find(|(known, ..)| *known == wanted) {
-                Some(_) if for_tests => {}
-                Some((_, below, _)) if below < layer && allowed.contains(&wanted) => {}
-                Some((_, other, _)) => {
+        for dependency in package.dependencies.iter().filter(|dependency| !dependency.for_tests) {
+            let wanted = dependency.name.as_str();
+            match layers.of(wanted) {
+                Some(below) if below < layer => {}
+                Some(_) if KNOWN.contains(&(name, wanted)) => upward.push((name, wanted)),
+                Some(other) => {
                     findings
                         .push(format!("{name} (layer {layer}) must not depend on {wanted} (layer {other})"));
                 }
-                None if for_tests || name == "xtask" || reasons.contains(&format!("| `{wanted}` |")) => {}
+                None if package.is_chores() || reasons.contains(&format!("| `{wanted}` |")) => {}
                 None => {
-                    findings.push(format!("{name} depends on {wanted}, for which {REASONS} gives no reason"))
+                    findings.push(format!("{name} depends on {wanted}, for which {REASONS} gives no reason"));
                 }
             }
         }
     }
-    Ok(findings)
-}
-
-fn array<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
-    value.get(key).and_then(Value::as_array).into_iter().flatten()
-}
-
-fn string<'a>(value: &'a Value, key: &str) -> &'a str {
-    value.get(key).and_then(Value::as_str).unwrap_or_default()
+    let exists = |name: &str| packages.iter().any(|package| package.name == name);
+    for (name, wanted) in KNOWN.iter().filter(|known| exists(known.0) && !upward.contains(known)) {
+        findings.push(format!("{name} no longer depends on {wanted}: strike it from the known ones"));
+    }
+    for (name, _) in layers.rows.iter().filter(|(name, _)| COMPLETE && !exists(name)) {
+        findings
+            .push(format!("{name} stands in the table of layers of {LAYERS}, and no crate has this name"));
+    }
+    findings
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::metadata::Dependency;
     use super::*;
 
+    const TABLE: &str = "\
+# Words
+| layer | crate | what it knows |
+|---|---|---|
+| 0 | `base` | time |
+| 1 | `wire` | frames |
+| 1 | `link` | links |
+
+| 3 | `elsewhere` | another table |
+";
+
+    fn package(name: &str, dependencies: &[(&str, bool)]) -> Package {
+        let dependencies = dependencies
+            .iter()
+            .map(|&(name, for_tests)| Dependency { name: name.into(), for_tests, ..Dependency::default() })
+            .collect();
+        Package { name: name.into(), dependencies, ..Package::default() }
+    }
+
+    fn findings(packages: &[Package]) -> Vec<String> {
+        judge(&Layers::parse(TABLE).unwrap(), packages, "| `bytes` | slices |")
+    }
+
     #[test]
-    fn the_table_itself_points_down() {
-        for (name, layer, allowed) in LAYERS {
-            for below in *allowed {
-                let (_, other, _) = LAYERS.iter().find(|(known, ..)| known == below).unwrap();
-                assert!(other < layer, "{name} may use {below}");
-            }
-        }
+    fn what_points_down_passes() {
+        let wire = package("wire", &[("base", false), ("link", true), ("bytes", false), ("proptest", true)]);
+        assert_eq!(findings(&[wire]), [""; 0]);
+    }
+
+    #[test]
+    fn what_points_up_or_aside_is_found() {
+        let found = findings(&[package("wire", &[("link", false)]), package("base", &[("wire", false)])]);
+        assert_eq!(
+            found,
+            [
+                "wire (layer 1) must not depend on link (layer 1)",
+                "base (layer 0) must not depend on wire (layer 1)",
+            ]
+        );
+    }
+
+    #[test]
+    fn strangers_are_found() {
+        let found = findings(&[package("elsewhere", &[]), package("wire", &[("libc", false)])]);
+        assert_eq!(
+            found,
+            [
+                "elsewhere: not in the table of layers of ARCHITECTURE.md",
+                "wire depends on libc, for which DEPENDENCIES.md gives no reason",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_table_that_is_none_is_refused() {
+        assert!(Layers::parse("no table").is_err());
+        assert!(Layers::parse(&TABLE.replace("| 1 | `link`", "| one | `link`")).is_err());
+        assert!(Layers::parse(&TABLE.replace("`link`", "`wire`")).is_err());
     }
 }

@@ -1,9 +1,11 @@
 //! Everything about the code that can be checked without running it.
 
 mod dependencies;
+mod metadata;
 mod size;
 
 use crate::shell::{self, cargo};
+use metadata::Workspace;
 
 /// All static checks, the cheap ones first.
 pub(crate) fn run() -> Result<(), String> {
@@ -15,12 +17,15 @@ pub(crate) fn run() -> Result<(), String> {
     )
 }
 
-/// Sizes of files, functions and types; direction and reasons of dependencies.
-fn structure() -> Result<(), String> {
+/// What is seen without a compiler: sizes, cycles, dependencies.
+pub(crate) fn structure() -> Result<(), String> {
     let mut findings = size::findings()?;
-    findings.extend(dependencies::findings()?);
+    let workspace = Workspace::read()?;
+    findings.extend(dependencies::findings(&workspace)?);
     if findings.is_empty() {
-        eprintln!("xtask: structure: no file, function or type too large, all dependencies point down");
+        eprintln!(
+            "xtask: structure: no file, function or type too large, all dependencies point down"
+        );
         return Ok(());
     }
     Err(format!("structure:\n  {}", findings.join("\n  ")))
