@@ -34,7 +34,8 @@ pub(crate) fn findings() -> Result<Vec<String>, String> {
     Ok(findings)
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+/// Every Rust file below a folder.
+pub(crate) fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
