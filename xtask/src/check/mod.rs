@@ -1,6 +1,7 @@
 //! Everything about the code that can be checked without running it.
 
 mod cycles;
+mod deny;
 mod dependencies;
 mod metadata;
 mod modules;
@@ -26,6 +27,7 @@ pub(crate) fn structure() -> Result<(), String> {
     let mut findings = size::findings()?;
     let workspace = Workspace::read()?;
     findings.extend(dependencies::findings(&workspace)?);
+    findings.extend(deny::findings()?);
     findings.extend(cycles::findings(&crates(&workspace)?));
     if findings.is_empty() {
         eprintln!(
