@@ -1,11 +1,16 @@
 //! The one test command.
 //!
 //! The quick tier checks the code, runs every unit, property and scenario test, and holds the
-//! instruction counts against their baseline. The full tier adds the long simulations, real peers and a
-//! real browser.
+//! instruction counts against their baseline. The full tier runs the simulations with all their seeds, and adds real
+//! peers and a real browser.
+//!
+//! A full run from nothing mostly compiles. So nothing is built twice that one build can serve, and the peers are
+//! fetched and built beside the rest.
 
+use crate::peers::install::Installed;
 use crate::shell::{self, cargo};
 use crate::{check, gate, interop, peers};
+use std::thread;
 use std::time::Instant;
 
 /// How much to test.
@@ -17,36 +22,40 @@ pub(crate) enum Tier {
     Full,
 }
 
-/// A part of a tier.
-type Stage = fn() -> Result<(), String>;
-
 /// Runs a tier to its end or to the first failure.
 pub(crate) fn run(tier: Tier) -> Result<(), String> {
-    let mut stages: Vec<(&str, Stage)> = vec![
-        ("static checks", check::run),
-        ("tests", unit_tests),
-        ("regression gate", || gate::run(gate::Mode::Compare)),
-    ];
-    if tier == Tier::Full {
-        stages.push(("long simulations", long_simulations));
-        stages.push(("real peers", peers::test));
-        stages.push(("interop cases", interop::quick));
+    let mut passed = 0;
+    stage(&mut passed, "static checks", check::run)?;
+    // Started after the checks, which end early when something is wrong.
+    let peers = (tier == Tier::Full).then(|| thread::spawn(Installed::prepare));
+    let tests = if tier == Tier::Full { "tests and long simulations" } else { "tests" };
+    stage(&mut passed, tests, || all_tests(tier))?;
+    stage(&mut passed, "regression gate", || gate::run(gate::Mode::Compare))?;
+    if let Some(peers) = peers {
+        let installed = peers.join().map_err(|_| "installing the peers panicked")?;
+        stage(&mut passed, "real peers", || peers::test_with(&installed))?;
+        stage(&mut passed, "interop cases", interop::quick)?;
     }
-    for (name, stage) in &stages {
-        let start = Instant::now();
-        eprintln!("xtask: ── {name}");
-        stage().map_err(|why| format!("{name}: {why}"))?;
-        eprintln!("xtask: ── {name}: passed in {:.0} s", start.elapsed().as_secs_f64());
-    }
-    println!("{} passed, 0 failed", stages.len());
+    println!("{passed} passed, 0 failed");
     Ok(())
 }
 
-fn unit_tests() -> Result<(), String> {
-    shell::run(cargo().args(["test", "--workspace", "--quiet"]))
+fn stage(passed: &mut u32, name: &str, run: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    let start = Instant::now();
+    eprintln!("xtask: ── {name}");
+    run().map_err(|why| format!("{name}: {why}"))?;
+    eprintln!("xtask: ── {name}: passed in {:.0} s", start.elapsed().as_secs_f64());
+    *passed += 1;
+    Ok(())
 }
 
-/// The simulations with all their seeds.
-fn long_simulations() -> Result<(), String> {
-    shell::run(cargo().args(["test", "--quiet", "-p", "godwit-sim"]).env("GODWIT_FULL", "1"))
+/// Every test of the workspace; in the full tier the simulations with all their seeds, of which the quick ones are the
+/// first.
+fn all_tests(tier: Tier) -> Result<(), String> {
+    let mut command = cargo();
+    command.args(["test", "--workspace", "--quiet"]);
+    if tier == Tier::Full {
+        command.env("GODWIT_FULL", "1");
+    }
+    shell::run(&mut command)
 }

@@ -138,7 +138,7 @@ fn play(choice: &Choice) -> Result<(), String> {
 }
 
 fn stage(folder: &Path) -> Result<Stage, String> {
-    let built = peers::build_program()?;
+    let built = peers::build_programs()?;
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let stage = Stage {
         godwit: built.join("godwit"),

@@ -29,14 +29,17 @@ pub(crate) fn install() -> Result<(), String> {
     Installed::prepare().verdict()
 }
 
-/// Installs them and runs every test against them.
-pub(crate) fn test() -> Result<(), String> {
-    test_matching("")
+/// Installs them and runs the tests against them: the cases alone whose name contains `filter`.
+pub(crate) fn test_matching(filter: &str) -> Result<(), String> {
+    run(&Installed::prepare(), filter)
 }
 
-/// The same for the cases alone whose name contains `filter`.
-pub(crate) fn test_matching(filter: &str) -> Result<(), String> {
-    let installed = Installed::prepare();
+/// Runs every test against peers that are installed.
+pub(crate) fn test_with(installed: &Installed) -> Result<(), String> {
+    run(installed, "")
+}
+
+fn run(installed: &Installed, filter: &str) -> Result<(), String> {
     installed.verdict()?;
     let mut cases = cases::all();
     cases.retain(|case| case.name.contains(filter));
@@ -45,40 +48,38 @@ pub(crate) fn test_matching(filter: &str) -> Result<(), String> {
         .partition(|case| case.needs.iter().all(|peer| installed.why_missing(*peer).is_none()));
     let mut outcomes = Vec::new();
     if !cases.is_empty() {
-        let bench = bench(&installed)?;
+        let bench = bench(installed)?;
         outcomes = run_all(&bench, &cases);
         // The files are large and the same next time.
         let _ = std::fs::remove_dir_all(&bench.material.site);
     }
-    report(&outcomes, &skipped, &installed)
+    report(&outcomes, &skipped, installed)
 }
 
-/// Our program alone, built as it is released: the folder in which it is.
-pub(crate) fn build_program() -> Result<PathBuf, String> {
+/// Our programs, built as a fresh clone builds them; with [`BARS`] as packages hold them.
+///
+/// In one call: in two, the libraries would be built with two sets of features.
+pub(crate) fn build_programs() -> Result<PathBuf, String> {
     if let Some(built) = std::env::var_os(BUILT) {
         return Ok(built.into());
     }
-    shell::run(cargo().args(["build", "--quiet", "--release", "-p", "godwit-cli"]))?;
-    Ok(shell::target_dir()?.join("release"))
+    let profile = if bars() { "dist" } else { "release" };
+    let packages = ["-p", "godwit-cli", "-p", "godwit", "--bin", "godwit", "--example", "hq_interop"];
+    shell::run(cargo().args(["build", "--quiet", "--profile", profile]).args(packages))?;
+    Ok(shell::target_dir()?.join(profile))
 }
 
-/// Our programs, built as they are released.
-fn build() -> Result<PathBuf, String> {
-    if let Some(built) = std::env::var_os(BUILT) {
-        return Ok(built.into());
-    }
-    shell::run(cargo().args(["build", "--quiet", "--release", "-p", "godwit-cli"]))?;
-    shell::run(cargo().args(["build", "--quiet", "--release", "-p", "godwit", "--example", "hq_interop"]))?;
-    Ok(shell::target_dir()?.join("release"))
+fn bars() -> bool {
+    std::env::var_os(BARS).is_some()
 }
 
 /// Has our side built and makes what the cases need.
 fn bench(installed: &Installed) -> Result<Bench, String> {
-    let built = build()?;
+    let built = build_programs()?;
     let folder = shell::root().join("out/peers");
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let bars = std::env::var_os(BARS).is_some();
+    let bars = bars();
     let large: &[u64] = if bars { &[100, 1024] } else { &[10, 100] };
     Ok(Bench {
         godwit: built.join("godwit"),
