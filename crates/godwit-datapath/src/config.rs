@@ -1,8 +1,6 @@
 //! Making a socket: settings, binding, and what can go wrong with it.
 
 use crate::Datapath;
-#[cfg(target_os = "linux")]
-use crate::linux::force_buffers;
 use crate::portable::PortableSocket;
 use godwit_base::SocketId;
 use socket2::{Domain, Protocol, SockAddr, Type};
@@ -217,7 +215,17 @@ fn request_buffers(socket: &socket2::Socket, config: &SocketConfig) {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
+/// Sets buffer sizes beyond the system's limit, which needs privilege. Says for which it worked.
+#[cfg(unix)]
+fn force_buffers(socket: &socket2::Socket, config: &SocketConfig) -> (bool, bool) {
+    use godwit_os::buffers;
+
+    let receive = config.recv_buffer > 0 && buffers::force_receive(socket, config.recv_buffer).is_ok();
+    let send = config.send_buffer > 0 && buffers::force_send(socket, config.send_buffer).is_ok();
+    (receive, send)
+}
+
+#[cfg(not(unix))]
 fn force_buffers(_: &socket2::Socket, _: &SocketConfig) -> (bool, bool) {
     (false, false)
 }

@@ -12,14 +12,10 @@
 //! they take every failure that concerns one datagram only as the loss of that datagram. IPv4 traffic on
 //! a dual-stack socket has IPv4 addresses, never IPv4-mapped ones.
 //!
-//! This is the only crate under the C interface that contains `unsafe` code; it also holds the other
-//! system calls that the engine needs: a timer with sub-millisecond resolution, pinning to a core, descriptors for
-//! another process and the [`relay`] to it.
+//! What else is asked of the operating system is in `godwit-os`; these are the only two crates with `unsafe` code.
 
 mod address;
-pub mod affinity;
 mod config;
-pub mod descriptors;
 #[cfg(target_os = "linux")]
 pub mod linux;
 pub mod memory;
@@ -27,9 +23,6 @@ pub mod portable;
 pub mod relay;
 #[cfg(target_os = "linux")]
 pub mod steering;
-pub mod tcp;
-#[cfg(target_os = "linux")]
-pub mod timer;
 
 pub use config::{Backend, BindError, SocketConfig, adopt, bind, bind_group};
 

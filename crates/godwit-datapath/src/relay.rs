@@ -9,7 +9,7 @@ use godwit_base::RecvBatch;
 use std::io;
 use std::time::Duration;
 
-pub use imp::{RelayReceiver, RelaySender, pair, since_boot};
+pub use imp::{RelayReceiver, RelaySender, pair};
 
 /// What became of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct Delivery {
     pub runs: usize,
     /// Whether more may be waiting.
     pub more: bool,
-    /// When the last of them was received from the network, as [`since_boot`] tells it.
+    /// When the last of them was received from the network, as `godwit_os::clock::since_boot` tells it.
     pub received: Duration,
     /// Nobody sends any more, and nobody will.
     pub closed: bool,
@@ -82,18 +82,12 @@ mod imp {
         Ok((give.into(), RelayReceiver { socket: OwnedFd::from(take).into(), closed: false }))
     }
 
-    /// The time since the system was started, which is the same for all processes.
-    pub fn since_boot() -> Duration {
-        crate::timer::since_boot()
-    }
-
     impl RelaySender {
         /// The giving end of [`pair`], also one that another process made.
         pub fn new(socket: OwnedFd) -> Self {
-            let socket_ref = SockRef::from(&socket);
             // One gets what one gets.
-            if crate::linux::force_send_buffer(&socket_ref, BUFFER).is_err() {
-                let _ = socket_ref.set_send_buffer_size(BUFFER);
+            if godwit_os::buffers::force_send(&socket, BUFFER).is_err() {
+                let _ = SockRef::from(&socket).set_send_buffer_size(BUFFER);
             }
             RelaySender { socket, gone: AtomicBool::new(false), dropped: AtomicU64::new(0) }
         }
@@ -208,11 +202,6 @@ mod imp {
     /// Always.
     pub fn pair() -> io::Result<(Infallible, RelayReceiver)> {
         Err(io::ErrorKind::Unsupported.into())
-    }
-
-    /// No time.
-    pub fn since_boot() -> Duration {
-        Duration::ZERO
     }
 
     impl RelaySender {

@@ -1,7 +1,7 @@
 //! The only place where the clock is read.
 
 use godwit_base::{Time, WallTime};
-use godwit_datapath::relay;
+use godwit_os::clock;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -32,7 +32,7 @@ impl Clock {
     /// A clock.
     pub fn new() -> Self {
         static EPOCH: OnceLock<(Instant, Duration)> = OnceLock::new();
-        let (epoch, since_boot) = *EPOCH.get_or_init(|| (read_monotonic(), relay::since_boot()));
+        let (epoch, since_boot) = *EPOCH.get_or_init(|| (read_monotonic(), clock::since_boot()));
         Clock { epoch, since_boot, wall: None }
     }
 

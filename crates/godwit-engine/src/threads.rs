@@ -4,7 +4,7 @@
 use crate::handler::Handler;
 use crate::shard::Shard;
 use crate::{Driver, DriverConfig, ShardHandle, Stopped};
-use godwit_datapath::affinity;
+use godwit_os::affinity;
 use std::future::Future;
 use std::io;
 use std::sync::{Arc, Weak};

@@ -286,7 +286,7 @@ fn servers(count: usize, steer: bool) -> (Shards<Echo>, SocketAddr) {
         // One or the other, so that each has to do it alone.
         Ok(if steer { shard } else { shard.with_neighbours(neighbours.clone()) })
     };
-    let cores = godwit_datapath::affinity::allowed_cores();
+    let cores = godwit_os::affinity::allowed_cores();
     let shards = run_shards(count, Some(cores), &DriverConfig::default(), make, |_, _| async {}).unwrap();
     (shards, addr)
 }

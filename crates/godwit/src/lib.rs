@@ -87,9 +87,9 @@ pub use error::{
 };
 #[cfg(target_os = "linux")]
 pub use generations::{Generation, Inheritance, Predecessor, Successor};
-pub use godwit_datapath::affinity::pin_current_thread;
 pub use godwit_datapath::{Backend, Capabilities, Counters, SocketConfig};
 pub use godwit_engine::{HandedOn, Stopped};
+pub use godwit_os::affinity::pin_current_thread;
 pub use godwit_transport::ExportError;
 pub use godwit_transport::connection::{ConnectionStats, Evidence, MigrateError, PacketCounts, Progress};
 pub use godwit_transport::path::PathState;

@@ -7,7 +7,7 @@
 use std::io;
 use std::net::Ipv4Addr;
 
-use nix::sched::{CloneFlags, unshare};
+use godwit_os::{namespaces, user};
 use tun_rs::{DeviceBuilder, SyncDevice};
 
 use super::preset::MTU;
@@ -21,8 +21,7 @@ const WANTED: &str = "cubic";
 
 /// Moves into a namespace for the server and makes its device. The error says what is not permitted.
 pub(super) fn enter_server() -> Result<SyncDevice, String> {
-    let root = nix::unistd::geteuid().is_root();
-    if !root || unshare(CloneFlags::CLONE_NEWNET).is_err() {
+    if !user::is_root() || namespaces::enter_network().is_err() {
         enter_user_namespace()?;
     }
     tune();
@@ -31,22 +30,17 @@ pub(super) fn enter_server() -> Result<SyncDevice, String> {
 
 /// Moves on into another one for the visitors. What was started before stays with the server.
 pub(super) fn enter_client() -> Result<SyncDevice, String> {
-    unshare(CloneFlags::CLONE_NEWNET)
-        .map_err(|error| format!("no second network namespace ({})", error.desc()))?;
+    namespaces::enter_network()
+        .map_err(|error| format!("no second network namespace ({})", plain(&error)))?;
     tune();
     device(CLIENT)
 }
 
 /// A namespace in which an ordinary user may have network namespaces.
 fn enter_user_namespace() -> Result<(), String> {
-    let (user, group) = (nix::unistd::geteuid(), nix::unistd::getegid());
-    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET)
-        .map_err(|error| format!("user namespaces are not permitted ({})", error.desc()))?;
-    // Without the map the process would own its files under no name.
-    let written = std::fs::write("/proc/self/setgroups", "deny")
-        .and_then(|()| std::fs::write("/proc/self/uid_map", format!("{user} {user} 1")))
-        .and_then(|()| std::fs::write("/proc/self/gid_map", format!("{group} {group} 1")));
-    written.map_err(|error| format!("user namespaces cannot be set up ({})", plain(&error)))
+    let identity = namespaces::enter_user_and_network()
+        .map_err(|error| format!("user namespaces are not permitted ({})", plain(&error)))?;
+    identity.keep().map_err(|error| format!("user namespaces cannot be set up ({})", plain(&error)))
 }
 
 fn device(address: Ipv4Addr) -> Result<SyncDevice, String> {

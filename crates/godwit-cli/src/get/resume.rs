@@ -95,7 +95,7 @@ pub(super) fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<Fil
             return Err(refused("the file has another name besides"));
         }
         #[cfg(target_os = "linux")]
-        if metadata.uid() != nix::unistd::geteuid().as_raw() {
+        if metadata.uid() != godwit_os::user::id() {
             return Err(refused("it belongs to another user"));
         }
     }

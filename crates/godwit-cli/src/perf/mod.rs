@@ -3,7 +3,7 @@
 //! - [`arguments`]: the command line; [`units`] reads its durations and sizes.
 //! - [`protocol`]: what goes over a stream.
 //! - [`server`] and [`client`]: the two ends, both written against the public interface of crate `godwit` only.
-//! - [`latency`], [`usage`] and [`report`]: what is measured, and how it is told.
+//! - [`latency`] and [`report`]: what is measured, and how it is told.
 
 mod arguments;
 mod client;
@@ -13,7 +13,6 @@ mod report;
 mod server;
 mod settings;
 mod units;
-mod usage;
 
 use std::process::ExitCode;
 

@@ -1,8 +1,8 @@
 //! What a run came to: a table for people, one line of JSON for programs.
 
 use super::latency::Percentiles;
-use super::usage::Usage;
 use crate::output;
+use godwit_os::processor::Usage;
 use serde::Serialize;
 use std::fmt::Write;
 use std::time::Duration;

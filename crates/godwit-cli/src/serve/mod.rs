@@ -98,7 +98,7 @@ fn start(arguments: &Arguments, inherited: Inherited, before: &Before) -> Result
     }
     // The one that the older process has opened stays.
     let browser = (arguments.open && !before.exists()).then(Browser::find).transpose()?;
-    let files = godwit_datapath::descriptors::raise_limit().unwrap_or(1024);
+    let files = godwit_os::descriptors::raise_limit().unwrap_or(1024);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

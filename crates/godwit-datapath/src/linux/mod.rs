@@ -342,12 +342,6 @@ fn set_options(socket: &UdpSocket, v6: bool, only_v6: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets the size of a buffer for sending beyond the system's limit, which needs privilege.
-pub(crate) fn force_send_buffer(socket: &socket2::Socket, size: usize) -> io::Result<()> {
-    let size = i32::try_from(size).unwrap_or(i32::MAX);
-    sys::set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, size)
-}
-
 /// Has a socket send through an interface, which needs no privilege; what comes in is not restricted.
 pub(crate) fn send_through(socket: &socket2::Socket, interface: &str) -> io::Result<()> {
     // The name is a file name here.
@@ -363,13 +357,4 @@ pub(crate) fn send_through(socket: &socket2::Socket, interface: &str) -> io::Res
     }
     // Dual-stack sockets take it for their IPv4 side.
     sys::set_option(socket, libc::IPPROTO_IP, libc::IP_UNICAST_IF, index)
-}
-
-/// Sets buffer sizes beyond the system's limit, which needs privilege. Says for which it worked.
-pub(crate) fn force_buffers(socket: &socket2::Socket, config: &SocketConfig) -> (bool, bool) {
-    let force = |name, size: usize| {
-        let size = i32::try_from(size).unwrap_or(i32::MAX);
-        size > 0 && sys::set_option(socket, libc::SOL_SOCKET, name, size).is_ok()
-    };
-    (force(libc::SO_RCVBUFFORCE, config.recv_buffer), force(libc::SO_SNDBUFFORCE, config.send_buffer))
 }

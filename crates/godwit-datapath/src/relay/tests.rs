@@ -1,5 +1,6 @@
 use super::*;
 use godwit_base::{Ecn, RecvMeta, SocketId};
+use godwit_os::clock::since_boot;
 
 fn meta(port: u16) -> RecvMeta {
     let remote = ([192, 0, 2, 1], port).into();

@@ -15,7 +15,7 @@ fn must_arm(armed: Option<godwit_base::Time>, deadline: godwit_base::Time) -> bo
 #[cfg(target_os = "linux")]
 mod imp {
     use godwit_base::Time;
-    use godwit_datapath::timer::Timer;
+    use godwit_os::timer::Timer;
     use std::io;
     use std::task::{Context, Poll};
     use tokio::io::Interest;

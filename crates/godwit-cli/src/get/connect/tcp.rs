@@ -75,7 +75,7 @@ pub(super) async fn connect(
         _ => Refusal::Tcp(error),
     })?;
     let rtt = begun.elapsed();
-    let sent_again = godwit_datapath::tcp::tcp_info(&stream).map(|info| info.retransmitted > 0);
+    let sent_again = godwit_os::tcp::tcp_info(&stream).map(|info| info.retransmitted > 0);
     let was_difficult = sent_again.unwrap_or(rtt >= SENT_TWICE);
     let _ = stream.set_nodelay(true);
     let speaks = match tls {

@@ -7,11 +7,11 @@ mod exchange;
 
 use super::arguments::ServerArguments;
 use super::settings;
-use super::usage::Usage;
 use crate::error::{Failure, plain};
 use crate::output::{Style, size};
 use exchange::{Exchange, Upload};
 use godwit::{Connection, Endpoint, Incoming, Shards};
+use godwit_os::processor::Usage;
 use std::future::Future;
 use std::io::Write;
 use std::pin::Pin;

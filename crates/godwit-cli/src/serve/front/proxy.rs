@@ -30,7 +30,7 @@ const FEWEST_CONNECTIONS: usize = 16;
 impl Proxies {
     /// None yet. The upstreams of these settings share a quarter of the process's descriptors.
     pub(super) fn of(settings: &config::Settings) -> Proxies {
-        let files = godwit_datapath::descriptors::raise_limit().unwrap_or(1024);
+        let files = godwit_os::descriptors::raise_limit().unwrap_or(1024);
         let routes = settings.sites.iter().flat_map(|site| &site.routes);
         let upstreams = routes.map(|route| match &route.handler {
             config::Handler::Proxy(proxy) => proxy.upstreams.len(),

@@ -68,27 +68,9 @@ impl AsRawFd for Timer {
     }
 }
 
-/// The time since the system was started, which is the same for all processes; sleep is not counted.
-pub fn since_boot() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel writes one `timespec`, borrowed here exclusively.
-    let rc = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    let (seconds, nanos) = (u64::try_from(time.tv_sec), u32::try_from(time.tv_nsec));
-    match (rc, seconds, nanos) {
-        (0, Ok(seconds), Ok(nanos)) => Duration::new(seconds, nanos),
-        _ => Duration::ZERO,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_system_has_been_up_for_a_while() {
-        let first = since_boot();
-        assert!(first > Duration::ZERO && since_boot() >= first);
-    }
 
     #[test]
     fn goes_off_once() {

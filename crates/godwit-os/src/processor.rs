@@ -1,4 +1,4 @@
-//! The processor time of this process.
+//! The processor time that this process used.
 //!
 //! On Linux the scheduler's own figures per thread are read, which are exact and tell as well how long the
 //! threads were ready to run and had no core. Elsewhere nothing is known.
@@ -8,16 +8,16 @@ use std::time::Duration;
 
 /// Processor time since the process began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Usage {
+pub struct Usage {
     /// Time on a core.
-    pub(super) ran: Duration,
+    pub ran: Duration,
     /// Time in which a thread was ready and had to wait for a core.
-    pub(super) waited: Duration,
+    pub waited: Duration,
 }
 
 impl Usage {
     /// As of now, over all threads that are alive. `None` where the system does not tell.
-    pub(super) fn now() -> Option<Usage> {
+    pub fn now() -> Option<Usage> {
         let mut sum = Usage::default();
         for thread in std::fs::read_dir("/proc/self/task").ok()? {
             // A thread may end meanwhile.

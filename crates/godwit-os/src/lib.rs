@@ -1,0 +1,29 @@
+//! Operating-system calls that are not packets, each behind a safe function.
+//!
+//! Packets are the business of `godwit-datapath`; these two crates are the only ones with `unsafe` code, and each block
+//! says why it is sound. What a system does not have is `None`, an error of the kind
+//! [`Unsupported`](std::io::ErrorKind::Unsupported), or not there at all.
+//!
+//! The modules know nothing of one another, but that `namespaces` asks `user`.
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unreachable,
+    clippy::indexing_slicing
+)]
+
+pub mod affinity;
+#[cfg(unix)]
+pub mod buffers;
+pub mod clock;
+pub mod descriptors;
+#[cfg(target_os = "linux")]
+pub mod namespaces;
+pub mod processor;
+pub mod route;
+pub mod tcp;
+#[cfg(target_os = "linux")]
+pub mod timer;
+#[cfg(unix)]
+pub mod user;
