@@ -6,7 +6,7 @@
 //!
 //! A [`Connection`] is wiring over components that own one concern each (`handshake`, `keys`,
 //! `streams`, `cid`, `path`, and `godwit-recovery` for loss and congestion). Frames reach the component
-//! that owns them, and acknowledgements and losses return to it through a [`recovery_token`].
+//! that owns them, and acknowledgements and losses return to it.
 #![forbid(unsafe_code)]
 #![deny(
     clippy::unwrap_used,
@@ -28,9 +28,10 @@ pub mod event;
 mod handshake;
 mod keys;
 pub mod observe;
+mod packet;
+mod part;
 pub mod path;
 pub mod qlog;
-pub mod recovery_token;
 pub mod resumption;
 pub mod secrets;
 pub mod streams;

@@ -5,9 +5,10 @@
 //! them. It never holds more than [`LocalCids::MAX`] ids.
 
 use crate::WireError;
-use crate::recovery_token::RecoveryToken;
+use crate::packet::PacketBuilder;
+use crate::part::Part;
 use godwit_wire::codec::NoRoom;
-use godwit_wire::{ConnectionId, Frame, ResetToken, TransportErrorCode, Writer};
+use godwit_wire::{ConnectionId, Frame, ResetToken, TransportErrorCode};
 use std::collections::VecDeque;
 
 /// The connection ids of this end.
@@ -56,11 +57,6 @@ impl LocalCids {
         let sequence = self.next_sequence;
         self.next_sequence = sequence.saturating_add(1);
         self.issued.push_back(Issued { sequence, cid, reset_token, pending: false, sent: true });
-    }
-
-    /// Gives back memory that is not in use.
-    pub fn shrink(&mut self) {
-        self.issued.shrink_to_fit();
     }
 
     /// The peer's active_connection_id_limit (RFC 9000 section 18.2) is known.
@@ -133,43 +129,6 @@ impl LocalCids {
         Ok(gone.map(|issued| issued.cid))
     }
 
-    /// True if an announcement is to be sent.
-    pub const fn wants_to_send(&self) -> bool {
-        self.unannounced > 0
-    }
-
-    /// Writes as many NEW_CONNECTION_ID frames as are due and fit.
-    pub fn write(&mut self, writer: &mut Writer<'_>, tokens: &mut Vec<RecoveryToken>) {
-        if self.unannounced == 0 {
-            return;
-        }
-        for issued in self.issued.iter_mut().filter(|issued| issued.pending) {
-            let frame = Frame::NewConnectionId {
-                sequence: issued.sequence,
-                retire_prior_to: self.retire_prior_to.min(issued.sequence),
-                cid: issued.cid,
-                reset_token: issued.reset_token,
-            };
-            if let Err(NoRoom) = frame.encode(writer) {
-                break;
-            }
-            tokens.push(RecoveryToken::NewConnectionId { sequence: issued.sequence });
-            issued.pending = false;
-            issued.sent = true;
-        }
-        self.count_unannounced();
-    }
-
-    /// The announcement of `sequence` was acknowledged.
-    pub fn on_acked(&mut self, sequence: u64) {
-        self.set_pending(sequence, false);
-    }
-
-    /// The announcement of `sequence` was lost; it is written again unless the id is already retired.
-    pub fn on_lost(&mut self, sequence: u64) {
-        self.set_pending(sequence, true);
-    }
-
     fn set_pending(&mut self, sequence: u64, pending: bool) {
         if sequence == 0 {
             return;
@@ -182,6 +141,49 @@ impl LocalCids {
 
     fn count_unannounced(&mut self) {
         self.unannounced = self.issued.iter().filter(|issued| issued.pending).count();
+    }
+}
+
+/// The announcement of the id with this sequence number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AnnouncedId(pub(crate) u64);
+
+impl Part for LocalCids {
+    type Token = AnnouncedId;
+
+    #[inline]
+    fn wants_to_send(&self) -> bool {
+        self.unannounced > 0
+    }
+
+    fn write_frames<T: From<AnnouncedId>>(&mut self, packet: &mut PacketBuilder<'_, T>) {
+        for issued in self.issued.iter_mut().filter(|issued| issued.pending) {
+            let frame = Frame::NewConnectionId {
+                sequence: issued.sequence,
+                retire_prior_to: self.retire_prior_to.min(issued.sequence),
+                cid: issued.cid,
+                reset_token: issued.reset_token,
+            };
+            if let Err(NoRoom) = packet.put(&frame, AnnouncedId(issued.sequence)) {
+                break;
+            }
+            issued.pending = false;
+            issued.sent = true;
+        }
+        self.count_unannounced();
+    }
+
+    fn on_acked(&mut self, AnnouncedId(sequence): AnnouncedId) {
+        self.set_pending(sequence, false);
+    }
+
+    /// It is written again unless the id is already retired.
+    fn repeat(&mut self, AnnouncedId(sequence): AnnouncedId) {
+        self.set_pending(sequence, true);
+    }
+
+    fn release_memory(&mut self) {
+        self.issued.shrink_to_fit();
     }
 }
 
@@ -209,15 +211,8 @@ mod tests {
     }
 
     fn written(cids: &mut LocalCids, room: usize) -> Vec<u64> {
-        let (mut buffer, mut tokens) = (vec![0; room], Vec::new());
-        cids.write(&mut Writer::new(&mut buffer), &mut tokens);
-        tokens
-            .iter()
-            .map(|token| match token {
-                RecoveryToken::NewConnectionId { sequence } => *sequence,
-                other => panic!("{other:?}"),
-            })
-            .collect()
+        let (_, tokens, ()) = crate::packet::testing::payload(room, |packet| cids.write_frames(packet));
+        tokens.into_iter().map(|AnnouncedId(sequence)| sequence).collect()
     }
 
     #[test]
@@ -233,11 +228,11 @@ mod tests {
         assert_eq!(written(&mut cids, 40), [1], "only one fits");
         assert_eq!(written(&mut cids, 200), [2]);
         assert!(!cids.wants_to_send());
-        cids.on_lost(1);
-        cids.on_lost(0);
+        cids.repeat(AnnouncedId(1));
+        cids.repeat(AnnouncedId(0));
         assert_eq!(written(&mut cids, 200), [1]);
-        cids.on_lost(1);
-        cids.on_acked(1);
+        cids.repeat(AnnouncedId(1));
+        cids.on_acked(AnnouncedId(1));
         assert!(!cids.wants_to_send(), "a late acknowledgement counts");
     }
 
@@ -250,7 +245,7 @@ mod tests {
         assert!(cids.on_retire(1, cid(1).as_bytes()).is_err(), "the packet's own");
         assert_eq!(cids.on_retire(1, cid(0).as_bytes()), Ok(Some(cid(1))));
         assert_eq!(cids.on_retire(1, cid(0).as_bytes()), Ok(None));
-        cids.on_lost(1);
+        cids.repeat(AnnouncedId(1));
         assert!(!cids.wants_to_send());
         assert_eq!(cids.wanted(), 1);
         assert_eq!(cids.sequence_of(cid(2).as_bytes()), Some(2));
@@ -267,11 +262,10 @@ mod tests {
         }
         assert_eq!(cids.wanted(), 0);
         assert!(!cids.replace_all(), "the peer has not obeyed yet");
-        let (mut buffer, mut tokens) = ([0; 500], Vec::new());
-        let mut writer = Writer::new(&mut buffer);
-        cids.write(&mut writer, &mut tokens);
+        let (payload, tokens, ()) =
+            crate::packet::testing::payload::<AnnouncedId, _>(500, |packet| cids.write_frames(packet));
         assert_eq!(tokens.len(), 4);
-        assert_eq!(writer.written()[..3], [0x18, 4, 4], "type, sequence, retire_prior_to");
+        assert_eq!(payload[..3], [0x18, 4, 4], "type, sequence, retire_prior_to");
         for sequence in 0..4 {
             assert!(cids.on_retire(sequence, cid(7).as_bytes()).unwrap().is_some());
         }

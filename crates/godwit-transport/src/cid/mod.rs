@@ -11,5 +11,7 @@ mod local;
 mod remote;
 
 pub use codec::{CidCodec, Route};
+pub(crate) use local::AnnouncedId;
 pub use local::LocalCids;
 pub use remote::RemoteCids;
+pub(crate) use remote::RetiredId;

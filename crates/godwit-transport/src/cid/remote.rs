@@ -5,11 +5,12 @@
 //! active_connection_id_limit and no more unacknowledged retirements than [`RemoteCids::MAX_RETIRING`].
 
 use crate::WireError;
+use crate::packet::PacketBuilder;
+use crate::part::Part;
 use crate::path::PathId;
-use crate::recovery_token::RecoveryToken;
 use godwit_base::IntervalSet;
 use godwit_wire::codec::NoRoom;
-use godwit_wire::{ConnectionId, Frame, ResetToken, TransportErrorCode, Writer};
+use godwit_wire::{ConnectionId, Frame, ResetToken, TransportErrorCode};
 use std::collections::VecDeque;
 
 const NEW_CONNECTION_ID: u64 = 0x18;
@@ -85,13 +86,6 @@ impl RemoteCids {
             first.reset_token = Some(token);
             self.tokens_changed = true;
         }
-    }
-
-    /// Gives back memory that is not in use.
-    pub fn shrink(&mut self) {
-        self.others.shrink_to_fit();
-        self.retired.shrink_to_fit();
-        self.retiring.shrink_to_fit();
     }
 
     /// A NEW_CONNECTION_ID frame came (also: the preferred address, with sequence number 1).
@@ -221,35 +215,6 @@ impl RemoteCids {
         std::mem::take(&mut self.tokens_changed)
     }
 
-    /// True if a RETIRE_CONNECTION_ID frame is to be sent.
-    pub fn wants_to_send(&self) -> bool {
-        self.retiring.iter().any(|retiring| retiring.pending)
-    }
-
-    /// Writes as many RETIRE_CONNECTION_ID frames as are due and fit.
-    pub fn write(&mut self, writer: &mut Writer<'_>, tokens: &mut Vec<RecoveryToken>) {
-        for retiring in self.retiring.iter_mut().filter(|retiring| retiring.pending) {
-            let sequence = retiring.sequence;
-            if let Err(NoRoom) = (Frame::RetireConnectionId { sequence }).encode(writer) {
-                break;
-            }
-            tokens.push(RecoveryToken::RetireConnectionId { sequence });
-            retiring.pending = false;
-        }
-    }
-
-    /// The retirement of `sequence` was acknowledged.
-    pub fn on_acked(&mut self, sequence: u64) {
-        self.retiring.retain(|retiring| retiring.sequence != sequence);
-    }
-
-    /// The retirement of `sequence` was lost; it is written again.
-    pub fn on_lost(&mut self, sequence: u64) {
-        if let Some(retiring) = self.retiring.iter_mut().find(|retiring| retiring.sequence == sequence) {
-            retiring.pending = true;
-        }
-    }
-
     /// The lowest id that belongs to no path.
     fn spare(&self) -> Option<usize> {
         self.others.iter().position(|known| known.path.is_none())
@@ -324,6 +289,45 @@ impl RemoteCids {
         {
             self.retired.pop_first();
         }
+    }
+}
+
+/// The retirement of the id with this sequence number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RetiredId(pub(crate) u64);
+
+impl Part for RemoteCids {
+    type Token = RetiredId;
+
+    #[inline]
+    fn wants_to_send(&self) -> bool {
+        self.retiring.iter().any(|retiring| retiring.pending)
+    }
+
+    fn write_frames<T: From<RetiredId>>(&mut self, packet: &mut PacketBuilder<'_, T>) {
+        for retiring in self.retiring.iter_mut().filter(|retiring| retiring.pending) {
+            let sequence = retiring.sequence;
+            if let Err(NoRoom) = packet.put(&Frame::RetireConnectionId { sequence }, RetiredId(sequence)) {
+                break;
+            }
+            retiring.pending = false;
+        }
+    }
+
+    fn on_acked(&mut self, RetiredId(sequence): RetiredId) {
+        self.retiring.retain(|retiring| retiring.sequence != sequence);
+    }
+
+    fn repeat(&mut self, RetiredId(sequence): RetiredId) {
+        if let Some(retiring) = self.retiring.iter_mut().find(|retiring| retiring.sequence == sequence) {
+            retiring.pending = true;
+        }
+    }
+
+    fn release_memory(&mut self) {
+        self.others.shrink_to_fit();
+        self.retired.shrink_to_fit();
+        self.retiring.shrink_to_fit();
     }
 }
 

@@ -14,10 +14,11 @@
 //! (RFC 9002 section 6.2.1): a shorter one would turn every pause of the peer's scheduler into a timeout.
 
 use crate::WireError;
-use crate::recovery_token::RecoveryToken;
+use crate::packet::PacketBuilder;
+use crate::part::Part;
 use godwit_base::Time;
 use godwit_recovery::{AckPolicy, PathRecovery};
-use godwit_wire::{Frame, TransportErrorCode, Writer};
+use godwit_wire::{Frame, TransportErrorCode};
 use std::time::Duration;
 
 /// The min_ack_delay that we declare, unless our max_ack_delay is less: what coarse timers can keep.
@@ -131,39 +132,6 @@ impl AckFrequency {
         }
     }
 
-    pub(crate) fn wants_to_send(&self) -> bool {
-        self.immediate > 0 || self.peer.is_some_and(|peer| peer.state == State::Pending)
-    }
-
-    /// Writes what is due and fits.
-    pub(crate) fn write(&mut self, writer: &mut Writer<'_>, tokens: &mut Vec<RecoveryToken>) {
-        if self.immediate > 0 && Frame::ImmediateAck.encode(writer).is_ok() {
-            self.immediate = self.immediate.saturating_sub(1);
-            tokens.push(RecoveryToken::Ping);
-        }
-        let Some(peer) = self.peer.as_mut().filter(|peer| peer.state == State::Pending) else { return };
-        let frame = Frame::AckFrequency {
-            sequence: peer.next,
-            threshold: u64::from(peer.wish.threshold),
-            max_ack_delay: micros(peer.wish.max_ack_delay),
-            reordering: peer.wish.reordering,
-        };
-        if frame.encode(writer).is_ok() {
-            tokens.push(RecoveryToken::AckFrequency { sequence: peer.next });
-            peer.next = peer.next.saturating_add(1);
-            peer.state = State::InFlight;
-        }
-    }
-
-    /// The peer has this wish.
-    pub(crate) fn on_acked(&mut self, sequence: u64) {
-        self.on_fate(sequence, State::Known);
-    }
-
-    pub(crate) fn on_lost(&mut self, sequence: u64) {
-        self.on_fate(sequence, State::Pending);
-    }
-
     fn on_fate(&mut self, sequence: u64, state: State) {
         if let Some(peer) = &mut self.peer
             && peer.state == State::InFlight
@@ -203,6 +171,45 @@ impl AckFrequency {
             return Ok(());
         }
         Err(WireError::new(TransportErrorCode::PROTOCOL_VIOLATION, "IMMEDIATE_ACK without min_ack_delay"))
+    }
+}
+
+/// The ACK_FREQUENCY frame with this sequence number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WishToken(u64);
+
+impl Part for AckFrequency {
+    type Token = WishToken;
+
+    #[inline]
+    fn wants_to_send(&self) -> bool {
+        self.immediate > 0 || self.peer.is_some_and(|peer| peer.state == State::Pending)
+    }
+
+    fn write_frames<T: From<WishToken>>(&mut self, packet: &mut PacketBuilder<'_, T>) {
+        if self.immediate > 0 && packet.put_once(&Frame::ImmediateAck).is_ok() {
+            self.immediate = self.immediate.saturating_sub(1);
+        }
+        let Some(peer) = self.peer.as_mut().filter(|peer| peer.state == State::Pending) else { return };
+        let frame = Frame::AckFrequency {
+            sequence: peer.next,
+            threshold: u64::from(peer.wish.threshold),
+            max_ack_delay: micros(peer.wish.max_ack_delay),
+            reordering: peer.wish.reordering,
+        };
+        if packet.put(&frame, WishToken(peer.next)).is_ok() {
+            peer.next = peer.next.saturating_add(1);
+            peer.state = State::InFlight;
+        }
+    }
+
+    /// The peer has this wish.
+    fn on_acked(&mut self, WishToken(sequence): WishToken) {
+        self.on_fate(sequence, State::Known);
+    }
+
+    fn repeat(&mut self, WishToken(sequence): WishToken) {
+        self.on_fate(sequence, State::Pending);
     }
 }
 
@@ -288,10 +295,8 @@ mod tests {
         acks
     }
 
-    fn write(acks: &mut AckFrequency) -> Vec<RecoveryToken> {
-        let (mut buffer, mut tokens) = ([0; 40], Vec::new());
-        acks.write(&mut Writer::new(&mut buffer), &mut tokens);
-        tokens
+    fn write(acks: &mut AckFrequency) -> Vec<WishToken> {
+        crate::packet::testing::payload(40, |packet| acks.write_frames(packet)).1
     }
 
     #[test]
@@ -312,8 +317,8 @@ mod tests {
         acks.on_acked_packets(Time::ZERO, &path(320));
         let wish = acks.peer.unwrap().wish;
         assert_eq!(wish, AckPolicy { threshold: 10, max_ack_delay: 10 * MIN, reordering: 3 });
-        assert_eq!(write(&mut acks), [RecoveryToken::AckFrequency { sequence: 0 }]);
-        acks.on_acked(0);
+        assert_eq!(write(&mut acks), [WishToken(0)]);
+        acks.on_acked(WishToken(0));
         // Not before a round trip has passed.
         acks.on_acked_packets(at(79), &path(10));
         assert!(!acks.wants_to_send());
@@ -338,19 +343,19 @@ mod tests {
         let mut acks = offered();
         acks.on_acked_packets(Time::ZERO, &path(320));
         write(&mut acks);
-        acks.on_lost(7);
+        acks.repeat(WishToken(7));
         assert!(!acks.wants_to_send());
-        acks.on_lost(0);
-        assert_eq!(write(&mut acks), [RecoveryToken::AckFrequency { sequence: 1 }]);
-        acks.on_acked(0);
+        acks.repeat(WishToken(0));
+        assert_eq!(write(&mut acks), [WishToken(1)]);
+        acks.on_acked(WishToken(0));
         assert_eq!(acks.peer.unwrap().state, State::InFlight, "what was lost came after all");
         acks.on_acked_packets(at(80), &path(10));
         assert!(!acks.wants_to_send(), "one is on its way");
-        acks.on_acked(1);
+        acks.on_acked(WishToken(1));
         acks.on_acked_packets(at(160), &path(320));
         assert!(!acks.wants_to_send(), "the peer has it");
         acks.on_acked_packets(at(240), &path(10));
-        assert_eq!(write(&mut acks), [RecoveryToken::AckFrequency { sequence: 2 }]);
+        assert_eq!(write(&mut acks), [WishToken(2)]);
     }
 
     #[test]
@@ -369,7 +374,9 @@ mod tests {
     fn probes_ask_for_an_answer_until_there_is_one() {
         let mut acks = offered();
         acks.on_pto();
-        assert_eq!(write(&mut acks), [RecoveryToken::Ping]);
+        let (payload, ..) =
+            crate::packet::testing::payload::<WishToken, _>(40, |packet| acks.write_frames(packet));
+        assert_eq!(payload, [0x1f], "IMMEDIATE_ACK");
         assert!(acks.wants_to_send(), "two probes");
         acks.on_acked_packets(Time::ZERO, &path(10));
         assert!(!acks.wants_to_send());

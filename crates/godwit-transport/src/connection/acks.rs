@@ -1,56 +1,54 @@
-//! Writing ACK frames (RFC 9000 section 19.3), and going on with what was acknowledged before there was a connection.
+//! Writing ACK frames (RFC 9000 section 19.3).
 
-use super::Connection;
-use crate::recovery_token::RecoveryToken;
-use godwit_base::{Ecn, Time};
+use super::parts::{Packet, RecoveryToken};
+use super::stats::increment;
+use crate::packet::PacketBuilder;
 use godwit_recovery::AckTracker;
+use godwit_wire::Frame;
 use godwit_wire::constants::DEFAULT_ACK_DELAY_EXPONENT;
 use godwit_wire::frame::EcnCounts;
-use godwit_wire::{Frame, Writer};
+
+/// Packets that only acknowledge, in a row, before one of them asks to be acknowledged itself, so that
+/// old ranges can be forgotten (RFC 9000 section 13.2.4).
+const ACK_ONLY_BEFORE_PING: u32 = 32;
 
 /// Writes an ACK frame if anything has been received since the last one, and counts it in `frames`.
 #[inline]
-pub(super) fn write(
-    acks: &mut AckTracker,
-    now: Time,
-    writer: &mut Writer<'_>,
-    tokens: &mut Vec<RecoveryToken>,
-    frames: &mut u64,
-) {
+pub(super) fn write(acks: &mut AckTracker, packet: &mut Packet<'_>, frames: &mut u64) {
     if !acks.has_news() {
         return;
     }
     let Some((largest, received)) = acks.largest() else { return };
+    let now = packet.now();
     let micros = u64::try_from(now.saturating_since(received).as_micros()).unwrap_or(u64::MAX);
     let counts = acks.ecn_counts();
     let counts = EcnCounts { ect0: counts.ect0, ect1: counts.ect1, ce: counts.ce };
     let counts = Some(counts).filter(|counts| *counts != EcnCounts::default());
-    if Frame::encode_ack(writer, micros >> DEFAULT_ACK_DELAY_EXPONENT, acks.ranges(), counts).is_ok() {
+    let delay = micros >> DEFAULT_ACK_DELAY_EXPONENT;
+    if Frame::encode_ack(packet.writer(), delay, acks.ranges(), counts).is_ok() {
         acks.on_ack_sent(now);
-        super::stats::increment(frames);
-        tokens.push(RecoveryToken::Ack { largest });
+        increment(frames);
+        packet.carries_quietly(RecoveryToken::Ack { largest });
     }
 }
 
-/// What the endpoint answered to a client's first packets before there was a connection.
-#[derive(Debug)]
-pub(crate) struct BegunInitials {
-    /// Initial packets sent, with the numbers from 0: nothing but acknowledgements.
-    pub(crate) packets: u64,
-    /// Their bytes.
-    pub(crate) bytes: usize,
-    /// Initial packets received that said nothing new, and are not received again.
-    pub(crate) repeated: Vec<(u64, Ecn)>,
+/// Packets in a row that only acknowledged.
+#[derive(Debug, Default)]
+pub(crate) struct AckOnlyRun {
+    packets: u32,
 }
 
-impl Connection {
-    /// Goes on where the endpoint has begun. To be called before anything is received.
-    pub(crate) fn continue_initials(&mut self, now: Time, begun: &BegunInitials) {
-        let Some(initial) = &mut self.spaces.initial else { return };
-        initial.space.recovery.begin_at(begun.packets);
-        for (number, ecn) in &begun.repeated {
-            initial.space.acks.on_packet_received(*number, now, true, *ecn);
+impl AckOnlyRun {
+    /// Adds a PING to one in many packets that would only acknowledge.
+    #[inline]
+    pub(super) fn elicit_now_and_then<T>(&mut self, packet: &mut PacketBuilder<'_, T>) {
+        if packet.is_ack_eliciting() {
+            self.packets = 0;
+        } else if packet.has_payload() {
+            self.packets = self.packets.saturating_add(1);
+            if self.packets >= ACK_ONLY_BEFORE_PING && packet.put_once(&Frame::Ping).is_ok() {
+                self.packets = 0;
+            }
         }
-        self.paths.active_mut().on_sent(begun.bytes);
     }
 }

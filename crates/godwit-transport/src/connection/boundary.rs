@@ -4,6 +4,7 @@ use crate::config::{ClientConfig, ServerConfig};
 use crate::path::PathKey;
 use crate::resumption::ServerMemory;
 use bytes::Bytes;
+use godwit_base::Ecn;
 use godwit_wire::transport_parameters::PreferredAddress;
 use godwit_wire::{ConnectionId, ResetToken};
 use std::net::SocketAddr;
@@ -66,6 +67,17 @@ pub(crate) struct ServerArgs<'a> {
     pub versions: &'a [u32],
     /// Where the client is asked to go, with a second id of ours to be used there.
     pub preferred: Option<PreferredAddress>,
+}
+
+/// What the endpoint answered to a client's first packets before there was a connection.
+#[derive(Debug)]
+pub(crate) struct BegunInitials {
+    /// Initial packets sent, with the numbers from 0: nothing but acknowledgements.
+    pub(crate) packets: u64,
+    /// Their bytes.
+    pub(crate) bytes: usize,
+    /// Initial packets received that said nothing new, and are not received again.
+    pub(crate) repeated: Vec<(u64, Ecn)>,
 }
 
 /// Whether a connection has more to send.

@@ -58,7 +58,7 @@ impl Connection {
 
     pub(super) fn after_close(&mut self) {
         if let Some(reason) = self.lifecycle.take_ended() {
-            self.extensions.datagrams.on_closed();
+            self.parts.on_closed();
             self.leave_behind();
             self.observe_closed(&reason);
             self.events.on_closed(reason);

@@ -137,7 +137,7 @@ impl Connection {
     /// Whether a stream of the client's was opened with 0-RTT data, at a server: before it was known that the
     /// client is not somebody who repeats what another has sent.
     pub fn is_early(&self, id: StreamId) -> bool {
-        self.streams.is_early(id)
+        self.parts.streams.is_early(id)
     }
 
     /// At a client with a session store: what former connections to the server in this network have left.
@@ -168,12 +168,12 @@ impl Connection {
             }
             EarlyKeys::Seal { .. } if self.config.approval.is_some() => {}
             EarlyKeys::Seal { .. } => {
-                let remembered = self.handshake.remembered_parameters();
+                let remembered = self.parts.handshake.remembered_parameters();
                 let remembered =
                     remembered.and_then(|encoded| TransportParameters::decode(encoded, Side::Server).ok());
                 // Without limits nothing could be sent; TLS copes with an offer that is not used.
                 let Some(remembered) = remembered else { return };
-                self.streams.set_peer_limits(&remembered);
+                self.parts.streams.set_peer_limits(&remembered);
                 self.early.offer(keys, self.version, remembered);
             }
         }
@@ -186,7 +186,7 @@ impl Connection {
 
     /// The server wants another ClientHello: no 0-RTT packet is sent any more.
     pub(super) fn watch_hello_retry(&mut self) {
-        if self.is_early_open() && self.early.zero_rtt.is_some() && self.handshake.is_hello_retried() {
+        if self.is_early_open() && self.early.zero_rtt.is_some() && self.parts.handshake.is_hello_retried() {
             self.early.zero_rtt = None;
         }
     }
@@ -202,7 +202,7 @@ impl Connection {
             return Ok(());
         }
         let zero_rtt = self.early.zero_rtt.take();
-        if self.handshake.is_early_data_accepted() {
+        if self.parts.handshake.is_early_data_accepted() {
             self.early.status = EarlyDataStatus::Accepted;
             if zero_rtt.is_some_and(|zero_rtt| shrinks(&zero_rtt.remembered, parameters)) {
                 let reason = "accepted 0-RTT with lower limits than remembered";
@@ -212,14 +212,14 @@ impl Connection {
         }
         self.early.status = EarlyDataStatus::Rejected;
         self.abandon_early(now);
-        self.streams.on_early_rejected(parameters);
+        self.parts.streams.on_early_rejected(parameters);
         Ok(())
     }
 
     /// What was sent in 0-RTT packets has not been received and never will be: it is forgotten, except for the
     /// frames that are not the streams' data, which begins anew.
     pub(super) fn abandon_early(&mut self, now: Time) {
-        let outcomes = &mut self.scratch.outcomes;
+        let outcomes = &mut self.outcomes;
         let path = &mut self.paths.active_mut().recovery;
         self.spaces.data.space.recovery.abandon_all(path, now, &mut |outcome, token| {
             outcomes.push((outcome, token));

@@ -117,7 +117,9 @@ impl Connection {
 
     /// Whether a client's packets are, or were at first, addressed with this connection id.
     pub(crate) fn calls_peer(&self, dcid: &[u8]) -> bool {
-        [self.remote_cids.active(), &self.negotiation.original_dcid].iter().any(|id| id.as_bytes() == dcid)
+        [self.parts.remote_cids.active(), &self.negotiation.original_dcid]
+            .iter()
+            .any(|id| id.as_bytes() == dcid)
     }
 
     /// The network says that packets to the peer do not arrive. Heeded only while a client's handshake is under way.
@@ -143,7 +145,7 @@ impl Connection {
     fn progress(&self) -> Progress {
         if self.lifecycle.is_confirmed() {
             Progress::Confirmed
-        } else if self.handshake.is_complete() {
+        } else if self.parts.handshake.is_complete() {
             Progress::Complete
         } else if self.spaces.handshake.is_some() {
             Progress::Secured

@@ -24,22 +24,26 @@ impl Connection {
             Frame::Padding(_) | Frame::Ping => Ok(()),
             Frame::Ack(ack) => self.on_ack(now, info, &ack),
             Frame::Crypto { offset, data } => self.on_crypto(now, info, offset, data),
-            Frame::Stream { id, offset, data, fin } => self.streams.on_stream(now, id, offset, data, fin),
+            Frame::Stream { id, offset, data, fin } => {
+                self.parts.streams.on_stream(now, id, offset, data, fin)
+            }
             Frame::ResetStream { id, code, final_size } => {
-                self.streams.on_reset_stream(now, id, code, final_size)
+                self.parts.streams.on_reset_stream(now, id, code, final_size)
             }
             Frame::ResetStreamAt { id, code, final_size, reliable_size } => {
-                self.streams.on_reset_stream_at(now, id, code, final_size, reliable_size)
+                self.parts.streams.on_reset_stream_at(now, id, code, final_size, reliable_size)
             }
-            Frame::StopSending { id, code } => self.streams.on_stop_sending(id, code),
-            Frame::MaxData { limit } => self.streams.on_max_data(limit),
-            Frame::MaxStreamData { id, limit } => self.streams.on_max_stream_data(id, limit),
-            Frame::MaxStreams { direction, limit } => self.streams.on_max_streams(direction, limit),
-            Frame::DataBlocked { limit } => self.streams.on_data_blocked(limit),
-            Frame::StreamDataBlocked { id, limit } => self.streams.on_stream_data_blocked(id, limit),
-            Frame::StreamsBlocked { direction, limit } => self.streams.on_streams_blocked(direction, limit),
+            Frame::StopSending { id, code } => self.parts.streams.on_stop_sending(id, code),
+            Frame::MaxData { limit } => self.parts.streams.on_max_data(limit),
+            Frame::MaxStreamData { id, limit } => self.parts.streams.on_max_stream_data(id, limit),
+            Frame::MaxStreams { direction, limit } => self.parts.streams.on_max_streams(direction, limit),
+            Frame::DataBlocked { limit } => self.parts.streams.on_data_blocked(limit),
+            Frame::StreamDataBlocked { id, limit } => self.parts.streams.on_stream_data_blocked(id, limit),
+            Frame::StreamsBlocked { direction, limit } => {
+                self.parts.streams.on_streams_blocked(direction, limit)
+            }
             Frame::NewConnectionId { sequence, retire_prior_to, cid, reset_token } => {
-                self.remote_cids.on_new_connection_id(sequence, retire_prior_to, cid, reset_token)?;
+                self.parts.remote_cids.on_new_connection_id(sequence, retire_prior_to, cid, reset_token)?;
                 self.on_new_ids();
                 self.announce_reset_tokens();
                 self.pursue_wish(now);
@@ -69,19 +73,19 @@ impl Connection {
                 Ok(())
             }
             Frame::ImmediateAck => {
-                self.control.acks.on_immediate_ack()?;
+                self.parts.ack_frequency.on_immediate_ack()?;
                 self.spaces.data.space.acks.on_immediate_ack();
                 Ok(())
             }
             Frame::AckFrequency { sequence, threshold, max_ack_delay, reordering } => {
                 if let Some(policy) =
-                    self.control.acks.on_frame(sequence, threshold, max_ack_delay, reordering)?
+                    self.parts.ack_frequency.on_frame(sequence, threshold, max_ack_delay, reordering)?
                 {
                     self.spaces.data.space.acks.set_policy(policy);
                 }
                 Ok(())
             }
-            Frame::Datagram { data } => self.extensions.datagrams.on_frame(data),
+            Frame::Datagram { data } => self.parts.datagrams.on_frame(data),
         }
     }
 
@@ -89,7 +93,7 @@ impl Connection {
         super::stats::increment(&mut self.stats.acks_received);
         let delay = self.negotiation.ack_delay(info.space, ack.delay, self.lifecycle.is_confirmed());
         let Some(space) = self.spaces.get_mut(info.space) else { return Ok(()) };
-        let outcomes = &mut self.scratch.outcomes;
+        let outcomes = &mut self.outcomes;
         let path = &mut self.paths.active_mut().recovery;
         let summary = space
             .recovery
@@ -117,10 +121,10 @@ impl Connection {
             keys.on_ack_received(ack.largest, info.keys)?;
         }
         if info.space == SpaceId::Data && summary.newly_acked_ack_eliciting {
-            self.control.acks.on_acked_packets(now, &self.paths.active().recovery);
+            self.parts.ack_frequency.on_acked_packets(now, &self.paths.active().recovery);
         }
         // Before room comes free: whoever waits for it is told by what may be held from now on.
-        self.streams.on_congestion_window(self.paths.active().recovery.window());
+        self.parts.streams.on_congestion_window(self.paths.active().recovery.window());
         self.observe_lost(info.space, None);
         self.observe_recovery();
         self.dispatch_outcomes(info.space);
@@ -128,7 +132,7 @@ impl Connection {
     }
 
     fn on_retire_connection_id(&mut self, info: &PacketInfo, sequence: u64) -> Result<(), WireError> {
-        if let Some(cid) = self.local_cids.on_retire(sequence, info.dcid.as_bytes())? {
+        if let Some(cid) = self.parts.local_cids.on_retire(sequence, info.dcid.as_bytes())? {
             self.events.push_endpoint(super::boundary::EndpointEvent::RetiredCid(cid));
         }
         self.request_cids();
@@ -154,23 +158,7 @@ impl Connection {
         self.on_confirmed(now);
         Ok(())
     }
-
-    /// Hands acknowledged and lost tokens to those who wrote them.
-    pub(super) fn dispatch_outcomes(&mut self, space: SpaceId) {
-        let mut outcomes = std::mem::take(&mut self.scratch.outcomes);
-        for (outcome, token) in outcomes.drain(..) {
-            self.on_outcome(space, outcome, token);
-        }
-        // One acknowledgement of very much at once must not cost memory ever after.
-        if outcomes.capacity() > KEPT_OUTCOMES.saturating_mul(4) {
-            outcomes.shrink_to(KEPT_OUTCOMES);
-        }
-        self.scratch.outcomes = outcomes;
-    }
 }
-
-/// Room that is kept for what acknowledgements bring back, in tokens.
-const KEPT_OUTCOMES: usize = 1024;
 
 /// Keys with which packets of the Initial and Handshake spaces count as opened.
 pub(super) const NO_PHASE: KeysUsed = KeysUsed::Current;

@@ -1,9 +1,9 @@
 //! The handshake's progress: CRYPTO data in, keys out, spaces dropped (RFC 9001 section 4).
 
 use super::Connection;
-use super::boundary::EndpointEvent;
+use super::boundary::{BegunInitials, EndpointEvent};
 use super::input::PacketInfo;
-use super::outcome::level_of;
+use super::space::level_of;
 use crate::handshake::NewKeys;
 use crate::observe::ConnectionState;
 use crate::{Event, WireError};
@@ -15,6 +15,16 @@ use godwit_wire::{Side, TransportErrorCode};
 const MISSING_EXTENSION: TransportErrorCode = TransportErrorCode::crypto(109);
 
 impl Connection {
+    /// Goes on where the endpoint has begun. To be called before anything is received.
+    pub(crate) fn continue_initials(&mut self, now: Time, begun: &BegunInitials) {
+        let Some(initial) = &mut self.spaces.initial else { return };
+        initial.space.recovery.begin_at(begun.packets);
+        for (number, ecn) in &begun.repeated {
+            initial.space.acks.on_packet_received(*number, now, true, *ecn);
+        }
+        self.paths.active_mut().on_sent(begun.bytes);
+    }
+
     pub(super) fn on_crypto(
         &mut self,
         _now: Time,
@@ -23,8 +33,8 @@ impl Connection {
         data: &[u8],
     ) -> Result<(), WireError> {
         self.negotiation.crypto_progress = true;
-        self.extensions.versions.settle();
-        self.handshake.on_crypto(level_of(info.space), offset, data)
+        self.versions.settle();
+        self.parts.handshake.on_crypto(level_of(info.space), offset, data)
     }
 
     /// Takes over what TLS has produced.
@@ -44,12 +54,12 @@ impl Connection {
 
     fn try_advance(&mut self, now: Time) -> Result<(), WireError> {
         if !self.negotiation.has_peer_parameters()
-            && let Some(encoded) = self.handshake.peer_parameters().map(<[u8]>::to_vec)
+            && let Some(encoded) = self.parts.handshake.peer_parameters().map(<[u8]>::to_vec)
         {
             self.on_peer_parameters(now, &encoded)?;
         }
         self.watch_hello_retry();
-        while let Some(keys) = self.handshake.next_keys() {
+        while let Some(keys) = self.parts.handshake.next_keys() {
             match keys {
                 NewKeys::ZeroRtt(keys) => self.on_early_keys(*keys),
                 NewKeys::Handshake(keys) => {
@@ -63,7 +73,7 @@ impl Connection {
                 }
             }
         }
-        if self.lifecycle.is_handshaking() && self.handshake.is_complete() {
+        if self.lifecycle.is_handshaking() && self.parts.handshake.is_complete() {
             if !self.negotiation.has_peer_parameters() {
                 return Err(WireError::new(MISSING_EXTENSION, "no transport parameters"));
             }
@@ -88,7 +98,7 @@ impl Connection {
         self.request_cids();
         if self.side == Side::Server {
             // A server's handshake is confirmed when it is complete (RFC 9001 section 4.1.2).
-            self.control.send_handshake_done();
+            self.parts.announcements.send_handshake_done();
         }
         if confirmed || self.side == Side::Server {
             self.on_confirmed(now);
@@ -100,7 +110,7 @@ impl Connection {
             return;
         }
         self.observe_state(ConnectionState::HandshakeConfirmed);
-        self.handshake.on_confirmed();
+        self.parts.handshake.on_confirmed();
         if let Some(keys) = self.spaces.data.keys.as_mut() {
             keys.on_confirmed();
         }
@@ -121,11 +131,11 @@ impl Connection {
             SpaceId::Data => None,
         };
         if id == SpaceId::Initial {
-            self.extensions.versions.on_initial_discarded();
+            self.versions.on_initial_discarded();
         }
         if let Some(dropped) = dropped {
             dropped.space.recovery.discard(&mut self.paths.active_mut().recovery);
-            self.handshake.discard(level_of(id));
+            self.parts.handshake.discard(level_of(id));
             self.observe_discarded(id);
         }
     }
@@ -144,10 +154,10 @@ impl Connection {
 
     /// The endpoint is told which reset tokens mean this connection.
     pub(super) fn announce_reset_tokens(&mut self) {
-        if self.remote_cids.take_tokens_changed() {
+        if self.parts.remote_cids.take_tokens_changed() {
             // Those of ids that were retired mean nothing any more (RFC 9000 section 10.3.1).
             self.events.push_endpoint(EndpointEvent::ForgetResetTokens);
-            for (path, token) in self.remote_cids.reset_tokens_of_paths() {
+            for (path, token) in self.parts.remote_cids.reset_tokens_of_paths() {
                 let path = path.and_then(|path| self.paths.get(path)).unwrap_or(self.paths.active());
                 let remote = path.key().remote;
                 self.events.push_endpoint(EndpointEvent::PeerResetToken { remote, token });

@@ -137,7 +137,7 @@ impl Connection {
                     return self.on_zero_rtt(now, origin, (dcid, scid), packet_number_offset, bytes);
                 }
                 if let Some(info) = self.open_long(packet_type, version, dcid, packet_number_offset, bytes)
-                    && self.negotiation.on_peer_cid(scid, &mut self.remote_cids)
+                    && self.negotiation.on_peer_cid(scid, &mut self.parts.remote_cids)
                 {
                     self.process(now, origin, info);
                 }
@@ -163,8 +163,7 @@ impl Connection {
     /// version still reads Initial packets of the version the client began with.
     fn reads(&self, packet_type: PacketType, version: u32) -> bool {
         version == self.version
-            || (packet_type == PacketType::Initial
-                && self.extensions.versions.original_keys(version).is_some())
+            || (packet_type == PacketType::Initial && self.versions.original_keys(version).is_some())
     }
 
     /// A client's Initial packets come in datagrams of full size (RFC 9000 section 14.1), a server's without a
@@ -185,7 +184,7 @@ impl Connection {
         pn_offset: usize,
         bytes: &mut [u8],
     ) {
-        if self.side == Side::Server && !self.handshake.has_read_first_flight() {
+        if self.side == Side::Server && !self.parts.handshake.has_read_first_flight() {
             return self.early.keep(origin, bytes);
         }
         let len = bytes.len();
@@ -194,10 +193,10 @@ impl Connection {
             self.early.on_unopened(self.side);
             return self.observe_dropped(Some(PacketName::ZeroRtt), len, DropTrigger::KeyUnavailable);
         };
-        if self.negotiation.on_peer_cid(scid, &mut self.remote_cids) {
-            self.streams.set_receiving_early(self.lifecycle.is_handshaking());
+        if self.negotiation.on_peer_cid(scid, &mut self.parts.remote_cids) {
+            self.parts.streams.set_receiving_early(self.lifecycle.is_handshaking());
             self.process(now, origin, opened);
-            self.streams.set_receiving_early(false);
+            self.parts.streams.set_receiving_early(false);
         }
     }
 
@@ -244,7 +243,7 @@ impl Connection {
         };
         let keys = match version == self.version {
             true => &level.keys,
-            false => self.extensions.versions.original_keys(version)?,
+            false => self.versions.original_keys(version)?,
         };
         let (first, truncated) = keys.header_opener.unmask(bytes, pn_offset)?;
         let number = truncated.expand(level.space.acks.next_expected());
@@ -284,7 +283,7 @@ impl Connection {
             Ok(None) => {
                 self.stats.undecryptable.count(PacketType::OneRtt);
                 self.observe_dropped(Some(PacketName::OneRtt), bytes.len(), DropTrigger::DecryptionFailure);
-                if tail.is_some_and(|tail| self.remote_cids.matches_reset(&tail)) {
+                if tail.is_some_and(|tail| self.parts.remote_cids.matches_reset(&tail)) {
                     self.on_stateless_reset(now);
                 }
             }
@@ -348,7 +347,7 @@ impl Connection {
         self.timers.on_received(now);
         self.paths.on_authentic(now, info.path);
         if largest && info.packet_type == PacketType::OneRtt {
-            self.extensions.bits.on_newest(spin);
+            self.header_bits.on_newest(spin);
             if info.path == self.paths.active().id() {
                 self.migration.on_newest(info.dcid);
             }

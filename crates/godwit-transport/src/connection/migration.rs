@@ -132,7 +132,7 @@ impl Connection {
         if !self.lifecycle.is_open() {
             return Err(MigrateError::Closed);
         }
-        let anonymous = self.negotiation.has_peer_parameters() && self.remote_cids.active().is_empty();
+        let anonymous = self.negotiation.has_peer_parameters() && self.parts.remote_cids.active().is_empty();
         let remote = self.migration.preferred.unwrap_or(self.paths.active().key().remote);
         if anonymous || !self.migration.is_allowed_to(remote) {
             return Err(MigrateError::Unsupported);
@@ -162,7 +162,7 @@ impl Connection {
         let (socket, local) = wish.unwrap_or((active.socket, active.local));
         let remote = preferred.unwrap_or(active.remote);
         let key = PathKey { socket, local, remote };
-        let possible = self.migration.is_allowed_to(remote) && !self.remote_cids.active().is_empty();
+        let possible = self.migration.is_allowed_to(remote) && !self.parts.remote_cids.active().is_empty();
         if !possible || self.paths.is_at(&key) {
             (self.migration.wish, self.migration.preferred) = (None, None);
             self.paths.move_when_validated(None);
@@ -173,7 +173,7 @@ impl Connection {
             self.migration.wish = None;
             return;
         }
-        if !self.remote_cids.can_assign(known) {
+        if !self.parts.remote_cids.can_assign(known) {
             // Another NEW_CONNECTION_ID frame will bring it here again.
             return;
         }
@@ -182,7 +182,7 @@ impl Connection {
         let recovery = self.fresh_recovery(now, &key);
         let Some(id) = self.paths.probe(now, key, pto, |_| recovery) else { return };
         self.paths.move_when_validated(Some(id));
-        self.remote_cids.assign(id);
+        self.parts.remote_cids.assign(id);
         self.tell_path_state(id, PathState::Probing);
         self.follow_paths(now);
     }
@@ -192,15 +192,15 @@ impl Connection {
     /// may have given it another address, and ours may be used further. So may it if nothing comes back from where the
     /// client was: else it would never be told which ids to replace, and the connection would be lost.
     pub(super) fn can_follow(&self, path: PathId, cid: &ConnectionId) -> bool {
-        self.remote_cids.active().is_empty()
-            || self.remote_cids.can_assign(Some(path))
+        self.parts.remote_cids.active().is_empty()
+            || self.parts.remote_cids.can_assign(Some(path))
             || self.migration.peer_sends_to == *cid
             || self.paths.active().recovery.pto_count() >= DEAD_AFTER
     }
 
     /// The peer has given ids: a path that had to go on with one of another path gets its own.
     pub(super) fn on_new_ids(&mut self) {
-        if self.migration.shares_id && self.remote_cids.rotate() {
+        if self.migration.shares_id && self.parts.remote_cids.rotate() {
             self.migration.shares_id = false;
         }
     }
@@ -208,7 +208,7 @@ impl Connection {
     /// A path came to nothing. If it led to the server's preferred address, the old one has to do, also for what
     /// the application wants.
     pub(super) fn on_path_abandoned(&mut self, now: Time, id: PathId, key: PathKey) {
-        self.remote_cids.release(id);
+        self.parts.remote_cids.release(id);
         self.events.push_path(PathUpdate { id, key, state: PathState::Abandoned });
         self.events.push_endpoint(super::boundary::EndpointEvent::PathLeft);
         if self.migration.preferred != Some(key.remote) {

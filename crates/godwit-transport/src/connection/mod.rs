@@ -13,16 +13,15 @@
 
 mod ack_frequency;
 mod acks;
+mod announcements;
 mod approval;
 pub(crate) mod boundary;
 mod close;
-mod control;
+mod close_packets;
+mod datagrams;
 mod early;
-mod ecn;
 mod events;
 mod evidence;
-mod extensions;
-mod farewell;
 mod frames;
 mod handshaking;
 mod header_bits;
@@ -33,9 +32,11 @@ mod negotiation;
 mod observing;
 mod outcome;
 mod output;
-mod packet;
+mod parts;
 mod paths;
-mod rest;
+mod ping;
+mod probes;
+mod sealing;
 mod settings;
 mod space;
 mod stats;
@@ -45,7 +46,7 @@ mod versions;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use acks::BegunInitials;
+pub(crate) use boundary::BegunInitials;
 pub use evidence::{Evidence, Progress};
 pub use migration::MigrateError;
 pub use stats::{ConnectionStats, PacketCounts};
@@ -53,25 +54,25 @@ pub(crate) use versions::choose as choose_version;
 
 use crate::cid::{LocalCids, RemoteCids};
 use crate::handshake::{ExportError, Handshake, NewKeys};
-use crate::keys::{self, PacketSpan};
+use crate::keys;
+use crate::packet::Buffers;
 use crate::path::{PathKey, PathSet};
-use crate::recovery_token::RecoveryToken;
 use crate::resumption::BothKinds;
-use crate::streams::{ReadChunk, ReadError, ResetAtError, Streams, UnknownStream, WriteError};
+use crate::streams::{ReadChunk, ReadError, ResetAtError, UnknownStream, WriteError};
 use crate::{ConnectError, Event, TransportConfig, WireError};
 use boundary::{ClientArgs, EndpointEvent, ServerArgs};
 use bytes::Bytes;
-use control::Control;
 use early::Early;
 use events::Events;
-use extensions::Extensions;
-use godwit_base::{Ecn, Rng, Time};
+use godwit_base::{Rng, Time};
 use godwit_recovery::{Outcome, PathRecovery, PathSettings};
 use godwit_wire::{ConnectionId, Direction, ResetToken, Side, StreamId, TransportErrorCode};
+use header_bits::HeaderBits;
 use lifecycle::Lifecycle;
 use migration::Migration;
 use negotiation::Negotiation;
 use observing::Observation;
+use parts::{Parts, RecoveryToken};
 use space::Spaces;
 use stats::Counters;
 use std::net::SocketAddr;
@@ -87,40 +88,25 @@ pub struct Connection {
     config: Arc<TransportConfig>,
     lifecycle: Lifecycle,
     negotiation: Negotiation,
-    handshake: Handshake,
     spaces: Spaces,
     paths: PathSet,
-    local_cids: LocalCids,
-    remote_cids: RemoteCids,
-    streams: Streams,
-    control: Control,
+    parts: Parts,
     early: Early,
     timers: Timers,
     events: Events,
-    scratch: Scratch,
-    stats: Counters,
+    versions: Versions,
+    header_bits: HeaderBits,
     migration: Migration,
     observation: Observation,
-    extensions: Extensions,
+    stats: Counters,
+    /// Memory for the packets being written.
+    buffers: Buffers<RecoveryToken>,
+    /// Memory for what an acknowledgement or a loss brings back.
+    outcomes: Vec<(Outcome, RecoveryToken)>,
 }
 
 /// Bytes by which an IPv6 header is longer than one of IPv4.
 const IPV6_LONGER_HEADER: u16 = 20;
-
-/// Memory reused from packet to packet.
-#[derive(Debug, Default)]
-struct Scratch {
-    /// What the packets of the datagram being written carry.
-    tokens: Vec<RecoveryToken>,
-    /// What an acknowledgement or a loss brought back.
-    outcomes: Vec<(Outcome, RecoveryToken)>,
-    /// The 1-RTT packets of the run being written.
-    spans: Vec<PacketSpan>,
-    /// The codepoint of the datagram being written.
-    ecn: Ecn,
-    /// Packets in a row that only acknowledged.
-    ack_only_packets: u32,
-}
 
 impl Connection {
     /// Begins a connection to a server. The first packets wait to be sent.
@@ -154,24 +140,22 @@ impl Connection {
             version,
             lifecycle: Lifecycle::new(),
             negotiation,
-            handshake,
             spaces: Spaces::new(keys, config.max_ack_delay),
             paths,
-            local_cids,
-            remote_cids,
-            streams: Streams::new(Side::Client, &config),
-            control: Control::default(),
+            parts: Parts::new(Side::Client, &config, handshake, local_cids, remote_cids),
             early: Early::default(),
             timers: Timers::new(now, config.handshake_timeout, nonzero(config.max_idle_timeout)),
             events: Events::default(),
-            scratch: Scratch::default(),
-            stats: Counters::default(),
+            versions,
+            header_bits: HeaderBits::new(Side::Client, config.spin_bit, rng),
             migration: Migration::new(),
             observation: Observation::default(),
-            extensions: Extensions::new(Side::Client, &config, versions, rng),
+            stats: Counters::default(),
+            buffers: Buffers::default(),
+            outcomes: Vec::new(),
             config,
         };
-        if let Some(NewKeys::ZeroRtt(keys)) = connection.handshake.next_keys() {
+        if let Some(NewKeys::ZeroRtt(keys)) = connection.parts.handshake.next_keys() {
             connection.on_early_keys(*keys);
         }
         Ok(connection)
@@ -199,30 +183,29 @@ impl Connection {
         if let Some(preferred) = args.preferred {
             local_cids.add_preferred(preferred.cid, preferred.reset_token);
         }
-        let mut control = Control::default();
+        let remote_cids = RemoteCids::new(args.peer_scid, config.active_cid_limit);
+        let mut parts = Parts::new(Side::Server, &config, handshake, local_cids, remote_cids);
         if let Some(token) = args.new_token {
-            control.send_new_token(token);
+            parts.announcements.send_new_token(token);
         }
         Ok(Connection {
             side: Side::Server,
             version: args.version,
             lifecycle: Lifecycle::new(),
             negotiation,
-            handshake,
             spaces: Spaces::new(keys, config.max_ack_delay),
             paths: PathSet::new(Side::Server, args.path, recovery, args.validated),
-            local_cids,
-            remote_cids: RemoteCids::new(args.peer_scid, config.active_cid_limit),
-            streams: Streams::new(Side::Server, &config),
-            control,
+            parts,
             early: Early::default(),
             timers: Timers::new(now, config.handshake_timeout, nonzero(config.max_idle_timeout)),
             events: Events::default(),
-            scratch: Scratch::default(),
-            stats: Counters::default(),
+            versions,
+            header_bits: HeaderBits::new(Side::Server, config.spin_bit, rng),
             migration: Migration::new(),
             observation: Observation::default(),
-            extensions: Extensions::new(Side::Server, &config, versions, rng),
+            stats: Counters::default(),
+            buffers: Buffers::default(),
+            outcomes: Vec::new(),
             config,
         })
     }
@@ -230,7 +213,7 @@ impl Connection {
     /// A connection id made by the endpoint, with its reset token, to be announced to the peer. False if
     /// none is wanted.
     pub(crate) fn add_local_cid(&mut self, cid: ConnectionId, token: ResetToken) -> bool {
-        self.local_cids.add(cid, token).is_some()
+        self.parts.local_cids.add(cid, token).is_some()
     }
 
     /// The next thing the application should know.
@@ -244,10 +227,7 @@ impl Connection {
         if self.events.is_closed() || !self.is_usable() {
             return self.events.next();
         }
-        self.events
-            .next()
-            .or_else(|| self.streams.next_event())
-            .or_else(|| self.extensions.datagrams.next_event())
+        self.events.next().or_else(|| self.parts.next_event())
     }
 
     /// The next thing the endpoint should do.
@@ -256,7 +236,7 @@ impl Connection {
             return Some(event);
         }
         if self.events.take_wants_cids() {
-            let wanted = self.local_cids.wanted();
+            let wanted = self.parts.local_cids.wanted();
             if wanted > 0 && self.lifecycle.is_open() {
                 return Some(EndpointEvent::NeedCids(wanted));
             }
@@ -301,32 +281,32 @@ impl Connection {
 
     /// The application protocol that was negotiated (ALPN).
     pub fn alpn(&self) -> Option<&[u8]> {
-        self.handshake.data()?.alpn.as_deref()
+        self.parts.handshake.data()?.alpn.as_deref()
     }
 
     /// Whether the handshake resumed a former session. False before it is complete.
     pub fn is_resumed(&self) -> bool {
-        self.handshake.data().is_some_and(|data| data.resumed)
+        self.parts.handshake.data().is_some_and(|data| data.resumed)
     }
 
     /// At a server: the name the client asked for (SNI).
     pub fn server_name(&self) -> Option<&str> {
-        self.handshake.data()?.server_name.as_deref()
+        self.parts.handshake.data()?.server_name.as_deref()
     }
 
     /// The peer's certificates in DER, its own first; none before the handshake is complete.
     pub fn peer_certificates(&self) -> &[rustls::pki_types::CertificateDer<'static>] {
-        self.handshake.data().map_or(&[], |data| &data.peer_certificates)
+        self.parts.handshake.data().map_or(&[], |data| &data.peer_certificates)
     }
 
     /// The cipher suite that protects packets, once the handshake is complete.
     pub fn cipher_suite(&self) -> Option<rustls::CipherSuite> {
-        self.handshake.data()?.cipher_suite
+        self.parts.handshake.data()?.cipher_suite
     }
 
     /// The group of the key exchange, once the handshake is complete.
     pub fn key_exchange_group(&self) -> Option<rustls::NamedGroup> {
-        self.handshake.data()?.group
+        self.parts.handshake.data()?.group
     }
 
     /// Fills `output` with key material that both ends of this connection can derive and nobody else (RFC 8446
@@ -341,12 +321,12 @@ impl Connection {
         context: &[u8],
         output: &mut [u8],
     ) -> Result<(), ExportError> {
-        self.handshake.export_keying_material(label, context, output)
+        self.parts.handshake.export_keying_material(label, context, output)
     }
 
     /// Why TLS failed, in more words than the peer is told.
     pub fn tls_failure(&self) -> Option<&rustls::Error> {
-        self.handshake.failure()
+        self.parts.handshake.failure()
     }
 
     /// A token for the next connection to this server, if it gave one (RFC 9000 section 8.1.3).
@@ -356,44 +336,44 @@ impl Connection {
 
     /// Sends a PING, so that the peer's idle timer restarts.
     pub fn ping(&mut self) {
-        self.control.send_ping();
+        self.parts.ping.send();
     }
 
     /// Opens a stream; `None` if the peer permits no more now: [`Event::StreamsAvailable`] follows.
     pub fn open(&mut self, direction: Direction) -> Option<StreamId> {
         let possible = self.lifecycle.is_open() && !self.awaits_approval();
-        possible.then(|| self.streams.open(direction)).flatten()
+        possible.then(|| self.parts.streams.open(direction)).flatten()
     }
 
     /// The next stream that the peer opened in `direction`.
     pub fn accept(&mut self, direction: Direction) -> Option<StreamId> {
-        if self.wants_approval() { None } else { self.streams.accept(direction) }
+        if self.wants_approval() { None } else { self.parts.streams.accept(direction) }
     }
 
     /// Queues data to send; returns how much was taken. Less than all, possibly 0, means that the send
     /// buffer is full: [`Event::Writable`] follows.
     pub fn write(&mut self, id: StreamId, data: Bytes) -> Result<usize, WriteError> {
-        self.streams.write(id, data)
+        self.parts.streams.write(id, data)
     }
 
     /// Bytes that [`Connection::write`] would take now.
     pub fn write_room(&self, id: StreamId) -> Result<usize, WriteError> {
-        self.streams.write_room(id)
+        self.parts.streams.write_room(id)
     }
 
     /// Bytes written to a stream that the peer has not acknowledged; `None` if its sending half is over.
     pub fn buffered(&self, id: StreamId) -> Option<u64> {
-        self.streams.buffered_on(id)
+        self.parts.streams.buffered_on(id)
     }
 
     /// Ends a stream's sending half after what has been written.
     pub fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
-        self.streams.finish(id)
+        self.parts.streams.finish(id)
     }
 
     /// Abandons a stream's sending half.
     pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
-        self.streams.reset(id, code)
+        self.parts.streams.reset(id, code)
     }
 
     /// Abandons a stream's sending half, but still delivers the first `reliable_size` bytes of what was written
@@ -402,18 +382,18 @@ impl Connection {
     /// # Errors
     /// If the peer does not support it, or there is no such stream.
     pub fn reset_at(&mut self, id: StreamId, code: u64, reliable_size: u64) -> Result<(), ResetAtError> {
-        self.streams.reset_at(id, code, reliable_size)
+        self.parts.streams.reset_at(id, code, reliable_size)
     }
 
     /// Reads at most `max` bytes.
     pub fn read(&mut self, now: Time, id: StreamId, max: usize) -> Result<ReadChunk, ReadError> {
         let rtt = self.paths.active().recovery.rtt().smoothed();
-        self.streams.read(now, rtt, id, max)
+        self.parts.streams.read(now, rtt, id, max)
     }
 
     /// Tells the peer that nothing more of this stream will be read.
     pub fn stop_sending(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
-        self.streams.stop_sending(id, code)
+        self.parts.streams.stop_sending(id, code)
     }
 
     /// Sets a stream's place in the scheduler: lower urgency first; streams of equal urgency in the order
@@ -424,36 +404,36 @@ impl Connection {
         urgency: u8,
         incremental: bool,
     ) -> Result<(), UnknownStream> {
-        self.streams.set_priority(id, urgency, incremental)
+        self.parts.streams.set_priority(id, urgency, incremental)
     }
 
     /// Sets how much a stream sends beside other incremental ones of its urgency: in proportion to its weight, 1 to
     /// 255; 1 unless set.
     pub fn set_weight(&mut self, id: StreamId, weight: u8) -> Result<(), UnknownStream> {
-        self.streams.set_weight(id, weight)
+        self.parts.streams.set_weight(id, weight)
     }
 
     /// Bytes that should be written to a stream and not be acknowledged, so that neither the network waits for the
     /// application nor memory is held for nothing. It follows the congestion window and the peer's limit on the stream.
     /// With several busy streams, [`Connection::ideal_buffer_of_all`] is the figure for their sum.
     pub fn ideal_buffer(&self, id: StreamId) -> Result<u64, WriteError> {
-        self.streams.ideal_buffer(id)
+        self.parts.streams.ideal_buffer(id)
     }
 
     /// As [`Connection::ideal_buffer`], for all streams together.
     pub fn ideal_buffer_of_all(&self) -> u64 {
-        self.streams.ideal_buffer_of_all()
+        self.parts.streams.ideal_buffer_of_all()
     }
 
     /// Has [`Event::IdealBufferChanged`] told whenever [`Connection::ideal_buffer_of_all`] differs by more than a quarter
     /// from what it was when it was told last, which at first is `known`.
     pub fn watch_ideal_buffer(&mut self, known: u64) {
-        self.streams.watch_ideal_buffer(known);
+        self.parts.streams.watch_ideal_buffer(known);
     }
 
     /// True if any stream is open.
     pub fn has_active_streams(&self) -> bool {
-        self.streams.has_active_streams()
+        self.parts.streams.has_active_streams()
     }
 
     fn local_cid_len(&self) -> usize {

@@ -230,7 +230,7 @@ impl Connection {
         self.negotiation.check(&parameters)?;
         // Somebody on the path may have made one end believe in another version.
         let versions = parameters.version_information.as_ref();
-        self.extensions.versions.check(self.side, self.version, versions)?;
+        self.versions.check(self.side, self.version, versions)?;
         self.negotiation.peer = Some(Peer {
             ack_delay_exponent: parameters.ack_delay_exponent,
             max_ack_delay: parameters.max_ack_delay,
@@ -238,27 +238,27 @@ impl Connection {
         });
         let offered = AckFrequency::min_delay(self.config.ack_frequency, self.config.max_ack_delay);
         let (min, max) = (parameters.min_ack_delay, parameters.max_ack_delay);
-        self.control.acks.on_peer_parameters(offered, min, max);
+        self.parts.ack_frequency.on_peer_parameters(offered, min, max);
         let idle = [self.config.max_idle_timeout, parameters.max_idle_timeout];
         let idle = idle.into_iter().filter(|timeout| !timeout.is_zero()).min();
         self.timers.set_idle(idle, self.config.keep_alive);
         self.negotiation.apply_limits(&mut self.paths.active_mut().recovery);
-        self.local_cids.set_peer_limit(parameters.active_cid_limit);
+        self.parts.local_cids.set_peer_limit(parameters.active_cid_limit);
         if let Some(token) = parameters.stateless_reset_token {
-            self.remote_cids.set_first_reset_token(token);
+            self.parts.remote_cids.set_first_reset_token(token);
         }
         if let Some(preferred) = parameters.preferred_address {
             // Whether or not it is moved to, its id has been issued like any other (RFC 9000 section 5.1.1).
-            self.remote_cids.on_new_connection_id(1, 0, preferred.cid, preferred.reset_token)?;
+            self.parts.remote_cids.on_new_connection_id(1, 0, preferred.cid, preferred.reset_token)?;
         }
         self.settle_early(now, &parameters)?;
         let preferred =
             parameters.preferred_address.filter(|_| self.config.migration.follow_preferred_address);
         let handshake = self.paths.active().key().remote;
         self.migration.on_peer_parameters(handshake, parameters.disable_active_migration, preferred);
-        self.streams.set_peer_limits(&parameters);
-        self.extensions.datagrams.set_peer_limit(parameters.max_datagram_frame_size);
-        self.extensions.bits.set_grease(parameters.grease_quic_bit);
+        self.parts.streams.set_peer_limits(&parameters);
+        self.parts.datagrams.set_peer_limit(parameters.max_datagram_frame_size);
+        self.header_bits.set_grease(parameters.grease_quic_bit);
         self.announce_reset_tokens();
         Ok(())
     }
@@ -292,13 +292,13 @@ impl Connection {
         // A server that asks for a Retry has kept nothing, 0-RTT packets included.
         for id in [SpaceId::Initial, SpaceId::Data] {
             let Some(space) = self.spaces.get_mut(id) else { continue };
-            let outcomes = &mut self.scratch.outcomes;
+            let outcomes = &mut self.outcomes;
             let path = &mut self.paths.active_mut().recovery;
             space.recovery.declare_all_lost(path, now, &mut |outcome, lost| outcomes.push((outcome, lost)));
             self.dispatch_outcomes(id);
         }
         self.negotiation.retry_scid = Some(scid);
         self.negotiation.token = Bytes::copy_from_slice(token);
-        self.remote_cids.set_first(scid);
+        self.parts.remote_cids.set_first(scid);
     }
 }

@@ -26,29 +26,29 @@ impl Connection {
     /// Sets how many streams the peer may have open at once in a direction. What was permitted before remains so: a
     /// lower number takes effect as streams end.
     pub fn set_max_streams(&mut self, direction: Direction, streams: u64) {
-        self.streams.set_max_streams(direction, streams);
+        self.parts.streams.set_max_streams(direction, streams);
     }
 
     /// Sets how far the windows grow for what the peer sends, in bytes: of each stream, and of the connection. Windows
     /// that are larger already stay as they are.
     pub fn set_max_windows(&mut self, stream: u64, connection: u64) {
-        self.streams.set_max_windows(stream, connection);
+        self.parts.streams.set_max_windows(stream, connection);
     }
 
     /// Sets how many bytes may be written and not be acknowledged, at most
     /// ([`crate::TransportConfig::send_buffer`]).
     pub fn set_send_buffer(&mut self, bytes: u64) {
-        self.streams.set_send_buffer(bytes, self.paths.active().recovery.window());
+        self.parts.streams.set_send_buffer(bytes, self.paths.active().recovery.window());
     }
 
     /// Sets how much of what is sent datagrams may take while streams have data to send, in percent
     /// ([`crate::DatagramConfig::share`]).
     pub fn set_datagram_share(&mut self, percent: u8) {
-        self.extensions.datagrams.set_share(percent);
+        self.parts.datagrams.set_share(percent);
     }
 
     /// The application's own limit on silence has been reached.
-    pub(super) fn close_idle(&mut self, now: Time) {
+    pub(super) fn on_idle_limit(&mut self, now: Time) {
         let until = self.closing_ends(now);
         let frame = CloseFrame::Transport(WireError::new(TransportErrorCode::NO_ERROR, "nothing to do"));
         self.lifecycle.on_close(frame, ConnectionError::TimedOut, until);

@@ -4,8 +4,10 @@
 //! Initial and Handshake are values that exist as long as their keys: a packet, a timer or an
 //! acknowledgement of a dropped space finds nothing to act on.
 
+use super::acks::AckOnlyRun;
+use super::parts::RecoveryToken;
+use crate::handshake::Level;
 use crate::keys::{LevelKeys, OneRtt};
-use crate::recovery_token::RecoveryToken;
 use godwit_recovery::{AckTracker, SpaceId, SpaceRecovery};
 use godwit_wire::header::PacketType;
 use std::time::Duration;
@@ -43,6 +45,7 @@ impl HandshakeSpace {
 /// The space of 1-RTT packets. Its numbers exist from the start, its keys come with the handshake.
 pub(crate) struct DataSpace {
     pub(crate) space: Space,
+    pub(crate) ack_only: AckOnlyRun,
     pub(crate) keys: Option<Box<OneRtt>>,
 }
 
@@ -67,6 +70,7 @@ impl Spaces {
             handshake: None,
             data: DataSpace {
                 space: Space::new(SpaceId::Data, AckTracker::delayed(max_ack_delay)),
+                ack_only: AckOnlyRun::default(),
                 keys: None,
             },
         }
@@ -117,5 +121,22 @@ pub(crate) const fn space_of(packet_type: PacketType) -> Option<SpaceId> {
         PacketType::Handshake => Some(SpaceId::Handshake),
         PacketType::ZeroRtt | PacketType::OneRtt => Some(SpaceId::Data),
         PacketType::Retry => None,
+    }
+}
+
+/// The type of the packets of the Initial and Handshake spaces.
+pub(super) const fn long_type(id: SpaceId) -> PacketType {
+    match id {
+        SpaceId::Initial => PacketType::Initial,
+        SpaceId::Handshake | SpaceId::Data => PacketType::Handshake,
+    }
+}
+
+/// The encryption level of a space's CRYPTO frames.
+pub(super) const fn level_of(space: SpaceId) -> Level {
+    match space {
+        SpaceId::Initial => Level::Initial,
+        SpaceId::Handshake => Level::Handshake,
+        SpaceId::Data => Level::OneRtt,
     }
 }

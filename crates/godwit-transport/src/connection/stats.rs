@@ -199,7 +199,7 @@ impl super::Connection {
     pub fn stats(&self) -> ConnectionStats {
         let counters = &self.stats;
         let recovery = &self.paths.active().recovery;
-        let (path, rtt, streams) = (recovery.stats(), recovery.rtt(), self.streams.stats());
+        let (path, rtt, streams) = (recovery.stats(), recovery.rtt(), self.parts.streams.stats());
         ConnectionStats {
             datagrams_sent: counters.datagrams_sent,
             bytes_sent: counters.bytes_sent,
@@ -238,18 +238,18 @@ impl super::Connection {
             key_updates: self.spaces.data.keys.as_ref().map_or(0, |keys| keys.updates()),
             streams_opened: streams.opened_locally,
             streams_opened_by_peer: streams.opened_by_peer,
-            streams_open: self.streams.active_streams() as u64,
+            streams_open: self.parts.streams.active_streams() as u64,
             stream_bytes_sent: streams.bytes_sent,
             stream_bytes_retransmitted: streams.bytes_retransmitted,
             stream_bytes_received: streams.bytes_received,
-            datagram_frames: self.extensions.datagrams.stats(),
+            datagram_frames: self.parts.datagrams.stats(),
         }
     }
 
     /// Updates the packet protection keys now (RFC 9001 section 6). False if it is too early: the
     /// handshake is not confirmed, or the last update is not acknowledged yet.
     pub fn update_keys(&mut self, now: Time) -> bool {
-        self.control.send_ping();
+        self.parts.ping.send();
         self.spaces.data.keys.as_mut().is_some_and(|keys| keys.initiate_update(now))
     }
 }

@@ -3,12 +3,16 @@
 use super::Connection;
 use super::lifecycle::State;
 use super::outcome::collect;
-use super::rest::REST_AFTER;
 use crate::ConnectionError;
+use crate::packet::Buffers;
 use godwit_base::Time;
 use godwit_recovery::{SpaceId, TimerInputs, TimerKind};
 use godwit_wire::Side;
 use std::time::Duration;
+
+/// How long a connection keeps the memory of its last packets. Long enough that a round trip does not count as rest,
+/// short enough that of a rush of new connections the first leave room for the last.
+const REST_AFTER: Duration = Duration::from_millis(250);
 
 /// PINGs that keep a connection alive are no closer together than this, whatever was asked for: each is answered, and the
 /// answer begins the next silence.
@@ -112,74 +116,155 @@ impl Timers {
     }
 }
 
+/// The deadlines of an open connection, in the order in which they are seen to when several are due: when each comes, by the
+/// probe timeout of the path in use, and what happens then. After one that ends the connection nothing else happens.
+macro_rules! timers {
+    ($($deadline:ident => $on_due:ident;)*) => {
+        impl Connection {
+            fn open_deadline(&self) -> Option<Time> {
+                let pto = self.pto();
+                [$(self.$deadline(pto)),*].into_iter().flatten().min()
+            }
+
+            fn see_to_timers(&mut self, now: Time) {
+                let pto = self.pto();
+                $(
+                    if self.$deadline(pto).is_some_and(|at| at <= now) {
+                        self.$on_due(now);
+                        if !self.lifecycle.is_open() {
+                            return;
+                        }
+                    }
+                )*
+            }
+        }
+    };
+}
+
+timers! {
+    idle_deadline => on_idle;
+    idle_limit_deadline => on_idle_limit;
+    handshake_deadline => on_handshake_timeout;
+    keep_alive_deadline => on_keep_alive;
+    rest_deadline => on_rest;
+    pacing_deadline => on_pacing;
+    path_deadline => on_path_timeout;
+    part_deadline => on_part_timeout;
+    ack_deadline => on_ack_due;
+    loss_deadline => on_loss_timeout;
+}
+
 impl Connection {
     /// When [`Connection::on_timeout`] is to be called at the latest; `None` if nothing is awaited.
     pub fn deadline(&self) -> Option<Time> {
         match self.lifecycle.state() {
-            State::Drained => return None,
-            State::Closing { .. } | State::Draining { .. } => return self.lifecycle.deadline(),
-            State::Handshaking | State::Unapproved | State::Established | State::Confirmed => {}
+            State::Drained => None,
+            State::Closing { .. } | State::Draining { .. } => self.lifecycle.deadline(),
+            State::Handshaking | State::Unapproved | State::Established | State::Confirmed => {
+                self.open_deadline()
+            }
         }
-        let pto = self.paths.active().recovery.pto();
-        [
-            self.loss_timer().map(|(at, _)| at),
-            // An acknowledgement that may not be sent yet waits for credit, not for time.
-            self.spaces.ack_deadline().filter(|_| self.paths.active().can_send_anything()),
-            self.timers.pacing,
-            self.timers.idle(pto),
-            self.timers.idle_limit(pto),
-            self.timers.keep_alive(),
-            self.timers.handshake,
-            self.timers.rest(),
-            self.paths.deadline(),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
     }
 
     /// Time has passed: whatever is due by `now` happens.
     pub fn on_timeout(&mut self, now: Time) {
         self.observe_time(now);
         self.lifecycle.on_timeout(now);
-        if !self.lifecycle.is_open() {
-            return;
+        if self.lifecycle.is_open() {
+            // Nobody is to be called for these: their keys are of no use any more, whenever they go.
+            self.early.on_timeout(now);
+            self.see_to_timers(now);
         }
-        let due = |at: Option<Time>| at.is_some_and(|at| at <= now);
-        let pto = self.paths.active().recovery.pto();
-        if due(self.timers.idle(pto)) {
-            self.abandon(ConnectionError::TimedOut);
-            return;
-        }
-        if due(self.timers.idle_limit(pto)) {
-            self.close_idle(now);
-            return;
-        }
-        if due(self.timers.handshake) {
-            self.on_handshake_timeout(now);
-            return;
-        }
-        if due(self.timers.keep_alive()) {
-            self.timers.keep_alive_due = true;
-            self.control.send_ping();
-        }
-        if due(self.timers.rest()) {
-            self.timers.rested = true;
-            self.rest();
-        }
-        self.early.on_timeout(now);
-        if due(self.timers.pacing) {
-            self.timers.pacing = None;
-        }
-        if due(self.paths.deadline()) {
-            self.paths.on_timeout(now, pto);
-            self.follow_paths(now);
-        }
-        if let Some((_, kind)) = self.loss_timer().filter(|(at, _)| *at <= now) {
-            match kind {
-                TimerKind::LossTime(space) => self.on_loss_time(now, space),
-                TimerKind::Pto(space) => self.on_pto(now, space),
-            }
+    }
+
+    /// The probe timeout of the path in use.
+    fn pto(&self) -> Duration {
+        self.paths.active().recovery.pto()
+    }
+
+    fn idle_deadline(&self, pto: Duration) -> Option<Time> {
+        self.timers.idle(pto)
+    }
+
+    fn on_idle(&mut self, _now: Time) {
+        self.abandon(ConnectionError::TimedOut);
+    }
+
+    fn idle_limit_deadline(&self, pto: Duration) -> Option<Time> {
+        self.timers.idle_limit(pto)
+    }
+
+    fn handshake_deadline(&self, _pto: Duration) -> Option<Time> {
+        self.timers.handshake
+    }
+
+    fn keep_alive_deadline(&self, _pto: Duration) -> Option<Time> {
+        self.timers.keep_alive()
+    }
+
+    fn on_keep_alive(&mut self, _now: Time) {
+        self.timers.keep_alive_due = true;
+        self.parts.ping.send();
+    }
+
+    fn rest_deadline(&self, _pto: Duration) -> Option<Time> {
+        self.timers.rest()
+    }
+
+    /// Most connections of a busy server are idle most of the time. What only traffic needs is given back once nothing has
+    /// come or gone for [`REST_AFTER`], so that an idle connection is little more than its keys and its state.
+    fn on_rest(&mut self, _now: Time) {
+        self.timers.rested = true;
+        self.buffers = Buffers::default();
+        self.outcomes = Vec::new();
+        self.events.shrink();
+        self.spaces.data.space.recovery.shrink();
+        self.spaces.data.space.acks.shrink();
+        self.parts.release_memory();
+    }
+
+    fn pacing_deadline(&self, _pto: Duration) -> Option<Time> {
+        self.timers.pacing
+    }
+
+    fn on_pacing(&mut self, _now: Time) {
+        self.timers.pacing = None;
+    }
+
+    fn path_deadline(&self, _pto: Duration) -> Option<Time> {
+        self.paths.deadline()
+    }
+
+    fn on_path_timeout(&mut self, now: Time) {
+        self.paths.on_timeout(now, self.pto());
+        self.follow_paths(now);
+    }
+
+    fn part_deadline(&self, _pto: Duration) -> Option<Time> {
+        self.parts.deadline()
+    }
+
+    fn on_part_timeout(&mut self, now: Time) {
+        self.parts.on_timeout(now);
+    }
+
+    /// An acknowledgement that may not be sent yet waits for credit, not for time.
+    fn ack_deadline(&self, _pto: Duration) -> Option<Time> {
+        self.spaces.ack_deadline().filter(|_| self.paths.active().can_send_anything())
+    }
+
+    /// Whoever calls lets the connection send afterwards, and it goes with that.
+    fn on_ack_due(&mut self, _now: Time) {}
+
+    fn loss_deadline(&self, _pto: Duration) -> Option<Time> {
+        self.loss_timer().map(|(at, _)| at)
+    }
+
+    fn on_loss_timeout(&mut self, now: Time) {
+        match self.loss_timer() {
+            Some((_, TimerKind::LossTime(space))) => self.on_loss_time(now, space),
+            Some((_, TimerKind::Pto(space))) => self.on_pto(now, space),
+            None => {}
         }
     }
 
@@ -196,7 +281,7 @@ impl Connection {
 
     fn on_loss_time(&mut self, now: Time, id: SpaceId) {
         let Some(space) = self.spaces.get_mut(id) else { return };
-        let outcomes = &mut self.scratch.outcomes;
+        let outcomes = &mut self.outcomes;
         let path = &mut self.paths.active_mut().recovery;
         space.recovery.on_loss_timer(path, now, &mut |outcome, token| collect(outcomes, outcome, token));
         self.observe_lost(id, Some(crate::observe::LossTrigger::TimeThreshold));
@@ -215,7 +300,7 @@ impl Connection {
             space.probes = PROBES;
         }
         if id == SpaceId::Data {
-            self.control.acks.on_pto();
+            self.parts.ack_frequency.on_pto();
         }
         self.repeat_oldest(id, PROBES);
         // While keys of both levels exist, both may be what is missing at the other end.
@@ -243,7 +328,7 @@ impl Connection {
         if let Some(space) = self.spaces.get_mut(id) {
             space.recovery.pto_tokens(usize::from(packets), &mut |token| tokens.push(token));
         }
-        tokens.into_iter().for_each(|token| self.on_token_lost(id, token));
+        tokens.into_iter().for_each(|token| self.parts.repeat(token));
     }
 }
 

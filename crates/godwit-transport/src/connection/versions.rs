@@ -156,7 +156,7 @@ impl Connection {
     /// At a client: an Initial packet of another version. If it is authentic, and the version one that was
     /// offered, the connection goes on in that version.
     pub(super) fn follow_version(&mut self, version: u32, pn_offset: usize, packet: &[u8]) {
-        let versions = &self.extensions.versions;
+        let versions = &self.versions;
         let welcome = self.side == Side::Client
             && !versions.settled
             && versions.available.as_slice().contains(&version);
@@ -171,14 +171,14 @@ impl Connection {
             return;
         }
         if let Some(initial) = self.spaces.initial.as_deref_mut()
-            && self.handshake.move_to(version)
+            && self.parts.handshake.move_to(version)
         {
             initial.keys = keys;
             self.version = version;
             if let Some(memory) = &self.negotiation.memory {
                 memory.set_version(version);
             }
-            self.extensions.versions.settle();
+            self.versions.settle();
             self.observe_version();
         }
     }
@@ -197,13 +197,13 @@ impl Connection {
             return;
         }
         self.negotiation.attempt.on_version_negotiation();
-        if self.extensions.versions.reacted || header::versions(body).any(|version| version == self.version) {
+        if self.versions.reacted || header::versions(body).any(|version| version == self.version) {
             return;
         }
-        let offered = self.extensions.versions.available;
+        let offered = self.versions.available;
         let spoken = |version: &&u32| is_known(**version) && header::versions(body).any(|of| of == **version);
         let best = offered.as_slice().iter().find(spoken).copied();
-        let restart = self.extensions.versions.restart.take();
+        let restart = self.versions.restart.take();
         match best.zip(restart) {
             Some((version, restart)) => {
                 if self.start_over(now, version, &restart).is_err() {
@@ -216,9 +216,9 @@ impl Connection {
 
     /// Sends the first flight again in another version, as if the one before had not been.
     fn start_over(&mut self, now: Time, version: u32, restart: &Restart) -> Result<(), ConnectError> {
-        let offered = self.extensions.versions.available;
+        let offered = self.versions.available;
         self.negotiation.original_dcid = restart.dcid;
-        self.remote_cids.set_first(restart.dcid);
+        self.parts.remote_cids.set_first(restart.dcid);
         let parameters = self.negotiation.parameters(&self.config, version, offered.as_slice());
         let parameters = negotiation::encode(&parameters, restart.grease)?;
         self.early.stop();
@@ -246,9 +246,9 @@ impl Connection {
         }
         // Nor are 0-RTT packets, which must not take the new flight's room.
         self.abandon_early(now);
-        self.handshake = handshake;
+        self.parts.handshake = handshake;
         self.version = version;
-        let versions = &mut self.extensions.versions;
+        let versions = &mut self.versions;
         (versions.original, versions.reacted) = (version, true);
         self.observe_version();
         self.observe_keys(SpaceId::Initial);

@@ -17,11 +17,12 @@ mod tests;
 pub use outcome::{DatagramOutcome, DatagramStats};
 pub use send::SendDatagramError;
 
-use crate::recovery_token::RecoveryToken;
+use crate::packet::PacketBuilder;
+use crate::part::Part;
 use crate::{Event, TransportConfig, WireError};
 use bytes::Bytes;
 use godwit_recovery::Outcome;
-use godwit_wire::{TransportErrorCode, Writer};
+use godwit_wire::TransportErrorCode;
 use outcome::Outcomes;
 use receive::ReceiveQueue;
 use send::SendQueue;
@@ -149,18 +150,6 @@ impl Datagrams {
         cancelled
     }
 
-    /// The connection is over: what waits will not be sent.
-    pub(crate) fn on_closed(&mut self) {
-        while let Some(datagram) = self.send.pop() {
-            self.outcomes().on_cancelled(datagram.tag);
-        }
-    }
-
-    #[inline]
-    pub(crate) fn wants_to_send(&self) -> bool {
-        !self.send.is_empty()
-    }
-
     /// Whether the streams, which have data as well, come first in the next packet.
     pub(crate) fn give_way(&self) -> bool {
         self.balance < 0
@@ -179,29 +168,23 @@ impl Datagrams {
 
     /// Writes datagrams, oldest first, as long as they fit. `room` is what an empty packet has: what
     /// does not fit even there (the path has become narrower) is dropped. Returns the bytes written.
-    pub(crate) fn write(
+    pub(crate) fn write_data<T: From<DatagramToken>>(
         &mut self,
         room: usize,
-        writer: &mut Writer<'_>,
-        tokens: &mut Vec<RecoveryToken>,
+        packet: &mut PacketBuilder<'_, T>,
     ) -> usize {
-        let before = writer.len();
+        let before = packet.writer().len();
         while let Some(len) = self.send.first_len() {
             if self.send.max_len(room).is_none_or(|max| len > max) {
                 let tag = self.send.pop().and_then(|datagram| datagram.tag);
                 self.outcomes().on_cancelled(tag);
                 continue;
             }
-            let Some(tag) = self.send.write_first(writer) else { break };
-            tokens.push(RecoveryToken::Datagram { tag });
+            let Some(tag) = self.send.write_first(packet.writer()) else { break };
+            packet.carries(DatagramToken { tag });
             self.outcomes().on_sent(tag);
         }
-        writer.len().saturating_sub(before)
-    }
-
-    /// What became of a packet with a datagram. Acknowledgements may come after a loss that was none.
-    pub(crate) fn on_outcome(&mut self, outcome: Outcome, tag: Option<u64>) {
-        self.outcomes().on_outcome(outcome, tag);
+        packet.writer().len().saturating_sub(before)
     }
 
     /// A DATAGRAM frame. Fails if it is larger than what was announced, or nothing was (section 3).
@@ -227,8 +210,34 @@ impl Datagrams {
         self.outcomes.as_mut()?.next()
     }
 
-    /// The next thing the application is to know: each once until it has acted on it.
-    pub(crate) fn next_event(&mut self) -> Option<Event> {
+    pub(crate) fn stats(&self) -> DatagramStats {
+        self.outcomes.as_ref().map(|outcomes| outcomes.stats()).unwrap_or_default()
+    }
+}
+
+/// A DATAGRAM frame, which is never sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DatagramToken {
+    /// The application's name for it, if its outcome is asked for.
+    pub(crate) tag: Option<u64>,
+}
+
+/// Its data goes out by [`Datagrams::write_data`], after all other frames.
+impl Part for Datagrams {
+    type Token = DatagramToken;
+
+    #[inline]
+    fn wants_to_send(&self) -> bool {
+        !self.send.is_empty()
+    }
+
+    /// Acknowledgements may come after a loss that was none.
+    fn on_outcome(&mut self, outcome: Outcome, token: DatagramToken) {
+        self.outcomes().on_outcome(outcome, token.tag);
+    }
+
+    /// Each is told once until the application has acted on it.
+    fn next_event(&mut self) -> Option<Event> {
         if self.receive.take_news() {
             return Some(Event::DatagramsReadable);
         }
@@ -239,7 +248,10 @@ impl Datagrams {
         (roomy && std::mem::take(&mut self.send.refused)).then_some(Event::DatagramsWritable)
     }
 
-    pub(crate) fn stats(&self) -> DatagramStats {
-        self.outcomes.as_ref().map(|outcomes| outcomes.stats()).unwrap_or_default()
+    /// What waits will not be sent.
+    fn on_closed(&mut self) {
+        while let Some(datagram) = self.send.pop() {
+            self.outcomes().on_cancelled(datagram.tag);
+        }
     }
 }

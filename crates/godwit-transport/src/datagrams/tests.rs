@@ -7,6 +7,7 @@
 )]
 
 use super::*;
+use crate::packet::testing::payload;
 use godwit_wire::{Frame, Reader, varint_len};
 use proptest::prelude::*;
 
@@ -29,12 +30,10 @@ fn outcomes(datagrams: &mut Datagrams) -> Vec<DatagramOutcome> {
 }
 
 /// Writes one packet; returns its frames' contents and its tokens.
-fn packet(datagrams: &mut Datagrams, room: usize) -> (Vec<Vec<u8>>, Vec<RecoveryToken>) {
-    let (mut buffer, mut tokens) = (vec![0; room], Vec::new());
-    let mut writer = Writer::new(&mut buffer);
-    let written = datagrams.write(ROOM, &mut writer, &mut tokens);
-    assert_eq!(written, writer.len());
-    let mut reader = Reader::new(writer.written());
+fn packet(datagrams: &mut Datagrams, room: usize) -> (Vec<Vec<u8>>, Vec<DatagramToken>) {
+    let (payload, tokens, written) = payload(room, |packet| datagrams.write_data(ROOM, packet));
+    assert_eq!(written, payload.len());
+    let mut reader = Reader::new(&payload);
     let mut contents = Vec::new();
     while !reader.is_empty() {
         let Frame::Datagram { data } = Frame::decode(&mut reader).unwrap() else { panic!("another frame") };
@@ -51,12 +50,12 @@ fn a_tag_is_told_each_step() {
     assert_eq!(ours.next_event(), None);
     let (contents, tokens) = packet(&mut ours, ROOM);
     assert_eq!(contents, [vec![1; 10], vec![2; 10]]);
-    assert_eq!(tokens, [RecoveryToken::Datagram { tag: Some(1) }, RecoveryToken::Datagram { tag: None }]);
+    assert_eq!(tokens, [DatagramToken { tag: Some(1) }, DatagramToken { tag: None }]);
     assert_eq!(ours.next_event(), Some(Event::DatagramOutcomes));
     assert_eq!(ours.next_event(), None, "told once");
-    ours.on_outcome(Outcome::Lost, Some(1));
-    ours.on_outcome(Outcome::Lost, None);
-    ours.on_outcome(Outcome::Spurious, Some(1));
+    ours.on_outcome(Outcome::Lost, DatagramToken { tag: Some(1) });
+    ours.on_outcome(Outcome::Lost, DatagramToken { tag: None });
+    ours.on_outcome(Outcome::Spurious, DatagramToken { tag: Some(1) });
     let expected = [
         DatagramOutcome::Sent { tag: 1 },
         DatagramOutcome::SuspectedLost { tag: 1 },

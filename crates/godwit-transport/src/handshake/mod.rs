@@ -21,11 +21,12 @@ pub use exporter::ExportError;
 pub(crate) use tap::tapped;
 
 use crate::keys::{self, EarlyKeys, LevelKeys, OneRtt, Ratchet, Schedule};
-use crate::recovery_token::RecoveryToken;
+use crate::packet::PacketBuilder;
+use crate::part::Part;
 use crate::resumption::ServerMemory;
 use crate::{ConnectError, WireError};
 use exporter::Exporter;
-use godwit_wire::{TransportErrorCode, Writer};
+use godwit_wire::TransportErrorCode;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::quic::{ClientConnection, Connection, KeyChange, ServerConnection};
 use rustls::{CipherSuite, HandshakeKind, NamedGroup};
@@ -51,6 +52,17 @@ pub(crate) enum Level {
     Handshake,
     /// 1-RTT packets.
     OneRtt,
+}
+
+/// CRYPTO data in a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CryptoToken {
+    /// Its encryption level.
+    pub(crate) level: Level,
+    /// Offset of the first byte.
+    pub(crate) offset: u64,
+    /// Number of bytes.
+    pub(crate) len: u32,
 }
 
 /// Keys that have become available.
@@ -217,7 +229,8 @@ impl Handshake {
     }
 
     /// True if there is CRYPTO data of `level` to send or to send again.
-    pub(crate) fn wants_to_send(&self, level: Level) -> bool {
+    #[inline]
+    pub(crate) fn has_crypto(&self, level: Level) -> bool {
         match level {
             Level::Initial => self.initial.as_ref().is_some_and(|stream| stream.to_send.wants_to_send()),
             Level::ZeroRtt => false,
@@ -227,28 +240,13 @@ impl Handshake {
     }
 
     /// Writes CRYPTO frames of `level` until there is nothing to send or no room.
-    pub(crate) fn write_crypto(
+    pub(crate) fn write_crypto<T: From<CryptoToken>>(
         &mut self,
         level: Level,
-        writer: &mut Writer<'_>,
-        tokens: &mut Vec<RecoveryToken>,
+        packet: &mut PacketBuilder<'_, T>,
     ) {
         if let Some(stream) = self.stream(level) {
-            stream.to_send.write(writer, tokens);
-        }
-    }
-
-    /// CRYPTO data of `level` has been acknowledged.
-    pub(crate) fn on_acked(&mut self, level: Level, offset: u64, len: u32) {
-        if let Some(stream) = self.stream(level) {
-            stream.to_send.on_acked(offset, len);
-        }
-    }
-
-    /// CRYPTO data of `level` has been lost, or is to be sent again as a probe.
-    pub(crate) fn on_lost(&mut self, level: Level, offset: u64, len: u32) {
-        if let Some(stream) = self.stream(level) {
-            stream.to_send.on_lost(offset, len);
+            stream.to_send.write(level, packet);
         }
     }
 
@@ -334,16 +332,6 @@ impl Handshake {
     pub(crate) fn on_confirmed(&mut self) {
         if matches!(self.tls.as_deref(), Some(Connection::Server(_))) {
             self.tls = None;
-        }
-    }
-
-    /// Gives back memory that is not in use.
-    pub(crate) fn shrink(&mut self) {
-        // A client's TLS may get more, and then has to know where it was. A server's is gone, and with it every reason
-        // to know: whatever comes is an error.
-        let over = |stream: &Stream| stream.to_send.is_acked() && stream.received.is_empty();
-        if self.tls.is_none() && self.one_rtt.as_deref().is_some_and(over) {
-            self.one_rtt = None;
         }
     }
 
@@ -529,4 +517,40 @@ fn tls_version(version: u32) -> Result<rustls::quic::Version, ConnectError> {
 #[track_caller]
 fn violation(reason: &'static str) -> WireError {
     WireError::new(TransportErrorCode::PROTOCOL_VIOLATION, reason)
+}
+
+/// The CRYPTO frames of the 1-RTT level; those of the levels before it go into packets of their own.
+impl Part for Handshake {
+    type Token = CryptoToken;
+
+    #[inline]
+    fn wants_to_send(&self) -> bool {
+        self.has_crypto(Level::OneRtt)
+    }
+
+    fn write_frames<T: From<CryptoToken>>(&mut self, packet: &mut PacketBuilder<'_, T>) {
+        self.write_crypto(Level::OneRtt, packet);
+    }
+
+    fn on_acked(&mut self, CryptoToken { level, offset, len }: CryptoToken) {
+        if let Some(stream) = self.stream(level) {
+            stream.to_send.on_acked(offset, len);
+        }
+    }
+
+    fn repeat(&mut self, CryptoToken { level, offset, len }: CryptoToken) {
+        if let Some(stream) = self.stream(level) {
+            stream.to_send.on_lost(offset, len);
+        }
+    }
+
+    /// Gives back memory that is not in use.
+    fn release_memory(&mut self) {
+        // A client's TLS may get more, and then has to know where it was. A server's is gone, and with it every reason
+        // to know: whatever comes is an error.
+        let over = |stream: &Stream| stream.to_send.is_acked() && stream.received.is_empty();
+        if self.tls.is_none() && self.one_rtt.as_deref().is_some_and(over) {
+            self.one_rtt = None;
+        }
+    }
 }

@@ -1,8 +1,9 @@
 //! CRYPTO data to send: kept until it is acknowledged, sent again when it is lost.
 
-use crate::recovery_token::RecoveryToken;
+use super::{CryptoToken, Level};
+use crate::packet::PacketBuilder;
 use godwit_base::IntervalSet;
-use godwit_wire::{Writer, varint_len};
+use godwit_wire::varint_len;
 
 /// The type of a CRYPTO frame (RFC 9000 section 19.6).
 const CRYPTO: u64 = 0x06;
@@ -47,10 +48,11 @@ impl SendBuffer {
     }
 
     /// Writes CRYPTO frames until there is nothing to send or no room. Lost data goes first.
-    pub(super) fn write(&mut self, writer: &mut Writer<'_>, tokens: &mut Vec<RecoveryToken>) {
+    pub(super) fn write<T: From<CryptoToken>>(&mut self, level: Level, packet: &mut PacketBuilder<'_, T>) {
         while let Some((offset, waiting)) = self.next() {
-            let Some(len) = data_room(offset, waiting, writer.remaining()) else { return };
+            let Some(len) = data_room(offset, waiting, packet.writer().remaining()) else { return };
             let Some(data) = self.get(offset, len) else { return };
+            let writer = packet.writer();
             let before = writer.len();
             let written = writer
                 .varint(CRYPTO)
@@ -63,7 +65,8 @@ impl SendBuffer {
             let end = offset.saturating_add(len as u64);
             self.lost.remove(offset..end);
             self.unsent = self.unsent.max(end);
-            tokens.push(RecoveryToken::Crypto { offset, len: u32::try_from(len).unwrap_or(u32::MAX) });
+            let len = u32::try_from(len).unwrap_or(u32::MAX);
+            packet.carries(CryptoToken { level, offset, len });
         }
     }
 
@@ -130,6 +133,7 @@ mod tests {
         reason = "tests"
     )]
     use super::*;
+    use crate::packet::testing::payload;
     use godwit_wire::Reader;
     use proptest::prelude::*;
 
@@ -154,13 +158,11 @@ mod tests {
             let mut rounds = 0;
             while buffer.wants_to_send() {
                 let (room, fate) = rooms.next().unwrap();
-                let (mut packet, mut tokens) = (vec![0; room], Vec::new());
-                let mut writer = Writer::new(&mut packet);
-                buffer.write(&mut writer, &mut tokens);
-                let sent = frames(Reader::new(writer.written()));
+                let (written, tokens, ()) = payload::<CryptoToken, _>(room, |packet| buffer.write(Level::OneRtt, packet));
+                let sent = frames(Reader::new(&written));
                 prop_assert_eq!(sent.len(), tokens.len());
                 for ((offset, data), token) in sent.into_iter().zip(tokens) {
-                    prop_assert_eq!(token, RecoveryToken::Crypto { offset, len: data.len() as u32 });
+                    prop_assert_eq!(token, CryptoToken { level: Level::OneRtt, offset, len: data.len() as u32 });
                     let at = offset as usize;
                     prop_assert_eq!(&data[..], &stream[at..at + data.len()]);
                     if fate != 0 {
@@ -193,9 +195,8 @@ mod tests {
     fn a_little_room_is_left_alone() {
         let mut buffer = SendBuffer::new();
         buffer.tail().extend_from_slice(b"hello");
-        let (mut packet, mut tokens) = ([0; 3], Vec::new());
-        let mut writer = Writer::new(&mut packet);
-        buffer.write(&mut writer, &mut tokens);
-        assert!(writer.is_empty() && tokens.is_empty() && buffer.wants_to_send());
+        let (written, tokens, ()) =
+            payload::<CryptoToken, _>(3, |packet| buffer.write(Level::OneRtt, packet));
+        assert!(written.is_empty() && tokens.is_empty() && buffer.wants_to_send());
     }
 }

@@ -1,9 +1,8 @@
 //! Path validation (RFC 9000 section 8.2): challenges that we send, and answers to the peer's.
 
-use crate::recovery_token::RecoveryToken;
-use godwit_base::{Rng, Time};
-use godwit_wire::codec::NoRoom;
-use godwit_wire::{Frame, Writer};
+use crate::packet::PacketBuilder;
+use godwit_base::Time;
+use godwit_wire::{Frame, NoRoom};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -59,23 +58,16 @@ impl Challenge {
     }
 
     /// Writes a PATH_CHALLENGE if one is due. `expanded` says whether its datagram will have full size.
-    pub(super) fn write(
-        &mut self,
-        now: Time,
-        expanded: bool,
-        rng: &mut dyn Rng,
-        writer: &mut Writer<'_>,
-        tokens: &mut Vec<RecoveryToken>,
-    ) -> bool {
+    pub(super) fn write<T>(&mut self, expanded: bool, packet: &mut PacketBuilder<'_, T>) -> bool {
         if !self.due {
             return false;
         }
         let mut data = [0; 8];
-        rng.fill(&mut data);
-        if let Err(NoRoom) = (Frame::PathChallenge { data }).encode(writer) {
+        packet.rng().fill(&mut data);
+        if let Err(NoRoom) = packet.put_once(&Frame::PathChallenge { data }) {
             return false;
         }
-        tokens.push(RecoveryToken::Path);
+        let now = packet.now();
         self.attempts.truncate(Self::REMEMBERED.saturating_sub(1));
         self.attempts.push_front(Attempt { data, expanded, sent_at: now });
         self.due = false;
@@ -127,13 +119,12 @@ impl Responses {
     }
 
     /// Writes as many as fit. Each is sent once: if it is lost, the peer asks again (section 13.3).
-    pub(super) fn write(&mut self, writer: &mut Writer<'_>, tokens: &mut Vec<RecoveryToken>) -> bool {
+    pub(super) fn write<T>(&mut self, packet: &mut PacketBuilder<'_, T>) -> bool {
         let mut wrote = false;
         while let Some(data) = self.data.front().copied() {
-            if let Err(NoRoom) = (Frame::PathResponse { data }).encode(writer) {
+            if let Err(NoRoom) = packet.put_once(&Frame::PathResponse { data }) {
                 break;
             }
-            tokens.push(RecoveryToken::Path);
             self.data.pop_front();
             wrote = true;
         }

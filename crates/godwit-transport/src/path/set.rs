@@ -9,11 +9,11 @@
 
 use super::challenge::{Challenge, Proof};
 use super::{Credit, Path, PathId, PathInfo, PathKey};
-use crate::recovery_token::RecoveryToken;
-use godwit_base::{Rng, SocketId, Time};
+use crate::packet::PacketBuilder;
+use godwit_base::{SocketId, Time};
 use godwit_recovery::PathRecovery;
+use godwit_wire::Side;
 use godwit_wire::constants::MIN_DATAGRAM;
-use godwit_wire::{Side, Writer};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -51,14 +51,6 @@ pub enum PathEvent {
     Abandoned(PathId, PathKey),
     /// The active path does not answer and there is no other.
     NoPath,
-}
-
-/// What [`PathSet::write_probe`] wrote.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ProbeWritten {
-    /// The datagram must be padded to [`MIN_DATAGRAM`] bytes. Otherwise the address has not earned that
-    /// many, and it must not be padded.
-    pub expand: bool,
 }
 
 /// The paths of a connection.
@@ -118,13 +110,32 @@ impl PathSet {
         std::iter::once(&mut self.active).chain(&mut self.others).find(|path| path.id == id)
     }
 
-    /// A path by its number, or the active one.
+    /// The number of the path that carries the connection.
     #[inline]
-    pub fn get_or_active_mut(&mut self, id: Option<PathId>) -> &mut Path {
-        match id.and_then(|id| self.others.iter_mut().find(|path| path.id == id)) {
-            Some(path) => path,
-            None => &mut self.active,
-        }
+    pub(crate) const fn active_id(&self) -> PathId {
+        self.active.id
+    }
+
+    /// The path with this number; if it is no more, the one that carries the connection.
+    #[inline]
+    pub(crate) fn path(&self, id: PathId) -> &Path {
+        if id == self.active.id { &self.active } else { self.other(id) }
+    }
+
+    /// The path with this number, to be changed; if it is no more, the one that carries the connection.
+    #[inline]
+    pub(crate) fn path_mut(&mut self, id: PathId) -> &mut Path {
+        if id == self.active.id { &mut self.active } else { self.other_mut(id) }
+    }
+
+    #[cold]
+    fn other(&self, id: PathId) -> &Path {
+        self.others.iter().find(|path| path.id == id).unwrap_or(&self.active)
+    }
+
+    #[cold]
+    fn other_mut(&mut self, id: PathId) -> &mut Path {
+        self.others.iter_mut().find(|path| path.id == id).unwrap_or(&mut self.active)
     }
 
     /// What became of paths since the last call; call until `None` after every input.
@@ -345,22 +356,17 @@ impl PathSet {
         probes.nth(skipped).map(|path| path.id)
     }
 
-    /// Writes the PATH_RESPONSE and PATH_CHALLENGE frames that are due on path `id`. `None` if nothing
-    /// was written.
-    pub fn write_probe(
-        &mut self,
-        now: Time,
-        id: PathId,
-        rng: &mut dyn Rng,
-        writer: &mut Writer<'_>,
-        tokens: &mut Vec<RecoveryToken>,
-    ) -> Option<ProbeWritten> {
-        let path = self.get_mut(id)?;
+    /// Writes the PATH_RESPONSE and PATH_CHALLENGE frames that are due on the packet's path. Their datagram is expanded, unless
+    /// the address has not earned as many bytes yet (RFC 9000 section 8.2.1).
+    pub(crate) fn write_probe<T>(&mut self, packet: &mut PacketBuilder<'_, T>) {
+        let Some(path) = self.get_mut(packet.path()) else { return };
         let expand = path.can_send(MIN_DATAGRAM);
-        let responded = path.responses.write(writer, tokens);
+        let responded = path.responses.write(packet);
         let challenge = path.challenge.as_mut();
-        let challenged = challenge.is_some_and(|challenge| challenge.write(now, expand, rng, writer, tokens));
-        (responded || challenged).then_some(ProbeWritten { expand })
+        let challenged = challenge.is_some_and(|challenge| challenge.write(expand, packet));
+        if expand && (responded || challenged) {
+            packet.expand();
+        }
     }
 
     /// When to call [`PathSet::on_timeout`].

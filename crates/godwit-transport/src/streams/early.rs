@@ -101,10 +101,13 @@ impl Streams {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+    use super::super::StreamToken;
     use super::*;
     use crate::TransportConfig;
+    use crate::packet::testing::payload;
+    use crate::part::Part;
     use bytes::Bytes;
-    use godwit_wire::{Frame, Side, Writer, frame::Frames};
+    use godwit_wire::{Frame, Side, frame::Frames};
 
     fn parameters(reset_stream_at: bool) -> TransportParameters {
         let mut parameters = TransportParameters { reset_stream_at, ..TransportParameters::default() };
@@ -120,17 +123,13 @@ mod tests {
             streams.set_peer_limits(&parameters(true));
             let id = streams.open(Direction::Unidirectional).unwrap();
             streams.write(id, Bytes::from_static(&[7; 500])).unwrap();
-            let (mut buffer, mut tokens) = (vec![0; 1200], Vec::new());
-            streams.write_data(&mut Writer::new(&mut buffer), &mut tokens);
+            payload::<StreamToken, _>(1200, |packet| streams.write_data(packet));
             streams.reset_at(id, 9, 100).unwrap();
             streams.on_early_rejected(&parameters(known));
             streams.set_peer_limits(&parameters(known));
-            let mut writer = Writer::new(&mut buffer);
-            streams.write_data(&mut writer, &mut tokens);
-            let mut more = vec![0; 1200];
-            let mut writer = Writer::new(&mut more);
-            streams.write_control(&mut writer, &mut tokens);
-            let last = Frames::new(writer.written()).last().unwrap().unwrap();
+            payload::<StreamToken, _>(1200, |packet| streams.write_data(packet));
+            let (written, ..) = payload::<StreamToken, _>(1200, |packet| streams.write_frames(packet));
+            let last = Frames::new(&written).last().unwrap().unwrap();
             let expected = if known {
                 Frame::ResetStreamAt { id, code: 9, final_size: 100, reliable_size: 100 }
             } else {

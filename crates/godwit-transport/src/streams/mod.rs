@@ -26,6 +26,7 @@ mod send_buffer;
 mod store;
 #[cfg(test)]
 mod tests;
+mod token;
 
 use crate::{Direction, Event, Side, StreamId, TransportConfig};
 use bytes::Bytes;
@@ -39,6 +40,7 @@ use send::{Readiness, SendHalf};
 use std::collections::VecDeque;
 use std::fmt;
 use store::{Store, Stream};
+pub(crate) use token::StreamToken;
 
 /// What a read gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -298,11 +300,6 @@ impl Streams {
         }
     }
 
-    /// The next thing the application is to know.
-    pub fn next_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
-    }
-
     /// The next tag of [`Streams::write_tagged`] whose data is acknowledged or was thrown away.
     pub fn next_released(&mut self) -> Option<(StreamId, u64)> {
         self.released.pop_front()
@@ -342,19 +339,6 @@ impl Streams {
     /// Counters.
     pub const fn stats(&self) -> StreamStats {
         self.stats
-    }
-
-    /// Gives back memory that holds no data: for a connection that has been idle for a while.
-    pub fn release_memory(&mut self) {
-        for (_, stream) in self.store.iter_mut() {
-            if let Some(recv) = &mut stream.recv {
-                recv.release_memory();
-            }
-        }
-        self.control_queue.shrink_to_fit();
-        self.budget.waiting.shrink_to_fit();
-        self.events.shrink_to_fit();
-        self.released.shrink_to_fit();
     }
 
     /// Makes a stream of either end exist.

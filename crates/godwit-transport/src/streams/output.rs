@@ -4,10 +4,13 @@
 //! where the application left it. Nothing is allocated and nothing is scanned.
 
 use super::store::Stream;
-use super::{Interest, Streams};
-use crate::recovery_token::RecoveryToken;
-use crate::{Direction, Event};
-use godwit_wire::{Frame, NoRoom, Writer};
+use super::token::StreamToken;
+use super::{Interest, SendHalf, Streams};
+use crate::packet::PacketBuilder;
+use crate::part::Part;
+use crate::{Direction, Event, StreamId};
+use godwit_wire::{Frame, NoRoom};
+use std::ops::Range;
 
 // Control frames of a stream.
 /// RESET_STREAM or RESET_STREAM_AT.
@@ -52,7 +55,8 @@ pub(super) const fn streams_blocked_bit(direction: Direction) -> u8 {
 
 impl Streams {
     /// What wants to go out. Takes constant time.
-    pub fn wants_to_send(&self) -> Interest {
+    #[inline]
+    pub fn interest(&self) -> Interest {
         Interest {
             control: self.control != 0 || !self.control_queue.is_empty(),
             data: self.scheduler.has_ready(),
@@ -60,13 +64,13 @@ impl Streams {
     }
 
     /// Writes as many frames other than STREAM as fit.
-    pub fn write_control(&mut self, writer: &mut Writer<'_>, tokens: &mut Vec<RecoveryToken>) {
-        if self.control != 0 && self.write_own_control(writer, tokens).is_err() {
+    fn write_control<T: From<StreamToken>>(&mut self, packet: &mut PacketBuilder<'_, T>) {
+        if self.control != 0 && self.write_own_control(packet).is_err() {
             return;
         }
         while let Some(&id) = self.control_queue.front() {
             if let Some(stream) = self.store.find(id).and_then(|slot| self.store.at_mut(slot)) {
-                if write_stream_control(stream, writer, tokens).is_err() {
+                if write_stream_control(stream, packet).is_err() {
                     return;
                 }
                 stream.control_queued = false;
@@ -75,42 +79,39 @@ impl Streams {
         }
     }
 
-    fn write_own_control(
+    fn write_own_control<T: From<StreamToken>>(
         &mut self,
-        writer: &mut Writer<'_>,
-        tokens: &mut Vec<RecoveryToken>,
+        packet: &mut PacketBuilder<'_, T>,
     ) -> Result<(), NoRoom> {
-        let mut put = |pending: &mut u8, bit: u8, frame: Frame<'_>, token: RecoveryToken| {
+        let mut put = |pending: &mut u8, bit: u8, frame: Frame<'_>, token: Option<StreamToken>| {
             if *pending & bit != 0 {
-                frame.encode(writer)?;
-                tokens.push(token);
+                put_frame(packet, &frame, token)?;
                 *pending &= !bit;
             }
             Ok(())
         };
         let limit = self.window.limit();
-        put(&mut self.control, MAX_DATA, Frame::MaxData { limit }, RecoveryToken::MaxData)?;
+        put(&mut self.control, MAX_DATA, Frame::MaxData { limit }, Some(StreamToken::MaxData))?;
         let limit = self.credit.limit();
-        put(&mut self.control, DATA_BLOCKED, Frame::DataBlocked { limit }, RecoveryToken::Blocked)?;
+        put(&mut self.control, DATA_BLOCKED, Frame::DataBlocked { limit }, None)?;
         for direction in [Direction::Bidirectional, Direction::Unidirectional] {
             let limit = self.limits.remote(direction).announced();
-            let (frame, token) =
-                (Frame::MaxStreams { direction, limit }, RecoveryToken::MaxStreams { direction });
+            let frame = Frame::MaxStreams { direction, limit };
+            let token = Some(StreamToken::MaxStreams { direction });
             put(&mut self.control, max_streams_bit(direction), frame, token)?;
             let limit = self.limits.local(direction).limit();
             let frame = Frame::StreamsBlocked { direction, limit };
-            put(&mut self.control, streams_blocked_bit(direction), frame, RecoveryToken::Blocked)?;
+            put(&mut self.control, streams_blocked_bit(direction), frame, None)?;
         }
         Ok(())
     }
 
-    /// Fills the writer with STREAM frames as far as data, flow control and room permit. The writer's end
-    /// must be the end of the packet's payload: the last frame may have no length and reach to it.
-    /// Returns the bytes of stream data written.
+    /// Fills a packet with STREAM frames as far as data, flow control and room permit. Comes last: the last frame may have
+    /// no length and reach to the packet's end. Returns the bytes of stream data written.
     #[inline]
-    pub fn write_data(&mut self, writer: &mut Writer<'_>, tokens: &mut Vec<RecoveryToken>) -> usize {
+    pub(crate) fn write_data<T: From<StreamToken>>(&mut self, packet: &mut PacketBuilder<'_, T>) -> usize {
         let (mut written, mut least) = (0usize, 0);
-        while writer.remaining() > 0
+        while packet.writer().remaining() > 0
             && let Some(slot) = self.scheduler.head()
         {
             let credit = self.credit.available();
@@ -123,7 +124,7 @@ impl Streams {
                 self.scheduler.remove(slot);
                 continue;
             };
-            let Some(sent) = send.write_frame(id, credit, least, writer) else {
+            let Some(sent) = send.write_frame(id, credit, least, packet.writer()) else {
                 if send.readiness(credit) == super::Readiness::Ready {
                     break;
                 }
@@ -134,7 +135,7 @@ impl Streams {
             if sent.resets {
                 self.owe(slot, RESET);
             }
-            tokens.push(RecoveryToken::Stream { id, offset: sent.offset, len: sent.len, fin: sent.fin });
+            packet.carries(StreamToken::Data { id, offset: sent.offset, len: sent.len, fin: sent.fin });
             let len = u64::from(sent.len);
             if sent.fresh {
                 self.credit.on_sent(len);
@@ -158,88 +159,139 @@ impl Streams {
         }
     }
 
-    /// What a token of ours stands for was acknowledged. Tokens of others are ignored.
+    /// STREAM data was acknowledged.
     #[inline]
-    pub fn on_acked(&mut self, token: RecoveryToken) {
-        match token {
-            RecoveryToken::Stream { id, offset, len, fin } => {
-                let Some(slot) = self.store.find(id) else { return };
-                let released = &mut self.released;
-                let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()) else {
-                    return;
-                };
-                let range = offset..offset.saturating_add(u64::from(len));
-                let acked = send.on_acked(range, fin, &mut |tag| released.push_back((id, tag)));
-                self.on_freed(slot, acked.freed);
-                if acked.finished {
-                    self.scheduler.remove(slot);
-                    self.events.push_back(Event::Finished { id });
-                    self.reap(slot);
-                } else if acked.over {
-                    self.reap(slot);
-                }
-            }
-            RecoveryToken::ResetStreamAt { id, reliable_size } => {
-                let Some(slot) = self.store.find(id) else { return };
-                if let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()) {
-                    send.on_reset_at_acked(reliable_size);
-                    self.reap(slot);
-                }
-            }
-            RecoveryToken::ResetStream { id } => {
-                let Some(slot) = self.store.find(id) else { return };
-                if let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()) {
-                    send.on_reset_acked();
-                    self.reap(slot);
-                }
-            }
-            _ => {}
+    fn on_data_acked(&mut self, id: StreamId, range: Range<u64>, fin: bool) {
+        let Some(slot) = self.store.find(id) else { return };
+        let released = &mut self.released;
+        let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()) else { return };
+        let acked = send.on_acked(range, fin, &mut |tag| released.push_back((id, tag)));
+        self.on_freed(slot, acked.freed);
+        if acked.finished {
+            self.scheduler.remove(slot);
+            self.events.push_back(Event::Finished { id });
+            self.reap(slot);
+        } else if acked.over {
+            self.reap(slot);
         }
     }
 
-    /// What a token of ours stands for was lost, or is to be sent again to probe the path. Tokens of others
-    /// are ignored.
-    pub fn on_lost(&mut self, token: RecoveryToken) {
-        match token {
-            RecoveryToken::Stream { id, offset, len, fin } => {
-                let Some(slot) = self.store.find(id) else { return };
-                let Some(stream) = self.store.at_mut(slot) else { return };
-                let Some(send) = stream.send.as_mut() else { return };
-                send.on_lost(offset..offset.saturating_add(u64::from(len)), fin);
-                if send.readiness(self.credit.available()) == super::Readiness::Ready {
-                    self.scheduler.push_front(slot, stream.urgency);
-                }
-            }
-            RecoveryToken::ResetStream { id } | RecoveryToken::ResetStreamAt { id, .. } => {
-                self.owe_again(id, RESET);
-            }
-            RecoveryToken::StopSending { id } => self.owe_again(id, STOP),
-            RecoveryToken::MaxStreamData { id } => self.owe_again(id, MAX_STREAM_DATA),
-            RecoveryToken::MaxData => self.control |= MAX_DATA,
-            RecoveryToken::MaxStreams { direction } => self.control |= max_streams_bit(direction),
-            _ => {}
+    fn on_data_lost(&mut self, id: StreamId, range: Range<u64>, fin: bool) {
+        let Some(slot) = self.store.find(id) else { return };
+        let Some(stream) = self.store.at_mut(slot) else { return };
+        let Some(send) = stream.send.as_mut() else { return };
+        send.on_lost(range, fin);
+        if send.readiness(self.credit.available()) == super::Readiness::Ready {
+            self.scheduler.push_front(slot, stream.urgency);
         }
     }
 
-    fn owe_again(&mut self, id: crate::StreamId, frames: u8) {
+    /// A frame that gave up sending was acknowledged.
+    fn on_reset_acked(&mut self, id: StreamId, acked: impl FnOnce(&mut SendHalf)) {
+        let Some(slot) = self.store.find(id) else { return };
+        if let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()) {
+            acked(send);
+            self.reap(slot);
+        }
+    }
+
+    fn owe_again(&mut self, id: StreamId, frames: u8) {
         if let Some(slot) = self.store.find(id) {
             self.owe(slot, frames);
         }
     }
 }
 
+impl Part for Streams {
+    type Token = StreamToken;
+
+    #[inline]
+    fn wants_to_send(&self) -> bool {
+        self.interest().any()
+    }
+
+    /// Frames other than STREAM: data comes after all other frames, see [`Streams::write_data`].
+    #[inline]
+    fn write_frames<T: From<StreamToken>>(&mut self, packet: &mut PacketBuilder<'_, T>) {
+        if self.interest().control {
+            self.write_control(packet);
+        }
+    }
+
+    #[inline]
+    fn on_acked(&mut self, token: StreamToken) {
+        match token {
+            StreamToken::Data { id, offset, len, fin } => {
+                self.on_data_acked(id, offset..offset.saturating_add(u64::from(len)), fin);
+            }
+            StreamToken::ResetAt { id, reliable_size } => {
+                self.on_reset_acked(id, |send| send.on_reset_at_acked(reliable_size));
+            }
+            StreamToken::Reset { id } => self.on_reset_acked(id, SendHalf::on_reset_acked),
+            StreamToken::StopSending { .. }
+            | StreamToken::MaxData
+            | StreamToken::MaxStreamData { .. }
+            | StreamToken::MaxStreams { .. } => {}
+        }
+    }
+
+    fn repeat(&mut self, token: StreamToken) {
+        match token {
+            StreamToken::Data { id, offset, len, fin } => {
+                self.on_data_lost(id, offset..offset.saturating_add(u64::from(len)), fin);
+            }
+            StreamToken::Reset { id } | StreamToken::ResetAt { id, .. } => self.owe_again(id, RESET),
+            StreamToken::StopSending { id } => self.owe_again(id, STOP),
+            StreamToken::MaxStreamData { id } => self.owe_again(id, MAX_STREAM_DATA),
+            StreamToken::MaxData => self.control |= MAX_DATA,
+            StreamToken::MaxStreams { direction } => self.control |= max_streams_bit(direction),
+        }
+    }
+
+    #[inline]
+    fn merge(token: &mut StreamToken, next: StreamToken) -> bool {
+        token.absorb(next)
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn release_memory(&mut self) {
+        for (_, stream) in self.store.iter_mut() {
+            if let Some(recv) = &mut stream.recv {
+                recv.release_memory();
+            }
+        }
+        self.control_queue.shrink_to_fit();
+        self.budget.waiting.shrink_to_fit();
+        self.events.shrink_to_fit();
+        self.released.shrink_to_fit();
+    }
+}
+
+/// Puts a control frame into a packet. Without a token it only informs, and is not sent again.
+fn put_frame<T: From<StreamToken>>(
+    packet: &mut PacketBuilder<'_, T>,
+    frame: &Frame<'_>,
+    token: Option<StreamToken>,
+) -> Result<(), NoRoom> {
+    match token {
+        Some(token) => packet.put(frame, token),
+        None => packet.put_once(frame),
+    }
+}
+
 /// Writes what a stream owes, leaving out what has become pointless.
-fn write_stream_control(
+fn write_stream_control<T: From<StreamToken>>(
     stream: &mut Stream,
-    writer: &mut Writer<'_>,
-    tokens: &mut Vec<RecoveryToken>,
+    packet: &mut PacketBuilder<'_, T>,
 ) -> Result<(), NoRoom> {
     let id = stream.id;
-    let mut put = |pending: &mut u8, bit: u8, frame: Option<(Frame<'_>, RecoveryToken)>| {
+    let mut put = |pending: &mut u8, bit: u8, frame: Option<(Frame<'_>, Option<StreamToken>)>| {
         if *pending & bit != 0 {
             if let Some((frame, token)) = frame {
-                frame.encode(writer)?;
-                tokens.push(token);
+                put_frame(packet, &frame, token)?;
             }
             *pending &= !bit;
         }
@@ -248,23 +300,23 @@ fn write_stream_control(
     let send = stream.send.as_ref();
     let recv = stream.recv.as_ref();
     let reset = send.and_then(|send| send.reset_frame()).map(|(code, final_size)| {
-        (Frame::ResetStream { id, code, final_size }, RecoveryToken::ResetStream { id })
+        (Frame::ResetStream { id, code, final_size }, Some(StreamToken::Reset { id }))
     });
     let reset_at = send.and_then(|send| send.reset_at_frame()).map(|(code, final_size, reliable_size)| {
         let frame = Frame::ResetStreamAt { id, code, final_size, reliable_size };
-        (frame, RecoveryToken::ResetStreamAt { id, reliable_size })
+        (frame, Some(StreamToken::ResetAt { id, reliable_size }))
     });
     put(&mut stream.control, RESET, reset.or(reset_at))?;
     let stop = recv
         .and_then(|recv| recv.stop_frame())
-        .map(|code| (Frame::StopSending { id, code }, RecoveryToken::StopSending { id }));
+        .map(|code| (Frame::StopSending { id, code }, Some(StreamToken::StopSending { id })));
     put(&mut stream.control, STOP, stop)?;
     let limit = recv
         .and_then(|recv| recv.limit_frame())
-        .map(|limit| (Frame::MaxStreamData { id, limit }, RecoveryToken::MaxStreamData { id }));
+        .map(|limit| (Frame::MaxStreamData { id, limit }, Some(StreamToken::MaxStreamData { id })));
     put(&mut stream.control, MAX_STREAM_DATA, limit)?;
     let blocked = send
         .filter(|send| send.is_stream_blocked())
-        .map(|send| (Frame::StreamDataBlocked { id, limit: send.limit() }, RecoveryToken::Blocked));
+        .map(|send| (Frame::StreamDataBlocked { id, limit: send.limit() }, None));
     put(&mut stream.control, STREAM_BLOCKED, blocked)
 }

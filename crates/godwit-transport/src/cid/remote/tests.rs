@@ -30,13 +30,8 @@ fn cids(limit: u64, known: u64) -> RemoteCids {
 }
 
 fn written(cids: &mut RemoteCids) -> Vec<u64> {
-    let (mut buffer, mut tokens) = ([0; 1200], Vec::new());
-    cids.write(&mut Writer::new(&mut buffer), &mut tokens);
-    let sequence = |token: &RecoveryToken| match token {
-        RecoveryToken::RetireConnectionId { sequence } => *sequence,
-        other => panic!("{other:?}"),
-    };
-    tokens.iter().map(sequence).collect()
+    let (_, tokens, ()) = crate::packet::testing::payload(1200, |packet| cids.write_frames(packet));
+    tokens.into_iter().map(|RetiredId(sequence)| sequence).collect()
 }
 
 #[test]
@@ -68,11 +63,11 @@ fn retirements_are_repeated_until_acknowledged() {
     assert_eq!(cids.active(), &cid(2));
     assert_eq!(written(&mut cids), [0, 1]);
     assert!(!cids.wants_to_send());
-    cids.on_lost(1);
-    cids.on_acked(0);
-    cids.on_lost(0);
+    cids.repeat(RetiredId(1));
+    cids.on_acked(RetiredId(0));
+    cids.repeat(RetiredId(0));
     assert_eq!(written(&mut cids), [1]);
-    cids.on_acked(1);
+    cids.on_acked(RetiredId(1));
     assert_eq!(announce(&mut cids, 1, 0), Ok(()), "a late duplicate of a retired id");
     assert!(!cids.wants_to_send());
     assert!(cids.rotate());
@@ -209,11 +204,11 @@ proptest! {
                     false
                 }
                 Step::Acked(sequence) => {
-                    cids.on_acked(sequence);
+                    cids.on_acked(RetiredId(sequence));
                     false
                 }
                 Step::Lost(sequence) => {
-                    cids.on_lost(sequence);
+                    cids.repeat(RetiredId(sequence));
                     false
                 }
             };
@@ -246,7 +241,7 @@ fn paths_that_fail_take_no_ids_for_ever() {
         } else {
             cids.release(path);
         }
-        written(&mut cids).into_iter().for_each(|sequence| cids.on_acked(sequence));
+        written(&mut cids).into_iter().for_each(|sequence| cids.on_acked(RetiredId(sequence)));
         announce(&mut cids, next, 0).unwrap();
     }
 }

@@ -11,13 +11,13 @@ mod tell;
 
 use super::Connection;
 use super::input::PacketInfo;
-use super::packet::OpenPacket;
 use crate::ConnectionError;
 use crate::config::EndpointConfig;
 use crate::observe::{
     CongestionState, ConnectionState, DropTrigger, EcnName, LossTrigger, Observer, PacketName, Recovery,
     TransportEvent, TransportEventKind as Kind, TransportMask,
 };
+use crate::packet::WrittenPacket;
 use crate::path::{PathEvent, PathId};
 use godwit_base::{Time, WallTime};
 use godwit_recovery::SpaceId;
@@ -126,7 +126,7 @@ impl Connection {
 
     /// A packet is about to be sealed in its datagram.
     #[inline]
-    pub(super) fn observe_sent(&mut self, packet: &OpenPacket, datagram: &[u8]) {
+    pub(super) fn observe_sent(&mut self, packet: &WrittenPacket, datagram: &[u8]) {
         if self.observation.wants(SENT) {
             self.tell_sent(packet, datagram);
         }

@@ -4,7 +4,6 @@ use super::{Connection, Kind};
 use crate::config::EndpointConfig;
 use crate::connection::input::PacketInfo;
 use crate::connection::lifecycle::{CloseFrame, State};
-use crate::connection::packet::OpenPacket;
 use crate::keys::KeysUsed;
 use crate::observe::{
     Alpn, Changes, Cid, CloseTrigger, CongestionState, ConnectionState, DropTrigger, EcnName, ErrorName,
@@ -12,6 +11,7 @@ use crate::observe::{
     PacketName, Parameters, RawInfo, Recovery, Stream, StreamSide, StreamState, TextBytes, TransportEvent,
     TupleEndpoint, Version, Versions, stream_type,
 };
+use crate::packet::{Counts, WrittenPacket};
 use crate::path::{PathEvent, PathId, PathKey};
 use crate::{ConnectionError, WireError};
 use godwit_base::{Time, WallTime};
@@ -31,15 +31,15 @@ impl Connection {
             wall: Some(wall).filter(|wall| *wall != WallTime::default()),
         };
         let Some(observer) = config.observe.observer(&info) else { return };
-        self.observation.start(now, observer, *self.remote_cids.active());
+        self.observation.start(now, observer, *self.parts.remote_cids.active());
         if self.observation.wants(Kind::StreamStateUpdated.mask()) {
-            self.streams.keep_journal();
+            self.parts.streams.keep_journal();
         }
         let (local, remote) = self.tuple(self.paths.active().key());
         self.observation.tell(&TransportEvent::ConnectionStarted { local, remote });
         self.tell_state(ConnectionState::Attempted);
         self.tell_version();
-        let available = self.extensions.versions.available();
+        let available = self.versions.available();
         let parameters = self.negotiation.parameters(&self.config, self.version, available.as_slice());
         self.tell_parameters(Initiator::Local, &parameters);
         self.tell_keys(SpaceId::Initial);
@@ -49,7 +49,7 @@ impl Connection {
     /// The versions this end speaks, and the one in use, which may have changed.
     #[cold]
     pub(super) fn tell_version(&mut self) {
-        let available = self.extensions.versions.available();
+        let available = self.versions.available();
         let versions = Some(Versions(available.as_slice()));
         let (server_versions, client_versions) = match self.side {
             Side::Server => (versions, None),
@@ -66,7 +66,7 @@ impl Connection {
         if let Some(watch) = &mut self.observation.watch {
             watch.now = watch.now.max(now);
         }
-        for (id, opened) in self.streams.take_journal() {
+        for (id, opened) in self.parts.streams.take_journal() {
             self.tell_stream(id, opened);
         }
     }
@@ -94,7 +94,7 @@ impl Connection {
     }
 
     #[cold]
-    pub(super) fn tell_sent(&mut self, packet: &OpenPacket, datagram: &[u8]) {
+    pub(super) fn tell_sent(&mut self, packet: &WrittenPacket, datagram: &[u8]) {
         self.tell_key_phase(KeyTrigger::LocalUpdate);
         self.tell_remote_cid();
         let (packet_type, key_phase) = match packet.space {
@@ -103,12 +103,12 @@ impl Connection {
             SpaceId::Data if packet.length.is_some() => (PacketName::ZeroRtt, None),
             SpaceId::Data => (PacketName::OneRtt, self.key_phase()),
         };
-        let payload = datagram.get(packet.payload_start()..packet.payload_end).unwrap_or_default();
+        let payload = datagram.get(packet.payload()).unwrap_or_default();
         self.observation.tell(&TransportEvent::PacketSent {
             header: PacketHeader { packet_type, packet_number: Some(packet.number), key_phase },
             frames: FrameList::new(payload, DEFAULT_ACK_DELAY_EXPONENT),
-            raw: RawInfo::length(packet.end().saturating_sub(packet.start)),
-            is_mtu_probe_packet: packet.mtu_probe.then_some(true),
+            raw: RawInfo::length(packet.len()),
+            is_mtu_probe_packet: (packet.counts == Counts::MtuProbe).then_some(true),
         });
     }
 
@@ -221,7 +221,7 @@ impl Connection {
     pub(super) fn tell_state(&mut self, new: ConnectionState) {
         self.observation.tell(&TransportEvent::ConnectionStateUpdated { new });
         if new == ConnectionState::HandshakeComplete
-            && let Some(alpn) = self.handshake.data().and_then(|data| data.alpn.as_deref())
+            && let Some(alpn) = self.parts.handshake.data().and_then(|data| data.alpn.as_deref())
         {
             self.observation.tell(&TransportEvent::AlpnInformation { chosen_alpn: Alpn(alpn) });
         }
@@ -304,7 +304,7 @@ impl Connection {
     }
 
     fn tell_remote_cid(&mut self) {
-        let new = *self.remote_cids.active();
+        let new = *self.parts.remote_cids.active();
         let Some(watch) = &mut self.observation.watch else { return };
         let old = std::mem::replace(&mut watch.remote_cid, new);
         if old != new {
@@ -325,7 +325,7 @@ impl Connection {
     fn tuple(&self, key: &PathKey) -> (TupleEndpoint, TupleEndpoint) {
         let local = TupleEndpoint { address: key.local, port: None, cid: Some(self.negotiation.local_cid) };
         let (address, port) = (Some(key.remote.ip()), Some(key.remote.port()));
-        (local, TupleEndpoint { address, port, cid: Some(*self.remote_cids.active()) })
+        (local, TupleEndpoint { address, port, cid: Some(*self.parts.remote_cids.active()) })
     }
 }
 

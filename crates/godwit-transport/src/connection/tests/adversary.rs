@@ -1,9 +1,10 @@
 //! Peers that keep to the letter of the protocol, or nearly, to cost us memory, time or our good name.
 
 use super::*;
-use crate::cid::LocalCids;
+use crate::cid::{LocalCids, RetiredId};
 use crate::connection::input::{Datagram, PacketInfo};
 use crate::keys::{KeysUsed, PacketSpan, TAG_LEN};
+use crate::part::Part;
 use crate::path::{Arrival, PathId, PathSet};
 use godwit_recovery::SpaceId;
 use godwit_wire::header::{LongHeader, PacketType};
@@ -129,7 +130,7 @@ fn ids_retired_over_and_over_are_replaced_once() {
         pair.run(2);
         give_cids(&mut pair.server, &mut next);
     }
-    let held = pair.server.local_cids.iter().count();
+    let held = pair.server.parts.local_cids.iter().count();
     assert!(held > 1 && held <= LocalCids::MAX);
     let info = one_rtt_packet(cid(2));
     for _ in 0..100 {
@@ -138,7 +139,7 @@ fn ids_retired_over_and_over_are_replaced_once() {
         }
     }
     assert_eq!(give_cids(&mut pair.server, &mut next), 2, "one for each id that is gone");
-    assert_eq!(pair.server.local_cids.iter().count(), held);
+    assert_eq!(pair.server.parts.local_cids.iter().count(), held);
 }
 
 #[test]
@@ -259,21 +260,20 @@ fn the_id_of_a_preferred_address_can_be_withdrawn() {
     let (cid, reset_token) = (cid(31), ResetToken([31; 16]));
     let frame = Frame::NewConnectionId { sequence: 2, retire_prior_to: 2, cid, reset_token };
     pair.client.on_frame(pair.now, &one_rtt_packet(self::cid(1)), frame).unwrap();
-    assert_eq!(*pair.client.remote_cids.active(), cid);
-    let (mut buffer, mut tokens) = ([0; 100], Vec::new());
-    pair.client.remote_cids.write(&mut Writer::new(&mut buffer), &mut tokens);
-    let retired: Vec<RecoveryToken> =
-        [1, 0].map(|sequence| RecoveryToken::RetireConnectionId { sequence }).into();
-    assert_eq!(tokens, retired);
+    assert_eq!(*pair.client.parts.remote_cids.active(), cid);
+    let cids = &mut pair.client.parts.remote_cids;
+    let (_, tokens, ()) =
+        crate::packet::testing::payload::<RetiredId, _>(100, |packet| cids.write_frames(packet));
+    assert_eq!(tokens, [1, 0].map(RetiredId));
 }
 
 #[test]
 fn memory_for_a_huge_acknowledgement_is_given_back() {
     let mut pair = Pair::new(TransportConfig::default());
-    let outcome = (Outcome::Acked, RecoveryToken::Ping);
-    pair.client.scratch.outcomes = vec![outcome; 100_000];
+    let outcome = (Outcome::Acked, RecoveryToken::Ack { largest: 0 });
+    pair.client.outcomes = vec![outcome; 100_000];
     pair.client.dispatch_outcomes(SpaceId::Data);
-    assert!(pair.client.scratch.outcomes.capacity() < 10_000);
+    assert!(pair.client.outcomes.capacity() < 10_000);
 }
 
 #[test]
@@ -369,10 +369,10 @@ fn no_id_goes_to_two_addresses_of_a_client_that_moves_by_its_own_will() {
                 give_cids(&mut pair.client, &mut next);
             }
         }
-        assert_eq!(pair.server.remote_cids.can_assign(None), has_ids);
-        let (home, id) = (pair.server_path.remote, *pair.server.remote_cids.active());
+        assert_eq!(pair.server.parts.remote_cids.can_assign(None), has_ids);
+        let (home, id) = (pair.server_path.remote, *pair.server.parts.remote_cids.active());
         if deliberate {
-            assert!(pair.client.remote_cids.rotate());
+            assert!(pair.client.parts.remote_cids.rotate());
         }
         pair.client.ping();
         pair.server_path = path("10.0.0.2:443", ELSEWHERE);
@@ -381,7 +381,7 @@ fn no_id_goes_to_two_addresses_of_a_client_that_moves_by_its_own_will() {
         // an id that it did not give cannot be used where it is now (RFC 9000 section 9.5).
         let follows = !deliberate || has_ids;
         assert_eq!(pair.server.remote() != home, follows, "{deliberate} {has_ids}");
-        assert_eq!(*pair.server.remote_cids.active() == id, !has_ids);
+        assert_eq!(*pair.server.parts.remote_cids.active() == id, !has_ids);
         pair.run(20);
         assert!(pair.client.is_open() && pair.server.is_open());
         if !follows {
@@ -391,7 +391,7 @@ fn no_id_goes_to_two_addresses_of_a_client_that_moves_by_its_own_will() {
             pair.client.ping();
             pair.exchange(true);
             assert_eq!(pair.server.remote(), ELSEWHERE.parse().unwrap(), "there are ids now");
-            assert_ne!(*pair.server.remote_cids.active(), id);
+            assert_ne!(*pair.server.parts.remote_cids.active(), id);
         }
     }
 }
@@ -404,8 +404,8 @@ fn a_client_whose_old_path_is_dead_is_followed_even_without_an_id_for_it() {
         pair.run(2);
         give_cids(&mut pair.server, &mut next);
     }
-    let id = *pair.server.remote_cids.active();
-    assert!(pair.client.remote_cids.rotate());
+    let id = *pair.server.parts.remote_cids.active();
+    assert!(pair.client.parts.remote_cids.rotate());
     let stream = pair.server.open(Direction::Unidirectional).unwrap();
     pair.server.write(stream, Bytes::from_static(&[7; 5_000])).unwrap();
     pair.server_path = path("10.0.0.2:443", ELSEWHERE);
@@ -420,12 +420,15 @@ fn a_client_whose_old_path_is_dead_is_followed_even_without_an_id_for_it() {
             pair.server.on_timeout(pair.now);
         }
     }
-    assert_eq!((pair.server.remote(), *pair.server.remote_cids.active()), (ELSEWHERE.parse().unwrap(), id));
+    assert_eq!(
+        (pair.server.remote(), *pair.server.parts.remote_cids.active()),
+        (ELSEWHERE.parse().unwrap(), id)
+    );
     for _ in 0..10 {
         pair.run(2);
         give_cids(&mut pair.client, &mut next);
     }
-    assert_ne!(*pair.server.remote_cids.active(), id, "it has one of its own as soon as possible");
+    assert_ne!(*pair.server.parts.remote_cids.active(), id, "it has one of its own as soon as possible");
     assert!(pair.client.read(pair.now, stream, 10_000).is_ok() && pair.server.is_open());
 }
 

@@ -252,7 +252,7 @@ impl World {
                     let who = if is_client { "client" } else { "server" };
                     for end in [&self.client, &self.server] {
                         println!("{:?}: {:#?}", end.side(), end.paths().collect::<Vec<_>>());
-                        println!("{:#?}", end.remote_cids);
+                        println!("{:#?}", end.parts.remote_cids);
                         println!("{:#?}", end.stats());
                     }
                     panic!("{who}: {reason:?}, rebindings {}", self.rebindings);

@@ -7,6 +7,8 @@
 )]
 
 use super::*;
+use crate::packet::testing::payload_at;
+use crate::part::NoToken;
 use godwit_base::{SeededRng, SocketId};
 use godwit_recovery::PathSettings;
 use proptest::prelude::*;
@@ -44,13 +46,20 @@ fn move_to(set: &mut PathSet, now: Time, to: PathKey, len: usize) -> PathId {
 
 /// The challenge that is due on `id`, and whether its datagram is to be expanded.
 fn challenge(set: &mut PathSet, now: Time, id: PathId) -> Option<([u8; 8], bool)> {
-    let (mut buffer, mut tokens) = ([0; 100], Vec::new());
-    let mut writer = Writer::new(&mut buffer);
     let mut rng = SeededRng::new(now.as_nanos() + u64::from(id.0));
-    let written = set.write_probe(now, id, &mut rng, &mut writer, &mut tokens)?;
-    assert_eq!(tokens, [RecoveryToken::Path]);
-    let data = writer.written().strip_prefix(&[0x1a]).expect("a PATH_CHALLENGE");
-    Some((data.try_into().unwrap(), written.expand))
+    let (payload, expand) = probe(set, now, id, &mut rng);
+    let data = payload.strip_prefix(&[0x1a])?;
+    Some((data.try_into().unwrap(), expand))
+}
+
+/// What is written on path `id`, and whether its datagram is to be expanded.
+fn probe(set: &mut PathSet, now: Time, id: PathId, rng: &mut SeededRng) -> (Vec<u8>, bool) {
+    let (payload, tokens, expand) = payload_at::<NoToken, _>(now, id, rng, 1200, |packet| {
+        set.write_probe(packet);
+        packet.is_expanded()
+    });
+    assert!(tokens.is_empty(), "nothing of it is sent again");
+    (payload, expand)
 }
 
 #[test]
@@ -164,11 +173,9 @@ fn reordered_and_probing_packets_move_nothing() {
     set.on_path_challenge(at(0), id, [7; 8], PTO);
     assert_eq!(set.active().id(), ACTIVE);
     assert_eq!(set.next_probe(0), Some(id));
-    let (mut buffer, mut tokens) = ([0; 100], Vec::new());
-    let mut writer = Writer::new(&mut buffer);
-    let written = set.write_probe(at(0), id, &mut SeededRng::new(1), &mut writer, &mut tokens);
-    assert_eq!(written, Some(ProbeWritten { expand: true }));
-    assert_eq!(writer.written()[..10], [0x1b, 7, 7, 7, 7, 7, 7, 7, 7, 0x1a], "an answer and a question");
+    let (written, expand) = probe(&mut set, at(0), id, &mut SeededRng::new(1));
+    assert!(expand);
+    assert_eq!(written[..10], [0x1b, 7, 7, 7, 7, 7, 7, 7, 7, 0x1a], "an answer and a question");
     assert_eq!(set.next_probe(0), None);
 }
 
@@ -179,10 +186,8 @@ fn the_newest_challenges_are_answered() {
         set.on_path_challenge(at(0), ACTIVE, [n; 8], PTO);
     }
     set.on_path_challenge(at(0), ACTIVE, [9; 8], PTO);
-    let (mut buffer, mut tokens) = ([0; 1200], Vec::new());
-    let mut writer = Writer::new(&mut buffer);
-    set.write_probe(at(0), ACTIVE, &mut SeededRng::new(1), &mut writer, &mut tokens);
-    let frames: Vec<u8> = writer.written().chunks(9).map(|frame| frame[1]).collect();
+    let (written, _) = probe(&mut set, at(0), ACTIVE, &mut SeededRng::new(1));
+    let frames: Vec<u8> = written.chunks(9).map(|frame| frame[1]).collect();
     assert_eq!(frames, [6, 7, 8, 9]);
 }
 

@@ -1,8 +1,8 @@
 //! Who sends how much: shares by weight, and nobody waits but for the more urgent.
 
 use super::super::*;
-use crate::recovery_token::RecoveryToken;
-use godwit_wire::Writer;
+use crate::packet::testing::payload;
+use crate::part::Part;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -25,10 +25,9 @@ fn streams(count: u64) -> (Streams, Vec<StreamId>) {
 
 /// Sends one packet. Returns the bytes of each stream in it, and acknowledges them.
 fn send(streams: &mut Streams, room: usize) -> Vec<(StreamId, u64)> {
-    let (mut payload, mut tokens) = (vec![0; room], Vec::new());
-    streams.write_data(&mut Writer::new(&mut payload), &mut tokens);
-    let bytes = |token: &RecoveryToken| match *token {
-        RecoveryToken::Stream { id, len, .. } => Some((id, u64::from(len))),
+    let (_, tokens, _) = payload(room, |packet| streams.write_data(packet));
+    let bytes = |token: &StreamToken| match *token {
+        StreamToken::Data { id, len, .. } => Some((id, u64::from(len))),
         _ => None,
     };
     let sent = tokens.iter().filter_map(bytes).collect();

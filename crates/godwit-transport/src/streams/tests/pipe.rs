@@ -3,9 +3,10 @@
 //! the end nothing is held.
 
 use super::super::*;
-use crate::recovery_token::RecoveryToken;
+use crate::packet::testing::payload;
+use crate::part::Part;
 use godwit_base::{Rng, SeededRng, Time};
-use godwit_wire::{Frame, Reader, Writer};
+use godwit_wire::{Frame, Reader};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -71,7 +72,7 @@ struct End {
     incoming: BTreeMap<StreamId, Incoming>,
     next_packet: u64,
     /// Packets whose fate the sender does not know.
-    unacked: BTreeMap<u64, Vec<RecoveryToken>>,
+    unacked: BTreeMap<u64, Vec<StreamToken>>,
 }
 
 const DIRECTIONS: [Direction; 2] = [Direction::Bidirectional, Direction::Unidirectional];
@@ -224,15 +225,11 @@ impl End {
     }
 
     fn packet(&mut self, room: usize) -> Option<(u64, Vec<u8>)> {
-        let mut payload = vec![0; room];
-        let mut writer = Writer::new(&mut payload);
-        let mut tokens = Vec::new();
-        self.streams.write_control(&mut writer, &mut tokens);
-        self.streams.write_data(&mut writer, &mut tokens);
-        let len = writer.len();
-        payload.truncate(len);
-        assert_eq!(len == 0, tokens.is_empty());
-        if len == 0 {
+        let (payload, tokens, ()) = payload(room, |packet| {
+            self.streams.write_frames(packet);
+            self.streams.write_data(packet);
+        });
+        if payload.is_empty() {
             return None;
         }
         let number = self.next_packet;
@@ -271,7 +268,7 @@ impl End {
 
     fn outcome(&mut self, number: u64, acked: bool) {
         for token in self.unacked.remove(&number).unwrap_or_default() {
-            if acked { self.streams.on_acked(token) } else { self.streams.on_lost(token) }
+            if acked { self.streams.on_acked(token) } else { self.streams.repeat(token) }
         }
     }
 }
@@ -337,11 +334,11 @@ fn run(seed: u64) {
             0 => from.act(now, &mut rng),
             1 => {
                 let room = if rng.below(4) == 0 { 20 + rng.below(60) } else { 1200 };
-                let interest = from.streams.wants_to_send();
+                let interest = from.streams.interest();
                 let packet = from.packet(room as usize);
                 assert!(interest.any() || packet.is_none(), "something to send without an interest in it");
                 pipes[which].extend(packet);
-                from.streams.wants_to_send().any()
+                from.streams.wants_to_send()
             }
             _ if pipes[which].is_empty() => false,
             _ => {
@@ -372,7 +369,7 @@ fn check_end(seed: u64, ends: [End; 2]) {
             );
             assert!(incoming.complete || was_reset || plan.stop_at.is_some());
         }
-        assert!(!streams.wants_to_send().any());
+        assert!(!streams.wants_to_send());
         assert_eq!(streams.active_streams(), 0, "all streams are forgotten");
         assert_eq!(streams.buffered(), 0);
         assert_eq!(streams.credit.used(), peer.streams.window.received(), "both count the same bytes");

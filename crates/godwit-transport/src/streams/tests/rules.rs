@@ -2,9 +2,10 @@
 
 use super::super::*;
 use crate::TransportErrorCode;
-use crate::recovery_token::RecoveryToken;
+use crate::packet::testing::payload;
+use crate::part::Part;
 use godwit_base::Time;
-use godwit_wire::{Frame, Reader, Writer};
+use godwit_wire::{Frame, Reader};
 use std::time::Duration;
 
 const NOW: Time = Time::ZERO;
@@ -47,13 +48,11 @@ fn events(streams: &mut Streams) -> Vec<Event> {
     std::iter::from_fn(|| streams.next_event()).collect()
 }
 
-fn send(streams: &mut Streams, room: usize) -> (Vec<u8>, Vec<RecoveryToken>) {
-    let (mut payload, mut tokens) = (vec![0; room], Vec::new());
-    let mut writer = Writer::new(&mut payload);
-    streams.write_control(&mut writer, &mut tokens);
-    streams.write_data(&mut writer, &mut tokens);
-    let len = writer.len();
-    payload.truncate(len);
+fn send(streams: &mut Streams, room: usize) -> (Vec<u8>, Vec<StreamToken>) {
+    let (payload, tokens, ()) = payload(room, |packet| {
+        streams.write_frames(packet);
+        streams.write_data(packet);
+    });
     (payload, tokens)
 }
 
@@ -154,10 +153,10 @@ fn a_finished_stream_makes_room_for_another() {
     assert_eq!(streams.accept(UNI), None, "streams that are over are not handed out");
     let (payload, tokens) = send(&mut streams, 100);
     assert_eq!(frames(&payload), [Frame::MaxStreams { direction: UNI, limit: 8 }]);
-    streams.on_lost(tokens[0]);
+    streams.repeat(tokens[0]);
     let (payload, _) = send(&mut streams, 100);
     assert_eq!(frames(&payload), [Frame::MaxStreams { direction: UNI, limit: 8 }]);
-    assert!(!streams.wants_to_send().any());
+    assert!(!streams.wants_to_send());
 }
 
 #[test]
@@ -177,16 +176,16 @@ fn being_blocked_is_told_once_and_ends_with_an_event() {
     let (payload, _) = send(&mut streams, 100);
     assert_eq!(frames(&payload)[0], Frame::StreamsBlocked { direction: BIDI, limit: 1 });
     assert_eq!(frames(&payload)[1], Frame::Stream { id: first, offset: 0, data: &[7; 10], fin: false });
-    assert_eq!(streams.wants_to_send(), Interest { control: true, data: false });
+    assert_eq!(streams.interest(), Interest { control: true, data: false });
     let (payload, _) = send(&mut streams, 100);
     assert_eq!(frames(&payload), [Frame::DataBlocked { limit: 10 }]);
-    assert_eq!(streams.wants_to_send(), Interest::default());
+    assert_eq!(streams.interest(), Interest::default());
     streams.on_max_data(100).unwrap();
     let (payload, _) = send(&mut streams, 100);
     assert_eq!(frames(&payload), [Frame::Stream { id: first, offset: 10, data: &[7; 10], fin: false }]);
     let (payload, _) = send(&mut streams, 100);
     assert_eq!(frames(&payload), [Frame::StreamDataBlocked { id: first, limit: 20 }]);
-    assert_eq!(streams.wants_to_send(), Interest::default());
+    assert_eq!(streams.interest(), Interest::default());
     streams.on_max_stream_data(first, 30).unwrap();
     streams.on_max_streams(BIDI, 2).unwrap();
     assert_eq!(events(&mut streams), [Event::StreamsAvailable { direction: BIDI }]);
@@ -208,13 +207,13 @@ fn stop_sending_resets_the_stream_with_the_same_code() {
     assert_eq!(streams.buffered(), 0);
     let (payload, tokens) = send(&mut streams, 100);
     assert_eq!(frames(&payload), [Frame::ResetStream { id, code: 9, final_size: 5 }]);
-    streams.on_lost(tokens[0]);
+    streams.repeat(tokens[0]);
     let (payload, tokens) = send(&mut streams, 100);
     assert_eq!(frames(&payload), [Frame::ResetStream { id, code: 9, final_size: 5 }]);
     streams.on_acked(tokens[0]);
     assert!(!streams.has_active_streams());
-    streams.on_lost(tokens[0]);
-    assert!(!streams.wants_to_send().any());
+    streams.repeat(tokens[0]);
+    assert!(!streams.wants_to_send());
 }
 
 #[test]
@@ -283,7 +282,7 @@ fn a_full_send_buffer_refuses_and_then_tells() {
     assert_eq!(streams.write(small, vec![0; 70_000].into()), Ok(65_536), "each stream has a share");
     assert_eq!(events(&mut streams), []);
     let mut sent = Vec::new();
-    while streams.wants_to_send().data {
+    while streams.interest().data {
         sent.extend(send(&mut streams, 10_000).1);
     }
     let mut told = Vec::new();

@@ -1,0 +1,83 @@
+//! The last datagram: CONNECTION_CLOSE at every level whose keys exist (RFC 9000 section 10.2.3).
+
+use super::Connection;
+use super::boundary::Transmitted;
+use super::lifecycle::CloseFrame;
+use super::output::Sending;
+use super::space::long_type;
+use crate::packet::DatagramBuilder;
+use godwit_base::{Ecn, SendBatch};
+use godwit_recovery::SpaceId;
+use godwit_wire::constants::MIN_INITIAL_DATAGRAM;
+use godwit_wire::{Frame, TransportErrorCode};
+
+/// Bytes of explanation sent at most.
+const MAX_REASON: usize = 256;
+
+impl Connection {
+    pub(super) fn transmit_close(&mut self, turn: &mut Sending<'_>, batch: &mut SendBatch) -> Transmitted {
+        let Some(frame) = self.lifecycle.pending_close().cloned() else { return Transmitted::Idle };
+        let Some(room) = batch.reserve(MIN_INITIAL_DATAGRAM) else { return Transmitted::More };
+        turn.ecn = Ecn::NotEct;
+        let credit = usize::try_from(self.paths.path(turn.path).send_credit()).unwrap_or(usize::MAX);
+        let len = match room.get_mut(..MIN_INITIAL_DATAGRAM.min(credit)) {
+            Some(datagram) => self.build_close(turn, &frame, datagram),
+            None => 0,
+        };
+        self.lifecycle.on_close_sent();
+        self.commit_alone(turn, batch, len);
+        Transmitted::Idle
+    }
+
+    fn build_close(&mut self, turn: &mut Sending<'_>, frame: &CloseFrame, room: &mut [u8]) -> usize {
+        turn.begin_run();
+        let mut datagram = DatagramBuilder::new(room, 0);
+        for space in [SpaceId::Initial, SpaceId::Handshake, SpaceId::Data] {
+            self.write_close_packet(turn, space, frame, &mut datagram);
+        }
+        if self.spaces.initial.is_some() {
+            datagram.pad_to(MIN_INITIAL_DATAGRAM);
+        }
+        self.send_alone(turn, &mut datagram)
+    }
+
+    fn write_close_packet(
+        &mut self,
+        turn: &mut Sending<'_>,
+        id: SpaceId,
+        frame: &CloseFrame,
+        datagram: &mut DatagramBuilder<'_>,
+    ) -> Option<()> {
+        let mut packet = match id {
+            SpaceId::Data => self.begin_short(turn, datagram)?,
+            SpaceId::Initial | SpaceId::Handshake => {
+                self.begin_long(turn, datagram, long_type(id), self.version)?
+            }
+        };
+        packet.put_quietly(&frame_for(frame, id == SpaceId::Data)).ok()?;
+        let packet = packet.finish()?;
+        datagram.add(packet);
+        Some(())
+    }
+}
+
+/// Initial and Handshake packets must not carry what the application says (RFC 9000 section 10.2.3).
+fn frame_for(frame: &CloseFrame, one_rtt: bool) -> Frame<'_> {
+    match frame {
+        CloseFrame::Transport(error) => Frame::ConnectionClose {
+            code: error.code,
+            frame_type: error.frame_type,
+            reason: cut(error.reason.as_bytes()),
+        },
+        CloseFrame::Application { code, reason } if one_rtt => {
+            Frame::ApplicationClose { code: *code, reason: cut(reason) }
+        }
+        CloseFrame::Application { .. } => {
+            Frame::ConnectionClose { code: TransportErrorCode::APPLICATION_ERROR, frame_type: 0, reason: &[] }
+        }
+    }
+}
+
+fn cut(reason: &[u8]) -> &[u8] {
+    reason.get(..MAX_REASON).unwrap_or(reason)
+}

@@ -1,0 +1,206 @@
+//! Headers at the beginning of packets, and protection at their end (RFC 9001 section 5).
+//!
+//! What is sealed is recorded: loss recovery remembers it until it is acknowledged or lost. 1-RTT headers are protected
+//! run by run.
+
+use super::Connection;
+use super::output::Sending;
+use super::parts::Packet;
+use super::space::space_of;
+use crate::WireError;
+use crate::keys::{EarlyKeys, PacketSpan};
+use crate::packet::{Counts, DatagramBuilder, PacketBuilder, WrittenPacket};
+use crate::path::PathKey;
+use godwit_base::{Ecn, SendBatch, SendMeta, Time};
+use godwit_recovery::{SentInfo, SpaceId};
+use godwit_wire::header::{LongHeader, PacketType, ShortHeader};
+use godwit_wire::packet_number::TruncatedPacketNumber;
+use godwit_wire::{Side, TransportErrorCode};
+
+impl Connection {
+    /// Begins a 1-RTT packet.
+    #[inline]
+    pub(super) fn begin_short<'p>(
+        &mut self,
+        turn: &'p mut Sending<'_>,
+        datagram: &'p mut DatagramBuilder<'_>,
+    ) -> Option<Packet<'p>> {
+        let keys = self.spaces.data.keys.as_mut()?;
+        let recovery = &mut self.spaces.data.space.recovery;
+        let number = recovery.next_packet_number(&mut *turn.rng);
+        let truncated = TruncatedPacketNumber::new(number, recovery.largest_acked());
+        let key_phase = keys.phase_to_send(turn.now);
+        let dcid = turn.dcid;
+        let header = ShortHeader { dcid: &dcid, spin: self.header_bits.spin(), key_phase };
+        let mut packet = PacketBuilder::short(turn, datagram, &header, (number, truncated))?;
+        let (first, rng) = packet.first_byte();
+        self.header_bits.apply(first, rng);
+        Some(packet)
+    }
+
+    /// Begins an Initial, 0-RTT or Handshake packet.
+    pub(super) fn begin_long<'p>(
+        &mut self,
+        turn: &'p mut Sending<'_>,
+        datagram: &'p mut DatagramBuilder<'_>,
+        packet_type: PacketType,
+        version: u32,
+    ) -> Option<Packet<'p>> {
+        let id = space_of(packet_type)?;
+        let recovery = &mut self.spaces.get_mut(id)?.recovery;
+        let number = recovery.next_packet_number(&mut *turn.rng);
+        let truncated = TruncatedPacketNumber::new(number, recovery.largest_acked());
+        let initial = packet_type == PacketType::Initial;
+        let dcid = turn.dcid;
+        let header = LongHeader {
+            packet_type,
+            version,
+            dcid: &dcid,
+            scid: &self.negotiation.local_cid,
+            token: if initial { &self.negotiation.token } else { &[] },
+        };
+        let mut packet = PacketBuilder::long(turn, datagram, id, &header, (number, truncated))?;
+        let (first, rng) = packet.first_byte();
+        self.header_bits.apply(first, rng);
+        Some(packet)
+    }
+
+    /// Seals the packets of a datagram and remembers them until they are acknowledged or lost. Returns its size; 0 if that
+    /// failed: the connection is closed then.
+    #[inline]
+    pub(super) fn seal_datagram(
+        &mut self,
+        turn: &mut Sending<'_>,
+        datagram: &mut DatagramBuilder<'_>,
+    ) -> usize {
+        let (base, len) = (datagram.base(), datagram.len());
+        let (packets, bytes) = datagram.parts();
+        for packet in packets {
+            self.observe_sent(packet, bytes);
+            if !self.seal(turn, packet, bytes, base) {
+                self.on_seal_failed(turn.now, packet, bytes);
+                return 0;
+            }
+            self.record(turn, packet);
+        }
+        len
+    }
+
+    /// A datagram that is a run by itself, on the turn's path: seals it and puts it into `batch`. Returns its size.
+    pub(super) fn send_alone(&mut self, turn: &mut Sending<'_>, datagram: &mut DatagramBuilder<'_>) -> usize {
+        let len = self.seal_datagram(turn, datagram);
+        self.mask_run(turn, datagram.parts().1);
+        self.paths.path_mut(turn.path).on_sent(len);
+        len
+    }
+
+    /// Commits such a datagram.
+    pub(super) fn commit_alone(&mut self, turn: &Sending<'_>, batch: &mut SendBatch, len: usize) {
+        if len > 0 {
+            batch.commit(len, len, meta_for(self.paths.path(turn.path).key(), turn.ecn));
+            self.stats.on_sent(len, len);
+        }
+    }
+
+    #[inline]
+    fn record(&mut self, turn: &Sending<'_>, packet: &WrittenPacket) {
+        let (ack_eliciting, in_flight) = packet.recovery_flags();
+        let info = SentInfo {
+            packet_number: packet.number,
+            now: turn.now,
+            bytes: packet.len(),
+            ack_eliciting,
+            in_flight,
+            mtu_probe: packet.counts == Counts::MtuProbe,
+            marked: turn.ecn == Ecn::Ect0,
+        };
+        let tokens = turn.buffers.tokens.get(packet.tokens.clone()).unwrap_or_default();
+        let path = self.paths.path_mut(packet.path);
+        if let Some(space) = self.spaces.get_mut(packet.space) {
+            space.recovery.on_packet_sent(&mut path.recovery, info, tokens);
+        }
+        if ack_eliciting {
+            self.timers.on_ack_eliciting_sent(turn.now);
+        }
+        let packet_type = packet.packet_type();
+        self.stats.sent.count(packet_type);
+        if packet_type == PacketType::Handshake && self.side == Side::Client {
+            // RFC 9001 section 4.9.1: a client drops Initial keys with its first Handshake packet.
+            self.discard(SpaceId::Initial);
+        }
+    }
+
+    /// Adds header protection to the 1-RTT packets of a run.
+    pub(super) fn mask_run(&mut self, turn: &Sending<'_>, room: &mut [u8]) {
+        let Some(keys) = self.spaces.data.keys.as_ref() else { return };
+        if keys.header_sealer.mask_batch(&turn.buffers.spans, room).is_err() {
+            self.close_with(turn.now, super::internal("header protection failed"));
+        }
+    }
+
+    /// The key is used up, which only a peer brings about that acknowledges nothing; or something is wrong here. What
+    /// was to be sealed must not leave.
+    #[cold]
+    fn on_seal_failed(&mut self, now: Time, packet: &WrittenPacket, datagram: &mut [u8]) {
+        if let Some(bytes) = datagram.get_mut(packet.start..packet.end()) {
+            bytes.fill(0);
+        }
+        let keys = self.spaces.data.keys.as_deref_mut().filter(|keys| keys.is_exhausted());
+        let error = match keys {
+            Some(keys) => {
+                keys.on_closing();
+                let code = TransportErrorCode::AEAD_LIMIT_REACHED;
+                WireError::new(code, "the key has sealed as many packets as it may")
+            }
+            None => super::internal("packet protection failed"),
+        };
+        self.close_with(now, error);
+    }
+
+    /// Fills the Length field and seals. 1-RTT headers are left for [`Connection::mask_run`].
+    #[inline]
+    fn seal(
+        &mut self,
+        turn: &mut Sending<'_>,
+        packet: &WrittenPacket,
+        datagram: &mut [u8],
+        base: usize,
+    ) -> bool {
+        let Some(bytes) = datagram.get_mut(packet.start..packet.end()) else { return false };
+        if let Some(length) = packet.length
+            && length.patch(bytes).is_err()
+        {
+            return false;
+        }
+        let Some((header, payload)) = bytes.split_at_mut_checked(packet.header_len()) else { return false };
+        let (number, pn_offset, pn_len) = (packet.number, packet.pn_offset, packet.pn_len);
+        match packet.space {
+            SpaceId::Data if packet.length.is_some() => {
+                let Some((EarlyKeys::Seal { sealer, header_sealer }, _)) = self.early.sealing() else {
+                    return false;
+                };
+                let span = PacketSpan { first: 0, pn_offset, pn_len };
+                sealer.seal(packet.path.nonce_id(), number, header, payload).is_ok()
+                    && header_sealer.mask_batch(&[span], bytes).is_ok()
+            }
+            SpaceId::Data => {
+                let Some(keys) = self.spaces.data.keys.as_mut() else { return false };
+                let first = base.saturating_add(packet.start);
+                let pn_offset = first.saturating_add(pn_offset);
+                turn.buffers.spans.push(PacketSpan { first, pn_offset, pn_len });
+                keys.seal(packet.path.nonce_id(), number, header, payload).is_ok()
+            }
+            space => {
+                let Some(level) = self.spaces.handshake_space_mut(space) else { return false };
+                let span = PacketSpan { first: 0, pn_offset, pn_len };
+                level.keys.sealer.seal(packet.path.nonce_id(), number, header, payload).is_ok()
+                    && level.keys.header_sealer.mask_batch(&[span], bytes).is_ok()
+            }
+        }
+    }
+}
+
+/// Where datagrams of the path `key` go, and with which mark.
+pub(super) fn meta_for(key: &PathKey, ecn: Ecn) -> SendMeta {
+    SendMeta { socket: key.socket, local: key.local, remote: key.remote, ecn, release: None }
+}
