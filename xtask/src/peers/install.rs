@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 /// A program of another stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,8 +161,10 @@ pub(crate) fn pebble_program(name: &str) -> PathBuf {
     peers().join(".cache/bin").join(name)
 }
 
+/// Ours, for half of what it depends on we depend on too.
 fn quinn_target() -> PathBuf {
-    peers().join(".cache/rust-target")
+    static TARGET: OnceLock<PathBuf> = OnceLock::new();
+    TARGET.get_or_init(|| shell::target_dir().unwrap_or_else(|_| shell::root().join("target"))).clone()
 }
 
 fn s2n_target() -> PathBuf {
