@@ -49,7 +49,7 @@ impl Rng for OsRng {
 }
 
 fn strong(buffer: &mut [u8]) {
-    aws_lc_rs::rand::fill(buffer).expect("the operating system gives randomness");
+    godwit_transport::tls::fill_random(buffer).expect("the operating system gives randomness");
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use crate::network::{Network, Stop};
 use godwit_base::{SeededRng, Time};
 use godwit_link::{Counters, DuplexConfig, LinkConfig};
 use godwit_transport::connection::ConnectionStats;
-use godwit_transport::secrets::ServerSecrets;
 use godwit_transport::tls::deterministic;
+use godwit_transport::tls::secrets::ServerSecrets;
 use godwit_transport::{
     ClientConfig, ConnectionError, Endpoint, EndpointConfig, ServerConfig, TransportConfig,
 };

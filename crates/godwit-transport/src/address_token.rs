@@ -8,8 +8,8 @@
 //! kind (1) | sealed { issued (8) address (16) port (2) cid length (1) cid (20) } | nonce (12) | tag (16)
 //! ```
 
-use crate::secrets::{ServerSecrets, TOKEN_OVERHEAD};
 use godwit_base::{Rng, WallTime};
+use godwit_tls::secrets::{ServerSecrets, TOKEN_OVERHEAD};
 use godwit_wire::{ConnectionId, Reader, Writer};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;

@@ -1,11 +1,11 @@
 //! Settings: built once, validated once, then shared and never changed.
 
 use crate::datagrams::DatagramConfig;
-use crate::handshake::tapped;
 use crate::observe::ObserverFactory;
-use crate::resumption::{Resumption, SessionTickets};
-use crate::secrets::ServerSecrets;
 use godwit_recovery::congestion::Algorithm;
+use godwit_tls::resumption::{Resumption, SessionTickets};
+use godwit_tls::secret_tap::tapped;
+use godwit_tls::secrets::ServerSecrets;
 use std::net::{SocketAddrV4, SocketAddrV6};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -185,7 +185,7 @@ impl ClientConfig {
 #[derive(Debug, Clone)]
 pub struct ServerConfig {
     /// TLS settings: certificates, ALPN. Must allow TLS 1.3. 0-RTT is accepted if their `max_early_data_size` is
-    /// not 0, and their sessions are kept in [`crate::resumption::EarlySessions`].
+    /// not 0, and their sessions are kept in [`godwit_tls::resumption::EarlySessions`].
     pub tls: Arc<rustls::ServerConfig>,
     /// Transport settings.
     pub transport: Arc<TransportConfig>,

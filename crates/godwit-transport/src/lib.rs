@@ -4,8 +4,8 @@
 //! says when to call again. There are no sockets, no threads, no clock and no randomness of its own
 //! here: the same inputs give the same bytes.
 //!
-//! A [`Connection`] is wiring over components that own one concern each (`handshake`, `keys`,
-//! `streams`, `cid`, `path`, and `godwit-recovery` for loss and congestion). Frames reach the component
+//! A [`Connection`] is wiring over components that own one concern each (`handshake`, `streams`, `cid`, `path`,
+//! `godwit-tls` for keys and sessions, `godwit-recovery` for loss and congestion). Frames reach the component
 //! that owns them, and acknowledgements and losses return to it.
 #![forbid(unsafe_code)]
 #![deny(
@@ -26,24 +26,23 @@ pub mod endpoint;
 pub mod error;
 pub mod event;
 mod handshake;
-mod keys;
 pub mod observe;
 mod packet;
 mod part;
 pub mod path;
 pub mod qlog;
-pub mod resumption;
-pub mod secrets;
+mod resumption;
 pub mod streams;
-pub mod tls;
 
 pub use config::{ClientConfig, EndpointConfig, MigrationConfig, ServerConfig, TransportConfig};
 pub use connection::Connection;
 pub use datagrams::{DatagramConfig, DatagramOutcome, DatagramOverflow, DatagramStats, SendDatagramError};
 pub use endpoint::{ConnKey, Endpoint};
-pub use error::{ConnectError, ConnectionError, WireError};
+pub use error::{ConnectError, ConnectionError};
 pub use event::Event;
 pub use godwit_recovery::congestion::Algorithm as CongestionAlgorithm;
 pub use godwit_recovery::{EcnCounts, EcnFailure, EcnState, EcnStats, MtuCounters};
-pub use godwit_wire::{ConnectionId, Direction, Side, StreamId, TransportErrorCode};
-pub use handshake::ExportError;
+pub use godwit_tls as tls;
+pub use godwit_tls::ExportError;
+pub use godwit_wire::{ConnectionId, Direction, Side, StreamId, TransportErrorCode, WireError};
+pub use resumption::EarlyDataStatus;

@@ -1,6 +1,7 @@
-//! Transport error codes (RFC 9000 section 20.1).
+//! Transport error codes (RFC 9000 section 20.1), and the errors that are told to the peer with them.
 
 use std::fmt;
+use std::panic::Location;
 
 /// A transport error code as it stands in a CONNECTION_CLOSE frame of type 0x1c.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -89,3 +90,40 @@ impl fmt::Display for TransportErrorCode {
         }
     }
 }
+
+/// A violation by the peer (or a failure of ours) that closes the connection with a CONNECTION_CLOSE
+/// frame of type 0x1c (RFC 9000 section 11.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WireError {
+    /// The code the peer is told.
+    pub code: TransportErrorCode,
+    /// The type of the frame that caused it, or 0.
+    pub frame_type: u64,
+    /// What was wrong, for people.
+    pub reason: &'static str,
+    /// Where in our code it was decided.
+    pub at: &'static Location<'static>,
+}
+
+impl WireError {
+    /// A violation. The caller's place in the source is recorded.
+    #[track_caller]
+    pub const fn new(code: TransportErrorCode, reason: &'static str) -> Self {
+        WireError { code, frame_type: 0, reason, at: Location::caller() }
+    }
+
+    /// The same, naming the frame that caused it.
+    #[must_use]
+    pub const fn in_frame(mut self, frame_type: u64) -> Self {
+        self.frame_type = frame_type;
+        self
+    }
+}
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.reason)
+    }
+}
+
+impl std::error::Error for WireError {}

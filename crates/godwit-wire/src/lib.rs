@@ -26,7 +26,7 @@ pub mod version;
 
 pub use cid::{ConnectionId, ResetToken};
 pub use codec::{Malformed, NoRoom, Reader, Writer, varint_len};
-pub use error::TransportErrorCode;
+pub use error::{TransportErrorCode, WireError};
 pub use frame::Frame;
 pub use stream_id::{Direction, Side, StreamId};
 pub use transport_parameters::TransportParameters;

@@ -14,7 +14,7 @@ use godwit_engine::{Driver, DriverConfig, Elders, Neighbours, OsRng, Shard, Shar
 use godwit_transport::EndpointConfig;
 use godwit_transport::cid::CidCodec;
 use godwit_transport::observe::ObserverFactory;
-use godwit_transport::secrets::ServerSecrets;
+use godwit_transport::tls::secrets::ServerSecrets;
 use godwit_wire::version;
 use std::future::Future;
 use std::io;

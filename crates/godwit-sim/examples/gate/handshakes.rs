@@ -4,9 +4,10 @@
 use crate::pair::{Pair, secrets};
 use crate::{ALLOCATOR, Cost};
 use bytes::Bytes;
-use godwit_transport::resumption::{EarlyDataStatus, EarlySessions, MemorySessions, Resumption};
+use godwit_transport::EarlyDataStatus;
 use godwit_transport::streams::ReadChunk;
 use godwit_transport::tls::deterministic;
+use godwit_transport::tls::resumption::{EarlySessions, MemorySessions, Resumption};
 use godwit_transport::{ClientConfig, ConnKey, Direction, Event, ServerConfig, TransportConfig};
 use stats_alloc::Region;
 use std::sync::Arc;

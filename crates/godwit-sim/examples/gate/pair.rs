@@ -2,8 +2,8 @@
 
 use godwit_base::{RecvBatch, RecvMeta, SeededRng, SendBatch, SocketId, Time, WallTime};
 use godwit_transport::path::PathKey;
-use godwit_transport::secrets::ServerSecrets;
 use godwit_transport::tls::deterministic;
+use godwit_transport::tls::secrets::ServerSecrets;
 use godwit_transport::{ClientConfig, ConnKey, Endpoint, EndpointConfig, ServerConfig};
 use std::net::SocketAddr;
 use std::sync::Arc;

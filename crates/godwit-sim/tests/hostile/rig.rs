@@ -4,9 +4,9 @@ use crate::provider;
 use bytes::Bytes;
 use godwit_base::{Ecn, RecvBatch, RecvMeta, Rng, SeededRng, SendBatch, SocketId, Time, WallTime};
 use godwit_transport::path::PathKey;
-use godwit_transport::secrets::ServerSecrets;
 use godwit_transport::streams::ReadChunk;
 use godwit_transport::tls::deterministic;
+use godwit_transport::tls::secrets::ServerSecrets;
 use godwit_transport::{
     ClientConfig, ConnKey, Direction, Endpoint, EndpointConfig, Event, ServerConfig, TransportConfig,
 };

@@ -8,11 +8,12 @@ use godwit_sim::app::Application;
 use godwit_sim::apps::{Completion, ExchangeClient, ExchangeServer, Policy};
 use godwit_sim::network::Stop;
 use godwit_sim::{Exchange, HostId, Network, Scenario};
-use godwit_transport::resumption::{
-    EarlyDataStatus, EarlySessions, MemorySessions, Resumption, SessionKey, SessionStore, SessionTickets,
-};
-use godwit_transport::secrets::ServerSecrets;
+use godwit_transport::EarlyDataStatus;
 use godwit_transport::tls::deterministic;
+use godwit_transport::tls::resumption::{
+    EarlySessions, MemorySessions, Resumption, SessionKey, SessionStore, SessionTickets,
+};
+use godwit_transport::tls::secrets::ServerSecrets;
 use godwit_transport::{ClientConfig, Endpoint, EndpointConfig, ServerConfig, TransportConfig};
 use godwit_wire::version;
 use std::cell::RefCell;

@@ -2,9 +2,9 @@
 
 use super::Connection;
 use crate::datagrams::{DatagramOutcome, SendDatagramError};
-use crate::keys::TAG_LEN;
 use bytes::Bytes;
 use godwit_recovery::PathRecovery;
+use godwit_tls::keys::TAG_LEN;
 use godwit_wire::ConnectionId;
 use godwit_wire::constants::MAX_PACKET_NUMBER_LEN;
 

@@ -15,11 +15,11 @@ use super::Connection;
 use super::input::Datagram;
 use super::space::Space;
 use crate::WireError;
-use crate::keys::EarlyKeys;
 use crate::resumption::EarlyDataStatus;
 use bytes::Bytes;
 use godwit_base::Time;
 use godwit_recovery::SpaceId;
+use godwit_tls::keys::EarlyKeys;
 use godwit_wire::transport_parameters::TransportParameters;
 use godwit_wire::{Side, StreamId, TransportErrorCode};
 use std::mem;
@@ -141,7 +141,7 @@ impl Connection {
     }
 
     /// At a client with a session store: what former connections to the server in this network have left.
-    pub fn remembered(&self) -> Option<crate::resumption::Remembered> {
+    pub fn remembered(&self) -> Option<godwit_tls::resumption::Remembered> {
         self.negotiation.memory.as_ref()?.remembered()
     }
 

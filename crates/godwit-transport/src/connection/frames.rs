@@ -3,11 +3,11 @@
 use super::Connection;
 use super::input::PacketInfo;
 use super::outcome::collect;
-use crate::keys::KeysUsed;
 use crate::{ConnectionError, WireError};
 use bytes::Bytes;
 use godwit_base::Time;
 use godwit_recovery::{EcnCounts, SpaceId};
+use godwit_tls::keys::KeysUsed;
 use godwit_wire::frame::Ack;
 use godwit_wire::{Frame, Side, TransportErrorCode};
 use std::time::Duration;

@@ -7,8 +7,8 @@
 use super::acks::AckOnlyRun;
 use super::parts::RecoveryToken;
 use crate::handshake::Level;
-use crate::keys::{LevelKeys, OneRtt};
 use godwit_recovery::{AckTracker, SpaceId, SpaceRecovery};
+use godwit_tls::keys::{LevelKeys, OneRtt};
 use godwit_wire::header::PacketType;
 use std::time::Duration;
 

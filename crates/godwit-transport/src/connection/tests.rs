@@ -16,8 +16,8 @@ mod turmoil;
 use super::*;
 use crate::config::{ClientConfig, ServerConfig};
 use crate::path::PathKey;
-use crate::tls::deterministic;
 use godwit_base::{Ecn, SeededRng, SendBatch, SocketId};
+use godwit_tls::deterministic;
 use std::time::Duration;
 
 struct Pair {

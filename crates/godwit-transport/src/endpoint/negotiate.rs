@@ -4,9 +4,9 @@
 use super::beginning::Answered;
 use super::incoming::FirstInitial;
 use crate::address_token::RetryToken;
-use crate::keys::{self, PacketSpan, TAG_LEN};
-use crate::secrets::ServerSecrets;
 use godwit_base::Rng;
+use godwit_tls::keys::{self, PacketSpan, TAG_LEN};
+use godwit_tls::secrets::ServerSecrets;
 use godwit_wire::constants::MIN_DATAGRAM;
 use godwit_wire::header::{self, LongHeader, PacketType};
 use godwit_wire::packet_number::TruncatedPacketNumber;

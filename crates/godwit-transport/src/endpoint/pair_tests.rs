@@ -10,9 +10,9 @@
 
 use super::*;
 use crate::ConnectionError;
-use crate::secrets::ServerSecrets;
-use crate::tls::deterministic;
 use godwit_base::{RecvBatch, RecvMeta, SeededRng, SendBatch, SocketId};
+use godwit_tls::deterministic;
+use godwit_tls::secrets::ServerSecrets;
 use godwit_wire::{Direction, version};
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -10,10 +10,9 @@
 
 use super::*;
 use crate::cid::Route;
-use crate::keys::{self, PacketSpan, TAG_LEN};
-use crate::secrets::ServerSecrets;
-use crate::tls;
 use godwit_base::{Ecn, RecvBatch, RecvMeta, SeededRng, SendBatch, SocketId};
+use godwit_tls::keys::{self, PacketSpan, TAG_LEN};
+use godwit_tls::secrets::ServerSecrets;
 use godwit_wire::frame::Frames;
 use godwit_wire::header::{self, LongHeader, Packet, PacketType};
 use godwit_wire::packet_number::TruncatedPacketNumber;
@@ -44,8 +43,8 @@ impl Rig {
             ..EndpointConfig::new(Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(99))))
         };
         change(&mut config);
-        tls::deterministic::seed(1);
-        let tls = tls::deterministic::server_config(&[b"test"]);
+        godwit_tls::deterministic::seed(1);
+        let tls = godwit_tls::deterministic::server_config(&[b"test"]);
         let server = ServerConfig { retry, ..ServerConfig::new(tls, Arc::default()) };
         let endpoint = Endpoint::new(config, Some(Arc::new(server)), Box::new(SeededRng::new(1)));
         Rig { endpoint, now: Time::from_nanos(1_000_000_000) }

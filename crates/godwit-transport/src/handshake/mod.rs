@@ -7,25 +7,17 @@
 //! Invariants: data is read at one level at a time, and never at one that is lower than the level TLS is at;
 //! what waits is capped per level; after [`Handshake::on_confirmed`] a server holds no TLS state.
 
-mod assembler;
-pub(crate) mod client_hello;
-mod error;
-mod exporter;
 mod send_buffer;
-mod tap;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use assembler::Assembler;
-pub use exporter::ExportError;
-pub(crate) use tap::tapped;
-
-use crate::keys::{self, EarlyKeys, LevelKeys, OneRtt, Ratchet, Schedule};
 use crate::packet::PacketBuilder;
 use crate::part::Part;
 use crate::resumption::ServerMemory;
 use crate::{ConnectError, WireError};
-use exporter::Exporter;
+use godwit_tls::keys::{self, EarlyKeys, LevelKeys, OneRtt, Ratchet, Schedule};
+use godwit_tls::secret_tap::{self, SecretTap};
+use godwit_tls::{Assembler, ExportError, Exporter, alert};
 use godwit_wire::TransportErrorCode;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::quic::{ClientConnection, Connection, KeyChange, ServerConnection};
@@ -33,7 +25,6 @@ use rustls::{CipherSuite, HandshakeKind, NamedGroup};
 use send_buffer::SendBuffer;
 use std::fmt;
 use std::sync::Arc;
-use tap::SecretTap;
 
 /// CRYPTO data of Initial packets that waits at most: anyone can send it.
 const INITIAL_LIMIT: usize = 16 << 10;
@@ -350,7 +341,7 @@ impl Handshake {
             return Ok(false);
         }
         let Some(tls) = self.tls.as_deref_mut() else {
-            return Err(WireError::new(error::UNEXPECTED_MESSAGE, "a TLS message after the handshake"));
+            return Err(WireError::new(alert::UNEXPECTED_MESSAGE, "a TLS message after the handshake"));
         };
         let read = match (&self.memory, &self.data) {
             (Some(memory), Some(agreed)) => {
@@ -359,10 +350,10 @@ impl Handshake {
             _ => tls.read_hs(data),
         };
         if matches!(tls, Connection::Server(_)) {
-            self.exporter = tap::logged_exporter().or(self.exporter.take());
+            self.exporter = secret_tap::logged_exporter().or(self.exporter.take());
         }
         if let Err(failure) = read {
-            let error = error::from_tls(tls, &failure);
+            let error = alert::from_tls(tls, &failure);
             self.failure = Some(Box::new(failure));
             return Err(error);
         }

@@ -6,9 +6,10 @@
     reason = "tests"
 )]
 
-use super::client_hello::{Parsed, Peek};
 use super::*;
-use crate::tls::{self, deterministic};
+use godwit_tls::client_hello::{Parsed, Peek};
+use godwit_tls::deterministic;
+use godwit_tls::secret_tap::tapped;
 use godwit_wire::Reader;
 use godwit_wire::version::{V1, V2};
 use proptest::prelude::*;
@@ -283,10 +284,10 @@ fn real_configs() -> (Arc<rustls::ClientConfig>, Arc<rustls::ServerConfig>) {
     let versions = &[&rustls::version::TLS13];
     let mut roots = rustls::RootCertStore::empty();
     roots.add(deterministic::authority()).unwrap();
-    let client = rustls::ClientConfig::builder_with_provider(tls::provider());
+    let client = rustls::ClientConfig::builder_with_provider(godwit_tls::provider());
     let mut client =
         client.with_protocol_versions(versions).unwrap().with_root_certificates(roots).with_no_client_auth();
-    let server = rustls::ServerConfig::builder_with_provider(tls::provider());
+    let server = rustls::ServerConfig::builder_with_provider(godwit_tls::provider());
     let mut server = server
         .with_protocol_versions(versions)
         .unwrap()
@@ -321,7 +322,7 @@ fn sessions_are_resumed_with_tickets_read_after_confirmation() {
 
 /// Ends whose cipher suite and key exchange are as given, or the provider's own choice.
 fn ends_with(suite: Option<CipherSuite>) -> (Handshake, Handshake) {
-    let mut provider = tls::provider().as_ref().clone();
+    let mut provider = godwit_tls::provider().as_ref().clone();
     provider.cipher_suites.retain(|known| suite.is_none_or(|suite| known.suite() == suite));
     let provider = Arc::new(provider);
     let mut roots = rustls::RootCertStore::empty();

@@ -14,10 +14,10 @@ pub(crate) mod testing;
 
 pub(crate) use datagram::{DatagramBuilder, WrittenPacket};
 
-use crate::keys::{PacketSpan, TAG_LEN};
 use crate::path::PathId;
 use godwit_base::{Ecn, Rng, Time};
 use godwit_recovery::SpaceId;
+use godwit_tls::keys::{PacketSpan, TAG_LEN};
 use godwit_wire::header::{LengthSlot, LongHeader, ShortHeader};
 use godwit_wire::packet_number::TruncatedPacketNumber;
 use godwit_wire::{ConnectionId, Frame, NoRoom, Writer};

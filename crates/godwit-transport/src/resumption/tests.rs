@@ -6,130 +6,271 @@
     reason = "tests"
 )]
 
-use super::*;
-use crate::secrets::ServerSecrets;
-use crate::tls;
+use super::ServerMemory;
+use crate::ClientConfig;
+use crate::handshake::tests::run;
+use crate::handshake::{Handshake, NewKeys};
+use bytes::Bytes;
 use godwit_base::SeededRng;
-use rustls::server::{ProducesTickets, StoresServerSessions};
+use godwit_tls::deterministic;
+use godwit_tls::resumption::{
+    EarlySessions, PortableVerifier, Remembered, Resumption, SessionKey, SessionStore, SessionTicket,
+};
+use godwit_tls::secret_tap::tapped;
+use godwit_tls::secrets::ServerSecrets;
+use godwit_wire::version::{V1, V2};
+use rustls::client::danger::ServerCertVerifier;
+use rustls::client::{Tls13ClientSessionValue, WebPkiServerVerifier};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::time_provider::TimeProvider;
+use rustls::version::TLS13;
+use rustls::{CipherSuite, NamedGroup, RootCertStore};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-fn key(name: &str) -> SessionKey {
-    SessionKey { server_name: name.to_owned(), alpn: vec![b"h3".to_vec()], version: 1, network: 0 }
-}
+const ALPN: &[&[u8]] = &[b"h3"];
+const NAME: &str = "localhost";
 
-fn tickets(secrets: &ServerSecrets) -> SessionTickets {
-    SessionTickets::new(secrets, &tls::provider())
-}
+/// Tickets as bytes and nothing else.
+#[derive(Debug, Default)]
+struct Paper(Mutex<Vec<Vec<u8>>>);
 
-#[test]
-fn processes_with_the_same_secrets_open_each_others_tickets() {
-    let secrets = ServerSecrets::from_rng(&mut SeededRng::new(1));
-    let (here, there) = (tickets(&secrets), tickets(&ServerSecrets::from_bytes(&secrets.to_bytes())));
-    let ticket = here.encrypt(b"session").unwrap();
-    assert_ne!(ticket, here.encrypt(b"session").unwrap(), "nobody can tell that they are the same");
-    assert_eq!(there.decrypt(&ticket).as_deref(), Some(&b"session"[..]));
-    assert_eq!(tickets(&ServerSecrets::from_rng(&mut SeededRng::new(2))).decrypt(&ticket), None);
-    for at in 0..ticket.len() {
-        let mut forged = ticket.clone();
-        forged[at] ^= 1;
-        assert_eq!(here.decrypt(&forged), None, "byte {at}");
-        assert_eq!(here.decrypt(&ticket[..at]), None);
+impl Paper {
+    fn take(&self) -> Option<Vec<u8>> {
+        self.0.lock().unwrap().pop()
     }
 }
 
-#[test]
-fn tickets_outlive_one_rotation() {
-    let mut rng = SeededRng::new(3);
-    let first = ServerSecrets::from_rng(&mut rng);
-    let server = tickets(&first);
-    let ticket = server.encrypt(b"session").unwrap();
-    let second = first.rotated(&mut rng);
-    server.rotate(&second);
-    assert_eq!(server.decrypt(&ticket).as_deref(), Some(&b"session"[..]));
-    let newer = server.encrypt(b"newer").unwrap();
-    assert_eq!(tickets(&second).decrypt(&newer).as_deref(), Some(&b"newer"[..]));
-    server.rotate(&second.rotated(&mut rng));
-    assert_eq!(server.decrypt(&ticket), None);
-    assert_eq!(server.decrypt(&newer).as_deref(), Some(&b"newer"[..]));
+impl SessionStore for Paper {
+    fn is_persistent(&self) -> bool {
+        true
+    }
+
+    fn put_ticket(&self, _: &SessionKey, ticket: SessionTicket) {
+        self.0.lock().unwrap().push(ticket.to_bytes().unwrap());
+    }
+
+    fn take_ticket(&self, _: &SessionKey, _: bool) -> Option<SessionTicket> {
+        SessionTicket::from_bytes(&self.take()?)
+    }
+
+    fn put_token(&self, _: &SessionKey, _: Bytes) {}
+
+    fn take_token(&self, _: &SessionKey) -> Option<Bytes> {
+        None
+    }
+
+    fn remember(&self, _: &SessionKey, _: &mut dyn FnMut(&mut Remembered)) {}
+
+    fn remembered(&self, _: &SessionKey) -> Option<Remembered> {
+        None
+    }
+
+    fn put_group(&self, _: &SessionKey, _: NamedGroup) {}
+
+    fn group(&self, _: &SessionKey) -> Option<NamedGroup> {
+        None
+    }
+}
+
+/// Seconds after [`deterministic::NOW`].
+#[derive(Debug, Default)]
+struct Clock(AtomicU64);
+
+impl TimeProvider for Clock {
+    fn current_time(&self) -> Option<UnixTime> {
+        let now = deterministic::NOW + self.0.load(Ordering::Relaxed);
+        Some(UnixTime::since_unix_epoch(Duration::from_secs(now)))
+    }
+}
+
+/// What a process begins with: settings of its own, of which nothing is any other process's.
+struct Process {
+    tls: rustls::ClientConfig,
+    resumption: Resumption,
+}
+
+impl Process {
+    fn with(paper: &Arc<Paper>, clock: &Arc<Clock>, suite: CipherSuite, authority: &[u8]) -> Self {
+        let mut provider = godwit_tls::provider();
+        Arc::make_mut(&mut provider).cipher_suites.retain(|known| known.suite() == suite);
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from(authority.to_vec())).unwrap();
+        let judge = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone());
+        let verifier = Arc::new(PortableVerifier::new(judge.build().unwrap()));
+        let mut tls = rustls::ClientConfig::builder_with_details(provider, clock.clone())
+            .with_protocol_versions(&[&TLS13])
+            .unwrap()
+            .dangerous()
+            .with_custom_certificate_verifier(verifier.clone())
+            .with_no_client_auth();
+        tls.alpn_protocols = vec![b"h3".to_vec()];
+        tls.enable_early_data = true;
+        let store: Arc<dyn SessionStore> = paper.clone();
+        Process { tls, resumption: Resumption { store: Some(store), verifier: Some(verifier), network: 0 } }
+    }
+
+    fn new(paper: &Arc<Paper>) -> Self {
+        Self::with(paper, &Arc::default(), CipherSuite::TLS13_AES_128_GCM_SHA256, &deterministic::authority())
+    }
+
+    fn memory(&self, version: u32) -> Arc<ServerMemory> {
+        let tls = Arc::new(self.tls.clone());
+        let resumption = self.resumption.clone();
+        let config = ClientConfig { version, resumption, ..ClientConfig::new(tls, Arc::default()) };
+        ServerMemory::new(&config, &[], NAME).unwrap()
+    }
+
+    fn connect(&self, server: &rustls::ServerConfig, version: u32) -> (Handshake, Handshake) {
+        let memory = self.memory(version);
+        let tls = memory.tls(&self.tls);
+        let mut client = Handshake::client(tls, version, NAME, b"of the client".to_vec()).unwrap();
+        client.set_memory(Some(memory));
+        let mut server = Handshake::server(tapped(server), version, b"of the server".to_vec()).unwrap();
+        run(&mut client, &mut server).unwrap();
+        (client, server)
+    }
+
+    /// The ticket that TLS would offer.
+    fn ticket(&self) -> Option<Tls13ClientSessionValue> {
+        use rustls::client::ClientSessionStore;
+        self.memory(V1).take_tls13_ticket(&ServerName::try_from(NAME).unwrap())
+    }
+}
+
+fn sealed_server() -> Arc<rustls::ServerConfig> {
+    deterministic::ticket_server_config(ALPN, &ServerSecrets::from_rng(&mut SeededRng::new(1)))
+}
+
+/// A ticket of such a server on paper.
+fn paper_with_a_ticket() -> Arc<Paper> {
+    let paper = Arc::new(Paper::default());
+    Process::new(&paper).connect(&sealed_server(), V1);
+    paper
 }
 
 #[test]
-fn sessions_of_one_scope_are_not_resumed_in_another() {
-    let mut rng = SeededRng::new(4);
-    let secrets = ServerSecrets::from_rng(&mut rng);
-    let (all, one, other) =
-        (tickets(&secrets), tickets(&secrets).scoped(b"one"), tickets(&secrets).scoped(b"other"));
-    let ticket = one.encrypt(b"session").unwrap();
-    assert_eq!(tickets(&secrets).scoped(b"one").decrypt(&ticket).as_deref(), Some(&b"session"[..]));
-    assert_eq!((all.decrypt(&ticket), other.decrypt(&ticket)), (None, None));
-    // They follow the same rotation.
-    let within = all.scoped(b"one");
-    all.rotate(&secrets.rotated(&mut rng).rotated(&mut rng));
-    assert_eq!(within.decrypt(&ticket), None);
-}
-
-#[test]
-fn a_session_is_given_out_once() {
-    let register = EarlySessions::new(10);
-    assert!(register.put(b"name".to_vec(), b"session".to_vec()));
-    assert_eq!(register.get(b"name"), None);
-    assert_eq!(register.take(b"name").as_deref(), Some(&b"session"[..]));
-    assert_eq!(register.take(b"name"), None);
-}
-
-#[test]
-fn the_register_is_bounded() {
-    let register = EarlySessions::new(10);
-    for number in 0..1000_u32 {
-        assert!(register.put(number.to_be_bytes().to_vec(), vec![0; 100]));
-        if number % 3 == 0 {
-            register.take(&number.to_be_bytes());
+fn tickets_are_good_in_another_process() {
+    for suite in [
+        CipherSuite::TLS13_AES_128_GCM_SHA256,
+        CipherSuite::TLS13_AES_256_GCM_SHA384,
+        CipherSuite::TLS13_CHACHA20_POLY1305_SHA256,
+    ] {
+        for version in [V1, V2] {
+            let (paper, server) = (Arc::new(Paper::default()), sealed_server());
+            let clock = Arc::new(Clock::default());
+            let another = || Process::with(&paper, &clock, suite, &deterministic::authority());
+            let (first, _) = another().connect(&server, version);
+            assert!(!first.data().unwrap().resumed);
+            for _ in 0..3 {
+                let (client, server) = another().connect(&server, version);
+                let (client, server) = (client.data().unwrap(), server.data().unwrap());
+                assert!(client.resumed && server.resumed, "{suite:?}");
+                assert_eq!(client.cipher_suite, Some(suite));
+                assert_eq!(client.peer_certificates, deterministic::certificates());
+            }
         }
-        let inner = register.lock();
-        assert!(inner.sessions.len() <= 10 && inner.order.len() <= 21, "{}", inner.order.len());
     }
-    assert!(register.take(&998_u32.to_be_bytes()).is_some(), "the newest are kept");
-    assert!(register.take(&1_u32.to_be_bytes()).is_none());
-    assert!(!register.put(vec![1], vec![0; 1 << 20]), "too large");
 }
 
 #[test]
-fn tokens_are_taken_once_newest_first_and_few_are_kept() {
-    let store = MemorySessions::default();
-    for number in 0..100_u8 {
-        store.put_token(&key("a"), Bytes::copy_from_slice(&[number]));
-    }
-    let taken: Vec<u8> = std::iter::from_fn(|| store.take_token(&key("a"))).map(|token| token[0]).collect();
-    assert_eq!(taken, [99, 98, 97, 96]);
+fn zero_rtt_is_accepted_with_a_ticket_from_another_process() {
+    let paper = Arc::new(Paper::default());
+    let server = deterministic::early_server_config(ALPN, Arc::new(EarlySessions::new(10)));
+    Process::new(&paper).connect(&server, V1);
+    let process = Process::new(&paper);
+    let memory = process.memory(V1);
+    let tls = memory.tls(&process.tls);
+    let mut client = Handshake::client(tls, V1, NAME, b"of the client".to_vec()).unwrap();
+    client.set_memory(Some(memory));
+    assert_eq!(client.remembered_parameters(), Some(&b"of the server"[..]));
+    assert!(matches!(client.next_keys(), Some(NewKeys::ZeroRtt(_))));
+    let mut server = Handshake::server(tapped(&server), V1, b"of the server".to_vec()).unwrap();
+    run(&mut client, &mut server).unwrap();
+    assert!(client.is_early_data_accepted() && client.data().unwrap().resumed);
 }
 
 #[test]
-fn what_differs_in_any_part_of_the_key_is_apart() {
-    let store = MemorySessions::default();
-    store.put_token(&key("a"), Bytes::from_static(b"token"));
-    let others = [
-        key("b"),
-        SessionKey { alpn: vec![b"hq".to_vec()], ..key("a") },
-        SessionKey { version: 2, ..key("a") },
-        SessionKey { network: 1, ..key("a") },
-    ];
-    for other in others {
-        assert_eq!(store.take_token(&other), None, "{other:?}");
-        assert_eq!(store.remembered(&other), None);
-    }
-    assert!(store.take_token(&key("a")).is_some());
+fn certificates_are_judged_again() {
+    // By one who trusts another authority.
+    let paper = paper_with_a_ticket();
+    let other = rcgen::generate_simple_self_signed([NAME.to_owned()]).unwrap();
+    let suite = CipherSuite::TLS13_AES_128_GCM_SHA256;
+    let stranger = Process::with(&paper, &Arc::default(), suite, other.cert.der());
+    assert!(stranger.ticket().is_none());
+    assert!(Process::new(&paper).ticket().is_some(), "another of the same server");
+    // By one who asks for another name.
+    let paper = paper_with_a_ticket();
+    let process = Process::new(&paper);
+    use rustls::client::ClientSessionStore;
+    let name = ServerName::try_from("elsewhere.example").unwrap();
+    assert!(process.memory(V1).take_tls13_ticket(&name).is_none());
+    assert!(process.ticket().is_some(), "the other one is good");
 }
 
 #[test]
-fn the_least_recently_used_server_is_forgotten() {
-    let store = MemorySessions::new(3);
-    for name in ["a", "b", "c"] {
-        store.remember(&key(name), &mut |remembered| remembered.window = 7);
+fn tickets_expire() {
+    let clock = Arc::new(Clock::default());
+    let suite = CipherSuite::TLS13_AES_128_GCM_SHA256;
+    for (later, good) in [(0, true), (11 * 3600, true), (12 * 3600, false), (1 << 40, false)] {
+        let paper = paper_with_a_ticket();
+        let process = Process::with(&paper, &clock, suite, &deterministic::authority());
+        clock.0.store(later, Ordering::Relaxed);
+        assert_eq!(process.ticket().is_some(), good, "{later}");
+        clock.0.store(0, Ordering::Relaxed);
     }
-    assert!(store.remembered(&key("a")).is_some());
-    store.put_token(&key("d"), Bytes::from_static(b"token"));
-    assert_eq!(store.len(), 3);
-    assert!(store.remembered(&key("b")).is_none(), "a was used later");
-    assert!(store.remembered(&key("a")).is_some() && store.remembered(&key("c")).is_some());
-    store.remember(&key("a"), &mut |remembered| remembered.application = vec![0; 1 << 20].into());
-    assert!(store.remembered(&key("a")).unwrap().application.is_empty(), "too much to be kept");
+}
+
+#[test]
+fn tickets_of_clients_with_a_certificate_are_not_kept() {
+    let paper = Arc::new(Paper::default());
+    let mut process = Process::new(&paper);
+    let key = rustls::sign::CertifiedKey::from_der(
+        deterministic::certificates(),
+        deterministic::key(),
+        process.tls.crypto_provider(),
+    );
+    process.tls.client_auth_cert_resolver = Arc::new(rustls::sign::SingleCertAndKey::from(key.unwrap()));
+    process.connect(&sealed_server(), V1);
+    assert!(paper.take().is_none());
+    // And those of others are neither used nor lost.
+    let paper = paper_with_a_ticket();
+    process.resumption.store = Some(paper.clone());
+    assert!(process.ticket().is_none());
+    assert!(paper.take().is_some());
+}
+
+#[test]
+fn the_verifier_is_the_one_inside_to_everybody_else() {
+    let suite = CipherSuite::TLS13_AES_128_GCM_SHA256;
+    let other = rcgen::generate_simple_self_signed([NAME.to_owned()]).unwrap();
+    let stranger = Process::with(&Arc::default(), &Arc::default(), suite, other.cert.der());
+    let tls = stranger.tls.clone();
+    let mut client = Handshake::client(tls, V1, NAME, Vec::new()).unwrap();
+    let mut server = Handshake::server(tapped(&sealed_server()), V1, Vec::new()).unwrap();
+    assert!(run(&mut client, &mut server).is_err());
+    let verifier = stranger.resumption.verifier.unwrap();
+    assert!(!verifier.supported_verify_schemes().is_empty());
+}
+
+#[test]
+fn what_was_damaged_is_no_ticket_or_a_ticket_that_does_no_harm() {
+    let paper = paper_with_a_ticket();
+    let whole = paper.take().unwrap();
+    for end in 0..whole.len() {
+        let cut = SessionTicket::from_bytes(&whole[..end]);
+        assert!(cut.is_none_or(|cut| cut.to_bytes().unwrap().len() == end), "{end}");
+    }
+    for at in 0..whole.len() {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0xff;
+        paper.0.lock().unwrap().push(damaged);
+        // Most of it is certificates, and what is left of them is not believed.
+        let _ = Process::new(&paper).ticket();
+        paper.0.lock().unwrap().clear();
+    }
+    assert!(SessionTicket::from_bytes(&[]).is_none());
+    let newer = [&[2], &whole[1..]].concat();
+    assert!(SessionTicket::from_bytes(&newer).is_none());
 }

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use godwit_base::{RecvBatch, RecvMeta, SeededRng, SendBatch, SocketId, Time, WallTime};
 use godwit_transport::observe::ObserverFactory;
 use godwit_transport::path::PathKey;
-use godwit_transport::secrets::ServerSecrets;
 use godwit_transport::tls::deterministic;
+use godwit_transport::tls::secrets::ServerSecrets;
 use godwit_transport::{
     ClientConfig, ConnKey, Direction, Endpoint, EndpointConfig, Event, ServerConfig, TransportConfig,
 };

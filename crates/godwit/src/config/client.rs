@@ -1,10 +1,10 @@
 //! Settings of a client.
 
-use super::danger::AcceptAny;
 use super::{TransportConfig, certificates, checked, private_key, protocols, read};
 use crate::error::ConfigError;
 use crate::resumption::{MemorySessions, PortableVerifier, SessionStore};
 use godwit_transport::tls;
+use godwit_transport::tls::danger::AcceptAnyCertificate;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{ClientConfig as TlsConfig, Resumption, WantsClientCert, WebPkiServerVerifier};
 use rustls::compress::CertDecompressor;
@@ -64,7 +64,7 @@ impl ClientConfig {
     /// Accepts whatever certificate a server presents. **Whoever sits in between can read and change
     /// everything.** For tests and measurements in closed networks.
     pub fn danger_accept_any_certificate() -> Self {
-        Self::verified_by(Arc::new(AcceptAny::new(tls::provider())))
+        Self::verified_by(Arc::new(AcceptAnyCertificate::new(tls::provider())))
     }
 
     /// Trusts whom `verifier` trusts. In contrast to settings with that verifier that come by

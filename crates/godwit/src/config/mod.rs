@@ -4,7 +4,6 @@
 //! to connections begun afterwards.
 
 mod client;
-mod danger;
 mod server;
 
 pub use client::ClientConfig;

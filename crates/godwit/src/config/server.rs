@@ -3,9 +3,9 @@
 use super::{TransportConfig, certificates, checked, private_key, protocols, read};
 use crate::error::ConfigError;
 use crate::resumption::SessionTickets;
-use godwit_transport::resumption::EarlySessions;
-use godwit_transport::secrets::ServerSecrets;
 use godwit_transport::tls;
+use godwit_transport::tls::resumption::EarlySessions;
+use godwit_transport::tls::secrets::ServerSecrets;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ServerSessionMemoryCache, WebPkiClientVerifier};

@@ -8,7 +8,7 @@ use godwit_datapath::relay::RelaySender;
 use godwit_datapath::{BindError, SocketConfig, adopt};
 use godwit_engine::{Elder, Elders};
 use godwit_os::descriptors;
-use godwit_transport::secrets::ServerSecrets;
+use godwit_transport::tls::secrets::ServerSecrets;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::net::{SocketAddr, UdpSocket};

@@ -2,7 +2,7 @@
 //! things understand each other. Lines whose first word is not known are skipped.
 
 use godwit_transport::endpoint::Begun;
-use godwit_transport::secrets::KEY_LEN;
+use godwit_transport::tls::secrets::KEY_LEN;
 use godwit_wire::ConnectionId;
 use std::fmt::Write;
 use std::io;

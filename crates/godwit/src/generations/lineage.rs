@@ -2,7 +2,7 @@
 
 use crate::handler::Api;
 use godwit_engine::{Elder, Elders, ShardHandle};
-use godwit_transport::secrets::ServerSecrets;
+use godwit_transport::tls::secrets::ServerSecrets;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};

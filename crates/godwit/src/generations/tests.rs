@@ -3,7 +3,7 @@ use super::letter::{self, Line};
 use crate::resumption::SessionTickets;
 use godwit_base::SeededRng;
 use godwit_transport::endpoint::Begun;
-use godwit_transport::secrets::ServerSecrets;
+use godwit_transport::tls::secrets::ServerSecrets;
 use godwit_wire::ConnectionId;
 use rustls::server::ProducesTickets;
 use std::io::{ErrorKind, Read, Write};

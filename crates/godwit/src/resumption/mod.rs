@@ -8,6 +8,6 @@
 mod file;
 
 pub use file::FileSessionStore;
-pub use godwit_transport::resumption::{
+pub use godwit_transport::tls::resumption::{
     MemorySessions, PortableVerifier, Remembered, SessionKey, SessionStore, SessionTicket, SessionTickets,
 };

@@ -4,7 +4,6 @@ use super::{Connection, Kind};
 use crate::config::EndpointConfig;
 use crate::connection::input::PacketInfo;
 use crate::connection::lifecycle::{CloseFrame, State};
-use crate::keys::KeysUsed;
 use crate::observe::{
     Alpn, Changes, Cid, CloseTrigger, CongestionState, ConnectionState, DropTrigger, EcnName, ErrorName,
     FrameList, Initiator, KeyName, KeyTrigger, LossTrigger, MigrationState, ObserverInfo, PacketHeader,
@@ -16,6 +15,7 @@ use crate::path::{PathEvent, PathId, PathKey};
 use crate::{ConnectionError, WireError};
 use godwit_base::{Time, WallTime};
 use godwit_recovery::{EcnState, SpaceId};
+use godwit_tls::keys::KeysUsed;
 use godwit_wire::constants::DEFAULT_ACK_DELAY_EXPONENT;
 use godwit_wire::header::PacketType;
 use godwit_wire::transport_parameters::TransportParameters;

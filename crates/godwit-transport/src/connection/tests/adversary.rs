@@ -3,10 +3,10 @@
 use super::*;
 use crate::cid::{LocalCids, RetiredId};
 use crate::connection::input::{Datagram, PacketInfo};
-use crate::keys::{KeysUsed, PacketSpan, TAG_LEN};
 use crate::part::Part;
 use crate::path::{Arrival, PathId, PathSet};
 use godwit_recovery::SpaceId;
+use godwit_tls::keys::{KeysUsed, PacketSpan, TAG_LEN};
 use godwit_wire::header::{LongHeader, PacketType};
 use godwit_wire::packet_number::TruncatedPacketNumber;
 use godwit_wire::{Frame, Writer};

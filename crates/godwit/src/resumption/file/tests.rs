@@ -1,5 +1,5 @@
 use super::*;
-use godwit_transport::resumption::SessionKey;
+use godwit_transport::tls::resumption::SessionKey;
 use std::fs;
 use tempfile::TempDir;
 

@@ -1,0 +1,73 @@
+//! Key material for applications, bound to the handshake (RFC 8446 section 7.5).
+//!
+//! rustls exports while it lives, and a server lets go of it when the handshake is confirmed. What is kept is the
+//! exporter secret alone, which passes through the configuration's key log.
+
+use crate::keys::expand_label;
+use crate::provider;
+use aws_lc_rs::digest;
+use rustls::CipherSuite;
+use std::fmt;
+
+/// Why no key material could be exported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// The handshake is not complete.
+    NotConnected,
+    /// The label is longer than 249 bytes, or more key material was asked for than there is: 255 times as much as
+    /// the hash function of the cipher suite gives.
+    TooLong,
+}
+
+impl fmt::Display for ExportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ExportError::NotConnected => "the handshake is not complete",
+            ExportError::TooLong => "the label or the key material asked for is too long",
+        })
+    }
+}
+
+impl std::error::Error for ExportError {}
+
+/// The exporter secret of a connection.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Exporter {
+    suite: CipherSuite,
+    secret: Box<[u8]>,
+}
+
+impl Exporter {
+    /// From the exporter secret of a handshake that agreed on `suite`.
+    pub fn new(suite: CipherSuite, secret: Vec<u8>) -> Self {
+        Exporter { suite, secret: secret.into_boxed_slice() }
+    }
+
+    /// Fills `output`. No context is the same as an empty one.
+    pub fn export(&self, label: &[u8], context: &[u8], output: &mut [u8]) -> Result<(), ExportError> {
+        self.derive(label, context, output).ok_or(ExportError::TooLong)
+    }
+
+    fn derive(&self, label: &[u8], context: &[u8], output: &mut [u8]) -> Option<()> {
+        let (_, hash) = provider::protection(self.suite)?;
+        let digest = hash.hmac_algorithm().digest_algorithm();
+        let (nothing, context) = (digest::digest(digest, b""), digest::digest(digest, context));
+        let mut secret = [0; digest::MAX_OUTPUT_LEN];
+        let secret = secret.get_mut(..digest.output_len())?;
+        expand_label(hash, &self.secret, label, nothing.as_ref(), secret)?;
+        expand_label(hash, secret, b"exporter", context.as_ref(), output)
+    }
+}
+
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        self.secret.fill(0);
+    }
+}
+
+impl fmt::Debug for Exporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Exporter(..)")
+    }
+}

@@ -1,0 +1,127 @@
+//! Header protection (RFC 9001 section 5.4), one packet at a time on receipt, a batch at a time when
+//! sending.
+
+use super::SealFailed;
+use crate::provider::{MASK_LEN, SAMPLE_LEN};
+use godwit_wire::Reader;
+use godwit_wire::packet_number::TruncatedPacketNumber;
+use rustls::quic::HeaderProtectionKey;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The sample is taken as if the packet number had this length (RFC 9001 section 5.4.2).
+const LONGEST_PACKET_NUMBER: usize = 4;
+
+/// Packets masked in one call at most: as many as one GSO send takes.
+const BATCH: usize = 64;
+
+/// Where a sealed packet stands in a buffer, for header protection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PacketSpan {
+    /// Offset of the packet's first byte in the buffer.
+    pub first: usize,
+    /// Offset of its packet number in the buffer.
+    pub pn_offset: usize,
+    /// Length of its packet number, 1 to 4 bytes.
+    pub pn_len: usize,
+}
+
+/// Adds header protection.
+pub struct HeaderSealer {
+    key: Box<dyn HeaderProtectionKey>,
+    /// False once the key has refused a batch: it comes from a provider other than ours.
+    batches: AtomicBool,
+}
+
+impl HeaderSealer {
+    pub(super) fn new(key: Box<dyn HeaderProtectionKey>) -> Self {
+        HeaderSealer { key, batches: AtomicBool::new(true) }
+    }
+
+    /// Protects the headers of `packets`, which are sealed and stand in `buffer`.
+    ///
+    /// A packet must have at least 20 bytes from its packet number on, tag included: payloads are padded
+    /// to that (RFC 9001 section 5.4.2). After a failure, packets before the one that failed may have been
+    /// protected.
+    #[inline]
+    pub fn mask_batch(&self, packets: &[PacketSpan], buffer: &mut [u8]) -> Result<(), SealFailed> {
+        packets.chunks(BATCH).try_for_each(|packets| {
+            if packets.len() > 1 && self.batches.load(Ordering::Relaxed) {
+                self.mask_together(packets, buffer)
+            } else {
+                packets.iter().try_for_each(|packet| self.mask(*packet, buffer))
+            }
+        })
+    }
+
+    fn mask_together(&self, packets: &[PacketSpan], buffer: &mut [u8]) -> Result<(), SealFailed> {
+        let mut samples = [0; BATCH * SAMPLE_LEN];
+        let mut masks = [0; BATCH * MASK_LEN];
+        let samples = samples.get_mut(..packets.len().saturating_mul(SAMPLE_LEN)).ok_or(SealFailed)?;
+        let masks = masks.get_mut(..packets.len().saturating_mul(MASK_LEN)).ok_or(SealFailed)?;
+        for (packet, slot) in packets.iter().zip(samples.chunks_mut(SAMPLE_LEN)) {
+            slot.copy_from_slice(sample(buffer, packet.pn_offset).ok_or(SealFailed)?);
+        }
+        if self.key.encrypt_in_place(samples, &mut 0, masks).is_err() {
+            self.batches.store(false, Ordering::Relaxed);
+            return packets.iter().try_for_each(|packet| self.mask(*packet, buffer));
+        }
+        for (packet, mask) in packets.iter().zip(masks.chunks(MASK_LEN)) {
+            apply(*packet, mask, buffer).ok_or(SealFailed)?;
+        }
+        Ok(())
+    }
+
+    fn mask(&self, packet: PacketSpan, buffer: &mut [u8]) -> Result<(), SealFailed> {
+        let sample: [u8; SAMPLE_LEN] =
+            sample(buffer, packet.pn_offset).and_then(|bytes| bytes.try_into().ok()).ok_or(SealFailed)?;
+        let (head, tail) = buffer.split_at_mut_checked(packet.pn_offset).ok_or(SealFailed)?;
+        let first = head.get_mut(packet.first).ok_or(SealFailed)?;
+        let number = tail.get_mut(..packet.pn_len).ok_or(SealFailed)?;
+        self.key.encrypt_in_place(&sample, first, number).map_err(|_| SealFailed)
+    }
+}
+
+/// Removes header protection.
+pub struct HeaderOpener {
+    key: Box<dyn HeaderProtectionKey>,
+}
+
+impl HeaderOpener {
+    pub(super) fn new(key: Box<dyn HeaderProtectionKey>) -> Self {
+        HeaderOpener { key }
+    }
+
+    /// Unprotects the header of `packet`, whose packet number begins at `pn_offset`, in place. Returns its
+    /// first byte and packet number, or `None` if the packet is too short to be one.
+    ///
+    /// Nothing has been authenticated: reserved bits are judged only after the payload has been opened
+    /// (RFC 9000 section 17.2).
+    #[inline]
+    pub fn unmask(&self, packet: &mut [u8], pn_offset: usize) -> Option<(u8, TruncatedPacketNumber)> {
+        let (head, tail) = packet.split_at_mut_checked(pn_offset)?;
+        let (number, rest) = tail.split_at_mut_checked(LONGEST_PACKET_NUMBER)?;
+        let first = head.first_mut()?;
+        self.key.decrypt_in_place(rest.get(..SAMPLE_LEN)?, first, number).ok()?;
+        let len = usize::from(*first & 0x03).saturating_add(1);
+        let number = TruncatedPacketNumber::decode(&mut Reader::new(number), len).ok()?;
+        Some((*first, number))
+    }
+}
+
+fn sample(buffer: &[u8], pn_offset: usize) -> Option<&[u8]> {
+    let start = pn_offset.checked_add(LONGEST_PACKET_NUMBER)?;
+    buffer.get(start..start.checked_add(SAMPLE_LEN)?)
+}
+
+fn apply(packet: PacketSpan, mask: &[u8], buffer: &mut [u8]) -> Option<()> {
+    let (first_mask, number_mask) = mask.split_first()?;
+    let first = buffer.get_mut(packet.first)?;
+    let bits = if *first & 0x80 == 0 { 0x1f } else { 0x0f };
+    *first ^= first_mask & bits;
+    let number = buffer.get_mut(packet.pn_offset..packet.pn_offset.checked_add(packet.pn_len)?)?;
+    number.iter_mut().zip(number_mask).for_each(|(byte, mask)| *byte ^= mask);
+    Some(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! Keys that follow from what anyone can see: those of Initial packets (RFC 9001 section 5.2, RFC 9369
+//! section 3.3) and the integrity tag of Retry packets (RFC 9001 section 5.8, RFC 9369 section 3.3.3).
+
+use super::{LevelKeys, TAG_LEN};
+use crate::provider;
+use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use godwit_wire::version::{V1, V2};
+use godwit_wire::{ConnectionId, Side};
+use rustls::quic::Version;
+
+/// The QUIC version as rustls names it, or `None` for one that is not spoken.
+pub const fn tls_version(version: u32) -> Option<Version> {
+    match version {
+        V1 => Some(Version::V1),
+        V2 => Some(Version::V2),
+        _ => None,
+    }
+}
+
+/// The keys of Initial packets on `side`, from the Destination Connection ID of the client's first Initial
+/// packet (after a Retry: of the first one that answers it). `None` if `version` is not spoken.
+pub fn initial(version: u32, client_dcid: &ConnectionId, side: Side) -> Option<LevelKeys> {
+    let side = match side {
+        Side::Client => rustls::Side::Client,
+        Side::Server => rustls::Side::Server,
+    };
+    let keys = provider::initial_suite()?.keys(client_dcid.as_bytes(), side, tls_version(version)?);
+    Some(LevelKeys::new(keys))
+}
+
+/// The tag that ends a Retry packet: `retry` is the packet up to the tag, `original_dcid` the Destination
+/// Connection ID of the Initial packet it answers. `None` if `version` is not spoken.
+pub fn retry_integrity_tag(
+    version: u32,
+    original_dcid: &ConnectionId,
+    retry: &[u8],
+) -> Option<[u8; TAG_LEN]> {
+    let (key, nonce) = match version {
+        V1 => (
+            0xbe0c_690b_9f66_575a_1d76_6b54_e368_c84e_u128,
+            [0x46, 0x15, 0x99, 0xd3, 0x5d, 0x63, 0x2b, 0xf2, 0x23, 0x98, 0x25, 0xbb],
+        ),
+        V2 => (
+            0x8fb4_b01b_56ac_48e2_60fb_cbce_ad7c_cc92_u128,
+            [0xd8, 0x69, 0x69, 0xbc, 0x2d, 0x7c, 0x6d, 0x99, 0x90, 0xef, 0xb0, 0x4a],
+        ),
+        _ => return None,
+    };
+    let cid = original_dcid.as_bytes();
+    let mut pseudo_packet = Vec::with_capacity(retry.len().saturating_add(cid.len()).saturating_add(1));
+    pseudo_packet.push(u8::try_from(cid.len()).ok()?);
+    pseudo_packet.extend_from_slice(cid);
+    pseudo_packet.extend_from_slice(retry);
+    let key = LessSafeKey::new(UnboundKey::new(&AES_128_GCM, &key.to_be_bytes()).ok()?);
+    let nonce = Nonce::assume_unique_for_key(nonce);
+    let tag = key.seal_in_place_separate_tag(nonce, Aad::from(&pseudo_packet), &mut []).ok()?;
+    tag.as_ref().try_into().ok()
+}

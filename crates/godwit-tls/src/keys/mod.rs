@@ -1,0 +1,159 @@
+//! Packet and header protection (RFC 9001 sections 5 and 6).
+//!
+//! An [`Opener`] and a [`Sealer`] protect payloads, a [`HeaderOpener`] and a [`HeaderSealer`] protect
+//! packet numbers; [`LevelKeys`] are the four of one encryption level. The 1-RTT level has keys that
+//! change: see [`OneRtt`]. Everything works in place and nothing here allocates per packet.
+
+mod header;
+mod initial;
+mod one_rtt;
+mod schedule;
+#[cfg(test)]
+mod test_vectors;
+#[cfg(test)]
+mod tests;
+
+pub use header::{HeaderOpener, HeaderSealer, PacketSpan};
+pub use initial::{initial, retry_integrity_tag, tls_version};
+pub use one_rtt::{KeysUsed, OneRtt};
+pub use schedule::{Ratchet, Schedule, expand_label};
+
+use rustls::quic::{DirectionalKeys, Keys, PacketKey};
+use std::fmt;
+
+/// Bytes that sealing adds to a payload: the tag of every AEAD that QUIC uses.
+pub const TAG_LEN: usize = 16;
+
+/// A packet could not be protected: the buffer is too small for what was asked, or the AEAD failed.
+/// Either is a defect at this end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SealFailed;
+
+/// The keys of one encryption level, in both directions.
+pub struct LevelKeys {
+    /// Opens received payloads.
+    pub opener: Opener,
+    /// Seals payloads to send.
+    pub sealer: Sealer,
+    /// Removes header protection.
+    pub header_opener: HeaderOpener,
+    /// Adds header protection.
+    pub header_sealer: HeaderSealer,
+}
+
+impl LevelKeys {
+    /// From what TLS gives.
+    pub fn new(keys: Keys) -> Self {
+        LevelKeys {
+            opener: Opener { key: keys.remote.packet },
+            sealer: Sealer { key: keys.local.packet },
+            header_opener: HeaderOpener::new(keys.remote.header),
+            header_sealer: HeaderSealer::new(keys.local.header),
+        }
+    }
+}
+
+impl fmt::Debug for LevelKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LevelKeys(..)")
+    }
+}
+
+/// The keys of 0-RTT packets, which only clients send (RFC 9001 section 5.6).
+pub enum EarlyKeys {
+    /// A client's.
+    Seal {
+        /// Seals payloads to send.
+        sealer: Sealer,
+        /// Adds header protection.
+        header_sealer: HeaderSealer,
+    },
+    /// A server's.
+    Open {
+        /// Opens received payloads.
+        opener: Opener,
+        /// Removes header protection.
+        header_opener: HeaderOpener,
+    },
+}
+
+impl EarlyKeys {
+    /// From what TLS gives to a client (`sealing`) or a server.
+    pub fn new(keys: DirectionalKeys, sealing: bool) -> Self {
+        let DirectionalKeys { header, packet: key } = keys;
+        if sealing {
+            EarlyKeys::Seal { sealer: Sealer { key }, header_sealer: HeaderSealer::new(header) }
+        } else {
+            EarlyKeys::Open { opener: Opener { key }, header_opener: HeaderOpener::new(header) }
+        }
+    }
+}
+
+impl fmt::Debug for EarlyKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EarlyKeys(..)")
+    }
+}
+
+/// Removes packet protection.
+pub struct Opener {
+    key: Box<dyn PacketKey>,
+}
+
+impl Opener {
+    /// Decrypts `payload`, whose last [`TAG_LEN`] bytes are the tag, in place. Returns how many bytes at
+    /// its front are plaintext, or `None` if it is not authentic (its bytes are then worthless).
+    ///
+    /// `header` is the whole header, unprotected, up to and with the packet number. `path` is the path id
+    /// of multipath QUIC, 0 without it.
+    #[inline]
+    pub fn open(&self, path: u32, pn: u64, header: &[u8], payload: &mut [u8]) -> Option<usize> {
+        let plain = match path {
+            0 => self.key.decrypt_in_place(pn, header, payload),
+            _ => self.key.decrypt_in_place_for_path(path, pn, header, payload),
+        };
+        plain.ok().map(<[u8]>::len)
+    }
+
+    /// Forged packets that may be tried on a connection that uses this AEAD (RFC 9001 section 6.6).
+    #[inline]
+    pub fn integrity_limit(&self) -> u64 {
+        self.key.integrity_limit()
+    }
+}
+
+/// Adds packet protection.
+pub struct Sealer {
+    key: Box<dyn PacketKey>,
+}
+
+impl Sealer {
+    /// Encrypts all but the last [`TAG_LEN`] bytes of `payload_and_tag_room` in place and puts the tag
+    /// into those.
+    ///
+    /// `header` is the whole header, unprotected, up to and with the packet number. A packet number must
+    /// never be used twice on a path.
+    #[inline]
+    pub fn seal(
+        &self,
+        path: u32,
+        pn: u64,
+        header: &[u8],
+        payload_and_tag_room: &mut [u8],
+    ) -> Result<(), SealFailed> {
+        let (payload, room) = payload_and_tag_room.split_last_chunk_mut::<TAG_LEN>().ok_or(SealFailed)?;
+        let tag = match path {
+            0 => self.key.encrypt_in_place(pn, header, payload),
+            _ => self.key.encrypt_in_place_for_path(path, pn, header, payload),
+        };
+        let tag = tag.map_err(|_| SealFailed)?;
+        *room = tag.as_ref().try_into().map_err(|_| SealFailed)?;
+        Ok(())
+    }
+
+    /// Packets that may be sealed with this key (RFC 9001 section 6.6).
+    #[inline]
+    pub fn confidentiality_limit(&self) -> u64 {
+        self.key.confidentiality_limit()
+    }
+}

@@ -1,0 +1,34 @@
+//! TLS 1.3 for QUIC on rustls (RFC 8446, RFC 9001): everything of the handshake that knows no packets, streams or
+//! paths.
+//!
+//! [`provider()`] is the cryptography for every TLS configuration that is used with QUIC. [`keys`] protects packets with
+//! what the handshake agreed on, [`secrets`] holds the secrets of a server, [`resumption`] what outlives a connection, and
+//! [`client_hello`] reads a client's first message before there is any TLS state for it. [`deterministic`] is TLS
+//! without chance, for simulations and tests.
+#![forbid(unsafe_code)]
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unreachable,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects
+)]
+
+pub mod alert;
+mod assembler;
+pub mod client_hello;
+pub mod danger;
+pub mod deterministic;
+mod exporter;
+pub mod keys;
+mod provider;
+mod random;
+pub mod resumption;
+pub mod secret_tap;
+pub mod secrets;
+
+pub use assembler::Assembler;
+pub use exporter::{ExportError, Exporter};
+pub use provider::provider;
+pub use random::{NoRandomness, fill_random, sha256};

@@ -1,0 +1,102 @@
+//! The cryptography handed to rustls: aws-lc-rs with QUIC packet protection of our own.
+//!
+//! [`provider`] is the provider for every TLS configuration that is used with QUIC. Its three TLS 1.3
+//! cipher suites differ from those of rustls in two things: their header protection keys can compute the
+//! masks of many packets in one call (see the module `algorithm`), and the secrets of session tickets can be had from
+//! them (`ticket_secret`). Configurations made with another provider work too, a little slower, but their tickets
+//! do not outlive the process.
+//!
+//! (RFC 9001 sections 5.3 and 5.4.)
+
+mod algorithm;
+pub(crate) mod ticket_secret;
+
+pub(crate) use algorithm::Protection;
+
+use ::aws_lc_rs::hkdf;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::quic::{Algorithm, Suite};
+use rustls::{CipherSuite, CipherSuiteCommon, NamedGroup, SupportedCipherSuite, Tls13CipherSuite};
+use std::sync::{Arc, LazyLock};
+use ticket_secret::TicketHkdf;
+
+/// Bytes of a header protection sample (RFC 9001 section 5.4.2).
+pub(crate) const SAMPLE_LEN: usize = 16;
+
+/// Bytes of a header protection mask (RFC 9001 section 5.4.1).
+pub(crate) const MASK_LEN: usize = 5;
+
+struct Suites {
+    aes_128: Option<&'static Tls13CipherSuite>,
+    aes_256: Option<&'static Tls13CipherSuite>,
+    chacha20: Option<&'static Tls13CipherSuite>,
+}
+
+static SUITES: LazyLock<Suites> = LazyLock::new(|| {
+    use aws_lc_rs::cipher_suite::{
+        TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256,
+    };
+    Suites {
+        aes_128: with_quic(TLS13_AES_128_GCM_SHA256, &algorithm::AES_128_GCM),
+        aes_256: with_quic(TLS13_AES_256_GCM_SHA384, &algorithm::AES_256_GCM),
+        chacha20: with_quic(TLS13_CHACHA20_POLY1305_SHA256, &algorithm::CHACHA20_POLY1305),
+    }
+});
+
+static PROVIDER: LazyLock<Arc<CryptoProvider>> = LazyLock::new(|| {
+    let mut provider = aws_lc_rs::default_provider();
+    let ours = [SUITES.aes_128, SUITES.aes_256, SUITES.chacha20];
+    let rest = provider.cipher_suites.iter().copied().filter(|suite| suite.tls13().is_none());
+    // The sort keeps the order of the others: X25519 is next, and clients send a share of it beside the hybrid one.
+    provider.kx_groups.sort_by_key(|group| group.name() != NamedGroup::X25519MLKEM768);
+    provider.cipher_suites =
+        ours.into_iter().flatten().map(SupportedCipherSuite::Tls13).chain(rest).collect();
+    Arc::new(provider)
+});
+
+/// The aws-lc-rs provider with our QUIC packet protection. AES-128-GCM is preferred, and the post-quantum hybrid
+/// X25519MLKEM768 for the key exchange; signatures and the cipher suites of TLS 1.2 are those of rustls.
+pub fn provider() -> Arc<CryptoProvider> {
+    PROVIDER.clone()
+}
+
+/// The suite that protects Initial packets, whatever TLS negotiates (RFC 9001 section 5.2).
+pub(crate) fn initial_suite() -> Option<Suite> {
+    SUITES.aes_128.and_then(Tls13CipherSuite::quic_suite)
+}
+
+/// The packet protection of a cipher suite of TLS 1.3, and the hash function of its key schedule.
+pub(crate) fn protection(suite: CipherSuite) -> Option<(&'static Protection, hkdf::Algorithm)> {
+    match suite {
+        CipherSuite::TLS13_AES_128_GCM_SHA256 => Some((&algorithm::AES_128_GCM, hkdf::HKDF_SHA256)),
+        CipherSuite::TLS13_AES_256_GCM_SHA384 => Some((&algorithm::AES_256_GCM, hkdf::HKDF_SHA384)),
+        CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => {
+            Some((&algorithm::CHACHA20_POLY1305, hkdf::HKDF_SHA256))
+        }
+        _ => None,
+    }
+}
+
+/// A suite of rustls with another QUIC packet protection. It lives as long as the process, and is made
+/// once.
+fn with_quic(
+    original: SupportedCipherSuite,
+    quic: &'static dyn Algorithm,
+) -> Option<&'static Tls13CipherSuite> {
+    let original = original.tls13()?;
+    Some(Box::leak(Box::new(Tls13CipherSuite {
+        common: CipherSuiteCommon {
+            suite: original.common.suite,
+            hash_provider: original.common.hash_provider,
+            confidentiality_limit: original.common.confidentiality_limit,
+        },
+        hkdf_provider: Box::leak(Box::new(TicketHkdf(original.hkdf_provider))),
+        aead_alg: original.aead_alg,
+        quic: Some(quic),
+    })))
+}
+
+#[cfg(test)]
+pub(crate) fn chacha20_suite() -> Option<Suite> {
+    SUITES.chacha20.and_then(Tls13CipherSuite::quic_suite)
+}

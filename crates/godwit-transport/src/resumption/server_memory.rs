@@ -1,0 +1,191 @@
+//! One connection's view of the session store, for TLS and for the transport.
+
+use crate::ClientConfig;
+use bytes::Bytes;
+use godwit_recovery::{PathRecovery, RttEstimator};
+use godwit_tls::resumption::{Porter, Remembered, SessionKey, SessionStore, SessionTicket, TicketForm};
+use godwit_wire::version::is_known;
+use rustls::NamedGroup;
+use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
+use rustls::pki_types::{CertificateDer, ServerName};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// A first estimate from memory is not below this: what a server needs for a handshake is not part of the
+/// round-trip time.
+const LEAST_INITIAL_RTT: Duration = Duration::from_millis(25);
+/// What is assumed of a path of which nothing is known (RFC 9002 section 6.2.2, `kInitialRtt`).
+const UNKNOWN_RTT: Duration = Duration::from_millis(333);
+
+/// What is kept for the server of one connection. Shared with TLS, which asks for tickets and gives them.
+#[derive(Debug)]
+pub(crate) struct ServerMemory {
+    store: Arc<dyn SessionStore>,
+    /// 0-RTT is offered if a ticket permits it.
+    early: bool,
+    /// If the store is persistent and tickets can be kept in it.
+    porter: Option<Porter>,
+    /// The version changes when the server chooses another compatible one.
+    key: Mutex<SessionKey>,
+}
+
+impl ServerMemory {
+    /// None if nothing is to be remembered.
+    ///
+    /// The version to begin with is the configured one, unless there are tickets for another of those that are
+    /// `spoken` only. A server that moves its clients leaves tickets of the version it moved them to, which are for
+    /// that one alone (RFC 9369 section 5).
+    pub(crate) fn new(config: &ClientConfig, spoken: &[u32], server_name: &str) -> Option<Arc<Self>> {
+        let ClientConfig { tls, resumption, version: configured, .. } = config;
+        let store = resumption.store.clone()?;
+        let verifier = resumption.verifier.as_ref().filter(|_| store.is_persistent());
+        let porter = verifier.and_then(|verifier| Porter::new(verifier, tls));
+        let early = tls.enable_early_data;
+        let (server_name, alpn) = (server_name.to_owned(), tls.alpn_protocols.clone());
+        let mut key = SessionKey { server_name, alpn, version: *configured, network: resumption.network };
+        let others = spoken.iter().copied().filter(|version| is_known(*version));
+        let of_ticket = [*configured].into_iter().chain(others).find(|version| {
+            key.version = *version;
+            store.has_ticket(&key)
+        });
+        key.version = of_ticket.unwrap_or(*configured);
+        Some(Arc::new(ServerMemory { store, early, porter, key: Mutex::new(key) }))
+    }
+
+    /// The version to begin with, or to which the connection has moved.
+    pub(crate) fn version(&self) -> u32 {
+        self.key.lock().unwrap_or_else(PoisonError::into_inner).version
+    }
+
+    /// The TLS settings with this memory as their session storage.
+    pub(crate) fn tls(self: &Arc<Self>, tls: &rustls::ClientConfig) -> rustls::ClientConfig {
+        let mut tls = tls.clone();
+        tls.resumption = rustls::client::Resumption::store(self.clone());
+        tls
+    }
+
+    /// The connection goes on in another version: what comes from now on belongs to that.
+    pub(crate) fn set_version(&self, version: u32) {
+        self.key.lock().unwrap_or_else(PoisonError::into_inner).version = version;
+    }
+
+    /// Has TLS `read` this data, which may be a ticket of the owner of `chain`.
+    pub(crate) fn reading<R>(
+        &self,
+        data: &[u8],
+        chain: &[CertificateDer<'static>],
+        read: impl FnOnce() -> R,
+    ) -> R {
+        match &self.porter {
+            Some(porter) => porter.reading(data, chain, read),
+            None => read(),
+        }
+    }
+
+    pub(crate) fn put_token(&self, token: Bytes) {
+        self.store.put_token(&self.key(), token);
+    }
+
+    pub(crate) fn take_token(&self) -> Option<Bytes> {
+        self.store.take_token(&self.key())
+    }
+
+    pub(crate) fn remembered(&self) -> Option<Remembered> {
+        self.store.remembered(&self.key())
+    }
+
+    pub(crate) fn put_application_data(&self, data: &Bytes) {
+        self.store.remember(&self.key(), &mut |remembered| remembered.application = data.clone());
+    }
+
+    /// Keeps what the path has shown, once it has shown anything.
+    pub(crate) fn put_path(&self, path: &PathRecovery) {
+        if path.stats().bytes_acked == 0 {
+            return;
+        }
+        self.store.remember(&self.key(), &mut |remembered| {
+            remembered.rtt = typical_rtt(path.rtt());
+            remembered.window = path.window();
+        });
+    }
+
+    /// With what estimate of the round-trip time to begin, instead of `default`.
+    pub(crate) fn initial_rtt(&self, default: Duration) -> Duration {
+        let known = self.remembered().map(|remembered| remembered.rtt).filter(|rtt| !rtt.is_zero());
+        known.map_or(default, |rtt| rtt.max(LEAST_INITIAL_RTT))
+    }
+
+    fn key(&self) -> SessionKey {
+        self.key.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The round-trip time to expect of the next connection. A short connection over which much is lost has few samples,
+/// and most of them contain the peer's wait for a probe: they are seconds too long. So what is above the first guess
+/// without memory must be what even the best sample took, or the next connection would repeat its first packet later
+/// than with no memory at all.
+fn typical_rtt(rtt: &RttEstimator) -> Duration {
+    rtt.smoothed().min(rtt.min().max(UNKNOWN_RTT))
+}
+
+impl ClientSessionStore for ServerMemory {
+    fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
+        self.store.put_group(&self.key(), group);
+    }
+
+    fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
+        self.store.group(&self.key())
+    }
+
+    fn set_tls12_session(&self, _: ServerName<'static>, _: Tls12ClientSessionValue) {
+        // QUIC has no TLS 1.2.
+    }
+
+    fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        None
+    }
+
+    fn remove_tls12_session(&self, _: &ServerName<'static>) {}
+
+    fn insert_tls13_ticket(&self, _: ServerName<'static>, ticket: Tls13ClientSessionValue) {
+        let form = match &self.porter {
+            Some(porter) => porter.describe(&ticket).map(TicketForm::Portable),
+            None if self.store.is_persistent() => None,
+            None => Some(TicketForm::Live(ticket)),
+        };
+        if let Some(form) = form {
+            self.store.put_ticket(&self.key(), SessionTicket { form });
+        }
+    }
+
+    fn take_tls13_ticket(&self, name: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        // Without a porter a ticket from a persistent store would only be spoilt.
+        let of_use = self.porter.is_some() || !self.store.is_persistent();
+        let ticket = of_use.then(|| self.store.take_ticket(&self.key(), self.early)).flatten()?;
+        match ticket.form {
+            TicketForm::Live(value) => Some(value),
+            TicketForm::Portable(ticket) => self.porter.as_ref()?.import(&ticket, name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use godwit_base::Time;
+
+    #[test]
+    fn what_a_lossy_connection_measured_does_not_slow_the_next_one() {
+        let remembered = |samples: &[u64]| {
+            let mut rtt = RttEstimator::new(UNKNOWN_RTT);
+            for sample in samples {
+                rtt.on_sample(Time::ZERO, Duration::from_millis(*sample), Duration::ZERO);
+            }
+            typical_rtt(&rtt).as_millis()
+        };
+        assert_eq!(remembered(&[30]), 30);
+        assert_eq!(remembered(&[200, 280]), 210, "queues are expected again");
+        assert_eq!(remembered(&[3000, 40]), 333, "an acknowledgement had been lost");
+        assert_eq!(remembered(&[600, 680]), 600, "a path that is long indeed");
+    }
+}
