@@ -6,18 +6,16 @@
 //! - [`store`] holds what is shown, by name, and exchanges it while the server runs.
 //! - [`keeper`] keeps it fresh: [`watched`] notices files that change, [`local`] and [`acme`] renew.
 //! - [`acme`] has certificates issued automatically.
-//! - [`compression`] makes chains shorter on their way.
-//! - [`inspect`] reads what a certificate says: names, validity, the pin of its key.
+//!
+//! What a certificate says of itself, and how chains are made shorter on their way, is known to
+//! `godwit_client::trust`.
 
 pub(crate) mod acme;
-mod compression;
 #[cfg(test)]
 mod exchange;
 mod files;
-mod inspect;
 mod keeper;
 pub(crate) mod local;
-pub(crate) mod roots;
 mod store;
 #[cfg(test)]
 mod testing;
@@ -26,13 +24,13 @@ mod watched;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use godwit_client::trust::pem_problem;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 
-pub(crate) use compression::decompressors;
-pub(crate) use inspect::Facts;
+pub(crate) use godwit_client::trust::Facts;
 pub(crate) use keeper::{Keeper, Pair, Settings, on_stderr};
 pub(crate) use store::{Report, Slot, Source, Store, is_challenge, quic_config, tcp_config};
 
@@ -91,7 +89,7 @@ fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, Failure> {
         Ok(chain) if !chain.is_empty() => Ok(chain),
         Ok(_) => Err(no_certificate(path, &text)),
         Err(error) => {
-            Err(Failure::file("certificate", path, in_words(&error), "get a whole copy of the file"))
+            Err(Failure::file("certificate", path, pem_problem(&error), "get a whole copy of the file"))
         }
     }
 }
@@ -122,21 +120,8 @@ fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, Failure> {
     };
     PrivateKeyDer::from_pem_slice(&text).map_err(|error| match error {
         PemError::NoItemsFound => Failure::file("private key", path, "no BEGIN PRIVATE KEY in it", remedy),
-        other => Failure::file("private key", path, in_words(&other), "get a whole copy of the file"),
+        other => Failure::file("private key", path, pem_problem(&other), "get a whole copy of the file"),
     })
-}
-
-/// What is wrong with a PEM file.
-pub(crate) fn in_words(error: &PemError) -> String {
-    match error {
-        PemError::MissingSectionEnd { end_marker } => {
-            format!("it is damaged: -----END {}----- is missing", String::from_utf8_lossy(end_marker))
-        }
-        PemError::Base64Decode(_) => {
-            "it is damaged: what stands between BEGIN and END is not base64".to_owned()
-        }
-        _ => "it is damaged".to_owned(),
-    }
 }
 
 fn read(path: &Path, what: &str, remedy: &str) -> Result<Vec<u8>, Failure> {

@@ -2,10 +2,9 @@
 //!
 //! Without a URL it examines this machine ([`machine`]): sockets, buffers, offloads, limits, a handshake with itself.
 //! With one it examines the way to that site as well ([`site`]): names and HTTPS records ([`records`]), TLS over TCP
-//! and the certificate ([`tls`], [`certificate`]), what is advertised ([`alt_svc`]), and QUIC to every address
+//! and the certificate ([`tls`], [`certificate`]), what is advertised (Alt-Svc), and QUIC to every address
 //! ([`quic`]). Each thing looked at is one [`finding::Finding`]; [`report`] prints them.
 
-mod alt_svc;
 mod certificate;
 mod finding;
 mod machine;
@@ -48,7 +47,8 @@ pub(crate) struct Arguments {
 
 /// The program's exit code is 0 if nothing is broken, else 1; warnings do not count.
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let roots = crate::certificates::roots::load(&arguments.cacert)?;
+    let roots = godwit_client::trust::load_roots(&arguments.cacert)
+        .map_err(|error| Failure::new(error.to_string()))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -3,11 +3,11 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use godwit_client::alt_svc::{self, AltSvc};
 use http::Uri;
 use http::uri::Authority;
 use rustls::RootCertStore;
 
-use super::alt_svc::{self, AltSvc};
 use super::finding::Findings;
 use super::quic::{self, Problem, Reached};
 use super::report::Report;
@@ -160,9 +160,10 @@ fn h3_port(site: &Site, answer: &Answer) -> Option<u16> {
     let fields = answer.alt_svc.iter().filter_map(|text| alt_svc::parse(text).ok());
     let mut alternatives = fields.filter_map(|field| match field {
         AltSvc::Alternatives(alternatives) => Some(alternatives),
-        AltSvc::Clear => None,
+        _ => None,
     });
-    let of_host = |host: &str| host.is_empty() || host.eq_ignore_ascii_case(&site.host);
+    let of_host =
+        |host: &Option<String>| host.as_ref().is_none_or(|host| host.eq_ignore_ascii_case(&site.host));
     alternatives
         .find_map(|all| all.iter().find(|one| one.protocol == "h3" && of_host(&one.host)).map(|one| one.port))
 }
@@ -199,9 +200,11 @@ fn advertised(findings: &mut Findings, site: &Site, answer: &Answer) {
                 }
                 Some(one) => {
                     let age = seconds(one.age.as_secs());
-                    findings.good(topic, format!("h3 at {}:{}, for {age}", one.host, one.port));
+                    let host = one.host.as_deref().unwrap_or_default();
+                    findings.good(topic, format!("h3 at {host}:{}, for {age}", one.port));
                 }
             },
+            Ok(_) => {}
         }
     }
 }

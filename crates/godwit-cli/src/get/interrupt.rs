@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use godwit_client::download::remove_unfinished;
 use tokio::sync::oneshot;
 
-use super::sink::remove_parts;
 use crate::error::{Failure, plain};
 
 /// How long the orderly way may take.
@@ -29,7 +29,7 @@ pub(super) fn listen() -> Result<oneshot::Receiver<()>, Failure> {
                 () = tokio::time::sleep(GRACE) => {}
             }
         });
-        remove_parts();
+        remove_unfinished();
         std::process::exit(1);
     };
     std::thread::Builder::new().name("signals".to_owned()).spawn(listener).map_err(failed)?;

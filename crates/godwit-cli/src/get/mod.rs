@@ -1,55 +1,41 @@
 //! `godwit get`: fetches URLs over HTTP/3, HTTP/2 or HTTP/1.1, many at a time.
 //!
-//! - [`arguments`] is what one can say, [`plan`] what that means: [`target`]s, [`names`] of files, headers, and
-//!   what to [`upload`].
-//! - [`connect`] finds a server and connects to it, over UDP or TCP, with those certificates that [`trust`] says.
-//!   [`auto`] races the two, as [`memory`] advises: which servers have offered HTTP/3 (`Alt-Svc`, RFC 7838), and
-//!   whether UDP works on this network.
-//! - A [`server`] keeps its connections for all its URLs and hands out [`session`]s: one face for all protocols.
-//! - [`transfer`] fetches one URL into a [`sink`], by way of [`redirect`]s, and goes on where an earlier run stopped
-//!   ([`resume`]); [`report`] tells of it, [`repeat`] in figures; [`explain`] and [`problem`] put into words why
-//!   something failed; [`interrupt`] is Ctrl-C.
+//! The work is done by `godwit-client`. Here stands what a person says and is told:
 //!
-//! No file stands under its final name before it is whole. That QUIC does not work is concluded from evidence only:
-//! silence over UDP while TCP had no difficulty; and nobody waits for it longer than a round trip.
+//! - [`arguments`] is what one can say, [`plan`] what that means: URLs, [`names`] of files, headers, and the
+//!   [`source`] of what is sent.
+//! - [`fetch`] starts the downloads; [`report`] tells of them, [`repeat`] in figures; [`remedy`] names the options
+//!   that may help when something failed; [`interrupt`] is Ctrl-C.
 
 mod arguments;
-mod auto;
-mod connect;
-mod explain;
+mod fetch;
 mod interrupt;
-mod memory;
 mod names;
 mod plan;
-mod problem;
-mod redirect;
+mod remedy;
 mod repeat;
 mod report;
-mod resume;
-mod server;
-mod session;
-mod sink;
-mod target;
-mod transfer;
-mod trust;
-mod upload;
+mod source;
 
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
+
+use godwit_client::{Client, Family};
 
 pub(crate) use arguments::Arguments;
-pub(crate) use trust::Anyone;
 
 use crate::error::{Failure, plain};
 use crate::output::printable;
-use connect::Network;
+use fetch::Job;
 use plan::{Plan, Wrong};
 use report::Report;
-use transfer::Job;
 
 /// The exit code for wrong usage.
 const USAGE: u8 = 2;
+/// A server that cannot be reached is not tried again while the program runs.
+const WHOLE_RUN: Duration = Duration::from_secs(365 * 86_400);
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let plan = match Plan::new(&arguments) {
@@ -60,8 +46,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             return Ok(ExitCode::from(USAGE));
         }
     };
-    let network = Network::new(&arguments)?;
-    if let Some(problem) = network.sessions_problem().filter(|_| !arguments.output.quiet) {
+    let client = client(&arguments)?;
+    if let Some(problem) = client.session_file_problem().filter(|_| !arguments.output.quiet) {
         let _ = writeln!(std::io::stderr(), "godwit: warning: no sessions are kept: {}", printable(&problem));
     }
     let report = Report::new(&plan, &arguments.output);
@@ -71,18 +57,54 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::new(format!("cannot start: {}", plain(&error))))?;
     let interrupted = interrupt::listen()?;
     let all_well = runtime.block_on(async {
-        let job = Arc::new(Job::new(network, plan, report));
+        let job = Arc::new(Job { client, plan, report });
         let all_well = tokio::select! {
-            () = transfer::fetch_all(Arc::clone(&job)) => job.report.finish(),
+            () = fetch::fetch_all(Arc::clone(&job)) => job.report.finish(),
             Ok(()) = interrupted => {
                 job.report.interrupted();
                 false
             }
         };
-        job.conclude().await;
+        job.client.close().await;
         all_well
     });
     // A name that DNS does not find must not keep the program.
     runtime.shutdown_background();
     Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn client(arguments: &Arguments) -> Result<Client, Failure> {
+    let (network, protocol) = (&arguments.network, &arguments.protocol);
+    let family = match (network.ipv4, network.ipv6) {
+        (true, _) => Family::V4,
+        (_, true) => Family::V6,
+        _ => Family::Any,
+    };
+    let mut builder = Client::builder()
+        .family(family)
+        .connect_timeout(network.connect_timeout)
+        .failures_hold(WHOLE_RUN)
+        .early_data(protocol.early_data);
+    if network.insecure {
+        builder = builder.danger_accept_any_certificate();
+    }
+    for file in &network.cacert {
+        builder = builder.root_file(file);
+    }
+    if let Some(file) = &protocol.sessions {
+        builder = builder.session_file(file);
+    }
+    // What somebody on the way may have made up is not remembered.
+    let forgetful = protocol.no_alt_svc || network.insecure;
+    let cache = || Some(dirs::cache_dir()?.join("godwit").join("alt-svc.json"));
+    match &protocol.alt_svc {
+        Some(file) => builder = builder.memory_file(file),
+        None if forgetful => {}
+        None => {
+            if let Some(file) = cache() {
+                builder = builder.memory_cache(file);
+            }
+        }
+    }
+    builder.build().map_err(|error| Failure::new(error.to_string()))
 }

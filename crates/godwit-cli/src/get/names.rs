@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-/// The longest file name that common file systems take, in bytes.
-const MAX_NAME: usize = 255;
+use godwit_client::download::MAX_NAME;
+
 /// For a URL whose path ends in `/`.
 const INDEX: &str = "index.html";
 
@@ -20,18 +20,6 @@ pub(super) fn file_names<'a>(paths: impl IntoIterator<Item = &'a str>) -> Vec<St
         candidates.find(|candidate| used.insert(candidate.clone())).unwrap_or(name)
     };
     paths.into_iter().map(&mut unique).collect()
-}
-
-/// The name of the temporary file beside `name`. `mark` tells those of several programs apart.
-pub(super) fn part_name(name: &str, mark: u32) -> String {
-    let suffix = format!(".godwit-{mark:08x}.part");
-    format!(".{}{suffix}", shorten(name, MAX_NAME - 1 - suffix.len()))
-}
-
-/// The name of a temporary file that a later run may continue.
-pub(super) fn kept_part_name(name: &str) -> String {
-    let suffix = ".godwit.part";
-    format!(".{}{suffix}", shorten(name, MAX_NAME - 1 - suffix.len()))
 }
 
 /// The end of a path as a file name: unescaped, without separators and control characters.
@@ -126,10 +114,6 @@ mod tests {
         assert!(names.iter().all(|name| name.len() <= MAX_NAME), "{names:?}");
         assert!(names[0].ends_with(".tar"));
         assert_ne!(names[0], names[1]);
-        let part = part_name(&names[0], 0xab);
-        assert!(part.len() <= MAX_NAME && part.starts_with('.') && part.ends_with(".godwit-000000ab.part"));
-        assert_eq!(part_name("x.txt", 1), ".x.txt.godwit-00000001.part");
-        assert_eq!(kept_part_name("x.txt"), ".x.txt.godwit.part");
     }
 
     #[test]

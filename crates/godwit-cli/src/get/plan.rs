@@ -4,16 +4,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use godwit_client::{Error, Target, Versions, shortened};
 use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, RANGE, TE, USER_AGENT};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use super::arguments::Arguments;
 use super::names::file_names;
-use super::problem::no_folder;
-use super::sink::Destination;
-use super::target::{Target, shortened};
-use super::upload::Source;
+use super::source::Source;
 use crate::error::{Failure, plain};
 use crate::input::read_at_most;
 
@@ -40,13 +38,13 @@ pub(super) struct Plan {
     pub(super) fresh: bool,
 }
 
-/// Which versions of HTTP may be spoken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Versions {
-    Auto,
-    Http1,
-    Http2,
-    Http3,
+/// Where a body shall go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Destination {
+    /// Nowhere: the response's head is all that is wanted.
+    Discard,
+    File(PathBuf),
+    Stdout,
 }
 
 /// One URL.
@@ -101,7 +99,7 @@ impl Plan {
         }
         let versions = versions(arguments)?;
         if versions == [Versions::Http3]
-            && let Some(target) = targets.iter().find(|target| !target.origin.secure)
+            && let Some(target) = targets.iter().find(|target| !target.origin().secure)
         {
             let problem = "HTTP/3 is always encrypted, there is no http:// with it; write https://";
             return Err(format!("{target}: {problem}").into());
@@ -298,7 +296,7 @@ fn destinations(arguments: &Arguments, targets: &[Target]) -> Result<Vec<Destina
     if output.remote_name || output.output_dir.is_some() {
         let folder = output.output_dir.clone().unwrap_or_default();
         if !folder.as_os_str().is_empty() && !folder.is_dir() {
-            return Err(Wrong::World(Failure::new(no_folder(&folder))));
+            return Err(Wrong::World(Failure::new(Error::no_folder(&folder).to_string())));
         }
         let names = file_names(targets.iter().map(Target::path));
         return Ok(names.into_iter().map(|name| Destination::File(folder.join(name))).collect());

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
+use godwit_client::download::Timing;
 use http::Version;
 
-use super::transfer::Timing;
 use crate::output::duration;
 
 /// The percentiles shown, in thousandths.

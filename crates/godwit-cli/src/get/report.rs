@@ -6,16 +6,14 @@ use std::io::{IsTerminal, Write as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use http::Version;
+use godwit_client::download::Timing;
+use godwit_client::{Error, Origin, Route, Target};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::arguments::OutputArguments;
-use super::plan::Plan;
-use super::problem::Problem;
+use super::plan::{Destination, Plan};
+use super::remedy::in_words;
 use super::repeat::{Samples, name_of};
-use super::sink::Destination;
-use super::target::{Origin, Target};
-use super::transfer::Timing;
 use crate::output::{duration, instant_now, printable, size};
 
 /// Tells what happens, and counts.
@@ -98,27 +96,29 @@ impl Report {
         }
     }
 
-    /// A request goes out over this protocol, for this reason.
-    pub(super) fn chosen(&self, target: &Target, version: Version, why: &str, is_new: bool) {
+    /// A request goes out on this connection.
+    pub(super) fn chosen(&self, target: &Target, route: &Route) {
         if self.verbose {
-            let name = name_of(version);
-            let text =
-                if is_new { format!("{name}: {why}") } else { format!("{name} on the same connection") };
+            let name = name_of(route.version);
+            let text = match route.connect {
+                Some(_) => format!("{name}: {}", route.reason),
+                None => format!("{name} on the same connection"),
+            };
             self.print(&format!("godwit: {target}: {text}"));
         }
     }
 
     /// A URL is through.
-    pub(super) fn done(&self, target: &Target, timing: &Timing, outcome: Result<(), Problem>) {
-        if let Err(problem) = &outcome {
+    pub(super) fn done(&self, target: &Target, timing: &Timing, outcome: Result<(), Error>) {
+        if let Err(error) = &outcome {
             let enough = self.measures && self.tally().failed >= TOLD;
-            let told = enough || (problem.is_of_origin() && self.is_told(&target.origin));
+            let told = enough || (error.is_of_origin() && self.is_told(target.origin()));
             if !told {
-                self.print(&format!("godwit: {target}: {problem}"));
+                self.print(&format!("godwit: {target}: {}", in_words(error, target.origin())));
             }
         }
         if self.timing {
-            self.print(&format!("godwit: {target}: {}", in_words(timing)));
+            self.print(&format!("godwit: {target}: {}", timing_in_words(timing)));
         }
         let mut tally = self.tally();
         tally.bytes += timing.bytes;
@@ -218,7 +218,7 @@ fn style(template: &str) -> ProgressStyle {
     plain().template(template).map_or_else(|_| plain(), |style| style.progress_chars("━╸ "))
 }
 
-fn in_words(timing: &Timing) -> String {
+fn timing_in_words(timing: &Timing) -> String {
     let mut text = match timing.connect {
         Some((dns, handshake)) => format!("dns {}, handshake {}", duration(dns), duration(handshake)),
         None => "no new connection".to_owned(),

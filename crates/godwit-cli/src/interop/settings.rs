@@ -13,7 +13,6 @@ use super::arguments::Task;
 use super::case::Case;
 use crate::certificates;
 use crate::error::Failure;
-use crate::get::Anyone;
 
 /// The runner gives up after this long at the latest.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -65,7 +64,7 @@ pub(super) fn client(task: &Task) -> Result<ClientConfig, Failure> {
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(|error| Failure::new(format!("TLS 1.3 is not to be had: {error}")))?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Anyone::new(provider)))
+        .with_custom_certificate_verifier(Arc::new(godwit_client::trust::AcceptAny::new(provider)))
         .with_no_client_auth();
     tls.key_log = Arc::new(KeyLogFile::new());
     tls.cert_decompressors.clear();

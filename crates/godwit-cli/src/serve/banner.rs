@@ -187,17 +187,14 @@ mod tests {
     use crate::certificates::Facts;
 
     fn identity(authority: Option<&str>) -> Identity {
+        let mut facts = Facts::default();
+        facts.names = vec!["localhost".to_owned(), "box".to_owned()];
+        facts.not_after = unix_now() + 86_400 * 30 + 60;
+        facts.pin = "PIN=".to_owned();
         Identity {
             chain: Vec::new(),
             key: PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(vec![0])),
-            facts: Facts {
-                names: vec!["localhost".to_owned(), "box".to_owned()],
-                not_before: 0,
-                not_after: unix_now() + 86_400 * 30 + 60,
-                pin: "PIN=".to_owned(),
-                issuer: String::new(),
-                subject: String::new(),
-            },
+            facts,
             authority: authority.map(PathBuf::from),
         }
     }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use godwit_client::trust::load_roots;
 use http::header::{HOST, RETRY_AFTER, USER_AGENT};
 use http::{HeaderValue, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
@@ -18,7 +19,7 @@ use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use crate::certificates::{provider, roots};
+use crate::certificates::provider;
 use crate::error::Failure;
 
 /// For a whole exchange.
@@ -41,7 +42,7 @@ impl Client {
     /// # Errors
     /// If a file cannot be read or used.
     pub(super) fn new(ca: &[PathBuf]) -> Result<Client, Failure> {
-        let roots = roots::load(ca)?;
+        let roots = load_roots(ca).map_err(|error| Failure::new(error.to_string()))?;
         let config = rustls::ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(|error| Failure::new(format!("cannot set up TLS: {error}")))?

@@ -22,12 +22,13 @@ mod tickets;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
+use godwit_client::trust::{compression_cache, compressors};
 use rustls::compress::CompressionCache;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
 use super::acme::Challenges;
-use super::{Identity, compression, provider};
+use super::{Identity, provider};
 use crate::error::Failure;
 use lookup::Table;
 pub(crate) use slot::{Report, Slot, Source};
@@ -64,7 +65,7 @@ impl Store {
             slots: Mutex::new(slots),
             tickets: Arc::new(tickets),
             challenges: Challenges::default(),
-            compressed: compression::cache(),
+            compressed: compression_cache(),
         })))
     }
 
@@ -175,7 +176,7 @@ fn finish(
     let mut config = builder.with_no_client_auth().with_cert_resolver(Arc::new(store.clone()));
     config.ticketer = Arc::clone(&store.0.tickets) as _;
     config.key_log = Arc::new(rustls::KeyLogFile::new());
-    config.cert_compressors = compression::compressors();
+    config.cert_compressors = compressors();
     config.cert_compression_cache = Arc::clone(&store.0.compressed);
     Ok(config)
 }

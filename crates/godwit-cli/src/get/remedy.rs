@@ -1,0 +1,66 @@
+//! What may help when something failed, with the names of the options of `godwit get`.
+
+use godwit_client::{Error, Origin, Remedy};
+
+use crate::certificates::local;
+use crate::output::shell_word;
+
+/// The error about a URL of `origin` in one line that ends with what to do.
+pub(super) fn in_words(error: &Error, origin: &Origin) -> String {
+    let remedy = error.remedy().map(|remedy| remedy_in_words(remedy, origin)).unwrap_or_default();
+    format!("{}{remedy}", error.text())
+}
+
+fn remedy_in_words(remedy: &Remedy, origin: &Origin) -> String {
+    let fixed = match remedy {
+        Remedy::LongerConnectTimeout => " (--connect-timeout waits longer)",
+        Remedy::AllowIpv4 => "; leave out -6",
+        Remedy::AllowIpv6 => "; leave out -4",
+        Remedy::OnlyHttp3 => " (--http3 tries QUIC alone)",
+        Remedy::OtherVersions => "; leave out --http2",
+        Remedy::AcceptAnyCertificate => " (--insecure goes on without the check)",
+        Remedy::TrustIssuer => return trust_issuer(origin),
+        Remedy::OtherDisk => ", or write to another disk with -o",
+        Remedy::OtherFile => "; choose another place with -o or --output-dir",
+        Remedy::FewerAtATime => "; fetch fewer at a time with --parallel, or raise `ulimit -n`",
+        Remedy::MoreTime => "; give it more time with --max-time",
+        Remedy::MoreRedirects => "; if they lead anywhere, allow more with --max-redirs",
+        Remedy::FollowRedirects => " (-L does)",
+        Remedy::RepeatableBody => "; give that URL, or a file (@FILE)",
+        Remedy::BodyFile => "; --data @FILE takes a file to send",
+        other => return other.to_string(),
+    };
+    fixed.to_owned()
+}
+
+fn trust_issuer(origin: &Origin) -> String {
+    let local = local::authority_file().filter(|file| origin.is_local() && file.is_file());
+    match local {
+        Some(file) => {
+            let word = shell_word(&file.to_string_lossy()).into_owned();
+            format!("; for `godwit serve` on this machine add --cacert {word}")
+        }
+        None => "; to trust the authority, give its certificate with --cacert FILE".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use godwit_client::Target;
+
+    use super::*;
+
+    #[test]
+    fn options_are_named() {
+        let target = Target::parse("https://a.example/").unwrap();
+        let full = Error::writing(&"x", 5 << 20, &io::ErrorKind::StorageFull.into());
+        assert_eq!(
+            in_words(&full, target.origin()),
+            "no room left for x after 5 MiB; make room, or write to another disk with -o"
+        );
+        let words = remedy_in_words(&Remedy::TrustIssuer, target.origin());
+        assert_eq!(words, "; to trust the authority, give its certificate with --cacert FILE");
+    }
+}

@@ -1,0 +1,222 @@
+//! What a client is built with.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use godwit::resumption::FileSessionStore;
+use rustls::RootCertStore;
+
+use crate::client::Client;
+use crate::memory::Memory;
+use crate::network::{Family, Network, NetworkOptions};
+use crate::trust::{RootsError, Trust, add_pem, load_roots};
+
+/// For connecting, if nothing else is said.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Builds a [`Client`]: everything has a default, and what cannot be used is told by [`ClientBuilder::build`].
+#[derive(Debug)]
+#[must_use]
+pub struct ClientBuilder {
+    family: Family,
+    connect_timeout: Duration,
+    failures_hold: Duration,
+    trust: TrustOptions,
+    memory: MemoryPlace,
+    sessions: Option<PathBuf>,
+    early_data: bool,
+}
+
+#[derive(Debug, Default)]
+struct TrustOptions {
+    files: Vec<PathBuf>,
+    pem: Vec<Vec<u8>>,
+    roots: Option<RootCertStore>,
+    anybody: bool,
+}
+
+#[derive(Debug)]
+enum MemoryPlace {
+    None,
+    File(PathBuf),
+    Cache(PathBuf),
+}
+
+/// Why a client cannot be built: what was expected, what came, and what to do.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A certificate authority that cannot be used.
+    Roots(RootsError),
+    /// TLS cannot be used.
+    Tls(String),
+    /// The file of [`ClientBuilder::memory_file`] is something else.
+    MemoryFile {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BuildError::Roots(error) => error.fmt(formatter),
+            BuildError::Tls(problem) => formatter.write_str(problem),
+            BuildError::MemoryFile { file, problem } => write!(
+                formatter,
+                "memory of servers {}: {problem}; give a file that godwit wrote, or one that does not exist yet",
+                file.display()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+impl Client {
+    /// Begins to build a client.
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
+    }
+}
+
+impl Default for ClientBuilder {
+    fn default() -> ClientBuilder {
+        ClientBuilder {
+            family: Family::Any,
+            connect_timeout: CONNECT_TIMEOUT,
+            failures_hold: Duration::ZERO,
+            trust: TrustOptions::default(),
+            memory: MemoryPlace::None,
+            sessions: None,
+            early_data: false,
+        }
+    }
+}
+
+impl ClientBuilder {
+    /// Which addresses are used. Default [`Family::Any`].
+    pub fn family(self, family: Family) -> ClientBuilder {
+        ClientBuilder { family, ..self }
+    }
+
+    /// The most time for finding a server's addresses, and the same again for connecting. Default 10 s.
+    pub fn connect_timeout(self, limit: Duration) -> ClientBuilder {
+        ClientBuilder { connect_timeout: limit, ..self }
+    }
+
+    /// For how long a server that could not be reached is not tried again. Default zero: only those who waited for
+    /// it share the failure.
+    pub fn failures_hold(self, time: Duration) -> ClientBuilder {
+        ClientBuilder { failures_hold: time, ..self }
+    }
+
+    /// Trusts the certificate authorities in this file (PEM) besides the system's.
+    pub fn root_file(mut self, file: impl Into<PathBuf>) -> ClientBuilder {
+        self.trust.files.push(file.into());
+        self
+    }
+
+    /// Trusts these certificate authorities (PEM) besides the system's.
+    pub fn root_pem(mut self, pem: impl Into<Vec<u8>>) -> ClientBuilder {
+        self.trust.pem.push(pem.into());
+        self
+    }
+
+    /// Trusts these certificate authorities instead of the system's.
+    pub fn roots(mut self, roots: RootCertStore) -> ClientBuilder {
+        self.trust.roots = Some(roots);
+        self
+    }
+
+    /// Accepts any certificate: anybody on the way can then read and change everything. For tests.
+    pub fn danger_accept_any_certificate(mut self) -> ClientBuilder {
+        self.trust.anybody = true;
+        self
+    }
+
+    /// Keeps in this file which servers offer HTTP/3 and where UDP works, which is otherwise forgotten with the
+    /// client. [`Client::close`] writes it.
+    pub fn memory_file(self, file: impl Into<PathBuf>) -> ClientBuilder {
+        ClientBuilder { memory: MemoryPlace::File(file.into()), ..self }
+    }
+
+    /// The same in a file of the client's own: if something else is in it, it is overwritten.
+    pub fn memory_cache(self, file: impl Into<PathBuf>) -> ClientBuilder {
+        ClientBuilder { memory: MemoryPlace::Cache(file.into()), ..self }
+    }
+
+    /// Keeps in this file what HTTP/3 connections of later clients begin faster with; whoever can read the file can
+    /// read those.
+    pub fn session_file(self, file: impl Into<PathBuf>) -> ClientBuilder {
+        ClientBuilder { sessions: Some(file.into()), ..self }
+    }
+
+    /// Where the file of sessions permits it, safe requests go out before the handshake (0-RTT); somebody on the way
+    /// may send them again. Default false.
+    pub fn early_data(self, early_data: bool) -> ClientBuilder {
+        ClientBuilder { early_data, ..self }
+    }
+
+    /// Builds the client.
+    ///
+    /// # Errors
+    /// If a file cannot be used.
+    pub fn build(self) -> Result<Client, BuildError> {
+        let memory = match self.memory {
+            MemoryPlace::None => Memory::forgetful(),
+            MemoryPlace::Cache(file) => Memory::in_cache(file),
+            MemoryPlace::File(file) => {
+                Memory::in_file(file.clone()).map_err(|problem| BuildError::MemoryFile { file, problem })?
+            }
+        };
+        let network = Network::new(NetworkOptions {
+            trust: self.trust.build()?,
+            family: self.family,
+            connect_timeout: self.connect_timeout,
+            failures_hold: self.failures_hold,
+            memory,
+            sessions: self.sessions.map(|file| Arc::new(FileSessionStore::open(&file))),
+            early_data: self.early_data,
+        });
+        Ok(Client::new(network))
+    }
+}
+
+impl TrustOptions {
+    fn build(self) -> Result<Trust, BuildError> {
+        if self.anybody {
+            return Ok(Trust::Anybody);
+        }
+        let mut roots = load_roots(&self.files).map_err(BuildError::Roots)?;
+        if let Some(instead) = self.roots {
+            roots = instead;
+        }
+        for pem in &self.pem {
+            add_pem(&mut roots, pem).map_err(BuildError::Roots)?;
+        }
+        Trust::in_roots(roots).map_err(BuildError::Tls)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_used_is_told_at_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("x");
+        std::fs::write(&file, "something else").unwrap();
+        let message = |builder: ClientBuilder| builder.build().err().unwrap().to_string();
+        let roots = message(Client::builder().root_file(&file));
+        assert!(roots.contains("no BEGIN CERTIFICATE in it; give a PEM file"), "{roots}");
+        let memory = message(Client::builder().memory_file(&file));
+        assert!(memory.contains("it is something else"), "{memory}");
+        assert!(Client::builder().memory_cache(&file).build().is_ok());
+    }
+}

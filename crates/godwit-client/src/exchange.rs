@@ -1,0 +1,197 @@
+//! One request and the head of its response, over whatever connection there is or comes about, sent again if the
+//! server has not processed it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use godwit_text::{plain_error, unix_now};
+use http::header::{ALT_SVC, CONTENT_LENGTH};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version};
+
+use crate::body::RequestBody;
+use crate::error::{Error, ErrorKind, Remedy};
+use crate::explain;
+use crate::network::Network;
+use crate::redirect::Hop;
+use crate::server::{Server, Versions};
+use crate::session::{ExchangeError, ResponseBody, Session};
+use crate::target::Origin;
+
+/// How often a request is sent that the server says it has not processed.
+const ATTEMPTS: u32 = 5;
+/// From so many servers on those without connections are forgotten.
+const MOST_SERVERS: usize = 256;
+
+/// The connection that a request goes out on.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Route {
+    /// Its protocol.
+    pub version: Version,
+    /// Why it is this one.
+    pub reason: Arc<str>,
+    /// What DNS and the handshake took, if the connection was made for this request.
+    pub connect: Option<(Duration, Duration)>,
+}
+
+/// The servers, by origin and versions, and the way to them.
+pub(crate) struct Exchanges {
+    pub(crate) network: Arc<Network>,
+    servers: Mutex<BTreeMap<(Origin, Versions), Arc<Server>>>,
+}
+
+/// How a request is sent.
+#[derive(Clone, Copy)]
+pub(crate) struct Manner<'a> {
+    pub(crate) versions: Versions,
+    /// On a connection of its own.
+    pub(crate) alone: bool,
+    /// Headers besides those of the request.
+    pub(crate) further: &'a HeaderMap,
+}
+
+/// Who is told of each connection that the request goes out on.
+pub(crate) type OnRoute<'a> = dyn FnMut(Route) + Send + 'a;
+
+/// Why there is no response.
+enum Failed {
+    Exchange(ExchangeError),
+    /// The request could not be made.
+    Here(Error),
+}
+
+impl Exchanges {
+    pub(crate) fn new(network: Network) -> Exchanges {
+        Exchanges { network: Arc::new(network), servers: Mutex::default() }
+    }
+
+    /// The server of a URL: always the same, unless the request shall have its own connection.
+    fn server(&self, origin: &Origin, manner: Manner<'_>) -> Arc<Server> {
+        let server = || Arc::new(Server::new(origin.clone(), manner.versions));
+        if manner.alone {
+            return server();
+        }
+        let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        if servers.len() >= MOST_SERVERS {
+            servers.retain(|_, server| Arc::strong_count(server) > 1 || !server.is_idle());
+        }
+        Arc::clone(servers.entry((origin.clone(), manner.versions)).or_insert_with(server))
+    }
+
+    /// Remembers what was learnt, and closes the connections.
+    pub(crate) async fn close(&self) {
+        let servers: Vec<_> = {
+            let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *servers).into_values().collect()
+        };
+        for server in &servers {
+            server.conclude(&self.network).await;
+        }
+        let saved = self.network.memory().save(unix_now());
+        if let Err(problem) = saved {
+            tracing::debug!(problem, "the memory of servers was not written");
+        }
+        self.network.close().await;
+    }
+
+    /// The response to a request.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) async fn response(
+        &self,
+        hop: &Hop,
+        manner: Manner<'_>,
+        on_route: &mut OnRoute<'_>,
+    ) -> Result<Response<ResponseBody>, Error> {
+        let server = self.server(&hop.target.origin, manner);
+        let is_auto = manner.versions == Versions::Auto;
+        let mut attempt = 1;
+        loop {
+            let share = server.session(&self.network).await?;
+            let version = share.session.version();
+            on_route(Route { version, reason: share.reason, connect: share.fresh });
+            let again = hop.body.is_repeatable() && attempt < ATTEMPTS;
+            let is_http3 = version == Version::HTTP_3;
+            match send(hop, manner.further, share.session).await {
+                // What HTTP/3 leads to does not serve this name: what the URL says itself does.
+                Ok(response)
+                    if again
+                        && is_http3
+                        && is_auto
+                        && response.status() == StatusCode::MISDIRECTED_REQUEST =>
+                {
+                    server.distrust_http3(&self.network).await;
+                }
+                // It came too early for the server, which will take it once the handshake is over (RFC 8470).
+                Ok(response) if again && is_http3 && response.status() == StatusCode::TOO_EARLY => {}
+                Ok(response) => {
+                    let values = response.headers().get_all(ALT_SVC).iter().cloned().collect();
+                    server.on_alt_svc(&self.network, values).await;
+                    if manner.alone {
+                        server.conclude(&self.network).await;
+                    }
+                    return Ok(response);
+                }
+                Err(Failed::Exchange(error)) => {
+                    let lost = is_http3 && is_auto && hop.method.is_safe() && error.is_lost_connection();
+                    if lost {
+                        server.distrust_http3(&self.network).await;
+                    }
+                    if !again || !(lost || error.is_unprocessed()) {
+                        return Err(explain::exchange(&error));
+                    }
+                }
+                Err(Failed::Here(error)) => return Err(error),
+            }
+            attempt += 1;
+        }
+    }
+}
+
+impl fmt::Debug for Exchanges {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Exchanges").field("network", &self.network).finish_non_exhaustive()
+    }
+}
+
+async fn send(hop: &Hop, further: &HeaderMap, session: Session) -> Result<Response<ResponseBody>, Failed> {
+    let unreadable = |problem: &str| Failed::Here(unreadable(hop, problem));
+    let body = hop.body.open().map_err(|error| unreadable(&plain_error(&error)))?;
+    let fault = body.fault();
+    let mut request = request(hop, body).map_err(Failed::Here)?;
+    for (name, value) in further {
+        request.headers_mut().insert(name, value.clone());
+    }
+    let response = session.send(request).await;
+    // The exchange is only told that it failed, the fault says why.
+    response.map_err(|error| match fault.get() {
+        Some(fault) => unreadable(fault),
+        None => Failed::Exchange(error),
+    })
+}
+
+fn request(hop: &Hop, body: RequestBody) -> Result<Request<RequestBody>, Error> {
+    let malformed =
+        |error: http::Error| Error::new(ErrorKind::Request, format!("the request cannot be sent: {error}"));
+    let uri = hop.target.uri(hop.authority.as_ref()).map_err(malformed)?;
+    let length = body.length();
+    let request = Request::builder().method(hop.method.clone()).uri(uri);
+    let mut request = request.body(body).map_err(malformed)?;
+    *request.headers_mut() = hop.headers.clone();
+    if let Some(length) = length {
+        request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    Ok(request)
+}
+
+/// The body to send cannot be read.
+fn unreadable(hop: &Hop, problem: &str) -> Error {
+    match hop.body.path() {
+        Some(path) => Error::new(ErrorKind::Request, format!("cannot read {}: {problem}", path.display()))
+            .remedy_of(Remedy::BodyFile),
+        None => Error::new(ErrorKind::Request, format!("cannot read the body to send: {problem}")),
+    }
+}

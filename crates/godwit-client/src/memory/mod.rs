@@ -1,0 +1,209 @@
+//! What earlier requests have taught: which servers offer HTTP/3 ([`crate::alt_svc`]), and where UDP works
+//! ([`udp_history`], by network: [`NetworkId`]). Kept in a file if one is given, read at the start and written at the
+//! end.
+
+mod contents;
+mod file;
+mod network_id;
+mod udp_history;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub(crate) use network_id::NetworkId;
+
+use crate::alt_svc::{self, Http3Offer, Http3Offers};
+use crate::target::Origin;
+use contents::{Contents, OriginEntry};
+use udp_history::UdpState;
+
+/// Ports below this are the operating system's: only who runs the machine can offer something on them.
+const PRIVILEGED: u16 = 1024;
+
+/// What is remembered.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    contents: Contents,
+    file: Option<PathBuf>,
+    /// Entries that this run has changed, and that go into the file.
+    changed: BTreeSet<String>,
+}
+
+/// Where a server offers HTTP/3.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Http3Place {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+/// How a server should be reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Approach {
+    /// HTTP/3 is not known to be offered.
+    Unknown,
+    /// QUIC first, TCP a little later. `None`: nothing is known of the round-trip time.
+    Ahead(Http3Place, Option<Duration>),
+    /// Both at once, as UDP was silent before.
+    Together(Http3Place, i64),
+    /// TCP only: UDP has been silent since then. It is tried again at the second time.
+    Blocked(i64, i64),
+}
+
+impl Memory {
+    /// For one run only.
+    pub(crate) fn forgetful() -> Memory {
+        Memory { contents: Contents::default(), file: None, changed: BTreeSet::new() }
+    }
+
+    /// What `path` holds, and it will be kept there.
+    ///
+    /// # Errors
+    /// In words, if it is something else: it would be overwritten.
+    pub(crate) fn in_file(path: PathBuf) -> Result<Memory, String> {
+        Ok(Memory { contents: file::read(&path)?, file: Some(path), changed: BTreeSet::new() })
+    }
+
+    /// The same; what is something else is overwritten.
+    pub(crate) fn in_cache(path: PathBuf) -> Memory {
+        let contents = file::read(&path).unwrap_or_else(|problem| {
+            tracing::debug!(file = %path.display(), problem, "the memory of servers is not used");
+            Contents::default()
+        });
+        Memory { contents, file: Some(path), changed: BTreeSet::new() }
+    }
+
+    /// Keeps what this run has learnt. What other runs have written meanwhile stays.
+    pub(crate) fn save(&mut self, now: i64) -> Result<(), String> {
+        let Some(path) = self.file.as_ref().filter(|_| !self.changed.is_empty()) else { return Ok(()) };
+        let mut merged = file::read(path).unwrap_or_default();
+        for key in &self.changed {
+            overlay(&mut merged.origins, &self.contents.origins, key);
+            overlay(&mut merged.networks, &self.contents.networks, key);
+        }
+        merged.forget(now);
+        self.changed.clear();
+        file::write(path, &merged)
+    }
+
+    /// How `origin` should be reached over `network`.
+    pub(crate) fn approach(&self, origin: &Origin, network: &NetworkId, now: i64) -> Approach {
+        let entry = self.contents.origins.get(&origin.to_string());
+        let Some(entry) = entry.filter(|entry| entry.expires > now) else { return Approach::Unknown };
+        let here = entry.network == network.0;
+        if !here && !entry.persist {
+            return Approach::Unknown;
+        }
+        let host = entry.host.clone().unwrap_or_else(|| origin.host.clone());
+        let alternative = Http3Place { host, port: entry.port };
+        let of_all = self.contents.networks.get(&network.0);
+        let of_network = of_all.map_or(UdpState::Works, |udp| udp.state(now));
+        let of_origin = if here { entry.udp.state(now) } else { UdpState::Works };
+        let worse = match of_all {
+            Some(udp) if of_network >= of_origin => udp,
+            _ => &entry.udp,
+        };
+        match of_network.max(of_origin) {
+            UdpState::Works => {
+                Approach::Ahead(alternative, entry.rtt.filter(|_| here).map(Duration::from_micros))
+            }
+            UdpState::Doubtful => Approach::Together(alternative, worse.since),
+            UdpState::Blocked => Approach::Blocked(worse.since, worse.next_probe()),
+        }
+    }
+
+    /// A response of `origin` had these `Alt-Svc` headers.
+    pub(crate) fn on_headers<'a>(
+        &mut self,
+        origin: &Origin,
+        network: &NetworkId,
+        values: impl IntoIterator<Item = &'a [u8]>,
+        now: i64,
+    ) {
+        let key = origin.to_string();
+        match alt_svc::parse_http3(values) {
+            None => {}
+            Some(Http3Offers::Clear) => {
+                let known = self.contents.origins.remove(&key);
+                self.changed.extend(known.map(|_| key));
+            }
+            Some(Http3Offers::Offers(offers)) => {
+                let Some(offer) = offers.into_iter().find(|offer| may_move(origin, offer)) else { return };
+                let Http3Offer { host, port, age, persist } = offer;
+                let expires = now.saturating_add(i64::try_from(age).unwrap_or(i64::MAX));
+                let entry = self.contents.origins.entry(key.clone()).or_default();
+                if (&entry.host, entry.port, &entry.network) != (&host, port, &network.0) {
+                    *entry = OriginEntry::default();
+                }
+                let OriginEntry { rtt, udp, .. } = std::mem::take(entry);
+                let network = network.0.clone();
+                *entry = OriginEntry { host, port, expires, persist, network, rtt, udp };
+                self.changed.insert(key);
+                self.contents.forget(now);
+            }
+        }
+    }
+
+    /// The round-trip time to `origin` was measured.
+    pub(crate) fn on_rtt(&mut self, origin: &Origin, network: &NetworkId, rtt: Duration) {
+        let key = origin.to_string();
+        let Some(entry) = self.contents.origins.get_mut(&key).filter(|entry| entry.network == network.0)
+        else {
+            return;
+        };
+        let rtt = u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX);
+        // The path may become longer; then the figure follows, slowly.
+        let known = entry.rtt.map_or(rtt, |known| known.saturating_add(known / 4 + 1000).min(rtt));
+        if entry.rtt != Some(known) {
+            entry.rtt = Some(known);
+            self.changed.insert(key);
+        }
+    }
+
+    /// `origin` answered over UDP.
+    pub(crate) fn on_heard(&mut self, origin: &Origin, network: &NetworkId, now: i64) {
+        self.contents.networks.entry(network.0.clone()).or_default().on_heard(now);
+        self.changed.insert(network.0.clone());
+        let key = origin.to_string();
+        if let Some(entry) = self.contents.origins.get_mut(&key) {
+            entry.udp.on_heard(now);
+            self.changed.insert(key);
+        }
+        self.contents.forget(now);
+    }
+
+    /// `origin` was silent over UDP through `weight` flights of packets, while TCP had no difficulty.
+    pub(crate) fn on_silence(&mut self, origin: &Origin, network: &NetworkId, weight: u32, now: i64) {
+        let key = origin.to_string();
+        self.contents.networks.entry(network.0.clone()).or_default().on_silence(now, &key, weight, true);
+        self.changed.insert(network.0.clone());
+        self.on_failure(origin, weight, now);
+    }
+
+    /// `origin` has no usable HTTP/3 where it offers it, which says nothing of the network.
+    pub(crate) fn on_failure(&mut self, origin: &Origin, weight: u32, now: i64) {
+        let key = origin.to_string();
+        if let Some(entry) = self.contents.origins.get_mut(&key) {
+            entry.udp.on_silence(now, &key, weight, false);
+            self.changed.insert(key);
+        }
+    }
+}
+
+/// Copies what `from` has under `key`, or that it has nothing.
+fn overlay<V: Clone>(to: &mut BTreeMap<String, V>, from: &BTreeMap<String, V>, key: &str) {
+    match from.get(key) {
+        Some(value) => drop(to.insert(key.to_owned(), value.clone())),
+        None => drop(to.remove(key)),
+    }
+}
+
+/// Whether an offer is followed. The alternative has to show a certificate for the origin's own name in any case;
+/// besides, who only has an unprivileged port of some other machine does not get the requests to a privileged one.
+fn may_move(origin: &Origin, offer: &Http3Offer) -> bool {
+    let same_host = offer.host.as_ref().is_none_or(|host| *host == origin.host);
+    origin.secure && (same_host || origin.port >= PRIVILEGED || offer.port < PRIVILEGED)
+}
+
+#[cfg(test)]
+mod tests;

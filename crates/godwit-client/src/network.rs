@@ -1,0 +1,273 @@
+//! The way to servers: names become addresses, and those are tried one after the other, over UDP or TCP.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use godwit::http3::{self, Client};
+use godwit::resumption::FileSessionStore;
+use godwit::{ClientConfig, Endpoint, TransportConfig};
+use godwit_text::{instant_now, plain_error};
+use tokio::time::timeout;
+
+use crate::connect::quic::{self, Evidence};
+use crate::connect::tcp::{self, KEEP_ALIVE, Offer, TcpLink};
+use crate::connect::{Blame, Refusal, most_telling, race_addresses};
+use crate::error::{Error, ErrorKind, Remedy};
+use crate::explain;
+use crate::memory::{Memory, NetworkId};
+use crate::target::Origin;
+use crate::trust::{Refused, Trust};
+
+/// How long addresses are believed: the system does not say for how long they hold.
+const ADDRESSES_HOLD: Duration = Duration::from_secs(60);
+
+/// How servers are reached.
+#[derive(Debug)]
+pub(crate) struct Network {
+    trust: Trust,
+    family: Family,
+    connect_timeout: Duration,
+    v4: OnceLock<Endpoint>,
+    v6: OnceLock<Endpoint>,
+    memory: Mutex<Memory>,
+    sessions: Option<Arc<FileSessionStore>>,
+    early_data: bool,
+    failures_hold: Duration,
+}
+
+/// What a [`Network`] is made with.
+#[derive(Debug)]
+pub(crate) struct NetworkOptions {
+    pub(crate) trust: Trust,
+    pub(crate) family: Family,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) memory: Memory,
+    pub(crate) sessions: Option<Arc<FileSessionStore>>,
+    pub(crate) early_data: bool,
+    /// How long a server that could not be reached is not tried again.
+    pub(crate) failures_hold: Duration,
+}
+
+/// Which addresses are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Family {
+    /// Those that the system gives, in its order, the two families in turn.
+    #[default]
+    Any,
+    /// Those of IPv4.
+    V4,
+    /// Those of IPv6.
+    V6,
+}
+
+/// Where a server is.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    /// At least one.
+    pub(crate) addresses: Vec<SocketAddr>,
+    /// What it took to find out.
+    pub(crate) dns: Duration,
+    /// When that was.
+    pub(crate) at: Instant,
+    /// The network over which the first address is reached.
+    pub(crate) network: NetworkId,
+}
+
+impl Found {
+    /// Whether it may still be believed.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.at.elapsed() < ADDRESSES_HOLD
+    }
+}
+
+/// A connection, and what it took.
+pub(crate) struct Connected<T> {
+    pub(crate) link: T,
+    pub(crate) handshake: Duration,
+}
+
+/// Why there is no connection.
+#[derive(Clone, Debug)]
+pub(crate) struct ConnectFailure {
+    pub(crate) error: Error,
+    pub(crate) blame: Blame,
+}
+
+impl Network {
+    pub(crate) fn new(options: NetworkOptions) -> Network {
+        let NetworkOptions { trust, family, connect_timeout, memory, sessions, early_data, failures_hold } =
+            options;
+        let memory = Mutex::new(memory);
+        let (v4, v6) = (OnceLock::new(), OnceLock::new());
+        Network { trust, family, connect_timeout, v4, v6, memory, sessions, early_data, failures_hold }
+    }
+
+    /// What is wrong with the file of sessions, if anything is.
+    pub(crate) fn sessions_problem(&self) -> Option<String> {
+        self.sessions.as_ref()?.problem()
+    }
+
+    /// How long a server that could not be reached is not tried again.
+    pub(crate) fn failures_hold(&self) -> Duration {
+        self.failures_hold
+    }
+
+    /// What is remembered of servers and networks.
+    pub(crate) fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks up the addresses of `host`, which is `origin`'s or that of an alternative.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) async fn find(&self, origin: &Origin, host: &str, port: u16) -> Result<Found, Error> {
+        let begun = instant_now();
+        let addresses = match timeout(self.connect_timeout, self.resolve(origin, host, port)).await {
+            Ok(addresses) => addresses?,
+            Err(_) => return Err(explain::slow_dns(host, self.connect_timeout)),
+        };
+        let dns = begun.elapsed();
+        let network = addresses.first().map(|address| NetworkId::towards(*address));
+        let network = network.ok_or_else(|| explain::unknown_host(host, "it has no address"))?;
+        Ok(Found { addresses, dns, at: begun, network })
+    }
+
+    /// Connects to `origin` for HTTP/3. What comes back before that is noted in `evidence`.
+    ///
+    /// # Errors
+    /// What hindered it, for all URLs of that server.
+    pub(crate) async fn http3(
+        &self,
+        origin: &Origin,
+        addresses: &[SocketAddr],
+        evidence: &Arc<Evidence>,
+    ) -> Result<Connected<Client>, ConnectFailure> {
+        let (config, refused) = self.trust.quic();
+        let config = self.configure(config, addresses).map_err(|error| unprepared(&error))?;
+        let attempt = |address| {
+            let endpoint = self.endpoint(address);
+            quic::handshake(endpoint, config.clone(), address, origin.host.clone(), Arc::clone(evidence))
+        };
+        self.race(origin, addresses, attempt, &refused, || Refusal::Silent).await
+    }
+
+    /// Connects to `origin` over TCP.
+    ///
+    /// # Errors
+    /// What hindered it, for all URLs of that server.
+    pub(crate) async fn tcp(
+        &self,
+        origin: &Origin,
+        addresses: &[SocketAddr],
+        offer: Offer,
+    ) -> Result<Connected<TcpLink>, ConnectFailure> {
+        let (tls, refused) = self.trust.tls(offer.alpn()).map_err(|error| unprepared(&error))?;
+        let tls = origin.secure.then(|| Arc::new(tls));
+        let attempt = |address| tcp::connect(address, origin.host.clone(), tls.clone(), offer);
+        self.race(origin, addresses, attempt, &refused, || Refusal::TcpSilent).await
+    }
+
+    async fn race<T, F>(
+        &self,
+        origin: &Origin,
+        addresses: &[SocketAddr],
+        attempt: impl FnMut(SocketAddr) -> F,
+        refused: &Refused,
+        silent: impl Fn() -> Refusal,
+    ) -> Result<Connected<T>, ConnectFailure>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Refusal>> + Send + 'static,
+    {
+        let begun: Instant = instant_now();
+        let mut refusals = Vec::new();
+        let raced = race_addresses(addresses, attempt, &mut refusals);
+        if let Ok(Some(link)) = timeout(self.connect_timeout, raced).await {
+            return Ok(Connected { link, handshake: begun.elapsed() });
+        }
+        // At the end of the time some addresses may have refused and others are silent.
+        refusals.extend(addresses.first().map(|address| (*address, silent())));
+        let found = most_telling(refusals, silent());
+        let blame = found.1.blame();
+        let error = explain::refusal(origin, &found, refused.facts().as_ref(), self.connect_timeout);
+        Err(ConnectFailure { error, blame })
+    }
+
+    /// Closes every QUIC connection, and tells the servers.
+    pub(crate) async fn close(&self) {
+        /// For the datagram to leave; nobody waits for an answer.
+        const CLOSING: Duration = Duration::from_millis(10);
+        let endpoints = [&self.v4, &self.v6].into_iter().filter_map(OnceLock::get);
+        for endpoint in endpoints {
+            endpoint.close(http3::ErrorCode::H3_NO_ERROR.0, b"");
+            let _ = timeout(CLOSING, endpoint.wait_idle()).await;
+        }
+    }
+
+    fn configure(
+        &self,
+        config: ClientConfig,
+        addresses: &[SocketAddr],
+    ) -> Result<ClientConfig, rustls::Error> {
+        let transport = TransportConfig {
+            handshake_timeout: self.connect_timeout,
+            keep_alive: Some(KEEP_ALIVE),
+            ..TransportConfig::default()
+        };
+        let config = config.alpn([http3::ALPN]).transport(transport);
+        let config = config.map_err(|error| rustls::Error::General(error.to_string()))?;
+        let (Some(sessions), Some(address)) = (&self.sessions, addresses.first()) else { return Ok(config) };
+        let network = NetworkId::towards(*address).number();
+        Ok(config.sessions(Arc::clone(sessions) as _).network(network).early_data(self.early_data))
+    }
+
+    async fn resolve(&self, origin: &Origin, host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
+        let found: Vec<SocketAddr> = match host.parse::<IpAddr>() {
+            // An IPv4 address in IPv6 notation is reached over IPv4: IPv6 sockets here do IPv6 only.
+            Ok(address) => vec![SocketAddr::new(address.to_canonical(), port)],
+            Err(_) => {
+                let found = tokio::net::lookup_host((host, port)).await;
+                found.map_err(|error| explain::unknown_host(host, &plain_error(&error)))?.collect()
+            }
+        };
+        let mut addresses: Vec<SocketAddr> = Vec::new();
+        for address in found {
+            let wanted = match self.family {
+                Family::Any => true,
+                Family::V4 => address.is_ipv4(),
+                Family::V6 => address.is_ipv6(),
+            };
+            if wanted && !addresses.contains(&address) {
+                addresses.push(address);
+            }
+        }
+        match (addresses.is_empty(), self.family) {
+            (false, _) => Ok(addresses),
+            (true, Family::Any) => Err(explain::unknown_host(host, "it has no address")),
+            (true, Family::V4) => Err(explain::no_address_of(origin, "IPv4", Remedy::AllowIpv6)),
+            (true, Family::V6) => Err(explain::no_address_of(origin, "IPv6", Remedy::AllowIpv4)),
+        }
+    }
+
+    /// The socket for addresses like this one. There is one for each family: where there is no IPv6, IPv4 works.
+    fn endpoint(&self, remote: SocketAddr) -> io::Result<Endpoint> {
+        let (cell, any): (_, IpAddr) = match remote {
+            SocketAddr::V4(_) => (&self.v4, Ipv4Addr::UNSPECIFIED.into()),
+            SocketAddr::V6(_) => (&self.v6, Ipv6Addr::UNSPECIFIED.into()),
+        };
+        if let Some(endpoint) = cell.get() {
+            return Ok(endpoint.clone());
+        }
+        let endpoint = Endpoint::client(SocketAddr::new(any, 0))?;
+        Ok(cell.get_or_init(|| endpoint).clone())
+    }
+}
+
+fn unprepared(error: &rustls::Error) -> ConnectFailure {
+    let error = Error::of_origin(ErrorKind::Connect, format!("cannot prepare a connection: {error}"));
+    ConnectFailure { error, blame: Blame::Here }
+}

@@ -1,0 +1,412 @@
+//! One server: its connections are made when the first URL needs them, and shared.
+//!
+//! Where the protocol is left open, TCP and QUIC are raced as [`crate::memory`] advises, and later requests move to
+//! HTTP/3 as soon as a connection for it is there.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use godwit::http3::Client;
+use godwit::{Connection, EarlyDataStatus};
+use godwit_text::{duration, http_date, instant_now, unix_now};
+use http::HeaderValue;
+use hyper::client::conn::http2;
+use tokio::sync::{Mutex, MutexGuard};
+
+use crate::body::RequestBody;
+use crate::connect::Blame;
+use crate::connect::tcp::{Offer, Sender, TcpLink};
+use crate::error::{Error, ErrorKind};
+use crate::memory::{Approach, Http3Place};
+use crate::network::{ConnectFailure, Connected, Found, Network};
+use crate::race::{Attempt, HeadStart, Winner, contest};
+use crate::session::{Pool, Session};
+use crate::target::Origin;
+
+/// Which versions of HTTP may be spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Versions {
+    /// HTTP/3 where the server has offered it and UDP works, HTTP/2 or HTTP/1.1 otherwise.
+    #[default]
+    Auto,
+    /// HTTP/1.1 alone.
+    Http1,
+    /// HTTP/2 alone.
+    Http2,
+    /// HTTP/3 alone.
+    Http3,
+}
+
+/// A server and the connections to it.
+pub(crate) struct Server {
+    origin: Origin,
+    versions: Versions,
+    connections: Mutex<Connections>,
+}
+
+#[derive(Default)]
+struct Connections {
+    /// It could not be reached, then: who asked before that does not wait for it a second time.
+    failed: Option<(Error, Instant)>,
+    found: Option<Found>,
+    http3: Option<Client>,
+    /// Where HTTP/3 is, if not where the URL says.
+    alternative: Option<Http3Place>,
+    http2: Option<http2::SendRequest<RequestBody>>,
+    http1: Option<Arc<Pool>>,
+    /// QUIC in the background.
+    background: Option<Attempt>,
+    /// The round-trip time, from the TCP handshake.
+    rtt: Option<Duration>,
+    /// TCP's first packet was lost.
+    difficult: bool,
+    reason: Arc<str>,
+}
+
+/// A share in a connection.
+pub(crate) struct Share {
+    pub(crate) session: Session,
+    /// What connecting took, for the URL that caused it: DNS and handshake.
+    pub(crate) fresh: Option<(Duration, Duration)>,
+    /// Why it is this protocol.
+    pub(crate) reason: Arc<str>,
+}
+
+impl Server {
+    pub(crate) fn new(origin: Origin, versions: Versions) -> Server {
+        Server { origin, versions, connections: Mutex::default() }
+    }
+
+    /// A connection, made now if there is none that takes requests. Others wait for it meanwhile.
+    ///
+    /// # Errors
+    /// If the server cannot be reached.
+    pub(crate) async fn session(&self, network: &Arc<Network>) -> Result<Share, Error> {
+        let asked = instant_now();
+        let mut connections = self.connections.lock().await;
+        if let Some((error, failed)) = &connections.failed
+            && asked <= *failed + network.failures_hold()
+        {
+            return Err(error.clone());
+        }
+        self.take_background(network, &mut connections).await;
+        self.begin_in_background(network, &mut connections);
+        if let Some(session) = connections.shared() {
+            return Ok(Share { session, fresh: None, reason: Arc::clone(&connections.reason) });
+        }
+        if let Some(pool) = connections.http1.clone() {
+            return self.further(network, pool, connections).await;
+        }
+        match self.connect(network, &mut connections).await {
+            Ok(share) => Ok(share),
+            Err(error) => {
+                connections.failed = Some((error.clone(), instant_now()));
+                Err(error)
+            }
+        }
+    }
+
+    /// HTTP/3 did not do although there was a connection: it is left alone for a while.
+    pub(crate) async fn distrust_http3(&self, network: &Network) {
+        let mut connections = self.connections.lock().await;
+        if self.versions == Versions::Auto && connections.http3.take().is_some() {
+            network.memory().on_failure(&self.origin, 2, unix_now());
+        }
+    }
+
+    /// A response had `Alt-Svc` headers: what they say holds from the next request on.
+    pub(crate) async fn on_alt_svc(&self, network: &Network, values: Vec<HeaderValue>) {
+        if self.versions != Versions::Auto || !self.origin.secure || values.is_empty() {
+            return;
+        }
+        let connections = self.connections.lock().await;
+        let Some(found) = &connections.found else { return };
+        let mut memory = network.memory();
+        memory.on_headers(&self.origin, &found.network, values.iter().map(HeaderValue::as_bytes), unix_now());
+        if let Some(rtt) = connections.rtt {
+            memory.on_rtt(&self.origin, &found.network, rtt);
+        }
+    }
+
+    /// Whether nobody would miss it: it has no connection, and is making none.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.connections.try_lock().is_ok_and(|mut connections| {
+            connections.shared().is_none()
+                && connections.background.is_none()
+                && connections.http1.as_ref().is_none_or(|pool| pool.is_unused())
+        })
+    }
+
+    /// Nothing more is asked: what an attempt under way has shown so far is remembered.
+    pub(crate) async fn conclude(&self, network: &Arc<Network>) {
+        let mut connections = self.connections.lock().await;
+        self.take_background(network, &mut connections).await;
+        let (Some(background), Some(found)) = (connections.background.take(), &connections.found) else {
+            return;
+        };
+        let now = unix_now();
+        if background.evidence.is_heard() {
+            network.memory().on_heard(&self.origin, &found.network, now);
+        } else if let Some(flights) = background.unanswered(connections.rtt.unwrap_or_default())
+            && !connections.difficult
+        {
+            network.memory().on_silence(&self.origin, &found.network, flights, now);
+        }
+    }
+
+    /// Makes the first connection.
+    async fn connect(&self, network: &Arc<Network>, connections: &mut Connections) -> Result<Share, Error> {
+        let found = match connections.found.clone().filter(Found::is_fresh) {
+            Some(found) => Found { dns: Duration::ZERO, ..found },
+            None => network.find(&self.origin, &self.origin.host, self.origin.port).await?,
+        };
+        connections.found = Some(found.clone());
+        let handshake = match self.versions {
+            Versions::Http3 => {
+                let connected =
+                    network.http3(&self.origin, &found.addresses, &Arc::default()).await.map_err(in_words)?;
+                connections.reason = how_asked(&connected.link.connection()).into();
+                connections.http3 = Some(connected.link);
+                connected.handshake
+            }
+            Versions::Http2 | Versions::Http1 => {
+                let offer = if self.versions == Versions::Http2 { Offer::Http2 } else { Offer::Http1 };
+                let connected = network.tcp(&self.origin, &found.addresses, offer).await.map_err(in_words)?;
+                connections.reason = "as asked".into();
+                return Ok(connections.on_tcp(connected, found.dns).await);
+            }
+            Versions::Auto => match self.connect_auto(network, connections, &found).await? {
+                Ok(handshake) => handshake,
+                Err(connected) => return Ok(connections.on_tcp(connected, found.dns).await),
+            },
+        };
+        let reason = Arc::clone(&connections.reason);
+        let fresh = Some((found.dns, handshake));
+        let session = connections.shared().ok_or_else(|| {
+            Error::of_origin(ErrorKind::Connect, "the server closed the connection at once; try again")
+        })?;
+        Ok(Share { session, fresh, reason })
+    }
+
+    /// Chooses between TCP and QUIC. `Ok` if it is QUIC, with what the handshake took.
+    async fn connect_auto(
+        &self,
+        network: &Arc<Network>,
+        connections: &mut Connections,
+        found: &Found,
+    ) -> Result<Result<Duration, Connected<TcpLink>>, Error> {
+        let approach = match self.origin.secure {
+            true => network.memory().approach(&self.origin, &found.network, unix_now()),
+            false => Approach::Unknown,
+        };
+        let mut why = String::new();
+        let (alternative, head_start) = match approach {
+            Approach::Ahead(alternative, rtt) => {
+                why.push_str("the server has offered HTTP/3");
+                (alternative, HeadStart::after(rtt))
+            }
+            Approach::Together(alternative, since) => {
+                let _ = write!(why, "UDP was silent on {}, so QUIC and TCP began together", http_date(since));
+                (alternative, HeadStart::NONE)
+            }
+            Approach::Unknown | Approach::Blocked(..) => {
+                connections.reason = why_tcp(&self.origin, &approach).into();
+                let connected = network.tcp(&self.origin, &found.addresses, Offer::Either).await;
+                return connected.map(Err).map_err(in_words);
+            }
+        };
+        let mut attempt = Attempt::begin(network, &self.origin, alternative, &found.addresses);
+        let evidence = Arc::clone(&attempt.evidence);
+        let tcp = network.tcp(&self.origin, &found.addresses, Offer::Either);
+        let raced = {
+            let mut quic = Box::pin(attempt.ended());
+            contest(&mut quic, tcp, head_start, || evidence.is_heard()).await
+        };
+        match raced {
+            Ok(Winner::Quic(connected, besides)) => {
+                let _ = match besides {
+                    None => write!(why, ", QUIC answered in {}", duration(connected.handshake)),
+                    Some(besides) => write!(
+                        why,
+                        ", QUIC was there in {}, before TCP, begun {} ago",
+                        duration(connected.handshake),
+                        duration(besides)
+                    ),
+                };
+                connections.reason = why.into();
+                let handshake = connected.handshake;
+                self.on_http3(network, connections, connected, attempt.alternative.clone());
+                Ok(Ok(handshake))
+            }
+            Ok(Winner::Tcp(connected, began, failure)) => {
+                let _ = match &failure {
+                    Some(failure) => write!(why, ", but it failed: {}", failure.error),
+                    None => {
+                        let answer =
+                            if evidence.is_heard() { "had not finished" } else { "had not answered" };
+                        let (after, began) = (duration(attempt.elapsed()), duration(began));
+                        write!(why, ", but QUIC {answer} in {after}, and TCP, begun after {began}, was there")
+                    }
+                };
+                connections.reason = why.into();
+                connections.difficult = connected.link.was_difficult;
+                match failure {
+                    Some(failure) => self.on_failure(network, connections, &failure),
+                    None => connections.background = Some(attempt),
+                }
+                Ok(Err(connected))
+            }
+            Err((_, tcp)) => Err(tcp.error),
+        }
+    }
+
+    /// Another connection for HTTP/1.1, or one that has become free.
+    async fn further(
+        &self,
+        network: &Arc<Network>,
+        pool: Arc<Pool>,
+        connections: MutexGuard<'_, Connections>,
+    ) -> Result<Share, Error> {
+        let (reason, found) = (Arc::clone(&connections.reason), connections.found.clone());
+        drop(connections);
+        let turn = match pool.turn().await.reuse() {
+            Ok(lease) => return Ok(Share { session: Session::Http1(lease), fresh: None, reason }),
+            Err(turn) => turn,
+        };
+        let found = match found.filter(Found::is_fresh) {
+            Some(found) => found,
+            None => network.find(&self.origin, &self.origin.host, self.origin.port).await?,
+        };
+        let connected = network.tcp(&self.origin, &found.addresses, Offer::Http1).await.map_err(in_words)?;
+        let fresh = Some((Duration::ZERO, connected.handshake));
+        match connected.link.sender {
+            Sender::Http1(sender) => Ok(Share { session: Session::Http1(turn.with(sender)), fresh, reason }),
+            Sender::Http2(sender) => Ok(Share { session: Session::Http2(sender), fresh, reason }),
+        }
+    }
+
+    /// Begins to connect to HTTP/3 in the background, if that is worth a try.
+    fn begin_in_background(&self, network: &Arc<Network>, connections: &mut Connections) {
+        let idle =
+            connections.background.is_none() && connections.http3.as_ref().is_none_or(Client::is_closed);
+        let on_tcp = connections.http2.is_some() || connections.http1.is_some();
+        if self.versions != Versions::Auto || !self.origin.secure || !idle || !on_tcp {
+            return;
+        }
+        let Some(found) = &connections.found else { return };
+        let approach = network.memory().approach(&self.origin, &found.network, unix_now());
+        if let Approach::Ahead(alternative, _) | Approach::Together(alternative, _) = approach {
+            connections.background =
+                Some(Attempt::begin(network, &self.origin, alternative, &found.addresses));
+        }
+    }
+
+    /// Takes over what an attempt in the background has come to.
+    async fn take_background(&self, network: &Arc<Network>, connections: &mut Connections) {
+        let Some(mut background) = connections.background.take_if(|background| background.is_finished())
+        else {
+            return;
+        };
+        match background.ended().await {
+            Ok(connected) => {
+                connections.reason =
+                    format!("QUIC, begun in the background, was there in {}", duration(connected.handshake))
+                        .into();
+                self.on_http3(network, connections, connected, background.alternative.clone());
+            }
+            Err(failure) => self.on_failure(network, connections, &failure),
+        }
+    }
+
+    fn on_http3(
+        &self,
+        network: &Network,
+        connections: &mut Connections,
+        connected: Connected<Client>,
+        alternative: Http3Place,
+    ) {
+        if let Some(found) = &connections.found {
+            let rtt = connected.link.connection().rtt();
+            let mut memory = network.memory();
+            memory.on_heard(&self.origin, &found.network, unix_now());
+            memory.on_rtt(&self.origin, &found.network, rtt);
+        }
+        connections.http3 = Some(connected.link);
+        connections.alternative = Some(alternative);
+    }
+
+    fn on_failure(&self, network: &Network, connections: &Connections, failure: &ConnectFailure) {
+        tracing::debug!(origin = %self.origin, error = %failure.error, "QUIC failed");
+        let Some(found) = &connections.found else { return };
+        match failure.blame {
+            Blame::Silence if connections.difficult => {}
+            Blame::Silence => network.memory().on_silence(&self.origin, &found.network, 2, unix_now()),
+            Blame::Server => network.memory().on_failure(&self.origin, 2, unix_now()),
+            Blame::Here => {}
+        }
+    }
+}
+
+impl Connections {
+    /// A connection that takes many requests at a time, the best one.
+    fn shared(&mut self) -> Option<Session> {
+        self.http3.take_if(|client| client.is_closed());
+        self.http2.take_if(|sender| sender.is_closed());
+        if let Some(client) = &self.http3 {
+            let alt_used = self.alternative.as_ref().and_then(|alternative| {
+                HeaderValue::try_from(format!("{}:{}", bracketed(&alternative.host), alternative.port)).ok()
+            });
+            return Some(Session::Http3 { client: client.clone(), alt_used });
+        }
+        self.http2.clone().map(Session::Http2)
+    }
+
+    async fn on_tcp(&mut self, connected: Connected<TcpLink>, dns: Duration) -> Share {
+        let Connected { link: reached, handshake } = connected;
+        self.rtt = Some(reached.rtt);
+        let session = match reached.sender {
+            Sender::Http2(sender) => {
+                self.http2 = Some(sender.clone());
+                Session::Http2(sender)
+            }
+            Sender::Http1(sender) => {
+                let pool = self.http1.get_or_insert_with(Pool::new);
+                Session::Http1(pool.turn().await.with(sender))
+            }
+        };
+        Share { session, fresh: Some((dns, handshake)), reason: Arc::clone(&self.reason) }
+    }
+}
+
+/// Why a connection is as it is that was asked for.
+fn how_asked(connection: &Connection) -> &'static str {
+    match (connection.early_data_status(), connection.is_resumed()) {
+        (EarlyDataStatus::Offered, _) => "as asked, with a session from before, and at once",
+        (_, true) => "as asked, with a session from before",
+        _ => "as asked",
+    }
+}
+
+fn in_words(failure: ConnectFailure) -> Error {
+    failure.error
+}
+
+fn bracketed(host: &str) -> String {
+    if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
+}
+
+fn why_tcp(origin: &Origin, approach: &Approach) -> String {
+    match approach {
+        Approach::Blocked(since, probe) => {
+            format!(
+                "UDP has been silent on this network since {}, and is tried again after {}",
+                http_date(*since),
+                http_date(*probe)
+            )
+        }
+        _ if !origin.secure => "http:// is not encrypted, HTTP/3 always is".to_owned(),
+        _ => "the server is not known to offer HTTP/3".to_owned(),
+    }
+}

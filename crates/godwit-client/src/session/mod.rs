@@ -1,0 +1,134 @@
+//! A server's connection, whatever its protocol: requests go in, responses come out, and errors tell whether the
+//! request may be sent again.
+
+mod error;
+mod pool;
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use godwit::http3;
+use http::header::{HOST, HeaderName};
+use http::uri::{PathAndQuery, Uri};
+use http::{HeaderValue, Request, Response, Version};
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use hyper::client::conn::http2;
+
+pub(crate) use error::ExchangeError;
+pub(crate) use pool::{Lease, Pool};
+
+use crate::body::RequestBody;
+
+/// The name of the server that was meant, for one that is reached as somebody's alternative (RFC 7838 section 5).
+const ALT_USED: HeaderName = HeaderName::from_static("alt-used");
+
+/// A share in a connection.
+pub(crate) enum Session {
+    /// One of several connections, for one request at a time.
+    Http1(Lease),
+    Http2(http2::SendRequest<RequestBody>),
+    Http3 {
+        client: http3::Client,
+        /// Where it goes, if the server's `Alt-Svc` said so.
+        alt_used: Option<HeaderValue>,
+    },
+}
+
+/// The body of a response.
+pub(crate) enum ResponseBody {
+    Http3(http3::Body),
+    Tcp(Incoming),
+}
+
+impl Session {
+    pub(crate) fn version(&self) -> Version {
+        match self {
+            Session::Http1(_) => Version::HTTP_11,
+            Session::Http2(_) => Version::HTTP_2,
+            Session::Http3 { .. } => Version::HTTP_3,
+        }
+    }
+
+    /// Sends a request with an absolute URI, and waits for the head of the response.
+    ///
+    /// # Errors
+    /// If it cannot be sent, or no response comes.
+    pub(crate) async fn send(
+        self,
+        mut request: Request<RequestBody>,
+    ) -> Result<Response<ResponseBody>, ExchangeError> {
+        match self {
+            Session::Http1(lease) => {
+                to_origin_form(&mut request);
+                Ok(lease.send(request).await?.map(ResponseBody::Tcp))
+            }
+            Session::Http2(mut sender) => {
+                *request.version_mut() = Version::HTTP_2;
+                let response = match sender.ready().await {
+                    Ok(()) => sender.try_send_request(request).await.map_err(|mut error| {
+                        let unsent = error.take_message().is_some();
+                        ExchangeError::tcp(error.into_error(), unsent)
+                    }),
+                    Err(error) => Err(ExchangeError::tcp(error, true)),
+                };
+                Ok(response?.map(ResponseBody::Tcp))
+            }
+            Session::Http3 { client, alt_used } => {
+                alt_used.and_then(|value| request.headers_mut().insert(ALT_USED, value));
+                if !request.method().is_safe() {
+                    // What must not happen twice waits until nobody can send it again. If there is no connection in the
+                    // end, the request says so.
+                    let _ = client.connection().connected().await;
+                }
+                client
+                    .send(request)
+                    .await
+                    .map(|response| response.map(ResponseBody::Http3))
+                    .map_err(ExchangeError::Http3)
+            }
+        }
+    }
+}
+
+/// HTTP/1.1 names the server in `Host`, and in the request line only the path (RFC 9112 section 3.2.1).
+fn to_origin_form(request: &mut Request<RequestBody>) {
+    let authority = request.uri().authority().map(|authority| HeaderValue::try_from(authority.as_str()));
+    if let Some(Ok(host)) = authority {
+        request.headers_mut().insert(HOST, host);
+    }
+    let path = request.uri().path_and_query().cloned();
+    *request.uri_mut() = Uri::from(path.unwrap_or_else(|| PathAndQuery::from_static("/")));
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = ExchangeError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, ExchangeError>>> {
+        match self.get_mut() {
+            ResponseBody::Http3(body) => Pin::new(body).poll_frame(cx).map_err(ExchangeError::Http3),
+            ResponseBody::Tcp(body) => {
+                Pin::new(body).poll_frame(cx).map_err(|error| ExchangeError::tcp(error, false))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            ResponseBody::Http3(body) => body.is_end_stream(),
+            ResponseBody::Tcp(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            ResponseBody::Http3(body) => body.size_hint(),
+            ResponseBody::Tcp(body) => body.size_hint(),
+        }
+    }
+}
