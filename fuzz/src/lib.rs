@@ -1,4 +1,6 @@
 //! What the fuzz targets check. The targets only hand the bytes over; ordinary tests replay the
-//! checked-in corpus through the same functions.
+//! checked-in corpus, and inputs made of it by chance, through the same functions.
 
+pub mod http3;
+pub mod mutate;
 pub mod wire;

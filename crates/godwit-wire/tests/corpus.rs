@@ -6,6 +6,9 @@
 #[path = "../../../fuzz/src/wire.rs"]
 #[expect(unreachable_pub, reason = "it is public where it stands")]
 mod checks;
+#[path = "../../../fuzz/src/mutate.rs"]
+#[expect(unreachable_pub, reason = "it is public where it stands")]
+mod mutate;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -178,5 +181,16 @@ fn the_corpus_holds_no_surprises() {
                 check(&bytes[..end]);
             }
         }
+    }
+}
+
+/// Inputs made of the corpus by chance, the same in every run.
+#[test]
+fn what_is_made_of_the_corpus_holds_no_surprises() {
+    for (target, check, _) in TARGETS {
+        let seeds: Vec<Vec<u8>> = checked_in(target).into_values().collect();
+        let understood =
+            (0..mutate::rounds()).filter(|round| check(&mutate::mutated(&seeds, *round))).count();
+        assert!(understood > 0, "{target}: some of them are understood");
     }
 }
