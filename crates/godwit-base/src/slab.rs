@@ -96,6 +96,7 @@ impl<T> Slab<T> {
     /// # Panics
     ///
     /// If all 2^32 slots are taken.
+    #[expect(clippy::expect_used, reason = "memory ends before, and a key that names another value is worse")]
     pub fn insert_with(&mut self, make: impl FnOnce(Key) -> T) -> Key {
         let vacancy = self.empty.and_then(|index| Some((index, self.slots.get_mut(index as usize)?)));
         let key = match vacancy {
