@@ -21,6 +21,7 @@ usage: cargo xtask COMMAND
   check [--structure]
                     structure, dependencies, formatting, lints, documentation; --structure stops before what needs
                     the compiler
+  api [--bless]     what each library shows to the world against its api.txt
   gate [--bless]    instruction and allocation counts against the checked-in baseline
   bench             godwit perf beside quinn, interleaved, as a table
   peers             install the peers that test --full talks to (pinned versions)
@@ -38,6 +39,8 @@ fn main() -> ExitCode {
         ["test", "--full"] => test::run(test::Tier::Full),
         ["check"] => check::run(),
         ["check", "--structure"] => check::structure(),
+        ["api"] => check::api::run(check::api::Mode::Compare),
+        ["api", "--bless"] => check::api::run(check::api::Mode::Bless),
         ["bench"] => bench::run(),
         ["gate"] => gate::run(gate::Mode::Compare),
         ["gate", "--bless"] => gate::run(gate::Mode::Bless),

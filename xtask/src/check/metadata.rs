@@ -16,6 +16,13 @@ pub(crate) struct Package {
     /// The folder of its manifest.
     pub(crate) folder: PathBuf,
     pub(crate) dependencies: Vec<Dependency>,
+    /// Whether it may go to a registry at all.
+    pub(crate) is_published: bool,
+    pub(crate) description: String,
+    pub(crate) license: String,
+    pub(crate) keywords: usize,
+    pub(crate) categories: usize,
+    pub(crate) has_rust_version: bool,
 }
 
 /// A dependency as a manifest declares it.
@@ -24,6 +31,12 @@ pub(crate) struct Dependency {
     pub(crate) name: String,
     /// Whether it is there for tests, examples and benches alone.
     pub(crate) for_tests: bool,
+    /// The name that the code has for it, if that is another one.
+    pub(crate) rename: Option<String>,
+    /// The versions that will do.
+    pub(crate) version: String,
+    /// Whether it lies in this workspace.
+    pub(crate) is_ours: bool,
 }
 
 impl Package {
@@ -49,11 +62,23 @@ fn package(value: &Value) -> Package {
         folder: manifest.parent().map(PathBuf::from).unwrap_or_default(),
         name: string(value, "name").to_owned(),
         dependencies: array(value, "dependencies").map(dependency).collect(),
+        is_published: value.get("publish").is_none_or(Value::is_null),
+        description: string(value, "description").to_owned(),
+        license: string(value, "license").to_owned(),
+        keywords: array(value, "keywords").count(),
+        categories: array(value, "categories").count(),
+        has_rust_version: !string(value, "rust_version").is_empty(),
     }
 }
 
 fn dependency(value: &Value) -> Dependency {
-    Dependency { name: string(value, "name").to_owned(), for_tests: string(value, "kind") == "dev" }
+    Dependency {
+        name: string(value, "name").to_owned(),
+        for_tests: string(value, "kind") == "dev",
+        rename: value.get("rename").and_then(Value::as_str).map(str::to_owned),
+        version: string(value, "req").to_owned(),
+        is_ours: value.get("path").is_some_and(Value::is_string),
+    }
 }
 
 fn array<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {

@@ -1,8 +1,10 @@
 //! Everything about the code that can be checked without running it.
 
+pub(crate) mod api;
 mod cycles;
 mod deny;
 mod dependencies;
+mod manifests;
 mod metadata;
 mod modules;
 mod size;
@@ -28,6 +30,7 @@ pub(crate) fn structure() -> Result<(), String> {
     let workspace = Workspace::read()?;
     findings.extend(dependencies::findings(&workspace)?);
     findings.extend(deny::findings()?);
+    findings.extend(manifests::findings(&workspace, &sources)?);
     findings.extend(cycles::findings(&crates(&workspace)?));
     if findings.is_empty() {
         eprintln!(

@@ -8,7 +8,7 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use read::Sources;
+pub(crate) use read::{Sources, is_for_tests};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
