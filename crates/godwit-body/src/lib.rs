@@ -22,7 +22,7 @@ mod rate;
 mod request;
 mod timed;
 
-pub use boxed::{BoxBody, BoxError, boxed, empty, full};
+pub use boxed::{BoxBody, BoxError, bare, boxed, empty, full};
 pub use counted::Counted;
 pub use limited::{Exceeded, Limited};
 pub use rate::MinimumRate;

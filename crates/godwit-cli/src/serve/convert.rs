@@ -45,7 +45,7 @@ mod tests {
         let site = |tls, host: &str| Site {
             tls,
             hosts: vec![HostPattern::Exact(host.to_owned()), HostPattern::Any],
-            ..Site::catch_all(Handler::Example)
+            ..Site::catch_all(Handler::Pages(&[]))
         };
         let sites = vec![
             site(SiteTls::Local, "a"),

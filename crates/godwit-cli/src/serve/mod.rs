@@ -7,7 +7,7 @@
 //!
 //! - [`arguments`] and [`config`] say what to do; [`running`] does it, reloads it, and ends it.
 //! - [`listen`] binds the ports, [`tcp`] speaks HTTP/1.1 and HTTP/2, [`h3`] HTTP/3, [`redirect_http`] plain HTTP.
-//! - [`door`] is what every request passes, [`front`] answers it with a [`site`]'s files or another server's
+//! - [`door`] is what every request passes, [`front`] answers it with a site's files or another server's
 //!   response; [`access`] writes a line for each, [`metrics`] counts, [`advertise`] tells who hears of HTTP/3.
 //! - [`doors`] and [`pace`] are against clients that are too many or too slow, [`linger`] and [`last_call`] for
 //!   losing nothing at the end of a connection and of the server.
@@ -24,6 +24,7 @@ mod config;
 mod convert;
 mod door;
 mod doors;
+mod example;
 mod farewell;
 mod front;
 mod h3;
@@ -36,7 +37,6 @@ mod pace;
 mod redirect_http;
 mod running;
 pub(crate) mod signals;
-mod site;
 mod successor;
 mod supervisor;
 mod tcp;

@@ -10,6 +10,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use godwit_body::MinimumRate;
+
 use super::config::Limits;
 
 /// The state of a connection, noted by its layers.
@@ -113,8 +115,7 @@ pub(crate) enum Verdict {
 /// Looks at a connection at regular times.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    send_timeout: Duration,
-    minimum_rate: u64,
+    rate: MinimumRate,
     header_timeout: Duration,
     idle_timeout: Duration,
     /// Since when there has been something to take at every look, and what had been written then.
@@ -126,8 +127,7 @@ pub(crate) struct Watch {
 impl Watch {
     pub(crate) fn new(limits: &Limits) -> Watch {
         Watch {
-            send_timeout: limits.send_timeout,
-            minimum_rate: limits.minimum_rate,
+            rate: MinimumRate::new(limits.send_timeout, limits.minimum_rate),
             header_timeout: limits.header_timeout,
             idle_timeout: limits.idle_timeout,
             waiting: None,
@@ -144,7 +144,7 @@ impl Watch {
 
     /// Time between two looks.
     pub(crate) fn interval(&self) -> Duration {
-        let shortest = self.send_timeout.min(self.header_timeout).min(self.idle_timeout);
+        let shortest = self.rate.period().min(self.header_timeout).min(self.idle_timeout);
         (shortest / 4).max(Duration::from_millis(10))
     }
 
@@ -172,18 +172,12 @@ impl Watch {
         let written = pace.written.load(Ordering::Relaxed);
         let (since, before) = *self.waiting.get_or_insert((now, written));
         let elapsed = now.saturating_duration_since(since);
-        if elapsed < self.send_timeout {
+        if elapsed < self.rate.period() {
             return false;
         }
         self.waiting = Some((now, written));
-        written.saturating_sub(before) < least(self.minimum_rate, elapsed)
+        written.saturating_sub(before) < self.rate.least_in(elapsed)
     }
-}
-
-/// What has to be moved in a time, at least one byte.
-pub(crate) fn least(rate: u64, elapsed: Duration) -> u64 {
-    let milliseconds = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
-    (rate.saturating_mul(milliseconds) / 1000).max(1)
 }
 
 #[cfg(test)]
@@ -269,11 +263,5 @@ mod tests {
         pace.rest();
         let outcome = watch_with(Watch::new(&limits()).without_heads(), &pace, 120, |_| pace.on_read(17));
         assert_eq!(outcome, Some((Verdict::Idle, 60)));
-    }
-
-    #[test]
-    fn the_least_is_a_byte() {
-        assert_eq!(least(0, Duration::from_secs(60)), 1);
-        assert_eq!(least(256, Duration::from_secs(60)), 15_360);
     }
 }

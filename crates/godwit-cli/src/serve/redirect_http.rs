@@ -14,11 +14,11 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 
 use super::access::Observer;
-use super::front::body::{BoxError, ResponseBody, full};
 use super::front::host::{self, Host};
 use super::linger::Lingering;
 use super::tcp::{Keeper, client, http1_builder};
 use crate::certificates::Store;
+use godwit_body::{BoxBody, BoxError, full};
 use godwit_report::record::Protocol;
 
 const CHALLENGE: &str = "/.well-known/acme-challenge/";
@@ -65,7 +65,7 @@ impl Redirect {
         outcome.inspect_err(|error| self.observer.on_broken(&client, error))
     }
 
-    fn answer<B>(&self, request: &Request<B>) -> Response<ResponseBody> {
+    fn answer<B>(&self, request: &Request<B>) -> Response<BoxBody> {
         let path = request.uri().path();
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         if is_read && let Some(token) = path.strip_prefix(CHALLENGE) {
@@ -98,7 +98,7 @@ impl Redirect {
     }
 }
 
-fn text(status: StatusCode, body: impl Into<Bytes>) -> Response<ResponseBody> {
+fn text(status: StatusCode, body: impl Into<Bytes>) -> Response<BoxBody> {
     let mut response = Response::new(full(body));
     *response.status_mut() = status;
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");

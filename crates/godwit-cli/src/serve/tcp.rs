@@ -41,13 +41,13 @@ use super::door::Door;
 use super::doors::Doors;
 use super::farewell::Farewell;
 use super::front::Front;
-use super::front::body::BoxError;
 use super::last_call;
 use super::linger::Lingering;
 use super::listen::Tcp;
 use super::pace::{Pace, Verdict, Watch};
 use super::redirect_http::Redirect;
 use crate::certificates::is_challenge;
+use godwit_body::BoxError;
 use godwit_report::record::Protocol;
 
 const HANDSHAKE: Duration = Duration::from_secs(10);

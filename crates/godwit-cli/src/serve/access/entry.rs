@@ -10,15 +10,15 @@ use godwit_report::record::{Arm, Outcome, Protocol, WhyNotH3};
 use http::header::{ALT_SVC, HOST, HeaderName, REFERER, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 
-use super::body::{Counted, CountedRequest};
+use super::body::Logged;
 use super::log::unix_ms;
 use super::{Inner, Observer, Site};
 use crate::output::instant_now;
 use crate::serve::advertise::Choice;
 use crate::serve::client::parcel::{self, Parcel};
 use crate::serve::client::{Client, Path};
-use crate::serve::front::body::{RequestBody, ResponseBody};
 use crate::serve::metrics::{Finished, Refusal, Transport};
+use godwit_body::BoxBody;
 
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
@@ -174,14 +174,9 @@ impl Entry {
         });
     }
 
-    /// Counts what arrives of the request's body.
-    pub(crate) fn count_request(&mut self, body: RequestBody) -> RequestBody {
-        if http_body::Body::is_end_stream(&body) {
-            return body;
-        }
-        let count = Arc::new(AtomicU64::new(0));
-        self.request_bytes = Some(Arc::clone(&count));
-        CountedRequest::wrap(body, count)
+    /// To count what arrives of the request's body with, where it has one.
+    pub(crate) fn count_request(&mut self) -> Arc<AtomicU64> {
+        Arc::clone(self.request_bytes.insert(Arc::default()))
     }
 
     /// The request is for this site.
@@ -202,7 +197,7 @@ impl Entry {
     }
 
     /// Adds to the response what the client should know of this server, and follows it to its end.
-    pub(crate) fn finish(mut self, mut response: Response<ResponseBody>) -> Response<ResponseBody> {
+    pub(crate) fn finish(mut self, mut response: Response<BoxBody>) -> Response<Logged> {
         self.answer.first_byte = Some(self.begun.elapsed());
         self.answer.status = Some(response.status());
         self.answer.upstream = response.extensions().get::<UpstreamTime>().cloned();
@@ -210,7 +205,7 @@ impl Entry {
         self.add_alt_svc(response.headers_mut());
         self.add_server_timing(response.headers_mut());
         let bodiless = self.head_only || has_no_body(response.status());
-        response.map(|body| Counted::wrap(body, Box::new(self), bodiless))
+        response.map(|body| Logged::new(body, Box::new(self), bodiless))
     }
 
     fn add_alt_svc(&self, headers: &mut HeaderMap) {

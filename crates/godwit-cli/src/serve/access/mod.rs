@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! let mut entry = observer.begin(&request);
-//! let request = request.map(|body| entry.count_request(body));
+//! let request = request.map(|body| Counted::new(body, entry.count_request()));
 //! entry.at_site(&site, request.headers());
 //! let response = …;
 //! entry.finish(response)      // adds Alt-Svc and Server-Timing, counts the body, writes the line at the end
@@ -29,6 +29,7 @@ mod writer;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use godwit::http3::ServerEvent;
+use godwit_body::BoxError;
 use http::Request;
 
 #[cfg(test)]
@@ -36,8 +37,8 @@ use super::advertise::{Advertiser, UserKey};
 use super::advertise::{Policy, SharedAdvertiser};
 use super::client::Client;
 use super::config;
-use super::front::body::BoxError;
 use super::metrics::{Metrics, Refusal, SiteCounters, Transport};
+pub(crate) use body::Logged;
 pub(crate) use entry::Entry;
 pub(crate) use log::Log;
 pub(crate) use refused::Shed;

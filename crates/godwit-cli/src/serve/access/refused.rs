@@ -6,8 +6,8 @@ use std::fmt;
 
 use http::StatusCode;
 
-use crate::serve::front::body::BoxError;
 use crate::serve::metrics::Refusal;
+use godwit_body::BoxError;
 
 /// Why a connection over TCP is given up that the client would have gone on with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,7 +21,7 @@ use super::*;
 use crate::serve::client::tcp::Metered;
 use crate::serve::client::{Client, Facts};
 use crate::serve::config::{AccessLog, Advertise, ClientAddress, LogFormat, LogTarget};
-use crate::serve::front::body::{BoxError, ResponseBody, boxed, empty, full};
+use godwit_body::{BoxBody, BoxError, Counted, boxed, empty, full};
 use godwit_report::record::Protocol;
 
 const PORT: u16 = 443;
@@ -43,7 +43,7 @@ impl World {
     }
 
     fn site(&self, advertise: Advertise) -> Arc<Site> {
-        let handler = config::Handler::Example;
+        let handler = config::Handler::Pages(&[]);
         self.observer.site(&config::Site { advertise, ..config::Site::catch_all(handler) })
     }
 
@@ -84,8 +84,8 @@ impl World {
         &self,
         request: &Request<()>,
         site: &Arc<Site>,
-        response: Response<ResponseBody>,
-    ) -> Response<ResponseBody> {
+        response: Response<BoxBody>,
+    ) -> Response<Logged> {
         let mut entry = self.observer.begin(request);
         entry.at_site(site, request.headers());
         entry.finish(response)
@@ -115,7 +115,7 @@ async fn serve(world: &World, site: Arc<Site>, size: usize, protocol: Protocol) 
         let mut request = request.map(boxed);
         request.extensions_mut().insert(Arc::clone(&client));
         let mut entry = observer.begin(&request);
-        let request = request.map(|body| entry.count_request(body));
+        let request = request.map(|body| Counted::new(body, entry.count_request()));
         entry.at_site(&site, request.headers());
         async move {
             let _ = request.into_body().collect().await;

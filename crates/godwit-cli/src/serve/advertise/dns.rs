@@ -223,7 +223,7 @@ mod tests {
     }
 
     fn site(host: HostPattern, advertise: Advertise) -> Site {
-        Site { hosts: vec![host], advertise, ..Site::catch_all(Handler::Example) }
+        Site { hosts: vec![host], advertise, ..Site::catch_all(Handler::Pages(&[])) }
     }
 
     fn exact(name: &str) -> HostPattern {

@@ -1,19 +1,19 @@
 //! The settings that the command line alone makes: one site for every host.
 
 use super::settings::*;
-use crate::serve::Arguments;
+use crate::serve::{Arguments, example};
+use godwit_layers::files::FolderSettings;
 
 impl Settings {
     /// One site: a folder, a proxy or the example, as the flags say.
     pub(crate) fn of_arguments(arguments: &Arguments) -> Settings {
         let handler = match (&arguments.directory, arguments.proxy.as_slice()) {
-            (Some(folder), _) => Handler::Files(Files {
-                folder: folder.clone(),
-                index: vec!["index.html".to_owned()],
-                precompressed: true,
-                fallback: None,
-            }),
-            (None, []) => Handler::Example,
+            (Some(folder), _) => {
+                let mut files = FolderSettings::new(folder);
+                files.precompressed = true;
+                Handler::Files(files)
+            }
+            (None, []) => Handler::Pages(&example::PAGES),
             (None, upstreams) => Handler::Proxy(Box::new(Proxy::to(upstreams.to_vec()))),
         };
         let mut site = Site::catch_all(handler);

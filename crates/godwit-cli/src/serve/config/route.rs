@@ -1,5 +1,6 @@
 //! `[[site.route]]`: which paths, and what answers them.
 
+use godwit_layers::files::FolderSettings;
 use http::{Method, StatusCode};
 
 use super::reader::{Table, Text};
@@ -97,7 +98,7 @@ fn strip_prefix(table: &Table<'_>, path: &PathPattern) -> Option<String> {
     (!prefix.is_empty()).then(|| prefix.to_owned())
 }
 
-fn files(table: &Table<'_>, context: &mut Context<'_>) -> Option<Files> {
+fn files(table: &Table<'_>, context: &mut Context<'_>) -> Option<FolderSettings> {
     let name = |text: &str| match text {
         "" | "." | ".." => Err("use for example \"index.html\"".to_owned()),
         name if name.contains(['/', '\\']) => {
@@ -139,7 +140,11 @@ fn files(table: &Table<'_>, context: &mut Context<'_>) -> Option<Files> {
         );
     }
     context.folders.push((folder.clone(), text.at));
-    Some(Files { folder, index, precompressed, fallback })
+    let mut files = FolderSettings::new(folder);
+    files.index = index;
+    files.precompressed = precompressed;
+    files.fallback = fallback;
+    Some(files)
 }
 
 fn redirect(table: &Table<'_>) -> Option<Handler> {

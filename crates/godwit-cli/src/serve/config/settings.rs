@@ -5,6 +5,8 @@ use std::num::{NonZeroU8, NonZeroU16};
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub(crate) use godwit_layers::coding::Coding;
+use godwit_layers::files::{FolderSettings, Page};
 use http::{HeaderName, HeaderValue, Method, StatusCode};
 
 /// Everything that a server needs to know.
@@ -241,14 +243,6 @@ pub(crate) enum Advertise {
     All,
 }
 
-/// A content coding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Coding {
-    Zstd,
-    Brotli,
-    Gzip,
-}
-
 /// Changes to a header section: first what is removed, then what is set, then what is added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HeaderRules {
@@ -279,27 +273,15 @@ pub(crate) enum PathPattern {
 /// What a route does.
 #[derive(Clone, Debug)]
 pub(crate) enum Handler {
-    /// The site inside the program.
-    Example,
-    Files(Files),
+    /// Pages inside the program.
+    Pages(&'static [Page]),
+    Files(FolderSettings),
     Proxy(Box<Proxy>),
     Redirect {
         to: String,
         status: StatusCode,
     },
     Respond(Respond),
-}
-
-/// A folder of files.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Files {
-    pub(crate) folder: PathBuf,
-    /// What stands for a folder, in this order.
-    pub(crate) index: Vec<String>,
-    /// Whether `.zst`, `.br` and `.gz` files beside a file are sent in its place.
-    pub(crate) precompressed: bool,
-    /// Path of the file to send where there is none, with status 200.
-    pub(crate) fallback: Option<String>,
 }
 
 /// A fixed answer.

@@ -66,7 +66,7 @@ pub(super) fn read(table: Table<'_>, context: &mut Context<'_>) -> Noted {
     let tls = table.word("tls", &words).unwrap_or(default_tls);
     let advertise_port = table.number("advertise_port", 1, 65_535);
     let advertise_port = advertise_port.and_then(|port| u16::try_from(port).ok()).and_then(NonZeroU16::new);
-    let defaults = Site::catch_all(Handler::Example);
+    let defaults = Site::catch_all(Handler::Pages(&[]));
     let mut site = Site {
         hosts: hosts.iter().map(|(host, _)| host.clone()).collect(),
         tls,

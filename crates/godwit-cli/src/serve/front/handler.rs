@@ -1,12 +1,10 @@
-//! What a route leads to: files, another server, a redirect, a fixed answer, or the example inside the program.
+//! What a route leads to: files, another server, a redirect, a fixed answer, or pages inside the program.
 
 use std::future::Future;
 use std::pin::Pin;
 
 use http::{Method, Request, Response, StatusCode};
 
-use super::body::RequestBody;
-use super::body::ResponseBody;
 use super::host::Host;
 use super::pages::Reader;
 use super::path;
@@ -15,12 +13,13 @@ use super::redirect::{self, Template};
 use super::respond::Canned;
 use crate::error::Failure;
 use crate::serve::config;
-use crate::serve::site::{Embedded, Folder};
+use godwit_body::BoxBody;
+use godwit_layers::files::{Embedded, Folder, FolderError};
 
 /// The answer of another service, to come.
-pub(super) type Answer = Pin<Box<dyn Future<Output = Response<ResponseBody>> + Send>>;
+pub(super) type Answer = Pin<Box<dyn Future<Output = Response<BoxBody>> + Send>>;
 /// Another service, which answers in any way it likes, tunnels included.
-pub(super) struct Service(pub(super) Box<dyn Fn(Request<RequestBody>) -> Answer + Send + Sync>);
+pub(super) struct Service(pub(super) Box<dyn Fn(Request<BoxBody>) -> Answer + Send + Sync>);
 
 impl std::fmt::Debug for Service {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -31,7 +30,7 @@ impl std::fmt::Debug for Service {
 /// A route's work.
 #[derive(Debug)]
 pub(super) enum Handler {
-    Example(Embedded),
+    Pages(Embedded),
     Files(Folder),
     Proxy(Service),
     Redirect { to: Template, status: StatusCode },
@@ -47,8 +46,8 @@ impl Handler {
         before: &Proxies,
     ) -> Result<Handler, Failure> {
         Ok(match settings {
-            config::Handler::Example => Handler::Example(Embedded::new()),
-            config::Handler::Files(files) => Handler::Files(Folder::open(files)?),
+            config::Handler::Pages(pages) => Handler::Pages(Embedded::new(pages)),
+            config::Handler::Files(files) => Handler::Files(Folder::open(files).map_err(unusable)?),
             config::Handler::Proxy(proxy) => Handler::Proxy(proxies.service(proxy, before)?),
             config::Handler::Redirect { to, status } => {
                 Handler::Redirect { to: Template::parse(to).map_err(Failure::new)?, status: *status }
@@ -59,7 +58,7 @@ impl Handler {
 
     /// Whether it may see a path that two programs could read in two ways.
     pub(super) fn bears_doubtful_paths(&self) -> bool {
-        matches!(self, Handler::Example(_) | Handler::Files(_) | Handler::Respond(_))
+        matches!(self, Handler::Pages(_) | Handler::Files(_) | Handler::Respond(_))
     }
 }
 
@@ -73,10 +72,10 @@ pub(super) struct Route {
 impl Route {
     pub(super) async fn respond(
         &self,
-        mut request: Request<RequestBody>,
+        mut request: Request<BoxBody>,
         host: Option<&Host>,
         reader: Reader,
-    ) -> Response<ResponseBody> {
+    ) -> Response<BoxBody> {
         if let Some(prefix) = &self.strip_prefix
             && let Some(uri) = path::without_prefix(request.uri(), prefix)
         {
@@ -89,15 +88,23 @@ impl Route {
                 None => reader.page(StatusCode::BAD_REQUEST, "the request names no host"),
             },
             Handler::Respond(canned) => canned.answer(request.method()),
-            Handler::Example(_) | Handler::Files(_) if !is_read(request.method()) => {
+            Handler::Pages(_) | Handler::Files(_) if !is_read(request.method()) => {
                 let page = reader.page(StatusCode::METHOD_NOT_ALLOWED, "files can be read only");
                 super::allowing(page, &[Method::GET, Method::HEAD])
             }
-            Handler::Example(site) => site.respond(&request.map(drop)),
+            Handler::Pages(site) => site.respond(&request),
             Handler::Files(folder) => {
                 folder.respond(request.map(drop), self.strip_prefix.as_deref().unwrap_or_default()).await
             }
         }
+    }
+}
+
+/// The same words, and a way out.
+fn unusable(error: FolderError) -> Failure {
+    match error {
+        FolderError::Unreadable(..) => Failure::new(format!("{error}, or none for the example site")),
+        _ => Failure::new(error.to_string()),
     }
 }
 

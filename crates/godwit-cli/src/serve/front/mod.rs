@@ -8,12 +8,8 @@
 //! The sites can be exchanged while requests are under way ([`Front::replace`]): each request is seen through by
 //! the sites that it began with.
 
-pub(crate) mod body;
-pub(crate) mod coding;
-mod compress;
 mod handler;
 pub(crate) mod host;
-mod limits;
 mod pages;
 mod path;
 mod proxy;
@@ -39,17 +35,18 @@ use hyper::ext::Protocol;
 
 use crate::error::Failure;
 use crate::output::{http_date, unix_now};
-use crate::serve::access::{self, Entry, Observer};
+use crate::serve::access::{self, Entry, Logged, Observer};
 use crate::serve::config::{self, HeaderRules};
-use body::{BoxError, RequestBody, ResponseBody};
-use coding::Coding;
-use compress::{Room, Wish};
+use godwit_body::{BoxBody, BoxError, Counted, Exceeded, ExtendedConnect, Limited, boxed};
+use godwit_layers::compression::{CompressionLayer, CompressionMemory};
+use godwit_layers::limits::{Refusal, RequestLimits};
 use handler::{Handler, Route};
 use host::{Host, HostProblem};
-use limits::Limits;
+use http_body::Body as _;
 use pages::Reader;
 use proxy::Proxies;
 use router::{Choice, Hosts, Routes, Rule};
+use tower::{Layer, Service, service_fn};
 
 /// The service. Clones share everything.
 #[derive(Clone, Debug)]
@@ -60,7 +57,7 @@ pub(crate) struct Front {
 #[derive(Debug)]
 struct Shared {
     sites: ArcSwap<Sites>,
-    room: Room,
+    memory: CompressionMemory,
     observer: Observer,
 }
 
@@ -68,8 +65,9 @@ impl Front {
     /// # Errors
     /// If a folder cannot be opened, an upstream not be used, or a redirect leads nowhere.
     pub(crate) fn new(settings: &config::Settings, observer: Observer) -> Result<Front, Failure> {
-        let sites = ArcSwap::from_pointee(Sites::new(settings, &Proxies::default(), &observer)?);
-        Ok(Front { shared: Arc::new(Shared { sites, room: Room::default(), observer }) })
+        let memory = CompressionMemory::default();
+        let sites = ArcSwap::from_pointee(Sites::new(settings, &Proxies::default(), &observer, &memory)?);
+        Ok(Front { shared: Arc::new(Shared { sites, memory, observer }) })
     }
 
     /// Who sees every request.
@@ -82,8 +80,9 @@ impl Front {
     /// # Errors
     /// As for [`Front::new`]; the sites stay as they are then.
     pub(crate) fn replace(&self, settings: &config::Settings) -> Result<(), Failure> {
-        let sites = Sites::new(settings, &self.shared.sites.load().proxies, &self.shared.observer)?;
-        self.shared.sites.store(Arc::new(sites));
+        let Shared { sites, memory, observer } = &*self.shared;
+        let new = Sites::new(settings, &sites.load().proxies, observer, memory)?;
+        sites.store(Arc::new(new));
         Ok(())
     }
 
@@ -92,11 +91,10 @@ impl Front {
         self.shared.sites.load().proxies.iter().flat_map(Proxy::status).collect()
     }
 
-    async fn respond(self, request: Request<RequestBody>) -> Response<ResponseBody> {
+    async fn respond(self, request: Request<BoxBody>) -> Response<Logged> {
         let mut entry = self.shared.observer.begin(&request);
-        let request = request.map(|body| entry.count_request(body));
         let sites = self.shared.sites.load_full();
-        let mut response = sites.respond(request, &self.shared.room, &mut entry).await;
+        let mut response = sites.respond(request, &mut entry).await;
         let headers = response.headers_mut();
         headers.entry(header::SERVER).or_insert(HeaderValue::from_static("godwit"));
         if !headers.contains_key(header::DATE)
@@ -113,9 +111,9 @@ where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    type Response = Response<ResponseBody>;
+    type Response = Response<Logged>;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, Infallible>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Logged>, Infallible>> + Send>>;
 
     fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
@@ -123,7 +121,7 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let front = self.clone();
-        let request = request.map(body::boxed);
+        let request = request.map(godwit_body::boxed);
         Box::pin(async move { Ok(front.respond(request).await) })
     }
 }
@@ -134,7 +132,7 @@ struct Sites {
     hosts: Hosts,
     sites: Vec<Site>,
     proxies: Proxies,
-    limits: Limits,
+    limits: RequestLimits,
 }
 
 #[derive(Debug)]
@@ -142,7 +140,7 @@ struct Site {
     observed: Arc<access::Site>,
     request_headers: HeaderRules,
     response_headers: HeaderRules,
-    compress: Vec<Coding>,
+    compression: CompressionLayer,
     routes: Routes<Route>,
 }
 
@@ -152,6 +150,7 @@ impl Site {
         proxies: &mut Proxies,
         before: &Proxies,
         observer: &Observer,
+        memory: &CompressionMemory,
     ) -> Result<Site, Failure> {
         let mut routes = Vec::new();
         for route in &settings.routes {
@@ -163,31 +162,33 @@ impl Site {
             observed: observer.site(settings),
             request_headers: settings.request_headers.clone(),
             response_headers: settings.response_headers.clone(),
-            compress: settings.compress.clone(),
+            compression: CompressionLayer::new(&settings.compress, memory.clone()),
             routes: Routes::new(routes),
         })
     }
 
     async fn respond(
         &self,
-        mut request: Request<RequestBody>,
+        request: Request<BoxBody>,
         host: Option<&Host>,
         reader: Reader,
-        room: &Room,
-    ) -> Response<ResponseBody> {
-        let wish = Wish::of(&request);
-        rules::apply_to_request(&self.request_headers, request.headers_mut());
-        let mut response = self.handle(request, host, reader).await;
-        rules::apply(&self.response_headers, response.headers_mut());
-        compress::compress(response, wish, &self.compress, room)
+    ) -> Response<BoxBody> {
+        let plain = service_fn(async |mut request: Request<BoxBody>| {
+            rules::apply_to_request(&self.request_headers, request.headers_mut());
+            let mut response = self.handle(request, host, reader).await;
+            rules::apply(&self.response_headers, response.headers_mut());
+            Ok::<_, Infallible>(response)
+        });
+        let Ok(response) = self.compression.layer(plain).call(request).await;
+        response
     }
 
     async fn handle(
         &self,
-        request: Request<RequestBody>,
+        request: Request<BoxBody>,
         host: Option<&Host>,
         reader: Reader,
-    ) -> Response<ResponseBody> {
+    ) -> Response<BoxBody> {
         let normal = path::normal(request.uri().path());
         let route = match self.routes.choose(request.method(), &normal.path) {
             Choice::Route(route) => route,
@@ -206,20 +207,20 @@ impl Site {
 }
 
 impl Sites {
-    fn new(settings: &config::Settings, before: &Proxies, observer: &Observer) -> Result<Sites, Failure> {
+    fn new(
+        settings: &config::Settings,
+        before: &Proxies,
+        observer: &Observer,
+        memory: &CompressionMemory,
+    ) -> Result<Sites, Failure> {
         let hosts = Hosts::new(settings.sites.iter().map(|site| site.hosts.as_slice()));
         let mut proxies = Proxies::of(settings);
-        let site = |site| Site::new(site, &mut proxies, before, observer);
+        let site = |site| Site::new(site, &mut proxies, before, observer, memory);
         let sites = settings.sites.iter().map(site).collect::<Result<_, _>>()?;
-        Ok(Sites { hosts, sites, proxies, limits: Limits::of(&settings.limits) })
+        Ok(Sites { hosts, sites, proxies, limits: limits_of(&settings.limits) })
     }
 
-    async fn respond(
-        &self,
-        request: Request<RequestBody>,
-        room: &Room,
-        entry: &mut Entry,
-    ) -> Response<ResponseBody> {
+    async fn respond(&self, request: Request<BoxBody>, entry: &mut Entry) -> Response<BoxBody> {
         let reader = Reader::of(&request);
         let (site, host) = match self.find(&request) {
             Ok(found) => found,
@@ -229,19 +230,35 @@ impl Sites {
         if request.uri().path() == "*" {
             return options();
         }
-        let (request, exceeded) = self.limits.limit(request);
-        let response = site.respond(request, host.as_ref(), reader, room).await;
-        if exceeded.is() {
-            let (status, sentence) = limits::TOO_LARGE;
-            return reader.page(status, sentence);
+        let (request, exceeded) = self.limited(request, entry);
+        let response = site.respond(request, host.as_ref(), reader).await;
+        if exceeded.is_so() {
+            let Refusal { status, reason } = Refusal::BODY_TOO_LARGE;
+            return reader.page(status, reason);
         }
         response
     }
 
+    /// Counts the request's body for the log, and lets no more of it through than is allowed.
+    fn limited(&self, request: Request<BoxBody>, entry: &mut Entry) -> (Request<BoxBody>, Exceeded) {
+        if request.body().is_end_stream() {
+            return (request, Exceeded::default());
+        }
+        let most = self.limits.most(&request);
+        let (parts, body) = request.into_parts();
+        let counted = Counted::new(body, entry.count_request());
+        let Some(most) = most else {
+            return (Request::from_parts(parts, boxed(counted)), Exceeded::default());
+        };
+        let limited = Limited::new(counted, most);
+        let exceeded = limited.exceeded();
+        (Request::from_parts(parts, boxed(limited)), exceeded)
+    }
+
     /// The site that a request is for, or what is wrong with the request.
     fn find<B>(&self, request: &Request<B>) -> Result<(&Site, Option<Host>), (StatusCode, &'static str)> {
-        self.limits.check(request)?;
-        if request.method() == Method::CONNECT && request.extensions().get::<Protocol>().is_none() {
+        self.limits.check(request).map_err(|refusal| (refusal.status, refusal.reason))?;
+        if request.method() == Method::CONNECT && !is_extended_connect(request) {
             return Err((StatusCode::METHOD_NOT_ALLOWED, "this server is no way to others"));
         }
         let host = host::of(request).map_err(|problem| match problem {
@@ -256,15 +273,28 @@ impl Sites {
     }
 }
 
+fn limits_of(limits: &config::Limits) -> RequestLimits {
+    let mut requests = RequestLimits::default();
+    requests.header_size = limits.header_size as usize;
+    requests.body_size = limits.body_size;
+    requests
+}
+
+/// Whichever server brought it.
+fn is_extended_connect<B>(request: &Request<B>) -> bool {
+    let extensions = request.extensions();
+    extensions.get::<ExtendedConnect>().is_some() || extensions.get::<Protocol>().is_some()
+}
+
 /// The answer to `OPTIONS *`, and to anything else about the server as a whole (RFC 9110 section 9.3.7).
-fn options() -> Response<ResponseBody> {
+fn options() -> Response<BoxBody> {
     use Method as M;
     let methods = [M::GET, M::HEAD, M::POST, M::PUT, M::PATCH, M::DELETE, M::OPTIONS];
-    allowing(body::bare(StatusCode::NO_CONTENT), &methods)
+    allowing(godwit_body::bare(StatusCode::NO_CONTENT), &methods)
 }
 
 /// Says which methods there are.
-fn allowing(mut response: Response<ResponseBody>, methods: &[Method]) -> Response<ResponseBody> {
+fn allowing(mut response: Response<BoxBody>, methods: &[Method]) -> Response<BoxBody> {
     let list: Vec<&str> = methods.iter().map(Method::as_str).collect();
     if let Ok(list) = HeaderValue::try_from(list.join(", ")) {
         response.headers_mut().insert(header::ALLOW, list);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 
-use super::body::{self, ResponseBody};
+use godwit_body::BoxBody;
 
 const PAGE: &str = include_str!("page.html");
 
@@ -24,20 +24,20 @@ impl Reader {
     }
 
     /// An error with one sentence on what is wrong.
-    pub(super) fn page(self, status: StatusCode, sentence: &str) -> Response<ResponseBody> {
+    pub(super) fn page(self, status: StatusCode, sentence: &str) -> Response<BoxBody> {
         let (text, content_type) = if self.html {
             (html(status, sentence), "text/html; charset=utf-8")
         } else {
             (format!("{} {}: {sentence}\n", status.as_u16(), reason(status)), "text/plain; charset=utf-8")
         };
-        let mut response = body::bare(status);
+        let mut response = godwit_body::bare(status);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
         headers.insert(CONTENT_LENGTH, HeaderValue::from(text.len()));
         // Tomorrow it may be mended.
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         if !self.head {
-            *response.body_mut() = body::full(text);
+            *response.body_mut() = godwit_body::full(text);
         }
         response
     }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use godwit_proxy::{HostHeader, Network, Peer, Problem, ProblemKind, Proxy, Settings, Timeouts, Tls};
 use http::{Request, Response, StatusCode};
 
-use super::body::{RequestBody, ResponseBody, boxed};
 use super::handler::Service;
 use super::pages::Reader;
 use crate::error::{Failure, plain};
 use crate::serve::client::Client;
 use crate::serve::config;
+use godwit_body::{BoxBody, boxed};
 
 /// The proxies of all sites by their settings: routes with the same settings share one, and so does a
 /// configuration that is read again, so that connections and what is known of the upstreams are kept.
@@ -129,7 +129,7 @@ fn checked(settings: &config::Proxy) -> Result<Settings, Failure> {
     })
 }
 
-async fn pass_on(proxy: &Proxy, mut request: Request<RequestBody>) -> Response<ResponseBody> {
+async fn pass_on(proxy: &Proxy, mut request: Request<BoxBody>) -> Response<BoxBody> {
     let reader = Reader::of(&request);
     if let Some(client) = request.extensions().get::<Arc<Client>>() {
         let peer = Peer { address: client.remote(), secure: client.tls_resumed().is_some() };

@@ -9,8 +9,8 @@ use http::header::{CONTENT_LENGTH, HeaderValue, LOCATION};
 use http::{Response, StatusCode, Uri};
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 
-use super::body::{ResponseBody, bare};
 use super::host::Host;
+use godwit_body::{BoxBody, bare};
 
 /// Where a redirect leads, with places for parts of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,7 +152,7 @@ fn encoded(text: &str) -> String {
 }
 
 /// The response that leads there.
-pub(crate) fn to(location: HeaderValue, status: StatusCode) -> Response<ResponseBody> {
+pub(crate) fn to(location: HeaderValue, status: StatusCode) -> Response<BoxBody> {
     let mut response = bare(status);
     response.headers_mut().insert(LOCATION, location);
     response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(0));

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use http::{Method, Response, StatusCode};
 
-use super::body::{self, ResponseBody};
 use crate::serve::config;
+use godwit_body::BoxBody;
 
 /// An answer that is the same each time.
 #[derive(Clone, Debug)]
@@ -21,8 +21,8 @@ impl Canned {
         Canned { status: settings.status, body, content_type }
     }
 
-    pub(super) fn answer(&self, method: &Method) -> Response<ResponseBody> {
-        let mut response = body::bare(self.status);
+    pub(super) fn answer(&self, method: &Method) -> Response<BoxBody> {
+        let mut response = godwit_body::bare(self.status);
         // These have no body, and no length that says so (RFC 9110 section 8.6).
         if matches!(self.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
             return response;
@@ -35,7 +35,7 @@ impl Canned {
             headers.insert(CONTENT_TYPE, kind);
         }
         if method != Method::HEAD {
-            *response.body_mut() = body::full(self.body.clone());
+            *response.body_mut() = godwit_body::full(self.body.clone());
         }
         response
     }

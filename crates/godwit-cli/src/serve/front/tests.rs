@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use godwit_layers::files::FolderSettings;
 use http::{HeaderMap, Version};
 use http_body_util::BodyExt;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tower::ServiceExt;
 
 use super::*;
-use crate::serve::config::{Files, HostPattern, PathPattern, Respond};
+use crate::serve::config::{HostPattern, PathPattern, Respond};
 
 fn respond(text: &str) -> config::Handler {
     config::Handler::Respond(Respond { status: StatusCode::OK, body: text.to_owned(), content_type: None })
@@ -30,7 +31,7 @@ fn site(hosts: &[&str], routes: Vec<config::Route>) -> config::Site {
     config::Site {
         hosts: hosts.iter().map(pattern).collect(),
         routes,
-        ..config::Site::catch_all(config::Handler::Example)
+        ..config::Site::catch_all(config::Handler::Pages(&[]))
     }
 }
 
@@ -54,7 +55,7 @@ impl Answer {
     }
 }
 
-async fn send(front: &Front, request: Request<RequestBody>) -> Answer {
+async fn send(front: &Front, request: Request<BoxBody>) -> Answer {
     let (head, body) = front.clone().oneshot(request).await.unwrap().into_parts();
     let body = body.collect().await.unwrap().to_bytes();
     Answer { status: head.status.as_u16(), headers: head.headers, body }
@@ -65,7 +66,7 @@ fn request(method: Method, uri: &str) -> http::request::Builder {
 }
 
 async fn get(front: &Front, uri: &str) -> Answer {
-    send(front, request(Method::GET, uri).body(body::empty()).unwrap()).await
+    send(front, request(Method::GET, uri).body(godwit_body::empty()).unwrap()).await
 }
 
 #[tokio::test]
@@ -88,7 +89,7 @@ async fn hosts_choose_sites_and_paths_routes() {
 async fn malformed_requests_are_turned_away() {
     let front = front(vec![site(&["*"], vec![route("/*", respond("x"))])]);
     let status = async |request: http::request::Builder| {
-        send(&front, request.body(body::empty()).unwrap()).await.status
+        send(&front, request.body(godwit_body::empty()).unwrap()).await.status
     };
     let h1 = |uri: &str| Request::get(uri).version(Version::HTTP_11);
     assert_eq!(status(h1("/")).await, 400, "no Host");
@@ -101,7 +102,7 @@ async fn malformed_requests_are_turned_away() {
     assert_eq!(status(h1(&format!("/{}", "x".repeat(20_000))).header("host", "a")).await, 414);
     assert_eq!(status(h1("/").header("host", "a").header("x", "y".repeat(70_000))).await, 431);
     let options = h1("*").method(Method::OPTIONS).header("host", "a");
-    let answer = send(&front, options.body(body::empty()).unwrap()).await;
+    let answer = send(&front, options.body(godwit_body::empty()).unwrap()).await;
     assert_eq!((answer.status, answer.header("allow").contains("GET")), (204, true));
 }
 
@@ -132,10 +133,13 @@ async fn methods_that_nobody_serves_are_named() {
     only.methods = vec![Method::GET, Method::PUT];
     let front = front(vec![
         site(&["a.test"], vec![only]),
-        config::Site { hosts: vec![HostPattern::Any], ..config::Site::catch_all(config::Handler::Example) },
+        config::Site {
+            hosts: vec![HostPattern::Any],
+            ..config::Site::catch_all(config::Handler::Pages(&[]))
+        },
     ]);
     let ask = async |method: Method, uri: &str| {
-        send(&front, request(method, uri).body(body::full("data")).unwrap()).await
+        send(&front, request(method, uri).body(godwit_body::full("data")).unwrap()).await
     };
     assert_eq!(ask(Method::PUT, "https://a.test/").await.status, 200);
     let answer = ask(Method::DELETE, "https://a.test/").await;
@@ -151,12 +155,7 @@ async fn files_below_a_prefix_are_compressed_as_they_pass() {
     let text = "<p>words and more words</p>".repeat(500);
     std::fs::write(folder.path().join("page.html"), &text).unwrap();
     std::fs::create_dir(folder.path().join("sub")).unwrap();
-    let files = config::Handler::Files(Files {
-        folder: folder.path().to_owned(),
-        index: vec!["index.html".to_owned()],
-        precompressed: false,
-        fallback: None,
-    });
+    let files = config::Handler::Files(FolderSettings::new(folder.path()));
     let mut below = route("/docs/*", files);
     below.strip_prefix = Some("/docs".to_owned());
     let front = front(vec![site(&["*"], vec![below])]);
@@ -165,7 +164,7 @@ async fn files_below_a_prefix_are_compressed_as_they_pass() {
         for (name, value) in fields {
             request = request.header(*name, *value);
         }
-        send(&front, request.body(body::empty()).unwrap()).await
+        send(&front, request.body(godwit_body::empty()).unwrap()).await
     };
     let plain = ask(&[]).await;
     assert_eq!((plain.body.len(), plain.header("vary")), (text.len(), "accept-encoding"));
@@ -217,7 +216,8 @@ fn proxied(url: String) -> config::Site {
 #[tokio::test]
 async fn requests_are_passed_on_with_rules_and_without_the_prefix() {
     let front = front(vec![proxied(upstream().await)]);
-    let request = request(Method::POST, "https://a.test/api/x%2fy?q=1").body(body::full("data")).unwrap();
+    let request =
+        request(Method::POST, "https://a.test/api/x%2fy?q=1").body(godwit_body::full("data")).unwrap();
     let answer = send(&front, request).await;
     let text = String::from_utf8(answer.body.to_vec()).unwrap();
     assert!(text.starts_with("POST /x%2fy?q=1\n"), "{text}");
@@ -251,7 +251,7 @@ async fn an_upstream_that_is_not_there_gets_a_page_of_ours() {
     drop(closed);
     let front = front(vec![proxied(url)]);
     let request = request(Method::GET, "https://a.test/api/").header("accept", "text/html");
-    let answer = send(&front, request.body(body::empty()).unwrap()).await;
+    let answer = send(&front, request.body(godwit_body::empty()).unwrap()).await;
     assert_eq!((answer.status, answer.header("content-type")), (502, "text/html; charset=utf-8"));
     let text = String::from_utf8(answer.body.to_vec()).unwrap();
     assert!(text.contains("cannot be reached") && !text.contains("127.0.0.1"), "{text}");
@@ -265,14 +265,17 @@ async fn a_body_beyond_the_limit_is_refused_before_and_while_it_comes() {
     let post = |length: usize, said: bool| {
         let request = request(Method::POST, "https://a.test/api/");
         if said {
-            return request.header("content-length", length).body(body::full("x".repeat(length))).unwrap();
+            return request
+                .header("content-length", length)
+                .body(godwit_body::full("x".repeat(length)))
+                .unwrap();
         }
         // A body that does not say how long it is.
         let stream = tokio::sync::mpsc::unbounded_channel();
         for _ in 0..length / 1000 {
             stream.0.send("x".repeat(1000)).unwrap();
         }
-        request.body(body::boxed(Channel(stream.1))).unwrap()
+        request.body(godwit_body::boxed(Channel(stream.1))).unwrap()
     };
     for said in [true, false] {
         assert_eq!(send(&front, post(100_000, said)).await.status, 200, "{said}");
@@ -299,7 +302,8 @@ async fn sites_can_be_exchanged_while_requests_are_under_way() {
     let url = upstream().await;
     let front = front(vec![proxied(url.clone())]);
     let (feed, rest) = tokio::sync::mpsc::unbounded_channel();
-    let slow = request(Method::POST, "https://a.test/api/slow").body(body::boxed(Channel(rest))).unwrap();
+    let slow =
+        request(Method::POST, "https://a.test/api/slow").body(godwit_body::boxed(Channel(rest))).unwrap();
     let slow = tokio::spawn(tower::Service::call(&mut front.clone(), slow));
     tokio::time::sleep(Duration::from_millis(20)).await;
     let mut other = proxied(url);

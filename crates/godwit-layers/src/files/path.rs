@@ -4,9 +4,12 @@
 //! bytes that are not UTF-8 behind percent signs, or begins with a dot (`.git`, `.env`), except `.well-known`.
 //! Symbolic links are followed as long as they end inside the folder.
 
+use std::borrow::Cow;
 use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use percent_encoding::percent_decode_str;
 
 /// What lies at a path.
 #[derive(Debug, PartialEq, Eq)]
@@ -94,22 +97,11 @@ fn is_loop(error: &io::Error) -> bool {
 
 /// Undoes percent-encoding; `None` if it is broken or the result is not UTF-8.
 fn decode(segment: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(segment.len());
-    let mut rest = segment.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        rest = after;
-        if first == b'%' {
-            let (digits, after) = rest.split_at_checked(2)?;
-            if !digits.iter().all(u8::is_ascii_hexdigit) {
-                return None;
-            }
-            bytes.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
-            rest = after;
-        } else {
-            bytes.push(first);
-        }
-    }
-    String::from_utf8(bytes).ok()
+    let is_escape = |after: &str| {
+        after.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    let whole = segment.split('%').skip(1).all(is_escape);
+    whole.then(|| percent_decode_str(segment).decode_utf8().ok().map(Cow::into_owned)).flatten()
 }
 
 #[cfg(test)]

@@ -37,9 +37,8 @@ pub(super) fn file_tag(modified_nanos: u128, length: u64, coding: Option<&str>) 
 /// Judges the conditions, and removes `Range` from the headers where a condition makes it void.
 pub(super) fn check(headers: &mut HeaderMap, tag: &str, modified: Option<&Modified>) -> Verdict {
     let newer_than = |name: &HeaderName, headers: &HeaderMap| {
-        let date = httpdate::parse_http_date(headers.get(name)?.to_str().ok()?).ok()?;
-        let date = date.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Some(modified?.seconds > i64::try_from(date).unwrap_or(i64::MAX))
+        let date = godwit_text::parse_http_date(headers.get(name)?.to_str().ok()?)?;
+        Some(modified?.seconds > date)
     };
     if headers.contains_key(IF_MATCH) {
         if !any_tag(headers, &IF_MATCH, |theirs| theirs == tag) {

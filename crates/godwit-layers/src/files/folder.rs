@@ -4,10 +4,14 @@
 //! The disk is asked on a thread for blocking work, once for a small file: it is read whole there and closed, so
 //! that clients who are slow to take it hold no descriptor. Larger ones are [read in pieces](super::body).
 
+use std::convert::Infallible;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
@@ -22,11 +26,9 @@ use super::conditions::{self, Modified, Verdict};
 use super::pages;
 use super::path::{self, Place};
 use super::range::{self, Range};
-use crate::error::{Failure, plain};
-use crate::output::http_date;
-use crate::serve::config::{Coding, Files};
-use crate::serve::front::body::{ResponseBody, bare, boxed, empty, full};
-use crate::serve::front::coding::{self, Accepted};
+use crate::coding::{self, Accepted, Coding};
+use godwit_body::{BoxBody, bare, boxed, empty, full};
+use godwit_text::{http_date, plain_error};
 
 /// Up to this size a file (or the range of it that is asked for) is read at once.
 const SMALL: u64 = 64 << 10;
@@ -37,10 +39,66 @@ const BEFOREHAND: [Coding; 3] = [Coding::Brotli, Coding::Zstd, Coding::Gzip];
 
 /// A folder that is served. Clones are cheap.
 #[derive(Clone, Debug)]
-pub(crate) struct Folder(Arc<Settings>);
+pub struct Folder(Arc<Shared>);
+
+/// What is served of a folder, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FolderSettings {
+    /// Where it is.
+    pub folder: PathBuf,
+    /// What stands for a folder, in this order.
+    pub index: Vec<String>,
+    /// Whether `.zst`, `.br` and `.gz` files beside a file are sent in its place.
+    pub precompressed: bool,
+    /// Path of the file to send where there is none, with status 200.
+    pub fallback: Option<String>,
+}
+
+impl FolderSettings {
+    /// `index.html` stands for a folder; the rest is off.
+    pub fn new(folder: impl Into<PathBuf>) -> FolderSettings {
+        FolderSettings {
+            folder: folder.into(),
+            index: vec!["index.html".to_owned()],
+            precompressed: false,
+            fallback: None,
+        }
+    }
+}
+
+/// Why a folder cannot be served.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum FolderError {
+    /// It is a file.
+    File(PathBuf),
+    /// It does not exist, or cannot be read.
+    Unreadable(PathBuf, io::Error),
+}
+
+impl fmt::Display for FolderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FolderError::File(path) => {
+                write!(
+                    f,
+                    "cannot serve {}: it is a file, not a folder; give the folder that it is in",
+                    path.display()
+                )
+            }
+            FolderError::Unreadable(path, error) => {
+                let (path, error) = (path.display(), plain_error(error));
+                write!(f, "cannot serve {path}: {error}; give a folder that exists and can be read")
+            }
+        }
+    }
+}
+
+impl std::error::Error for FolderError {}
 
 #[derive(Debug)]
-struct Settings {
+struct Shared {
     /// Canonical, so that "inside" can be told by comparing beginnings.
     root: PathBuf,
     index: Vec<String>,
@@ -51,22 +109,19 @@ struct Settings {
 impl Folder {
     /// # Errors
     /// If it is not a folder that can be read.
-    pub(crate) fn open(settings: &Files) -> Result<Folder, Failure> {
+    pub fn open(settings: &FolderSettings) -> Result<Folder, FolderError> {
         let path = &settings.folder;
         if path.is_file() {
-            let problem = "it is a file, not a folder";
-            return Err(Failure::file("cannot serve", path, problem, "give the folder that it is in"));
+            return Err(FolderError::File(path.clone()));
         }
         let open = || {
             let root = path.canonicalize()?;
             std::fs::read_dir(&root)?;
             Ok(root)
         };
-        let remedy = "give a folder that exists and can be read, or none for the example site";
-        let root =
-            open().map_err(|error: io::Error| Failure::file("cannot serve", path, plain(&error), remedy))?;
+        let root = open().map_err(|error| FolderError::Unreadable(path.clone(), error))?;
         let fallback = settings.fallback.as_deref().and_then(path::relative).map(|(relative, _)| relative);
-        Ok(Folder(Arc::new(Settings {
+        Ok(Folder(Arc::new(Shared {
             root,
             index: settings.index.clone(),
             precompressed: settings.precompressed,
@@ -75,12 +130,33 @@ impl Folder {
     }
 
     /// `prefix` is what was taken off the path.
-    pub(crate) async fn respond(&self, request: Request<()>, prefix: &str) -> Response<ResponseBody> {
+    pub async fn respond(&self, request: Request<()>, prefix: &str) -> Response<BoxBody> {
         let (settings, prefix) = (Arc::clone(&self.0), prefix.to_owned());
         let answer = tokio::task::spawn_blocking(move || settings.answer(&request, &prefix));
         let mut response = answer.await.unwrap_or_else(|_| bare(StatusCode::INTERNAL_SERVER_ERROR));
         response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         response
+    }
+}
+
+impl<B: Send + 'static> tower::Service<Request<B>> for Folder {
+    type Response = Response<BoxBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<BoxBody>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let folder = self.clone();
+        let request = request.map(drop);
+        Box::pin(async move {
+            Ok(match *request.method() {
+                Method::GET | Method::HEAD => folder.respond(request, "").await,
+                _ => pages::only_to_read(),
+            })
+        })
     }
 }
 
@@ -96,9 +172,9 @@ struct Found {
     content_type: HeaderValue,
 }
 
-impl Settings {
+impl Shared {
     /// Blocks.
-    fn answer(&self, request: &Request<()>, prefix: &str) -> Response<ResponseBody> {
+    fn answer(&self, request: &Request<()>, prefix: &str) -> Response<BoxBody> {
         let head = *request.method() == Method::HEAD;
         let Some((relative, slash)) = path::relative(request.uri().path()) else {
             return self.not_found(head);
@@ -148,7 +224,7 @@ impl Settings {
         Found::open(&path, None, &path)
     }
 
-    fn not_found(&self, head: bool) -> Response<ResponseBody> {
+    fn not_found(&self, head: bool) -> Response<BoxBody> {
         let own = || {
             let path = path::file_inside(&self.root, &self.root.join("404.html")).ok()??;
             let file = File::open(path).ok()?;
@@ -178,7 +254,7 @@ impl Found {
     }
 
     /// Blocks.
-    fn answer(self, request: &Request<()>) -> io::Result<Response<ResponseBody>> {
+    fn answer(self, request: &Request<()>) -> io::Result<Response<BoxBody>> {
         let mut headers = request.headers().clone();
         let verdict = conditions::check(&mut headers, &self.tag, Some(&self.modified));
         match verdict {
@@ -218,7 +294,7 @@ impl Found {
     }
 
     /// What is said of every version of the file that the client may have.
-    fn head(&self, status: StatusCode) -> Response<ResponseBody> {
+    fn head(&self, status: StatusCode) -> Response<BoxBody> {
         let mut response = bare(status);
         let fields = response.headers_mut();
         fields.extend(HeaderValue::from_str(&self.tag).map(|tag| (ETAG, tag)));
@@ -226,7 +302,7 @@ impl Found {
         response
     }
 
-    fn body(mut self, first: u64, length: u64) -> io::Result<ResponseBody> {
+    fn body(mut self, first: u64, length: u64) -> io::Result<BoxBody> {
         if first > 0 {
             self.file.seek(SeekFrom::Start(first))?;
         }

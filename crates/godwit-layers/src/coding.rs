@@ -3,11 +3,21 @@
 use http::HeaderMap;
 use http::header::{ACCEPT_ENCODING, HeaderValue, VARY};
 
-pub(crate) use crate::serve::config::Coding;
+/// A content coding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Coding {
+    /// RFC 8878.
+    Zstd,
+    /// RFC 7932.
+    Brotli,
+    /// RFC 1952.
+    Gzip,
+}
 
 impl Coding {
     /// As `Content-Encoding` has it.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Coding::Zstd => "zstd",
             Coding::Brotli => "br",
@@ -16,7 +26,7 @@ impl Coding {
     }
 
     /// What the names of files so encoded end with.
-    pub(crate) fn suffix(self) -> &'static str {
+    pub fn suffix(self) -> &'static str {
         match self {
             Coding::Zstd => ".zst",
             Coding::Brotli => ".br",
@@ -27,7 +37,7 @@ impl Coding {
 
 /// What a client takes, in thousandths of preference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Accepted {
+pub struct Accepted {
     zstd: u16,
     brotli: u16,
     gzip: u16,
@@ -37,7 +47,7 @@ pub(crate) struct Accepted {
 
 impl Accepted {
     /// Nothing but the plain bytes, where a client says nothing: it may take any, but hardly any such does.
-    pub(crate) fn of(headers: &HeaderMap) -> Accepted {
+    pub fn of(headers: &HeaderMap) -> Accepted {
         let (mut zstd, mut brotli, mut gzip, mut identity, mut any) = (None, None, None, None, None);
         let lists = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
         for item in lists.flat_map(|list| list.split(',')) {
@@ -67,7 +77,7 @@ impl Accepted {
 
     /// Those of `offered` that the client likes at least as much as the plain bytes: the most liked first, and of
     /// those liked alike the one offered first.
-    pub(crate) fn ranked(self, offered: &[Coding]) -> Vec<Coding> {
+    pub fn ranked(self, offered: &[Coding]) -> Vec<Coding> {
         let least = self.identity.unwrap_or(0).max(1);
         let mut codings: Vec<Coding> =
             offered.iter().copied().filter(|coding| self.preference(*coding) >= least).collect();
@@ -88,7 +98,7 @@ fn quality(parameter: &str) -> Option<u16> {
 }
 
 /// Says that the response depends on `Accept-Encoding`, if it is not said yet.
-pub(crate) fn vary(headers: &mut HeaderMap) {
+pub fn vary(headers: &mut HeaderMap) {
     let lists = headers.get_all(VARY).iter().filter_map(|value| value.to_str().ok());
     let said = |name: &str| name.eq_ignore_ascii_case("accept-encoding") || name == "*";
     if !lists.flat_map(|list| list.split(',')).any(|name| said(name.trim())) {

@@ -1,15 +1,15 @@
 //! The responses that come from no file.
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER};
 use http::{Response, StatusCode};
 
-use crate::serve::front::body::{ResponseBody, bare, full};
+use godwit_body::{BoxBody, bare, full};
 
 const NOT_FOUND: &str = include_str!("not_found.html");
 
 /// 404 with a page for people; `own` is the folder's `404.html`, if it has one.
-pub(super) fn not_found(own: Option<Bytes>, head: bool) -> Response<ResponseBody> {
+pub(super) fn not_found(own: Option<Bytes>, head: bool) -> Response<BoxBody> {
     let page = own.unwrap_or(Bytes::from_static(NOT_FOUND.as_bytes()));
     let mut response = bare(StatusCode::NOT_FOUND);
     let headers = response.headers_mut();
@@ -23,8 +23,16 @@ pub(super) fn not_found(own: Option<Bytes>, head: bool) -> Response<ResponseBody
     response
 }
 
+/// 405: nothing is written here.
+pub(super) fn only_to_read() -> Response<BoxBody> {
+    let mut response = bare(StatusCode::METHOD_NOT_ALLOWED);
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+    response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(0));
+    response
+}
+
 /// 503: the disk could not be asked.
-pub(super) fn unavailable() -> Response<ResponseBody> {
+pub(super) fn unavailable() -> Response<BoxBody> {
     let mut response = bare(StatusCode::SERVICE_UNAVAILABLE);
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(0));
@@ -34,7 +42,7 @@ pub(super) fn unavailable() -> Response<ResponseBody> {
 /// To the same folder with the slash at the end, so that relative links on its page work.
 ///
 /// The location begins with exactly one slash: two would name another host.
-pub(super) fn to_folder(path: &str, query: Option<&str>) -> Response<ResponseBody> {
+pub(super) fn to_folder(path: &str, query: Option<&str>) -> Response<BoxBody> {
     let path = path.trim_matches('/');
     let location = match query {
         Some(query) => format!("/{path}/?{query}"),

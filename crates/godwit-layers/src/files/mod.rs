@@ -8,5 +8,5 @@ mod pages;
 mod path;
 mod range;
 
-pub(crate) use embedded::Embedded;
-pub(crate) use folder::Folder;
+pub use embedded::{Embedded, Page};
+pub use folder::{Folder, FolderError, FolderSettings};

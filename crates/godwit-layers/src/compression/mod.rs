@@ -14,6 +14,7 @@
 
 mod encoder;
 
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -26,11 +27,13 @@ use http::header::{
 use http::{Method, Request, Response, StatusCode};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt;
+use pin_project_lite::pin_project;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tower::{Layer, Service};
 
-use super::body::{BoxError, ResponseBody};
-use super::coding::{self, Accepted, Coding};
+use crate::coding::{self, Accepted, Coding};
 use encoder::Encoder;
+use godwit_body::{BoxBody, BoxError, boxed};
 
 /// Below this many bytes a response is about as short as it gets.
 const LEAST: u64 = 1024;
@@ -43,19 +46,100 @@ const SLICES: usize = 16;
 /// Compressed bytes that are collected before they are passed on, while the sender does not pause.
 const PIECE: usize = 16 << 10;
 
-/// The memory that compressions may still take.
+/// The memory that compressions may still take. Clones share it.
 #[derive(Clone, Debug)]
-pub(super) struct Room(Arc<Semaphore>);
+pub struct CompressionMemory(Arc<Semaphore>);
 
-impl Default for Room {
-    fn default() -> Room {
-        Room(Arc::new(Semaphore::new(ROOM)))
+impl Default for CompressionMemory {
+    fn default() -> CompressionMemory {
+        CompressionMemory(Arc::new(Semaphore::new(ROOM)))
+    }
+}
+
+/// Compresses the responses of a service.
+#[derive(Clone, Debug)]
+pub struct CompressionLayer {
+    codings: Arc<[Coding]>,
+    memory: CompressionMemory,
+}
+
+impl CompressionLayer {
+    /// Offers these codings, in this order of preference, and compresses within this memory.
+    pub fn new(codings: &[Coding], memory: CompressionMemory) -> CompressionLayer {
+        CompressionLayer { codings: codings.into(), memory }
+    }
+}
+
+impl Default for CompressionLayer {
+    fn default() -> CompressionLayer {
+        CompressionLayer::new(&[Coding::Zstd, Coding::Brotli, Coding::Gzip], CompressionMemory::default())
+    }
+}
+
+impl<S> Layer<S> for CompressionLayer {
+    type Service = Compression<S>;
+
+    fn layer(&self, inner: S) -> Compression<S> {
+        Compression { inner, layer: self.clone() }
+    }
+}
+
+/// A service whose responses are compressed.
+#[derive(Clone, Debug)]
+pub struct Compression<S> {
+    inner: S,
+    layer: CompressionLayer,
+}
+
+impl<S, B, R> Service<Request<B>> for Compression<S>
+where
+    S: Service<Request<B>, Response = Response<R>>,
+    R: Body<Data = Bytes> + Send + 'static,
+    R::Error: Into<BoxError>,
+{
+    type Response = Response<BoxBody>;
+    type Error = S::Error;
+    type Future = CompressionFuture<S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let wish = Wish::of(&request);
+        CompressionFuture { answer: self.inner.call(request), wish, layer: self.layer.clone() }
+    }
+}
+
+pin_project! {
+    /// The response of a [`Compression`], to come.
+    #[derive(Debug)]
+    pub struct CompressionFuture<F> {
+        #[pin]
+        answer: F,
+        wish: Wish,
+        layer: CompressionLayer,
+    }
+}
+
+impl<F, R, E> Future for CompressionFuture<F>
+where
+    F: Future<Output = Result<Response<R>, E>>,
+    R: Body<Data = Bytes> + Send + 'static,
+    R::Error: Into<BoxError>,
+{
+    type Output = Result<Response<BoxBody>, E>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let response = ready!(this.answer.poll(cx))?.map(boxed);
+        Poll::Ready(Ok(compress(response, *this.wish, &this.layer.codings, &this.layer.memory)))
     }
 }
 
 /// What of a request matters for the compression of its response.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wish {
+struct Wish {
     accepted: Accepted,
     head: bool,
     /// The response may be a tunnel, or the client wants the bytes as they are.
@@ -63,7 +147,7 @@ pub(super) struct Wish {
 }
 
 impl Wish {
-    pub(super) fn of<B>(request: &Request<B>) -> Wish {
+    fn of<B>(request: &Request<B>) -> Wish {
         let never = request.method() == Method::CONNECT || has_no_transform(request.headers());
         let accepted = if never { Accepted::default() } else { Accepted::of(request.headers()) };
         Wish { accepted, head: request.method() == Method::HEAD, never }
@@ -71,12 +155,12 @@ impl Wish {
 }
 
 /// Compresses a response if that makes sense and the client takes one of `offered`.
-pub(super) fn compress(
-    mut response: Response<ResponseBody>,
+fn compress(
+    mut response: Response<BoxBody>,
     wish: Wish,
     offered: &[Coding],
-    room: &Room,
-) -> Response<ResponseBody> {
+    memory: &CompressionMemory,
+) -> Response<BoxBody> {
     if wish.never || offered.is_empty() || !is_worth_it(&response, wish.head) {
         return response;
     }
@@ -85,7 +169,7 @@ pub(super) fn compress(
     let ranked = wish.accepted.ranked(offered);
     let first_with_room = ranked.into_iter().find_map(|coding| {
         let cost = encoder::cost(coding, length);
-        Some((coding, Arc::clone(&room.0).try_acquire_many_owned(cost).ok()?))
+        Some((coding, Arc::clone(&memory.0).try_acquire_many_owned(cost).ok()?))
     });
     let Some((coding, permit)) = first_with_room else { return response };
     let headers = response.headers_mut();
@@ -99,7 +183,7 @@ pub(super) fn compress(
     response.map(|body| Compressed::new(body, coding, length, permit).boxed_unsync())
 }
 
-fn is_worth_it(response: &Response<ResponseBody>, head: bool) -> bool {
+fn is_worth_it(response: &Response<BoxBody>, head: bool) -> bool {
     let headers = response.headers();
     let status = response.status();
     let has_all = !status.is_informational()
@@ -124,7 +208,7 @@ fn is_worth_it(response: &Response<ResponseBody>, head: bool) -> bool {
 }
 
 /// The length of the body, if it is known.
-fn length(response: &Response<ResponseBody>) -> Option<u64> {
+fn length(response: &Response<BoxBody>) -> Option<u64> {
     let said = response.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     said.or_else(|| response.body().size_hint().exact().filter(|length| *length > 0))
 }
@@ -182,7 +266,7 @@ fn weaken(headers: &mut HeaderMap) {
 
 /// A body that is compressed as it is read.
 struct Compressed {
-    body: ResponseBody,
+    body: BoxBody,
     /// Made with the first data, gone after the last.
     encoder: Option<Encoder>,
     coding: Coding,
@@ -205,12 +289,7 @@ enum End {
 }
 
 impl Compressed {
-    fn new(
-        body: ResponseBody,
-        coding: Coding,
-        length: Option<u64>,
-        permit: OwnedSemaphorePermit,
-    ) -> Compressed {
+    fn new(body: BoxBody, coding: Coding, length: Option<u64>, permit: OwnedSemaphorePermit) -> Compressed {
         Compressed {
             body,
             encoder: None,

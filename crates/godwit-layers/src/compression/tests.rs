@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::serve::front::body::{boxed, empty, full};
+use godwit_body::{boxed, empty, full};
 
 const ALL: [Coding; 3] = [Coding::Zstd, Coding::Brotli, Coding::Gzip];
 
@@ -25,7 +25,7 @@ fn decompress(coding: Coding, data: &[u8]) -> Vec<u8> {
     plain
 }
 
-fn html(text: impl Into<Bytes>) -> Response<ResponseBody> {
+fn html(text: impl Into<Bytes>) -> Response<BoxBody> {
     let mut response = Response::new(full(text));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     response
@@ -46,7 +46,7 @@ impl Body for Fed {
     }
 }
 
-fn fed() -> (mpsc::UnboundedSender<Frame<Bytes>>, ResponseBody) {
+fn fed() -> (mpsc::UnboundedSender<Frame<Bytes>>, BoxBody) {
     let (sender, receiver) = mpsc::unbounded_channel();
     (sender, boxed(Fed(receiver)))
 }
@@ -59,7 +59,7 @@ async fn each_coding_gives_back_what_was_put_in() {
         response.headers_mut().insert(ETAG, HeaderValue::from_static("\"tag\""));
         response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(text.len()));
         response.headers_mut().insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-        let response = compress(response, wish(coding.name()), &ALL, &Room::default());
+        let response = compress(response, wish(coding.name()), &ALL, &CompressionMemory::default());
         let headers = response.headers();
         assert_eq!(headers[CONTENT_ENCODING], coding.name());
         assert_eq!(headers[VARY], "accept-encoding");
@@ -74,8 +74,8 @@ async fn each_coding_gives_back_what_was_put_in() {
 #[test]
 fn what_gains_nothing_or_is_forbidden_stays_as_it_is() {
     let long = "x".repeat(2000);
-    let encoding = |response: Response<ResponseBody>, accept: &str| {
-        let response = compress(response, wish(accept), &ALL, &Room::default());
+    let encoding = |response: Response<BoxBody>, accept: &str| {
+        let response = compress(response, wish(accept), &ALL, &CompressionMemory::default());
         let value =
             |name| response.headers().get(name).map(|value: &HeaderValue| value.to_str().unwrap().to_owned());
         (value(CONTENT_ENCODING), value(VARY))
@@ -108,9 +108,9 @@ fn what_gains_nothing_or_is_forbidden_stays_as_it_is() {
         assert_eq!(encoding(response, "gzip"), (None, None), "{status}");
     }
     let tunnel = Wish::of(&Request::connect("/").header(ACCEPT_ENCODING, "gzip").body(()).unwrap());
-    let response = compress(html(long.clone()), tunnel, &ALL, &Room::default());
+    let response = compress(html(long.clone()), tunnel, &ALL, &CompressionMemory::default());
     assert!(!response.headers().contains_key(CONTENT_ENCODING));
-    let response = compress(html(long), wish("gzip"), &[], &Room::default());
+    let response = compress(html(long), wish("gzip"), &[], &CompressionMemory::default());
     assert!(response.headers().len() == 1, "it is switched off");
 }
 
@@ -120,7 +120,7 @@ fn a_head_is_told_the_same_as_a_get() {
     *response.body_mut() = empty();
     response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(5000));
     let head = Wish::of(&Request::head("/").header(ACCEPT_ENCODING, "br").body(()).unwrap());
-    let response = compress(response, head, &ALL, &Room::default());
+    let response = compress(response, head, &ALL, &CompressionMemory::default());
     assert_eq!(response.headers()[CONTENT_ENCODING], "br");
     assert!(response.body().is_end_stream() && !response.headers().contains_key(CONTENT_LENGTH));
 }
@@ -134,7 +134,8 @@ async fn what_was_sent_goes_out_when_the_sender_pauses() {
     for coding in ALL {
         let (sender, body) = fed();
         let response = html("").map(|_| body);
-        let mut body = compress(response, wish(coding.name()), &ALL, &Room::default()).into_body();
+        let mut body =
+            compress(response, wish(coding.name()), &ALL, &CompressionMemory::default()).into_body();
         let mut received = Vec::new();
         for number in 0..3 {
             sender.send(Frame::data(format!("message {number}\n").into())).unwrap();
@@ -151,7 +152,7 @@ async fn what_was_sent_goes_out_when_the_sender_pauses() {
     }
 }
 
-fn futures_are_pending(body: &mut ResponseBody) -> bool {
+fn futures_are_pending(body: &mut BoxBody) -> bool {
     let mut cx = Context::from_waker(std::task::Waker::noop());
     Pin::new(body).poll_frame(&mut cx).is_pending()
 }
@@ -171,14 +172,14 @@ async fn a_sender_who_fails_is_not_taken_for_one_who_ended() {
         }
     }
     let response = html("").map(|_| boxed(Broken(true)));
-    let response = compress(response, wish("zstd"), &ALL, &Room::default());
+    let response = compress(response, wish("zstd"), &ALL, &CompressionMemory::default());
     assert_eq!(response.headers()[CONTENT_ENCODING], "zstd");
     assert!(response.into_body().collect().await.is_err());
 }
 
 #[tokio::test]
 async fn compressions_share_a_limited_room() {
-    let room = Room::default();
+    let room = CompressionMemory::default();
     let mut under_way = Vec::new();
     let ask = |accept: &str| {
         let response = compress(html("x".repeat(100_000)), wish(accept), &ALL, &room);
@@ -214,7 +215,7 @@ proptest! {
             sender.send(Frame::data(frame.into())).unwrap();
         }
         drop(sender);
-        let response = compress(html("").map(|_| body), wish(coding.name()), &ALL, &Room::default());
+        let response = compress(html("").map(|_| body), wish(coding.name()), &ALL, &CompressionMemory::default());
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let body = runtime.block_on(response.into_body().collect()).unwrap().to_bytes();
         prop_assert_eq!(decompress(coding, &body), whole);

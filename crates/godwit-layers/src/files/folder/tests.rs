@@ -18,7 +18,7 @@ fn folder(fallback: Option<&str>) -> (tempfile::TempDir, Folder) {
     write("home.htm", b"<p>home</p>");
     std::fs::create_dir(directory.path().join("sub")).unwrap();
     write("sub/default.html", b"<p>sub</p>");
-    let settings = Files {
+    let settings = FolderSettings {
         folder: directory.path().to_owned(),
         index: vec!["default.html".to_owned(), "home.htm".to_owned()],
         precompressed: true,
