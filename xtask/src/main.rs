@@ -11,6 +11,7 @@ mod interop;
 mod peers;
 mod shell;
 mod test;
+mod toolchains;
 
 use std::process::ExitCode;
 
@@ -22,6 +23,10 @@ usage: cargo xtask COMMAND
                     structure, dependencies, formatting, lints, documentation; --structure stops before what needs
                     the compiler
   api [--bless]     what each library shows to the world against its api.txt
+  msrv              everything built with the oldest compiler that is promised, where it is installed
+  miri [CRATES]     unit tests of the crates that call nothing outside Rust, under Miri
+  package [--verify]
+                    every crate as it would go to a registry; --verify builds each from its package
   gate [--bless]    instruction and allocation counts against the checked-in baseline
   bench             godwit perf beside quinn, interleaved, as a table
   peers             install the peers that test --full talks to (pinned versions)
@@ -41,6 +46,10 @@ fn main() -> ExitCode {
         ["check", "--structure"] => check::structure(),
         ["api"] => check::api::run(check::api::Mode::Compare),
         ["api", "--bless"] => check::api::run(check::api::Mode::Bless),
+        ["msrv"] => toolchains::oldest(),
+        ["miri", words @ ..] => toolchains::miri(words),
+        ["package"] => toolchains::package(false),
+        ["package", "--verify"] => toolchains::package(true),
         ["bench"] => bench::run(),
         ["gate"] => gate::run(gate::Mode::Compare),
         ["gate", "--bless"] => gate::run(gate::Mode::Bless),

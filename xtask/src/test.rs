@@ -9,7 +9,7 @@
 
 use crate::peers::install::Installed;
 use crate::shell::{self, cargo};
-use crate::{check, gate, interop, peers};
+use crate::{check, gate, interop, peers, toolchains};
 use std::thread;
 use std::time::Instant;
 
@@ -31,6 +31,10 @@ pub(crate) fn run(tier: Tier) -> Result<(), String> {
     let tests = if tier == Tier::Full { "tests and long simulations" } else { "tests" };
     stage(&mut passed, tests, || all_tests(tier))?;
     stage(&mut passed, "regression gate", || gate::run(gate::Mode::Compare))?;
+    if tier == Tier::Full {
+        stage(&mut passed, "oldest compiler", toolchains::oldest)?;
+        stage(&mut passed, "packages", || toolchains::package(false))?;
+    }
     if let Some(peers) = peers {
         let installed = peers.join().map_err(|_| "installing the peers panicked")?;
         stage(&mut passed, "real peers", || peers::test_with(&installed))?;

@@ -59,7 +59,7 @@ fn for_the_registry(package: &Package) -> Vec<String> {
         ("keywords", (1..=5).contains(&package.keywords)),
         ("categories", (1..=5).contains(&package.categories)),
         ("README.md", package.folder.join("README.md").is_file()),
-        ("rust-version", package.has_rust_version),
+        ("rust-version", package.rust_version.is_some()),
     ] {
         if !is_there {
             findings.push(format!(

@@ -22,7 +22,8 @@ pub(crate) struct Package {
     pub(crate) license: String,
     pub(crate) keywords: usize,
     pub(crate) categories: usize,
-    pub(crate) has_rust_version: bool,
+    /// The oldest compiler that will do, if one is promised.
+    pub(crate) rust_version: Option<String>,
 }
 
 /// A dependency as a manifest declares it.
@@ -54,6 +55,11 @@ impl Workspace {
             serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))?;
         Ok(Self { packages: array(&metadata, "packages").map(package).collect() })
     }
+
+    /// The oldest compiler that will do for all of it.
+    pub(crate) fn rust_version(&self) -> Option<&str> {
+        self.packages.iter().find_map(|package| package.rust_version.as_deref())
+    }
 }
 
 fn package(value: &Value) -> Package {
@@ -67,7 +73,7 @@ fn package(value: &Value) -> Package {
         license: string(value, "license").to_owned(),
         keywords: array(value, "keywords").count(),
         categories: array(value, "categories").count(),
-        has_rust_version: !string(value, "rust_version").is_empty(),
+        rust_version: value.get("rust_version").and_then(Value::as_str).map(str::to_owned),
     }
 }
 

@@ -5,7 +5,7 @@ mod cycles;
 mod deny;
 mod dependencies;
 mod manifests;
-mod metadata;
+pub(crate) mod metadata;
 mod modules;
 mod size;
 
@@ -20,7 +20,9 @@ pub(crate) fn run() -> Result<(), String> {
     shell::run(cargo().args(["fmt", "--all", "--check"]))?;
     shell::run(cargo().args(["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))?;
     shell::run(
-        cargo().args(["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings"),
+        cargo()
+            .args(["doc", "--workspace", "--no-deps", "--quiet", "--all-features"])
+            .env("RUSTDOCFLAGS", "--cfg docsrs -D warnings"),
     )
 }
 
