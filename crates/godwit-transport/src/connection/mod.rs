@@ -346,6 +346,11 @@ impl Connection {
         possible.then(|| self.parts.streams.open(direction)).flatten()
     }
 
+    /// Whether [`Connection::open`] would give a stream. If not, [`Event::StreamsAvailable`] follows when it would.
+    pub fn can_open(&mut self, direction: Direction) -> bool {
+        self.lifecycle.is_open() && !self.awaits_approval() && self.streams.can_open(direction)
+    }
+
     /// The next stream that the peer opened in `direction`.
     pub fn accept(&mut self, direction: Direction) -> Option<StreamId> {
         if self.wants_approval() { None } else { self.parts.streams.accept(direction) }
@@ -355,6 +360,11 @@ impl Connection {
     /// buffer is full: [`Event::Writable`] follows.
     pub fn write(&mut self, id: StreamId, data: Bytes) -> Result<usize, WriteError> {
         self.parts.streams.write(id, data)
+    }
+
+    /// Has [`Event::Writable`] follow as soon as the stream takes data.
+    pub fn watch_writable(&mut self, id: StreamId) -> Result<(), WriteError> {
+        self.streams.watch_writable(id)
     }
 
     /// Bytes that [`Connection::write`] would take now.

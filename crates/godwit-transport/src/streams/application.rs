@@ -26,6 +26,16 @@ impl Streams {
         Some(id)
     }
 
+    /// Whether a stream could be opened now. If not, [`crate::Event::StreamsAvailable`] follows when that changes.
+    pub fn can_open(&mut self, direction: Direction) -> bool {
+        let limit = self.limits.local(direction);
+        let possible = limit.can_open();
+        if !possible && limit.newly_blocked() {
+            self.control |= output::streams_blocked_bit(direction);
+        }
+        possible
+    }
+
     /// The next stream that the peer opened. [`crate::Event::StreamOpened`] follows a none.
     pub fn accept(&mut self, direction: Direction) -> Option<StreamId> {
         loop {
@@ -50,10 +60,7 @@ impl Streams {
         let len = data.len().min(usize::try_from(room).unwrap_or(usize::MAX));
         if len < data.len() {
             data.truncate(len);
-            send.write_waiting = true;
-            if !std::mem::replace(&mut send.write_queued, true) {
-                self.budget.waiting.push_back(id);
-            }
+            self.budget.wait(id, send);
         }
         if len > 0 {
             send.write(data, None);
@@ -61,6 +68,16 @@ impl Streams {
             self.reschedule(slot);
         }
         Ok(len)
+    }
+
+    /// Has [`crate::Event::Writable`] follow as soon as the stream takes data.
+    pub fn watch_writable(&mut self, id: StreamId) -> Result<(), WriteError> {
+        let slot = self.store.find(id).ok_or(WriteError::UnknownStream)?;
+        let stream = self.store.at_mut(slot).ok_or(WriteError::UnknownStream)?;
+        let send = stream.send.as_mut().ok_or(WriteError::UnknownStream)?;
+        send.check_writable()?;
+        self.budget.wait(id, send);
+        Ok(())
     }
 
     /// Bytes that [`Streams::write`] would take now.

@@ -32,10 +32,16 @@ impl LocalLimit {
         self.limit
     }
 
+    /// Whether there can be a new stream. If not, that counts as one that was refused.
+    pub(super) fn can_open(&mut self) -> bool {
+        let possible = self.opened < self.limit;
+        self.refused |= !possible;
+        possible
+    }
+
     /// The index of a new stream, or none: `refused` then tells whether STREAMS_BLOCKED is to be sent.
     pub(super) fn open(&mut self) -> Option<u64> {
-        if self.opened >= self.limit {
-            self.refused = true;
+        if !self.can_open() {
             return None;
         }
         let index = self.opened;

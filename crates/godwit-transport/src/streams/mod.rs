@@ -199,6 +199,14 @@ impl WriteBudget {
     fn new(most: u64) -> Self {
         WriteBudget { used: 0, limit: most.min(Self::LEAST), most, told: None, waiting: VecDeque::new() }
     }
+
+    /// The application is told when the stream `id` takes more.
+    fn wait(&mut self, id: StreamId, send: &mut SendHalf) {
+        send.write_waiting = true;
+        if !std::mem::replace(&mut send.write_queued, true) {
+            self.waiting.push_back(id);
+        }
+    }
 }
 
 /// All streams of one connection.
