@@ -9,6 +9,7 @@ use std::{fmt, io};
 
 /// Which implementation drives the socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Backend {
     /// The best there is for the system.
     #[default]
@@ -19,6 +20,7 @@ pub enum Backend {
 
 /// Settings of a socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SocketConfig {
     /// Bytes of receive buffer asked for; the system may grant less. 0 leaves it alone. Default 4 MiB.
     pub recv_buffer: usize,
@@ -86,6 +88,12 @@ impl BindError {
 impl fmt::Display for BindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "UDP socket on {}: cannot {}: {}", self.addr, self.step, self.source)
+    }
+}
+
+impl From<BindError> for io::Error {
+    fn from(error: BindError) -> Self {
+        io::Error::new(error.source.kind(), error)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Batched UDP: whole runs of datagrams in, whole runs of datagrams out.
 //!
 //! A [`Datapath`] is one socket. It receives into a [`RecvBatch`] and sends a [`SendBatch`], and knows
-//! nothing of QUIC. There are three of them:
+//! nothing of QUIC. A [`DatapathFactory`] makes them. There are three kinds, and users may bring others:
 //!
 //! - [`linux`]: the kernel's batching (`recvmmsg`, `sendmmsg`) and offloads (UDP GSO and GRO);
 //! - [`portable`]: every other system, and Linux too if asked for;
@@ -16,17 +16,18 @@
 
 mod address;
 mod config;
+mod factory;
 #[cfg(target_os = "linux")]
 pub mod linux;
 pub mod memory;
 pub mod portable;
-pub mod relay;
 #[cfg(target_os = "linux")]
 pub mod steering;
 
 pub use config::{Backend, BindError, SocketConfig, adopt, bind, bind_group};
+pub use factory::DatapathFactory;
 
-use godwit_base::{RecvBatch, SendBatch, SocketId};
+use godwit_base::{RecvBatch, SendBatch, SendMeta, SocketId};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::task::Waker;
@@ -175,7 +176,7 @@ fn note_refused(
         .nth(progress.runs)
         .map_or(0, |(run, _)| run.len.saturating_sub(progress.bytes).div_ceil(run.segment.max(1)));
     noted.push_back(Refused { run: progress.runs, datagrams: rest, congested: is_shortage(error) });
-    progress.skip_run();
+    progress.finish_run();
 }
 
 /// Whether memory is short, such as that for what waits to be sent.
@@ -251,23 +252,31 @@ impl Progress {
         batch.runs().nth(self.runs).map(|(run, _)| run.meta.socket)
     }
 
+    /// The next run of `batch`, if it belongs to the socket `id`: for data paths that send whole runs. Those that cut
+    /// runs to pieces keep account of that themselves.
+    pub fn next_run<'a>(&self, batch: &'a SendBatch, id: SocketId) -> Option<(SendMeta, usize, &'a [u8])> {
+        let (run, bytes) = batch.runs().nth(self.runs).filter(|(run, _)| run.meta.socket == id)?;
+        Some((run.meta, run.segment, bytes))
+    }
+
+    /// The run at hand is dealt with: it was sent, or it is lost.
+    pub fn finish_run(&mut self) {
+        *self = Progress { runs: self.runs + 1, bytes: 0, split: false };
+    }
+
     fn advance(&mut self, piece: &Piece<'_>) {
         if piece.ends_run {
-            self.skip_run();
+            self.finish_run();
         } else {
             self.bytes += piece.payload.len();
         }
-    }
-
-    fn skip_run(&mut self) {
-        *self = Progress { runs: self.runs + 1, bytes: 0, split: false };
     }
 }
 
 /// A part of a run that goes out with one system call or one message of it.
 #[derive(Debug, Clone, Copy)]
 struct Piece<'a> {
-    meta: godwit_base::SendMeta,
+    meta: SendMeta,
     payload: &'a [u8],
     segment: usize,
     ends_run: bool,
@@ -315,8 +324,9 @@ fn pieces<'a>(
 
 /// What a datapath can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Capabilities {
-    /// Which datapath it is: `"linux"`, `"portable"` or `"memory"`.
+    /// Which datapath it is: `"linux"`, `"portable"`, `"memory"`, or what one of another kind calls itself.
     pub name: &'static str,
     /// The most datagrams that one send carries; 1 is no segmentation offload.
     pub gso_segments: usize,
@@ -334,8 +344,25 @@ pub struct Capabilities {
     pub send_buffer: usize,
 }
 
+impl Capabilities {
+    /// Those of a data path called `name` that has nothing but sending and receiving.
+    pub const fn new(name: &'static str) -> Self {
+        Capabilities {
+            name,
+            gso_segments: 1,
+            gro: false,
+            ecn: false,
+            packet_info: false,
+            may_fragment: false,
+            recv_buffer: 0,
+            send_buffer: 0,
+        }
+    }
+}
+
 /// What a datapath has done. All figures only grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Counters {
     /// System calls that received something.
     pub receive_calls: u64,

@@ -48,7 +48,7 @@ fn progress_names_the_next_socket() {
         progress.advance(&piece);
         assert_eq!(progress.next_socket(&batch), expected);
     }
-    progress.skip_run();
+    progress.finish_run();
     assert_eq!(progress.next_socket(&batch), None);
 }
 

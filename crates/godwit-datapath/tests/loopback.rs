@@ -14,7 +14,15 @@ use std::process::Command;
 const ID: SocketId = SocketId(3);
 
 fn config(backend: Backend) -> SocketConfig {
-    SocketConfig { backend, ..SocketConfig::default() }
+    let mut config = SocketConfig::default();
+    config.backend = backend;
+    config
+}
+
+/// Settings with one thing changed.
+fn with(mut config: SocketConfig, change: impl FnOnce(&mut SocketConfig)) -> SocketConfig {
+    change(&mut config);
+    config
 }
 
 fn socket(addr: &str, config: &SocketConfig) -> Box<dyn Datapath> {
@@ -169,7 +177,10 @@ fn many_small_runs_to_many_destinations() {
 #[test]
 fn without_offload_the_same_arrives() {
     each_backend(|backend| {
-        let plain = SocketConfig { gso: false, gro: false, ..config(backend) };
+        let plain = with(config(backend), |config| {
+            config.gso = false;
+            config.gro = false;
+        });
         let (mut server, mut client) = (socket("127.0.0.1:0", &plain), socket("127.0.0.1:0", &plain));
         assert_eq!(client.capabilities().gso_segments, 1);
         assert!(!server.capabilities().gro);
@@ -219,7 +230,7 @@ fn a_refused_run_costs_only_itself() {
 
 #[test]
 fn what_does_not_fit_a_slot_is_dropped_and_the_rest_moves_down() {
-    let mut server = socket("127.0.0.1:0", &SocketConfig { gro: false, ..config(Backend::Native) });
+    let mut server = socket("127.0.0.1:0", &with(config(Backend::Native), |config| config.gro = false));
     let mut client = socket("127.0.0.1:0", &config(Backend::Native));
     let mut batch = SendBatch::new(1 << 16);
     for size in [50, 500, 60, 600, 70] {
@@ -236,7 +247,7 @@ fn what_does_not_fit_a_slot_is_dropped_and_the_rest_moves_down() {
 #[test]
 fn more_is_told_only_when_the_batch_came_full() {
     each_backend(|backend| {
-        let mut server = socket("127.0.0.1:0", &SocketConfig { gro: false, ..config(backend) });
+        let mut server = socket("127.0.0.1:0", &with(config(backend), |config| config.gro = false));
         let mut client = socket("127.0.0.1:0", &config(backend));
         let mut batch = SendBatch::new(1 << 16);
         for _ in 0..3 {
@@ -255,9 +266,12 @@ fn more_is_told_only_when_the_batch_came_full() {
 
 #[test]
 fn drops_in_the_kernel_are_counted() {
-    let small = SocketConfig { recv_buffer: 8192, gro: false, ..config(Backend::Native) };
+    let small = with(config(Backend::Native), |config| {
+        config.recv_buffer = 8192;
+        config.gro = false;
+    });
     let mut server = socket("127.0.0.1:0", &small);
-    let mut client = socket("127.0.0.1:0", &SocketConfig { gso: false, ..config(Backend::Native) });
+    let mut client = socket("127.0.0.1:0", &with(config(Backend::Native), |config| config.gso = false));
     let mut batch = SendBatch::new(1 << 18);
     for _ in 0..2 {
         commit(&mut batch, 50 * 1200, 1200, meta(server.local_addr(), Ecn::NotEct));
@@ -394,7 +408,7 @@ fn a_socket_keeps_to_its_interface() {
         return;
     }
     each_backend(|backend| {
-        let left = SocketConfig { interface: Some("left".to_owned()), ..config(backend) };
+        let left = with(config(backend), |config| config.interface = Some("left".to_owned()));
         let (mut bound, mut free) = (socket("0.0.0.0:0", &left), socket("0.0.0.0:0", &config(backend)));
         let send = |from: &mut dyn Datapath, ip: &str, port: u16| {
             let mut batch = SendBatch::new(1 << 16);
@@ -453,7 +467,7 @@ fn what_a_narrow_route_refuses_is_told_with_what_it_carries() {
 #[test]
 fn errors_that_are_queued_already_are_read() {
     for addr in ["127.0.0.1:0", "[::1]:0"] {
-        let reporting = SocketConfig { report_unreachable: true, ..config(Backend::Native) };
+        let reporting = with(config(Backend::Native), |config| config.report_unreachable = true);
         let made = socket(addr, &reporting);
         let inherited = made.socket().unwrap().try_clone().unwrap();
         let mut adopted = adopt(ID, inherited, &config(Backend::Native)).unwrap();

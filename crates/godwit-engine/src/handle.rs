@@ -4,48 +4,18 @@
 //! shard's own thread taking it costs nothing to speak of. A visit marks the shard as having something to
 //! do and wakes the driver, which then sends for all visits together, in large batches.
 
+use crate::group::Inbox;
 use crate::handler::{Handler, ShardCx};
-use crate::neighbours::Inbox;
 use crate::shard::Shard;
+use crate::stopped::Stopped;
 use godwit_base::SocketId;
 use godwit_datapath::{Capabilities, Counters, Datapath};
 use godwit_transport::endpoint::{Foreign, ForeignBatch};
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
-use std::{fmt, io};
-
-/// Why a shard makes no progress any more.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub enum Stopped {
-    /// Its last connection is over, and it was told to end or nobody holds a handle.
-    Finished,
-    /// One of its sockets became unusable.
-    Socket(Arc<io::Error>),
-    /// Its driver was dropped before that, or a handler panicked.
-    Abandoned,
-}
-
-impl fmt::Display for Stopped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Stopped::Finished => f.write_str("the endpoint was closed"),
-            Stopped::Socket(error) => write!(f, "the endpoint's socket failed: {error}"),
-            Stopped::Abandoned => f.write_str("the endpoint's driver was dropped"),
-        }
-    }
-}
-
-impl std::error::Error for Stopped {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Stopped::Socket(error) => Some(&**error),
-            _ => None,
-        }
-    }
-}
 
 /// What the driver is asked to do beside its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -258,11 +228,6 @@ impl<H: Handler> ShardHandle<H> {
         outcome
     }
 
-    /// A handle that does not keep the driver going.
-    pub fn downgrade(&self) -> WeakShardHandle<H> {
-        WeakShardHandle { shared: Arc::downgrade(&self.shared) }
-    }
-
     pub(crate) fn shared(&self) -> &Arc<Shared<H>> {
         &self.shared
     }
@@ -286,31 +251,5 @@ impl<H: Handler> Drop for ShardHandle<H> {
 impl<H: Handler> fmt::Debug for ShardHandle<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ShardHandle").field("stopped", &self.stopped()).finish_non_exhaustive()
-    }
-}
-
-/// A handle of a shard that does not keep its driver going.
-pub struct WeakShardHandle<H: Handler> {
-    shared: Weak<Shared<H>>,
-}
-
-impl<H: Handler> WeakShardHandle<H> {
-    /// A full handle, if the shard still exists.
-    pub fn upgrade(&self) -> Option<ShardHandle<H>> {
-        let shared = self.shared.upgrade()?;
-        shared.handles.fetch_add(1, Ordering::AcqRel);
-        Some(ShardHandle { shared })
-    }
-}
-
-impl<H: Handler> Clone for WeakShardHandle<H> {
-    fn clone(&self) -> Self {
-        WeakShardHandle { shared: Weak::clone(&self.shared) }
-    }
-}
-
-impl<H: Handler> fmt::Debug for WeakShardHandle<H> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WeakShardHandle").finish_non_exhaustive()
     }
 }

@@ -1,14 +1,14 @@
 //! The upward face of a shard.
 
+use crate::addresses::{as_told, is_somebody, reaches};
+use crate::stopped::Stopped;
 use godwit_base::{SocketId, Time, WallTime};
 use godwit_datapath::Datapath;
 use godwit_transport::endpoint::IncomingKey;
 use godwit_transport::path::PathKey;
 use godwit_transport::{ConnKey, Endpoint, Event};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::task::Waker;
-
-use crate::{Stopped, sockets};
 
 /// What an application is to a shard. All calls are made on the shard's turn, with its lock held and no
 /// connection borrowed: a handler may call into every connection through [`ShardCx::endpoint_mut`], but
@@ -83,11 +83,29 @@ impl ShardCx<'_> {
     /// address left to the system, and `remote` as packets from there will tell it. `None` if no socket can, or if
     /// nobody in particular is at that address.
     pub fn path_to(&self, remote: SocketAddr) -> Option<PathKey> {
-        let remote = Some(sockets::as_told(remote)).filter(|remote| sockets::is_somebody(*remote))?;
+        let remote = Some(as_told(remote)).filter(|remote| is_somebody(*remote))?;
         let same = |local: SocketAddr| local.is_ipv4() == remote.is_ipv4();
         let exact = self.sockets.iter().find(|socket| same(socket.local_addr()));
-        let dual = || self.sockets.iter().find(|socket| sockets::reaches(socket.local_addr(), remote));
+        let dual = || self.sockets.iter().find(|socket| reaches(socket.local_addr(), remote));
         let socket = exact.or_else(dual)?;
         Some(PathKey { socket: socket.id(), local: None, remote })
+    }
+
+    /// The socket with the address `local` from which `remote` can be reached, and the address to choose on it: none
+    /// if it is bound to that very address, or `local` is unspecified. Port 0 stands for any.
+    pub fn socket_at(&self, local: SocketAddr, remote: SocketAddr) -> Option<(SocketId, Option<IpAddr>)> {
+        let ip = local.ip().to_canonical();
+        let usable =
+            |bound: SocketAddr| (local.port() == 0 || bound.port() == local.port()) && reaches(bound, remote);
+        let sockets = self.sockets.iter().map(|socket| (socket.id(), socket.local_addr()));
+        let mut sockets = sockets.filter(|(_, bound)| usable(*bound));
+        if let Some((id, _)) = sockets.clone().find(|(_, bound)| bound.ip() == ip) {
+            return Some((id, None));
+        }
+        let (id, _) = sockets.find(|(_, bound)| bound.ip().is_unspecified())?;
+        match ip.is_unspecified() {
+            true => Some((id, None)),
+            false => (ip.is_ipv4() == remote.is_ipv4()).then_some((id, Some(ip))),
+        }
     }
 }

@@ -1,39 +1,63 @@
 //! The shard: sockets, an endpoint with its connections, and a handler, run to completion on one core.
 //!
-//! A turn of a [`Shard`] is always the same: receive a batch, give it to the endpoint, tell the handler
-//! what happened, send until there is nothing more or the socket is full, and find out when to wake. The
-//! clock is read once per turn.
+//! A turn of a [`Shard`] is always the same ([`Shard::turn`]): receive a batch, give it to the endpoint, tell the
+//! handler what happened, send until there is nothing more or the socket is full, and find out when to wake.
 //!
 //! The upward face is [`Handler`]: it is called with no connection borrowed, so that it may call into any
 //! connection of the shard. The asynchronous API, the HTTP/3 server and the C interface are handlers.
 //!
 //! A shard is used through [`ShardHandle`]s, from its own thread as from any other, and kept going by a
-//! [`Driver`] on tokio; or, without either, by calling [`Shard::turn`], or the halves of a turn
-//! ([`Shard::take_in`], [`Shard::send_out`]) where the caller fetches what happened instead of being called. [`run_shards`] starts one shard per
-//! thread on one address.
+//! `Driver` on tokio (with the feature `tokio`, as `run_shards`, which starts one shard per thread on one address); or,
+//! without either, by calling [`Shard::turn`], or [`poll_turn`] where the caller fetches what happened instead of being
+//! called.
+//!
+//! Sockets may be shared with other processes: [`OtherProcesses`] is the one hook for that.
+//!
+//! # Order of the modules
+//!
+//! From the bottom: `clock`, `os_rng`, `stopped`, `addresses`, `retirement`, `handed_on`, `processes`, `group`,
+//! `handler`, `shard`, `sockets`, `turn`, `handle`, `report`, `sharing`, `driver`, `threads`. Each may use those before it.
 #![forbid(unsafe_code)]
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unreachable,
+    clippy::indexing_slicing
+)]
 
+mod addresses;
 mod clock;
+#[cfg(feature = "tokio")]
 mod driver;
+mod group;
+mod handed_on;
 mod handle;
 mod handler;
-mod neighbours;
 mod os_rng;
-mod polled;
+mod processes;
 mod report;
+mod retirement;
 mod shard;
+mod sharing;
 mod sockets;
-mod succession;
+mod stopped;
+#[cfg(feature = "tokio")]
 mod threads;
+mod turn;
 
 pub use clock::Clock;
+#[cfg(feature = "tokio")]
 pub use driver::{Driver, DriverConfig};
-pub use handle::{ShardHandle, Stopped, WeakShardHandle};
+pub use group::ShardGroup;
+pub use handed_on::HandedOn;
+pub use handle::ShardHandle;
 pub use handler::{Handler, ShardCx};
-pub use neighbours::Neighbours;
 pub use os_rng::OsRng;
-pub use polled::Happening;
-pub use report::{HandedOn, Report};
+pub use processes::{OtherProcesses, TakenIn};
+pub use report::Report;
 pub use shard::{Shard, Turn};
-pub use succession::{Elder, Elders};
+pub use stopped::Stopped;
+#[cfg(feature = "tokio")]
 pub use threads::{Shards, run_shards};
+pub use turn::{ShardEvent, poll_turn};

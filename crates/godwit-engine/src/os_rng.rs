@@ -38,16 +38,17 @@ impl Rng for OsRng {
             return strong(buffer);
         }
         if BUFFER - self.used < buffer.len() {
-            strong(&mut self.buffer[..]);
+            strong(self.buffer.as_mut_slice());
             self.used = 0;
         }
-        let given = &mut self.buffer[self.used..self.used + buffer.len()];
+        let Some(given) = self.buffer.get_mut(self.used..self.used + buffer.len()) else { return };
         buffer.copy_from_slice(given);
         given.fill(0);
         self.used += buffer.len();
     }
 }
 
+#[expect(clippy::expect_used, reason = "without randomness nothing may go on")]
 fn strong(buffer: &mut [u8]) {
     godwit_transport::tls::fill_random(buffer).expect("the operating system gives randomness");
 }

@@ -1,10 +1,12 @@
 //! Sockets, endpoint and handler together, and what one turn of them is.
 
+use crate::clock::Clock;
+use crate::group::ShardGroup;
+use crate::handed_on::HandedOn;
 use crate::handler::{Handler, ShardCx};
-use crate::report::HandedOn;
-use crate::sockets::Retirement;
-use crate::succession::Succession;
-use crate::{Clock, Neighbours, Stopped};
+use crate::processes::OtherProcesses;
+use crate::retirement::Retirement;
+use crate::stopped::Stopped;
 use godwit_base::{RecvBatch, SendBatch, SocketId, Time, WallTime};
 use godwit_datapath::{
     Capabilities, Counters, Datapath, Progress, Received, Refused, Sent, TooLarge, Unreachable,
@@ -31,8 +33,10 @@ pub struct Shard<H> {
     pub(crate) handler: H,
     pub(crate) clock: Clock,
     pub(crate) wakes: Vec<Waker>,
-    pub(crate) neighbours: Option<Neighbours>,
-    pub(crate) succession: Succession,
+    pub(crate) group: Option<ShardGroup>,
+    /// This process receives from the sockets, not another one.
+    pub(crate) receives: bool,
+    pub(crate) others: Option<Box<dyn OtherProcesses>>,
     /// What is for others; empty between calls.
     foreign: ForeignBatch,
     pub(crate) recv: RecvBatch,
@@ -41,6 +45,8 @@ pub struct Shard<H> {
     send: SendBatch,
     progress: Progress,
     pub(crate) now: Time,
+    /// No time before this one was told to the endpoint before this turn, or will be in it.
+    pub(crate) told_before: Time,
     pub(crate) wall: WallTime,
     /// The handler knows that the shard is idle.
     idle_told: bool,
@@ -51,7 +57,7 @@ pub struct Shard<H> {
 const BATCHES_AT_ONCE: usize = 4;
 
 /// While a socket is full, what is due and waits for it is looked at this often: it stays due.
-pub(crate) const BLOCKED_PAUSE: Duration = Duration::from_millis(1);
+const BLOCKED_PAUSE: Duration = Duration::from_millis(1);
 
 /// How far sending got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,8 +103,9 @@ impl<H> Shard<H> {
             wall,
             clock,
             wakes: Vec::new(),
-            neighbours: None,
-            succession: Succession::default(),
+            group: None,
+            receives: true,
+            others: None,
             foreign: ForeignBatch::new(),
             retirement: Retirement::default(),
             handed_on: HandedOn::default(),
@@ -106,21 +113,21 @@ impl<H> Shard<H> {
             send: SendBatch::new(SEND_BYTES),
             progress: Progress::default(),
             now,
+            told_before: now,
             idle_told: true,
         }
     }
 
-    /// Lets datagrams that belong to another shard be handed to it.
+    /// Makes this one of the shards of `group`: datagrams that belong to another one are handed to it.
     #[must_use]
-    pub fn with_neighbours(mut self, neighbours: Neighbours) -> Self {
-        self.neighbours = Some(neighbours);
+    pub fn in_group(mut self, group: ShardGroup) -> Self {
+        self.group = Some(group);
         self
     }
 
     /// Calls `visit` with the shard's inside, outside of any turn.
     pub fn with<R>(&mut self, visit: impl FnOnce(&mut ShardCx<'_>, &mut H) -> R) -> R {
         self.begin_turn();
-        self.succession.told(self.now);
         let (mut cx, handler) = self.split();
         visit(&mut cx, handler)
     }
@@ -160,6 +167,7 @@ impl<H> Shard<H> {
 
     /// As [`Shard::begin_turn`], for who has read the clock. Time does not go back.
     pub(crate) fn begin_turn_at(&mut self, now: Time) -> Time {
+        self.told_before = self.now.max(self.told_before);
         self.now = now.max(self.now);
         self.wall = self.clock.wall(self.now);
         self.now
@@ -170,9 +178,9 @@ impl<H> Shard<H> {
         self.now
     }
 
+    /// Lets what is due happen.
     pub(crate) fn run_timers(&mut self) {
         if self.endpoint.deadline().is_some_and(|deadline| deadline <= self.now) {
-            self.succession.told(self.now);
             self.endpoint.on_timeout(self.now);
         }
     }
@@ -183,10 +191,9 @@ impl<H> Shard<H> {
         self.recv.clear();
         let received = socket.receive(&mut self.recv)?;
         if received.runs > 0 {
-            self.succession.told(self.now);
             self.endpoint.receive(self.now, self.wall, &mut self.recv);
         } else {
-            self.heed_errors();
+            self.report_errors();
         }
         Ok(received)
     }
@@ -207,11 +214,11 @@ impl<H> Shard<H> {
         // A runtime takes an error for the end of the socket: it is registered anew, also where another generation of
         // the process has read what there was.
         self.sockets_version += 1;
-        self.heed_errors();
+        self.report_errors();
     }
 
     /// Tells the endpoint what the network said of datagrams sent earlier.
-    fn heed_errors(&mut self) {
+    fn report_errors(&mut self) {
         for socket in &mut self.sockets {
             let id = socket.id();
             while let Some(Unreachable { remote, kind, quote }) = socket.next_unreachable() {
@@ -226,7 +233,6 @@ impl<H> Shard<H> {
     /// Takes in what other shards handed over.
     pub(crate) fn receive_foreign(&mut self, batch: &mut ForeignBatch) {
         if !batch.is_empty() {
-            self.succession.told(self.now);
             self.endpoint.receive_forwarded(self.now, self.wall, batch.runs_mut());
             batch.clear();
         }
@@ -237,12 +243,12 @@ impl<H> Shard<H> {
         if !self.endpoint.has_foreign() {
             return;
         }
-        let Shard { endpoint, foreign, neighbours, succession, clock, now, handed_on, .. } = self;
+        let Shard { endpoint, foreign, group, others, clock, now, handed_on, .. } = self;
         endpoint.swap_foreign(foreign);
         let received = clock.since_boot(*now);
         for (owner, run) in foreign.runs() {
-            let neighbour = neighbours.as_ref().and_then(|neighbours| neighbours.hand_over(owner, run));
-            match neighbour.or_else(|| succession.elders().hand_over(owner, received, run)) {
+            let taken = group.as_ref().and_then(|group| group.hand_on(owner, run));
+            match taken.or_else(|| others.as_ref()?.hand_on(owner, received, run)) {
                 Some(taken) => handed_on.count(taken),
                 None => endpoint.reject_foreign(*now, owner, run),
             }
@@ -252,7 +258,6 @@ impl<H> Shard<H> {
 
     /// Sends a few batches, less if there is nothing more to send or a socket is full.
     pub(crate) fn transmit(&mut self) -> io::Result<Transmit> {
-        self.succession.told(self.now);
         for _ in 0..BATCHES_AT_ONCE {
             if let Some(blocked) = self.flush()? {
                 return Ok(Transmit::Blocked(blocked));
@@ -289,16 +294,15 @@ impl<H> Shard<H> {
             if sent == Sent::Blocked {
                 return Ok(Some(id));
             }
-            self.heed_errors();
+            self.report_errors();
         }
         Ok(None)
     }
 
-    /// Lets what is due happen, and receives one batch from each socket. True if there may be more.
-    pub(crate) fn receive_from_all(&mut self) -> io::Result<bool> {
-        let mut more = self.receive_relayed()?.more;
-        self.run_timers();
-        let sockets = if self.succession.receives() { self.sockets.len() } else { 0 };
+    /// Receives one batch from each socket. True if there may be more.
+    pub(crate) fn receive_from_each(&mut self) -> io::Result<bool> {
+        let sockets = if self.receives { self.sockets.len() } else { 0 };
+        let mut more = false;
         for at in 0..sockets {
             more |= self.receive_from(at)?.more;
         }
@@ -309,17 +313,12 @@ impl<H> Shard<H> {
     pub(crate) fn end_turn(&mut self, transmit: Transmit, more: bool) -> Turn {
         self.drop_unused_sockets();
         let blocked = if let Transmit::Blocked(socket) = transmit { Some(socket) } else { None };
-        let mut deadline = self.deadline();
+        let mut deadline = self.endpoint.deadline();
         if blocked.is_some() {
             deadline = deadline.map(|deadline| deadline.max(self.now + BLOCKED_PAUSE));
         }
         let due = deadline.is_some_and(|deadline| deadline <= self.now);
         Turn { deadline, blocked, more: more || due || transmit == Transmit::More }
-    }
-
-    /// When the endpoint has to be called again.
-    pub(crate) fn deadline(&mut self) -> Option<Time> {
-        self.endpoint.deadline()
     }
 
     /// Whether everything is over: no connections, nothing left to send.
@@ -345,25 +344,8 @@ impl<H> Shard<H> {
 }
 
 impl<H: Handler> Shard<H> {
-    /// One turn: everything that can be done now without waiting, except that no more than one batch is
-    /// received from each socket.
-    ///
-    /// # Errors
-    /// If a socket has become unusable.
-    pub fn turn(&mut self) -> io::Result<Turn> {
-        self.begin_turn();
-        let more = self.receive_from_all()?;
-        self.dispatch();
-        let transmit = self.transmit()?;
-        // Sending may have caused events: a connection that is over, for one.
-        self.dispatch();
-        self.watch_idle();
-        Ok(self.end_turn(transmit, more))
-    }
-
     /// Tells the handler everything that happened, and hands on what is not for this shard.
     pub(crate) fn dispatch(&mut self) {
-        self.succession.told(self.now);
         let mut any = false;
         loop {
             let (mut cx, handler) = self.split();
@@ -397,6 +379,7 @@ impl<H: Handler> Shard<H> {
     pub(crate) fn stop(&mut self, why: &Stopped) {
         let (mut cx, handler) = self.split();
         handler.on_stopped(&mut cx, why);
-        self.succession.end();
+        // What is for this shard from now on has nowhere to go, and whoever has it learns so.
+        self.others = None;
     }
 }

@@ -1,9 +1,12 @@
 //! One shard per thread, each with a runtime of its own, so that an application's tasks run on the thread
 //! whose connections they use.
 
+use crate::driver::{Driver, DriverConfig};
+use crate::group::Inbox;
+use crate::handle::ShardHandle;
 use crate::handler::Handler;
 use crate::shard::Shard;
-use crate::{Driver, DriverConfig, ShardHandle, Stopped};
+use crate::stopped::Stopped;
 use godwit_os::affinity;
 use std::future::Future;
 use std::io;
@@ -11,8 +14,6 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use tokio::runtime;
 use tokio::task::LocalSet;
-
-use crate::neighbours::Inbox;
 
 /// Shards that run on threads of their own.
 #[derive(Debug)]
@@ -76,11 +77,11 @@ where
     let mut shards = Shards { handles: Vec::new(), threads: Vec::new() };
     for number in 0..count {
         let shard = make(number)?;
-        let neighbours = shard.neighbours.clone();
+        let group = shard.group.clone();
         let handle = ShardHandle::new(shard);
-        if let Some(neighbours) = neighbours {
+        if let Some(group) = group {
             let inbox: Weak<dyn Inbox> = Arc::downgrade(handle.shared()) as _;
-            neighbours.join(number, inbox);
+            group.join(number, inbox);
         }
         shards.handles.push(handle);
     }

@@ -9,7 +9,7 @@ use godwit_datapath::{
     Backend, Capabilities, Counters, Datapath, Progress, Received, Refused, Sent, SocketConfig, bind_group,
     memory::{Hub, MemorySocket},
 };
-use godwit_engine::{Driver, DriverConfig, Neighbours, Shard, ShardHandle, Shards, Stopped, run_shards};
+use godwit_engine::{Driver, DriverConfig, Shard, ShardGroup, ShardHandle, Shards, Stopped, run_shards};
 use godwit_transport::tls::deterministic;
 use godwit_transport::{ClientConfig, TransportConfig};
 use std::collections::VecDeque;
@@ -48,7 +48,8 @@ async fn round_trip(bound: &str, asked: &str, socket_config: &SocketConfig, driv
 #[tokio::test]
 async fn bytes_come_back_on_every_backend_and_family() {
     for backend in [Backend::Native, Backend::Portable] {
-        let config = SocketConfig { backend, ..SocketConfig::default() };
+        let mut config = SocketConfig::default();
+        config.backend = backend;
         let driver = DriverConfig::default();
         round_trip("127.0.0.1:0", "127.0.0.1:0", &config, &driver, 2_000_000).await;
         round_trip("0.0.0.0:0", "127.0.0.5:0", &config, &driver, 100_000).await;
@@ -59,8 +60,10 @@ async fn bytes_come_back_on_every_backend_and_family() {
 
 #[tokio::test]
 async fn bytes_come_back_while_spinning_and_without_offload() {
-    let plain = SocketConfig { gso: false, gro: false, ..SocketConfig::default() };
-    let driver = DriverConfig { spin: Duration::from_millis(2), batches_per_poll: 1 };
+    let mut plain = SocketConfig::default();
+    (plain.gso, plain.gro) = (false, false);
+    let mut driver = DriverConfig::default();
+    driver.spin = Duration::from_millis(2);
     round_trip("127.0.0.1:0", "127.0.0.1:0", &plain, &driver, 1_000_000).await;
 }
 
@@ -278,13 +281,13 @@ fn servers(count: usize, steer: bool) -> (Shards<Echo>, SocketAddr) {
         godwit_datapath::steering::attach(sockets[0].socket().unwrap(), key, count).unwrap();
     }
     let mut sockets = sockets.into_iter();
-    let neighbours = Neighbours::new(count, 0);
+    let group = ShardGroup::new(count, 0);
     let make = |number: usize| {
         let socket = sockets.next().ok_or_else(|| io::Error::other("a socket for each shard"))?;
         let endpoint = common::server_endpoint(number as u8);
         let shard = Shard::new(endpoint, vec![socket], Echo::default());
         // One or the other, so that each has to do it alone.
-        Ok(if steer { shard } else { shard.with_neighbours(neighbours.clone()) })
+        Ok(if steer { shard } else { shard.in_group(group.clone()) })
     };
     let cores = godwit_os::affinity::allowed_cores();
     let shards = run_shards(count, Some(cores), &DriverConfig::default(), make, |_, _| async {}).unwrap();

@@ -6,7 +6,7 @@ mod common;
 use common::{client, connect, request, server};
 use godwit_base::SocketId;
 use godwit_datapath::memory::Hub;
-use godwit_engine::{Clock, Shard};
+use godwit_engine::{Clock, Shard, poll_turn};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -67,8 +67,8 @@ fn what_is_due_on_a_full_socket_is_no_reason_to_hurry() {
     let mut blocked = 0;
     for millis in (0..9_000).step_by(100) {
         let now = begin + Duration::from_millis(millis);
-        client.take_in(now).unwrap();
-        let turn = client.send_out().unwrap();
+        let mut nothing = |client: &mut Shard<common::Echo>| client.next_event().is_some();
+        let turn = poll_turn(&mut client, |client| client, now, &mut nothing).unwrap();
         if turn.blocked.is_some() {
             blocked += 1;
             assert!(!turn.more && turn.deadline.is_some_and(|deadline| deadline > now), "{millis}: {turn:?}");

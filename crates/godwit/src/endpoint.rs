@@ -9,7 +9,7 @@ use crate::incoming::Incoming;
 use crate::parked::{Parked, Target};
 use crate::stats::EndpointStats;
 use crate::visit::{Shared, Until};
-use godwit_datapath::SocketConfig;
+use godwit_datapath::DatapathFactory;
 use godwit_engine::{ShardHandle, Stopped};
 use godwit_wire::Side;
 use std::io;
@@ -25,7 +25,7 @@ use tokio::runtime::Handle;
 ///
 /// An endpoint is driven by a task on the runtime in which it was made, which must have I/O and time enabled: tokio
 /// panics otherwise. If that runtime ends, so do all connections. Everything can be called and awaited elsewhere but
-/// [`Endpoint::drain`], [`Endpoint::take_over`] and [`Endpoint::hand_over`].
+/// [`Endpoint::drain`] and what exchanges the process for a newer one.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     inner: Arc<Inner>,
@@ -37,8 +37,8 @@ struct Inner {
     /// What is to happen later happens there.
     runtime: Option<Handle>,
     shard: ShardHandle<Api>,
-    /// How sockets are made.
-    socket: SocketConfig,
+    /// What makes sockets.
+    datapaths: Arc<dyn DatapathFactory>,
 }
 
 impl Drop for Inner {
@@ -50,9 +50,9 @@ impl Drop for Inner {
 }
 
 impl Endpoint {
-    pub(crate) fn new(shard: ShardHandle<Api>, socket: SocketConfig) -> Self {
+    pub(crate) fn new(shard: ShardHandle<Api>, datapaths: Arc<dyn DatapathFactory>) -> Self {
         let (parked, runtime) = (Arc::default(), Handle::try_current().ok());
-        Endpoint { inner: Arc::new(Inner { parked, runtime, shard, socket }) }
+        Endpoint { inner: Arc::new(Inner { parked, runtime, shard, datapaths }) }
     }
 
     /// A server on `addr`. To be called within a tokio runtime.
@@ -72,7 +72,7 @@ impl Endpoint {
         Self::builder().bind(addr).build()
     }
 
-    /// For an endpoint with settings of its own.
+    /// For an endpoint with settings of its own: the same as [`EndpointBuilder::new`].
     pub fn builder() -> EndpointBuilder {
         EndpointBuilder::new()
     }
@@ -168,9 +168,7 @@ impl Endpoint {
     /// # Errors
     /// If the address cannot be had; then nothing has changed.
     pub fn rebind(&self, addr: SocketAddr) -> io::Result<SocketAddr> {
-        let make =
-            |id| godwit_datapath::bind(id, addr, &self.inner.socket).map_err(crate::builder::bind_error);
-        self.inner.shard.rebind(make)
+        self.inner.shard.rebind(|id| self.inner.datapaths.bind(id, addr))
     }
 
     /// The address of the first socket, which is the one bound last if [`Endpoint::rebind`] was used.
@@ -215,43 +213,9 @@ impl Endpoint {
     ///
     /// Applications that can tell their peers to finish should do so meanwhile.
     pub async fn drain(&self, limit: Duration) -> usize {
-        crate::drain::drain(std::slice::from_ref(&self.inner.shard), limit).await
+        crate::drain::drain(self.shards(), limit).await
     }
 
-    /// Begins to receive, after [`EndpointBuilder::inherit`](crate::EndpointBuilder::inherit): the older generation is
-    /// told to stop, and from now on refuses new connections. To be called when everything that the program
-    /// needs is in place, for there is no way back. Does nothing where nothing was inherited.
-    ///
-    /// # Errors
-    /// If the older generation has given up waiting: it goes on itself, and this process should end. That the older
-    /// generation has died is no error.
-    #[cfg(target_os = "linux")]
-    pub async fn take_over(&self) -> io::Result<()> {
-        crate::Generation::new().endpoint("", self).take_over().await
-    }
-
-    /// Starts `successor`, and has it take over the sockets and all clients that come from now on. It has to build
-    /// its endpoint with [`EndpointBuilder::inherit`](crate::EndpointBuilder::inherit) and to call
-    /// [`Endpoint::take_over`](crate::Endpoint::take_over), or the same of [`Shards`](crate::Shards).
-    ///
-    /// The connections of this process go on: the successor hands over what it receives for them. New ones are no
-    /// longer accepted, but those that clients have begun before: when these have been accepted,
-    /// [`Endpoint::accept`](crate::Endpoint::accept) gives `None`. Then [`Endpoint::drain`](crate::Endpoint::drain) waits for
-    /// the end. Should the successor die before this process, this process receives for its own connections again, but
-    /// still refuses new ones.
-    ///
-    /// What is returned is the successor's process, which outlives this one. If the future is dropped before it is
-    /// ready, the successor is killed, and all is as before.
-    ///
-    /// # Errors
-    /// If the successor cannot be started, ends, or is not ready in time; if it is this process's turn to receive no
-    /// more, or not yet. All is as before then: connections are accepted.
-    #[cfg(target_os = "linux")]
-    pub async fn hand_over(&self, successor: crate::Successor) -> io::Result<std::process::Child> {
-        crate::Generation::new().endpoint("", self).hand_over(successor).await
-    }
-
-    #[cfg(target_os = "linux")]
     pub(crate) fn shards(&self) -> &[ShardHandle<Api>] {
         std::slice::from_ref(&self.inner.shard)
     }

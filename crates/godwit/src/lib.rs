@@ -52,40 +52,68 @@
 
 mod builder;
 mod config;
+#[cfg(feature = "tokio")]
 mod connecting;
+#[cfg(feature = "tokio")]
 mod connection;
+#[cfg(feature = "tokio")]
 mod datagrams;
+#[cfg(feature = "tokio")]
 mod drain;
+#[cfg(feature = "tokio")]
 mod endpoint;
 mod error;
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(all(feature = "hand-over", target_os = "linux")), path = "generations/absent.rs")]
 mod generations;
+#[cfg(feature = "tokio")]
 mod handler;
+#[cfg(feature = "http3")]
 pub mod http3;
+#[cfg(feature = "tokio")]
 mod incoming;
+#[cfg(feature = "tokio")]
 mod parked;
 mod paths;
 pub mod polled;
 mod qlog;
+#[cfg(feature = "tokio")]
 mod raw;
+#[cfg(feature = "tokio")]
 mod recv_stream;
 pub mod resumption;
+#[cfg(feature = "tokio")]
 mod send_stream;
+#[cfg(feature = "tokio")]
 mod settings;
+#[cfg(feature = "tokio")]
 mod shards;
 mod stats;
+#[cfg(feature = "tokio")]
 mod visit;
+
+/// Data paths that users bring, in place of UDP sockets: see [`EndpointBuilder::datapaths`].
+pub mod datapath {
+    pub use godwit_base::{Ecn, RecvBatch, RecvMeta, SendBatch, SendMeta, SocketId};
+    pub use godwit_datapath::memory::{Hub, MemorySocket};
+    pub use godwit_datapath::{
+        Capabilities, Counters, Datapath, DatapathFactory, Progress, Received, Refused, Sent, TooLarge,
+        Unreachable,
+    };
+}
 
 pub use builder::EndpointBuilder;
 pub use config::{ClientConfig, MigrationConfig, ServerConfig, TransportConfig};
+#[cfg(feature = "tokio")]
 pub use connecting::{Approval, Connecting};
+#[cfg(feature = "tokio")]
 pub use connection::Connection;
+#[cfg(feature = "tokio")]
 pub use endpoint::Endpoint;
 pub use error::{
     ConfigError, ConnectError, ConnectErrorKind, ConnectionError, ConnectionErrorKind, ReadError,
     ReadToEndError, WriteError,
 };
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "hand-over", target_os = "linux"))]
 pub use generations::{Generation, Inheritance, Predecessor, Successor};
 pub use godwit_datapath::{Backend, Capabilities, Counters, SocketConfig};
 pub use godwit_engine::{HandedOn, Stopped};
@@ -103,10 +131,14 @@ pub use godwit_transport::{
 pub use godwit_transport::{
     DatagramConfig, DatagramOutcome, DatagramOverflow, DatagramStats, SendDatagramError,
 };
+#[cfg(feature = "tokio")]
 pub use incoming::Incoming;
 pub use paths::{PathEvent, PathStats};
+#[cfg(feature = "tokio")]
 pub use recv_stream::RecvStream;
+#[cfg(feature = "tokio")]
 pub use send_stream::SendStream;
+#[cfg(feature = "tokio")]
 pub use shards::Shards;
 pub use stats::{EndpointStats, SocketStats};
 

@@ -325,9 +325,8 @@ fn push(visit: &mut Visit<'_, '_>, id: StreamId, data: Bytes) {
 
 /// Has the task woken when there is room.
 fn wait(visit: &mut Visit<'_, '_>, id: StreamId, cx: &Context<'_>) {
-    // Only a write that was refused is told about.
-    let refused = visit.connection().map(|connection| connection.write(id, Bytes::from_static(&[0])));
-    debug_assert_eq!(refused, Some(Ok(0)), "there was no room");
+    // It can be written to, for there was no other answer to how much.
+    let _ = visit.connection().map(|connection| connection.watch_writable(id));
     visit.state.register_writer(id, cx.waker());
 }
 

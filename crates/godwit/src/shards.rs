@@ -29,18 +29,18 @@ impl Shards {
     /// If there is none, which does not happen.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         let none = || io::Error::new(io::ErrorKind::NotFound, "there is no shard");
-        self.inner.handles().first().and_then(|shard| shard.local_addrs().first().copied()).ok_or_else(none)
+        self.handles().first().and_then(|shard| shard.local_addrs().first().copied()).ok_or_else(none)
     }
 
     /// What the sockets of each shard have done and can do.
     pub fn stats(&self) -> Vec<EndpointStats> {
-        self.inner.handles().iter().map(|shard| shard.report().into()).collect()
+        self.handles().iter().map(|shard| shard.report().into()).collect()
     }
 
     /// Accepts clients with these settings from now on, on every shard. Connections that exist keep theirs.
     pub fn set_server_config(&self, config: &ServerConfig) {
         let config = config.to_transport();
-        for shard in self.inner.handles() {
+        for shard in self.handles() {
             shard.with(|shard, _| shard.endpoint_mut().set_server_config(Some(Arc::clone(&config))));
         }
     }
@@ -49,30 +49,11 @@ impl Shards {
     /// `limit`, and lets the threads end. Connections that are left at the limit are closed with code 0, and their
     /// number is returned.
     pub async fn drain(&self, limit: Duration) -> usize {
-        let left = crate::drain::drain(self.inner.handles(), limit).await;
-        self.inner.handles().iter().for_each(ShardHandle::finish);
+        let left = crate::drain::drain(self.handles(), limit).await;
+        self.handles().iter().for_each(ShardHandle::finish);
         left
     }
 
-    /// As [`Endpoint::take_over`], for all shards.
-    ///
-    /// # Errors
-    /// As there.
-    #[cfg(target_os = "linux")]
-    pub async fn take_over(&self) -> io::Result<()> {
-        crate::Generation::new().shards("", self).take_over().await
-    }
-
-    /// As [`Endpoint::hand_over`], for all shards. The successor must have as many.
-    ///
-    /// # Errors
-    /// As there.
-    #[cfg(target_os = "linux")]
-    pub async fn hand_over(&self, successor: crate::Successor) -> io::Result<std::process::Child> {
-        crate::Generation::new().shards("", self).hand_over(successor).await
-    }
-
-    #[cfg(target_os = "linux")]
     pub(crate) fn handles(&self) -> &[ShardHandle<Api>] {
         self.inner.handles()
     }
@@ -80,7 +61,7 @@ impl Shards {
     /// Takes no new connections, closes those that exist with the application's `code` and `reason`, and
     /// lets the threads end.
     pub fn close(&self, code: u64, reason: &[u8]) {
-        for shard in self.inner.handles() {
+        for shard in self.handles() {
             shard.with(|shard, api| api.close(shard));
         }
         self.inner.close(code.min(godwit_wire::codec::VARINT_MAX), reason);

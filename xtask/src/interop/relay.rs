@@ -194,7 +194,8 @@ pub(super) fn bound(ip: IpAddr, fronts: u32) -> Result<Bound, String> {
 }
 
 fn socket(number: u32, address: SocketAddr) -> Result<Box<dyn Datapath>, String> {
-    let config = SocketConfig { gso: false, gro: false, ..SocketConfig::default() };
+    let mut config = SocketConfig::default();
+    (config.gso, config.gro) = (false, false);
     bind(SocketId(number), address, &config).map_err(|error| error.to_string())
 }
 

@@ -199,16 +199,8 @@ mod tests {
 
     #[test]
     fn small_buffers_get_a_remedy() {
-        let granted = Capabilities {
-            name: "test",
-            gso_segments: 64,
-            gro: true,
-            ecn: true,
-            packet_info: true,
-            may_fragment: false,
-            recv_buffer: 212_992,
-            send_buffer: 0,
-        };
+        let mut granted = Capabilities::new("test");
+        granted.recv_buffer = 212_992;
         let mut findings = Findings::new("test");
         sockets(&mut findings, &granted);
         assert_eq!(findings.findings[0].level, Level::Warning);

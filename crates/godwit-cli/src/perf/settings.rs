@@ -5,7 +5,8 @@ use super::protocol::ALPN;
 use crate::certificates;
 use crate::error::Failure;
 use godwit::{
-    Backend, ClientConfig, CongestionAlgorithm, Endpoint, EndpointBuilder, ServerConfig, TransportConfig,
+    Backend, ClientConfig, CongestionAlgorithm, Endpoint, EndpointBuilder, ServerConfig, SocketConfig,
+    TransportConfig,
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::sync::Arc;
@@ -38,11 +39,11 @@ fn transport(tuning: Tuning) -> TransportConfig {
 
 /// An endpoint's settings, but for its address.
 pub(super) fn endpoint(tuning: Tuning) -> Result<EndpointBuilder, Failure> {
-    Ok(Endpoint::builder()
-        .recv_buffer(SOCKET_BUFFER)
-        .send_buffer(SOCKET_BUFFER)
-        .datapath(backend(tuning)?)
-        .spin(Duration::from_micros(tuning.spin)))
+    let mut socket = SocketConfig::default();
+    socket.recv_buffer = SOCKET_BUFFER;
+    socket.send_buffer = SOCKET_BUFFER;
+    socket.backend = backend(tuning)?;
+    Ok(Endpoint::builder().socket(socket).spin(Duration::from_micros(tuning.spin)))
 }
 
 /// The datapath asked for.

@@ -100,11 +100,12 @@ impl Options {
     }
 
     fn builder(&self) -> EndpointBuilder {
-        let backend = match self.datapath {
+        let mut socket = SocketConfig::default();
+        socket.backend = match self.datapath {
             Datapath::Auto | Datapath::Linux => Backend::Native,
             Datapath::Portable => Backend::Portable,
         };
-        let builder = Endpoint::builder().server(self.config.clone()).datapath(backend);
+        let builder = Endpoint::builder().server(self.config.clone()).socket(socket);
         match &self.qlog {
             Some(folder) => builder.qlog_dir(folder),
             None => builder,

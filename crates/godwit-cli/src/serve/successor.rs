@@ -5,7 +5,7 @@
 //! sockets with those who wait in them, and the keys of TLS session tickets; it opens the access log itself, and reads
 //! configuration and certificates anew. When everything that can fail is done it receives and accepts, and only then does
 //! the old process stop, tell its clients, and end with the last of them. If the new process fails before, or does not
-//! get there in [`PATIENCE`], it is ended, and the old one goes on as if nothing had been tried.
+//! get there in [`READY_WITHIN`], it is ended, and the old one goes on as if nothing had been tried.
 //!
 //! What the new one does not want (an address that the configuration no longer names) stays with the old one for as
 //! long as that has connections there.
@@ -23,7 +23,7 @@ use crate::error::Failure;
 
 /// How long the new process may take until it serves.
 #[cfg(target_os = "linux")]
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+const READY_WITHIN: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// What the successor finds the keys of session tickets by.
 #[cfg(target_os = "linux")]
@@ -71,7 +71,7 @@ impl Estate {
             command.env_remove(variable);
         }
         let plain = |error: std::io::Error| crate::error::plain(&error);
-        let mut successor = Successor::new(command).patience(PATIENCE);
+        let mut successor = Successor::new(command).timeout(READY_WITHIN);
         for (role, is_lent, listener) in &self.listeners {
             let Some(listener) = listener.upgrade() else { continue };
             let listener = std::os::fd::AsFd::as_fd(&*listener).try_clone_to_owned().map_err(plain)?;
@@ -84,7 +84,7 @@ impl Estate {
                 format!("{}: {}", self.program.display(), plain(error))
             }
             std::io::ErrorKind::TimedOut => {
-                format!("it was not ready within {} s, and was ended", PATIENCE.as_secs())
+                format!("it was not ready within {} s, and was ended", READY_WITHIN.as_secs())
             }
             _ => error.to_string(),
         })?;

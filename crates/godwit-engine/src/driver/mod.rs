@@ -7,14 +7,15 @@
 mod deadline;
 mod port;
 
-use crate::handle::{Ending, Shared};
+use crate::handle::{Ending, ShardHandle, Shared};
 use crate::handler::Handler;
-use crate::shard::{BLOCKED_PAUSE, Shard, Transmit};
-use crate::{ShardHandle, Stopped};
+use crate::shard::{Shard, Transmit};
+use crate::stopped::Stopped;
+use crate::turn::{self, TurnHost};
 use deadline::DeadlineTimer;
 use godwit_base::Time;
 use godwit_transport::endpoint::ForeignBatch;
-use port::{Port, RelayPort, ports_of};
+use port::{HandedOnPort, Port, ports_of};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use std::{fmt, io};
 
 /// Settings of a driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DriverConfig {
     /// How long to look for more after the last datagram before going to sleep. It saves the time of
     /// being woken and costs a core for that long. Default zero, which is off.
@@ -47,8 +49,8 @@ pub struct Driver<H: Handler> {
     config: DriverConfig,
     ports: Vec<Port>,
     ports_version: u64,
-    /// Where a newer generation's datagrams come in.
-    relay: RelayPort,
+    /// Where other processes' datagrams come in.
+    handed_on: HandedOnPort,
     timer: DeadlineTimer,
     last_traffic: Option<Time>,
     wakes: Vec<Waker>,
@@ -69,14 +71,14 @@ impl<H: Handler> Driver<H> {
         let shared = Arc::clone(handle.shared());
         let shard = shared.lock();
         let (ports, ports_version) = (ports_of(&shard)?, shard.sockets_version);
-        let relay = RelayPort::of(&shard)?;
+        let handed_on = HandedOnPort::of(&shard)?;
         drop(shard);
         Ok(Driver {
             shared,
             config,
             ports,
             ports_version,
-            relay,
+            handed_on,
             timer: DeadlineTimer::new()?,
             last_traffic: None,
             wakes: Vec::new(),
@@ -92,26 +94,15 @@ impl<H: Handler> Driver<H> {
         let now = shard.begin_turn();
         self.follow_sockets(&shard);
         self.timer.take_expired(cx);
-        // Before anything is told the present time: what comes here was received a little earlier.
-        let mut again = self.relay.receive(cx, &mut shard)?;
-        shard.run_timers();
-        shared.take_inbox(&mut self.foreign);
-        shard.receive_foreign(&mut self.foreign);
-        shard.dispatch();
-        again |= self.receive(cx, &mut shard)?;
-        again |= self.transmit(cx, &mut shard)?;
-        // Sending may have caused events: a connection that closes, for one.
-        shard.dispatch();
-        shard.watch_idle();
-        shard.drop_unused_sockets();
-        again |= self.follow_sockets(&shard);
+        let turn = turn::run(&mut DriverTurn { driver: self, shard: &mut shard, cx })?;
+        let mut again = turn.more | self.follow_sockets(&shard);
         std::mem::swap(&mut shard.wakes, &mut self.wakes);
         match shared.ending() {
             Ending::Now => return Ok(Poll::Ready(())),
             Ending::WhenIdle if shard.is_idle() => return Ok(Poll::Ready(())),
             _ => {}
         }
-        again |= self.wait_until(cx, &mut shard)?;
+        again |= self.wait_until(cx, &mut shard, turn.deadline)?;
         again |= self.last_traffic.is_some_and(|last| now.saturating_since(last) < self.config.spin);
         if again {
             cx.waker().wake_by_ref();
@@ -119,72 +110,16 @@ impl<H: Handler> Driver<H> {
         Ok(Poll::Pending)
     }
 
-    /// Receives and answers batch by batch until there is nothing or the budget is spent, which is true.
-    fn receive(&mut self, cx: &mut Context<'_>, shard: &mut Shard<H>) -> io::Result<bool> {
-        let spinning = self.last_traffic.is_some() && !self.config.spin.is_zero();
-        let mut again = false;
-        for number in 0..self.ports.len() {
-            // While registering fails, ports and sockets are not the same.
-            let at = self.ports.get(number).and_then(|port| shard.index_of(port.id(), number));
-            let Some(at) = at else { continue };
-            if self.ports.get_mut(number).is_some_and(|port| port.has_errors(cx)) {
-                shard.receive_errors_from(at);
-                shard.dispatch();
-            }
-            let mut budget = self.config.batches_per_poll.max(1);
-            while let Some(port) = self.ports.get(number) {
-                let Some(received) = port.receive(cx, shard, at, spinning)? else { break };
-                if received.runs > 0 {
-                    self.last_traffic = Some(shard.begin_turn());
-                    shard.dispatch();
-                    self.transmit(cx, shard)?;
-                }
-                // Datagrams of no bytes, and errors, are no runs, but take their time, too.
-                budget = budget.saturating_sub(1);
-                if budget == 0 && received.more {
-                    again = true;
-                    break;
-                }
-            }
-        }
-        Ok(again)
-    }
-
-    /// Sends a fair share. If a socket is full, the task is woken when it is writable. True if there may be
-    /// more to send at once.
-    fn transmit(&self, cx: &mut Context<'_>, shard: &mut Shard<H>) -> io::Result<bool> {
-        loop {
-            let blocked = match shard.transmit()? {
-                Transmit::Done => return Ok(false),
-                Transmit::More => return Ok(true),
-                Transmit::Blocked(socket) => socket,
-            };
-            let Some(port) = self.ports.iter().find(|port| port.id() == blocked) else { return Ok(true) };
-            let mut again = Transmit::Blocked(blocked);
-            let attempt = port.try_send(|| {
-                again = shard.transmit()?;
-                let blocked = matches!(again, Transmit::Blocked(_));
-                if blocked { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
-            });
-            match attempt {
-                None => return Ok(true),
-                Some(Ok(())) => return Ok(again == Transmit::More),
-                Some(Err(error)) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
-                Some(Err(_)) if port.poll_send_ready(cx)?.is_pending() => return Ok(false),
-                Some(Err(_)) => {}
-            }
-        }
-    }
-
     /// Sees to it that the task is woken at the shard's deadline. True if that is now.
-    fn wait_until(&mut self, cx: &mut Context<'_>, shard: &mut Shard<H>) -> io::Result<bool> {
-        let deadline = shard.deadline().into_iter().chain(self.register_at).min();
-        let Some(mut deadline) = deadline else { return Ok(false) };
+    fn wait_until(
+        &mut self,
+        cx: &mut Context<'_>,
+        shard: &mut Shard<H>,
+        deadline: Option<Time>,
+    ) -> io::Result<bool> {
+        let Some(deadline) = deadline.into_iter().chain(self.register_at).min() else { return Ok(false) };
         if deadline <= shard.now() {
-            if shard.has_sent_everything() {
-                return Ok(true);
-            }
-            deadline = shard.now() + BLOCKED_PAUSE;
+            return Ok(true);
         }
         // The clock is read again only if the timer has to be set: the turn may have taken its time.
         self.timer.arm(cx, deadline, || shard.begin_turn())
@@ -197,9 +132,9 @@ impl<H: Handler> Driver<H> {
         if self.ports_version == shard.sockets_version || self.register_at.is_some_and(|at| now < at) {
             return false;
         }
-        match ports_of(shard).and_then(|ports| Ok((ports, RelayPort::of(shard)?))) {
-            Ok((ports, relay)) => {
-                (self.ports, self.relay) = (ports, relay);
+        match ports_of(shard).and_then(|ports| Ok((ports, HandedOnPort::of(shard)?))) {
+            Ok((ports, handed_on)) => {
+                (self.ports, self.handed_on) = (ports, handed_on);
                 self.ports_version = shard.sockets_version;
                 self.register_at = None;
                 true
@@ -211,6 +146,94 @@ impl<H: Handler> Driver<H> {
                 self.register_at = Some(now + REGISTER_AGAIN);
                 false
             }
+        }
+    }
+}
+
+/// A turn of the shard in a poll of its driver: where there is nothing to do, the task will be woken when there is.
+struct DriverTurn<'a, 'b, H: Handler> {
+    driver: &'a mut Driver<H>,
+    shard: &'a mut Shard<H>,
+    cx: &'a mut Context<'b>,
+}
+
+impl<H: Handler> TurnHost for DriverTurn<'_, '_, H> {
+    type Handler = H;
+
+    fn shard(&mut self) -> &mut Shard<H> {
+        self.shard
+    }
+
+    fn take_in(&mut self) -> io::Result<bool> {
+        self.driver.handed_on.receive(self.cx, self.shard)
+    }
+
+    /// Receives and answers batch by batch until there is nothing or the budget is spent, which is true.
+    fn receive(&mut self) -> io::Result<bool> {
+        let DriverTurn { driver, shard, cx } = self;
+        driver.shared.take_inbox(&mut driver.foreign);
+        shard.receive_foreign(&mut driver.foreign);
+        shard.dispatch();
+        let spinning = driver.last_traffic.is_some() && !driver.config.spin.is_zero();
+        let mut again = false;
+        for number in 0..driver.ports.len() {
+            // While registering fails, ports and sockets are not the same.
+            let at = driver.ports.get(number).and_then(|port| shard.index_of(port.id(), number));
+            let Some(at) = at else { continue };
+            if driver.ports.get_mut(number).is_some_and(|port| port.has_errors(cx)) {
+                shard.receive_errors_from(at);
+                shard.dispatch();
+            }
+            let mut budget = driver.config.batches_per_poll.max(1);
+            while let Some(port) = driver.ports.get(number) {
+                let Some(received) = port.receive(cx, shard, at, spinning)? else { break };
+                if received.runs > 0 {
+                    driver.last_traffic = Some(shard.begin_turn());
+                    shard.dispatch();
+                    transmit(&driver.ports, cx, shard)?;
+                }
+                // Datagrams of no bytes, and errors, are no runs, but take their time, too.
+                budget = budget.saturating_sub(1);
+                if budget == 0 && received.more {
+                    again = true;
+                    break;
+                }
+            }
+        }
+        Ok(again)
+    }
+
+    fn send(&mut self) -> io::Result<Transmit> {
+        transmit(&self.driver.ports, self.cx, self.shard)
+    }
+
+    fn tell(&mut self) -> bool {
+        self.shard.dispatch();
+        self.shard.watch_idle();
+        false
+    }
+}
+
+/// Sends a fair share. If a socket is full, the task is woken when it is writable.
+fn transmit<H: Handler>(ports: &[Port], cx: &mut Context<'_>, shard: &mut Shard<H>) -> io::Result<Transmit> {
+    loop {
+        let blocked = match shard.transmit()? {
+            Transmit::Blocked(socket) => socket,
+            outcome => return Ok(outcome),
+        };
+        let Some(port) = ports.iter().find(|port| port.id() == blocked) else { return Ok(Transmit::More) };
+        let mut again = Transmit::Blocked(blocked);
+        let attempt = port.try_send(|| {
+            again = shard.transmit()?;
+            let blocked = matches!(again, Transmit::Blocked(_));
+            if blocked { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+        });
+        match attempt {
+            None => return Ok(Transmit::More),
+            Some(Ok(())) => return Ok(again),
+            Some(Err(error)) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+            Some(Err(_)) if port.poll_send_ready(cx)?.is_pending() => return Ok(Transmit::Blocked(blocked)),
+            Some(Err(_)) => {}
         }
     }
 }

@@ -25,7 +25,7 @@ enum Readiness {
     None,
     /// For receiving and sending.
     Both(UdpSocket),
-    /// For sending only: another generation of the process receives from the same socket, and what comes is none of
+    /// For sending only: another process receives from the same socket, and what comes is none of
     /// this one's business.
     #[cfg(target_os = "linux")]
     Sending(tokio::io::unix::AsyncFd<std::net::UdpSocket>),
@@ -54,7 +54,7 @@ impl Readiness {
 }
 
 pub(super) fn ports_of<H: Handler>(shard: &Shard<H>) -> io::Result<Vec<Port>> {
-    let receives = shard.succession.receives();
+    let receives = shard.receives;
     let port = |socket: &dyn Datapath| {
         let (readiness, errors) = (Readiness::of(socket, receives)?, errors_of(socket)?);
         Ok(Port { id: socket.id(), readiness, errors })
@@ -104,7 +104,7 @@ impl Port {
         at: usize,
         spinning: bool,
     ) -> io::Result<Option<Received>> {
-        if !shard.succession.receives() {
+        if !shard.receives {
             return Ok(None);
         }
         let readiness = match &self.readiness {
@@ -165,20 +165,21 @@ fn receive_without_socket<H: Handler>(
     Ok((received.runs > 0).then_some(received))
 }
 
-/// The readiness of the relay from a newer generation of the process, where there is one.
-pub(super) struct RelayPort {
-    #[cfg(target_os = "linux")]
+/// The readiness of what other processes hand on, where there are any.
+pub(super) struct HandedOnPort {
+    #[cfg(unix)]
     readiness: Option<tokio::net::UnixStream>,
 }
 
-#[cfg(target_os = "linux")]
-impl RelayPort {
+#[cfg(unix)]
+impl HandedOnPort {
     pub(super) fn of<H: Handler>(shard: &Shard<H>) -> io::Result<Self> {
-        let readiness = match shard.succession.relay() {
-            Some(relay) => Some(tokio::net::UnixStream::from_std(relay.socket().try_clone()?)?),
+        let readiness = match shard.others.as_ref().and_then(|others| others.readiness()) {
+            // It is not read from: the runtime only watches it.
+            Some(socket) => Some(tokio::net::UnixStream::from_std(socket.try_clone_to_owned()?.into())?),
             None => None,
         };
-        Ok(RelayPort { readiness })
+        Ok(HandedOnPort { readiness })
     }
 
     /// Receives one batch if there may be one. True if there may be more; otherwise the task is woken when there is.
@@ -187,7 +188,7 @@ impl RelayPort {
         while readiness.poll_read_ready(cx)?.is_ready() {
             let mut received = Received::default();
             let attempt = readiness.try_io(Interest::READABLE, || {
-                received = shard.receive_relayed()?;
+                received = shard.receive_handed_on()?;
                 if received.more { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
             });
             match attempt {
@@ -200,10 +201,10 @@ impl RelayPort {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
-impl RelayPort {
+#[cfg(not(unix))]
+impl HandedOnPort {
     pub(super) fn of<H: Handler>(_: &Shard<H>) -> io::Result<Self> {
-        Ok(RelayPort {})
+        Ok(HandedOnPort {})
     }
 
     pub(super) fn receive<H: Handler>(&self, _: &mut Context<'_>, _: &mut Shard<H>) -> io::Result<bool> {

@@ -10,6 +10,7 @@ pub(crate) use state::{ConnState, Summary};
 pub(crate) use waiters::{Ticket, Topic, Waiters};
 
 use crate::error::EndReason;
+use crate::generations::Membership;
 use godwit_base::Slab;
 use godwit_base::slab::Key;
 use godwit_engine::{Handler, ShardCx, Stopped};
@@ -35,12 +36,15 @@ pub(crate) struct Api {
     /// No connections are begun any more, either way.
     pub(crate) closed: bool,
     pub(crate) stopped: Option<Stopped>,
-    #[cfg(target_os = "linux")]
-    pub(crate) lineage: Option<std::sync::Arc<crate::generations::Lineage>>,
+    #[cfg_attr(
+        not(all(feature = "hand-over", target_os = "linux")),
+        expect(dead_code, reason = "there are no other generations")
+    )]
+    pub(crate) membership: Membership,
 }
 
 impl Api {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(membership: Membership) -> Self {
         Api {
             conns: Slab::new(),
             by_conn: Vec::new(),
@@ -50,8 +54,7 @@ impl Api {
             draining: false,
             closed: false,
             stopped: None,
-            #[cfg(target_os = "linux")]
-            lineage: None,
+            membership,
         }
     }
 

@@ -112,6 +112,7 @@ impl Client {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
+        let opening = Opening { link: &self.link, ticket: None };
         let (mut parts, body) = request.into_parts();
         let informational = parts.extensions.remove::<OnInformational>();
         let end = body.is_end_stream();
@@ -126,14 +127,7 @@ impl Client {
         let no_content = parts.method == Method::HEAD;
         let connect = parts.method == Method::CONNECT;
         let head = Request::from_parts(parts, ());
-        let id = Opening {
-            link: &self.link,
-            head: &head,
-            end,
-            informational: informational.is_some(),
-            ticket: None,
-        }
-        .await?;
+        let id = opening.begin(&head, end, informational.is_some()).await?;
         let mut recv = RecvHalf::new(Arc::clone(&self.link), id);
         if !end {
             let send = SendHalf::new(Arc::clone(&self.link), id);
@@ -183,8 +177,22 @@ where
     type Error = Error;
     type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Error>> + Send>>;
 
-    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        Poll::Ready(Ok(()))
+    /// Ready when the server permits a request now and nobody waits to send one. There is no claim to it: a request that
+    /// is begun later may have to wait nevertheless. An error once no more can be sent.
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.link.with(|protocol, io| {
+            if let Some(error) = &protocol.end {
+                return Poll::Ready(Err(error.clone()));
+            }
+            if protocol.going_away {
+                return Poll::Ready(Err(Error::going_away()));
+            }
+            if protocol.turns.is_first(None) && io.can_begin() {
+                return Poll::Ready(Ok(()));
+            }
+            protocol.turns.watch(cx.waker());
+            Poll::Pending
+        })
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
@@ -231,43 +239,47 @@ where
     }
 }
 
-/// Waits for a stream and begins a request on it.
+/// Waits for a stream and begins a request on it. The place among those who wait is given up when this is dropped.
 struct Opening<'a> {
     link: &'a Link,
-    head: &'a Request<()>,
-    end: bool,
-    informational: bool,
     ticket: Option<u64>,
 }
 
-impl Future for Opening<'_> {
-    type Output = Result<StreamId, Error>;
+impl Opening<'_> {
+    async fn begin(mut self, head: &Request<()>, end: bool, informational: bool) -> Result<StreamId, Error> {
+        poll_fn(|cx| self.poll_begin(cx, head, end, informational)).await
+    }
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        this.link.with(|protocol, io| {
+    fn poll_begin(
+        &mut self,
+        cx: &mut Context<'_>,
+        head: &Request<()>,
+        end: bool,
+        informational: bool,
+    ) -> Poll<Result<StreamId, Error>> {
+        self.link.with(|protocol, io| {
             if let Some(error) = &protocol.end {
                 return Poll::Ready(Err(error.clone()));
             }
-            let extended = this.head.extensions().get::<Protocol>().is_some();
+            let extended = head.extensions().get::<Protocol>().is_some();
             // It depends on them whether it is permitted.
             if extended && protocol.wait_for_settings(cx.waker()) {
                 return Poll::Pending;
             }
-            if !protocol.turns.is_first(this.ticket) && !protocol.going_away {
-                protocol.turns.wait(&mut this.ticket, cx.waker());
+            if !protocol.turns.is_first(self.ticket) && !protocol.going_away {
+                protocol.turns.wait(&mut self.ticket, cx.waker());
                 return Poll::Pending;
             }
-            let id = match protocol.h3.send_request(io, this.head, this.end) {
+            let id = match protocol.h3.send_request(io, head, end) {
                 Ok(id) => id,
                 Err(SendError::NoStreams) => {
-                    protocol.turns.wait(&mut this.ticket, cx.waker());
+                    protocol.turns.wait(&mut self.ticket, cx.waker());
                     return Poll::Pending;
                 }
                 Err(error) => return Poll::Ready(Err(Error::from_send(error))),
             };
-            let mut stream = Stream::new(if this.end { 1 } else { 2 });
-            stream.informational = this.informational.then(VecDeque::new);
+            let mut stream = Stream::new(if end { 1 } else { 2 });
+            stream.informational = informational.then(VecDeque::new);
             protocol.streams.insert(id, stream);
             Poll::Ready(Ok(id))
         })

@@ -32,6 +32,11 @@ impl<'a> Io<'a> {
 }
 
 impl Io<'_> {
+    /// Whether a request could be begun now. If not, it is told when that changes.
+    pub(super) fn can_begin(&mut self) -> bool {
+        self.connection.as_mut().is_some_and(|connection| connection.can_open(Direction::Bidirectional))
+    }
+
     /// Bytes sent or to be sent on a stream that the peer has not acknowledged; `None` if it is over.
     pub(super) fn unacknowledged(&self, id: StreamId) -> Option<u64> {
         self.connection.as_ref()?.buffered(id)

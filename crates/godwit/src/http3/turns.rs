@@ -9,6 +9,8 @@ use std::task::Waker;
 pub(super) struct Turns {
     queue: VecDeque<(u64, Option<Waker>)>,
     next: u64,
+    /// Those who want to know when nobody waits.
+    watchers: Vec<Waker>,
 }
 
 impl Turns {
@@ -30,8 +32,15 @@ impl Turns {
         self.next += 1;
     }
 
+    /// Wants to know when nobody waits and there may be a stream, without a place in the queue.
+    pub(super) fn watch(&mut self, waker: &Waker) {
+        if !self.watchers.iter().any(|known| known.will_wake(waker)) {
+            self.watchers.push(waker.clone());
+        }
+    }
+
     /// Gives up a place. Returns whom to wake: the next may be lucky.
-    pub(super) fn leave(&mut self, ticket: Option<u64>) -> Option<Waker> {
+    pub(super) fn leave(&mut self, ticket: Option<u64>) -> impl Iterator<Item = Waker> + use<> {
         if let Some(at) = ticket.and_then(|ticket| self.find(ticket)) {
             self.queue.remove(at);
         }
@@ -39,13 +48,14 @@ impl Turns {
     }
 
     /// There may be a stream: returns whom to wake.
-    pub(super) fn first(&mut self) -> Option<Waker> {
-        self.queue.front_mut().and_then(|(_, waker)| waker.take())
+    pub(super) fn first(&mut self) -> impl Iterator<Item = Waker> + use<> {
+        let watchers = if self.queue.is_empty() { std::mem::take(&mut self.watchers) } else { Vec::new() };
+        self.queue.front_mut().and_then(|(_, waker)| waker.take()).into_iter().chain(watchers)
     }
 
     /// It has no sense to wait any longer: returns whom to wake.
     pub(super) fn everyone(&mut self) -> impl Iterator<Item = Waker> + '_ {
-        self.queue.iter_mut().filter_map(|(_, waker)| waker.take())
+        self.queue.iter_mut().filter_map(|(_, waker)| waker.take()).chain(self.watchers.drain(..))
     }
 
     fn find(&self, ticket: u64) -> Option<usize> {
@@ -66,15 +76,29 @@ mod tests {
         tickets.iter_mut().for_each(|ticket| turns.wait(ticket, waker));
         assert!(!turns.is_first(None));
         assert!(turns.is_first(tickets[0]) && !turns.is_first(tickets[1]));
-        assert!(turns.first().is_some());
-        assert!(turns.first().is_none(), "woken once");
+        assert!(turns.first().next().is_some());
+        assert!(turns.first().next().is_none(), "woken once");
         turns.wait(&mut tickets[0], waker);
         assert!(turns.is_first(tickets[0]), "it keeps its place");
-        assert!(turns.leave(tickets[1]).is_some());
+        assert!(turns.leave(tickets[1]).next().is_some());
         assert!(turns.is_first(tickets[0]));
-        assert!(turns.leave(tickets[0]).is_some());
+        assert!(turns.leave(tickets[0]).next().is_some());
         assert!(turns.is_first(tickets[2]));
-        assert!(turns.leave(tickets[2]).is_none());
+        assert!(turns.leave(tickets[2]).next().is_none());
         assert!(turns.is_first(None));
+    }
+
+    #[test]
+    fn whoever_watches_is_woken_when_nobody_waits() {
+        let mut turns = Turns::default();
+        let (waker, mut ticket) = (Waker::noop(), None);
+        turns.watch(waker);
+        turns.watch(waker);
+        turns.wait(&mut ticket, waker);
+        assert_eq!(turns.first().count(), 1, "the one who waits");
+        assert_eq!(turns.leave(ticket).count(), 1, "the one who watches, once");
+        assert_eq!(turns.first().count(), 0);
+        turns.watch(waker);
+        assert_eq!(turns.everyone().count(), 1);
     }
 }

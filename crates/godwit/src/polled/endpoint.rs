@@ -5,12 +5,13 @@ use crate::config::{ClientConfig, ServerConfig};
 use crate::error::{ConnectError, ConnectFailure};
 use crate::paths::PathStats;
 use crate::stats::EndpointStats;
-use godwit_datapath::SocketConfig;
-use godwit_engine::{Clock, Happening, Shard, ShardCx};
+use godwit_datapath::DatapathFactory;
+use godwit_engine::{Clock, Shard, ShardCx, ShardEvent, poll_turn};
 use godwit_transport::Connection;
 use godwit_transport::connection::MigrateError;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// An endpoint that the application keeps going; made by [`crate::EndpointBuilder::build_polled`].
@@ -20,8 +21,8 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct PolledEndpoint {
     shard: Shard<()>,
-    /// How sockets are made.
-    socket: SocketConfig,
+    /// What makes sockets.
+    datapaths: Arc<dyn DatapathFactory>,
     clock: Clock,
     /// Within [`PolledEndpoint::poll`], which has read the clock.
     polling: bool,
@@ -93,8 +94,8 @@ impl std::os::windows::io::AsSocket for PolledSocket<'_> {
 }
 
 impl PolledEndpoint {
-    pub(crate) fn new(shard: Shard<()>, socket: SocketConfig) -> Self {
-        PolledEndpoint { shard, socket, clock: Clock::new(), polling: false, closed: false }
+    pub(crate) fn new(shard: Shard<()>, datapaths: Arc<dyn DatapathFactory>) -> Self {
+        PolledEndpoint { shard, datapaths, clock: Clock::new(), polling: false, closed: false }
     }
 
     /// Does everything that can be done without waiting: receives what is there (up to a batch from each socket), lets
@@ -114,33 +115,21 @@ impl PolledEndpoint {
     ) -> io::Result<Wait> {
         let time = self.clock.time(now);
         self.polling = true;
-        let outcome = self.turn(time, &mut on_event);
+        let outcome = poll_turn(self, |it| &mut it.shard, time, |it| it.tell(&mut on_event));
         self.polling = false;
-        let (turn, more) = outcome?;
-        let until = if more { Some(now) } else { turn.deadline.map(|deadline| self.clock.instant(deadline)) };
+        let turn = outcome?;
+        let until =
+            if turn.more { Some(now) } else { turn.deadline.map(|deadline| self.clock.instant(deadline)) };
         Ok(Wait { until, writable: turn.blocked })
-    }
-
-    fn turn(
-        &mut self,
-        now: godwit_base::Time,
-        on_event: &mut impl FnMut(&mut PolledEndpoint, PolledEvent),
-    ) -> io::Result<(godwit_engine::Turn, bool)> {
-        let more = self.shard.take_in(now)?;
-        self.tell(on_event);
-        let turn = self.shard.send_out()?;
-        // Sending may have caused events: a connection that is over, for one. What is done about them is not sent yet.
-        let told = self.tell(on_event);
-        Ok((turn, more || told || turn.more))
     }
 
     fn tell(&mut self, on_event: &mut impl FnMut(&mut PolledEndpoint, PolledEvent)) -> bool {
         let mut any = false;
-        while let Some(happening) = self.shard.next_happening() {
+        while let Some(event) = self.shard.next_event() {
             any = true;
-            let event = match happening {
-                Happening::Incoming(key) => PolledEvent::Incoming(key),
-                Happening::Event(conn, event) => PolledEvent::Connection(conn, event),
+            let event = match event {
+                ShardEvent::Incoming(key) => PolledEvent::Incoming(key),
+                ShardEvent::Connection(conn, event) => PolledEvent::Connection(conn, event),
                 _ => continue,
             };
             on_event(self, event);
@@ -241,8 +230,7 @@ impl PolledEndpoint {
     pub fn rebind(&mut self, addr: SocketAddr) -> io::Result<SocketAddr> {
         // Reads the clock, unless that has been done.
         self.now();
-        let socket = &self.socket;
-        self.shard.rebind(|id| godwit_datapath::bind(id, addr, socket).map_err(crate::builder::bind_error))
+        self.shard.rebind(|id| self.datapaths.bind(id, addr))
     }
 
     /// At a client: moves a connection to the local address `local`; see [`crate::Connection::migrate`].

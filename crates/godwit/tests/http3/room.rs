@@ -183,3 +183,43 @@ async fn a_client_that_asks_for_nothing_is_sent_away() {
     let error = client.connection().closed().await;
     assert_eq!(error.application_code(), Some(ErrorCode::H3_NO_ERROR.0));
 }
+
+#[tokio::test]
+async fn a_service_is_ready_when_a_request_can_be_begun() {
+    use std::future::poll_fn;
+    use tower::Service;
+
+    let (release, hold) =
+        (Arc::new(Semaphore::new(0)), TransportConfig { max_bidi_streams: 1, ..TransportConfig::default() });
+    let permits = Arc::clone(&release);
+    let held = service(move |_| {
+        let permits = Arc::clone(&permits);
+        async move {
+            permits.acquire().await.unwrap().forget();
+            ok(Body::empty())
+        }
+    });
+    let world = World::with(Server::new(), hold, held);
+    let mut client = world.client().await;
+    let ready = |client: &mut Client, cx: &mut std::task::Context<'_>| {
+        Service::<http::Request<Body>>::poll_ready(client, cx)
+    };
+    poll_fn(|cx| ready(&mut client, cx)).await.unwrap();
+    let first = tokio::spawn(client.call(get("/")));
+    let mut other = client.clone();
+    // Once the request has its stream there is none left.
+    while poll_fn(|cx| std::task::Poll::Ready(ready(&mut other, cx).is_ready())).await {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let waiting = tokio::spawn(async move {
+        poll_fn(|cx| ready(&mut other, cx)).await.unwrap();
+        other.call(get("/")).await.unwrap()
+    });
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert!(!waiting.is_finished());
+    release.add_permits(2);
+    drop(first.await.unwrap().unwrap());
+    waiting.await.unwrap();
+    client.close();
+    assert!(poll_fn(|cx| ready(&mut client, cx)).await.is_err());
+}

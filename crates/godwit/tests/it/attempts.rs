@@ -121,7 +121,7 @@ fn what_the_network_says_is_known_at_once() {
     for net in [Net::NATIVE_V4, Net::NATIVE_V6] {
         crate::support::run(net, async |net| {
             let nobody = UdpSocket::bind(net.any_port()).await.unwrap().local_addr().unwrap();
-            let client = net.builder().report_unreachable(true).build().unwrap();
+            let client = net.reporting().build().unwrap();
             let server = net.server();
             // Probes and the end are far away: they do not find it out.
             let patient = TransportConfig {

@@ -35,7 +35,7 @@ fn connections_live_on_without_descriptors() {
     }
     crate::support::run(Net::NATIVE_V4, async |net| {
         let nobody = UdpSocket::bind(net.any_port()).await.unwrap().local_addr().unwrap();
-        let (server, client) = (net.server(), net.builder().report_unreachable(true).build().unwrap());
+        let (server, client) = (net.server(), net.reporting().build().unwrap());
         let addr = server.local_addr().unwrap();
         let connecting = client.connect(&client_config(), addr, "localhost").unwrap();
         let (ours, theirs) = tokio::join!(connecting, async { server.accept().await.unwrap().await });

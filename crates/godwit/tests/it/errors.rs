@@ -124,7 +124,7 @@ async fn addresses_and_names_that_cannot_be(net: Net) {
 
 async fn an_address_in_use(net: Net) {
     let server = net.server();
-    let again = godwit::Endpoint::builder().datapath(net.backend).bind(server.local_addr().unwrap()).build();
+    let again = godwit::Endpoint::builder().socket(net.socket()).bind(server.local_addr().unwrap()).build();
     let error = again.unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
     assert!(error.to_string().contains("cannot bind"), "{error}");

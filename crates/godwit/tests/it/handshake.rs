@@ -121,7 +121,7 @@ async fn one_address_has_many_names(net: Net) {
     let server = net.server();
     let addr = server.local_addr().unwrap();
     let any = if net.v6 { "[::]:0" } else { "0.0.0.0:0" }.parse().unwrap();
-    let client = Endpoint::builder().datapath(net.backend).bind(any).build().unwrap();
+    let client = Endpoint::builder().socket(net.socket()).bind(any).build().unwrap();
     let ip = match addr.ip() {
         IpAddr::V4(ip) => ip.to_ipv6_mapped(),
         IpAddr::V6(ip) => ip,

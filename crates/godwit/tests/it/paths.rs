@@ -152,7 +152,12 @@ fn connections_stay_in_their_address_family() {
 #[cfg(target_os = "linux")]
 fn one_interface_only() {
     crate::support::run(Net::NATIVE_V4, |net| async move {
-        let client_endpoint = net.builder().interface("lo").build().unwrap();
+        let through = |name: &str| {
+            let mut socket = net.socket();
+            socket.interface = Some(name.to_owned());
+            net.builder().socket(socket).build()
+        };
+        let client_endpoint = through("lo").unwrap();
         let server_endpoint = net.server();
         let addr = server_endpoint.local_addr().unwrap();
         let connecting = client_endpoint.connect(&client_config(), addr, "localhost").unwrap();
@@ -161,7 +166,7 @@ fn one_interface_only() {
         tokio::spawn(echo(server.unwrap()));
         round_trip(&client.unwrap(), 1, 100_000).await;
         for unknown in ["nosuchif0", "../lo", ""] {
-            let refused = net.builder().interface(unknown).build();
+            let refused = through(unknown);
             // An empty name is none.
             assert_eq!(refused.is_err(), !unknown.is_empty(), "{unknown}");
         }

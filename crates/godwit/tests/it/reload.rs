@@ -325,7 +325,7 @@ async fn programs_that_do_not_take_over_are_not_waited_for() {
     let mut idler = Command::new("sleep");
     idler.arg("1000");
     let patience = Duration::from_millis(50);
-    let late = server.hand_over(Successor::new(idler).patience(patience)).await;
+    let late = server.hand_over(Successor::new(idler).timeout(patience)).await;
     assert_eq!(late.unwrap_err().kind(), std::io::ErrorKind::TimedOut);
     exchange(&first, 6, 50_000).await;
     let second = visit().await;
@@ -378,7 +378,7 @@ async fn a_successor_that_comes_too_late_learns_of_it() {
     let mut command = Command::new("sh");
     command.args(["-c", script]).arg(example("reload")).current_dir(folder.path());
     let patience = Duration::from_millis(50);
-    let late = server.hand_over(Successor::new(command).patience(patience)).await;
+    let late = server.hand_over(Successor::new(command).timeout(patience)).await;
     assert_eq!(late.unwrap_err().kind(), std::io::ErrorKind::TimedOut);
     std::fs::write(folder.path().join("go"), "").unwrap();
     while !folder.path().join("over").exists() {

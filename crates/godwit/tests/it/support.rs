@@ -2,7 +2,7 @@
 
 use godwit::{
     Backend, ClientConfig, Connection, ConnectionError, Endpoint, EndpointBuilder, ServerConfig,
-    TransportConfig,
+    SocketConfig, TransportConfig,
 };
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -34,8 +34,23 @@ impl Net {
         SocketAddr::new(ip, 0)
     }
 
+    /// Settings of sockets.
+    pub(crate) fn socket(self) -> SocketConfig {
+        let mut socket = SocketConfig::default();
+        socket.backend = self.backend;
+        socket
+    }
+
     pub(crate) fn builder(self) -> EndpointBuilder {
-        Endpoint::builder().datapath(self.backend).bind(self.any_port())
+        Endpoint::builder().socket(self.socket()).bind(self.any_port())
+    }
+
+    /// Of an endpoint that asks what the network says of what did not arrive.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn reporting(self) -> EndpointBuilder {
+        let mut socket = self.socket();
+        socket.report_unreachable = true;
+        self.builder().socket(socket)
     }
 
     pub(crate) fn server(self) -> Endpoint {

@@ -15,15 +15,15 @@ pub(crate) trait Inbox: Send + Sync {
 
 /// The shards of one address. Each knows all of them through a clone of this.
 #[derive(Clone)]
-pub struct Neighbours {
+pub struct ShardGroup {
     inboxes: Arc<[OnceLock<Weak<dyn Inbox>>]>,
     generation: u8,
 }
 
-impl Neighbours {
+impl ShardGroup {
     /// A place for `count` shards, whose connection ids carry `generation`.
     pub fn new(count: usize, generation: u8) -> Self {
-        Neighbours { inboxes: (0..count).map(|_| OnceLock::new()).collect(), generation }
+        ShardGroup { inboxes: (0..count).map(|_| OnceLock::new()).collect(), generation }
     }
 
     /// Number of shards.
@@ -43,7 +43,7 @@ impl Neighbours {
     }
 
     /// Gives a run of datagrams to its shard: whether it was taken. None if there is no such shard in this process.
-    pub(crate) fn hand_over(&self, foreign: &Foreign, run: &[u8]) -> Option<bool> {
+    pub(crate) fn hand_on(&self, foreign: &Foreign, run: &[u8]) -> Option<bool> {
         if foreign.generation != self.generation {
             return None;
         }
@@ -53,8 +53,8 @@ impl Neighbours {
     }
 }
 
-impl std::fmt::Debug for Neighbours {
+impl std::fmt::Debug for ShardGroup {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Neighbours").field("shards", &self.len()).finish_non_exhaustive()
+        f.debug_struct("ShardGroup").field("shards", &self.len()).finish_non_exhaustive()
     }
 }

@@ -4,18 +4,18 @@ use std::os::fd::OwnedFd;
 use std::process::Command;
 use std::time::Duration;
 
-/// The program that [`Endpoint::hand_over`](crate::Endpoint::hand_over) starts, and what else it gets.
+/// The program that [`hand_over`](crate::hand_over()) starts, and what else it gets.
 #[derive(Debug)]
 pub struct Successor {
-    pub(super) command: Command,
-    pub(super) descriptors: Vec<(String, OwnedFd)>,
-    pub(super) patience: Duration,
+    pub(crate) command: Command,
+    pub(crate) descriptors: Vec<(String, OwnedFd)>,
+    pub(crate) timeout: Duration,
 }
 
 impl Successor {
     /// What `command` starts: mostly the same program, perhaps of a newer version, with the same arguments.
     pub fn new(command: Command) -> Self {
-        Successor { command, descriptors: Vec::new(), patience: Duration::from_secs(30) }
+        Successor { command, descriptors: Vec::new(), timeout: Duration::from_secs(30) }
     }
 
     /// Passes a descriptor on under a name, such as a TCP listener. The successor finds it with
@@ -26,8 +26,8 @@ impl Successor {
     }
 
     /// Sets how long the program may take to be ready. Default 30 s.
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 }

@@ -8,32 +8,32 @@ use std::fmt::Write;
 use std::io;
 use std::os::fd::RawFd;
 
-/// What a letter begins with.
-pub(super) const GREETING: &str = "godwit hand-over 1";
+/// What an offer begins with.
+pub(crate) const GREETING: &str = "godwit hand-over 1";
 /// What ends it.
-pub(super) const END: &str = "end";
+pub(crate) const END: &str = "end";
 /// The newer generation does without these sockets: no other word follows.
-pub(super) const DECLINED: &str = "declined";
+pub(crate) const DECLINED: &str = "declined";
 /// The newer generation gives up. The rest of the line says why.
-pub(super) const SORRY: &str = "sorry ";
+pub(crate) const SORRY: &str = "sorry ";
 /// The newer generation has everything in place.
-pub(super) const READY: &str = "ready";
+pub(crate) const READY: &str = "ready";
 /// The older generation receives no more.
-pub(super) const GO: &str = "go";
+pub(crate) const GO: &str = "go";
 /// The older generation has given up waiting, and receives itself.
-pub(super) const NEVER_MIND: &[u8] = b"never mind\n";
+pub(crate) const NEVER_MIND: &[u8] = b"never mind\n";
 /// The newer generation receives.
-pub(super) const SERVING: &str = "serving";
+pub(crate) const SERVING: &str = "serving";
 
 /// The error of a newer generation that reads this.
-pub(super) fn too_late() -> io::Error {
+pub(crate) fn too_late() -> io::Error {
     let text = "the older generation has not waited for this one, and goes on itself";
     io::Error::new(io::ErrorKind::TimedOut, text)
 }
 
-/// A line of a letter. Descriptors are told by their numbers.
+/// A line of an offer, or of what follows it. Descriptors are told by their numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Line {
+pub(crate) enum Line {
     /// What the older generation calls the endpoint.
     Name(String),
     /// What the connection ids of the newer generation carry.
@@ -45,7 +45,7 @@ pub(super) enum Line {
     /// A UDP socket: the shard, the socket's number, the descriptor.
     Socket(u8, u32, RawFd),
     /// The way to an older generation: the generation, the shard, the descriptor.
-    Elder(u8, u8, RawFd),
+    OlderShard(u8, u8, RawFd),
     /// Something of the application's.
     Descriptor(RawFd, String),
     /// A handshake that was begun.
@@ -53,26 +53,26 @@ pub(super) enum Line {
 }
 
 impl Line {
-    pub(super) fn write(&self, letter: &mut String) {
+    pub(crate) fn write(&self, text: &mut String) {
         // Writing into a string cannot fail.
         let _ = match self {
-            Line::Name(name) => writeln!(letter, "name {name}"),
-            Line::Generation(generation) => writeln!(letter, "generation {generation}"),
-            Line::Secrets(secrets) => writeln!(letter, "secrets {}", hex(&secrets[..])),
-            Line::PreviousKey(key) => writeln!(letter, "previous {}", hex(&key[..])),
-            Line::Socket(shard, id, descriptor) => writeln!(letter, "socket {shard} {id} {descriptor}"),
-            Line::Elder(generation, shard, descriptor) => {
-                writeln!(letter, "elder {generation} {shard} {descriptor}")
+            Line::Name(name) => writeln!(text, "name {name}"),
+            Line::Generation(generation) => writeln!(text, "generation {generation}"),
+            Line::Secrets(secrets) => writeln!(text, "secrets {}", hex(&secrets[..])),
+            Line::PreviousKey(key) => writeln!(text, "previous {}", hex(&key[..])),
+            Line::Socket(shard, id, descriptor) => writeln!(text, "socket {shard} {id} {descriptor}"),
+            Line::OlderShard(generation, shard, descriptor) => {
+                writeln!(text, "elder {generation} {shard} {descriptor}")
             }
-            Line::Descriptor(descriptor, name) => writeln!(letter, "descriptor {descriptor} {name}"),
+            Line::Descriptor(descriptor, name) => writeln!(text, "descriptor {descriptor} {name}"),
             Line::Begun(Begun { id, generation, shard }) => {
-                writeln!(letter, "begun {generation} {shard} {}", hex(id.as_bytes()))
+                writeln!(text, "begun {generation} {shard} {}", hex(id.as_bytes()))
             }
         };
     }
 
     /// `None` if it is not known, or makes no sense.
-    pub(super) fn read(line: &str) -> Option<Line> {
+    pub(crate) fn read(line: &str) -> Option<Line> {
         let (kind, rest) = line.split_once(' ')?;
         let mut words = rest.split(' ');
         let mut word = || words.next();
@@ -82,7 +82,7 @@ impl Line {
             "secrets" => Line::Secrets(Box::new(bytes(word()?)?.try_into().ok()?)),
             "previous" => Line::PreviousKey(Box::new(bytes(word()?)?.try_into().ok()?)),
             "socket" => Line::Socket(word()?.parse().ok()?, word()?.parse().ok()?, word()?.parse().ok()?),
-            "elder" => Line::Elder(word()?.parse().ok()?, word()?.parse().ok()?, word()?.parse().ok()?),
+            "elder" => Line::OlderShard(word()?.parse().ok()?, word()?.parse().ok()?, word()?.parse().ok()?),
             "descriptor" => {
                 let (descriptor, name) = rest.split_once(' ')?;
                 Line::Descriptor(descriptor.parse().ok()?, name.to_owned())

@@ -1,14 +1,13 @@
 //! Two generations of a server on one socket, here in one process.
-#![cfg(target_os = "linux")]
-#![allow(missing_docs, reason = "tests")]
 
-mod common;
-
-use common::{ALPN, Echo, client, endpoint_config, exchange, exchange_on, socket, transport, wait_for};
+use crate::echo::{
+    self as common, ALPN, Echo, client, endpoint_config, exchange, exchange_on, socket, transport, wait_for,
+};
+use crate::older::{OlderGeneration, OlderGenerations, OtherGenerations};
+use crate::relay::{self, RelaySender};
 use godwit_base::SocketId;
-use godwit_datapath::relay::{self, RelaySender};
 use godwit_datapath::{SocketConfig, adopt};
-use godwit_engine::{Driver, DriverConfig, Elder, Elders, HandedOn, OsRng, Shard, ShardHandle, Stopped};
+use godwit_engine::{Driver, DriverConfig, HandedOn, OsRng, Shard, ShardHandle, Stopped};
 use godwit_transport::tls::deterministic;
 use godwit_transport::{Endpoint, EndpointConfig, ServerConfig};
 use std::net::UdpSocket;
@@ -35,10 +34,12 @@ fn server(generation: u8, socket: UdpSocket) -> Shard<Echo> {
 fn succeed(old: &ShardHandle<Echo>, generation: u8) -> (ShardHandle<Echo>, Task) {
     let (give, take) = relay::pair().unwrap();
     let socket = old.clone_sockets().unwrap().pop().unwrap().1;
-    let elder = Elder { generation: generation - 1, shards: vec![Some(RelaySender::new(give))] };
-    let (new, task) = start(server(generation, socket).with_elders(Elders::new(vec![elder])));
+    let way = Some(RelaySender::new(give));
+    let older =
+        OlderGenerations::new(vec![OlderGeneration { generation: generation - 1, shards: vec![way] }]);
+    let (new, task) = start(server(generation, socket).sharing_with(OtherGenerations::older(older)));
     assert!(!new.is_receiving());
-    let begun = old.stop_receiving(take);
+    let begun = old.stop_receiving(OtherGenerations::with_newer(OlderGenerations::default(), take));
     new.begin_receiving(&begun);
     assert!(new.is_receiving() && !old.is_receiving());
     (new, task)

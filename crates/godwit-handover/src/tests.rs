@@ -1,8 +1,12 @@
-use super::Inheritance;
-use super::letter::{self, Line};
-use crate::resumption::SessionTickets;
+//! What is said between generations, and (in `generations`) two of them on one socket.
+
+mod generations;
+
+use crate::Inheritance;
+use crate::protocol::{self, Line};
 use godwit_base::SeededRng;
 use godwit_transport::endpoint::Begun;
+use godwit_transport::resumption::SessionTickets;
 use godwit_transport::tls::secrets::ServerSecrets;
 use godwit_wire::ConnectionId;
 use rustls::server::ProducesTickets;
@@ -18,13 +22,13 @@ fn lines_are_read_as_they_are_written() {
         Line::Generation(255),
         Line::Secrets(Box::new(std::array::from_fn(|n| n as u8))),
         Line::Socket(3, 70_000, 12),
-        Line::Elder(254, 0, 13),
+        Line::OlderShard(254, 0, 13),
         Line::Descriptor(14, "web site: TCP".to_owned()),
         Line::Begun(Begun { id, generation: 1, shard: 2 }),
     ];
-    let mut letter = String::new();
-    lines.iter().for_each(|line| line.write(&mut letter));
-    let read: Vec<Line> = letter.lines().map(|line| Line::read(line).unwrap()).collect();
+    let mut offer = String::new();
+    lines.iter().for_each(|line| line.write(&mut offer));
+    let read: Vec<Line> = offer.lines().map(|line| Line::read(line).unwrap()).collect();
     assert_eq!(read, lines);
 }
 
@@ -49,17 +53,17 @@ fn what_is_not_known_or_makes_no_sense_is_skipped() {
     }
 }
 
-fn read(letter: &str) -> Result<Inheritance, ErrorKind> {
+fn read(offer: &str) -> Result<Inheritance, ErrorKind> {
     let (mut ours, theirs) = UnixStream::pair().unwrap();
-    ours.write_all(letter.as_bytes()).unwrap();
+    ours.write_all(offer.as_bytes()).unwrap();
     drop(ours);
     Inheritance::read(theirs).map_err(|error| error.kind())
 }
 
 #[test]
-fn letters_that_make_no_sense_are_refused() {
+fn offers_that_make_no_sense_are_refused() {
     let secrets = "ab".repeat(64);
-    let greeting = letter::GREETING;
+    let greeting = protocol::GREETING;
     let whole = format!("{greeting}\ngeneration 7\nweather sunny\nsecrets {secrets}\nend\n");
     let read_whole = read(&whole).unwrap();
     assert_eq!((read_whole.generation(), read_whole.shards()), (7, 0));
@@ -70,7 +74,7 @@ fn letters_that_make_no_sense_are_refused() {
     // A descriptor that was not passed on.
     let stolen = whole.replace("weather sunny", "socket 0 0 2");
     assert_eq!(read(&stolen).unwrap_err(), ErrorKind::InvalidInput);
-    let never_mind = String::from_utf8_lossy(letter::NEVER_MIND);
+    let never_mind = String::from_utf8_lossy(protocol::NEVER_MIND);
     assert_eq!(read(&format!("{whole}{never_mind}")).unwrap_err(), ErrorKind::TimedOut);
 }
 
@@ -79,15 +83,15 @@ fn what_was_issued_before_the_last_change_of_keys_is_good_in_the_next_generation
     let mut rng = SeededRng::new(1);
     let first = ServerSecrets::from_rng(&mut rng);
     let present = first.rotated(&mut rng);
-    let tickets = |secrets| SessionTickets::new(secrets, &crate::crypto_provider());
+    let tickets = |secrets| SessionTickets::new(secrets, &godwit_transport::tls::provider());
     let issued = [tickets(&first).encrypt(b"early").unwrap(), tickets(&present).encrypt(b"late").unwrap()];
-    let mut letter = format!("{}\n", letter::GREETING);
-    Line::Name("[::]:443".to_owned()).write(&mut letter);
-    Line::Generation(1).write(&mut letter);
-    Line::Secrets(Box::new(present.to_bytes())).write(&mut letter);
-    let without = format!("{letter}end\n");
-    Line::PreviousKey(Box::new(present.previous_token_key().unwrap())).write(&mut letter);
-    let inherited = read(&format!("{letter}end\n")).unwrap();
+    let mut offer = format!("{}\n", protocol::GREETING);
+    Line::Name("[::]:443".to_owned()).write(&mut offer);
+    Line::Generation(1).write(&mut offer);
+    Line::Secrets(Box::new(present.to_bytes())).write(&mut offer);
+    let without = format!("{offer}end\n");
+    Line::PreviousKey(Box::new(present.previous_token_key().unwrap())).write(&mut offer);
+    let inherited = read(&format!("{offer}end\n")).unwrap();
     assert_eq!(inherited.name(), "[::]:443");
     let opened = issued.each_ref().map(|ticket| tickets(inherited.secrets()).decrypt(ticket));
     assert_eq!(opened, [Some(b"early".to_vec()), Some(b"late".to_vec())]);
@@ -100,7 +104,7 @@ fn what_was_issued_before_the_last_change_of_keys_is_good_in_the_next_generation
 fn the_older_generation_hears_of_refusals() {
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     let secrets = "ab".repeat(64);
-    ours.write_all(format!("{}\ngeneration 7\nsecrets {secrets}\nend\n", letter::GREETING).as_bytes())
+    ours.write_all(format!("{}\ngeneration 7\nsecrets {secrets}\nend\n", protocol::GREETING).as_bytes())
         .unwrap();
     let inheritance = Inheritance::read(theirs).unwrap();
     inheritance.predecessor().unwrap().give_up("no key\nnor certificate");

@@ -1,12 +1,12 @@
 //! What a process got from an older generation.
 
-use super::VARIABLE;
-use super::letter::{self, Line};
-use crate::builder::Groups;
+use crate::VARIABLE;
+use crate::generation::EndpointGeneration;
+use crate::older::{OlderGeneration, OlderGenerations};
+use crate::protocol::{self, Line};
+use crate::relay::RelaySender;
 use godwit_base::SocketId;
-use godwit_datapath::relay::RelaySender;
-use godwit_datapath::{BindError, SocketConfig, adopt};
-use godwit_engine::{Elder, Elders};
+use godwit_datapath::{Datapath, SocketConfig, adopt};
 use godwit_os::descriptors;
 use godwit_transport::tls::secrets::ServerSecrets;
 use std::collections::BTreeMap;
@@ -17,25 +17,24 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a letter may take. It was written before this process was started.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// A letter's lines at most.
+/// How long reading an offer may take. It was written before this process was started.
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
+/// An offer's lines at most.
 const MAX_LINES: usize = 1 << 20;
 
 /// What an older generation of this program has left to it: its sockets, its secrets, the ways to the connections
-/// that it and still older ones have, and what else it was asked to pass on. Give it to
-/// [`EndpointBuilder::inherit`](crate::EndpointBuilder::inherit), and call
-/// [`Endpoint::take_over`](crate::Endpoint::take_over) when all is in place.
+/// that it and still older ones have, and what else it was asked to pass on. Make an endpoint of it, and have that take
+/// over when all is in place.
 ///
 /// If it is dropped instead, or the process ends, the older generation goes on as before.
 #[derive(Debug)]
 pub struct Inheritance {
     name: String,
-    pub(crate) generation: u8,
-    pub(crate) secrets: Arc<ServerSecrets>,
+    generation: u8,
+    secrets: Arc<ServerSecrets>,
     sockets: BTreeMap<u8, Vec<(SocketId, UdpSocket)>>,
     /// By generation and shard.
-    elders: BTreeMap<u8, BTreeMap<u8, OwnedFd>>,
+    older: BTreeMap<u8, BTreeMap<u8, OwnedFd>>,
     descriptors: Vec<(String, OwnedFd)>,
     predecessor: UnixStream,
 }
@@ -58,7 +57,7 @@ impl Inheritance {
     }
 
     /// As [`Inheritance::from_env`], for an older generation that hands over several endpoints
-    /// ([`Generation::hand_over`](crate::Generation::hand_over)): one for each. Those that are of no use any more have to be
+    /// ([`hand_over`](crate::hand_over())): one for each. Those that are of no use any more have to be
     /// [declined](Inheritance::decline).
     ///
     /// # Errors
@@ -92,8 +91,8 @@ impl Inheritance {
         first.into_iter().flatten().map(|(_, socket)| socket.local_addr()).collect()
     }
 
-    /// The secrets of the older generation, the keys before its last change included: for tickets that it has issued
-    /// ([`ServerConfig::ticket_keys`](crate::ServerConfig::ticket_keys)), or to change the keys.
+    /// The secrets of the older generation, the keys before its last change included: for tickets that it has issued,
+    /// or to change the keys.
     pub fn secrets(&self) -> &Arc<ServerSecrets> {
         &self.secrets
     }
@@ -104,7 +103,7 @@ impl Inheritance {
     /// # Errors
     /// If the older generation has died.
     pub fn decline(self) -> io::Result<()> {
-        (&self.predecessor).write_all(format!("{}\n", letter::DECLINED).as_bytes())
+        (&self.predecessor).write_all(format!("{}\n", protocol::DECLINED).as_bytes())
     }
 
     /// For saying something to the older generation later.
@@ -134,14 +133,13 @@ impl Inheritance {
             .collect()
     }
 
-    pub(super) fn read(predecessor: UnixStream) -> io::Result<Inheritance> {
+    pub(crate) fn read(predecessor: UnixStream) -> io::Result<Inheritance> {
         predecessor.set_nonblocking(false)?;
-        predecessor.set_read_timeout(Some(PATIENCE))?;
+        predecessor.set_read_timeout(Some(READ_TIMEOUT))?;
         let lines = lines_of(&predecessor)?;
         let (mut generation, mut secrets, mut previous) = (None, None, None);
         let mut name = String::new();
-        let (mut sockets, mut elders) =
-            (BTreeMap::<u8, Vec<_>>::new(), BTreeMap::<u8, BTreeMap<_, _>>::new());
+        let (mut sockets, mut older) = (BTreeMap::<u8, Vec<_>>::new(), BTreeMap::<u8, BTreeMap<_, _>>::new());
         let mut others = Vec::new();
         for line in lines {
             match line {
@@ -153,8 +151,8 @@ impl Inheritance {
                     let socket = UdpSocket::from(descriptors::take_over(number)?);
                     sockets.entry(shard).or_default().push((SocketId(id), socket));
                 }
-                Line::Elder(generation, shard, number) => {
-                    elders.entry(generation).or_default().insert(shard, descriptors::take_over(number)?);
+                Line::OlderShard(generation, shard, number) => {
+                    older.entry(generation).or_default().insert(shard, descriptors::take_over(number)?);
                 }
                 Line::Descriptor(number, name) => others.push((name, descriptors::take_over(number)?)),
                 Line::Begun(_) => {}
@@ -162,36 +160,44 @@ impl Inheritance {
         }
         let (Some(generation), Some(secrets)) = (generation, secrets) else { return Err(nonsense()) };
         let secrets = Arc::new(secrets.with_previous_token_key(previous));
-        Ok(Inheritance { name, generation, secrets, sockets, elders, descriptors: others, predecessor })
+        Ok(Inheritance { name, generation, secrets, sockets, older, descriptors: others, predecessor })
     }
 
-    /// The sockets of each shard.
-    pub(crate) fn sockets(
-        &self,
-        config: &SocketConfig,
-        failed: impl Fn(BindError) -> io::Error,
-    ) -> io::Result<Groups> {
-        let one =
-            |(id, socket): &(SocketId, UdpSocket)| adopt(*id, socket.try_clone()?, config).map_err(&failed);
-        self.sockets.values().map(|sockets| sockets.iter().map(one).collect()).collect()
-    }
-
-    pub(crate) fn elders(&self) -> io::Result<Elders> {
-        let elder = |(generation, ways): (&u8, &BTreeMap<u8, OwnedFd>)| {
+    fn older(&self) -> io::Result<OlderGenerations> {
+        let one = |(generation, ways): (&u8, &BTreeMap<u8, OwnedFd>)| {
             let last = ways.last_key_value().map_or(0, |(shard, _)| *shard);
             let way = |shard| match ways.get(&shard) {
                 Some(way) => Ok(Some(RelaySender::new(way.try_clone()?))),
                 None => Ok(None),
             };
             let shards = (0..=last).map(way).collect::<io::Result<_>>()?;
-            Ok(Elder { generation: *generation, shards })
+            Ok(OlderGeneration { generation: *generation, shards })
         };
-        Ok(Elders::new(self.elders.iter().map(elder).collect::<io::Result<_>>()?))
+        Ok(OlderGenerations::new(self.older.iter().map(one).collect::<io::Result<_>>()?))
     }
 
-    pub(crate) fn stream(&self) -> io::Result<UnixStream> {
+    fn stream(&self) -> io::Result<UnixStream> {
         self.predecessor.try_clone()
     }
+}
+
+/// The sockets of each shard, made usable as `config` says.
+///
+/// # Errors
+/// If the process has too many descriptors, or a socket's options cannot be set.
+pub fn sockets(inheritance: &Inheritance, config: &SocketConfig) -> io::Result<Vec<Vec<Box<dyn Datapath>>>> {
+    let one = |(id, socket): &(SocketId, UdpSocket)| Ok(adopt(*id, socket.try_clone()?, config)?);
+    inheritance.sockets.values().map(|sockets| sockets.iter().map(one).collect()).collect()
+}
+
+/// The place among the generations of an endpoint that is made of `inheritance` and has `secrets`. Its shards have to
+/// [join](EndpointGeneration::join) it.
+///
+/// # Errors
+/// If the process has too many descriptors.
+pub fn generation(inheritance: &Inheritance, secrets: Arc<ServerSecrets>) -> io::Result<EndpointGeneration> {
+    let (older, predecessor) = (inheritance.older()?, inheritance.stream()?);
+    Ok(EndpointGeneration::new(secrets, inheritance.generation, older, Some(predecessor)))
 }
 
 /// The older generation, as long as it has not handed over.
@@ -204,11 +210,11 @@ impl Predecessor {
     pub fn give_up(&self, why: &str) {
         let line = why.lines().next().unwrap_or_default();
         // One that has died need not know.
-        let _ = (&self.0).write_all(format!("{}{line}\n", letter::SORRY).as_bytes());
+        let _ = (&self.0).write_all(format!("{}{line}\n", protocol::SORRY).as_bytes());
     }
 }
 
-/// A letter's lines that are understood. Behind its end there is nothing yet, unless the older generation has given up
+/// An offer's lines that are understood. Behind its end there is nothing yet, unless the older generation has given up
 /// waiting meanwhile.
 fn lines_of(stream: &UnixStream) -> io::Result<Vec<Line>> {
     let mut reader = BufReader::new(stream);
@@ -217,10 +223,12 @@ fn lines_of(stream: &UnixStream) -> io::Result<Vec<Line>> {
         line.clear();
         reader.read_line(&mut line)?;
         match line.trim_end_matches('\n') {
-            letter::GREETING if number == 0 => {}
+            protocol::GREETING if number == 0 => {}
             _ if number == 0 => return Err(nonsense()),
-            letter::END if reader.buffer().starts_with(letter::NEVER_MIND) => return Err(letter::too_late()),
-            letter::END => return Ok(lines),
+            protocol::END if reader.buffer().starts_with(protocol::NEVER_MIND) => {
+                return Err(protocol::too_late());
+            }
+            protocol::END => return Ok(lines),
             "" => return Err(ErrorKind::UnexpectedEof.into()),
             line => lines.extend(Line::read(line)),
         }

@@ -1,0 +1,269 @@
+//! Making endpoints.
+
+#[cfg(feature = "tokio")]
+mod running;
+
+use crate::config::ServerConfig;
+use crate::generations::{Inherited, Membership};
+use crate::polled::PolledEndpoint;
+use godwit_base::SocketId;
+use godwit_datapath::{Capabilities, Datapath, DatapathFactory, SocketConfig, adopt};
+use godwit_engine::{OsRng, Shard};
+use godwit_transport::EndpointConfig;
+use godwit_transport::cid::CidCodec;
+use godwit_transport::observe::ObserverFactory;
+use godwit_transport::tls::secrets::ServerSecrets;
+use godwit_wire::version;
+use std::io;
+use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The sockets of each shard.
+pub(crate) type Groups = Vec<Vec<Box<dyn Datapath>>>;
+
+/// Settings of an endpoint: of an `Endpoint` on tokio, or of a [`PolledEndpoint`] without any runtime.
+#[derive(Debug, Clone)]
+#[must_use = "nothing happens before the endpoint is built"]
+pub struct EndpointBuilder {
+    server: Option<ServerConfig>,
+    addrs: Vec<SocketAddr>,
+    /// Bound by somebody else.
+    inherited: Vec<Arc<UdpSocket>>,
+    socket: SocketConfig,
+    datapaths: Option<Arc<dyn DatapathFactory>>,
+    spin: Duration,
+    pub(crate) secrets: Option<Arc<ServerSecrets>>,
+    shard: u8,
+    pub(crate) generation: u8,
+    max_connections: usize,
+    max_incoming: usize,
+    observe: ObserverFactory,
+    upgrade_to: Option<u32>,
+    pub(crate) inherited_from: Inherited,
+}
+
+impl Default for EndpointBuilder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl EndpointBuilder {
+    /// Settings as they are mostly wanted: of an endpoint for clients, on any free port.
+    pub fn new() -> Self {
+        EndpointBuilder {
+            server: None,
+            addrs: Vec::new(),
+            inherited: Vec::new(),
+            socket: SocketConfig::default(),
+            datapaths: None,
+            spin: Duration::ZERO,
+            secrets: None,
+            shard: 0,
+            generation: 0,
+            max_connections: 1_000_000,
+            max_incoming: 1024,
+            observe: ObserverFactory::default(),
+            upgrade_to: None,
+            inherited_from: Inherited::default(),
+        }
+    }
+
+    /// Accepts connections, with these settings unless others are given when accepting.
+    pub fn server(mut self, config: ServerConfig) -> Self {
+        self.server = Some(config);
+        self
+    }
+
+    /// Adds an address to bind a socket to. Without any it is `[::]:0`, any free port. A socket on `[::]`
+    /// serves IPv4 too unless [`SocketConfig::only_v6`] says otherwise.
+    pub fn bind(mut self, addr: SocketAddr) -> Self {
+        self.addrs.push(addr);
+        self
+    }
+
+    /// Adds a socket that is bound already: one that a service manager handed over. Sockets that several shards are
+    /// to share must have been bound with `SO_REUSEPORT`; [`EndpointBuilder::build`] uses all of them,
+    /// [`EndpointBuilder::run_shards_with`] one for each shard.
+    pub fn udp_socket(mut self, socket: UdpSocket) -> Self {
+        self.inherited.push(Arc::new(socket));
+        self
+    }
+
+    /// Moves clients that begin with version 1 and also speak version 2 (RFC 9369) to the latter, in the same
+    /// handshake (RFC 9368 section 2.3), and as a client tells servers that version 2 is preferred. Default false:
+    /// clients get the version they begin with.
+    pub fn prefer_version_2(mut self, prefer: bool) -> Self {
+        self.upgrade_to = prefer.then_some(version::V2);
+        self
+    }
+
+    /// Sets how sockets are made: buffers, offloads, network interface, implementation.
+    pub fn socket(mut self, config: SocketConfig) -> Self {
+        self.socket = config;
+        self
+    }
+
+    /// Has data paths made by `factory`, in place of UDP sockets: for each address ([`EndpointBuilder::bind`]), and when
+    /// the endpoint is bound to another one later. Those of [`EndpointBuilder::udp_socket`] are UDP sockets
+    /// nevertheless.
+    pub fn datapaths(mut self, factory: impl DatapathFactory + 'static) -> Self {
+        self.datapaths = Some(Arc::new(factory));
+        self
+    }
+
+    /// Sets for how long to look for more datagrams after the last one before going to sleep. It saves
+    /// the time of being woken, and costs a core for that long. Default zero.
+    pub fn spin(mut self, time: Duration) -> Self {
+        self.spin = time;
+        self
+    }
+
+    /// Sets the secrets from which stateless resets, address tokens and connection ids follow. Without it
+    /// they are made anew, and clients of an earlier process time out instead of being reset.
+    pub fn secrets(mut self, secrets: Arc<ServerSecrets>) -> Self {
+        self.secrets = Some(secrets);
+        self
+    }
+
+    /// Sets the number that the endpoint's connection ids carry, where several endpoints share an address
+    /// and datagrams are steered by connection id. Default 0.
+    pub fn shard(mut self, shard: u8) -> Self {
+        self.shard = shard;
+        self
+    }
+
+    /// Sets the number of the process that the endpoint's connection ids carry, where an old process
+    /// finishes its connections beside a new one. Default 0.
+    pub fn generation(mut self, generation: u8) -> Self {
+        self.generation = generation;
+        self
+    }
+
+    /// Sets how many connections are held at most. Default 1,000,000.
+    pub fn max_connections(mut self, connections: usize) -> Self {
+        self.max_connections = connections;
+        self
+    }
+
+    /// Sets how many handshakes may wait to be accepted. Default 1024.
+    pub fn max_incoming(mut self, handshakes: usize) -> Self {
+        self.max_incoming = handshakes;
+        self
+    }
+
+    /// Writes a trace of every connection into `folder`, which must exist: one file each, in qlog's
+    /// JSON-SEQ form, for tools such as qvis. A file that cannot be made costs a warning, not the connection.
+    pub fn qlog_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.observe = crate::qlog::into_folder(folder.into());
+        self
+    }
+
+    /// Makes an endpoint that does nothing by itself: the application polls it. Needs no runtime; what was set for
+    /// drivers ([`EndpointBuilder::spin`]) has no effect.
+    ///
+    /// # Errors
+    /// If an address cannot be had, or something was inherited from an older generation.
+    pub fn build_polled(self) -> io::Result<PolledEndpoint> {
+        let place = self.place()?;
+        if place.membership.is_inherited() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        Ok(PolledEndpoint::new(self.single_shard(&place, ())?, self.factory()))
+    }
+
+    /// A shard with all the sockets.
+    fn single_shard<H>(&self, place: &Place, handler: H) -> io::Result<Shard<H>> {
+        let mut sockets = Vec::new();
+        match self.inherited_from.sockets(1, &self.socket)? {
+            Some(inherited) => sockets.extend(inherited.into_iter().flatten()),
+            None => {
+                sockets.extend(self.adopted()?);
+                let factory = self.factory();
+                for (id, addr) in self.numbered_addrs() {
+                    sockets.push(factory.bind(id, addr)?);
+                }
+            }
+        }
+        for socket in &sockets {
+            warn_if_small(&socket.capabilities(), self.socket.recv_buffer);
+        }
+        Ok(self.shard_of(self.shard, place, sockets, handler))
+    }
+
+    /// The addresses to bind, with the numbers of their sockets. Those that were inherited come first.
+    fn numbered_addrs(&self) -> impl Iterator<Item = (SocketId, SocketAddr)> {
+        let none = self.addrs.is_empty() && self.inherited.is_empty();
+        let default = none.then(|| SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)));
+        (0..).map(SocketId).skip(self.inherited.len()).zip(self.addrs.iter().copied().chain(default))
+    }
+
+    fn adopted(&self) -> io::Result<Vec<Box<dyn Datapath>>> {
+        let take =
+            |(id, socket): (SocketId, &Arc<UdpSocket>)| Ok(adopt(id, socket.try_clone()?, &self.socket)?);
+        (0..).map(SocketId).zip(&self.inherited).map(take).collect()
+    }
+
+    fn shared_secrets(&self) -> Arc<ServerSecrets> {
+        self.secrets.clone().unwrap_or_else(|| Arc::new(ServerSecrets::from_rng(&mut OsRng::new())))
+    }
+
+    /// What makes the sockets.
+    fn factory(&self) -> Arc<dyn DatapathFactory> {
+        self.datapaths.clone().unwrap_or_else(|| Arc::new(self.socket.clone()))
+    }
+
+    /// What the shards have in common.
+    fn place(&self) -> io::Result<Place> {
+        let secrets = self.shared_secrets();
+        let membership = self.inherited_from.membership(&secrets, self.generation)?;
+        Ok(Place { secrets, membership })
+    }
+
+    fn shard_of<H>(
+        &self,
+        number: u8,
+        place: &Place,
+        sockets: Vec<Box<dyn Datapath>>,
+        handler: H,
+    ) -> Shard<H> {
+        let config = EndpointConfig {
+            shard: number,
+            generation: self.generation,
+            cid_len: CidCodec::MIN_LEN,
+            max_connections: self.max_connections,
+            max_incoming: self.max_incoming,
+            versions: match self.upgrade_to {
+                Some(version::V2) => vec![version::V2, version::V1],
+                _ => vec![version::V1, version::V2],
+            },
+            observe: self.observe.clone(),
+            upgrade_to: self.upgrade_to,
+            ..EndpointConfig::new(Arc::clone(&place.secrets))
+        };
+        let server = self.server.as_ref().map(ServerConfig::to_transport);
+        let endpoint = godwit_transport::Endpoint::new(config, server, Box::new(OsRng::new()));
+        place.membership.join(Shard::new(endpoint, sockets, handler))
+    }
+}
+
+/// What the shards of a process have in common.
+struct Place {
+    secrets: Arc<ServerSecrets>,
+    /// This endpoint's place among the generations of the process.
+    membership: Membership,
+}
+
+/// A burst that does not fit is lost, and that looks like a bad network.
+fn warn_if_small(capabilities: &Capabilities, asked: usize) {
+    let granted = capabilities.recv_buffer;
+    if granted > 0 && granted < asked / 2 {
+        tracing::warn!(
+            asked,
+            granted,
+            "the kernel grants a small receive buffer, so bursts may be lost; on Linux, raise net.core.rmem_max"
+        );
+    }
+}

@@ -1,0 +1,135 @@
+//! Making endpoints that run on tokio.
+
+use super::{EndpointBuilder, Groups, warn_if_small};
+use crate::connection::Connection;
+use crate::endpoint::Endpoint;
+use crate::handler::Api;
+use crate::shards::{self, Shards};
+use godwit_datapath::Datapath;
+use godwit_engine::{Driver, DriverConfig, ShardGroup, ShardHandle};
+use godwit_transport::cid::CidCodec;
+use godwit_transport::tls::secrets::ServerSecrets;
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+
+impl EndpointBuilder {
+    /// Makes the endpoint and begins to drive it on the present tokio runtime, which must have I/O and time enabled.
+    ///
+    /// # Errors
+    /// If an address cannot be had, or this is not called within a tokio runtime.
+    pub fn build(self) -> io::Result<Endpoint> {
+        let runtime = tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
+        let place = self.place()?;
+        let handle = ShardHandle::new(self.single_shard(&place, Api::new(place.membership.clone()))?);
+        let driver = Driver::new(&handle, self.driver())?;
+        runtime.spawn(async move {
+            if let Err(error) = driver.await {
+                tracing::error!(%error, "the endpoint has ended");
+            }
+        });
+        Ok(Endpoint::new(handle, self.factory()))
+    }
+
+    /// Runs `count` shards: threads, each with its own socket on the address, its own single-threaded tokio
+    /// runtime and its own connections. `application` is called for every connection whose handshake is
+    /// complete, on the thread of its shard; the future it returns runs there and may use
+    /// `tokio::task::spawn_local`.
+    ///
+    /// With `pin`, shard i runs on core `pin[i % pin.len()]`. Not to be called with 0 shards or more than
+    /// 256.
+    ///
+    /// # Errors
+    /// If an address cannot be had, not even shared by several sockets, or no threads.
+    pub fn run_shards<A, F>(self, count: usize, pin: Option<Vec<usize>>, application: A) -> io::Result<Shards>
+    where
+        A: Fn(Connection) -> F + Send + Sync + 'static,
+        F: Future<Output = ()> + 'static,
+    {
+        let application = Arc::new(application);
+        self.run_shards_with(count, pin, move |endpoint| {
+            shards::accept_all(endpoint, Arc::clone(&application))
+        })
+    }
+
+    /// As [`EndpointBuilder::run_shards`], but `application` is called once per shard, with the shard's
+    /// endpoint.
+    ///
+    /// # Errors
+    /// As [`EndpointBuilder::run_shards`].
+    pub fn run_shards_with<A, F>(
+        self,
+        count: usize,
+        pin: Option<Vec<usize>>,
+        application: A,
+    ) -> io::Result<Shards>
+    where
+        A: Fn(Endpoint) -> F + Send + Sync + 'static,
+        F: Future<Output = ()> + 'static,
+    {
+        if !(1..=256).contains(&count) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "there must be 1 to 256 shards"));
+        }
+        let sockets = match self.inherited_from.sockets(count, &self.socket)? {
+            Some(inherited) => inherited,
+            None => self.socket_groups(count)?,
+        };
+        let place = self.place()?;
+        sockets.first().into_iter().flatten().for_each(|socket| steer(&**socket, &place.secrets, count));
+        let group = ShardGroup::new(count, self.generation);
+        let mut sockets = sockets.into_iter();
+        let make = |number: usize| {
+            let number = u8::try_from(number).map_err(io::Error::other)?;
+            let sockets = sockets.next().unwrap_or_default();
+            let shard = self.shard_of(number, &place, sockets, Api::new(place.membership.clone()));
+            Ok(shard.in_group(group.clone()))
+        };
+        let factory = self.factory();
+        let run = move |_, handle| application(Endpoint::new(handle, Arc::clone(&factory)));
+        let shards = godwit_engine::run_shards(count, pin, &self.driver(), make, run)?;
+        Ok(Shards::new(shards))
+    }
+
+    /// Sockets for each shard: those that somebody else has bound, and a group for each address.
+    fn socket_groups(&self, count: usize) -> io::Result<Groups> {
+        let mut sockets: Groups = (0..count).map(|_| Vec::new()).collect();
+        let adopted = self.adopted()?;
+        if !adopted.is_empty() && adopted.len() != count {
+            let problem = format!("{count} shards need as many sockets, not {}", adopted.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+        }
+        sockets.iter_mut().zip(adopted).for_each(|(sockets, socket)| sockets.push(socket));
+        let factory = self.factory();
+        for (id, addr) in self.numbered_addrs() {
+            let group = factory.bind_group(id, addr, count)?;
+            if let Some(first) = group.first() {
+                warn_if_small(&first.capabilities(), self.socket.recv_buffer);
+            }
+            sockets.iter_mut().zip(group).for_each(|(sockets, socket)| sockets.push(socket));
+        }
+        Ok(sockets)
+    }
+
+    fn driver(&self) -> DriverConfig {
+        let mut config = DriverConfig::default();
+        config.spin = self.spin;
+        config
+    }
+}
+
+/// Has the kernel give each datagram to the shard of its connection, not to one by address: a client that
+/// moves keeps its shard.
+#[cfg(target_os = "linux")]
+fn steer(socket: &dyn Datapath, secrets: &ServerSecrets, count: usize) {
+    // Every shard and generation has the same key.
+    let key = CidCodec::new(secrets.cid_key(), CidCodec::MIN_LEN, 0, 0).steering_key();
+    if count > 1
+        && let Some(socket) = socket.socket()
+        && let Err(error) = godwit_datapath::steering::attach(socket, key, count)
+    {
+        tracing::warn!(%error, "datagrams are steered by address, not by connection");
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn steer(_: &dyn Datapath, _: &ServerSecrets, _: usize) {}
