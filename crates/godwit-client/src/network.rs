@@ -203,7 +203,7 @@ impl Network {
         const CLOSING: Duration = Duration::from_millis(10);
         let endpoints = [&self.v4, &self.v6].into_iter().filter_map(OnceLock::get);
         for endpoint in endpoints {
-            endpoint.close(http3::ErrorCode::H3_NO_ERROR.0, b"");
+            endpoint.close(http3::ErrorCode::H3_NO_ERROR, b"");
             let _ = timeout(CLOSING, endpoint.wait_idle()).await;
         }
     }

@@ -5,12 +5,22 @@ use std::panic::Location;
 
 /// An application error code as it stands in CONNECTION_CLOSE, RESET_STREAM and STOP_SENDING frames.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ErrorCode(pub u64);
+pub struct ErrorCode(pub(crate) u64);
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $value:literal;)*) => {
         impl ErrorCode {
             $($(#[$doc])* pub const $name: ErrorCode = ErrorCode($value);)*
+
+            /// A code by its number; `None` above 2^62-1, which no frame can carry.
+            pub const fn new(code: u64) -> Option<ErrorCode> {
+                if code <= godwit_wire::codec::VARINT_MAX { Some(ErrorCode(code)) } else { None }
+            }
+
+            /// The number.
+            pub const fn value(self) -> u64 {
+                self.0
+            }
 
             /// The RFC's name for the code, if it has one.
             pub const fn name(self) -> Option<&'static str> {

@@ -42,8 +42,8 @@ mod linux {
     use std::time::Instant;
 
     const MOST_AT_ONCE: usize = 64 << 10;
-    const GOODBYE: u64 = 0;
-    const WRONG_ECHO: u64 = 1;
+    const GOODBYE: u32 = 0;
+    const WRONG_ECHO: u32 = 1;
 
     /// What the loop calls.
     trait Application {

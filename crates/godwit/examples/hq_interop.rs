@@ -25,7 +25,7 @@ const ALPN: &str = "hq-interop";
 const CHUNK: usize = 64 << 10;
 const LONGEST_REQUEST: usize = 4096;
 /// The stream code for a file that does not exist.
-const NOT_FOUND: u64 = 404;
+const NOT_FOUND: u32 = 404;
 /// Requests under way at a time.
 const PARALLEL: usize = 100;
 

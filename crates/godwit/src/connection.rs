@@ -1,5 +1,6 @@
 //! Connections.
 
+use crate::code::ApplicationCode;
 use crate::error::ConnectionError;
 use crate::handler::{Summary, Topic};
 use crate::paths::{PathEvent, PathStats};
@@ -75,14 +76,15 @@ impl Connection {
         Ok(RecvStream::new(Arc::clone(&self.shared), id, early))
     }
 
-    /// Closes the connection with the application's `code`, below 2^62, and `reason`. Data that is not
+    /// Closes the connection with the application's `code` and `reason`. Data that is not
     /// acknowledged may be lost: to be sure that the peer has everything, await [`SendStream::stopped`]
     /// first, or an answer.
-    pub fn close(&self, code: u64, reason: &[u8]) {
+    pub fn close(&self, code: impl Into<ApplicationCode>, reason: &[u8]) {
+        let code = code.into().value();
         self.shared.visit(|visit| {
             let now = visit.shard.now();
             if let Some(connection) = visit.connection() {
-                connection.close(now, code.min(godwit_wire::codec::VARINT_MAX), reason);
+                connection.close(now, code, reason);
                 visit.touch();
             }
         });

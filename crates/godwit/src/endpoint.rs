@@ -1,6 +1,7 @@
 //! Endpoints: sockets with the connections on them.
 
 use crate::builder::EndpointBuilder;
+use crate::code::ApplicationCode;
 use crate::config::{ClientConfig, ServerConfig};
 use crate::connecting::Connecting;
 use crate::error::{ConnectError, ConnectFailure};
@@ -188,9 +189,9 @@ impl Endpoint {
     /// Takes no new connections, and closes those that exist with the application's `code` and `reason`.
     /// Data that is not acknowledged may be lost. Returns at once; [`Endpoint::wait_idle`] waits until the
     /// peers have been told.
-    pub fn close(&self, code: u64, reason: &[u8]) {
+    pub fn close(&self, code: impl Into<ApplicationCode>, reason: &[u8]) {
         self.inner.shard.with(|shard, api| api.close(shard));
-        self.inner.shard.close(code.min(godwit_wire::codec::VARINT_MAX), reason);
+        self.inner.shard.close(code.into().value(), reason);
     }
 
     /// Refuses clients from now on, those included that wait to be accepted, and lets the connections that

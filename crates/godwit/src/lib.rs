@@ -51,6 +51,7 @@
 #![forbid(unsafe_code)]
 
 mod builder;
+mod code;
 mod config;
 #[cfg(feature = "tokio")]
 mod connecting;
@@ -102,6 +103,7 @@ pub mod datapath {
 }
 
 pub use builder::EndpointBuilder;
+pub use code::{ApplicationCode, CodeTooLarge};
 pub use config::{ClientConfig, MigrationConfig, ServerConfig, TransportConfig};
 #[cfg(feature = "tokio")]
 pub use connecting::{Approval, Connecting};

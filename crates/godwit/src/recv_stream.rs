@@ -1,5 +1,6 @@
 //! The receiving half of a stream.
 
+use crate::code::ApplicationCode;
 use crate::error::{ReadError, ReadToEndError};
 use crate::visit::{Shared, Visit};
 use bytes::Bytes;
@@ -132,9 +133,10 @@ impl RecvStream {
         Ok(sink.data)
     }
 
-    /// Tells the peer that nothing more of this stream will be read, with the application's `code`, below
-    /// 2^62. What has arrived is thrown away. Without effect once the end was reached.
-    pub fn stop(&mut self, code: u64) {
+    /// Tells the peer that nothing more of this stream will be read, with the application's `code`.
+    /// What has arrived is thrown away. Without effect once the end was reached.
+    pub fn stop(&mut self, code: impl Into<ApplicationCode>) {
+        let code = code.into().value();
         if self.end.is_none() {
             self.end = Some(End::Stopped);
             let id = self.id;

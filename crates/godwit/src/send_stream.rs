@@ -1,5 +1,6 @@
 //! The sending half of a stream.
 
+use crate::code::ApplicationCode;
 use crate::error::{ConnectionError, WriteError};
 use crate::handler::Topic;
 use crate::visit::{Shared, Visit};
@@ -149,10 +150,10 @@ impl SendStream {
         Ok(())
     }
 
-    /// Gives up: what has not been sent yet is thrown away, and the peer is told the application's `code`,
-    /// below 2^62. Without effect if all was acknowledged or the stream is over.
-    pub fn reset(&mut self, code: u64) {
-        let id = self.id;
+    /// Gives up: what has not been sent yet is thrown away, and the peer is told the application's `code`.
+    /// Without effect if all was acknowledged or the stream is over.
+    pub fn reset(&mut self, code: impl Into<ApplicationCode>) {
+        let (id, code) = (self.id, code.into().value());
         self.over = true;
         self.shared.visit(|visit| {
             // A stream that is unknown is over.
@@ -167,8 +168,12 @@ impl SendStream {
     ///
     /// # Errors
     /// If the peer does not support it. The stream goes on then.
-    pub fn reset_at(&mut self, code: u64, reliable_size: u64) -> Result<(), ResetAtError> {
-        let id = self.id;
+    pub fn reset_at(
+        &mut self,
+        code: impl Into<ApplicationCode>,
+        reliable_size: u64,
+    ) -> Result<(), ResetAtError> {
+        let (id, code) = (self.id, code.into().value());
         let result = self.shared.visit(|visit| {
             let result = visit.connection().map(|connection| connection.reset_at(id, code, reliable_size));
             visit.touch();

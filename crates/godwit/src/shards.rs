@@ -1,5 +1,6 @@
 //! Servers on several cores.
 
+use crate::code::ApplicationCode;
 use crate::config::ServerConfig;
 use crate::connection::Connection;
 use crate::endpoint::Endpoint;
@@ -60,11 +61,11 @@ impl Shards {
 
     /// Takes no new connections, closes those that exist with the application's `code` and `reason`, and
     /// lets the threads end.
-    pub fn close(&self, code: u64, reason: &[u8]) {
+    pub fn close(&self, code: impl Into<ApplicationCode>, reason: &[u8]) {
         for shard in self.handles() {
             shard.with(|shard, api| api.close(shard));
         }
-        self.inner.close(code.min(godwit_wire::codec::VARINT_MAX), reason);
+        self.inner.close(code.into().value(), reason);
     }
 
     /// Blocks until every thread has ended. Not to be called from an asynchronous task.

@@ -310,7 +310,7 @@ impl Session {
     fn close(self) {
         if let Session::H3(client, endpoint) = self {
             client.close();
-            endpoint.close(ErrorCode::H3_NO_ERROR.0, b"");
+            endpoint.close(ErrorCode::H3_NO_ERROR, b"");
         }
     }
 }

@@ -52,7 +52,7 @@ pub(super) async fn reach(site: &Site, address: SocketAddr) -> Result<Reached, P
     let endpoint = Endpoint::client(SocketAddr::new(any, 0)).map_err(no_route)?;
     let reached = over(&endpoint, site, address).await;
     let silent = endpoint.stats().datagrams_received() == 0;
-    endpoint.close(http3::ErrorCode::H3_NO_ERROR.0, b"");
+    endpoint.close(http3::ErrorCode::H3_NO_ERROR, b"");
     let _ = timeout(Duration::from_millis(50), endpoint.wait_idle()).await;
     reached.map_err(|problem| if silent { Problem::Silent } else { Problem::Failed(problem) })
 }

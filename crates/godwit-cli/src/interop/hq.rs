@@ -16,7 +16,7 @@ pub(super) const ALPN: &[u8] = b"hq-interop";
 const CHUNK: usize = 64 << 10;
 const LONGEST_REQUEST: usize = 4096;
 /// The stream code for a file that is not there.
-const NOT_FOUND: u64 = 404;
+const NOT_FOUND: u32 = 404;
 
 type Anything<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 

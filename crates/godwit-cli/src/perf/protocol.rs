@@ -17,10 +17,10 @@ pub(super) const UNTIL_STOPPED: u64 = u64::MAX;
 pub(super) const WRITE: usize = 64 << 10;
 
 /// The code of streams and connections that end in order.
-pub(super) const NO_ERROR: u64 = 0;
+pub(super) const NO_ERROR: u32 = 0;
 
 /// The code with which a server resets a stream that ended before its header did.
-pub(super) const BAD_REQUEST: u64 = 1;
+pub(super) const BAD_REQUEST: u32 = 1;
 
 const HEADER: usize = 8;
 

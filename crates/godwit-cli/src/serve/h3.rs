@@ -303,7 +303,7 @@ async fn shard(
         async move { Ok::<_, Infallible>(door.answer(request).await) }
     });
     server.serve_until(&endpoint, service, stopped).await;
-    endpoint.close(ErrorCode::H3_NO_ERROR.0, b"");
+    endpoint.close(ErrorCode::H3_NO_ERROR, b"");
     endpoint.wait_idle().await;
     drop(done);
 }

@@ -166,7 +166,7 @@ async fn over_http3(server: Rc<Server>, tally: Rc<Tally>) {
                     break;
                 }
                 // A connection that is closed without error lets nothing through that came after.
-                Err(error) if error.code().is_some_and(|code| code.0 == 0x100) => {
+                Err(error) if error.code().is_some_and(|code| code.value() == 0x100) => {
                     tally.turned_away();
                     break;
                 }

@@ -305,7 +305,9 @@ async fn over_http3(server: Rc<Server>, load: Rc<Load>, path: &str) {
                     }
                 }
                 // A connection that is closed without error lets nothing through that came after.
-                Err(error) if error.is_retryable() || error.code().is_some_and(|code| code.0 == 0x100) => {
+                Err(error)
+                    if error.is_retryable() || error.code().is_some_and(|code| code.value() == 0x100) =>
+                {
                     break;
                 }
                 Err(error) => return load.failed("HTTP/3 request", error),

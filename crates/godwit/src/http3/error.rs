@@ -107,7 +107,7 @@ impl Error {
 
     /// The connection is over.
     pub(super) fn connection(error: ConnectionError) -> Self {
-        let code = error.application_code().map(ErrorCode);
+        let code = error.application_code().and_then(ErrorCode::new);
         let what = match (code, error.kind()) {
             (Some(code), _) => {
                 let reason = error.peer_reason().map(|reason| String::from_utf8_lossy(reason));

@@ -247,7 +247,7 @@ impl Protocol {
 
     /// Gives up what is left of a response that was written to its end.
     pub(super) fn give_up_response(&mut self, io: &mut Io<'_>, id: StreamId, code: ErrorCode) {
-        io.reset(id, code.0);
+        io.reset(id, code.value());
         if let Some(too_slow) = self.serving.watched.get(&id).and_then(|watched| watched.too_slow.as_ref()) {
             too_slow.store(true, Ordering::Relaxed);
         }

@@ -253,7 +253,7 @@ impl Server {
     {
         let alpn = connection.alpn();
         if alpn.as_deref() != Some(super::ALPN) {
-            connection.close(ErrorCode::H3_VERSION_FALLBACK.0, b"this is an HTTP/3 server");
+            connection.close(ErrorCode::H3_VERSION_FALLBACK, b"this is an HTTP/3 server");
             return Err(Error::other_protocol(alpn.as_deref()));
         }
         let info = ConnectionInfo::builder(&connection);
@@ -284,7 +284,7 @@ impl Server {
         };
         let harmless = |error: &Error| {
             error.kind() == ErrorKind::Connection
-                && error.code().is_none_or(|code| code == ErrorCode::H3_NO_ERROR || code.0 == 0)
+                && error.code().is_none_or(|code| code == ErrorCode::H3_NO_ERROR || code.value() == 0)
         };
         ended.or_else(|error| if harmless(&error) { Ok(()) } else { Err(error) })
     }
@@ -329,7 +329,7 @@ impl Server {
         self.observer.tell(|| ServerEvent::HandshakeFinished { remote });
         let _told = self.observer.when_over(&connection);
         let Some(_admitted) = self.admission.ask(connection.remote_address()) else {
-            connection.close(ErrorCode::H3_EXCESSIVE_LOAD.0, b"too many connections");
+            connection.close(ErrorCode::H3_EXCESSIVE_LOAD, b"too many connections");
             return tracing::debug!(%remote, "there is no room for another connection");
         };
         let shutdown = async move { drop(stopped.wait_for(|stopped| *stopped).await) };

@@ -1,6 +1,7 @@
 //! A connection of a polled endpoint, while it is being used.
 
 use super::{ConnKey, ReadChunk, ReadError, UnknownStream, WriteError};
+use crate::code::ApplicationCode;
 use bytes::Bytes;
 use godwit_base::Time;
 use godwit_transport::streams::ResetAtError;
@@ -69,8 +70,8 @@ impl<'a> PolledConnection<'a> {
     ///
     /// # Errors
     /// If there is no such stream, or it is over.
-    pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
-        self.change().reset(id, code)
+    pub fn reset(&mut self, id: StreamId, code: impl Into<ApplicationCode>) -> Result<(), UnknownStream> {
+        self.change().reset(id, code.into().value())
     }
 
     /// Gives up as [`PolledConnection::reset`] does, but still delivers the first `reliable_size` bytes
@@ -78,16 +79,25 @@ impl<'a> PolledConnection<'a> {
     ///
     /// # Errors
     /// If the peer does not support it, or there is no such stream.
-    pub fn reset_at(&mut self, id: StreamId, code: u64, reliable_size: u64) -> Result<(), ResetAtError> {
-        self.change().reset_at(id, code, reliable_size)
+    pub fn reset_at(
+        &mut self,
+        id: StreamId,
+        code: impl Into<ApplicationCode>,
+        reliable_size: u64,
+    ) -> Result<(), ResetAtError> {
+        self.change().reset_at(id, code.into().value(), reliable_size)
     }
 
-    /// Tells the peer that nothing more of this stream will be read, with the application's `code`, below 2^62.
+    /// Tells the peer that nothing more of this stream will be read, with the application's `code`.
     ///
     /// # Errors
     /// If there is no such stream, or it is over.
-    pub fn stop_sending(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
-        self.change().stop_sending(id, code)
+    pub fn stop_sending(
+        &mut self,
+        id: StreamId,
+        code: impl Into<ApplicationCode>,
+    ) -> Result<(), UnknownStream> {
+        self.change().stop_sending(id, code.into().value())
     }
 
     /// Sets when a stream is served; see [`crate::SendStream::set_priority`].
@@ -139,11 +149,11 @@ impl<'a> PolledConnection<'a> {
         self.change().next_datagram_outcome()
     }
 
-    /// Closes the connection with the application's `code`, below 2^62, and `reason`. Data that is not acknowledged may
+    /// Closes the connection with the application's `code`, and `reason`. Data that is not acknowledged may
     /// be lost.
-    pub fn close(&mut self, code: u64, reason: &[u8]) {
+    pub fn close(&mut self, code: impl Into<ApplicationCode>, reason: &[u8]) {
         let now = self.now;
-        self.change().close(now, code.min(godwit_wire::codec::VARINT_MAX), reason);
+        self.change().close(now, code.into().value(), reason);
     }
 
     /// Sends a PING, so that the peer's idle timer restarts.

@@ -1,6 +1,7 @@
 //! The endpoint itself: a shard whose turns the application takes.
 
 use super::{AcceptError, ConnKey, Event, Incoming, IncomingKey, PolledConnection, SocketId};
+use crate::code::ApplicationCode;
 use crate::config::{ClientConfig, ServerConfig};
 use crate::error::{ConnectError, ConnectFailure};
 use crate::paths::PathStats;
@@ -274,11 +275,11 @@ impl PolledEndpoint {
     /// Begins and takes no new connections, and closes those that exist with the application's `code`, below 2^62, and
     /// `reason`. Data that is not acknowledged may be lost. Poll until [`PolledEndpoint::is_idle`], so that peers are
     /// told.
-    pub fn close(&mut self, code: u64, reason: &[u8]) {
+    pub fn close(&mut self, code: impl Into<ApplicationCode>, reason: &[u8]) {
         self.closed = true;
         self.visit(|shard| {
             let now = shard.now();
-            shard.endpoint_mut().close_all(now, code.min(godwit_wire::codec::VARINT_MAX), reason);
+            shard.endpoint_mut().close_all(now, code.into().value(), reason);
         });
     }
 

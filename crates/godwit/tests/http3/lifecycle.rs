@@ -52,7 +52,7 @@ async fn shutting_down_under_load() {
     let endpoint = world.endpoint.clone();
     world.shut_down().await;
     let error = client.connection().closed().await;
-    assert_eq!(error.application_code(), Some(ErrorCode::H3_NO_ERROR.0));
+    assert_eq!(error.application_code(), Some(ErrorCode::H3_NO_ERROR.value()));
     endpoint.wait_idle().await;
 }
 
@@ -112,7 +112,7 @@ async fn a_client_that_leaves_ends_in_good_order() {
     assert_eq!(text(response).await, "");
     let (result, closed) = serving.await.unwrap();
     result.unwrap();
-    assert_eq!(closed.application_code(), Some(ErrorCode::H3_NO_ERROR.0));
+    assert_eq!(closed.application_code(), Some(ErrorCode::H3_NO_ERROR.value()));
 }
 
 #[tokio::test]
@@ -145,7 +145,7 @@ async fn a_client_without_http3() {
     let config = client_config().alpn(["other"]);
     let connection = client_endpoint().connect(&config, addr, "localhost").unwrap().await.unwrap();
     let error = connection.closed().await;
-    assert_eq!(error.application_code(), Some(ErrorCode::H3_VERSION_FALLBACK.0));
+    assert_eq!(error.application_code(), Some(ErrorCode::H3_VERSION_FALLBACK.value()));
     serving.abort();
 }
 
@@ -211,7 +211,7 @@ async fn a_client_that_breaks_the_rules() {
     // DATA before HEADERS.
     send.write_all(&[0, 1, 0]).await.unwrap();
     let closed = connection.closed().await;
-    assert_eq!(closed.application_code(), Some(ErrorCode::H3_FRAME_UNEXPECTED.0));
+    assert_eq!(closed.application_code(), Some(ErrorCode::H3_FRAME_UNEXPECTED.value()));
     let error = serving.await.unwrap().unwrap_err();
     assert_eq!((error.kind(), error.code()), (ErrorKind::Protocol, Some(ErrorCode::H3_FRAME_UNEXPECTED)));
 }

@@ -38,7 +38,7 @@ async fn there_is_room_for_as_many_as_are_admitted() {
     assert_eq!(text(first.send(get("/")).await.unwrap()).await, "");
     let second = world.client().await;
     let error = second.connection().closed().await;
-    assert_eq!(error.application_code(), Some(ErrorCode::H3_EXCESSIVE_LOAD.0));
+    assert_eq!(error.application_code(), Some(ErrorCode::H3_EXCESSIVE_LOAD.value()));
     assert_eq!(text(first.send(get("/")).await.unwrap()).await, "", "the first is not disturbed");
     drop(first);
     while room.available_permits() == 0 {
@@ -181,7 +181,7 @@ async fn a_client_that_asks_for_nothing_is_sent_away() {
     let client = world.client().await;
     assert_eq!(text(client.send(get("/")).await.unwrap()).await, "at last");
     let error = client.connection().closed().await;
-    assert_eq!(error.application_code(), Some(ErrorCode::H3_NO_ERROR.0));
+    assert_eq!(error.application_code(), Some(ErrorCode::H3_NO_ERROR.value()));
 }
 
 #[tokio::test]

@@ -85,7 +85,7 @@ async fn shake_hands(target: SocketAddr, name: &str) -> Result<(), String> {
     let config = ClientConfig::danger_accept_any_certificate().alpn([ALPN]).resumption(false);
     let connecting = endpoint.connect(&config, target, name).map_err(|error| error.to_string())?;
     let outcome = connecting.await.map(drop).map_err(|error| error.to_string());
-    endpoint.close(ErrorCode::H3_NO_ERROR.0, b"");
+    endpoint.close(ErrorCode::H3_NO_ERROR, b"");
     tokio::spawn(async move { endpoint.wait_idle().await });
     outcome
 }
