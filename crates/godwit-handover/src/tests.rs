@@ -6,7 +6,7 @@ use crate::Inheritance;
 use crate::protocol::{self, Line};
 use godwit_base::SeededRng;
 use godwit_transport::endpoint::Begun;
-use godwit_transport::resumption::SessionTickets;
+use godwit_transport::tls::resumption::SessionTickets;
 use godwit_transport::tls::secrets::ServerSecrets;
 use godwit_wire::ConnectionId;
 use rustls::server::ProducesTickets;

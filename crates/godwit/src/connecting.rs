@@ -1,10 +1,10 @@
 //! Handshakes under way.
 
+use crate::access::{Access, ConnectionHandle};
 use crate::connection::Connection;
 use crate::error::ConnectionError;
 use crate::handler::{Ticket, Topic};
 use crate::parked::Target;
-use crate::visit::{Shared, Visit};
 use godwit_transport::EarlyDataStatus;
 use godwit_transport::connection::Evidence;
 use godwit_wire::Side;
@@ -28,12 +28,12 @@ pub struct Connecting {
 #[derive(Debug)]
 enum State {
     Failed(ConnectionError),
-    Pending(Arc<Shared>),
+    Pending(Arc<ConnectionHandle>),
     Taken,
 }
 
 impl Connecting {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<ConnectionHandle>) -> Self {
         Connecting { state: State::Pending(shared), ticket: None, target: None }
     }
 
@@ -41,7 +41,7 @@ impl Connecting {
         Connecting { state: State::Failed(error), ticket: None, target: None }
     }
 
-    pub(crate) fn to(target: Target, shared: Arc<Shared>) -> Self {
+    pub(crate) fn to(target: Target, shared: Arc<ConnectionHandle>) -> Self {
         Connecting { target: Some(Box::new(target)), ..Connecting::new(shared) }
     }
 
@@ -52,7 +52,7 @@ impl Connecting {
     /// Whether it has failed, or the connection is over.
     pub(crate) fn is_over(&self) -> bool {
         match &self.state {
-            State::Pending(shared) => shared.visit(|visit| visit.state.ended.is_some()),
+            State::Pending(shared) => shared.access(|access| access.state.ended.is_some()),
             State::Failed(_) | State::Taken => true,
         }
     }
@@ -66,15 +66,15 @@ impl Connecting {
     /// At a server: if it accepts 0-RTT from this client. Streams that the client opened with 0-RTT data can be
     /// accepted and answered at once; [`crate::RecvStream::is_early`] is true for them.
     ///
-    /// [`Connection::connected`] waits for the handshake. Until then it may still fail, and nobody is known to
+    /// [`Connection::connected`] waits for the handshake. WaitUntil then it may still fail, and nobody is known to
     /// be at the other end: what arrives at the server may be what somebody has recorded.
     ///
     /// # Errors
     /// Gives itself back, to be awaited, if there is no 0-RTT.
     pub fn into_early(mut self) -> Result<Connection, Connecting> {
         let State::Pending(shared) = &self.state else { return Err(self) };
-        let early = shared.visit(|visit| {
-            let status = visit.connection().map(|connection| connection.early_data_status());
+        let early = shared.access(|access| {
+            let status = access.connection().map(|connection| connection.early_data_status());
             let open = match status {
                 Some(EarlyDataStatus::Offered | EarlyDataStatus::Accepted) => true,
                 // The driver may have had the answer before anybody asked.
@@ -82,9 +82,9 @@ impl Connecting {
                 _ => false,
             };
             if let Some(ticket) = self.ticket.take_if(|_| open) {
-                visit.state.waiters.leave(ticket);
+                access.state.waiters.leave(ticket);
             }
-            visit.state.ended.is_none() && open && !visit.connection().is_some_and(|it| it.wants_approval())
+            access.state.ended.is_none() && open && !access.connection().is_some_and(|it| it.wants_approval())
         });
         match std::mem::replace(&mut self.state, State::Taken) {
             State::Pending(shared) if early => Ok(Connection::from_shared(shared)),
@@ -107,6 +107,7 @@ impl Connecting {
     ///
     /// # Panics
     /// If it was awaited and had given its connection.
+    #[expect(clippy::panic, reason = "a future that is polled after it was ready is misused")]
     pub async fn approval(mut self) -> Result<Approval, ConnectionError> {
         let shared = match std::mem::replace(&mut self.state, State::Taken) {
             State::Pending(shared) => shared,
@@ -114,13 +115,13 @@ impl Connecting {
             State::Taken => panic!("polled after it was ready"),
         };
         if let Some(ticket) = self.ticket.take() {
-            shared.visit(|visit| visit.state.waiters.leave(ticket));
+            shared.access(|access| access.state.waiters.leave(ticket));
         }
-        let attempt = |visit: &mut Visit<'_, '_>| {
-            if visit.state.connected || visit.state.approvable {
+        let attempt = |access: &mut Access<'_, '_>| {
+            if access.state.connected || access.state.approvable {
                 return Some(Ok(()));
             }
-            visit.state.ended.clone().map(Err)
+            access.state.ended.clone().map(Err)
         };
         shared.until(Topic::Connected, attempt).await?;
         Ok(Approval { connection: Connection::from_shared(shared) })
@@ -142,11 +143,11 @@ impl Connecting {
     /// For a decision whether to try something else, or to give this up.
     pub fn evidence(&self) -> Evidence {
         let State::Pending(shared) = &self.state else { return Evidence::default() };
-        shared.visit(|visit| {
-            let connection = visit.shard.endpoint().connection(visit.state.conn);
+        shared.access(|access| {
+            let connection = access.shard.endpoint().connection(access.state.conn);
             match connection {
-                Some(connection) if visit.state.ended.is_none() => connection.evidence(),
-                connection => visit.state.summary(connection).evidence,
+                Some(connection) if access.state.ended.is_none() => connection.evidence(),
+                connection => access.state.summary(connection).evidence,
             }
         })
     }
@@ -157,11 +158,11 @@ impl Connecting {
     /// Nothing is lost if this is dropped before it is ready.
     pub async fn evidence_changed(&self, known: Evidence) -> Evidence {
         let State::Pending(shared) = &self.state else { return Evidence::default() };
-        let attempt = move |visit: &mut Visit<'_, '_>| {
-            if visit.state.ended.is_some() || visit.state.connected {
+        let attempt = move |access: &mut Access<'_, '_>| {
+            if access.state.ended.is_some() || access.state.connected {
                 return Some(());
             }
-            let connection = visit.connection()?;
+            let connection = access.connection()?;
             if connection.evidence().is_news(&known) {
                 return Some(());
             }
@@ -178,14 +179,15 @@ impl Future for Connecting {
 
     /// # Panics
     /// If it is polled after it was ready.
+    #[expect(clippy::panic, reason = "a future that is polled after it was ready is misused")]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         if let State::Pending(shared) = &this.state {
-            let ready = shared.visit(|visit| {
-                if visit.state.connected || visit.state.ended.is_some() {
-                    return Some(visit.state.ended.clone().map_or(Ok(()), Err));
+            let ready = shared.access(|access| {
+                if access.state.connected || access.state.ended.is_some() {
+                    return Some(access.state.ended.clone().map_or(Ok(()), Err));
                 }
-                visit.state.waiters.wait(&mut this.ticket, Topic::Connected, cx.waker());
+                access.state.waiters.wait(&mut this.ticket, Topic::Connected, cx.waker());
                 None
             });
             match ready {
@@ -198,7 +200,7 @@ impl Future for Connecting {
         match std::mem::replace(&mut this.state, State::Taken) {
             State::Pending(shared) => {
                 let ticket = this.ticket.take();
-                shared.visit(|visit| ticket.map(|ticket| visit.state.waiters.leave(ticket)));
+                shared.access(|access| ticket.map(|ticket| access.state.waiters.leave(ticket)));
                 Poll::Ready(Ok(Connection::from_shared(shared)))
             }
             State::Failed(error) => Poll::Ready(Err(error)),
@@ -245,13 +247,13 @@ impl Approval {
     /// # Errors
     /// If it is over meanwhile, for instance because this took too long.
     pub fn approve(self) -> Result<Connection, ConnectionError> {
-        self.connection.shared.visit(|visit| {
-            let now = visit.shard.now();
-            if let Some(connection) = visit.connection() {
+        self.connection.shared.access(|access| {
+            let now = access.shard.now();
+            if let Some(connection) = access.connection() {
                 connection.approve(now);
-                visit.touch();
+                access.touch();
             }
-            visit.state.ended.clone().map_or(Ok(()), Err)
+            access.state.ended.clone().map_or(Ok(()), Err)
         })?;
         Ok(self.connection.clone())
     }
@@ -264,17 +266,17 @@ impl Approval {
 
 impl Drop for Approval {
     fn drop(&mut self) {
-        self.connection.shared.visit(|visit| {
-            let now = visit.shard.now();
+        self.connection.shared.access(|access| {
+            let now = access.shard.now();
             // Does nothing once it is approved.
-            if let Some(connection) = visit.connection() {
+            if let Some(connection) = access.connection() {
                 connection.refuse_peer(now);
-                visit.touch();
+                access.touch();
             }
         });
     }
 }
 
-fn is_connected(shared: &Shared) -> bool {
-    shared.visit(|visit| visit.state.connected)
+fn is_connected(shared: &ConnectionHandle) -> bool {
+    shared.access(|access| access.state.connected)
 }

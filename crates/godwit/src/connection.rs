@@ -1,12 +1,12 @@
 //! Connections.
 
+use crate::access::{Access, ConnectionHandle};
 use crate::code::ApplicationCode;
 use crate::error::ConnectionError;
 use crate::handler::{Summary, Topic};
 use crate::paths::{PathEvent, PathStats};
 use crate::recv_stream::RecvStream;
 use crate::send_stream::SendStream;
-use crate::visit::{Shared, Visit};
 use bytes::Bytes;
 use godwit_transport::EarlyDataStatus;
 use godwit_transport::ExportError;
@@ -25,15 +25,15 @@ use std::time::Duration;
 /// included, the connection is closed with code 0: what the peer has not acknowledged by then may be lost.
 #[derive(Debug, Clone)]
 pub struct Connection {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<ConnectionHandle>,
 }
 
 impl Connection {
-    pub(crate) fn from_shared(shared: Arc<Shared>) -> Self {
+    pub(crate) fn from_shared(shared: Arc<ConnectionHandle>) -> Self {
         Connection { shared }
     }
 
-    pub(crate) fn into_shared(self) -> Arc<Shared> {
+    pub(crate) fn into_shared(self) -> Arc<ConnectionHandle> {
         self.shared
     }
 
@@ -81,23 +81,23 @@ impl Connection {
     /// first, or an answer.
     pub fn close(&self, code: impl Into<ApplicationCode>, reason: &[u8]) {
         let code = code.into().value();
-        self.shared.visit(|visit| {
-            let now = visit.shard.now();
-            if let Some(connection) = visit.connection() {
+        self.shared.access(|access| {
+            let now = access.shard.now();
+            if let Some(connection) = access.connection() {
                 connection.close(now, code, reason);
-                visit.touch();
+                access.touch();
             }
         });
     }
 
     /// Waits until the connection is over, for whatever reason.
     pub async fn closed(&self) -> ConnectionError {
-        self.shared.until(Topic::Closed, |visit| visit.state.ended.clone()).await
+        self.shared.until(Topic::Closed, |access| access.state.ended.clone()).await
     }
 
     /// Why the connection is over, if it is.
     pub fn close_reason(&self) -> Option<ConnectionError> {
-        self.shared.visit(|visit| visit.state.ended.clone())
+        self.shared.access(|access| access.state.ended.clone())
     }
 
     /// The peer's present address. It changes when the peer moves to another network.
@@ -131,11 +131,11 @@ impl Connection {
     /// # Errors
     /// If the handshake failed.
     pub async fn connected(&self) -> Result<EarlyDataStatus, ConnectionError> {
-        let attempt = |visit: &mut Visit<'_, '_>| {
-            if visit.state.connected {
+        let attempt = |access: &mut Access<'_, '_>| {
+            if access.state.connected {
                 return Some(Ok(()));
             }
-            visit.state.ended.clone().map(Err)
+            access.state.ended.clone().map(Err)
         };
         self.shared.until(Topic::Connected, attempt).await?;
         Ok(self.early_data_status())
@@ -185,8 +185,8 @@ impl Connection {
         context: &[u8],
         output: &mut [u8],
     ) -> Result<(), ExportError> {
-        self.shared.visit(|visit| {
-            let connection = visit.connection().ok_or(ExportError::NotConnected)?;
+        self.shared.access(|access| {
+            let connection = access.connection().ok_or(ExportError::NotConnected)?;
             connection.export_keying_material(label, context, output)
         })
     }
@@ -213,11 +213,11 @@ impl Connection {
     /// # Errors
     /// If the connection is over.
     pub async fn ideal_buffer_changed(&self, known: u64) -> Result<u64, ConnectionError> {
-        let attempt = move |visit: &mut Visit<'_, '_>| {
-            if let Some(error) = &visit.state.ended {
+        let attempt = move |access: &mut Access<'_, '_>| {
+            if let Some(error) = &access.state.ended {
                 return Some(Err(error.clone()));
             }
-            let connection = visit.connection()?;
+            let connection = access.connection()?;
             let ideal = connection.ideal_buffer_of_all();
             connection.watch_ideal_buffer(known);
             (ideal.abs_diff(known) > known >> 2).then_some(Ok(ideal))
@@ -233,12 +233,12 @@ impl Connection {
     /// Every path of the connection (RFC 9000 section 9), the one that carries it first. Empty once the connection is
     /// over.
     pub fn paths(&self) -> Vec<PathStats> {
-        self.shared.visit(|visit| {
-            let connection = visit.shard.endpoint().connection(visit.state.conn);
-            let open = connection.filter(|_| visit.state.ended.is_none());
+        self.shared.access(|access| {
+            let connection = access.shard.endpoint().connection(access.state.conn);
+            let open = connection.filter(|_| access.state.ended.is_none());
             open.into_iter()
                 .flat_map(|connection| connection.paths())
-                .map(|info| PathStats::of(visit.shard, &info))
+                .map(|info| PathStats::of(access.shard, &info))
                 .collect()
         })
     }
@@ -251,9 +251,9 @@ impl Connection {
     /// # Errors
     /// If the connection is over and everything has been told.
     pub async fn path_event(&self) -> Result<PathEvent, ConnectionError> {
-        let attempt = |visit: &mut Visit<'_, '_>| match visit.state.next_path_event() {
+        let attempt = |access: &mut Access<'_, '_>| match access.state.next_path_event() {
             Some(event) => Some(Ok(event)),
-            None => visit.state.ended.clone().map(Err),
+            None => access.state.ended.clone().map(Err),
         };
         self.shared.until(Topic::Path, attempt).await
     }
@@ -267,13 +267,13 @@ impl Connection {
     /// # Errors
     /// If it can never be done, see [`MigrateError`].
     pub fn migrate(&self, local: SocketAddr) -> Result<(), MigrateError> {
-        self.shared.visit(|visit| {
-            let now = visit.shard.now();
-            let remote = visit.connection().ok_or(MigrateError::Closed)?.remote();
-            let (socket, ip) = visit.shard.socket_at(local, remote).ok_or(MigrateError::NoSocket)?;
-            let connection = visit.connection().ok_or(MigrateError::Closed)?;
+        self.shared.access(|access| {
+            let now = access.shard.now();
+            let remote = access.connection().ok_or(MigrateError::Closed)?.remote();
+            let (socket, ip) = access.shard.socket_at(local, remote).ok_or(MigrateError::NoSocket)?;
+            let connection = access.connection().ok_or(MigrateError::Closed)?;
             let begun = connection.migrate(now, socket, ip);
-            visit.touch();
+            access.touch();
             begun
         })
     }
@@ -291,10 +291,10 @@ impl Connection {
     /// Changes the keys that protect packets now (RFC 9001 section 6). False if it is too early: the
     /// handshake is not confirmed, or the last change is not acknowledged yet.
     pub fn force_key_update(&self) -> bool {
-        self.shared.visit(|visit| {
-            let now = visit.shard.now();
-            let updated = visit.connection().is_some_and(|connection| connection.update_keys(now));
-            visit.touch();
+        self.shared.access(|access| {
+            let now = access.shard.now();
+            let updated = access.connection().is_some_and(|connection| connection.update_keys(now));
+            access.touch();
             updated
         })
     }
@@ -304,26 +304,26 @@ impl Connection {
         living: impl FnOnce(&godwit_transport::Connection) -> R,
         over: impl FnOnce(Summary) -> R,
     ) -> R {
-        self.shared.visit(|visit| {
-            let connection = visit.shard.endpoint().connection(visit.state.conn);
+        self.shared.access(|access| {
+            let connection = access.shard.endpoint().connection(access.state.conn);
             match connection {
-                Some(connection) if visit.state.ended.is_none() => living(connection),
-                connection => over(visit.state.summary(connection)),
+                Some(connection) if access.state.ended.is_none() => living(connection),
+                connection => over(access.state.summary(connection)),
             }
         })
     }
 
     async fn open(&self, direction: Direction) -> Result<StreamId, ConnectionError> {
         let halves = if direction == Direction::Bidirectional { 2 } else { 1 };
-        let attempt = move |visit: &mut Visit<'_, '_>| {
-            if let Some(error) = &visit.state.ended {
+        let attempt = move |access: &mut Access<'_, '_>| {
+            if let Some(error) = &access.state.ended {
                 return Some(Err(error.clone()));
             }
-            let opened = visit.connection()?.open(direction);
+            let opened = access.connection()?.open(direction);
             match opened {
-                Some(id) => visit.state.add_stream(id, halves),
+                Some(id) => access.state.add_stream(id, halves),
                 // The peer is told that there could be more.
-                None => visit.touch(),
+                None => access.touch(),
             }
             opened.map(Ok)
         };
@@ -333,20 +333,20 @@ impl Connection {
     /// The next stream of the peer's, and whether it came with 0-RTT data.
     async fn accept(&self, direction: Direction) -> Result<(StreamId, bool), ConnectionError> {
         let halves = if direction == Direction::Bidirectional { 2 } else { 1 };
-        let attempt = move |visit: &mut Visit<'_, '_>| {
-            let accepted = match &visit.state.ended {
+        let attempt = move |access: &mut Access<'_, '_>| {
+            let accepted = match &access.state.ended {
                 Some(error) => {
                     let error = error.clone();
-                    visit.state.accept_left(direction).map(|id| (id, false)).ok_or(error)
+                    access.state.accept_left(direction).map(|id| (id, false)).ok_or(error)
                 }
                 None => {
-                    let connection = visit.connection()?;
+                    let connection = access.connection()?;
                     let id = connection.accept(direction)?;
                     Ok((id, connection.is_early(id)))
                 }
             };
             if let Ok((id, _)) = accepted {
-                visit.state.add_stream(id, halves);
+                access.state.add_stream(id, halves);
             }
             Some(accepted)
         };

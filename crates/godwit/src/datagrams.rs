@@ -10,7 +10,7 @@ impl Connection {
     /// The largest datagram that [`Connection::send_datagram`] takes now, in bytes. It follows the path's MTU
     /// and what the peer accepts. `None` if the peer accepts no datagrams.
     pub fn max_datagram_len(&self) -> Option<usize> {
-        self.shared.visit(|visit| visit.connection()?.max_datagram_len())
+        self.shared.access(|access| access.connection()?.max_datagram_len())
     }
 
     /// Sends a datagram: once, whole, in one packet, or not at all. It keeps to congestion control but to no
@@ -40,12 +40,12 @@ impl Connection {
     /// See [`SendDatagramError`]; not with [`SendDatagramError::Full`].
     pub async fn send_datagram_wait(&self, data: Bytes) -> Result<(), SendDatagramError> {
         self.shared
-            .until(Topic::DatagramRoom, move |visit| {
-                if visit.state.ended.is_some() {
+            .until(Topic::DatagramRoom, move |access| {
+                if access.state.ended.is_some() {
                     return Some(Err(SendDatagramError::Closed));
                 }
-                let queued = visit.connection()?.send_datagram(data.clone(), None);
-                visit.touch();
+                let queued = access.connection()?.send_datagram(data.clone(), None);
+                access.touch();
                 (queued != Err(SendDatagramError::Full)).then_some(queued)
             })
             .await
@@ -54,9 +54,9 @@ impl Connection {
     /// Withdraws the datagrams with this tag that have not left yet, and says how many those were. Each is
     /// told as [`DatagramOutcome::Cancelled`].
     pub fn cancel_datagram(&self, tag: u64) -> usize {
-        self.shared.visit(|visit| {
-            let cancelled = visit.connection().map_or(0, |connection| connection.cancel_datagram(tag));
-            visit.touch();
+        self.shared.access(|access| {
+            let cancelled = access.connection().map_or(0, |connection| connection.cancel_datagram(tag));
+            access.touch();
             cancelled
         })
     }
@@ -70,9 +70,9 @@ impl Connection {
     /// If the connection is over, and what had come before has been read.
     pub async fn read_datagram(&self) -> Result<Bytes, ConnectionError> {
         self.shared
-            .until(Topic::Datagram, |visit| match visit.state.ended.clone() {
-                Some(error) => Some(visit.state.datagrams.pop_front().ok_or(error)),
-                None => visit.connection()?.read_datagram().map(Ok),
+            .until(Topic::Datagram, |access| match access.state.ended.clone() {
+                Some(error) => Some(access.state.datagrams.pop_front().ok_or(error)),
+                None => access.connection()?.read_datagram().map(Ok),
             })
             .await
     }
@@ -86,18 +86,18 @@ impl Connection {
     /// If the connection is over, and what had been known before has been fetched.
     pub async fn datagram_outcome(&self) -> Result<DatagramOutcome, ConnectionError> {
         self.shared
-            .until(Topic::DatagramOutcome, |visit| match visit.state.ended.clone() {
-                Some(error) => Some(visit.state.outcomes.pop_front().ok_or(error)),
-                None => visit.connection()?.next_datagram_outcome().map(Ok),
+            .until(Topic::DatagramOutcome, |access| match access.state.ended.clone() {
+                Some(error) => Some(access.state.outcomes.pop_front().ok_or(error)),
+                None => access.connection()?.next_datagram_outcome().map(Ok),
             })
             .await
     }
 
     fn queue_datagram(&self, data: Bytes, tag: Option<u64>) -> Result<(), SendDatagramError> {
-        self.shared.visit(|visit| {
-            let connection = visit.connection().ok_or(SendDatagramError::Closed)?;
+        self.shared.access(|access| {
+            let connection = access.connection().ok_or(SendDatagramError::Closed)?;
             connection.send_datagram(data, tag)?;
-            visit.touch();
+            access.touch();
             Ok(())
         })
     }

@@ -1,7 +1,7 @@
 //! Ending without cutting anybody off.
 
+use crate::access::WaitUntil;
 use crate::handler::{Api, Topic};
-use crate::visit::Until;
 use godwit_engine::{ShardCx, ShardHandle};
 use std::time::Duration;
 
@@ -33,5 +33,5 @@ pub(crate) async fn wait_idle(shard: &ShardHandle<Api>) {
         let idle = api.stopped.is_some() || shard.endpoint().is_idle();
         (idle.then_some(()), false)
     };
-    Until::endpoint(shard, Topic::Idle, attempt).await;
+    WaitUntil::endpoint(shard, Topic::Idle, attempt).await;
 }

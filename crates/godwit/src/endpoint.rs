@@ -1,5 +1,6 @@
 //! Endpoints: sockets with the connections on them.
 
+use crate::access::{ConnectionHandle, WaitUntil};
 use crate::builder::EndpointBuilder;
 use crate::code::ApplicationCode;
 use crate::config::{ClientConfig, ServerConfig};
@@ -9,7 +10,6 @@ use crate::handler::{Api, Topic};
 use crate::incoming::Incoming;
 use crate::parked::{Parked, Target};
 use crate::stats::EndpointStats;
-use crate::visit::{Shared, Until};
 use godwit_datapath::DatapathFactory;
 use godwit_engine::{ShardHandle, Stopped};
 use godwit_wire::Side;
@@ -90,7 +90,7 @@ impl Endpoint {
             let over = api.has_accepted_all(shard);
             (next.map(Some).or(over.then_some(None)), false)
         };
-        Until::endpoint(handle, Topic::Incoming, attempt).await
+        WaitUntil::endpoint(handle, Topic::Incoming, attempt).await
     }
 
     /// Begins a connection to `addr`, whose certificate must be for `server_name`. What is returned is a
@@ -122,7 +122,7 @@ impl Endpoint {
             })
             .map_err(ConnectError)?;
         let target = Target::new(config, addr, server_name);
-        Ok(Connecting::to(target, Shared::new(handle.clone(), conn, Side::Client, state)))
+        Ok(Connecting::to(target, ConnectionHandle::new(handle.clone(), conn, Side::Client, state)))
     }
 
     /// Lets an attempt go on for which nobody waits any more, instead of giving it up, so that

@@ -1,10 +1,10 @@
 //! Clients that want to connect, and deciding on them.
 
+use crate::access::ConnectionHandle;
 use crate::config::ServerConfig;
 use crate::connecting::Connecting;
 use crate::error::{ConnectionError, EndReason};
 use crate::handler::Api;
-use crate::visit::Shared;
 use godwit_engine::ShardHandle;
 use godwit_transport::endpoint::{AcceptError, IncomingKey};
 use godwit_wire::Side;
@@ -121,7 +121,9 @@ impl Incoming {
             Ok::<_, AcceptError>((conn, api.insert(conn, remote)))
         });
         match accepted {
-            Ok((conn, state)) => Connecting::new(Shared::new(self.shard.clone(), conn, Side::Server, state)),
+            Ok((conn, state)) => {
+                Connecting::new(ConnectionHandle::new(self.shard.clone(), conn, Side::Server, state))
+            }
             Err(error) => {
                 Connecting::failed(ConnectionError::new(EndReason::NotAccepted(error), None, false))
             }

@@ -48,8 +48,30 @@
 //! - Without tokio: [`polled`] is an endpoint that the application keeps going itself.
 //! - Handles may be used from any thread. They are fastest on the thread that drives the endpoint: see
 //!   [`EndpointBuilder::run_shards`] for servers on many cores.
+//!
+//! # Features
+//!
+//! - `tokio` (default): [`Endpoint`], [`Connection`] and streams as asynchronous handles. Without it there is the
+//!   [`polled`] API alone, and no runtime among the dependencies.
+//! - `http3` (default): [`http3`], servers and clients.
+//! - `hand-over`: exchanging the process for a newer one while its connections live (Linux).
+//!
+//! # Order of the modules
+//!
+//! From the bottom: `code`, `error`, `config`, `resumption`, `qlog`, `stats`, `paths`, `generations`, `polled`, `builder`;
+//! with `tokio` `raw`, `handler`, `access`, `send_stream`, `recv_stream`, `connection`, `datagrams`, `settings`,
+//! `connecting`, `incoming`, `parked`, `drain`, `endpoint`, `shards`; with `http3` `http3`.
 #![forbid(unsafe_code)]
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unreachable,
+    clippy::indexing_slicing
+)]
 
+#[cfg(feature = "tokio")]
+mod access;
 mod builder;
 mod code;
 mod config;
@@ -89,8 +111,6 @@ mod settings;
 #[cfg(feature = "tokio")]
 mod shards;
 mod stats;
-#[cfg(feature = "tokio")]
-mod visit;
 
 /// Data paths that users bring, in place of UDP sockets: see [`EndpointBuilder::datapaths`].
 pub mod datapath {

@@ -4,9 +4,9 @@
 //! shard's turn with the connection at hand ([`RawHandler::on_event`]), and everybody else reaches both
 //! through [`RawConnection::with`]. Tasks are woken with [`RawCx::wake`], after the lock is released.
 
+use crate::access::ConnectionHandle;
 use crate::connection::Connection;
 use crate::error::ConnectionError;
-use crate::visit::Shared;
 use godwit_base::Time;
 use godwit_engine::ShardCx;
 use godwit_transport::{ConnKey, Event};
@@ -55,7 +55,7 @@ impl RawCx<'_, '_> {
 /// A handle of a connection in raw mode, whose protocol is `P`. The connection is closed with code 0 when
 /// the last handle is gone.
 pub(crate) struct RawConnection<P> {
-    shared: Arc<Shared>,
+    shared: Arc<ConnectionHandle>,
     protocol: PhantomData<fn() -> P>,
 }
 
@@ -67,35 +67,36 @@ impl<P: RawHandler> RawConnection<P> {
     pub(crate) fn new(connection: Connection, protocol: P) -> Self {
         let shared = connection.into_shared();
         let raw = RawConnection { shared, protocol: PhantomData };
-        raw.shared.visit(|visit| {
-            let conn = visit.state.conn;
-            visit.state.raw = Some(Box::new(protocol));
-            let Some(handler) = &mut visit.state.raw else { return };
-            if visit.state.ended.is_some() {
-                let mut cx = RawCx { shard: visit.shard, conn, touched: false };
+        raw.shared.access(|access| {
+            let conn = access.state.conn;
+            access.state.raw = Some(Box::new(protocol));
+            let Some(handler) = &mut access.state.raw else { return };
+            if access.state.ended.is_some() {
+                let mut cx = RawCx { shard: access.shard, conn, touched: false };
                 handler.on_stopped(&mut cx);
                 return;
             }
             for direction in [Direction::Bidirectional, Direction::Unidirectional] {
-                on_event(&mut **handler, visit.shard, conn, &Event::StreamsAvailable { direction });
-                on_event(&mut **handler, visit.shard, conn, &Event::StreamOpened { direction });
+                on_event(&mut **handler, access.shard, conn, &Event::StreamsAvailable { direction });
+                on_event(&mut **handler, access.shard, conn, &Event::StreamOpened { direction });
             }
-            visit.touch();
+            access.touch();
         });
         raw
     }
 
     /// Calls `change` with the protocol's state and the connection, and has what follows sent.
+    #[expect(clippy::expect_used, reason = "nothing takes the protocol away")]
     pub(crate) fn with<R>(&self, change: impl FnOnce(&mut P, &mut RawCx<'_, '_>) -> R) -> R {
-        self.shared.visit(|visit| {
-            let conn = visit.state.conn;
-            let handler = visit.state.raw.as_mut().expect("a connection in raw mode stays in it");
+        self.shared.access(|access| {
+            let conn = access.state.conn;
+            let handler = access.state.raw.as_mut().expect("a connection in raw mode stays in it");
             let protocol: &mut dyn Any = &mut **handler;
             let protocol = protocol.downcast_mut().expect("the protocol was given with the handle's type");
-            let mut cx = RawCx { shard: visit.shard, conn, touched: false };
+            let mut cx = RawCx { shard: access.shard, conn, touched: false };
             let result = change(protocol, &mut cx);
             if cx.touched {
-                visit.touch();
+                access.touch();
             }
             result
         })
@@ -103,7 +104,7 @@ impl<P: RawHandler> RawConnection<P> {
 
     /// Why the connection is over, if it is.
     pub(crate) fn ended(&self) -> Option<ConnectionError> {
-        self.shared.visit(|visit| visit.state.ended.clone())
+        self.shared.access(|access| access.state.ended.clone())
     }
 
     /// An ordinary handle, for everything but streams.

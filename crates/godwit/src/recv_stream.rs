@@ -1,8 +1,8 @@
 //! The receiving half of a stream.
 
+use crate::access::{Access, ConnectionHandle};
 use crate::code::ApplicationCode;
 use crate::error::{ReadError, ReadToEndError};
-use crate::visit::{Shared, Visit};
 use bytes::Bytes;
 use godwit_transport::streams::{self, ReadChunk};
 use godwit_wire::StreamId;
@@ -23,7 +23,7 @@ const READ_AT_ONCE: usize = 256 << 10;
 /// before its end tells the peer to stop sending, with code 0.
 #[derive(Debug)]
 pub struct RecvStream {
-    shared: Arc<Shared>,
+    shared: Arc<ConnectionHandle>,
     id: StreamId,
     end: Option<End>,
     early: bool,
@@ -46,11 +46,11 @@ trait Sink {
 }
 
 impl RecvStream {
-    pub(crate) fn new(shared: Arc<Shared>, id: StreamId, early: bool) -> Self {
+    pub(crate) fn new(shared: Arc<ConnectionHandle>, id: StreamId, early: bool) -> Self {
         RecvStream { shared, id, end: None, early }
     }
 
-    /// At a server: whether the client opened the stream with 0-RTT data. Until the handshake is complete it may
+    /// At a server: whether the client opened the stream with 0-RTT data. WaitUntil the handshake is complete it may
     /// be somebody who repeats what they have recorded: what is asked for must be something that may happen
     /// twice, or has to wait for [`crate::Connection::connected`].
     pub fn is_early(&self) -> bool {
@@ -140,7 +140,7 @@ impl RecvStream {
         if self.end.is_none() {
             self.end = Some(End::Stopped);
             let id = self.id;
-            self.shared.visit(|visit| stop(visit, id, code));
+            self.shared.access(|access| stop(access, id, code));
         }
     }
 
@@ -154,10 +154,10 @@ impl RecvStream {
         }
         let progress = ready!(coop::poll_proceed(cx));
         let (id, end) = (self.id, &mut self.end);
-        let poll = self.shared.visit(|visit| {
-            let filled = fill(visit, id, sink, end);
+        let poll = self.shared.access(|access| {
+            let filled = fill(access, id, sink, end);
             if filled.is_pending() {
-                visit.state.register_reader(id, cx.waker());
+                access.state.register_reader(id, cx.waker());
             }
             filled
         });
@@ -171,10 +171,10 @@ impl RecvStream {
 impl Drop for RecvStream {
     fn drop(&mut self) {
         let (id, reading) = (self.id, self.end.is_none());
-        self.shared.visit(|visit| {
-            visit.state.remove_half(id);
-            if reading && visit.state.ended.is_none() {
-                stop(visit, id, 0);
+        self.shared.access(|access| {
+            access.state.remove_half(id);
+            if reading && access.state.ended.is_none() {
+                stop(access, id, 0);
             }
         });
     }
@@ -195,7 +195,7 @@ impl AsyncRead for RecvStream {
 
 /// Reads until the sink is full, there is nothing, or it is another's turn.
 fn fill(
-    visit: &mut Visit<'_, '_>,
+    access: &mut Access<'_, '_>,
     id: StreamId,
     sink: &mut impl Sink,
     end: &mut Option<End>,
@@ -206,7 +206,7 @@ fn fill(
         if room == 0 || taken >= READ_AT_ONCE {
             break Poll::Ready(Ok(true));
         }
-        match read(visit, id, room) {
+        match read(access, id, room) {
             Ok(ReadChunk::Data(data)) => {
                 taken += data.len();
                 sink.put(data);
@@ -224,20 +224,20 @@ fn fill(
             Err(error) => break Poll::Ready(if taken > 0 { Ok(true) } else { Err(error) }),
         }
     };
-    if outcome.is_ready() && visit.state.ended.is_none() {
+    if outcome.is_ready() && access.state.ended.is_none() {
         // The peer may be permitted to send more.
-        visit.touch();
+        access.touch();
     }
     outcome
 }
 
-fn read(visit: &mut Visit<'_, '_>, id: StreamId, max: usize) -> Result<ReadChunk, ReadError> {
-    let outcome = if let Some(error) = &visit.state.ended {
+fn read(access: &mut Access<'_, '_>, id: StreamId, max: usize) -> Result<ReadChunk, ReadError> {
+    let outcome = if let Some(error) = &access.state.ended {
         let error = ReadError::ConnectionLost(error.clone());
-        visit.state.read_left(id, max).ok_or(error)?
+        access.state.read_left(id, max).ok_or(error)?
     } else {
-        let now = visit.shard.now();
-        visit.connection().map_or(Ok(ReadChunk::Blocked), |connection| connection.read(now, id, max))
+        let now = access.shard.now();
+        access.connection().map_or(Ok(ReadChunk::Blocked), |connection| connection.read(now, id, max))
     };
     outcome.map_err(|error| match error {
         streams::ReadError::Reset(code) => ReadError::Reset(code),
@@ -245,10 +245,10 @@ fn read(visit: &mut Visit<'_, '_>, id: StreamId, max: usize) -> Result<ReadChunk
     })
 }
 
-fn stop(visit: &mut Visit<'_, '_>, id: StreamId, code: u64) {
+fn stop(access: &mut Access<'_, '_>, id: StreamId, code: u64) {
     // A stream that is unknown is over.
-    let _ = visit.connection().map(|connection| connection.stop_sending(id, code));
-    visit.touch();
+    let _ = access.connection().map(|connection| connection.stop_sending(id, code));
+    access.touch();
 }
 
 impl Sink for ReadBuf<'_> {

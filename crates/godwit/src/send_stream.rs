@@ -1,9 +1,9 @@
 //! The sending half of a stream.
 
+use crate::access::{Access, ConnectionHandle};
 use crate::code::ApplicationCode;
 use crate::error::{ConnectionError, WriteError};
 use crate::handler::Topic;
-use crate::visit::{Shared, Visit};
 use bytes::Bytes;
 use godwit_transport::streams::{self, ResetAtError};
 use godwit_wire::StreamId;
@@ -24,14 +24,14 @@ const COPY_AT_ONCE: usize = 64 << 10;
 /// much as it may. Dropping a stream that was not finished resets it with code 0.
 #[derive(Debug)]
 pub struct SendStream {
-    shared: Arc<Shared>,
+    shared: Arc<ConnectionHandle>,
     id: StreamId,
     /// `finish` or `reset` was called: dropping is nothing to tell the peer about.
     over: bool,
 }
 
 impl SendStream {
-    pub(crate) fn new(shared: Arc<Shared>, id: StreamId) -> Self {
+    pub(crate) fn new(shared: Arc<ConnectionHandle>, id: StreamId) -> Self {
         SendStream { shared, id, over: false }
     }
 
@@ -88,19 +88,19 @@ impl SendStream {
         }
         let progress = ready!(coop::poll_proceed(cx));
         let id = self.id;
-        let poll = self.shared.visit(|visit| {
-            let room = match room(visit, id) {
+        let poll = self.shared.access(|access| {
+            let room = match room(access, id) {
                 Ok(room) => room,
                 Err(error) => return Poll::Ready(Err(error)),
             };
             if room > 0 {
                 let piece = if data.len() <= room { std::mem::take(data) } else { data.split_to(room) };
-                push(visit, id, piece);
+                push(access, id, piece);
             }
             if data.is_empty() {
                 return Poll::Ready(Ok(()));
             }
-            wait(visit, id, cx);
+            wait(access, id, cx);
             Poll::Pending
         });
         if poll.is_ready() {
@@ -115,15 +115,15 @@ impl SendStream {
         }
         let progress = ready!(coop::poll_proceed(cx));
         let id = self.id;
-        let poll = self.shared.visit(|visit| match room(visit, id) {
+        let poll = self.shared.access(|access| match room(access, id) {
             Err(error) => Poll::Ready(Err(error)),
             Ok(0) => {
-                wait(visit, id, cx);
+                wait(access, id, cx);
                 Poll::Pending
             }
             Ok(room) => {
                 let len = data.len().min(room).min(COPY_AT_ONCE);
-                push(visit, id, Bytes::copy_from_slice(data.get(..len).unwrap_or_default()));
+                push(access, id, Bytes::copy_from_slice(data.get(..len).unwrap_or_default()));
                 Poll::Ready(Ok(len))
             }
         });
@@ -140,11 +140,11 @@ impl SendStream {
     /// If it was said before, or the stream or the connection is over.
     pub fn finish(&mut self) -> Result<(), WriteError> {
         let id = self.id;
-        self.shared.visit(|visit| {
-            room(visit, id)?;
-            let finished = visit.connection().map(|connection| connection.finish(id));
-            visit.touch();
-            finished.unwrap_or(Ok(())).map_err(|error| write_error(visit, id, error))
+        self.shared.access(|access| {
+            room(access, id)?;
+            let finished = access.connection().map(|connection| connection.finish(id));
+            access.touch();
+            finished.unwrap_or(Ok(())).map_err(|error| write_error(access, id, error))
         })?;
         self.over = true;
         Ok(())
@@ -155,10 +155,10 @@ impl SendStream {
     pub fn reset(&mut self, code: impl Into<ApplicationCode>) {
         let (id, code) = (self.id, code.into().value());
         self.over = true;
-        self.shared.visit(|visit| {
+        self.shared.access(|access| {
             // A stream that is unknown is over.
-            let _ = visit.connection().map(|connection| connection.reset(id, code));
-            visit.touch();
+            let _ = access.connection().map(|connection| connection.reset(id, code));
+            access.touch();
         });
     }
 
@@ -174,9 +174,9 @@ impl SendStream {
         reliable_size: u64,
     ) -> Result<(), ResetAtError> {
         let (id, code) = (self.id, code.into().value());
-        let result = self.shared.visit(|visit| {
-            let result = visit.connection().map(|connection| connection.reset_at(id, code, reliable_size));
-            visit.touch();
+        let result = self.shared.access(|access| {
+            let result = access.connection().map(|connection| connection.reset_at(id, code, reliable_size));
+            access.touch();
             result
         });
         match result {
@@ -196,14 +196,14 @@ impl SendStream {
     /// If the connection is over before.
     pub async fn stopped(&self) -> Result<Option<u64>, ConnectionError> {
         let id = self.id;
-        let attempt = move |visit: &mut Visit<'_, '_>| {
-            if let Some(code) = visit.state.stop_code(id) {
+        let attempt = move |access: &mut Access<'_, '_>| {
+            if let Some(code) = access.state.stop_code(id) {
                 return Some(Ok(Some(code)));
             }
-            if visit.state.is_acknowledged(id) {
+            if access.state.is_acknowledged(id) {
                 return Some(Ok(None));
             }
-            visit.state.ended.clone().map(Err)
+            access.state.ended.clone().map(Err)
         };
         self.shared.until(Topic::SendOver(id), attempt).await
     }
@@ -214,10 +214,10 @@ impl SendStream {
     /// others of its urgency wait.
     pub fn set_priority(&mut self, urgency: u8, incremental: bool) {
         let id = self.id;
-        self.shared.visit(|visit| {
+        self.shared.access(|access| {
             // A stream that is unknown is over.
-            let _ = visit.connection().map(|connection| connection.set_priority(id, urgency, incremental));
-            visit.touch();
+            let _ = access.connection().map(|connection| connection.set_priority(id, urgency, incremental));
+            access.touch();
         });
     }
 
@@ -225,9 +225,9 @@ impl SendStream {
     /// 255; 1 at the start. It can be changed at any time, as [`SendStream::set_priority`] can.
     pub fn set_weight(&mut self, weight: u8) {
         let id = self.id;
-        self.shared.visit(|visit| {
+        self.shared.access(|access| {
             // A stream that is unknown is over.
-            let _ = visit.connection().map(|connection| connection.set_weight(id, weight));
+            let _ = access.connection().map(|connection| connection.set_weight(id, weight));
         });
     }
 
@@ -242,14 +242,14 @@ impl SendStream {
     /// [`Connection::ideal_buffer`]: crate::Connection::ideal_buffer
     pub fn ideal_buffer(&self) -> Result<u64, WriteError> {
         let id = self.id;
-        self.shared.visit(|visit| {
-            if let Some(error) = &visit.state.ended {
+        self.shared.access(|access| {
+            if let Some(error) = &access.state.ended {
                 return Err(WriteError::ConnectionLost(error.clone()));
             }
-            let ideal = visit.connection().map(|connection| connection.ideal_buffer(id));
+            let ideal = access.connection().map(|connection| connection.ideal_buffer(id));
             ideal
                 .unwrap_or(Err(streams::WriteError::UnknownStream))
-                .map_err(|error| write_error(visit, id, error))
+                .map_err(|error| write_error(access, id, error))
         })
     }
 
@@ -257,7 +257,7 @@ impl SendStream {
     pub fn buffered(&self) -> u64 {
         let id = self.id;
         self.shared
-            .visit(|visit| visit.connection().and_then(|connection| connection.buffered(id)))
+            .access(|access| access.connection().and_then(|connection| connection.buffered(id)))
             .unwrap_or(0)
     }
 
@@ -268,9 +268,9 @@ impl SendStream {
     pub async fn writable(&mut self) -> Result<usize, WriteError> {
         let id = self.id;
         poll_fn(|cx| {
-            self.shared.visit(|visit| match room(visit, id) {
+            self.shared.access(|access| match room(access, id) {
                 Ok(0) => {
-                    wait(visit, id, cx);
+                    wait(access, id, cx);
                     Poll::Pending
                 }
                 room => Poll::Ready(room),
@@ -283,11 +283,11 @@ impl SendStream {
 impl Drop for SendStream {
     fn drop(&mut self) {
         let (id, over) = (self.id, self.over);
-        self.shared.visit(|visit| {
-            visit.state.remove_half(id);
-            if !over && visit.state.ended.is_none() {
-                let _ = visit.connection().map(|connection| connection.reset(id, 0));
-                visit.touch();
+        self.shared.access(|access| {
+            access.state.remove_half(id);
+            if !over && access.state.ended.is_none() {
+                let _ = access.connection().map(|connection| connection.reset(id, 0));
+                access.touch();
             }
         });
     }
@@ -312,37 +312,37 @@ impl AsyncWrite for SendStream {
 }
 
 /// How much can be written.
-fn room(visit: &mut Visit<'_, '_>, id: StreamId) -> Result<usize, WriteError> {
-    if let Some(error) = &visit.state.ended {
+fn room(access: &mut Access<'_, '_>, id: StreamId) -> Result<usize, WriteError> {
+    if let Some(error) = &access.state.ended {
         return Err(WriteError::ConnectionLost(error.clone()));
     }
-    let room = visit.connection().map_or(Err(streams::WriteError::UnknownStream), |it| it.write_room(id));
-    room.map_err(|error| write_error(visit, id, error))
+    let room = access.connection().map_or(Err(streams::WriteError::UnknownStream), |it| it.write_room(id));
+    room.map_err(|error| write_error(access, id, error))
 }
 
 /// Writes what there is room for.
-fn push(visit: &mut Visit<'_, '_>, id: StreamId, data: Bytes) {
+fn push(access: &mut Access<'_, '_>, id: StreamId, data: Bytes) {
     let len = data.len();
-    let written = visit.connection().map(|connection| connection.write(id, data));
+    let written = access.connection().map(|connection| connection.write(id, data));
     debug_assert_eq!(written, Some(Ok(len)), "there was room");
-    visit.touch();
+    access.touch();
 }
 
 /// Has the task woken when there is room.
-fn wait(visit: &mut Visit<'_, '_>, id: StreamId, cx: &Context<'_>) {
+fn wait(access: &mut Access<'_, '_>, id: StreamId, cx: &Context<'_>) {
     // It can be written to, for there was no other answer to how much.
-    let _ = visit.connection().map(|connection| connection.watch_writable(id));
-    visit.state.register_writer(id, cx.waker());
+    let _ = access.connection().map(|connection| connection.watch_writable(id));
+    access.state.register_writer(id, cx.waker());
 }
 
-fn write_error(visit: &Visit<'_, '_>, id: StreamId, error: streams::WriteError) -> WriteError {
+fn write_error(access: &Access<'_, '_>, id: StreamId, error: streams::WriteError) -> WriteError {
     match error {
         streams::WriteError::Reset => WriteError::Reset,
         streams::WriteError::Stopped(code) => WriteError::Stopped(code),
         streams::WriteError::Finished => WriteError::Finished,
         // It is over, and forgotten by the transport.
         streams::WriteError::UnknownStream => {
-            visit.state.stop_code(id).map_or(WriteError::Finished, WriteError::Stopped)
+            access.state.stop_code(id).map_or(WriteError::Finished, WriteError::Stopped)
         }
     }
 }

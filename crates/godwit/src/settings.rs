@@ -42,9 +42,9 @@ impl Connection {
     }
 
     fn change(&self, change: impl FnOnce(&mut godwit_transport::Connection)) {
-        self.shared.visit(|visit| {
-            visit.connection().map(change);
-            visit.touch();
+        self.shared.access(|access| {
+            access.connection().map(change);
+            access.touch();
         });
     }
 }

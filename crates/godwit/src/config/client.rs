@@ -220,6 +220,7 @@ impl ClientConfig {
 
 type Builder<State> = rustls::ConfigBuilder<TlsConfig, State>;
 
+#[expect(clippy::expect_used, reason = "the provider is this library's own")]
 fn builder(
     verify: impl FnOnce(Builder<rustls::WantsVerifier>) -> Builder<WantsClientCert>,
 ) -> Builder<WantsClientCert> {

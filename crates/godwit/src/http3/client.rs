@@ -5,8 +5,8 @@ use super::body::Body;
 use super::error::{Error, ErrorKind};
 use super::exchange::{Head, RecvHalf, SendHalf};
 use super::link::Link;
+use super::minimum_rate::RateGuard;
 use super::outgoing::{Outgoing, content_length, has_no_content, send_body, set_content_length};
-use super::patience::Patience;
 use super::stream::Stream;
 use crate::{ClientConfig, Connection, EarlyDataStatus, Endpoint};
 use bytes::Bytes;
@@ -187,10 +187,10 @@ where
             if protocol.going_away {
                 return Poll::Ready(Err(Error::going_away()));
             }
-            if protocol.turns.is_first(None) && io.can_begin() {
+            if protocol.queue.is_first(None) && io.can_begin() {
                 return Poll::Ready(Ok(()));
             }
-            protocol.turns.watch(cx.waker());
+            protocol.queue.watch(cx.waker());
             Poll::Pending
         })
     }
@@ -226,9 +226,14 @@ where
     B: http_body::Body<Data = Bytes>,
     B::Error: Into<BoxError>,
 {
-    let sent =
-        send_body(&mut send, Outgoing::default(), body, ErrorCode::H3_REQUEST_CANCELLED, Patience::new(None))
-            .await;
+    let sent = send_body(
+        &mut send,
+        Outgoing::default(),
+        body,
+        ErrorCode::H3_REQUEST_CANCELLED,
+        RateGuard::new(None),
+    )
+    .await;
     if let Err(error) = sent {
         tracing::debug!(%error, "a request's body was not sent to its end");
         match error.kind() {
@@ -266,14 +271,14 @@ impl Opening<'_> {
             if extended && protocol.wait_for_settings(cx.waker()) {
                 return Poll::Pending;
             }
-            if !protocol.turns.is_first(self.ticket) && !protocol.going_away {
-                protocol.turns.wait(&mut self.ticket, cx.waker());
+            if !protocol.queue.is_first(self.ticket) && !protocol.going_away {
+                protocol.queue.wait(&mut self.ticket, cx.waker());
                 return Poll::Pending;
             }
             let id = match protocol.h3.send_request(io, head, end) {
                 Ok(id) => id,
                 Err(SendError::NoStreams) => {
-                    protocol.turns.wait(&mut self.ticket, cx.waker());
+                    protocol.queue.wait(&mut self.ticket, cx.waker());
                     return Poll::Pending;
                 }
                 Err(error) => return Poll::Ready(Err(Error::from_send(error))),
@@ -290,7 +295,7 @@ impl Drop for Opening<'_> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket {
             self.link.look(|protocol, _| {
-                let next = protocol.turns.leave(Some(ticket));
+                let next = protocol.queue.leave(Some(ticket));
                 protocol.wakes.extend(next);
             });
         }

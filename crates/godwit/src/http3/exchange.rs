@@ -156,7 +156,7 @@ impl SendHalf {
     /// end or the trailers the half is done.
     pub(super) fn poll_send(&mut self, cx: &Context<'_>, outgoing: &mut Outgoing) -> Poll<Result<(), Error>> {
         let id = self.id;
-        // Dropped after the visit: it holds extensions of the application.
+        // Dropped after the access: it holds extensions of the application.
         let head = outgoing.head.take();
         let poll = self.link.with(|protocol, io| {
             if let Some(error) = refused(protocol, id) {

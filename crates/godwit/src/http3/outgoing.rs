@@ -1,10 +1,10 @@
-//! Sending a message: what is ready of it goes out in one visit to the connection.
+//! Sending a message: what is ready of it goes out in one access to the connection.
 
 use super::BoxError;
 use super::error::Error;
 use super::exchange::SendHalf;
 use super::io::Io;
-use super::patience::Patience;
+use super::minimum_rate::RateGuard;
 use super::protocol::Protocol;
 use bytes::{Buf, Bytes};
 use godwit_http3::{ErrorCode, SendError};
@@ -106,13 +106,13 @@ impl Outgoing {
 }
 
 /// Sends `body` after what `outgoing` holds, to the end of the message. The first error ends it: the body's
-/// own gives up the exchange with `code`, a peer for whom `patience` ends with H3_EXCESSIVE_LOAD.
+/// own gives up the exchange with `code`, a peer that stays below the rate of `guard` with H3_EXCESSIVE_LOAD.
 pub(super) async fn send_body<B>(
     half: &mut SendHalf,
     mut outgoing: Outgoing,
     body: B,
     code: ErrorCode,
-    mut patience: Patience,
+    mut guard: RateGuard,
 ) -> Result<(), Error>
 where
     B: http_body::Body<Data = Bytes>,
@@ -128,7 +128,7 @@ where
                 if let Poll::Ready(frame) = body.as_mut().poll_frame(cx) {
                     return Poll::Ready(Ok(frame));
                 }
-                patience.rest();
+                guard.on_drained();
                 // Nobody waits longer for the head than necessary, nor for a body that is not wanted.
                 if outgoing.head.is_some() {
                     ready!(half.poll_send(cx, &mut outgoing))?;
@@ -145,7 +145,7 @@ where
             }
         }
         let sent = poll_fn(|cx| match half.poll_send(cx, &mut outgoing) {
-            Poll::Pending => patience.poll_end(cx, outgoing.sent_by_all).map(|()| None),
+            Poll::Pending => guard.poll_exceeded(cx, outgoing.sent_by_all).map(|()| None),
             Poll::Ready(sent) => Poll::Ready(Some(sent)),
         });
         match sent.await {

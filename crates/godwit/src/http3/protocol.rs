@@ -2,14 +2,14 @@
 //! connection and wakes those who wait for what follows.
 //!
 //! Invariants: a stream is in `streams` as long as one of its halves exists; whoever finds nothing to do has
-//! put down a waker in the same visit; once `end` is set nothing but what had arrived is given out. Tasks
+//! put down a waker in the same access; once `end` is set nothing but what had arrived is given out. Tasks
 //! are woken after the lock is released, and nothing of the application is dropped under it.
 
+use super::connection_watch::ConnectionWatch;
 use super::error::Error;
 use super::io::Io;
 use super::stream::{Left, Piece, Stream, register};
-use super::turns::Turns;
-use super::vigil::Vigil;
+use super::stream_queue::StreamQueue;
 use crate::error::{ConnectionError, EndReason};
 use crate::raw::{RawCx, RawHandler};
 use godwit_base::Time;
@@ -39,17 +39,17 @@ pub(super) struct Protocol {
     pub(super) side: Side,
     pub(super) h3: Connection,
     pub(super) streams: BTreeMap<StreamId, Stream>,
-    pub(super) turns: Turns,
+    pub(super) queue: StreamQueue,
     /// Requests that wait for the peer's settings.
     pub(super) unsettled: Vec<Waker>,
     /// Why the connection is over, if it is.
     pub(super) end: Option<Error>,
-    /// To be woken when the visit is over.
+    /// To be woken when the access is over.
     pub(super) wakes: Vec<Waker>,
     /// The server said that it takes no more requests.
     pub(super) going_away: bool,
     pub(super) serving: Serving,
-    pub(super) vigil: Vigil,
+    pub(super) watch: ConnectionWatch,
 }
 
 /// What only a server needs.
@@ -86,13 +86,13 @@ impl Protocol {
             side,
             h3: Connection::new(side, config),
             streams: BTreeMap::new(),
-            turns: Turns::default(),
+            queue: StreamQueue::default(),
             unsettled: Vec::new(),
             end: None,
             wakes: Vec::new(),
             going_away: false,
             serving: Serving::default(),
-            vigil: Vigil::default(),
+            watch: ConnectionWatch::default(),
         }
     }
 
@@ -103,10 +103,10 @@ impl Protocol {
         }
         accepted.into_iter().for_each(|id| self.note_headless(id, cx.now()));
         // Heads under way do not count: they have a time limit of their own.
-        let rests = self.streams.is_empty()
+        let idle = self.streams.is_empty()
             && self.serving.arrivals.is_empty()
             && self.serving.unacknowledged.is_empty();
-        self.vigil.on_rest(rests, cx.now());
+        self.watch.on_idle(idle, cx.now());
         if self.serving.draining && self.is_drained() {
             self.wakes.extend(self.serving.driver.take());
         }
@@ -119,7 +119,7 @@ impl Protocol {
         self.end.get_or_insert(error);
         self.wakes.extend(self.streams.values_mut().flat_map(Stream::wakers));
         self.wakes.append(&mut self.unsettled);
-        self.wakes.extend(self.turns.everyone());
+        self.wakes.extend(self.queue.everyone());
         self.wakes.extend(self.serving.driver.take());
         self.wakes.extend(self.serving.watched.values_mut().filter_map(|watched| watched.waker.take()));
     }
@@ -333,7 +333,7 @@ impl Protocol {
             }
             Event::GoAway { .. } => {
                 self.going_away = true;
-                self.wakes.extend(self.turns.everyone());
+                self.wakes.extend(self.queue.everyone());
             }
             Event::Closed { error } => self.end(Error::protocol(error)),
             _ => {}
@@ -390,7 +390,7 @@ impl Protocol {
             Transport::StreamsAvailable { direction } => {
                 self.h3.on_streams_available(io, *direction);
                 if *direction == Direction::Bidirectional {
-                    self.wakes.extend(self.turns.first());
+                    self.wakes.extend(self.queue.first());
                 }
             }
             Transport::Readable { id } => self.h3.on_readable(io, *id),

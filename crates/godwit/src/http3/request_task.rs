@@ -6,8 +6,8 @@ use super::connection_info::Origin;
 use super::exchange::{RecvHalf, SendHalf};
 use super::informational::Informational;
 use super::link::Link;
+use super::minimum_rate::{MinimumRate, RateGuard};
 use super::outgoing::{Outgoing, content_length, has_no_content, send_body, set_content_length};
-use super::patience::{Pace, Patience};
 use super::protocol::Arrival;
 use bytes::Bytes;
 use godwit_http3::ErrorCode;
@@ -22,14 +22,14 @@ use tower::{Service, ServiceExt};
 pub(super) struct Task {
     request: Request<Body>,
     send: SendHalf,
-    patience: Patience,
+    guard: RateGuard,
 }
 
 impl Task {
-    pub(super) fn new(link: &Arc<Link>, info: &Origin, arrival: Arrival, pace: Option<Pace>) -> Self {
+    pub(super) fn new(link: &Arc<Link>, info: &Origin, arrival: Arrival, rate: Option<MinimumRate>) -> Self {
         let (mut parts, ()) = arrival.request.into_parts();
-        let patience = Patience::new(pace);
-        parts.extensions.insert(info.of_request(arrival.id, patience.ended()));
+        let guard = RateGuard::new(rate);
+        parts.extensions.insert(info.of_request(arrival.id, guard.ended()));
         parts.extensions.insert(Informational::new(link, arrival.id));
         super::proxied::describe(&mut parts.extensions);
         // What follows a CONNECT is not content.
@@ -39,7 +39,7 @@ impl Task {
             false => Body::arriving(RecvHalf::new(Arc::clone(link), arrival.id), length),
         };
         let send = SendHalf::new(Arc::clone(link), arrival.id);
-        Task { request: Request::from_parts(parts, body), send, patience }
+        Task { request: Request::from_parts(parts, body), send, guard }
     }
 
     /// Has `service` answer the request, and sends the answer. A service that fails is answered for with
@@ -52,7 +52,7 @@ impl Task {
         B: http_body::Body<Data = Bytes>,
         B::Error: Into<BoxError>,
     {
-        let Task { request, mut send, patience } = self;
+        let Task { request, mut send, guard } = self;
         let method = request.method().clone();
         let answer = {
             let mut answer = pin!(service.oneshot(request));
@@ -63,12 +63,12 @@ impl Task {
             .await
         };
         let sent = match answer {
-            Ok(Ok(response)) => respond(&mut send, &method, response, patience).await,
+            Ok(Ok(response)) => respond(&mut send, &method, response, guard).await,
             Ok(Err(error)) => {
                 tracing::warn!(%error, "a service failed: answering with status 500");
                 let mut response = Response::new(Body::empty());
                 *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-                respond(&mut send, &method, response, patience).await
+                respond(&mut send, &method, response, guard).await
             }
             Err(error) => Err(error),
         };
@@ -83,7 +83,7 @@ async fn respond<B>(
     send: &mut SendHalf,
     method: &Method,
     response: Response<B>,
-    patience: Patience,
+    guard: RateGuard,
 ) -> Result<(), super::Error>
 where
     B: http_body::Body<Data = Bytes>,
@@ -101,5 +101,5 @@ where
         set_content_length(&mut parts.headers, &body);
     }
     let outgoing = Outgoing::response(Response::from_parts(parts, ()));
-    send_body(send, outgoing, body, ErrorCode::H3_INTERNAL_ERROR, patience).await
+    send_body(send, outgoing, body, ErrorCode::H3_INTERNAL_ERROR, guard).await
 }

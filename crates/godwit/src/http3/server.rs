@@ -4,13 +4,13 @@ use super::BoxError;
 use super::admission::Admission;
 use super::body::Body;
 use super::connection_info::ConnectionInfo;
+use super::connection_watch;
 use super::error::{Error, ErrorKind};
 use super::link::Link;
-use super::patience::Pace;
+use super::minimum_rate::MinimumRate;
 use super::protocol::Arrival;
 use super::request_task::Task;
 use super::server_event::{Observer, ServerEvent};
-use super::vigil;
 use crate::{Connection, Endpoint, Incoming};
 use bytes::Bytes;
 use godwit_base::Time;
@@ -50,7 +50,7 @@ pub struct Server {
     handshakes_before_retry: usize,
     observer: Observer,
     admission: Admission,
-    pace: Option<Pace>,
+    rate: Option<MinimumRate>,
     idle_timeout: Option<Duration>,
 }
 
@@ -70,7 +70,7 @@ impl Server {
             handshakes_before_retry: 512,
             observer: Observer::default(),
             admission: Admission::default(),
-            pace: None,
+            rate: None,
             idle_timeout: None,
         }
     }
@@ -103,7 +103,7 @@ impl Server {
     /// (H3_EXCESSIVE_LOAD) for a client that takes less. Default: clients may take their time.
     #[must_use]
     pub fn minimum_rate(mut self, period: Duration, rate: u64) -> Self {
-        self.pace = Some(Pace::new(period, rate));
+        self.rate = Some(MinimumRate::new(period, rate));
         self
     }
 
@@ -260,14 +260,14 @@ impl Server {
         let link = Link::new(connection, self.config.clone());
         let info = info.of_link(&link);
         let _guard = CloseOnDrop(&link);
-        let (served, pace) = (Arc::clone(&link), self.pace);
+        let (served, rate) = (Arc::clone(&link), self.rate);
         let mut serve = move |arrival| {
-            drop(tokio::spawn(Task::new(&served, &info, arrival, pace).run(service.clone())));
+            drop(tokio::spawn(Task::new(&served, &info, arrival, rate).run(service.clone())));
         };
         let mut shutdown = pin!(shutdown);
         let ended = tokio::select! {
             ended = self.serve_arrivals(&link, &mut serve) => Some(ended),
-            () = vigil::keep(&link, pace, self.idle_timeout) => None,
+            () = connection_watch::run(&link, rate, self.idle_timeout) => None,
             () = &mut shutdown => {
                 self.drain(&link, &mut serve, self.drain_timeout).await;
                 return Ok(());
@@ -277,7 +277,7 @@ impl Server {
             // What the client has asked for in the last moment has its time, until the server ends.
             tokio::select! {
                 () = self.drain(&link, &mut serve, Duration::MAX) => {}
-                () = vigil::keep(&link, pace, None) => {}
+                () = connection_watch::run(&link, rate, None) => {}
                 () = &mut shutdown => self.drain(&link, &mut serve, self.drain_timeout).await,
             }
             return Ok(());

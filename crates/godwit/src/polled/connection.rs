@@ -167,6 +167,7 @@ impl<'a> PolledConnection<'a> {
         (self.change(), now)
     }
 
+    #[expect(clippy::expect_used, reason = "the endpoint is borrowed exclusively")]
     fn change(&mut self) -> &mut Connection {
         self.changed = true;
         self.endpoint.connection_mut(self.key).expect("a connection stays while it is borrowed")
@@ -176,6 +177,7 @@ impl<'a> PolledConnection<'a> {
 impl Deref for PolledConnection<'_> {
     type Target = Connection;
 
+    #[expect(clippy::expect_used, reason = "the endpoint is borrowed exclusively")]
     fn deref(&self) -> &Connection {
         self.endpoint.connection(self.key).expect("a connection stays while it is borrowed")
     }

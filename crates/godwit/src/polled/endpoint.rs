@@ -158,7 +158,7 @@ impl PolledEndpoint {
         if self.closed {
             return Err(ConnectError(ConnectFailure::Closed));
         }
-        self.visit(|shard| {
+        self.access(|shard| {
             let path = shard.path_to(addr).ok_or(ConnectFailure::NoSocket(addr))?;
             let now = shard.now();
             let begun = shard.endpoint_mut().connect(now, config.as_transport(), path, server_name, None);
@@ -177,7 +177,7 @@ impl PolledEndpoint {
     /// # Errors
     /// See [`AcceptError`].
     pub fn accept(&mut self, key: IncomingKey) -> Result<ConnKey, AcceptError> {
-        self.visit(|shard| {
+        self.access(|shard| {
             let now = shard.now();
             shard.endpoint_mut().accept(now, key, None)
         })
@@ -188,7 +188,7 @@ impl PolledEndpoint {
     /// # Errors
     /// See [`AcceptError`].
     pub fn accept_with(&mut self, key: IncomingKey, config: &ServerConfig) -> Result<ConnKey, AcceptError> {
-        self.visit(|shard| {
+        self.access(|shard| {
             let now = shard.now();
             shard.endpoint_mut().accept(now, key, Some(config.to_transport()))
         })
@@ -197,17 +197,17 @@ impl PolledEndpoint {
     /// Asks a client to prove its address: it comes again as another one that waits. False if it has done so, or is
     /// gone.
     pub fn retry(&mut self, key: IncomingKey) -> bool {
-        self.visit(|shard| shard.endpoint_mut().retry(key))
+        self.access(|shard| shard.endpoint_mut().retry(key))
     }
 
     /// Tells a client that it is not welcome. False if it is gone.
     pub fn refuse(&mut self, key: IncomingKey) -> bool {
-        self.visit(|shard| shard.endpoint_mut().refuse(key))
+        self.access(|shard| shard.endpoint_mut().refuse(key))
     }
 
     /// Tells a client nothing at all. False if it is gone.
     pub fn ignore(&mut self, key: IncomingKey) -> bool {
-        self.visit(|shard| shard.endpoint_mut().ignore(key))
+        self.access(|shard| shard.endpoint_mut().ignore(key))
     }
 
     /// A connection, to be used. `None` if it is over and forgotten.
@@ -240,7 +240,7 @@ impl PolledEndpoint {
     /// # Errors
     /// If it can never be done, see [`MigrateError`].
     pub fn migrate(&mut self, key: ConnKey, local: SocketAddr) -> Result<(), MigrateError> {
-        self.visit(|shard| {
+        self.access(|shard| {
             let now = shard.now();
             let connection = shard.endpoint().connection(key).ok_or(MigrateError::Closed)?;
             let at = shard.socket_at(local, connection.remote());
@@ -252,7 +252,7 @@ impl PolledEndpoint {
 
     /// Every path of a connection, the one that carries it first. Empty once the connection is over and forgotten.
     pub fn paths(&mut self, key: ConnKey) -> Vec<PathStats> {
-        self.visit(|shard| {
+        self.access(|shard| {
             let paths = shard.endpoint().connection(key).into_iter().flat_map(Connection::paths);
             paths.map(|info| PathStats::of(shard, &info)).collect()
         })
@@ -269,7 +269,7 @@ impl PolledEndpoint {
 
     /// Refuses clients from now on and lets the connections that exist live on. Those that wait can still be accepted.
     pub fn stop_accepting(&mut self) {
-        self.visit(|shard| shard.endpoint_mut().reject_new());
+        self.access(|shard| shard.endpoint_mut().reject_new());
     }
 
     /// Begins and takes no new connections, and closes those that exist with the application's `code`, below 2^62, and
@@ -277,7 +277,7 @@ impl PolledEndpoint {
     /// told.
     pub fn close(&mut self, code: impl Into<ApplicationCode>, reason: &[u8]) {
         self.closed = true;
-        self.visit(|shard| {
+        self.access(|shard| {
             let now = shard.now();
             shard.endpoint_mut().close_all(now, code.into().value(), reason);
         });
@@ -300,10 +300,10 @@ impl PolledEndpoint {
     }
 
     fn now(&mut self) -> godwit_base::Time {
-        self.visit(|shard| shard.now())
+        self.access(|shard| shard.now())
     }
 
-    fn visit<R>(&mut self, visit: impl FnOnce(&mut ShardCx<'_>) -> R) -> R {
-        if self.polling { self.shard.in_turn(visit) } else { self.shard.with(|shard, ()| visit(shard)) }
+    fn access<R>(&mut self, access: impl FnOnce(&mut ShardCx<'_>) -> R) -> R {
+        if self.polling { self.shard.in_turn(access) } else { self.shard.with(|shard, ()| access(shard)) }
     }
 }

@@ -13,42 +13,44 @@ use std::task::{Context, Poll};
 /// What all handles of a connection and its streams share. When the last of them is dropped, the connection
 /// is closed.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct ConnectionHandle {
     pub(crate) shard: ShardHandle<Api>,
     pub(crate) conn: ConnKey,
     pub(crate) side: Side,
     state: Key,
 }
 
-impl Shared {
+impl ConnectionHandle {
     /// The first handle of a connection that [`Api::insert`] has just taken in.
     pub(crate) fn new(shard: ShardHandle<Api>, conn: ConnKey, side: Side, state: Key) -> Arc<Self> {
-        Arc::new(Shared { shard, conn, side, state })
+        Arc::new(ConnectionHandle { shard, conn, side, state })
     }
 
     /// Calls `look` with the connection, under the shard's lock. Handles must not be used in it, nor
     /// dropped.
-    pub(crate) fn visit<R>(&self, look: impl FnOnce(&mut Visit<'_, '_>) -> R) -> R {
+    #[expect(clippy::expect_used, reason = "only the last handle takes the state away")]
+    pub(crate) fn access<R>(&self, look: impl FnOnce(&mut Access<'_, '_>) -> R) -> R {
         self.shard.with_if(|shard, api| {
             let state =
                 api.conns.get_mut(self.state).expect("a connection's state lives as long as its handles");
-            let mut visit = Visit { state, shard, consequences: false };
-            let result = look(&mut visit);
-            (result, visit.consequences)
+            let mut access = Access { state, shard, consequences: false };
+            let result = look(&mut access);
+            (result, access.consequences)
         })
     }
 
     /// Waits until `attempt` succeeds, trying whenever something of `topic` happens.
+    #[expect(clippy::expect_used, reason = "only the last handle takes the state away")]
     pub(crate) fn until<T, F>(
         &self,
         topic: Topic,
         mut attempt: F,
     ) -> impl Future<Output = T> + Send + use<'_, T, F>
     where
-        F: FnMut(&mut Visit<'_, '_>) -> Option<T> + Send + Unpin,
+        F: FnMut(&mut Access<'_, '_>) -> Option<T> + Send + Unpin,
     {
         let key = self.state;
-        Until {
+        WaitUntil {
             shard: &self.shard,
             place: Some(key),
             topic,
@@ -56,15 +58,15 @@ impl Shared {
             attempt: move |shard: &mut ShardCx<'_>, api: &mut Api| {
                 let state =
                     api.conns.get_mut(key).expect("a connection's state lives as long as its handles");
-                let mut visit = Visit { state, shard, consequences: false };
-                let result = attempt(&mut visit);
-                (result, visit.consequences)
+                let mut access = Access { state, shard, consequences: false };
+                let result = attempt(&mut access);
+                (result, access.consequences)
             },
         }
     }
 }
 
-impl Drop for Shared {
+impl Drop for ConnectionHandle {
     fn drop(&mut self) {
         let (conn, key) = (self.conn, self.state);
         let state = self.shard.with(|shard, api| {
@@ -81,14 +83,14 @@ impl Drop for Shared {
 }
 
 /// A connection under the shard's lock.
-pub(crate) struct Visit<'a, 'b> {
+pub(crate) struct Access<'a, 'b> {
     pub(crate) state: &'a mut ConnState,
     pub(crate) shard: &'a mut ShardCx<'b>,
     consequences: bool,
 }
 
-impl Visit<'_, '_> {
-    /// The connection, unless it is over. After changes, [`Visit::touch`].
+impl Access<'_, '_> {
+    /// The connection, unless it is over. After changes, [`Access::touch`].
     pub(crate) fn connection(&mut self) -> Option<&mut Connection> {
         self.shard.endpoint_mut().connection_mut(self.state.conn)
     }
@@ -101,7 +103,7 @@ impl Visit<'_, '_> {
 }
 
 /// Waits for something that happens to a connection, or (without one) to the endpoint.
-pub(crate) struct Until<'a, F> {
+pub(crate) struct WaitUntil<'a, F> {
     shard: &'a ShardHandle<Api>,
     place: Option<Key>,
     topic: Topic,
@@ -109,17 +111,17 @@ pub(crate) struct Until<'a, F> {
     attempt: F,
 }
 
-impl<'a, T, F> Until<'a, F>
+impl<'a, T, F> WaitUntil<'a, F>
 where
     F: FnMut(&mut ShardCx<'_>, &mut Api) -> (Option<T>, bool) + Unpin,
 {
     /// Waits for something that happens to the endpoint. `attempt` also says whether it changed something.
     pub(crate) fn endpoint(shard: &'a ShardHandle<Api>, topic: Topic, attempt: F) -> Self {
-        Until { shard, place: None, topic, ticket: None, attempt }
+        WaitUntil { shard, place: None, topic, ticket: None, attempt }
     }
 }
 
-impl<T, F> Future for Until<'_, F>
+impl<T, F> Future for WaitUntil<'_, F>
 where
     F: FnMut(&mut ShardCx<'_>, &mut Api) -> (Option<T>, bool) + Unpin,
 {
@@ -149,7 +151,7 @@ where
     }
 }
 
-impl<F> Drop for Until<'_, F> {
+impl<F> Drop for WaitUntil<'_, F> {
     fn drop(&mut self) {
         let Some(ticket) = self.ticket else { return };
         self.shard.with_if(|shard, api| {

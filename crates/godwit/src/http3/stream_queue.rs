@@ -6,14 +6,14 @@ use std::task::Waker;
 /// Those who wait, in order. Whenever a stream may be available, the first of them is woken; when it has
 /// got one or given up, the next is.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub(super) struct StreamQueue {
     queue: VecDeque<(u64, Option<Waker>)>,
     next: u64,
     /// Those who want to know when nobody waits.
     watchers: Vec<Waker>,
 }
 
-impl Turns {
+impl StreamQueue {
     /// Whether it is the turn of whoever holds `ticket`.
     pub(super) fn is_first(&self, ticket: Option<u64>) -> bool {
         self.queue.front().is_none_or(|(first, _)| Some(*first) == ticket)
@@ -69,36 +69,36 @@ mod tests {
 
     #[test]
     fn they_go_in_order_and_may_leave() {
-        let mut turns = Turns::default();
+        let mut queue = StreamQueue::default();
         let waker = Waker::noop();
         let mut tickets = [None, None, None];
-        assert!(turns.is_first(None));
-        tickets.iter_mut().for_each(|ticket| turns.wait(ticket, waker));
-        assert!(!turns.is_first(None));
-        assert!(turns.is_first(tickets[0]) && !turns.is_first(tickets[1]));
-        assert!(turns.first().next().is_some());
-        assert!(turns.first().next().is_none(), "woken once");
-        turns.wait(&mut tickets[0], waker);
-        assert!(turns.is_first(tickets[0]), "it keeps its place");
-        assert!(turns.leave(tickets[1]).next().is_some());
-        assert!(turns.is_first(tickets[0]));
-        assert!(turns.leave(tickets[0]).next().is_some());
-        assert!(turns.is_first(tickets[2]));
-        assert!(turns.leave(tickets[2]).next().is_none());
-        assert!(turns.is_first(None));
+        assert!(queue.is_first(None));
+        tickets.iter_mut().for_each(|ticket| queue.wait(ticket, waker));
+        assert!(!queue.is_first(None));
+        assert!(queue.is_first(tickets[0]) && !queue.is_first(tickets[1]));
+        assert!(queue.first().next().is_some());
+        assert!(queue.first().next().is_none(), "woken once");
+        queue.wait(&mut tickets[0], waker);
+        assert!(queue.is_first(tickets[0]), "it keeps its place");
+        assert!(queue.leave(tickets[1]).next().is_some());
+        assert!(queue.is_first(tickets[0]));
+        assert!(queue.leave(tickets[0]).next().is_some());
+        assert!(queue.is_first(tickets[2]));
+        assert!(queue.leave(tickets[2]).next().is_none());
+        assert!(queue.is_first(None));
     }
 
     #[test]
     fn whoever_watches_is_woken_when_nobody_waits() {
-        let mut turns = Turns::default();
+        let mut queue = StreamQueue::default();
         let (waker, mut ticket) = (Waker::noop(), None);
-        turns.watch(waker);
-        turns.watch(waker);
-        turns.wait(&mut ticket, waker);
-        assert_eq!(turns.first().count(), 1, "the one who waits");
-        assert_eq!(turns.leave(ticket).count(), 1, "the one who watches, once");
-        assert_eq!(turns.first().count(), 0);
-        turns.watch(waker);
-        assert_eq!(turns.everyone().count(), 1);
+        queue.watch(waker);
+        queue.watch(waker);
+        queue.wait(&mut ticket, waker);
+        assert_eq!(queue.first().count(), 1, "the one who waits");
+        assert_eq!(queue.leave(ticket).count(), 1, "the one who watches, once");
+        assert_eq!(queue.first().count(), 0);
+        queue.watch(waker);
+        assert_eq!(queue.everyone().count(), 1);
     }
 }

@@ -13,16 +13,16 @@ use tokio::time::{Instant, Sleep};
 
 /// What a peer has to take: at least so many bytes in each period in which there is something to take.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pace {
+pub(super) struct MinimumRate {
     period: Duration,
     least: u64,
 }
 
-impl Pace {
+impl MinimumRate {
     /// `rate` is in bytes per second; at least one byte has to be taken.
     pub(super) fn new(period: Duration, rate: u64) -> Self {
         let milliseconds = u64::try_from(period.as_millis()).unwrap_or(u64::MAX);
-        Pace { period, least: (rate.saturating_mul(milliseconds) / 1000).max(1) }
+        MinimumRate { period, least: (rate.saturating_mul(milliseconds) / 1000).max(1) }
     }
 
     pub(super) fn period(self) -> Duration {
@@ -37,8 +37,8 @@ impl Pace {
 
 /// Looks after one message. There is no timer before something is held back.
 #[derive(Debug)]
-pub(super) struct Patience {
-    pace: Option<Pace>,
+pub(super) struct RateGuard {
+    rate: Option<MinimumRate>,
     /// What the connection had sent when the present period began, if there is one.
     period: Option<u64>,
     sleep: Option<Pin<Box<Sleep>>>,
@@ -46,9 +46,9 @@ pub(super) struct Patience {
     ended: Option<Arc<AtomicBool>>,
 }
 
-impl Patience {
-    pub(super) fn new(pace: Option<Pace>) -> Self {
-        Patience { pace, period: None, sleep: None, ended: pace.map(|_| Arc::default()) }
+impl RateGuard {
+    pub(super) fn new(rate: Option<MinimumRate>) -> Self {
+        RateGuard { rate, period: None, sleep: None, ended: rate.map(|_| Arc::default()) }
     }
 
     /// For asking later whether it has come to its end. `None` if there is none.
@@ -57,14 +57,14 @@ impl Patience {
     }
 
     /// Nothing is held back: there is nothing to send.
-    pub(super) fn rest(&mut self) {
+    pub(super) fn on_drained(&mut self) {
         self.period = None;
     }
 
     /// Something is held back, and all streams of the connection have sent so many bytes so far. Ready when that
     /// has been so for too long, and too few were sent meanwhile.
-    pub(super) fn poll_end(&mut self, cx: &mut Context<'_>, sent: u64) -> Poll<()> {
-        let Some(Pace { period, least }) = self.pace else { return Poll::Pending };
+    pub(super) fn poll_exceeded(&mut self, cx: &mut Context<'_>, sent: u64) -> Poll<()> {
+        let Some(MinimumRate { period, least }) = self.rate else { return Poll::Pending };
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(period)));
         if self.period.is_none() {
             self.period = Some(sent);

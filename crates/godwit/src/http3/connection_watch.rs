@@ -1,13 +1,13 @@
 //! Looking after a server's connection as a whole: clients that take too little of what has been written to its
 //! end, and clients that ask for nothing.
 //!
-//! While a response is being written its own task looks after it ([`super::patience`]). What remains of it in the
+//! While a response is being written its own task looks after it ([`super::minimum_rate`]). What remains of it in the
 //! send buffer, which is all of a short one, is looked at here, in one place for all responses of a connection:
 //! there is no timer for each. As there, a client that takes enough of all its responses together is left alone.
 
 use super::io::Io;
 use super::link::Link;
-use super::patience::Pace;
+use super::minimum_rate::MinimumRate;
 use super::protocol::Protocol;
 use godwit_base::Time;
 use godwit_http3::ErrorCode;
@@ -17,9 +17,9 @@ use std::time::Duration;
 
 /// What is known of a connection from one look to the next.
 #[derive(Debug, Default)]
-pub(super) struct Vigil {
+pub(super) struct ConnectionWatch {
     /// Since when no request has been under way.
-    rest_since: Option<Time>,
+    idle_since: Option<Time>,
     /// When the responses were looked at.
     looked: Option<Time>,
     /// What had been sent on all streams by then.
@@ -29,17 +29,17 @@ pub(super) struct Vigil {
     untaken: BTreeMap<StreamId, u64>,
 }
 
-impl Vigil {
+impl ConnectionWatch {
     /// Whether no request is under way now.
-    pub(super) fn on_rest(&mut self, rests: bool, now: Time) {
-        self.rest_since = rests.then(|| self.rest_since.unwrap_or(now));
+    pub(super) fn on_idle(&mut self, idle: bool, now: Time) {
+        self.idle_since = idle.then(|| self.idle_since.unwrap_or(now));
     }
 }
 
 /// Ready once no request has been under way for as long as `idle` says. Meanwhile responses are given up
-/// (H3_EXCESSIVE_LOAD) of which the client takes less than `pace` says.
-pub(super) async fn keep(link: &Link, pace: Option<Pace>, idle: Option<Duration>) {
-    while let Some(wait) = link.with(|protocol, io| look(protocol, io, pace, idle)) {
+/// (H3_EXCESSIVE_LOAD) of which the client takes less than `rate` says.
+pub(super) async fn run(link: &Link, rate: Option<MinimumRate>, idle: Option<Duration>) {
+    while let Some(wait) = link.with(|protocol, io| look(protocol, io, rate, idle)) {
         tokio::time::sleep(wait).await;
     }
     if idle.is_none() {
@@ -52,23 +52,23 @@ pub(super) async fn keep(link: &Link, pace: Option<Pace>, idle: Option<Duration>
 fn look(
     protocol: &mut Protocol,
     io: &mut Io<'_>,
-    pace: Option<Pace>,
+    rate: Option<MinimumRate>,
     idle: Option<Duration>,
 ) -> Option<Duration> {
     let now = io.now;
-    let next = pace.map(|pace| {
-        let due = protocol.vigil.looked.map(|looked| looked + pace.period());
+    let next = rate.map(|rate| {
+        let due = protocol.watch.looked.map(|looked| looked + rate.period());
         match due {
             Some(due) if due > now => due.saturating_since(now),
             _ => {
-                give_up_untaken(protocol, io, pace);
-                protocol.vigil.looked = Some(now);
-                pace.period()
+                give_up_untaken(protocol, io, rate);
+                protocol.watch.looked = Some(now);
+                rate.period()
             }
         }
     });
     let left = idle.map(|idle| {
-        let rested = protocol.vigil.rest_since.map(|since| now.saturating_since(since));
+        let rested = protocol.watch.idle_since.map(|since| now.saturating_since(since));
         idle.saturating_sub(rested.unwrap_or_default())
     });
     if left.is_some_and(|left| left.is_zero()) {
@@ -77,18 +77,18 @@ fn look(
     next.into_iter().chain(left).min()
 }
 
-fn give_up_untaken(protocol: &mut Protocol, io: &mut Io<'_>, pace: Pace) {
-    let before = std::mem::take(&mut protocol.vigil.untaken);
+fn give_up_untaken(protocol: &mut Protocol, io: &mut Io<'_>, rate: MinimumRate) {
+    let before = std::mem::take(&mut protocol.watch.untaken);
     let sent = io.stream_bytes_sent();
-    let flows = sent.saturating_sub(std::mem::replace(&mut protocol.vigil.sent, sent)) >= pace.least();
+    let flows = sent.saturating_sub(std::mem::replace(&mut protocol.watch.sent, sent)) >= rate.least();
     for id in protocol.written_to_the_end() {
         let Some(untaken) = io.unacknowledged(id).filter(|untaken| *untaken > 0) else { continue };
         let taken = before.get(&id).map(|before| before.saturating_sub(untaken));
-        if !flows && taken.is_some_and(|taken| taken < pace.least()) {
+        if !flows && taken.is_some_and(|taken| taken < rate.least()) {
             tracing::debug!(stream = id.as_u64(), "a client takes too little: its response is given up");
             protocol.give_up_response(io, id, ErrorCode::H3_EXCESSIVE_LOAD);
         } else {
-            protocol.vigil.untaken.insert(id, untaken);
+            protocol.watch.untaken.insert(id, untaken);
         }
     }
 }
