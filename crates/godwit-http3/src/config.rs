@@ -1,7 +1,8 @@
 //! Limits and switches of a connection.
 
-/// Limits and switches of a connection. Plain values with defaults.
+/// Limits and switches of a connection: plain values, to be changed from [`Config::default`].
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Config {
     /// The most that the fields of one message may take, counted as `SETTINGS_MAX_FIELD_SECTION_SIZE`
     /// does: names, values and 32 bytes for each. Headers, informational responses and trailers share

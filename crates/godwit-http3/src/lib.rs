@@ -7,6 +7,11 @@
 //! gave and are never copied.
 //!
 //! Everything that a peer can fill has a cap, see [`Config`].
+//!
+//! # Order of the modules
+//!
+//! From the bottom: `error`, `config`, `budget`, `transport`, `settings`, `qpack`, `frame`, `message`, `event`,
+//! `connection`. Each may use those before it.
 #![forbid(unsafe_code)]
 #![deny(
     clippy::unwrap_used,
@@ -18,15 +23,15 @@
 )]
 
 mod budget;
-pub mod config;
-pub mod connection;
-pub mod error;
-pub mod event;
-pub mod frame;
-pub mod message;
-pub mod qpack;
-pub mod settings;
-pub mod transport;
+mod config;
+mod connection;
+mod error;
+mod event;
+mod frame;
+mod message;
+mod qpack;
+mod settings;
+mod transport;
 
 pub use config::Config;
 pub use connection::{BodyRead, Connection};

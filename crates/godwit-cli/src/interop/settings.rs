@@ -50,10 +50,11 @@ pub(super) fn server(task: &Task) -> Result<ServerConfig, Failure> {
     if task.case == Case::ZeroRtt {
         config = config.early_data(EARLY_SESSIONS);
     }
+    let mut transport = transport(task.case);
     if task.case == Case::Migration {
-        config = config.preferred_address(task.preferred.0, task.preferred.1);
+        transport.migration.preferred_address = task.preferred;
     }
-    config.transport(transport(task.case)).map_err(|error| Failure::new(error.to_string()))
+    config.transport(transport).map_err(|error| Failure::new(error.to_string()))
 }
 
 /// The client's settings. Whose certificate it is does not matter: the runner's authority is made anew for every

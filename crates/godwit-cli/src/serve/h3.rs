@@ -84,11 +84,9 @@ impl Options {
     fn server(&self) -> http3::Server {
         let Limits { header_size, header_timeout, idle_timeout, send_timeout, minimum_rate, .. } =
             self.limits;
-        let config = http3::Config {
-            max_field_section_size: header_size.into(),
-            enable_connect_protocol: true,
-            ..http3::Config::default()
-        };
+        let mut config = http3::Config::default();
+        config.max_field_section_size = header_size.into();
+        config.enable_connect_protocol = true;
         let doors = self.doors.clone();
         http3::Server::new()
             .config(config)

@@ -11,7 +11,6 @@ use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ServerSessionMemoryCache, WebPkiClientVerifier};
 use rustls::version::TLS13;
 use rustls::{KeyLog, RootCertStore};
-use std::net::{SocketAddrV4, SocketAddrV6};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -33,7 +32,6 @@ pub struct ServerConfig {
     sealed: Option<Arc<SessionTickets>>,
     /// What is asked of clients' certificates, in bytes.
     scope: Option<Vec<u8>>,
-    preferred: (Option<SocketAddrV4>, Option<SocketAddrV6>),
 }
 
 impl ServerConfig {
@@ -84,7 +82,6 @@ impl ServerConfig {
             tickets: None,
             sealed: None,
             scope: None,
-            preferred: (None, None),
         }
     }
 
@@ -220,21 +217,8 @@ impl ServerConfig {
         self
     }
 
-    /// Asks clients to continue at another address once the handshake is confirmed (RFC 9000 section 9.6), for IPv4
-    /// and for IPv6: for a server that is found under an address which it shares with others. The endpoint must
-    /// have a socket there: [`crate::EndpointBuilder::bind`] can be called more than once. Clients may decline, and
-    /// go on at the first address. Default none.
-    #[must_use]
-    pub fn preferred_address(mut self, v4: Option<SocketAddrV4>, v6: Option<SocketAddrV6>) -> Self {
-        self.preferred = (v4, v6);
-        self
-    }
-
     pub(crate) fn to_transport(&self) -> Arc<godwit_transport::ServerConfig> {
-        let (tls, mut transport) = (Arc::clone(&self.tls), Arc::clone(&self.transport));
-        if self.preferred != (None, None) {
-            Arc::make_mut(&mut transport).migration.preferred_address = self.preferred;
-        }
+        let (tls, transport) = (Arc::clone(&self.tls), Arc::clone(&self.transport));
         let tickets = self.sealed.clone().filter(|_| self.early_sessions > 0);
         let config = godwit_transport::ServerConfig::new(tls, transport);
         Arc::new(godwit_transport::ServerConfig { retry: self.retry, tickets, ..config })

@@ -34,7 +34,9 @@ impl http_body::Body for Pieces {
 }
 
 pub fn permitting() -> Server {
-    Server::new().config(Config { enable_connect_protocol: true, ..Config::default() })
+    let mut config = Config::default();
+    config.enable_connect_protocol = true;
+    Server::new().config(config)
 }
 
 pub fn extended<B>(protocol: &'static str, body: B) -> Request<B> {

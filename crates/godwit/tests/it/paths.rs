@@ -1,7 +1,7 @@
 //! Connections that change their network path, over real sockets.
 
 use crate::support::{Net, Pair, client_config, echo, on_every_net, pattern, server_config};
-use godwit::{Connection, Endpoint, MigrateError, PathEvent, PathState};
+use godwit::{Connection, Endpoint, MigrateError, PathEvent, PathState, TransportConfig};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -96,10 +96,12 @@ async fn a_connection_moves_to_another_socket_of_its_endpoint(net: Net) {
 async fn clients_go_where_the_server_would_rather_have_them(net: Net) {
     // The address must be known before the server is made, so its port is one that was free a moment ago.
     let preferred = net.client().local_addr().unwrap();
-    let config = match preferred {
-        SocketAddr::V4(v4) => server_config().preferred_address(Some(v4), None),
-        SocketAddr::V6(v6) => server_config().preferred_address(None, Some(v6)),
+    let mut transport = TransportConfig::default();
+    transport.migration.preferred_address = match preferred {
+        SocketAddr::V4(v4) => (Some(v4), None),
+        SocketAddr::V6(v6) => (None, Some(v6)),
     };
+    let config = server_config().transport(transport).unwrap();
     let Ok(server_endpoint) = net.builder().bind(preferred).server(config).build() else {
         eprintln!("skipped: {preferred} was taken meanwhile");
         return;
