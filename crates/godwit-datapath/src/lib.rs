@@ -12,9 +12,15 @@
 //! they take every failure that concerns one datagram only as the loss of that datagram. IPv4 traffic on
 //! a dual-stack socket has IPv4 addresses, never IPv4-mapped ones.
 //!
+//! # Order of the modules
+//!
+//! From the bottom: `address`, `config`, `linux` (and `steering`), `portable`, `memory`, `bind`, `factory`. Each may use
+//! those before it, and what is declared here.
+//!
 //! What else is asked of the operating system is in `godwit-os`; these are the only two crates with `unsafe` code.
 
 mod address;
+mod bind;
 mod config;
 mod factory;
 #[cfg(target_os = "linux")]
@@ -24,7 +30,8 @@ pub mod portable;
 #[cfg(target_os = "linux")]
 pub mod steering;
 
-pub use config::{Backend, BindError, SocketConfig, adopt, bind, bind_group};
+pub use bind::{BindError, adopt, bind, bind_group};
+pub use config::{Backend, SocketConfig};
 pub use factory::DatapathFactory;
 
 use godwit_base::{RecvBatch, SendBatch, SendMeta, SocketId};

@@ -4,7 +4,7 @@ use crate::access::{Access, ConnectionHandle};
 use crate::connection::Connection;
 use crate::error::ConnectionError;
 use crate::handler::{Ticket, Topic};
-use crate::parked::Target;
+use crate::target::Target;
 use godwit_transport::EarlyDataStatus;
 use godwit_transport::connection::Evidence;
 use godwit_wire::Side;

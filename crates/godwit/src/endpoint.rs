@@ -1,15 +1,15 @@
 //! Endpoints: sockets with the connections on them.
 
 use crate::access::{ConnectionHandle, WaitUntil};
-use crate::builder::EndpointBuilder;
 use crate::code::ApplicationCode;
 use crate::config::{ClientConfig, ServerConfig};
 use crate::connecting::Connecting;
 use crate::error::{ConnectError, ConnectFailure};
 use crate::handler::{Api, Topic};
 use crate::incoming::Incoming;
-use crate::parked::{Parked, Target};
+use crate::parked::Parked;
 use crate::stats::EndpointStats;
+use crate::target::Target;
 use godwit_datapath::DatapathFactory;
 use godwit_engine::{ShardHandle, Stopped};
 use godwit_wire::Side;
@@ -54,28 +54,6 @@ impl Endpoint {
     pub(crate) fn new(shard: ShardHandle<Api>, datapaths: Arc<dyn DatapathFactory>) -> Self {
         let (parked, runtime) = (Arc::default(), Handle::try_current().ok());
         Endpoint { inner: Arc::new(Inner { parked, runtime, shard, datapaths }) }
-    }
-
-    /// A server on `addr`. To be called within a tokio runtime.
-    ///
-    /// # Errors
-    /// If the address cannot be had, or there is no runtime.
-    pub fn server(config: ServerConfig, addr: SocketAddr) -> io::Result<Endpoint> {
-        Self::builder().server(config).bind(addr).build()
-    }
-
-    /// An endpoint for clients. `addr` is mostly `[::]:0` (or `0.0.0.0:0` where there is no IPv6), which
-    /// leaves the choice of address and port to the system. To be called within a tokio runtime.
-    ///
-    /// # Errors
-    /// If the address cannot be had, or there is no runtime.
-    pub fn client(addr: SocketAddr) -> io::Result<Endpoint> {
-        Self::builder().bind(addr).build()
-    }
-
-    /// For an endpoint with settings of its own: the same as [`EndpointBuilder::new`].
-    pub fn builder() -> EndpointBuilder {
-        EndpointBuilder::new()
     }
 
     /// Waits for the next client that wants to connect. `None` when the endpoint is closed or has ended.

@@ -58,9 +58,10 @@
 //!
 //! # Order of the modules
 //!
-//! From the bottom: `code`, `error`, `config`, `resumption`, `qlog`, `stats`, `paths`, `generations`, `polled`, `builder`;
-//! with `tokio` `raw`, `handler`, `access`, `send_stream`, `recv_stream`, `connection`, `datagrams`, `settings`,
-//! `connecting`, `incoming`, `parked`, `drain`, `endpoint`, `shards`; with `http3` `http3`.
+//! From the bottom: `code`, `error`, `resumption`, `config`, `qlog`, `stats`, `paths`, `socket_groups`, `generations`,
+//! `polled`, `builder`; with `tokio` `handler`, `access`, `send_stream`, `recv_stream`, `connection`, `datagrams`,
+//! `settings`, `raw`, `target`, `connecting`, `incoming`, `parked`, `drain`, `endpoint`, `shards`, `builder::running`,
+//! `hand_over`; with `http3` `http3`.
 #![forbid(unsafe_code)]
 #![deny(
     clippy::unwrap_used,
@@ -88,6 +89,8 @@ mod endpoint;
 mod error;
 #[cfg_attr(not(all(feature = "hand-over", target_os = "linux")), path = "generations/absent.rs")]
 mod generations;
+#[cfg(all(feature = "hand-over", target_os = "linux"))]
+mod hand_over;
 #[cfg(feature = "tokio")]
 mod handler;
 #[cfg(feature = "http3")]
@@ -110,7 +113,10 @@ mod send_stream;
 mod settings;
 #[cfg(feature = "tokio")]
 mod shards;
+mod socket_groups;
 mod stats;
+#[cfg(feature = "tokio")]
+mod target;
 
 /// Data paths that users bring, in place of UDP sockets: see [`EndpointBuilder::datapaths`].
 pub mod datapath {
@@ -135,8 +141,6 @@ pub use error::{
     ConfigError, ConnectError, ConnectErrorKind, ConnectionError, ConnectionErrorKind, ReadError,
     ReadToEndError, WriteError,
 };
-#[cfg(all(feature = "hand-over", target_os = "linux"))]
-pub use generations::{Generation, Inheritance, Predecessor, Successor};
 pub use godwit_datapath::{Backend, Capabilities, Counters, SocketConfig};
 pub use godwit_engine::{HandedOn, Stopped};
 pub use godwit_os::affinity::pin_current_thread;
@@ -153,6 +157,8 @@ pub use godwit_transport::{
 pub use godwit_transport::{
     DatagramConfig, DatagramOutcome, DatagramOverflow, DatagramStats, SendDatagramError,
 };
+#[cfg(all(feature = "hand-over", target_os = "linux"))]
+pub use hand_over::{Generation, Inheritance, Predecessor, Successor};
 #[cfg(feature = "tokio")]
 pub use incoming::Incoming;
 pub use paths::{PathEvent, PathStats};

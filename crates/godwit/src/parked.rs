@@ -17,24 +17,6 @@ const MOST: usize = 64;
 /// How long one is kept.
 const KEPT_FOR: Duration = Duration::from_secs(60);
 
-/// What a connection was asked for with.
-#[derive(Debug, Clone)]
-pub(crate) struct Target {
-    config: ClientConfig,
-    addr: SocketAddr,
-    server_name: Box<str>,
-}
-
-impl Target {
-    pub(crate) fn new(config: &ClientConfig, addr: SocketAddr, server_name: &str) -> Self {
-        Target { config: config.clone(), addr, server_name: server_name.into() }
-    }
-
-    fn is(&self, config: &ClientConfig, addr: SocketAddr, server_name: &str) -> bool {
-        self.addr == addr && *self.server_name == *server_name && self.config.is_same(config)
-    }
-}
-
 /// The parked attempts of an endpoint.
 #[derive(Debug, Default)]
 pub(crate) struct Parked {

@@ -5,52 +5,16 @@
 //! through [`RawConnection::with`]. Tasks are woken with [`RawCx::wake`], after the lock is released.
 
 use crate::access::ConnectionHandle;
+use crate::access::ConnectionHandle;
 use crate::connection::Connection;
 use crate::error::ConnectionError;
-use godwit_base::Time;
-use godwit_engine::ShardCx;
-use godwit_transport::{ConnKey, Event};
+use crate::handler::raw::{RawCx, RawHandler, on_event};
+use godwit_transport::Event;
 use godwit_wire::Direction;
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::task::Waker;
-
-/// A protocol's state for one connection. It must neither hold nor use handles of the connection's shard,
-/// except weak ones: it is called with the lock held.
-pub(crate) trait RawHandler: Any + fmt::Debug + Send {
-    /// Something happened. [`Event::Closed`] is the last; the connection may be gone by then.
-    fn on_event(&mut self, cx: &mut RawCx<'_, '_>, event: &Event);
-
-    /// The endpoint's driver has ended: the connection makes no progress any more.
-    fn on_stopped(&mut self, cx: &mut RawCx<'_, '_>);
-}
-
-/// A connection in raw mode, under the lock.
-pub(crate) struct RawCx<'a, 'b> {
-    shard: &'a mut ShardCx<'b>,
-    conn: ConnKey,
-    touched: bool,
-}
-
-impl RawCx<'_, '_> {
-    /// The time now.
-    pub(crate) fn now(&self) -> Time {
-        self.shard.now()
-    }
-
-    /// The connection, to be called for whatever is needed. `None` once it is over and forgotten.
-    pub(crate) fn connection(&mut self) -> Option<&mut godwit_transport::Connection> {
-        self.touched = true;
-        self.shard.endpoint_mut().connection_mut(self.conn)
-    }
-
-    /// Wakes a task once the lock is released.
-    pub(crate) fn wake(&mut self, waker: Waker) {
-        self.shard.wake(waker);
-    }
-}
 
 /// A handle of a connection in raw mode, whose protocol is `P`. The connection is closed with code 0 when
 /// the last handle is gone.
@@ -72,7 +36,7 @@ impl<P: RawHandler> RawConnection<P> {
             access.state.raw = Some(Box::new(protocol));
             let Some(handler) = &mut access.state.raw else { return };
             if access.state.ended.is_some() {
-                let mut cx = RawCx { shard: access.shard, conn, touched: false };
+                let mut cx = RawCx::new(access.shard, conn);
                 handler.on_stopped(&mut cx);
                 return;
             }
@@ -93,9 +57,9 @@ impl<P: RawHandler> RawConnection<P> {
             let handler = access.state.raw.as_mut().expect("a connection in raw mode stays in it");
             let protocol: &mut dyn Any = &mut **handler;
             let protocol = protocol.downcast_mut().expect("the protocol was given with the handle's type");
-            let mut cx = RawCx { shard: access.shard, conn, touched: false };
+            let mut cx = RawCx::new(access.shard, conn);
             let result = change(protocol, &mut cx);
-            if cx.touched {
+            if cx.is_touched() {
                 access.touch();
             }
             result
@@ -123,18 +87,4 @@ impl<P> fmt::Debug for RawConnection<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RawConnection").field("connection", &self.shared.conn).finish_non_exhaustive()
     }
-}
-
-/// Gives an event to a protocol.
-pub(crate) fn on_event(handler: &mut dyn RawHandler, shard: &mut ShardCx<'_>, conn: ConnKey, event: &Event) {
-    let mut cx = RawCx { shard, conn, touched: false };
-    handler.on_event(&mut cx, event);
-    if cx.touched {
-        shard.endpoint_mut().touch(conn);
-    }
-}
-
-/// Tells a protocol that it is over.
-pub(crate) fn on_stopped(handler: &mut dyn RawHandler, shard: &mut ShardCx<'_>, conn: ConnKey) {
-    handler.on_stopped(&mut RawCx { shard, conn, touched: false });
 }

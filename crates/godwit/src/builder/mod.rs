@@ -20,9 +20,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The sockets of each shard.
-pub(crate) type Groups = Vec<Vec<Box<dyn Datapath>>>;
-
 /// Settings of an endpoint: of an `Endpoint` on tokio, or of a [`PolledEndpoint`] without any runtime.
 #[derive(Debug, Clone)]
 #[must_use = "nothing happens before the endpoint is built"]

@@ -1,17 +1,44 @@
 //! Making endpoints that run on tokio.
 
-use super::{EndpointBuilder, Groups, warn_if_small};
+use super::{EndpointBuilder, warn_if_small};
+use crate::config::ServerConfig;
 use crate::connection::Connection;
 use crate::endpoint::Endpoint;
 use crate::handler::Api;
 use crate::shards::{self, Shards};
+use crate::socket_groups::SocketGroups;
 use godwit_datapath::Datapath;
 use godwit_engine::{Driver, DriverConfig, ShardGroup, ShardHandle};
 use godwit_transport::cid::CidCodec;
 use godwit_transport::tls::secrets::ServerSecrets;
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
+
+impl Endpoint {
+    /// A server on `addr`. To be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// If the address cannot be had, or there is no runtime.
+    pub fn server(config: ServerConfig, addr: SocketAddr) -> io::Result<Endpoint> {
+        Self::builder().server(config).bind(addr).build()
+    }
+
+    /// An endpoint for clients. `addr` is mostly `[::]:0` (or `0.0.0.0:0` where there is no IPv6), which
+    /// leaves the choice of address and port to the system. To be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// If the address cannot be had, or there is no runtime.
+    pub fn client(addr: SocketAddr) -> io::Result<Endpoint> {
+        Self::builder().bind(addr).build()
+    }
+
+    /// For an endpoint with settings of its own: the same as [`EndpointBuilder::new`].
+    pub fn builder() -> EndpointBuilder {
+        EndpointBuilder::new()
+    }
+}
 
 impl EndpointBuilder {
     /// Makes the endpoint and begins to drive it on the present tokio runtime, which must have I/O and time enabled.
@@ -91,8 +118,8 @@ impl EndpointBuilder {
     }
 
     /// Sockets for each shard: those that somebody else has bound, and a group for each address.
-    fn socket_groups(&self, count: usize) -> io::Result<Groups> {
-        let mut sockets: Groups = (0..count).map(|_| Vec::new()).collect();
+    fn socket_groups(&self, count: usize) -> io::Result<SocketGroups> {
+        let mut sockets: SocketGroups = (0..count).map(|_| Vec::new()).collect();
         let adopted = self.adopted()?;
         if !adopted.is_empty() && adopted.len() != count {
             let problem = format!("{count} shards need as many sockets, not {}", adopted.len());

@@ -1,6 +1,6 @@
 //! No generations of a process: each endpoint is the first one and has no successor.
 
-use crate::builder::Groups;
+use crate::socket_groups::SocketGroups;
 use godwit_datapath::SocketConfig;
 use godwit_engine::Shard;
 use godwit_transport::tls::secrets::ServerSecrets;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(crate) struct Inherited;
 
 impl Inherited {
-    pub(crate) fn sockets(&self, _: usize, _: &SocketConfig) -> io::Result<Option<Groups>> {
+    pub(crate) fn sockets(&self, _: usize, _: &SocketConfig) -> io::Result<Option<SocketGroups>> {
         Ok(None)
     }
 

@@ -3,6 +3,7 @@
 //! For every connection with handles there is a [`ConnState`] with those who wait. Handles look and change
 //! under the shard's lock; tasks are woken after it is released.
 
+pub(crate) mod raw;
 mod state;
 mod waiters;
 
@@ -131,8 +132,8 @@ impl Handler for Api {
         }
         if let Event::Path(update) = &event {
             state.on_path(shard, update);
-        } else if let Some(raw) = &mut state.raw {
-            crate::raw::on_event(&mut **raw, shard, conn, &event);
+        } else if let Some(protocol) = &mut state.raw {
+            raw::on_event(&mut **protocol, shard, conn, &event);
         } else {
             state.on_event(shard, &event);
         }
@@ -172,10 +173,10 @@ impl Handler for Api {
         self.closed = true;
         self.stopped = Some(why.clone());
         for (_, state) in self.conns.iter_mut() {
-            if let Some(raw) = &mut state.raw
+            if let Some(protocol) = &mut state.raw
                 && state.ended.is_none()
             {
-                crate::raw::on_stopped(&mut **raw, shard, state.conn);
+                raw::on_stopped(&mut **protocol, shard, state.conn);
             }
             state.on_closed(shard, EndReason::Stopped(why.clone()));
         }

@@ -1,9 +1,9 @@
 //! What is kept of a connection for its handles.
 
+use super::raw::RawHandler;
 use super::waiters::{Topic, Waiters};
 use crate::error::{ConnectionError, EndReason};
 use crate::paths::PathEvent;
-use crate::raw::RawHandler;
 use bytes::Bytes;
 use godwit_engine::ShardCx;
 use godwit_transport::EarlyDataStatus;

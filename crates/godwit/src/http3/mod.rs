@@ -42,10 +42,12 @@ mod outgoing;
 mod protocol;
 mod proxied;
 mod request_task;
+mod send_body;
 mod server;
 mod server_event;
 mod stream;
 mod stream_queue;
+mod watching;
 
 pub use body::Body;
 pub use client::{Client, OnInformational};

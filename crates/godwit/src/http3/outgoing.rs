@@ -1,20 +1,13 @@
 //! Sending a message: what is ready of it goes out in one access to the connection.
 
-use super::BoxError;
-use super::error::Error;
-use super::exchange::SendHalf;
 use super::io::Io;
-use super::minimum_rate::RateGuard;
 use super::protocol::Protocol;
 use bytes::{Buf, Bytes};
-use godwit_http3::{ErrorCode, SendError};
+use godwit_http3::SendError;
 use godwit_wire::StreamId;
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::Frame;
-use std::future::poll_fn;
-use std::pin::pin;
-use std::task::{Poll, ready};
 
 /// What is to be sent next.
 #[derive(Debug, Default)]
@@ -23,7 +16,7 @@ pub(super) struct Outgoing {
     pub(super) head: Option<Response<()>>,
     data: Bytes,
     /// What the connection had sent on all streams when this one had to wait.
-    sent_by_all: u64,
+    pub(super) sent_by_all: u64,
     then: Then,
 }
 
@@ -87,7 +80,18 @@ impl Outgoing {
         Ok(true)
     }
 
-    fn take_frame(&mut self, frame: Option<Frame<Bytes>>, last: bool) {
+    /// There is no body.
+    pub(super) fn end(&mut self) {
+        self.then = Then::End;
+    }
+
+    /// Whether it is not known yet what follows.
+    pub(super) fn wants_more(&self) -> bool {
+        matches!(self.then, Then::More)
+    }
+
+    /// Takes in the next part of the body.
+    pub(super) fn take_frame(&mut self, frame: Option<Frame<Bytes>>, last: bool) {
         match frame.map(Frame::into_data) {
             None => self.then = Then::End,
             Some(Ok(data)) => {
@@ -103,61 +107,6 @@ impl Outgoing {
             }
         }
     }
-}
-
-/// Sends `body` after what `outgoing` holds, to the end of the message. The first error ends it: the body's
-/// own gives up the exchange with `code`, a peer that stays below the rate of `guard` with H3_EXCESSIVE_LOAD.
-pub(super) async fn send_body<B>(
-    half: &mut SendHalf,
-    mut outgoing: Outgoing,
-    body: B,
-    code: ErrorCode,
-    mut guard: RateGuard,
-) -> Result<(), Error>
-where
-    B: http_body::Body<Data = Bytes>,
-    B::Error: Into<BoxError>,
-{
-    let mut body = pin!(body);
-    if body.is_end_stream() {
-        outgoing.then = Then::End;
-    }
-    while !outgoing.is_complete() {
-        if matches!(outgoing.then, Then::More) {
-            let frame = poll_fn(|cx| {
-                if let Poll::Ready(frame) = body.as_mut().poll_frame(cx) {
-                    return Poll::Ready(Ok(frame));
-                }
-                guard.on_drained();
-                // Nobody waits longer for the head than necessary, nor for a body that is not wanted.
-                if outgoing.head.is_some() {
-                    ready!(half.poll_send(cx, &mut outgoing))?;
-                }
-                half.poll_refused(cx).map(Err)
-            });
-            match frame.await?.transpose() {
-                Ok(frame) => outgoing.take_frame(frame, body.is_end_stream()),
-                Err(error) => {
-                    let error = Error::body(error.into());
-                    half.abandon(code, &error);
-                    return Err(error);
-                }
-            }
-        }
-        let sent = poll_fn(|cx| match half.poll_send(cx, &mut outgoing) {
-            Poll::Pending => guard.poll_exceeded(cx, outgoing.sent_by_all).map(|()| None),
-            Poll::Ready(sent) => Poll::Ready(Some(sent)),
-        });
-        match sent.await {
-            Some(sent) => sent?,
-            None => {
-                let error = Error::too_slow();
-                half.abandon(ErrorCode::H3_EXCESSIVE_LOAD, &error);
-                return Err(error);
-            }
-        }
-    }
-    Ok(())
 }
 
 /// How long a body is, according to its headers.

@@ -11,7 +11,7 @@ use super::io::Io;
 use super::stream::{Left, Piece, Stream, register};
 use super::stream_queue::StreamQueue;
 use crate::error::{ConnectionError, EndReason};
-use crate::raw::{RawCx, RawHandler};
+use crate::handler::raw::{RawCx, RawHandler};
 use godwit_base::Time;
 use godwit_http3::{BodyRead, Config, Connection, ErrorCode, Event, Transport as _};
 use godwit_wire::{Direction, Side, StreamId};

@@ -4,13 +4,13 @@ use super::BoxError;
 use super::admission::Admission;
 use super::body::Body;
 use super::connection_info::ConnectionInfo;
-use super::connection_watch;
 use super::error::{Error, ErrorKind};
 use super::link::Link;
 use super::minimum_rate::MinimumRate;
 use super::protocol::Arrival;
 use super::request_task::Task;
 use super::server_event::{Observer, ServerEvent};
+use super::watching;
 use crate::{Connection, Endpoint, Incoming};
 use bytes::Bytes;
 use godwit_base::Time;
@@ -267,7 +267,7 @@ impl Server {
         let mut shutdown = pin!(shutdown);
         let ended = tokio::select! {
             ended = self.serve_arrivals(&link, &mut serve) => Some(ended),
-            () = connection_watch::run(&link, rate, self.idle_timeout) => None,
+            () = watching::run(&link, rate, self.idle_timeout) => None,
             () = &mut shutdown => {
                 self.drain(&link, &mut serve, self.drain_timeout).await;
                 return Ok(());
@@ -277,7 +277,7 @@ impl Server {
             // What the client has asked for in the last moment has its time, until the server ends.
             tokio::select! {
                 () = self.drain(&link, &mut serve, Duration::MAX) => {}
-                () = connection_watch::run(&link, rate, None) => {}
+                () = watching::run(&link, rate, None) => {}
                 () = &mut shutdown => self.drain(&link, &mut serve, self.drain_timeout).await,
             }
             return Ok(());
