@@ -128,7 +128,10 @@ impl Datapath for PortableSocket {
         let mut vectors: [IoSliceMut<'_>; MAX_RUNS] =
             std::array::from_fn(|_| IoSliceMut::new(slots.next().map_or(&mut [], |slot| &mut slot[..])));
         let socket = UdpSockRef::from(&self.socket);
-        let received = match self.state.recv(socket, &mut vectors[..asked], &mut metas[..asked]) {
+        let (Some(places), Some(found)) = (vectors.get_mut(..asked), metas.get_mut(..asked)) else {
+            return Ok(Received { runs: 0, more: true });
+        };
+        let received = match self.state.recv(socket, places, found) {
             Ok(received) => received,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Received::default()),
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(error),

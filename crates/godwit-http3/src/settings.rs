@@ -15,7 +15,7 @@ const H3_DATAGRAM: u64 = 0x33;
 const MAX_COUNT: usize = 64;
 
 /// The longest SETTINGS frame accepted, in bytes: 64 settings at their longest.
-pub const MAX_FRAME_LEN: u64 = 16 * MAX_COUNT as u64;
+pub(crate) const MAX_FRAME_LEN: u64 = 16 * MAX_COUNT as u64;
 
 /// One side's settings. The default is what holds until they arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -20,7 +20,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let endpoint = Endpoint::server(config, arg()?.parse()?)?;
     let proxy = Proxy::new(Settings::to([arg()?.parse()?]))?;
     let layer = ProxyLayer::new(proxy, |request| request.uri.path() != "/healthz");
-    let config = Config { enable_connect_protocol: true, ..Config::default() };
+    let mut config = Config::default();
+    config.enable_connect_protocol = true;
     println!("listening on {}", endpoint.local_addr()?);
     http3::Server::new().config(config).serve(&endpoint, layer.layer(tower::service_fn(healthy))).await;
     Ok(())

@@ -63,6 +63,7 @@
 //! `settings`, `raw`, `target`, `connecting`, `incoming`, `parked`, `drain`, `endpoint`, `shards`, `builder::running`,
 //! `hand_over`; with `http3` `http3`.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "tokio"), allow(dead_code, reason = "some of it is for handles and drivers alone"))]
 #![deny(
     clippy::unwrap_used,
     clippy::expect_used,

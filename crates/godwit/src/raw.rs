@@ -5,7 +5,6 @@
 //! through [`RawConnection::with`]. Tasks are woken with [`RawCx::wake`], after the lock is released.
 
 use crate::access::ConnectionHandle;
-use crate::access::ConnectionHandle;
 use crate::connection::Connection;
 use crate::error::ConnectionError;
 use crate::handler::raw::{RawCx, RawHandler, on_event};

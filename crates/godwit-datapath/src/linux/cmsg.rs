@@ -105,7 +105,7 @@ impl Control {
 
     /// What the kernel is given to read.
     pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
+        self.bytes.get(..self.len).unwrap_or_default()
     }
 
     /// Where the kernel may write; [`Control::set_len`] must follow.

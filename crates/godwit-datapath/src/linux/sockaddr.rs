@@ -53,7 +53,7 @@ impl Name {
 
     /// What the kernel is given to read.
     pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
+        self.bytes.get(..self.len).unwrap_or_default()
     }
 
     /// Where the kernel may write; [`Name::set_len`] must follow.

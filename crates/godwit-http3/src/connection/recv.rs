@@ -12,7 +12,7 @@ use super::shared::Shared;
 use crate::error::{Error, ErrorCode};
 use crate::frame::{Current, FrameReader, FrameType};
 use crate::message::{Body, Builder, Kind, RequestHead, ResponseHead};
-use crate::qpack::{DecodeError, Decoded};
+use crate::qpack::DecodeError;
 use crate::transport::{Read, StreamError, Transport};
 use bytes::Bytes;
 use godwit_wire::{Side, StreamId};
@@ -337,11 +337,7 @@ impl Receiver {
         };
         let mut builder = Builder::new(kind);
         match shared.decoder.decode(section, self.field_room, &mut |field| builder.field(field)) {
-            Ok(Decoded::Ready { size }) => self.field_room = self.field_room.saturating_sub(size),
-            Ok(Decoded::Blocked) => {
-                let reason = "a field section waits for an empty dynamic table";
-                return Err(Error::new(ErrorCode::QPACK_DECOMPRESSION_FAILED, reason).into());
-            }
+            Ok(size) => self.field_room = self.field_room.saturating_sub(size),
             Err(DecodeError::Failed(reason)) => {
                 return Err(Error::new(ErrorCode::QPACK_DECOMPRESSION_FAILED, reason).into());
             }

@@ -6,7 +6,7 @@ use godwit_wire::Reader;
 
 /// One field of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Field<'a> {
+pub(crate) struct Field<'a> {
     /// Its name as it came.
     pub name: &'a [u8],
     /// Its value.
@@ -15,22 +15,9 @@ pub struct Field<'a> {
     pub sensitive: bool,
 }
 
-/// What became of a field section.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decoded {
-    /// It was read to its end; its size was this (names, values and 32 bytes for each field).
-    Ready {
-        /// The size.
-        size: u64,
-    },
-    /// It needs entries of the dynamic table that have not arrived. This cannot happen while the
-    /// table's capacity is 0.
-    Blocked,
-}
-
 /// Why a field section cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DecodeError {
+pub(crate) enum DecodeError {
     /// It is not a field section, or refers to entries that do not exist: a connection error
     /// QPACK_DECOMPRESSION_FAILED.
     Failed(&'static str),
@@ -40,14 +27,14 @@ pub enum DecodeError {
 
 /// Reads field sections. It holds only buffers, reused from section to section.
 #[derive(Debug, Default)]
-pub struct Decoder {
+pub(crate) struct Decoder {
     name: Vec<u8>,
     value: Vec<u8>,
 }
 
 impl Decoder {
     /// A decoder whose dynamic table has capacity 0.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
@@ -55,12 +42,12 @@ impl Decoder {
     ///
     /// The sink cannot stop the decoder: whether a section is malformed matters to its stream, whether
     /// it can be decompressed to the whole connection.
-    pub fn decode(
+    pub(crate) fn decode(
         &mut self,
         section: &[u8],
         limit: u64,
         sink: &mut dyn FnMut(Field<'_>),
-    ) -> Result<Decoded, DecodeError> {
+    ) -> Result<u64, DecodeError> {
         let mut reader = Reader::new(section);
         read_prefix(&mut reader)?;
         let mut size = 0_u64;
@@ -71,7 +58,7 @@ impl Decoder {
                 return Err(DecodeError::TooLarge);
             }
         }
-        Ok(Decoded::Ready { size })
+        Ok(size)
     }
 
     /// Reads one field line, gives it to the sink if its size is at most `room`, and returns its size.

@@ -348,7 +348,7 @@ impl Connection {
 
     /// Whether [`Connection::open`] would give a stream. If not, [`Event::StreamsAvailable`] follows when it would.
     pub fn can_open(&mut self, direction: Direction) -> bool {
-        self.lifecycle.is_open() && !self.awaits_approval() && self.streams.can_open(direction)
+        self.lifecycle.is_open() && !self.awaits_approval() && self.parts.streams.can_open(direction)
     }
 
     /// The next stream that the peer opened in `direction`.
@@ -364,7 +364,7 @@ impl Connection {
 
     /// Has [`Event::Writable`] follow as soon as the stream takes data.
     pub fn watch_writable(&mut self, id: StreamId) -> Result<(), WriteError> {
-        self.streams.watch_writable(id)
+        self.parts.streams.watch_writable(id)
     }
 
     /// Bytes that [`Connection::write`] would take now.
