@@ -38,7 +38,7 @@ pub use congestion::{Algorithm, Controller};
 pub use ecn::{EcnAcked, EcnFailure, EcnState, EcnStats, EcnValidation};
 pub use mtu::{BASE_MTU, MtuCounters, MtuSearch};
 pub use pacer::Pacer;
-pub use path::{PathRecovery, PathSettings, PathStats};
+pub use path::{PathRecovery, PathSettings, PathStats, Paths};
 pub use rtt::RttEstimator;
 pub use space::{AckError, AckSummary, LossSummary, Outcome, SentInfo, SpaceId, SpaceRecovery};
 pub use timer::{TimerInputs, TimerKind, timer};

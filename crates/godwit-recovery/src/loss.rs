@@ -1,10 +1,11 @@
 //! Declaring packets lost (RFC 9002 section 6.1), persistent congestion (section 7.6), and how much reordering
 //! a path is given the benefit of the doubt for.
 
+use crate::RttEstimator;
+use crate::path::Paths;
 use crate::rtt::GRANULARITY;
 use crate::sent::{SentPacket, State};
 use crate::space::{LossSummary, Outcome, SpaceRecovery, SpuriousTally};
-use crate::{PathRecovery, RttEstimator};
 use godwit_base::Time;
 use std::time::Duration;
 
@@ -103,13 +104,14 @@ impl<T: Copy> SpaceRecovery<T> {
     /// threshold, and sets the time of the next loss.
     pub(crate) fn detect_lost(
         &mut self,
-        path: &mut PathRecovery,
+        paths: &mut impl Paths,
         now: Time,
         outcome: &mut impl FnMut(Outcome, T),
     ) -> LossSummary {
         self.loss_time = None;
         let mut summary = LossSummary::default();
         let Some(largest) = self.largest_acked else { return summary };
+        let path = paths.concerned();
         let delay = path.reorder.time_threshold(&path.rtt);
         let threshold = path.reorder.packet_threshold();
         let mut tally = LossTally::default();
@@ -129,6 +131,7 @@ impl<T: Copy> SpaceRecovery<T> {
                 }
             }
             let due = packet.sent_at + delay;
+            let path = paths.concerned();
             // What was sent on a path that was left is compared with whatever came after it.
             let by = if packet.path == path.id() { self.overtaken_by.unwrap_or(0) } else { largest };
             if by <= number {
@@ -147,12 +150,12 @@ impl<T: Copy> SpaceRecovery<T> {
             }
             summary.packets = summary.packets.saturating_add(1);
             tally.packets_since_reduction = tally.packets_since_reduction.saturating_add(u32::from(is_next));
-            self.account(path, now, &lost, &mut tally, &mut summary);
+            self.account(paths, now, &lost, &mut tally, &mut summary);
             self.sent.for_each_token(number, |token| outcome(Outcome::Lost, token));
         }
         if summary.packets > 0 {
             summary.bytes = tally.bytes;
-            path.on_lost(now, &tally, &mut summary);
+            paths.concerned().on_lost(now, &tally, &mut summary);
         }
         summary
     }
@@ -160,13 +163,17 @@ impl<T: Copy> SpaceRecovery<T> {
     /// Charges a lost packet to its path.
     fn account(
         &mut self,
-        path: &mut PathRecovery,
+        paths: &mut impl Paths,
         now: Time,
         lost: &SentPacket,
         tally: &mut LossTally,
         summary: &mut LossSummary,
     ) {
+        let path = paths.concerned();
         if lost.path != path.id() {
+            if let Some(other) = paths.other(lost.path) {
+                other.on_lost_aside(lost);
+            }
             return;
         }
         let refused = path.was_refused(lost);

@@ -83,6 +83,28 @@ pub struct PathStats {
     pub ptos: u64,
 }
 
+/// The paths on which the packets of a space may have been sent, for what concerns one of them.
+///
+/// A path alone is one, too.
+pub trait Paths {
+    /// The path that is concerned: its timers, window and thresholds count.
+    fn concerned(&mut self) -> &mut PathRecovery;
+
+    /// Another path, by the id that its packets have now; `None` if it was left or is no more.
+    fn other(&mut self, id: u16) -> Option<&mut PathRecovery>;
+}
+
+impl Paths for PathRecovery {
+    #[inline]
+    fn concerned(&mut self) -> &mut PathRecovery {
+        self
+    }
+
+    fn other(&mut self, _id: u16) -> Option<&mut PathRecovery> {
+        None
+    }
+}
+
 /// The reduction of the window that losses are charged to.
 #[derive(Debug, Clone, Copy, Default)]
 struct CongestionEvent {
@@ -542,6 +564,27 @@ impl PathRecovery {
             event.start = event.previous_start;
             self.stats.congestion_undone = self.stats.congestion_undone.saturating_add(1);
             self.controller.on_spurious_congestion();
+        }
+    }
+
+    /// A packet sent on this path was acknowledged together with packets of another, which the acknowledgement concerns.
+    /// It is credited here, and says nothing about the round-trip time.
+    pub(crate) fn on_acked_aside(&mut self, now: Time, packet: &SentPacket, newly: bool) {
+        let bytes = u64::from(packet.bytes);
+        self.last_activity = self.last_activity.max(now);
+        self.stats.bytes_acked = self.stats.bytes_acked.saturating_add(bytes);
+        if newly && packet.in_flight {
+            self.on_bytes_left(bytes);
+        }
+    }
+
+    /// A packet sent on this path was found lost together with packets of another, which loss detection concerned.
+    pub(crate) fn on_lost_aside(&mut self, packet: &SentPacket) {
+        let bytes = u64::from(packet.bytes);
+        if packet.in_flight {
+            self.on_bytes_left(bytes);
+            self.stats.packets_lost = self.stats.packets_lost.saturating_add(1);
+            self.stats.bytes_lost = self.stats.bytes_lost.saturating_add(bytes);
         }
     }
 

@@ -11,6 +11,7 @@
 use crate::ecn::{EcnAcked, EcnFailure, EcnLedger};
 use crate::loss::PersistentRun;
 use crate::mtu::Arrived;
+use crate::path::Paths;
 use crate::sent::{SentPacket, SentRing, State};
 use crate::{EcnCounts, PathRecovery};
 use godwit_base::{Rng, Time};
@@ -261,6 +262,8 @@ impl<T: Copy> SpaceRecovery<T> {
     /// Takes in an ACK frame: `ranges` descending, `ack_delay` scaled and, once the handshake is confirmed,
     /// capped at the peer's max_ack_delay. Loss detection runs as well.
     ///
+    /// It concerns one of `paths`; packets that were sent on others are credited to those.
+    ///
     /// The work is bounded by the packets newly acknowledged and the number of ranges, however far the ranges
     /// reach.
     ///
@@ -268,7 +271,7 @@ impl<T: Copy> SpaceRecovery<T> {
     /// If a number is acknowledged that was not sent.
     pub fn on_ack_received(
         &mut self,
-        path: &mut PathRecovery,
+        paths: &mut impl Paths,
         now: Time,
         largest: u64,
         ack_delay: Duration,
@@ -278,12 +281,12 @@ impl<T: Copy> SpaceRecovery<T> {
         if largest >= self.next {
             return Err(AckError { packet_number: largest });
         }
-        let mut tally = AckTally::new(path, self.largest_acked);
+        let mut tally = AckTally::new(now, paths.concerned(), self.largest_acked);
         for range in ranges {
             if *range.end() > largest {
                 return Err(AckError { packet_number: *range.end() });
             }
-            self.ack_range(path, range, &mut tally, outcome)?;
+            self.ack_range(paths, range, &mut tally, outcome)?;
         }
         tally.summary.ecn.in_order = self.largest_acked.is_none_or(|before| before < largest);
         tally.summary.ecn.newest_sent_at = tally.largest_sample.map(|(_, sent_at)| sent_at);
@@ -297,14 +300,16 @@ impl<T: Copy> SpaceRecovery<T> {
             && number == largest
         {
             let sample = now.saturating_since(sent_at);
-            path.on_rtt_sample(now, sample, ack_delay);
+            paths.concerned().on_rtt_sample(now, sample, ack_delay);
             tally.summary.rtt_sample = Some(sample);
         }
+        let path = paths.concerned();
         path.on_spurious(tally.spurious);
         path.on_arrived(tally.arrived);
         let prior_in_flight = path.bytes_in_flight();
         path.on_bytes_left(tally.bytes);
-        tally.summary.lost = self.detect_lost(path, now, outcome);
+        tally.summary.lost = self.detect_lost(paths, now, outcome);
+        let path = paths.concerned();
         path.on_acked(now, &tally, prior_in_flight);
         self.sent.release(now, self.largest_acked, path.retention());
         self.cursor = self.cursor.max(self.sent.base());
@@ -338,7 +343,7 @@ impl<T: Copy> SpaceRecovery<T> {
 
     fn ack_range(
         &mut self,
-        path: &mut PathRecovery,
+        paths: &mut impl Paths,
         range: RangeInclusive<u64>,
         tally: &mut AckTally,
         outcome: &mut impl FnMut(Outcome, T),
@@ -358,7 +363,7 @@ impl<T: Copy> SpaceRecovery<T> {
                 }
                 State::Skipped => return Err(AckError { packet_number: number }),
                 State::Sent => {
-                    tally.on_acked(path, number, packet);
+                    tally.on_acked(paths, number, packet);
                     if packet.in_flight && packet.ack_eliciting {
                         self.ack_eliciting_in_flight = self.ack_eliciting_in_flight.saturating_sub(1);
                     }
@@ -366,7 +371,7 @@ impl<T: Copy> SpaceRecovery<T> {
                     self.sent.for_each_token(number, |token| outcome(Outcome::Acked, token));
                 }
                 State::Lost { at, event } => {
-                    tally.on_spurious(path, number, packet, at, event);
+                    tally.on_spurious(paths, number, packet, at, event);
                     packet.state = State::Acked { run: reach };
                     self.sent.for_each_token(number, |token| outcome(Outcome::Spurious, token));
                 }
@@ -379,12 +384,12 @@ impl<T: Copy> SpaceRecovery<T> {
     /// Declares lost what the timer of [`TimerKind::LossTime`](crate::TimerKind::LossTime) announced.
     pub fn on_loss_timer(
         &mut self,
-        path: &mut PathRecovery,
+        paths: &mut impl Paths,
         now: Time,
         outcome: &mut impl FnMut(Outcome, T),
     ) -> LossSummary {
-        let summary = self.detect_lost(path, now, outcome);
-        self.sent.release(now, self.largest_acked, path.retention());
+        let summary = self.detect_lost(paths, now, outcome);
+        self.sent.release(now, self.largest_acked, paths.concerned().retention());
         self.cursor = self.cursor.max(self.sent.base());
         summary
     }
@@ -503,6 +508,7 @@ pub(crate) struct AckTally {
     pub(crate) spurious: SpuriousTally,
     recovery_start: Option<Time>,
     prior_largest: Option<u64>,
+    now: Time,
 }
 
 /// What late acknowledgements say about reordering on the path.
@@ -518,8 +524,9 @@ pub(crate) struct SpuriousTally {
 }
 
 impl AckTally {
-    fn new(path: &PathRecovery, prior_largest: Option<u64>) -> Self {
+    fn new(now: Time, path: &PathRecovery, prior_largest: Option<u64>) -> Self {
         AckTally {
+            now,
             summary: AckSummary::default(),
             bytes: 0,
             growth_bytes: 0,
@@ -555,10 +562,11 @@ impl AckTally {
     }
 
     #[inline]
-    fn on_acked(&mut self, path: &PathRecovery, number: u64, packet: &SentPacket) {
+    fn on_acked(&mut self, paths: &mut impl Paths, number: u64, packet: &SentPacket) {
+        let path = paths.concerned();
         self.count(path, number, packet);
         if packet.path != path.id() {
-            return;
+            return self.on_acked_aside(paths, packet, true);
         }
         if self.largest_sample.is_none_or(|(largest, _)| largest < number) {
             self.largest_sample = Some((number, packet.sent_at));
@@ -572,10 +580,28 @@ impl AckTally {
         }
     }
 
-    fn on_spurious(&mut self, path: &PathRecovery, number: u64, packet: &SentPacket, at: Time, event: u32) {
+    #[cold]
+    fn on_acked_aside(&self, paths: &mut impl Paths, packet: &SentPacket, newly: bool) {
+        if let Some(path) = paths.other(packet.path) {
+            path.on_acked_aside(self.now, packet, newly);
+        }
+    }
+
+    fn on_spurious(
+        &mut self,
+        paths: &mut impl Paths,
+        number: u64,
+        packet: &SentPacket,
+        at: Time,
+        event: u32,
+    ) {
+        let path = paths.concerned();
         self.count(path, number, packet);
         self.summary.spurious = self.summary.spurious.saturating_add(1);
-        if packet.path != path.id() || packet.mtu_probe || event == 0 {
+        if packet.path != path.id() {
+            return self.on_acked_aside(paths, packet, false);
+        }
+        if packet.mtu_probe || event == 0 {
             return;
         }
         let tally = &mut self.spurious;

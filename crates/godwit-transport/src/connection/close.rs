@@ -52,7 +52,7 @@ impl Connection {
     }
 
     pub(super) fn closing_ends(&self, now: Time) -> Time {
-        let pto = self.paths.active().recovery.pto();
+        let pto = self.pto();
         now + pto.saturating_mul(3).min(Duration::from_secs(30))
     }
 

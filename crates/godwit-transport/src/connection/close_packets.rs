@@ -3,7 +3,7 @@
 use super::Connection;
 use super::boundary::Transmitted;
 use super::lifecycle::CloseFrame;
-use super::output::Sending;
+use super::parts::Sending;
 use super::space::long_type;
 use crate::packet::DatagramBuilder;
 use godwit_base::{Ecn, SendBatch};

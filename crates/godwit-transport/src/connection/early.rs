@@ -220,8 +220,8 @@ impl Connection {
     /// frames that are not the streams' data, which begins anew.
     pub(super) fn abandon_early(&mut self, now: Time) {
         let outcomes = &mut self.outcomes;
-        let path = &mut self.paths.active_mut().recovery;
-        self.spaces.data.space.recovery.abandon_all(path, now, &mut |outcome, token| {
+        let paths = self.paths.recovery_mut(self.paths.active_id());
+        self.spaces.data.space.recovery.abandon_all(paths.path, now, &mut |outcome, token| {
             outcomes.push((outcome, token));
         });
         self.dispatch_outcomes(SpaceId::Data);

@@ -3,14 +3,13 @@
 use super::Connection;
 use super::input::PacketInfo;
 use super::outcome::collect;
+use crate::path::PathId;
 use crate::{ConnectionError, WireError};
 use bytes::Bytes;
 use godwit_base::Time;
 use godwit_recovery::{EcnCounts, SpaceId};
-use godwit_tls::keys::KeysUsed;
 use godwit_wire::frame::Ack;
 use godwit_wire::{Frame, Side, TransportErrorCode};
-use std::time::Duration;
 
 impl Connection {
     /// Acts on one frame. Whether the packet type permits the frame has been checked.
@@ -22,7 +21,8 @@ impl Connection {
     ) -> Result<(), WireError> {
         match frame {
             Frame::Padding(_) | Frame::Ping => Ok(()),
-            Frame::Ack(ack) => self.on_ack(now, info, &ack),
+            // It speaks of packets of the one space that all paths share, and so of the path in use.
+            Frame::Ack(ack) => self.on_ack(now, self.paths.active_id(), info, &ack),
             Frame::Crypto { offset, data } => self.on_crypto(now, info, offset, data),
             Frame::Stream { id, offset, data, fin } => {
                 self.parts.streams.on_stream(now, id, offset, data, fin)
@@ -51,12 +51,12 @@ impl Connection {
             }
             Frame::RetireConnectionId { sequence } => self.on_retire_connection_id(info, sequence),
             Frame::PathChallenge { data } => {
-                let pto = self.paths.active().recovery.pto();
+                let pto = self.pto();
                 self.paths.on_path_challenge(now, info.path, data, pto);
                 Ok(())
             }
             Frame::PathResponse { data } => {
-                let pto = self.paths.active().recovery.pto();
+                let pto = self.pto();
                 self.paths.on_path_response(now, data, pto);
                 Ok(())
             }
@@ -89,15 +89,16 @@ impl Connection {
         }
     }
 
-    fn on_ack(&mut self, now: Time, info: &PacketInfo, ack: &Ack<'_>) -> Result<(), WireError> {
+    /// An acknowledgement of packets sent on `path`; what was sent on others is credited to those.
+    fn on_ack(&mut self, now: Time, path: PathId, info: &PacketInfo, ack: &Ack<'_>) -> Result<(), WireError> {
         super::stats::increment(&mut self.stats.acks_received);
         let delay = self.negotiation.ack_delay(info.space, ack.delay, self.lifecycle.is_confirmed());
         let Some(space) = self.spaces.get_mut(info.space) else { return Ok(()) };
         let outcomes = &mut self.outcomes;
-        let path = &mut self.paths.active_mut().recovery;
+        let mut paths = self.paths.recovery_mut(path);
         let summary = space
             .recovery
-            .on_ack_received(path, now, ack.largest, delay, ack.ranges.iter(), &mut |outcome, token| {
+            .on_ack_received(&mut paths, now, ack.largest, delay, ack.ranges.iter(), &mut |outcome, token| {
                 collect(outcomes, outcome, token);
             })
             .map_err(|_| {
@@ -107,13 +108,14 @@ impl Connection {
                 )
             })?;
         let counts = ack.ecn.map(|counts| EcnCounts { ect0: counts.ect0, ect1: counts.ect1, ce: counts.ce });
-        space.recovery.on_ecn_counts(path, now, summary.ecn, counts);
+        let recovery = paths.path;
+        space.recovery.on_ecn_counts(recovery, now, summary.ecn, counts);
         if summary.newly_acked_ack_eliciting {
             space.probes = 0;
         }
         if info.space != SpaceId::Initial && self.side == Side::Client {
             // The server has our Handshake packets and so our address is validated (RFC 9002 section 6.2.2.1).
-            path.set_peer_validated(true);
+            recovery.set_peer_validated(true);
         }
         if info.space == SpaceId::Data
             && let Some(keys) = self.spaces.data.keys.as_mut()
@@ -121,12 +123,12 @@ impl Connection {
             keys.on_ack_received(ack.largest, info.keys)?;
         }
         if info.space == SpaceId::Data && summary.newly_acked_ack_eliciting {
-            self.parts.ack_frequency.on_acked_packets(now, &self.paths.active().recovery);
+            self.parts.ack_frequency.on_acked_packets(now, &self.paths.path(path).recovery);
         }
         // Before room comes free: whoever waits for it is told by what may be held from now on.
-        self.parts.streams.on_congestion_window(self.paths.active().recovery.window());
+        self.parts.streams.on_congestion_window(self.paths.path(path).recovery.window());
         self.observe_lost(info.space, None);
-        self.observe_recovery();
+        self.observe_recovery(path);
         self.dispatch_outcomes(info.space);
         Ok(())
     }
@@ -158,13 +160,4 @@ impl Connection {
         self.on_confirmed(now);
         Ok(())
     }
-}
-
-/// Keys with which packets of the Initial and Handshake spaces count as opened.
-pub(super) const NO_PHASE: KeysUsed = KeysUsed::Current;
-
-/// Scales an ACK frame's delay field (RFC 9000 section 19.3), without overflow whatever it holds.
-pub(super) fn scale_ack_delay(field: u64, exponent: u8) -> Duration {
-    let micros = u128::from(field) << exponent.min(20);
-    Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
 }

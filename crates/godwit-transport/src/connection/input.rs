@@ -4,12 +4,11 @@
 //! but for counters and the search for a stateless reset.
 
 use super::Connection;
-use super::frames::NO_PHASE;
 use super::space::space_of;
 use super::stats::increment;
 use crate::WireError;
 use crate::observe::{DropTrigger, PacketName};
-use crate::path::{Arrival, PathId, PathKey};
+use crate::path::{Arrival, PathId, PathKey, PathSet};
 use godwit_base::{Ecn, Time};
 use godwit_recovery::SpaceId;
 use godwit_tls::keys::{EarlyKeys, KeysUsed};
@@ -29,6 +28,20 @@ pub(super) struct Datagram {
     /// path's (RFC 9000 section 13.2.5).
     pub(super) at: Time,
 }
+
+impl Datagram {
+    /// The path by whose id its packets are protected: where it is not known yet, they are those of the path in use.
+    #[inline]
+    fn protected_as(&self, paths: &PathSet) -> PathId {
+        match self.arrival {
+            Arrival::Known(id) => id,
+            Arrival::New | Arrival::Ignored => paths.active_id(),
+        }
+    }
+}
+
+/// Keys with which packets of the Initial and Handshake spaces count as opened.
+pub(super) const NO_PHASE: KeysUsed = KeysUsed::Current;
 
 /// An opened packet.
 #[derive(Debug, Clone, Copy)]
@@ -136,7 +149,8 @@ impl Connection {
                 if packet_type == PacketType::ZeroRtt {
                     return self.on_zero_rtt(now, origin, (dcid, scid), packet_number_offset, bytes);
                 }
-                if let Some(info) = self.open_long(packet_type, version, dcid, packet_number_offset, bytes)
+                if let Some(info) =
+                    self.open_long(origin, (packet_type, version), dcid, packet_number_offset, bytes)
                     && self.negotiation.on_peer_cid(scid, &mut self.parts.remote_cids)
                 {
                     self.process(now, origin, info);
@@ -188,7 +202,7 @@ impl Connection {
             return self.early.keep(origin, bytes);
         }
         let len = bytes.len();
-        let Some(opened) = self.open_zero_rtt(now, dcid, pn_offset, bytes) else {
+        let Some(opened) = self.open_zero_rtt(now, origin, dcid, pn_offset, bytes) else {
             self.stats.undecryptable.count(PacketType::ZeroRtt);
             self.early.on_unopened(self.side);
             return self.observe_dropped(Some(PacketName::ZeroRtt), len, DropTrigger::KeyUnavailable);
@@ -203,6 +217,7 @@ impl Connection {
     fn open_zero_rtt<'a>(
         &mut self,
         now: Time,
+        origin: &Datagram,
         dcid: ConnectionId,
         pn_offset: usize,
         bytes: &'a mut [u8],
@@ -212,13 +227,14 @@ impl Connection {
         let number = truncated.expand(self.spaces.data.space.acks.next_expected());
         let (header, payload) = bytes.split_at_mut_checked(pn_offset.saturating_add(truncated.len()))?;
         let packet_len = header.len().saturating_add(payload.len());
-        let len = opener.open(0, number, header, payload)?;
+        let path = origin.protected_as(&self.paths);
+        let len = opener.open(path.nonce_id(), number, header, payload)?;
         let info = PacketInfo {
             space: SpaceId::Data,
             packet_type: PacketType::ZeroRtt,
             number,
             dcid,
-            path: PathId(0),
+            path,
             keys: NO_PHASE,
             len: packet_len,
         };
@@ -229,8 +245,8 @@ impl Connection {
     /// Removes the protection of an Initial or Handshake packet.
     fn open_long<'a>(
         &mut self,
-        packet_type: PacketType,
-        version: u32,
+        origin: &Datagram,
+        (packet_type, version): (PacketType, u32),
         dcid: ConnectionId,
         pn_offset: usize,
         bytes: &'a mut [u8],
@@ -249,7 +265,8 @@ impl Connection {
         let number = truncated.expand(level.space.acks.next_expected());
         let (header, payload) = bytes.split_at_mut_checked(pn_offset.saturating_add(truncated.len()))?;
         let packet_len = header.len().saturating_add(payload.len());
-        let Some(len) = keys.opener.open(0, number, header, payload) else {
+        let path = origin.protected_as(&self.paths);
+        let Some(len) = keys.opener.open(path.nonce_id(), number, header, payload) else {
             self.stats.undecryptable.count(packet_type);
             self.observe_dropped(
                 Some(PacketName::of(packet_type)),
@@ -258,7 +275,7 @@ impl Connection {
             );
             return None;
         };
-        let (path, keys) = (PathId(0), NO_PHASE);
+        let keys = NO_PHASE;
         let info = PacketInfo { space: space_id, packet_type, number, dcid, path, keys, len: packet_len };
         let payload = payload.get(..len)?;
         Some(Opened { info, reserved: first & RESERVED_LONG, spin: false, payload })
@@ -278,7 +295,7 @@ impl Connection {
             return;
         }
         let tail = bytes.last_chunk::<RESET_TOKEN_LEN>().copied();
-        match self.open_short(now, dcid, pn_offset, bytes) {
+        match self.open_short(now, origin, dcid, pn_offset, bytes) {
             Ok(Some(opened)) => self.process(now, origin, opened),
             Ok(None) => {
                 self.stats.undecryptable.count(PacketType::OneRtt);
@@ -296,6 +313,7 @@ impl Connection {
     fn open_short<'a>(
         &mut self,
         now: Time,
+        origin: &Datagram,
         dcid: ConnectionId,
         pn_offset: usize,
         bytes: &'a mut [u8],
@@ -305,15 +323,17 @@ impl Connection {
         let number = truncated.expand(self.spaces.data.space.acks.next_expected());
         let split = bytes.split_at_mut_checked(pn_offset.saturating_add(truncated.len()));
         let Some((header, payload)) = split else { return Ok(None) };
-        let pto = self.paths.active().recovery.pto();
-        let Some(opened) = keys.open((now, pto), 0, number, header, payload)? else { return Ok(None) };
+        let (path, pto) = (origin.protected_as(&self.paths), self.paths.active().recovery.pto());
+        let Some(opened) = keys.open((now, pto), path.nonce_id(), number, header, payload)? else {
+            return Ok(None);
+        };
         self.early.on_one_rtt(now, pto);
         let info = PacketInfo {
             space: SpaceId::Data,
             packet_type: PacketType::OneRtt,
             number,
             dcid,
-            path: PathId(0),
+            path,
             keys: opened.keys,
             len: header.len().saturating_add(payload.len()),
         };
@@ -348,7 +368,7 @@ impl Connection {
         self.paths.on_authentic(now, info.path);
         if largest && info.packet_type == PacketType::OneRtt {
             self.header_bits.on_newest(spin);
-            if info.path == self.paths.active().id() {
+            if info.path == self.paths.active_id() {
                 self.migration.on_newest(info.dcid);
             }
         }
@@ -401,9 +421,9 @@ impl Connection {
         if let Some(space) = self.spaces.get_mut(info.space) {
             space.acks.on_packet_received(info.number, origin.at, ack_eliciting, origin.ecn);
         }
-        let moves = non_probing && info.space == SpaceId::Data && info.path != self.paths.active().id();
+        let moves = non_probing && info.space == SpaceId::Data && info.path != self.paths.active_id();
         if moves && self.can_follow(info.path, &info.dcid) {
-            let pto = self.paths.active().recovery.pto();
+            let pto = self.pto();
             self.paths.on_non_probing(now, info.path, largest, pto);
         }
         Ok(())
@@ -415,7 +435,7 @@ impl Connection {
             // The client has our Initial packets: its address is real (RFC 9000 section 8.1) and Initial
             // keys are of no more use (RFC 9001 section 4.9.1).
             self.paths.on_address_validated();
-            self.paths.active_mut().recovery.set_peer_validated(true);
+            self.paths.path_mut(info.path).recovery.set_peer_validated(true);
             self.discard(SpaceId::Initial);
         }
         if info.space != SpaceId::Data || self.negotiation.crypto_progress {

@@ -178,7 +178,7 @@ impl Connection {
             return;
         }
         self.migration.wish = None;
-        let pto = self.paths.active().recovery.pto();
+        let pto = self.pto();
         let recovery = self.fresh_recovery(now, &key);
         let Some(id) = self.paths.probe(now, key, pto, |_| recovery) else { return };
         self.paths.move_when_validated(Some(id));

@@ -4,7 +4,6 @@
 use super::Connection;
 use super::ack_frequency::AckFrequency;
 use super::evidence::Attempt;
-use super::frames::scale_ack_delay;
 use crate::cid::RemoteCids;
 use crate::resumption::ServerMemory;
 use crate::{TransportConfig, WireError};
@@ -211,6 +210,12 @@ impl Negotiation {
     }
 }
 
+/// Scales an ACK frame's delay field (RFC 9000 section 19.3), without overflow whatever it holds.
+fn scale_ack_delay(field: u64, exponent: u8) -> Duration {
+    let micros = u128::from(field) << exponent.min(20);
+    Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
+}
+
 /// Encodes transport parameters for TLS.
 pub(super) fn encode(parameters: &TransportParameters, grease: u64) -> Result<Vec<u8>, crate::ConnectError> {
     let mut buffer = [0; TransportParameters::MAX_LEN];
@@ -293,8 +298,10 @@ impl Connection {
         for id in [SpaceId::Initial, SpaceId::Data] {
             let Some(space) = self.spaces.get_mut(id) else { continue };
             let outcomes = &mut self.outcomes;
-            let path = &mut self.paths.active_mut().recovery;
-            space.recovery.declare_all_lost(path, now, &mut |outcome, lost| outcomes.push((outcome, lost)));
+            let paths = self.paths.recovery_mut(self.paths.active_id());
+            space
+                .recovery
+                .declare_all_lost(paths.path, now, &mut |outcome, lost| outcomes.push((outcome, lost)));
             self.dispatch_outcomes(id);
         }
         self.negotiation.retry_scid = Some(scid);

@@ -8,7 +8,7 @@ use super::Connection;
 use super::acks;
 use super::boundary::Transmitted;
 use super::lifecycle::State;
-use super::parts::{Packet, RecoveryToken};
+use super::parts::{Packet, Sending};
 use super::sealing::meta_for;
 use super::space::{Space, level_of, long_type};
 use crate::packet::{DatagramBuilder, Turn};
@@ -20,9 +20,6 @@ use godwit_wire::header::PacketType;
 
 /// Runs built for one connection before others get their turn.
 const RUNS_PER_TURN: usize = 4;
-
-/// What one call of [`Connection::transmit`] works with.
-pub(super) type Sending<'a> = Turn<'a, RecoveryToken>;
 
 impl Connection {
     /// Writes what is to be sent now into `batch`.
@@ -99,7 +96,7 @@ impl Connection {
         if len > 0 {
             self.paths.path_mut(turn.path).on_sent(len);
             self.mask_run(turn, room);
-            self.observe_recovery();
+            self.observe_recovery(turn.path);
         }
         len
     }

@@ -7,7 +7,7 @@
 
 use super::{ack_frequency, announcements, ping};
 use crate::cid::{AnnouncedId, LocalCids, RemoteCids, RetiredId};
-use crate::packet::PacketBuilder;
+use crate::packet::{PacketBuilder, Turn};
 use crate::part::{NoToken, Part};
 use crate::{Event, Side, TransportConfig, datagrams, handshake, streams};
 use godwit_base::Time;
@@ -15,6 +15,9 @@ use godwit_recovery::Outcome;
 
 /// A packet whose tokens are those of this table.
 pub(crate) type Packet<'a> = PacketBuilder<'a, RecoveryToken>;
+
+/// What one call to send works with.
+pub(crate) type Sending<'a> = Turn<'a, RecoveryToken>;
 
 macro_rules! parts {
     (
@@ -161,7 +164,7 @@ parts! {
     /// Streams: STREAM, and the frames about them and about flow control.
     streams: streams::Streams = streams::Streams::new(side, config) => Stream(streams::StreamToken);
     /// Unreliable datagrams: DATAGRAM.
-    datagrams: datagrams::Datagrams = datagrams::Datagrams::new(config) => Datagram(datagrams::DatagramToken);
+    datagrams: datagrams::Datagrams = datagrams::Datagrams::new(config.datagrams) => Datagram(datagrams::DatagramToken);
 }
 
 impl Parts {

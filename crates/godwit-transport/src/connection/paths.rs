@@ -38,7 +38,7 @@ impl Connection {
                     self.parts.remote_cids.promote(to, from);
                     self.header_bits.on_new_path();
                     self.forget_flight(from);
-                    self.paths.active_mut().recovery.restart_ecn();
+                    self.paths.path_mut(to).recovery.restart_ecn();
                     self.tell_path_state(to, PathState::Active);
                 }
                 PathEvent::Validated(id) => self.tell_path_state(id, PathState::Validated),
@@ -67,11 +67,12 @@ impl Connection {
         size: usize,
         max: Option<usize>,
     ) {
-        let path = self.paths.active_mut();
+        let id = self.paths.active_id();
+        let path = self.paths.path_mut(id);
         if path.key().remote == remote {
             let bytes = |size: usize| u16::try_from(size).unwrap_or(u16::MAX);
             path.recovery.on_datagram_refused(now, bytes(size), max.map(bytes));
-            self.observe_recovery();
+            self.observe_recovery(id);
         }
     }
 

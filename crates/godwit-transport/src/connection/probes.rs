@@ -5,7 +5,7 @@
 
 use super::Connection;
 use super::boundary::Transmitted;
-use super::output::Sending;
+use super::parts::Sending;
 use crate::packet::{Counts, DatagramBuilder};
 use crate::path::PathId;
 use godwit_base::{Ecn, SendBatch};
@@ -89,7 +89,7 @@ impl Connection {
         let len = self.build_probe(turn, &Frame::Ping, Counts::Not, room);
         self.commit_alone(turn, batch, len);
         if len > 0 {
-            self.observe_recovery();
+            self.observe_recovery(turn.path);
         }
         Transmitted::Idle
     }

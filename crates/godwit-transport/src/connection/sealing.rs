@@ -4,8 +4,7 @@
 //! run by run.
 
 use super::Connection;
-use super::output::Sending;
-use super::parts::Packet;
+use super::parts::{Packet, Sending};
 use super::space::space_of;
 use crate::WireError;
 use crate::packet::{Counts, DatagramBuilder, PacketBuilder, WrittenPacket};

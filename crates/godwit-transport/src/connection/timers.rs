@@ -5,6 +5,7 @@ use super::lifecycle::State;
 use super::outcome::collect;
 use crate::ConnectionError;
 use crate::packet::Buffers;
+use crate::path::PathId;
 use godwit_base::Time;
 use godwit_recovery::{SpaceId, TimerInputs, TimerKind};
 use godwit_wire::Side;
@@ -177,8 +178,9 @@ impl Connection {
         }
     }
 
-    /// The probe timeout of the path in use.
-    fn pto(&self) -> Duration {
+    /// The probe timeout of the path in use: the unit of periods that concern the connection as a whole.
+    #[inline]
+    pub(super) fn pto(&self) -> Duration {
         self.paths.active().recovery.pto()
     }
 
@@ -257,19 +259,21 @@ impl Connection {
     fn on_ack_due(&mut self, _now: Time) {}
 
     fn loss_deadline(&self, _pto: Duration) -> Option<Time> {
-        self.loss_timer().map(|(at, _)| at)
+        self.loss_timer(self.paths.active_id()).map(|(at, _)| at)
     }
 
     fn on_loss_timeout(&mut self, now: Time) {
-        match self.loss_timer() {
-            Some((_, TimerKind::LossTime(space))) => self.on_loss_time(now, space),
-            Some((_, TimerKind::Pto(space))) => self.on_pto(now, space),
+        let path = self.paths.active_id();
+        match self.loss_timer(path) {
+            Some((_, TimerKind::LossTime(space))) => self.on_loss_time(now, path, space),
+            Some((_, TimerKind::Pto(space))) => self.on_pto(now, path, space),
             None => {}
         }
     }
 
-    pub(super) fn loss_timer(&self) -> Option<(Time, TimerKind)> {
-        let path = self.paths.active();
+    /// When loss detection is due on a path, and why.
+    pub(super) fn loss_timer(&self, path: PathId) -> Option<(Time, TimerKind)> {
+        let path = self.paths.path(path);
         let inputs = TimerInputs {
             handshake_confirmed: self.lifecycle.is_confirmed(),
             has_handshake_keys: self.spaces.handshake.is_some(),
@@ -279,22 +283,24 @@ impl Connection {
         godwit_recovery::timer(self.spaces.recoveries(), &path.recovery, inputs)
     }
 
-    fn on_loss_time(&mut self, now: Time, id: SpaceId) {
+    fn on_loss_time(&mut self, now: Time, path: PathId, id: SpaceId) {
         let Some(space) = self.spaces.get_mut(id) else { return };
         let outcomes = &mut self.outcomes;
-        let path = &mut self.paths.active_mut().recovery;
-        space.recovery.on_loss_timer(path, now, &mut |outcome, token| collect(outcomes, outcome, token));
+        let mut paths = self.paths.recovery_mut(path);
+        space
+            .recovery
+            .on_loss_timer(&mut paths, now, &mut |outcome, token| collect(outcomes, outcome, token));
         self.observe_lost(id, Some(crate::observe::LossTrigger::TimeThreshold));
-        self.observe_recovery();
+        self.observe_recovery(path);
         self.dispatch_outcomes(id);
     }
 
     /// A probe timeout: two packets go out whatever the window says, with the oldest unacknowledged
     /// content, so that the peer answers and loss can be told (RFC 9002 section 6.2.4).
-    fn on_pto(&mut self, now: Time, id: SpaceId) {
+    fn on_pto(&mut self, now: Time, path: PathId, id: SpaceId) {
         const PROBES: u8 = 2;
-        self.paths.active_mut().recovery.on_pto(now);
-        self.observe_recovery();
+        self.paths.path_mut(path).recovery.on_pto(now);
+        self.observe_recovery(path);
         super::stats::increment(&mut self.stats.ptos);
         if let Some(space) = self.spaces.get_mut(id) {
             space.probes = PROBES;

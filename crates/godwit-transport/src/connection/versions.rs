@@ -11,6 +11,7 @@ use super::boundary::ClientArgs;
 use super::negotiation;
 use crate::error::ConnectionError;
 use crate::handshake::Handshake;
+use crate::path::PathId;
 use crate::{ConnectError, WireError};
 use godwit_base::Time;
 use godwit_recovery::SpaceId;
@@ -240,8 +241,8 @@ impl Connection {
         let keys = super::initial_keys(version, &self.negotiation.initial_keys_cid(), self.side)?;
         if let Some(initial) = self.spaces.initial.as_deref_mut() {
             // Nothing of the first attempt is acknowledged any more.
-            let path = &mut self.paths.active_mut().recovery;
-            initial.space.recovery.declare_all_lost(path, now, &mut |_, _| {});
+            let paths = self.paths.recovery_mut(self.paths.active_id());
+            initial.space.recovery.declare_all_lost(paths.path, now, &mut |_, _| {});
             initial.keys = keys;
         }
         // Nor are 0-RTT packets, which must not take the new flight's room.
@@ -262,7 +263,7 @@ fn is_authentic(keys: &LevelKeys, expected: u64, pn_offset: usize, packet: &mut 
     let number = truncated.expand(expected);
     let payload_at = pn_offset.saturating_add(truncated.len());
     let Some((header, payload)) = packet.split_at_mut_checked(payload_at) else { return false };
-    keys.opener.open(0, number, header, payload).is_some()
+    keys.opener.open(PathId(0).nonce_id(), number, header, payload).is_some()
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub use send::SendDatagramError;
 
 use crate::packet::PacketBuilder;
 use crate::part::Part;
-use crate::{Event, TransportConfig, WireError};
+use crate::{Event, WireError};
 use bytes::Bytes;
 use godwit_recovery::Outcome;
 use godwit_wire::TransportErrorCode;
@@ -87,8 +87,7 @@ pub(crate) struct Datagrams {
 }
 
 impl Datagrams {
-    pub(crate) fn new(config: &TransportConfig) -> Self {
-        let config = config.datagrams;
+    pub(crate) fn new(config: DatagramConfig) -> Self {
         Datagrams {
             config,
             send: SendQueue::default(),

@@ -14,9 +14,9 @@ use proptest::prelude::*;
 const ROOM: usize = 1200;
 
 fn datagrams(change: impl FnOnce(&mut DatagramConfig)) -> Datagrams {
-    let mut config = TransportConfig::default();
-    change(&mut config.datagrams);
-    let mut datagrams = Datagrams::new(&config);
+    let mut config = DatagramConfig::default();
+    change(&mut config);
+    let mut datagrams = Datagrams::new(config);
     datagrams.set_peer_limit(65_535);
     datagrams
 }
@@ -87,7 +87,7 @@ fn the_oldest_make_room_or_the_newest_is_refused() {
 
 #[test]
 fn what_cannot_be_sent_is_refused_or_cancelled() {
-    let mut ours = Datagrams::new(&TransportConfig::default());
+    let mut ours = Datagrams::new(DatagramConfig::default());
     assert_eq!(ours.queue(data(0, 1), None, ROOM), Err(SendDatagramError::Unsupported));
     assert_eq!(ours.max_len(ROOM), None);
     ours.set_peer_limit(100);

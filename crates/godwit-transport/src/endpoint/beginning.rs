@@ -8,13 +8,13 @@
 //! 7.2) and their numbers are used up: the connection that comes of it goes on with both. A Retry is not possible any
 //! more (section 17.2.5.2).
 
-use super::incoming::FirstInitial;
+use super::first_initial::{Answered, FirstInitial};
 use super::negotiate;
 use crate::connection::BegunInitials;
 use godwit_base::{Ecn, Time};
 use godwit_recovery::AckTracker;
+use godwit_wire::Frame;
 use godwit_wire::frame::EcnCounts;
-use godwit_wire::{ConnectionId, Frame};
 
 /// Packets remembered whose datagrams were not kept, as they said nothing new.
 const MAX_REPEATED: usize = 32;
@@ -39,17 +39,6 @@ impl Numbers {
     fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         self.numbers.iter().take(self.len).copied()
     }
-}
-
-/// How a client has been answered before there is a connection.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Answered {
-    /// Our id, if the client has been told one.
-    pub(super) local_cid: Option<ConnectionId>,
-    /// Initial packets sent, with the numbers from 0.
-    pub(super) packets: u64,
-    /// Their bytes.
-    pub(super) bytes: usize,
 }
 
 /// What has been received of a client whose ClientHello is not complete.

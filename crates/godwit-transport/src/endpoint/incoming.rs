@@ -7,8 +7,9 @@
 
 use super::IncomingKey;
 use super::admission::Admission;
-use super::beginning::{Answered, Beginning, Numbers};
+use super::beginning::{Beginning, Numbers};
 use super::demux::KeyedHash;
+use super::first_initial::{Answered, FirstInitial};
 use super::stray::Strays;
 use crate::connection::{BegunInitials, choose_version};
 use crate::path::PathKey;
@@ -34,25 +35,6 @@ const LIFETIME: Duration = Duration::from_secs(10);
 /// lost repeats them more and more slowly, but not longer after the first.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LONGEST: Duration = Duration::from_secs(60);
-
-/// What a client's first Initial packet says of itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FirstInitial {
-    /// Where it came from.
-    pub(super) path: PathKey,
-    /// Its version.
-    pub(super) version: u32,
-    /// Its Destination Connection ID.
-    pub(super) client_dcid: ConnectionId,
-    /// The Destination Connection ID before a Retry.
-    pub(super) original_dcid: ConnectionId,
-    /// The Source Connection ID of the Retry that it answers.
-    pub(super) retry_scid: Option<ConnectionId>,
-    /// Its Source Connection ID.
-    pub(super) peer_scid: ConnectionId,
-    /// Whether it carries a token that proves the address.
-    pub(super) validated: bool,
-}
 
 /// A handshake that a client has begun.
 #[derive(Debug)]

@@ -14,6 +14,7 @@ mod admission;
 mod beginning;
 mod demux;
 mod elders;
+mod first_initial;
 mod foreign;
 mod incoming;
 mod negotiate;

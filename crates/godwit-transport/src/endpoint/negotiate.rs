@@ -1,8 +1,7 @@
 //! Datagrams that the endpoint itself makes in answer to a client's first: Version Negotiation (RFC 9000
 //! section 6), Retry (section 8.1.2), and Initial packets without a connection: a close, or an acknowledgement.
 
-use super::beginning::Answered;
-use super::incoming::FirstInitial;
+use super::first_initial::{Answered, FirstInitial};
 use crate::address_token::RetryToken;
 use godwit_base::Rng;
 use godwit_tls::keys::{self, PacketSpan, TAG_LEN};

@@ -1,10 +1,10 @@
 //! The way in: from a batch of datagrams to the connections they belong to, and to the answers that
 //! belong to none.
 
-use super::beginning::Answered;
 use super::demux::Target;
+use super::first_initial::{Answered, FirstInitial};
 use super::foreign::{Foreign, ForeignBatch};
-use super::incoming::{FirstInitial, Incoming, Rejected};
+use super::incoming::{Incoming, Rejected};
 use super::{ConnKey, Endpoint, IncomingKey, negotiate, stateless_reset};
 use crate::address_token::{NewToken, RetryToken, TokenKind};
 use crate::cid::{CidCodec, Route};

@@ -8,8 +8,10 @@
 
 mod challenge;
 mod credit;
+mod id;
 mod set;
 
+pub use id::PathId;
 pub use set::{Arrival, PathEvent, PathSet};
 
 use challenge::{Challenge, Responses};
@@ -22,19 +24,6 @@ use std::time::Duration;
 /// What an ACK frame of one range takes with the longest header and a tag, in bytes: smaller datagrams are not
 /// begun.
 const LEAST_DATAGRAM: usize = 120;
-
-/// Which path of a connection; numbers are never used again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PathId(pub u32);
-
-impl PathId {
-    /// The path id that goes into packet protection. All paths share one sequence of packet numbers, so that it is that of
-    /// the first one; where each has its own, as in multipath QUIC, it is its number.
-    #[inline]
-    pub(crate) const fn nonce_id(self) -> u32 {
-        0
-    }
-}
 
 /// The addresses of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -67,6 +67,30 @@ pub struct PathSet {
     events: VecDeque<PathEvent>,
 }
 
+/// Loss recovery of a path, and of the others.
+pub(crate) struct PathsRecovery<'a> {
+    /// The path that is concerned.
+    pub(crate) path: &'a mut PathRecovery,
+    /// The active path, if that is another.
+    active: Option<&'a mut Path>,
+    /// The rest.
+    before: &'a mut [Path],
+    after: &'a mut [Path],
+}
+
+impl godwit_recovery::Paths for PathsRecovery<'_> {
+    #[inline]
+    fn concerned(&mut self) -> &mut PathRecovery {
+        self.path
+    }
+
+    fn other(&mut self, id: u16) -> Option<&mut PathRecovery> {
+        let active = self.active.iter_mut().map(|active| &mut **active);
+        let others = active.chain(self.before.iter_mut()).chain(self.after.iter_mut());
+        others.map(|path| &mut path.recovery).find(|recovery| recovery.id() == id)
+    }
+}
+
 impl PathSet {
     /// Paths held beside the active one.
     pub const MAX_OTHERS: usize = 4;
@@ -126,6 +150,25 @@ impl PathSet {
     #[inline]
     pub(crate) fn path_mut(&mut self, id: PathId) -> &mut Path {
         if id == self.active.id { &mut self.active } else { self.other_mut(id) }
+    }
+
+    /// Loss recovery of the path with this number, and with it that of the others: packets of one space may have been sent
+    /// on several. If it is no more, the one that carries the connection stands in.
+    #[inline]
+    pub(crate) fn recovery_mut(&mut self, id: PathId) -> PathsRecovery<'_> {
+        let PathSet { active, others, .. } = self;
+        let at = if id == active.id { None } else { others.iter().position(|path| path.id == id) };
+        let Some(at) = at else {
+            let path = &mut active.recovery;
+            return PathsRecovery { path, active: None, before: others, after: &mut [] };
+        };
+        let (before, rest) = others.split_at_mut(at);
+        match rest {
+            [path, after @ ..] => {
+                PathsRecovery { path: &mut path.recovery, active: Some(active), before, after }
+            }
+            [] => PathsRecovery { path: &mut active.recovery, active: None, before, after: rest },
+        }
     }
 
     #[cold]

@@ -164,11 +164,11 @@ impl Connection {
         }
     }
 
-    /// Something was sent, acknowledged or lost.
+    /// Something was sent, acknowledged or lost on a path.
     #[inline]
-    pub(super) fn observe_recovery(&mut self) {
+    pub(super) fn observe_recovery(&mut self, path: PathId) {
         if self.observation.wants(RECOVERY) {
-            self.tell_recovery();
+            self.tell_recovery(path);
         }
     }
 

@@ -43,7 +43,7 @@ impl Connection {
         let parameters = self.negotiation.parameters(&self.config, self.version, available.as_slice());
         self.tell_parameters(Initiator::Local, &parameters);
         self.tell_keys(SpaceId::Initial);
-        self.tell_recovery();
+        self.tell_recovery(self.paths.active_id());
     }
 
     /// The versions this end speaks, and the one in use, which may have changed.
@@ -172,8 +172,8 @@ impl Connection {
     }
 
     #[cold]
-    pub(super) fn tell_recovery(&mut self) {
-        let path = &self.paths.active().recovery;
+    pub(super) fn tell_recovery(&mut self, path: PathId) {
+        let path = &self.paths.path(path).recovery;
         let now = Recovery::of(path);
         let state = match path.controller().is_slow_start() {
             true => CongestionState::SlowStart,
@@ -236,7 +236,7 @@ impl Connection {
     #[cold]
     pub(super) fn tell_path(&mut self, event: &PathEvent) {
         let (id, new) = match *event {
-            PathEvent::Migrated { to, .. } if self.paths.active().is_validated() => {
+            PathEvent::Migrated { to, .. } if self.paths.path(to).is_validated() => {
                 (to, MigrationState::MigrationComplete)
             }
             PathEvent::Migrated { to, .. } => (to, MigrationState::MigrationStarted),
