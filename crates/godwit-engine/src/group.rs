@@ -4,7 +4,7 @@
 //! address); where it does not, it happens to every datagram of a connection that changed its address. The
 //! way is a bounded queue per shard: what does not fit is dropped, as a full socket would.
 
-use godwit_transport::endpoint::Foreign;
+use godwit_transport::Foreign;
 use std::sync::{Arc, OnceLock, Weak};
 
 /// Where a shard takes in datagrams from others.

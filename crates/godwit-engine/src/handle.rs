@@ -10,7 +10,7 @@ use crate::shard::Shard;
 use crate::stopped::Stopped;
 use godwit_base::SocketId;
 use godwit_datapath::{Capabilities, Counters, Datapath};
-use godwit_transport::endpoint::{Foreign, ForeignBatch};
+use godwit_transport::{Foreign, ForeignBatch};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};

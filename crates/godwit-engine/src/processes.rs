@@ -6,7 +6,7 @@
 //! [`OtherProcesses`], and one that has none pays nothing for it. `godwit-handover` is the implementation.
 
 use godwit_base::RecvBatch;
-use godwit_transport::endpoint::Foreign;
+use godwit_transport::Foreign;
 use std::time::Duration;
 use std::{fmt, io};
 

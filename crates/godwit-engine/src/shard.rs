@@ -12,7 +12,7 @@ use godwit_datapath::{
     Capabilities, Counters, Datapath, Progress, Received, Refused, Sent, TooLarge, Unreachable,
 };
 use godwit_transport::Endpoint;
-use godwit_transport::endpoint::ForeignBatch;
+use godwit_transport::ForeignBatch;
 use std::net::SocketAddr;
 use std::task::Waker;
 use std::time::Duration;

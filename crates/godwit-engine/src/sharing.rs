@@ -7,7 +7,7 @@ use crate::processes::OtherProcesses;
 use crate::shard::Shard;
 use godwit_base::SocketId;
 use godwit_datapath::Received;
-use godwit_transport::endpoint::Begun;
+use godwit_transport::Begun;
 use std::io;
 use std::net::UdpSocket;
 

@@ -16,7 +16,7 @@ use crate::handler::{Handler, ShardCx};
 use crate::shard::{Shard, Transmit, Turn};
 use godwit_base::{SocketId, Time};
 use godwit_datapath::Datapath;
-use godwit_transport::endpoint::IncomingKey;
+use godwit_transport::IncomingKey;
 use godwit_transport::{ConnKey, Endpoint, Event};
 use std::io;
 

@@ -272,7 +272,7 @@ async fn what_the_system_refuses_is_counted_and_does_not_narrow_the_window() {
 /// Servers on one address, one per thread, with or without the kernel's help in finding the right one.
 #[cfg(target_os = "linux")]
 fn servers(count: usize, steer: bool) -> (Shards<Echo>, SocketAddr) {
-    use godwit_transport::cid::CidCodec;
+    use godwit_transport::CidCodec;
     let any = "127.0.0.1:0".parse().unwrap();
     let sockets = bind_group(SocketId(0), any, count, &SocketConfig::default()).unwrap();
     let addr = sockets[0].local_addr();

@@ -3,7 +3,7 @@
 use crate::relay::{RelayReceiver, RelaySender, Relayed};
 use godwit_base::RecvBatch;
 use godwit_engine::{OtherProcesses, TakenIn};
-use godwit_transport::endpoint::Foreign;
+use godwit_transport::Foreign;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! What an older generation tells a newer one: lines of words, so that versions of the program that know different
 //! things understand each other. Lines whose first word is not known are skipped.
 
-use godwit_transport::endpoint::Begun;
+use godwit_transport::Begun;
 use godwit_transport::tls::secrets::KEY_LEN;
 use godwit_wire::ConnectionId;
 use std::fmt::Write;

@@ -3,7 +3,7 @@
 use crate::Part;
 use crate::protocol::{self, Line};
 use godwit_engine::Handler;
-use godwit_transport::endpoint::Begun;
+use godwit_transport::Begun;
 use std::io;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;

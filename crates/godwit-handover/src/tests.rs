@@ -5,7 +5,7 @@ mod generations;
 use crate::Inheritance;
 use crate::protocol::{self, Line};
 use godwit_base::SeededRng;
-use godwit_transport::endpoint::Begun;
+use godwit_transport::Begun;
 use godwit_transport::tls::resumption::SessionTickets;
 use godwit_transport::tls::secrets::ServerSecrets;
 use godwit_wire::ConnectionId;

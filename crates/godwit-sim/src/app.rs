@@ -1,7 +1,7 @@
 //! What runs on a simulated host.
 
 use godwit_base::Time;
-use godwit_transport::endpoint::IncomingKey;
+use godwit_transport::IncomingKey;
 use godwit_transport::{ConnKey, Endpoint, Event};
 use std::any::Any;
 

@@ -5,7 +5,7 @@ use crate::fabric::{HostId, WireId};
 use crate::network::{Network, Stop};
 use godwit_base::{SeededRng, Time};
 use godwit_link::{Counters, DuplexConfig, LinkConfig};
-use godwit_transport::connection::ConnectionStats;
+use godwit_transport::ConnectionStats;
 use godwit_transport::tls::deterministic;
 use godwit_transport::tls::secrets::ServerSecrets;
 use godwit_transport::{

@@ -15,19 +15,19 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// Bytes of every token.
-pub const TOKEN_LEN: usize = 1 + CONTENT_LEN + TOKEN_OVERHEAD;
+pub(crate) const TOKEN_LEN: usize = 1 + CONTENT_LEN + TOKEN_OVERHEAD;
 
 /// How long a Retry token is good: the client answers at once.
-pub const RETRY_LIFETIME: Duration = Duration::from_secs(15);
+pub(crate) const RETRY_LIFETIME: Duration = Duration::from_secs(15);
 
 /// How long a token from a NEW_TOKEN frame is good.
-pub const NEW_TOKEN_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
+pub(crate) const NEW_TOKEN_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 const CONTENT_LEN: usize = 8 + 16 + 2 + 1 + ConnectionId::MAX_LEN;
 
 /// How a token was given out (RFC 9000 section 8.1.1 asks that a server can tell).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TokenKind {
+pub(crate) enum TokenKind {
     /// In a Retry packet. If it is not good, the connection is closed with INVALID_TOKEN.
     Retry,
     /// In a NEW_TOKEN frame. If it is not good, the client counts as one without a token.
@@ -37,7 +37,7 @@ pub enum TokenKind {
 impl TokenKind {
     /// The kind of `token`, or `None` if it does not look like one of ours: it may come from another server
     /// or an older program, and counts as no token.
-    pub fn of(token: &[u8]) -> Option<TokenKind> {
+    pub(crate) fn of(token: &[u8]) -> Option<TokenKind> {
         match token.first() {
             _ if token.len() != TOKEN_LEN => None,
             Some(&RETRY) => Some(TokenKind::Retry),
@@ -59,7 +59,7 @@ const NEW_TOKEN: u8 = 0x5c;
 
 /// Why a token is no good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TokenError {
+pub(crate) enum TokenError {
     /// Not sealed by us, or not for this address.
     Invalid,
     /// It was good once.
@@ -68,7 +68,7 @@ pub enum TokenError {
 
 /// The token of a Retry packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RetryToken {
+pub(crate) struct RetryToken {
     /// The client's address and port.
     pub remote: SocketAddr,
     /// The Destination Connection ID of the client's first Initial packet, which the server has to repeat in
@@ -80,7 +80,7 @@ pub struct RetryToken {
 
 impl RetryToken {
     /// The token as it stands in the packet. `None` only if the AEAD fails.
-    pub fn seal(&self, secrets: &ServerSecrets, rng: &mut dyn Rng) -> Option<[u8; TOKEN_LEN]> {
+    pub(crate) fn seal(&self, secrets: &ServerSecrets, rng: &mut dyn Rng) -> Option<[u8; TOKEN_LEN]> {
         let content = Content {
             issued: self.issued,
             address: self.remote.ip(),
@@ -91,7 +91,7 @@ impl RetryToken {
     }
 
     /// Checks a token that came from `remote`. Good for [`RETRY_LIFETIME`].
-    pub fn open(
+    pub(crate) fn open(
         secrets: &ServerSecrets,
         token: &[u8],
         remote: SocketAddr,
@@ -108,7 +108,7 @@ impl RetryToken {
 
 /// The token of a NEW_TOKEN frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NewToken {
+pub(crate) struct NewToken {
     /// The client's address; its port may have changed.
     pub address: IpAddr,
     /// When it was given out.
@@ -117,14 +117,14 @@ pub struct NewToken {
 
 impl NewToken {
     /// The token as it stands in the frame. `None` only if the AEAD fails.
-    pub fn seal(&self, secrets: &ServerSecrets, rng: &mut dyn Rng) -> Option<[u8; TOKEN_LEN]> {
+    pub(crate) fn seal(&self, secrets: &ServerSecrets, rng: &mut dyn Rng) -> Option<[u8; TOKEN_LEN]> {
         let content =
             Content { issued: self.issued, address: self.address, port: 0, cid: ConnectionId::EMPTY };
         content.seal(TokenKind::NewToken, secrets, rng)
     }
 
     /// Checks a token that came from `address`. Good for [`NEW_TOKEN_LIFETIME`].
-    pub fn open(
+    pub(crate) fn open(
         secrets: &ServerSecrets,
         token: &[u8],
         address: IpAddr,

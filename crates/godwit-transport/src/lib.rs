@@ -17,27 +17,28 @@
     clippy::arithmetic_side_effects
 )]
 
-pub mod address_token;
-pub mod cid;
+mod address_token;
+mod cid;
 pub mod config;
-pub mod connection;
-pub mod datagrams;
-pub mod endpoint;
-pub mod error;
-pub mod event;
+mod connection;
+mod datagrams;
+mod endpoint;
+mod error;
+mod event;
 mod handshake;
 pub mod observe;
 mod packet;
 mod part;
-pub mod path;
+mod path;
 pub mod qlog;
 mod resumption;
-pub mod streams;
+mod streams;
 
+pub use cid::CidCodec;
 pub use config::{ClientConfig, EndpointConfig, MigrationConfig, ServerConfig, TransportConfig};
-pub use connection::Connection;
+pub use connection::{Connection, ConnectionStats, Evidence, MigrateError, PacketCounts, Progress};
 pub use datagrams::{DatagramConfig, DatagramOutcome, DatagramOverflow, DatagramStats, SendDatagramError};
-pub use endpoint::{ConnKey, Endpoint};
+pub use endpoint::{AcceptError, Begun, ConnKey, Endpoint, Foreign, ForeignBatch, Incoming, IncomingKey};
 pub use error::{ConnectError, ConnectionError};
 pub use event::Event;
 pub use godwit_recovery::congestion::Algorithm as CongestionAlgorithm;
@@ -45,4 +46,6 @@ pub use godwit_recovery::{EcnCounts, EcnFailure, EcnState, EcnStats, MtuCounters
 pub use godwit_tls as tls;
 pub use godwit_tls::ExportError;
 pub use godwit_wire::{ConnectionId, Direction, Side, StreamId, TransportErrorCode, WireError};
+pub use path::{PathId, PathInfo, PathKey, PathState, PathUpdate};
 pub use resumption::EarlyDataStatus;
+pub use streams::{ReadChunk, ReadError, ResetAtError, UnknownStream, WriteError};

@@ -6,7 +6,7 @@ use crate::error::ConnectionError;
 use crate::handler::{Ticket, Topic};
 use crate::target::Target;
 use godwit_transport::EarlyDataStatus;
-use godwit_transport::connection::Evidence;
+use godwit_transport::Evidence;
 use godwit_wire::Side;
 use rustls::pki_types::CertificateDer;
 use std::future::Future;

@@ -27,7 +27,7 @@ struct Ending {
 #[derive(Debug, Clone)]
 pub(crate) enum EndReason {
     /// It was never accepted here.
-    NotAccepted(godwit_transport::endpoint::AcceptError),
+    NotAccepted(godwit_transport::AcceptError),
     /// The endpoint has ended.
     Stopped(Stopped),
     /// The connection itself.
@@ -70,8 +70,8 @@ impl ConnectionError {
     /// Which case it is.
     pub fn kind(&self) -> ConnectionErrorKind {
         use ConnectionErrorKind as Kind;
+        use godwit_transport::AcceptError;
         use godwit_transport::ConnectionError as Transport;
-        use godwit_transport::endpoint::AcceptError;
         match &self.0.reason {
             EndReason::NotAccepted(AcceptError::Gone) => Kind::HandshakeTimedOut,
             EndReason::NotAccepted(AcceptError::Config(_)) => Kind::Tls,

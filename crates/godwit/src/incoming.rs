@@ -6,7 +6,7 @@ use crate::connecting::Connecting;
 use crate::error::{ConnectionError, EndReason};
 use crate::handler::Api;
 use godwit_engine::ShardHandle;
-use godwit_transport::endpoint::{AcceptError, IncomingKey};
+use godwit_transport::{AcceptError, IncomingKey};
 use godwit_wire::Side;
 use std::future::IntoFuture;
 use std::net::SocketAddr;

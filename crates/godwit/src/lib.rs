@@ -147,14 +147,14 @@ pub use godwit_engine::{HandedOn, Stopped};
 pub use godwit_os::affinity::pin_current_thread;
 pub use godwit_transport::EarlyDataStatus;
 pub use godwit_transport::ExportError;
-pub use godwit_transport::connection::{ConnectionStats, Evidence, MigrateError, PacketCounts, Progress};
-pub use godwit_transport::path::PathState;
-pub use godwit_transport::streams::ResetAtError;
+pub use godwit_transport::PathState;
+pub use godwit_transport::ResetAtError;
 pub use godwit_transport::tls::provider as crypto_provider;
 pub use godwit_transport::tls::secrets::ServerSecrets;
 pub use godwit_transport::{
     CongestionAlgorithm, Direction, EcnCounts, EcnFailure, EcnState, EcnStats, MtuCounters, Side, StreamId,
 };
+pub use godwit_transport::{ConnectionStats, Evidence, MigrateError, PacketCounts, Progress};
 pub use godwit_transport::{
     DatagramConfig, DatagramOutcome, DatagramOverflow, DatagramStats, SendDatagramError,
 };

@@ -1,7 +1,7 @@
 //! The network paths of a connection (RFC 9000 section 9).
 
 use godwit_engine::ShardCx;
-use godwit_transport::path::{PathInfo, PathKey, PathState, PathUpdate};
+use godwit_transport::{PathInfo, PathKey, PathState, PathUpdate};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use crate::access::{Access, ConnectionHandle};
 use crate::code::ApplicationCode;
 use crate::error::{ReadError, ReadToEndError};
 use bytes::Bytes;
-use godwit_transport::streams::{self, ReadChunk};
+use godwit_transport::{self as transport, ReadChunk};
 use godwit_wire::StreamId;
 use std::future::poll_fn;
 use std::io;
@@ -240,8 +240,8 @@ fn read(access: &mut Access<'_, '_>, id: StreamId, max: usize) -> Result<ReadChu
         access.connection().map_or(Ok(ReadChunk::Blocked), |connection| connection.read(now, id, max))
     };
     outcome.map_err(|error| match error {
-        streams::ReadError::Reset(code) => ReadError::Reset(code),
-        streams::ReadError::Stopped | streams::ReadError::UnknownStream => ReadError::Stopped,
+        transport::ReadError::Reset(code) => ReadError::Reset(code),
+        transport::ReadError::Stopped | transport::ReadError::UnknownStream => ReadError::Stopped,
     })
 }
 

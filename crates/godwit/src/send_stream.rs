@@ -5,7 +5,7 @@ use crate::code::ApplicationCode;
 use crate::error::{ConnectionError, WriteError};
 use crate::handler::Topic;
 use bytes::Bytes;
-use godwit_transport::streams::{self, ResetAtError};
+use godwit_transport::{self as transport, ResetAtError};
 use godwit_wire::StreamId;
 use std::future::poll_fn;
 use std::io;
@@ -248,7 +248,7 @@ impl SendStream {
             }
             let ideal = access.connection().map(|connection| connection.ideal_buffer(id));
             ideal
-                .unwrap_or(Err(streams::WriteError::UnknownStream))
+                .unwrap_or(Err(transport::WriteError::UnknownStream))
                 .map_err(|error| write_error(access, id, error))
         })
     }
@@ -316,7 +316,7 @@ fn room(access: &mut Access<'_, '_>, id: StreamId) -> Result<usize, WriteError> 
     if let Some(error) = &access.state.ended {
         return Err(WriteError::ConnectionLost(error.clone()));
     }
-    let room = access.connection().map_or(Err(streams::WriteError::UnknownStream), |it| it.write_room(id));
+    let room = access.connection().map_or(Err(transport::WriteError::UnknownStream), |it| it.write_room(id));
     room.map_err(|error| write_error(access, id, error))
 }
 
@@ -335,13 +335,13 @@ fn wait(access: &mut Access<'_, '_>, id: StreamId, cx: &Context<'_>) {
     access.state.register_writer(id, cx.waker());
 }
 
-fn write_error(access: &Access<'_, '_>, id: StreamId, error: streams::WriteError) -> WriteError {
+fn write_error(access: &Access<'_, '_>, id: StreamId, error: transport::WriteError) -> WriteError {
     match error {
-        streams::WriteError::Reset => WriteError::Reset,
-        streams::WriteError::Stopped(code) => WriteError::Stopped(code),
-        streams::WriteError::Finished => WriteError::Finished,
+        transport::WriteError::Reset => WriteError::Reset,
+        transport::WriteError::Stopped(code) => WriteError::Stopped(code),
+        transport::WriteError::Finished => WriteError::Finished,
         // It is over, and forgotten by the transport.
-        streams::WriteError::UnknownStream => {
+        transport::WriteError::UnknownStream => {
             access.state.stop_code(id).map_or(WriteError::Finished, WriteError::Stopped)
         }
     }

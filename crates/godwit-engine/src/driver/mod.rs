@@ -14,7 +14,7 @@ use crate::stopped::Stopped;
 use crate::turn::{self, TurnHost};
 use deadline::DeadlineTimer;
 use godwit_base::Time;
-use godwit_transport::endpoint::ForeignBatch;
+use godwit_transport::ForeignBatch;
 use port::{HandedOnPort, Port, ports_of};
 use std::future::Future;
 use std::pin::Pin;

@@ -5,13 +5,13 @@ use bytes::Bytes;
 use godwit_base::SocketId;
 use godwit_datapath::{Datapath, SocketConfig, bind};
 use godwit_engine::{Handler, OsRng, Shard, ShardCx, ShardHandle, Stopped};
-use godwit_transport::streams::{ReadChunk, ReadError};
 use godwit_transport::tls::deterministic;
 use godwit_transport::tls::secrets::ServerSecrets;
 use godwit_transport::{
     ClientConfig, ConnKey, Direction, Endpoint, EndpointConfig, Event, ServerConfig, StreamId,
     TransportConfig,
 };
+use godwit_transport::{ReadChunk, ReadError};
 use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
 use std::net::SocketAddr;

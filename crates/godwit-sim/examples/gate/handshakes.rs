@@ -5,7 +5,7 @@ use crate::pair::{Pair, secrets};
 use crate::{ALLOCATOR, Cost};
 use bytes::Bytes;
 use godwit_transport::EarlyDataStatus;
-use godwit_transport::streams::ReadChunk;
+use godwit_transport::ReadChunk;
 use godwit_transport::tls::deterministic;
 use godwit_transport::tls::resumption::{EarlySessions, MemorySessions, Resumption};
 use godwit_transport::{ClientConfig, ConnKey, Direction, Event, ServerConfig, TransportConfig};

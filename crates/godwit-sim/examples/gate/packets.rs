@@ -3,7 +3,7 @@
 use crate::pair::{Pair, receive, transmit};
 use crate::{ALLOCATOR, Cost};
 use godwit_base::{RecvBatch, SendBatch, Time};
-use godwit_transport::streams::ReadChunk;
+use godwit_transport::ReadChunk;
 use godwit_transport::tls::deterministic;
 use godwit_transport::{
     ClientConfig, ConnKey, Direction, Endpoint, Event, ServerConfig, StreamId, TransportConfig,

@@ -1,7 +1,7 @@
 //! Two endpoints with real cryptography and no network between them: what one writes, the other reads.
 
 use godwit_base::{RecvBatch, RecvMeta, SeededRng, SendBatch, SocketId, Time, WallTime};
-use godwit_transport::path::PathKey;
+use godwit_transport::PathKey;
 use godwit_transport::tls::deterministic;
 use godwit_transport::tls::secrets::ServerSecrets;
 use godwit_transport::{ClientConfig, ConnKey, Endpoint, EndpointConfig, ServerConfig};

@@ -7,8 +7,8 @@ use crate::pattern::Pattern;
 use bytes::Bytes;
 use godwit_base::{Rng, SeededRng, SocketId, Time};
 use godwit_transport::EarlyDataStatus;
-use godwit_transport::path::{PathKey, PathUpdate};
 use godwit_transport::{ClientConfig, ConnKey, ConnectionError, Direction, Event, StreamId};
+use godwit_transport::{PathKey, PathUpdate};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 

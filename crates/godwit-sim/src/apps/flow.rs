@@ -3,7 +3,7 @@
 use crate::pattern::Pattern;
 use bytes::Bytes;
 use godwit_base::Time;
-use godwit_transport::streams::ReadChunk;
+use godwit_transport::ReadChunk;
 use godwit_transport::{Connection, StreamId};
 
 /// Bytes made at a time.

@@ -6,7 +6,7 @@ use crate::app::{Application, Context};
 use crate::pattern::Pattern;
 use bytes::Bytes;
 use godwit_base::Time;
-use godwit_transport::endpoint::IncomingKey;
+use godwit_transport::IncomingKey;
 use godwit_transport::{ConnKey, Connection, ConnectionError, Direction, Event, StreamId};
 use std::collections::BTreeMap;
 

@@ -3,8 +3,8 @@
 use crate::provider;
 use bytes::Bytes;
 use godwit_base::{Ecn, RecvBatch, RecvMeta, Rng, SeededRng, SendBatch, SocketId, Time, WallTime};
-use godwit_transport::path::PathKey;
-use godwit_transport::streams::ReadChunk;
+use godwit_transport::PathKey;
+use godwit_transport::ReadChunk;
 use godwit_transport::tls::deterministic;
 use godwit_transport::tls::secrets::ServerSecrets;
 use godwit_transport::{

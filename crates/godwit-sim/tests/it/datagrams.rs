@@ -6,7 +6,7 @@ use godwit_base::{SocketId, Time};
 use godwit_link::{DuplexConfig, LinkConfig, Loss, Probability, Rate, Reorder};
 use godwit_sim::app::{Application, Context};
 use godwit_sim::{Network, Scenario};
-use godwit_transport::path::PathKey;
+use godwit_transport::PathKey;
 use godwit_transport::{
     ClientConfig, ConnKey, DatagramOutcome, Direction, Endpoint, Event, SendDatagramError, StreamId,
 };
@@ -116,9 +116,7 @@ impl Application for Receiver {
             Event::Readable { id } => {
                 let read = cx.endpoint.with(conn, |conn| {
                     let mut read = 0;
-                    while let Ok(godwit_transport::streams::ReadChunk::Data(data)) =
-                        conn.read(now, id, 1 << 20)
-                    {
+                    while let Ok(godwit_transport::ReadChunk::Data(data)) = conn.read(now, id, 1 << 20) {
                         read += data.len() as u64;
                     }
                     read

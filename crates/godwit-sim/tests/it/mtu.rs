@@ -4,7 +4,7 @@ use crate::{at, complete, judge_all, ms, seeds};
 use godwit_link::{LinkConfig, Loss, Probability, Rate};
 use godwit_sim::scenario::Ending;
 use godwit_sim::{Exchange, Scenario, Simulation};
-use godwit_transport::connection::ConnectionStats;
+use godwit_transport::ConnectionStats;
 use std::time::Duration;
 
 /// The peer's max_ack_delay in these scenarios.

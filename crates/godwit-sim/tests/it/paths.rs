@@ -7,9 +7,9 @@ use godwit_link::{DuplexConfig, EcnHandling, LinkConfig, Loss, Probability, Rate
 use godwit_sim::fabric::Filtered;
 use godwit_sim::scenario::Ending;
 use godwit_sim::{Exchange, ExchangeClient, HostId, Network, Report, Scenario, Simulation, WireId};
-use godwit_transport::connection::{ConnectionStats, MigrateError};
-use godwit_transport::path::{PathInfo, PathState};
+use godwit_transport::{ConnectionStats, MigrateError};
 use godwit_transport::{EcnFailure, EcnState};
+use godwit_transport::{PathInfo, PathState};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 /// The connection ids of this end.
 #[derive(Debug)]
-pub struct LocalCids {
+pub(crate) struct LocalCids {
     /// Ids not retired by the peer, by ascending sequence number. At most [`LocalCids::MAX`].
     issued: VecDeque<Issued>,
     next_sequence: u64,
@@ -37,10 +37,10 @@ impl LocalCids {
     /// Ids kept for the peer, whatever more it is ready to take.
     const WANTED: usize = 4;
     /// Ids held at most, those included that the peer was asked to retire and has not.
-    pub const MAX: usize = 2 * Self::WANTED;
+    pub(crate) const MAX: usize = 2 * Self::WANTED;
 
     /// With the id of the handshake, which has the sequence number 0.
-    pub fn new(first: ConnectionId, reset_token: ResetToken) -> Self {
+    pub(crate) fn new(first: ConnectionId, reset_token: ResetToken) -> Self {
         let first = Issued { sequence: 0, cid: first, reset_token, pending: false, sent: true };
         LocalCids {
             issued: VecDeque::from([first]),
@@ -53,25 +53,25 @@ impl LocalCids {
 
     /// The id of the preferred address, which is announced in the transport parameters: it has the sequence
     /// number 1 (RFC 9000 section 5.1.1). To be called before any other is added.
-    pub fn add_preferred(&mut self, cid: ConnectionId, reset_token: ResetToken) {
+    pub(crate) fn add_preferred(&mut self, cid: ConnectionId, reset_token: ResetToken) {
         let sequence = self.next_sequence;
         self.next_sequence = sequence.saturating_add(1);
         self.issued.push_back(Issued { sequence, cid, reset_token, pending: false, sent: true });
     }
 
     /// The peer's active_connection_id_limit (RFC 9000 section 18.2) is known.
-    pub fn set_peer_limit(&mut self, limit: u64) {
+    pub(crate) fn set_peer_limit(&mut self, limit: u64) {
         self.peer_limit = usize::try_from(limit).unwrap_or(usize::MAX).clamp(1, Self::WANTED);
     }
 
     /// How many ids are to be made and given to [`LocalCids::add`].
-    pub fn wanted(&self) -> usize {
+    pub(crate) fn wanted(&self) -> usize {
         let active = self.issued.iter().filter(|issued| issued.sequence >= self.retire_prior_to).count();
         self.peer_limit.saturating_sub(active).min(Self::MAX.saturating_sub(self.issued.len()))
     }
 
     /// A new id, to be announced. Returns its sequence number, or `None` if no id is wanted.
-    pub fn add(&mut self, cid: ConnectionId, reset_token: ResetToken) -> Option<u64> {
+    pub(crate) fn add(&mut self, cid: ConnectionId, reset_token: ResetToken) -> Option<u64> {
         if self.wanted() == 0 {
             return None;
         }
@@ -84,7 +84,8 @@ impl LocalCids {
 
     /// Asks the peer to replace every id it has. New ids are then [wanted](LocalCids::wanted). False, and
     /// nothing happens, while the peer has not yet retired all ids of an earlier call.
-    pub fn replace_all(&mut self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn replace_all(&mut self) -> bool {
         if self.issued.front().is_some_and(|first| first.sequence < self.retire_prior_to) {
             return false;
         }
@@ -93,12 +94,14 @@ impl LocalCids {
     }
 
     /// The ids the peer may use, oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = &ConnectionId> {
+    #[cfg(test)]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ConnectionId> {
         self.issued.iter().map(|issued| &issued.cid)
     }
 
     /// The sequence number of an id that is in use.
-    pub fn sequence_of(&self, cid: &[u8]) -> Option<u64> {
+    #[cfg(test)]
+    pub(crate) fn sequence_of(&self, cid: &[u8]) -> Option<u64> {
         self.issued.iter().find(|issued| issued.cid.as_bytes() == cid).map(|issued| issued.sequence)
     }
 
@@ -107,7 +110,11 @@ impl LocalCids {
     ///
     /// # Errors
     /// PROTOCOL_VIOLATION for an id never announced, or the one of the packet itself (section 19.16).
-    pub fn on_retire(&mut self, sequence: u64, used: &[u8]) -> Result<Option<ConnectionId>, WireError> {
+    pub(crate) fn on_retire(
+        &mut self,
+        sequence: u64,
+        used: &[u8],
+    ) -> Result<Option<ConnectionId>, WireError> {
         const FRAME: u64 = 0x19;
         let violation =
             |reason| WireError::new(TransportErrorCode::PROTOCOL_VIOLATION, reason).in_frame(FRAME);

@@ -10,8 +10,9 @@ mod codec;
 mod local;
 mod remote;
 
-pub use codec::{CidCodec, Route};
+pub use codec::CidCodec;
+pub(crate) use codec::Route;
 pub(crate) use local::AnnouncedId;
-pub use local::LocalCids;
-pub use remote::RemoteCids;
+pub(crate) use local::LocalCids;
+pub(crate) use remote::RemoteCids;
 pub(crate) use remote::RetiredId;

@@ -17,7 +17,7 @@ const NEW_CONNECTION_ID: u64 = 0x18;
 
 /// The connection ids of the peer.
 #[derive(Debug)]
-pub struct RemoteCids {
+pub(crate) struct RemoteCids {
     active: Known,
     /// The other ids, by ascending sequence number. With the active one at most `limit`.
     others: Vec<Known>,
@@ -48,13 +48,13 @@ struct Retiring {
 impl RemoteCids {
     /// Retirements kept until they are acknowledged. A peer that replaces its ids faster than it
     /// acknowledges is refused.
-    pub const MAX_RETIRING: usize = 32;
+    pub(crate) const MAX_RETIRING: usize = 32;
     /// Ids held at most, whatever limit was offered.
     const MAX_KNOWN: u64 = 16;
 
     /// With the first id we send to (which has the sequence number 0) and the active_connection_id_limit
     /// that we offer.
-    pub fn new(first: ConnectionId, limit: u64) -> Self {
+    pub(crate) fn new(first: ConnectionId, limit: u64) -> Self {
         RemoteCids {
             active: Known { sequence: 0, cid: first, reset_token: None, path: None },
             others: Vec::new(),
@@ -67,20 +67,20 @@ impl RemoteCids {
     }
 
     /// The active_connection_id_limit to offer for a configured one: what [`RemoteCids`] can hold.
-    pub fn offered_limit(configured: u64) -> u64 {
+    pub(crate) fn offered_limit(configured: u64) -> u64 {
         configured.clamp(2, Self::MAX_KNOWN)
     }
 
     /// The peer chose its first id: in a client, by a Retry or by the server's first packet (RFC 9000
     /// section 7.2).
-    pub fn set_first(&mut self, cid: ConnectionId) {
+    pub(crate) fn set_first(&mut self, cid: ConnectionId) {
         if self.active.sequence == 0 {
             self.active.cid = cid;
         }
     }
 
     /// The peer gave the reset token of its first id in the transport parameters.
-    pub fn set_first_reset_token(&mut self, token: ResetToken) {
+    pub(crate) fn set_first_reset_token(&mut self, token: ResetToken) {
         let mut all = std::iter::once(&mut self.active).chain(&mut self.others);
         if let Some(first) = all.find(|known| known.sequence == 0) {
             first.reset_token = Some(token);
@@ -94,7 +94,7 @@ impl RemoteCids {
     /// PROTOCOL_VIOLATION if the peer uses zero-length ids, if the frame contradicts an earlier one, or
     /// if it leaves us without an id; CONNECTION_ID_LIMIT_ERROR if there are more ids than we allow, or
     /// more retirements than we keep.
-    pub fn on_new_connection_id(
+    pub(crate) fn on_new_connection_id(
         &mut self,
         sequence: u64,
         retire_prior_to: u64,
@@ -127,17 +127,17 @@ impl RemoteCids {
     }
 
     /// The id that the active path sends to.
-    pub const fn active(&self) -> &ConnectionId {
+    pub(crate) const fn active(&self) -> &ConnectionId {
         &self.active.cid
     }
 
     /// The id that `path` sends to: its own, or the active one if it has none.
-    pub fn for_path(&self, path: PathId) -> &ConnectionId {
+    pub(crate) fn for_path(&self, path: PathId) -> &ConnectionId {
         self.others.iter().find(|known| known.path == Some(path)).map_or(&self.active.cid, |known| &known.cid)
     }
 
     /// Retires the active id in favour of a spare one. False if there is none.
-    pub fn rotate(&mut self) -> bool {
+    pub(crate) fn rotate(&mut self) -> bool {
         let Some(at) = self.spare() else { return false };
         let room = self.retiring.len() < Self::MAX_RETIRING && self.retired.len() < self.max_retired();
         if !room || self.active.cid.is_empty() {
@@ -149,14 +149,14 @@ impl RemoteCids {
     }
 
     /// True if a path, known or yet to come, has an id of its own or could be assigned one.
-    pub fn can_assign(&self, path: Option<PathId>) -> bool {
+    pub(crate) fn can_assign(&self, path: Option<PathId>) -> bool {
         let assigned = path.is_some() && self.others.iter().any(|known| known.path == path);
         !self.active.cid.is_empty() && (assigned || self.spare().is_some())
     }
 
     /// Assigns a spare id to `path`, unless it has one. False if there is none to spare: the path then
     /// shares the active id. True without an assignment if the peer uses zero-length ids.
-    pub fn assign(&mut self, path: PathId) -> bool {
+    pub(crate) fn assign(&mut self, path: PathId) -> bool {
         if self.active.cid.is_empty() || self.others.iter().any(|known| known.path == Some(path)) {
             return true;
         }
@@ -168,7 +168,7 @@ impl RemoteCids {
 
     /// `path` becomes the active path and its id, if it has one of its own, the active id. The id that
     /// was active stays with `previous`, until that path is [released](RemoteCids::release).
-    pub fn promote(&mut self, path: PathId, previous: PathId) {
+    pub(crate) fn promote(&mut self, path: PathId, previous: PathId) {
         let Some(at) = self.others.iter().position(|known| known.path == Some(path)) else { return };
         let promoted = Known { path: None, ..self.others.remove(at) };
         let old = std::mem::replace(&mut self.active, promoted);
@@ -178,7 +178,7 @@ impl RemoteCids {
     }
 
     /// `path` is no more: the id that it had of its own is retired.
-    pub fn release(&mut self, path: PathId) {
+    pub(crate) fn release(&mut self, path: PathId) {
         if self.retiring.len() >= Self::MAX_RETIRING || self.retired.len() >= self.max_retired() {
             // The peer does not acknowledge: the id stays assigned and thus unused.
             return;
@@ -193,25 +193,25 @@ impl RemoteCids {
 
     /// True if the last 16 bytes of a datagram are the reset token of an id in use. Takes the same time
     /// for every wrong token (RFC 9000 section 10.3.1).
-    pub fn matches_reset(&self, last: &[u8; 16]) -> bool {
+    pub(crate) fn matches_reset(&self, last: &[u8; 16]) -> bool {
         self.reset_tokens().fold(false, |found, token| found | constant_time_eq(&token.0, last))
     }
 
     /// The reset tokens of the ids in use: the active one first, then those assigned to paths.
-    pub fn reset_tokens(&self) -> impl Iterator<Item = ResetToken> {
+    pub(crate) fn reset_tokens(&self) -> impl Iterator<Item = ResetToken> {
         let assigned = self.others.iter().filter(|known| known.path.is_some());
         std::iter::once(&self.active).chain(assigned).filter_map(|known| known.reset_token)
     }
 
     /// The same, with the path to which each belongs if that is not the active one.
-    pub fn reset_tokens_of_paths(&self) -> impl Iterator<Item = (Option<PathId>, ResetToken)> {
+    pub(crate) fn reset_tokens_of_paths(&self) -> impl Iterator<Item = (Option<PathId>, ResetToken)> {
         let assigned = self.others.iter().filter(|known| known.path.is_some());
         let used = std::iter::once(&self.active).chain(assigned);
         used.filter_map(|known| Some((known.path, known.reset_token?)))
     }
 
     /// True once after [`RemoteCids::reset_tokens`] changed, so that the endpoint can be told.
-    pub fn take_tokens_changed(&mut self) -> bool {
+    pub(crate) fn take_tokens_changed(&mut self) -> bool {
         std::mem::take(&mut self.tokens_changed)
     }
 

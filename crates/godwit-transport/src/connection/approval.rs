@@ -7,7 +7,7 @@
 //!
 //! Early data is not for peers that have yet to be approved: a client offers none, and a server keeps what comes.
 
-use super::Connection;
+use super::Machine;
 use super::lifecycle::State;
 use crate::{Event, WireError};
 use godwit_base::Time;
@@ -19,31 +19,28 @@ const CERTIFICATE_UNKNOWN: TransportErrorCode = TransportErrorCode::crypto(46);
 /// Alert 49: the certificate is valid, but its owner is not wanted.
 const ACCESS_DENIED: TransportErrorCode = TransportErrorCode::crypto(49);
 
-impl Connection {
-    /// True from the start until the application has approved of the peer, if it wants to be asked.
-    pub fn wants_approval(&self) -> bool {
+impl Machine {
+    /// See [`crate::Connection::wants_approval`].
+    pub(crate) fn wants_approval(&self) -> bool {
         let undecided = matches!(self.lifecycle.state(), State::Handshaking | State::Unapproved);
         self.config.approval.is_some() && undecided
     }
 
-    /// True while [`Connection::approve`] or [`Connection::refuse_peer`] is awaited: the peer's certificates, name
-    /// and application protocol are known.
-    pub fn awaits_approval(&self) -> bool {
+    /// See [`crate::Connection::awaits_approval`].
+    pub(crate) fn awaits_approval(&self) -> bool {
         self.lifecycle.state() == State::Unapproved
     }
 
-    /// The application approves of the peer: the connection is what it would have been without the question.
-    /// Nothing happens if that was not asked.
-    pub fn approve(&mut self, now: Time) {
+    /// See [`crate::Connection::approve`].
+    pub(crate) fn approve(&mut self, now: Time) {
         if self.awaits_approval() {
             self.observe_time(now);
             self.on_approved(now);
         }
     }
 
-    /// The application wants nothing to do with the peer, which is told so with the alert `access_denied`. Nothing
-    /// happens if it was not asked.
-    pub fn refuse_peer(&mut self, now: Time) {
+    /// See [`crate::Connection::refuse_peer`].
+    pub(crate) fn refuse_peer(&mut self, now: Time) {
         if self.awaits_approval() {
             self.observe_time(now);
             self.close_with(now, WireError::new(ACCESS_DENIED, "the certificate was not approved"));

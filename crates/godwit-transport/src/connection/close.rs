@@ -1,19 +1,17 @@
 //! Ending a connection from this end (RFC 9000 section 10.2).
 
-use super::Connection;
+use super::Machine;
 use super::lifecycle::CloseFrame;
 use crate::{ConnectionError, WireError};
 use bytes::Bytes;
 use godwit_base::Time;
-use godwit_wire::codec::VARINT_MAX;
+use godwit_wire::TransportErrorCode;
+use godwit_wire::constants::VARINT_MAX;
 use std::time::Duration;
 
-impl Connection {
-    /// Closes with an application error code below 2^62. Data not yet acknowledged may be lost.
-    ///
-    /// The peer is told; the connection lingers for three probe timeouts to answer late packets and
-    /// is then drained. `code` is at most 2^62 - 1, and `reason` is cut to what fits a packet.
-    pub fn close(&mut self, now: Time, code: u64, reason: &[u8]) {
+impl Machine {
+    /// See [`crate::Connection::close`].
+    pub(crate) fn close(&mut self, now: Time, code: u64, reason: &[u8]) {
         self.observe_time(now);
         let code = code.min(VARINT_MAX);
         let frame = CloseFrame::Application { code, reason: Bytes::copy_from_slice(reason) };
@@ -63,5 +61,13 @@ impl Connection {
             self.observe_closed(&reason);
             self.events.on_closed(reason);
         }
+    }
+
+    /// The application's own limit on silence has been reached.
+    pub(super) fn on_idle_limit(&mut self, now: Time) {
+        let until = self.closing_ends(now);
+        let frame = CloseFrame::Transport(WireError::new(TransportErrorCode::NO_ERROR, "nothing to do"));
+        self.lifecycle.on_close(frame, ConnectionError::TimedOut, until);
+        self.after_close();
     }
 }

@@ -1,6 +1,6 @@
 //! The last datagram: CONNECTION_CLOSE at every level whose keys exist (RFC 9000 section 10.2.3).
 
-use super::Connection;
+use super::Machine;
 use super::boundary::Transmitted;
 use super::lifecycle::CloseFrame;
 use super::parts::Sending;
@@ -14,7 +14,7 @@ use godwit_wire::{Frame, TransportErrorCode};
 /// Bytes of explanation sent at most.
 const MAX_REASON: usize = 256;
 
-impl Connection {
+impl Machine {
     pub(super) fn transmit_close(&mut self, turn: &mut Sending<'_>, batch: &mut SendBatch) -> Transmitted {
         let Some(frame) = self.lifecycle.pending_close().cloned() else { return Transmitted::Idle };
         let Some(room) = batch.reserve(MIN_INITIAL_DATAGRAM) else { return Transmitted::More };

@@ -11,17 +11,16 @@
 //! Packets that the network brought too early (1-RTT before the handshake is complete, 0-RTT before the
 //! ClientHello is) would cost a probe timeout if they were dropped; a few are kept.
 
-use super::Connection;
+use super::Machine;
 use super::input::Datagram;
 use super::space::Space;
 use crate::WireError;
 use crate::resumption::EarlyDataStatus;
-use bytes::Bytes;
 use godwit_base::Time;
 use godwit_recovery::SpaceId;
 use godwit_tls::keys::EarlyKeys;
 use godwit_wire::transport_parameters::TransportParameters;
-use godwit_wire::{Side, StreamId, TransportErrorCode};
+use godwit_wire::{Side, TransportErrorCode};
 use std::mem;
 use std::time::Duration;
 
@@ -127,32 +126,7 @@ impl Early {
     }
 }
 
-impl Connection {
-    /// What became of 0-RTT on this connection. At a client it is known when the handshake is complete; at a
-    /// server from the start.
-    pub fn early_data_status(&self) -> EarlyDataStatus {
-        self.early.status()
-    }
-
-    /// Whether a stream of the client's was opened with 0-RTT data, at a server: before it was known that the
-    /// client is not somebody who repeats what another has sent.
-    pub fn is_early(&self, id: StreamId) -> bool {
-        self.parts.streams.is_early(id)
-    }
-
-    /// At a client with a session store: what former connections to the server in this network have left.
-    pub fn remembered(&self) -> Option<godwit_tls::resumption::Remembered> {
-        self.negotiation.memory.as_ref()?.remembered()
-    }
-
-    /// Has `data`, at most 4096 bytes, remembered for later connections to the same server, such as the settings
-    /// that their 0-RTT requests have to keep to. Without effect if there is no session store.
-    pub fn remember_application_data(&self, data: &Bytes) {
-        if let Some(memory) = &self.negotiation.memory {
-            memory.put_application_data(data);
-        }
-    }
-
+impl Machine {
     /// What the path has shown is remembered for the next connection.
     pub(super) fn leave_behind(&self) {
         if let Some(memory) = &self.negotiation.memory {

@@ -5,7 +5,7 @@
 //! said by packets that nobody has authenticated (Retry and Version Negotiation, RFC 9000 sections 6 and 17.2.5) and by
 //! ICMP (section 14.2.1) is worth no more than that.
 
-use super::Connection;
+use super::Machine;
 use crate::Event;
 use crate::path::PathKey;
 use std::io::ErrorKind;
@@ -80,15 +80,20 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
+    /// Somebody wants to be told, and knows this much.
+    pub(super) fn watch(&mut self, known: &Evidence) {
+        self.told = Some(Box::new(*known));
+    }
+
     /// A Version Negotiation packet has come that may be the server's.
     pub(super) fn on_version_negotiation(&mut self) {
         self.version_negotiation = true;
     }
 }
 
-impl Connection {
-    /// What is known of a client's attempt to connect, under way or not.
-    pub fn evidence(&self) -> Evidence {
+impl Machine {
+    /// See [`crate::Connection::evidence`].
+    pub(crate) fn evidence(&self) -> Evidence {
         let (attempt, rtt) = (&self.negotiation.attempt, self.paths.active().recovery.rtt());
         Evidence {
             progress: self.progress(),
@@ -102,12 +107,6 @@ impl Connection {
             unreachable: attempt.unreachable,
             unreachable_reports: attempt.unreachable_reports,
         }
-    }
-
-    /// Has [`Event::EvidenceChanged`] told, until the handshake is complete, whenever [`Evidence::is_news`] compared with
-    /// what was told last, which at first is `known`.
-    pub fn watch_evidence(&mut self, known: &Evidence) {
-        self.negotiation.attempt.told = Some(Box::new(*known));
     }
 
     /// The path that carries the connection.

@@ -1,6 +1,6 @@
 //! Each frame to the component that owns it (RFC 9000 section 19).
 
-use super::Connection;
+use super::Machine;
 use super::input::PacketInfo;
 use super::outcome::collect;
 use crate::path::PathId;
@@ -11,7 +11,7 @@ use godwit_recovery::{EcnCounts, SpaceId};
 use godwit_wire::frame::Ack;
 use godwit_wire::{Frame, Side, TransportErrorCode};
 
-impl Connection {
+impl Machine {
     /// Acts on one frame. Whether the packet type permits the frame has been checked.
     pub(super) fn on_frame(
         &mut self,

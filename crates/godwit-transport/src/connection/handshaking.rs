@@ -1,6 +1,6 @@
 //! The handshake's progress: CRYPTO data in, keys out, spaces dropped (RFC 9001 section 4).
 
-use super::Connection;
+use super::Machine;
 use super::boundary::{BegunInitials, EndpointEvent};
 use super::input::PacketInfo;
 use super::space::level_of;
@@ -14,7 +14,7 @@ use godwit_wire::{Side, TransportErrorCode};
 /// TLS alert 109: an extension that must be there is missing (RFC 9001 section 8.2).
 const MISSING_EXTENSION: TransportErrorCode = TransportErrorCode::crypto(109);
 
-impl Connection {
+impl Machine {
     /// Goes on where the endpoint has begun. To be called before anything is received.
     pub(crate) fn continue_initials(&mut self, now: Time, begun: &BegunInitials) {
         let Some(initial) = &mut self.spaces.initial else { return };

@@ -3,7 +3,7 @@
 //! Nothing is believed before it is authenticated: what cannot be opened is dropped without a trace,
 //! but for counters and the search for a stateless reset.
 
-use super::Connection;
+use super::Machine;
 use super::space::space_of;
 use super::stats::increment;
 use crate::WireError;
@@ -63,7 +63,7 @@ const RESERVED_SHORT: u8 = 0x18;
 /// The spin bit of a short header's first byte.
 const SPIN: u8 = 0x20;
 
-impl Connection {
+impl Machine {
     /// Takes in a datagram that the endpoint found to be this connection's. Its bytes are decrypted in
     /// place.
     pub(crate) fn receive(&mut self, now: Time, key: PathKey, ecn: Ecn, datagram: &mut [u8]) {
@@ -108,7 +108,7 @@ impl Connection {
         self.lifecycle.on_packet_while_closing();
     }
 
-    /// The datagrams of a batch have all been given to [`Connection::receive`]: one decision about
+    /// The datagrams of a batch have all been given to [`Machine::receive`]: one decision about
     /// acknowledging them.
     pub(crate) fn on_batch_end(&mut self, now: Time) {
         let rtt = self.paths.active().recovery.rtt().smoothed();

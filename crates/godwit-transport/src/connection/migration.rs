@@ -4,9 +4,9 @@
 //! own: a wish that cannot be followed yet waits. The new path is validated while data goes on along the old
 //! one; the switch follows the peer's answer, and if none comes, nothing has changed.
 
-use super::Connection;
+use super::Machine;
 use crate::Event;
-use crate::path::{PathId, PathInfo, PathKey, PathState, PathUpdate};
+use crate::path::{PathId, PathKey, PathState, PathUpdate};
 use godwit_base::{SocketId, Time};
 use godwit_wire::transport_parameters::PreferredAddress;
 use godwit_wire::{ConnectionId, Side};
@@ -112,15 +112,9 @@ impl fmt::Display for MigrateError {
 
 impl std::error::Error for MigrateError {}
 
-impl Connection {
-    /// Moves the connection to another socket, or another local address of the same one: the path from there is
-    /// validated first, as soon as the handshake is confirmed, and the connection switches to it when the peer
-    /// has answered. `local` of `None` leaves the address to the system. A later call takes the place of an
-    /// earlier one. [`Event::Path`] tells how it goes.
-    ///
-    /// # Errors
-    /// If it can never be done, see [`MigrateError`].
-    pub fn migrate(
+impl Machine {
+    /// See [`crate::Connection::migrate`].
+    pub(crate) fn migrate(
         &mut self,
         now: Time,
         socket: SocketId,
@@ -140,16 +134,6 @@ impl Connection {
         self.migration.wish = Some((socket, local));
         self.pursue_wish(now);
         Ok(())
-    }
-
-    /// Every path there is, the active one first.
-    pub fn paths(&self) -> impl Iterator<Item = PathInfo> {
-        self.paths.iter()
-    }
-
-    /// True if any path of the connection uses the socket.
-    pub fn uses_socket(&self, socket: SocketId) -> bool {
-        self.paths.uses(socket) && !self.is_drained()
     }
 
     /// Begins to validate the path that is wanted, if there is one and it is time.

@@ -1,6 +1,6 @@
 //! One QUIC connection.
 //!
-//! [`Connection`] is wiring. Inputs are a datagram (`input`), the passing of time (`timers`) and calls
+//! [`Machine`] is wiring. Inputs are a datagram (`input`), the passing of time (`timers`) and calls
 //! of the application (`streams`, `close`); outputs are datagrams (`output`), a deadline and
 //! events. What happens in between belongs to components with one concern each: `Handshake` (TLS),
 //! `Spaces` (packet numbers and keys), `PathSet` (addresses, congestion), `LocalCids` and `RemoteCids`,
@@ -22,6 +22,7 @@ mod datagrams;
 mod early;
 mod events;
 mod evidence;
+mod facade;
 mod frames;
 mod handshaking;
 mod header_bits;
@@ -37,7 +38,6 @@ mod paths;
 mod ping;
 mod probes;
 mod sealing;
-mod settings;
 mod space;
 mod stats;
 mod timers;
@@ -48,6 +48,7 @@ mod tests;
 
 pub(crate) use boundary::BegunInitials;
 pub use evidence::{Evidence, Progress};
+pub use facade::Connection;
 pub use migration::MigrateError;
 pub use stats::{ConnectionStats, PacketCounts};
 pub(crate) use versions::choose as choose_version;
@@ -56,15 +57,12 @@ use crate::cid::{LocalCids, RemoteCids};
 use crate::handshake::{Handshake, NewKeys};
 use crate::packet::Buffers;
 use crate::path::{PathKey, PathSet};
-use crate::streams::{ReadChunk, ReadError, ResetAtError, UnknownStream, WriteError};
 use crate::{ConnectError, Event, TransportConfig, WireError};
 use boundary::{ClientArgs, EndpointEvent, ServerArgs};
-use bytes::Bytes;
 use early::Early;
 use events::Events;
 use godwit_base::{Rng, Time};
 use godwit_recovery::{Outcome, PathRecovery, PathSettings};
-use godwit_tls::ExportError;
 use godwit_tls::keys;
 use godwit_tls::resumption::BothKinds;
 use godwit_wire::{ConnectionId, Direction, ResetToken, Side, StreamId, TransportErrorCode};
@@ -76,14 +74,13 @@ use observing::Observation;
 use parts::{Parts, RecoveryToken};
 use space::Spaces;
 use stats::Counters;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use timers::Timers;
 use versions::Versions;
 
-/// A connection, of either side.
+/// What a connection is made of. [`Connection`] is how its user sees it.
 #[derive(Debug)]
-pub struct Connection {
+pub(crate) struct Machine {
     side: Side,
     version: u32,
     config: Arc<TransportConfig>,
@@ -109,7 +106,7 @@ pub struct Connection {
 /// Bytes by which an IPv6 header is longer than one of IPv4.
 const IPV6_LONGER_HEADER: u16 = 20;
 
-impl Connection {
+impl Machine {
     /// Begins a connection to a server. The first packets wait to be sent.
     pub(crate) fn client(now: Time, args: ClientArgs<'_>, rng: &mut dyn Rng) -> Result<Self, ConnectError> {
         let config = args.config.transport.clone();
@@ -136,7 +133,7 @@ impl Connection {
         recovery.set_peer_validated(false);
         let paths = PathSet::new(Side::Client, args.path, recovery, true);
         let keys = initial_keys(version, &args.initial_dcid, Side::Client)?;
-        let mut connection = Connection {
+        let mut connection = Machine {
             side: Side::Client,
             version,
             lifecycle: Lifecycle::new(),
@@ -162,7 +159,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Answers a client whose first datagram will be given to [`Connection::receive`] next.
+    /// Answers a client whose first datagram will be given to [`Machine::receive`] next.
     pub(crate) fn server(now: Time, args: ServerArgs<'_>, rng: &mut dyn Rng) -> Result<Self, ConnectError> {
         let config = args.config.transport.clone();
         let negotiation =
@@ -189,7 +186,7 @@ impl Connection {
         if let Some(token) = args.new_token {
             parts.announcements.send_new_token(token);
         }
-        Ok(Connection {
+        Ok(Machine {
             side: Side::Server,
             version: args.version,
             lifecycle: Lifecycle::new(),
@@ -217,8 +214,8 @@ impl Connection {
         self.parts.local_cids.add(cid, token).is_some()
     }
 
-    /// The next thing the application should know.
-    pub fn next_event(&mut self) -> Option<Event> {
+    /// See [`crate::Connection::next_event`].
+    pub(crate) fn next_event(&mut self) -> Option<Event> {
         if self.lifecycle.is_handshaking()
             && let Some(news) = self.news_of_attempt()
         {
@@ -245,206 +242,20 @@ impl Connection {
         (self.lifecycle.is_drained() && self.events.take_drained()).then_some(EndpointEvent::Drained)
     }
 
-    /// Which end this is.
-    pub fn side(&self) -> Side {
-        self.side
-    }
-
-    /// The QUIC version in use.
-    pub fn version(&self) -> u32 {
-        self.version
-    }
-
-    /// The peer's present address.
-    pub fn remote(&self) -> SocketAddr {
-        self.paths.active().key().remote
-    }
-
-    /// The local address, if the datapath told it.
-    pub fn local(&self) -> Option<std::net::IpAddr> {
-        self.paths.active().key().local
-    }
-
-    /// True until the connection is closed by either end.
-    pub fn is_open(&self) -> bool {
-        self.lifecycle.is_open()
-    }
-
-    /// True while the handshake is not complete.
-    pub fn is_handshaking(&self) -> bool {
-        self.lifecycle.is_handshaking()
-    }
-
-    /// True if it is over and may be forgotten.
-    pub fn is_drained(&self) -> bool {
-        self.lifecycle.is_drained()
-    }
-
-    /// The application protocol that was negotiated (ALPN).
-    pub fn alpn(&self) -> Option<&[u8]> {
-        self.parts.handshake.data()?.alpn.as_deref()
-    }
-
-    /// Whether the handshake resumed a former session. False before it is complete.
-    pub fn is_resumed(&self) -> bool {
-        self.parts.handshake.data().is_some_and(|data| data.resumed)
-    }
-
-    /// At a server: the name the client asked for (SNI).
-    pub fn server_name(&self) -> Option<&str> {
-        self.parts.handshake.data()?.server_name.as_deref()
-    }
-
-    /// The peer's certificates in DER, its own first; none before the handshake is complete.
-    pub fn peer_certificates(&self) -> &[rustls::pki_types::CertificateDer<'static>] {
-        self.parts.handshake.data().map_or(&[], |data| &data.peer_certificates)
-    }
-
-    /// The cipher suite that protects packets, once the handshake is complete.
-    pub fn cipher_suite(&self) -> Option<rustls::CipherSuite> {
-        self.parts.handshake.data()?.cipher_suite
-    }
-
-    /// The group of the key exchange, once the handshake is complete.
-    pub fn key_exchange_group(&self) -> Option<rustls::NamedGroup> {
-        self.parts.handshake.data()?.group
-    }
-
-    /// Fills `output` with key material that both ends of this connection can derive and nobody else (RFC 8446
-    /// section 7.5). `label` says for what, at most 249 bytes; `context` may be empty. Different for each label,
-    /// context and length.
-    ///
-    /// # Errors
-    /// See [`ExportError`].
-    pub fn export_keying_material(
-        &self,
-        label: &[u8],
-        context: &[u8],
-        output: &mut [u8],
-    ) -> Result<(), ExportError> {
-        self.parts.handshake.export_keying_material(label, context, output)
-    }
-
-    /// Why TLS failed, in more words than the peer is told.
-    pub fn tls_failure(&self) -> Option<&rustls::Error> {
-        self.parts.handshake.failure()
-    }
-
-    /// A token for the next connection to this server, if it gave one (RFC 9000 section 8.1.3).
-    pub fn take_new_token(&mut self) -> Option<Bytes> {
-        self.negotiation.take_new_token()
-    }
-
-    /// Sends a PING, so that the peer's idle timer restarts.
-    pub fn ping(&mut self) {
-        self.parts.ping.send();
-    }
-
-    /// Opens a stream; `None` if the peer permits no more now: [`Event::StreamsAvailable`] follows.
-    pub fn open(&mut self, direction: Direction) -> Option<StreamId> {
+    /// See [`crate::Connection::open`].
+    pub(crate) fn open(&mut self, direction: Direction) -> Option<StreamId> {
         let possible = self.lifecycle.is_open() && !self.awaits_approval();
         possible.then(|| self.parts.streams.open(direction)).flatten()
     }
 
-    /// Whether [`Connection::open`] would give a stream. If not, [`Event::StreamsAvailable`] follows when it would.
-    pub fn can_open(&mut self, direction: Direction) -> bool {
+    /// See [`crate::Connection::can_open`].
+    pub(crate) fn can_open(&mut self, direction: Direction) -> bool {
         self.lifecycle.is_open() && !self.awaits_approval() && self.parts.streams.can_open(direction)
     }
 
-    /// The next stream that the peer opened in `direction`.
-    pub fn accept(&mut self, direction: Direction) -> Option<StreamId> {
+    /// See [`crate::Connection::accept`].
+    pub(crate) fn accept(&mut self, direction: Direction) -> Option<StreamId> {
         if self.wants_approval() { None } else { self.parts.streams.accept(direction) }
-    }
-
-    /// Queues data to send; returns how much was taken. Less than all, possibly 0, means that the send
-    /// buffer is full: [`Event::Writable`] follows.
-    pub fn write(&mut self, id: StreamId, data: Bytes) -> Result<usize, WriteError> {
-        self.parts.streams.write(id, data)
-    }
-
-    /// Has [`Event::Writable`] follow as soon as the stream takes data.
-    pub fn watch_writable(&mut self, id: StreamId) -> Result<(), WriteError> {
-        self.parts.streams.watch_writable(id)
-    }
-
-    /// Bytes that [`Connection::write`] would take now.
-    pub fn write_room(&self, id: StreamId) -> Result<usize, WriteError> {
-        self.parts.streams.write_room(id)
-    }
-
-    /// Bytes written to a stream that the peer has not acknowledged; `None` if its sending half is over.
-    pub fn buffered(&self, id: StreamId) -> Option<u64> {
-        self.parts.streams.buffered_on(id)
-    }
-
-    /// Ends a stream's sending half after what has been written.
-    pub fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
-        self.parts.streams.finish(id)
-    }
-
-    /// Abandons a stream's sending half.
-    pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
-        self.parts.streams.reset(id, code)
-    }
-
-    /// Abandons a stream's sending half, but still delivers the first `reliable_size` bytes of what was written
-    /// (draft-ietf-quic-reliable-stream-reset). Calling again can lower the size, not raise it.
-    ///
-    /// # Errors
-    /// If the peer does not support it, or there is no such stream.
-    pub fn reset_at(&mut self, id: StreamId, code: u64, reliable_size: u64) -> Result<(), ResetAtError> {
-        self.parts.streams.reset_at(id, code, reliable_size)
-    }
-
-    /// Reads at most `max` bytes.
-    pub fn read(&mut self, now: Time, id: StreamId, max: usize) -> Result<ReadChunk, ReadError> {
-        let rtt = self.paths.active().recovery.rtt().smoothed();
-        self.parts.streams.read(now, rtt, id, max)
-    }
-
-    /// Tells the peer that nothing more of this stream will be read.
-    pub fn stop_sending(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
-        self.parts.streams.stop_sending(id, code)
-    }
-
-    /// Sets a stream's place in the scheduler: lower urgency first; streams of equal urgency in the order
-    /// in which they were written, or in turn if incremental.
-    pub fn set_priority(
-        &mut self,
-        id: StreamId,
-        urgency: u8,
-        incremental: bool,
-    ) -> Result<(), UnknownStream> {
-        self.parts.streams.set_priority(id, urgency, incremental)
-    }
-
-    /// Sets how much a stream sends beside other incremental ones of its urgency: in proportion to its weight, 1 to
-    /// 255; 1 unless set.
-    pub fn set_weight(&mut self, id: StreamId, weight: u8) -> Result<(), UnknownStream> {
-        self.parts.streams.set_weight(id, weight)
-    }
-
-    /// Bytes that should be written to a stream and not be acknowledged, so that neither the network waits for the
-    /// application nor memory is held for nothing. It follows the congestion window and the peer's limit on the stream.
-    /// With several busy streams, [`Connection::ideal_buffer_of_all`] is the figure for their sum.
-    pub fn ideal_buffer(&self, id: StreamId) -> Result<u64, WriteError> {
-        self.parts.streams.ideal_buffer(id)
-    }
-
-    /// As [`Connection::ideal_buffer`], for all streams together.
-    pub fn ideal_buffer_of_all(&self) -> u64 {
-        self.parts.streams.ideal_buffer_of_all()
-    }
-
-    /// Has [`Event::IdealBufferChanged`] told whenever [`Connection::ideal_buffer_of_all`] differs by more than a quarter
-    /// from what it was when it was told last, which at first is `known`.
-    pub fn watch_ideal_buffer(&mut self, known: u64) {
-        self.parts.streams.watch_ideal_buffer(known);
-    }
-
-    /// True if any stream is open.
-    pub fn has_active_streams(&self) -> bool {
-        self.parts.streams.has_active_streams()
     }
 
     fn local_cid_len(&self) -> usize {

@@ -1,7 +1,7 @@
 //! What both ends must agree on before and during the handshake: connection ids, Retry, versions,
 //! transport parameters (RFC 9000 sections 6, 7.2, 7.3, 7.4 and 17.2.5).
 
-use super::Connection;
+use super::Machine;
 use super::ack_frequency::AckFrequency;
 use super::evidence::Attempt;
 use crate::cid::RemoteCids;
@@ -26,12 +26,12 @@ const MAX_TOKEN: usize = 1024;
 #[derive(Debug)]
 pub(super) struct Negotiation {
     side: Side,
-    /// Our Source Connection ID in long headers.
+    /// Our Source Machine ID in long headers.
     pub(super) local_cid: ConnectionId,
-    /// The Destination Connection ID of the client's very first packet.
+    /// The Destination Machine ID of the client's very first packet.
     pub(super) original_dcid: ConnectionId,
     retry_scid: Option<ConnectionId>,
-    /// The peer's Source Connection ID, from its first packet.
+    /// The peer's Source Machine ID, from its first packet.
     peer_scid: Option<ConnectionId>,
     /// The token in our Initial packets.
     pub(super) token: Bytes,
@@ -226,7 +226,7 @@ pub(super) fn encode(parameters: &TransportParameters, grease: u64) -> Result<Ve
     Ok(writer.written().to_vec())
 }
 
-impl Connection {
+impl Machine {
     /// The peer's transport parameters have come with its first flight.
     pub(super) fn on_peer_parameters(&mut self, now: Time, encoded: &[u8]) -> Result<(), WireError> {
         let parameters = TransportParameters::decode(encoded, self.side.peer())

@@ -1,6 +1,6 @@
 //! Acknowledgements and losses back to the part that wrote the frame.
 
-use super::Connection;
+use super::Machine;
 use super::parts::RecoveryToken;
 use crate::handshake::{CryptoToken, Level};
 use godwit_recovery::{Outcome, SpaceId};
@@ -20,7 +20,7 @@ pub(super) fn collect(outcomes: &mut Vec<(Outcome, RecoveryToken)>, outcome: Out
     outcomes.push((outcome, token));
 }
 
-impl Connection {
+impl Machine {
     /// Hands acknowledged and lost tokens to those who wrote them.
     pub(super) fn dispatch_outcomes(&mut self, space: SpaceId) {
         let mut outcomes = std::mem::take(&mut self.outcomes);

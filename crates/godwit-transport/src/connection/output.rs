@@ -4,7 +4,7 @@
 //! their table, datagrams and stream data. A run ends with the first datagram that is not full, so that a run is what one
 //! segmentation-offload send takes. Header protection is applied to all 1-RTT packets of a run at once.
 
-use super::Connection;
+use super::Machine;
 use super::acks;
 use super::boundary::Transmitted;
 use super::lifecycle::State;
@@ -21,7 +21,7 @@ use godwit_wire::header::PacketType;
 /// Runs built for one connection before others get their turn.
 const RUNS_PER_TURN: usize = 4;
 
-impl Connection {
+impl Machine {
     /// Writes what is to be sent now into `batch`.
     pub(crate) fn transmit(&mut self, now: Time, batch: &mut SendBatch, rng: &mut dyn Rng) -> Transmitted {
         self.observe_time(now);

@@ -1,13 +1,13 @@
 //! What a connection does when its paths change (RFC 9000 section 9), or what was sent on them does not leave.
 
 use super::input::Datagram;
-use super::{Connection, path_settings};
+use super::{Machine, path_settings};
 use crate::path::{PathEvent, PathId, PathKey, PathState};
 use godwit_base::Time;
 use godwit_recovery::PathRecovery;
 use std::net::SocketAddr;
 
-impl Connection {
+impl Machine {
     /// An authentic packet came from a new address.
     pub(super) fn adopt_path(&mut self, now: Time, origin: &Datagram) -> Option<PathId> {
         let recovery = self.fresh_recovery(now, &origin.key);

@@ -3,7 +3,7 @@
 //!
 //! What they show is judged elsewhere, by [`crate::path`] and by loss recovery.
 
-use super::Connection;
+use super::Machine;
 use super::boundary::Transmitted;
 use super::parts::Sending;
 use crate::packet::{Counts, DatagramBuilder};
@@ -15,7 +15,7 @@ use godwit_wire::constants::MIN_DATAGRAM;
 /// Room for an ECN probe with the longest header, in bytes.
 const ECN_PROBE_ROOM: usize = 64;
 
-impl Connection {
+impl Machine {
     /// PATH_CHALLENGE and PATH_RESPONSE frames for paths other than the active one, each in a datagram of
     /// its own.
     pub(super) fn transmit_path_probes(

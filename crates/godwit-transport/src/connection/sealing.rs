@@ -3,7 +3,7 @@
 //! What is sealed is recorded: loss recovery remembers it until it is acknowledged or lost. 1-RTT headers are protected
 //! run by run.
 
-use super::Connection;
+use super::Machine;
 use super::parts::{Packet, Sending};
 use super::space::space_of;
 use crate::WireError;
@@ -16,7 +16,7 @@ use godwit_wire::header::{LongHeader, PacketType, ShortHeader};
 use godwit_wire::packet_number::TruncatedPacketNumber;
 use godwit_wire::{Side, TransportErrorCode};
 
-impl Connection {
+impl Machine {
     /// Begins a 1-RTT packet.
     #[inline]
     pub(super) fn begin_short<'p>(
@@ -156,7 +156,7 @@ impl Connection {
         self.close_with(now, error);
     }
 
-    /// Fills the Length field and seals. 1-RTT headers are left for [`Connection::mask_run`].
+    /// Fills the Length field and seals. 1-RTT headers are left for [`Machine::mask_run`].
     #[inline]
     fn seal(
         &mut self,

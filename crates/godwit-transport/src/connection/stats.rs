@@ -155,8 +155,8 @@ impl PacketCounts {
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) datagrams_sent: u64,
-    bytes_sent: u64,
-    datagrams_refused: u64,
+    pub(super) bytes_sent: u64,
+    pub(super) datagrams_refused: u64,
     pub(super) datagrams_received: u64,
     pub(super) bytes_received: u64,
     pub(super) datagrams_ignored: u64,
@@ -194,61 +194,9 @@ pub(super) const fn increment(count: &mut u64) {
     *count = count.wrapping_add(1);
 }
 
-impl super::Connection {
-    /// Counters and estimates as they stand.
-    pub fn stats(&self) -> ConnectionStats {
-        let counters = &self.stats;
-        let recovery = &self.paths.active().recovery;
-        let (path, rtt, streams) = (recovery.stats(), recovery.rtt(), self.parts.streams.stats());
-        ConnectionStats {
-            datagrams_sent: counters.datagrams_sent,
-            bytes_sent: counters.bytes_sent,
-            datagrams_refused: counters.datagrams_refused,
-            datagrams_received: counters.datagrams_received,
-            bytes_received: counters.bytes_received,
-            datagrams_ignored: counters.datagrams_ignored,
-            packets_sent: counters.sent.total(),
-            packets_sent_by_type: counters.sent,
-            packets_received: counters.received.total(),
-            packets_received_by_type: counters.received,
-            packets_dropped: counters.undecryptable.total().saturating_add(counters.inadmissible),
-            packets_undecryptable: counters.undecryptable,
-            packets_duplicate: counters.duplicate,
-            acks_sent: counters.acks_sent,
-            acks_received: counters.acks_received,
-            packets_lost: path.packets_lost,
-            bytes_lost: path.bytes_lost,
-            spurious_losses: path.spurious_losses,
-            congestion_events: path.congestion_events,
-            congestion_undone: path.congestion_undone,
-            persistent_congestion: path.persistent_congestion,
-            ptos: counters.ptos,
-            rtt: rtt.smoothed(),
-            min_rtt: rtt.min(),
-            latest_rtt: rtt.latest(),
-            rtt_variance: rtt.variation(),
-            window: recovery.window(),
-            slow_start_threshold: recovery.controller().slow_start_threshold(),
-            bytes_in_flight: recovery.bytes_in_flight(),
-            mtu: recovery.mtu(),
-            mtu_search: recovery.mtu_counters(),
-            ecn: recovery.ecn().state(),
-            ecn_sent: recovery.ecn().stats(),
-            ecn_received: self.spaces.data.space.acks.ecn_counts(),
-            key_updates: self.spaces.data.keys.as_ref().map_or(0, |keys| keys.updates()),
-            streams_opened: streams.opened_locally,
-            streams_opened_by_peer: streams.opened_by_peer,
-            streams_open: self.parts.streams.active_streams() as u64,
-            stream_bytes_sent: streams.bytes_sent,
-            stream_bytes_retransmitted: streams.bytes_retransmitted,
-            stream_bytes_received: streams.bytes_received,
-            datagram_frames: self.parts.datagrams.stats(),
-        }
-    }
-
-    /// Updates the packet protection keys now (RFC 9001 section 6). False if it is too early: the
-    /// handshake is not confirmed, or the last update is not acknowledged yet.
-    pub fn update_keys(&mut self, now: Time) -> bool {
+impl super::Machine {
+    /// See [`crate::Connection::update_keys`].
+    pub(crate) fn update_keys(&mut self, now: Time) -> bool {
         self.parts.ping.send();
         self.spaces.data.keys.as_mut().is_some_and(|keys| keys.initiate_update(now))
     }

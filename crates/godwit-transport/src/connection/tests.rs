@@ -14,10 +14,13 @@ mod counting;
 mod turmoil;
 
 use super::*;
+use crate::ReadChunk;
 use crate::config::{ClientConfig, ServerConfig};
 use crate::path::PathKey;
+use bytes::Bytes;
 use godwit_base::{Ecn, SeededRng, SendBatch, SocketId};
 use godwit_tls::deterministic;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 struct Pair {
@@ -94,16 +97,16 @@ impl Pair {
             (&mut self.server, &mut self.client, self.client_path)
         };
         self.batch.clear();
-        while from.transmit(self.now, &mut self.batch, &mut self.rng)
+        while from.machine.transmit(self.now, &mut self.batch, &mut self.rng)
             == crate::connection::boundary::Transmitted::More
         {}
         let mut count = 0;
         self.now += self.delay;
         for (_, datagram) in self.batch.datagrams() {
-            to.receive(self.now, path, Ecn::NotEct, &mut datagram.to_vec());
+            to.machine.receive(self.now, path, Ecn::NotEct, &mut datagram.to_vec());
             count += 1;
         }
-        to.on_batch_end(self.now);
+        to.machine.on_batch_end(self.now);
         count
     }
 
@@ -138,8 +141,8 @@ fn handshake_completes_and_is_confirmed() {
     assert!(events(&mut pair.server).contains(&Event::Confirmed));
     assert_eq!(pair.client.alpn(), Some(&b"test"[..]));
     assert_eq!(pair.server.server_name(), Some(deterministic::SERVER_NAME));
-    assert!(pair.client.spaces.initial.is_none() && pair.client.spaces.handshake.is_none());
-    assert!(pair.server.spaces.initial.is_none() && pair.server.spaces.handshake.is_none());
+    assert!(pair.client.machine.spaces.initial.is_none() && pair.client.machine.spaces.handshake.is_none());
+    assert!(pair.server.machine.spaces.initial.is_none() && pair.server.machine.spaces.handshake.is_none());
     assert_eq!(pair.client.stats().ptos + pair.server.stats().ptos, 0, "nothing was lost");
 }
 
@@ -187,7 +190,7 @@ fn keys_are_updated_long_before_the_limit_of_the_aead() {
     let mut pair = Pair::new(TransportConfig::default());
     pair.run(20);
     let id = pair.client.open(Direction::Unidirectional).unwrap();
-    pair.client.spaces.data.keys.as_mut().unwrap().pretend_sealed((1 << 22) - 5);
+    pair.client.machine.spaces.data.keys.as_mut().unwrap().pretend_sealed((1 << 22) - 5);
     for _ in 0..50 {
         let _ = pair.client.write(id, Bytes::from_static(&[7; 5_000])).unwrap();
         pair.run(1);
@@ -202,7 +205,7 @@ fn a_key_that_is_used_up_ends_the_connection_in_so_many_words() {
     pair.run(20);
     events(&mut pair.server);
     let id = pair.client.open(Direction::Unidirectional).unwrap();
-    pair.client.spaces.data.keys.as_mut().unwrap().pretend_sealed((1 << 23) - 32);
+    pair.client.machine.spaces.data.keys.as_mut().unwrap().pretend_sealed((1 << 23) - 32);
     pair.client.write(id, Bytes::from_static(b"one more")).unwrap();
     pair.run(5);
     let told = events(&mut pair.server);

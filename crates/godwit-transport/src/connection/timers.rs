@@ -1,6 +1,6 @@
 //! When the connection must be called again, and what happens then.
 
-use super::Connection;
+use super::Machine;
 use super::lifecycle::State;
 use super::outcome::collect;
 use crate::ConnectionError;
@@ -121,7 +121,7 @@ impl Timers {
 /// probe timeout of the path in use, and what happens then. After one that ends the connection nothing else happens.
 macro_rules! timers {
     ($($deadline:ident => $on_due:ident;)*) => {
-        impl Connection {
+        impl Machine {
             fn open_deadline(&self) -> Option<Time> {
                 let pto = self.pto();
                 [$(self.$deadline(pto)),*].into_iter().flatten().min()
@@ -155,9 +155,9 @@ timers! {
     loss_deadline => on_loss_timeout;
 }
 
-impl Connection {
-    /// When [`Connection::on_timeout`] is to be called at the latest; `None` if nothing is awaited.
-    pub fn deadline(&self) -> Option<Time> {
+impl Machine {
+    /// See [`crate::Connection::deadline`].
+    pub(crate) fn deadline(&self) -> Option<Time> {
         match self.lifecycle.state() {
             State::Drained => None,
             State::Closing { .. } | State::Draining { .. } => self.lifecycle.deadline(),
@@ -167,8 +167,8 @@ impl Connection {
         }
     }
 
-    /// Time has passed: whatever is due by `now` happens.
-    pub fn on_timeout(&mut self, now: Time) {
+    /// See [`crate::Connection::on_timeout`].
+    pub(crate) fn on_timeout(&mut self, now: Time) {
         self.observe_time(now);
         self.lifecycle.on_timeout(now);
         if self.lifecycle.is_open() {

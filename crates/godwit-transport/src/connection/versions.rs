@@ -6,7 +6,7 @@
 //! share. Both ends compare afterwards what they chose with what was really offered, so that nobody in between
 //! can choose for them.
 
-use super::Connection;
+use super::Machine;
 use super::boundary::ClientArgs;
 use super::negotiation;
 use crate::error::ConnectionError;
@@ -46,7 +46,7 @@ struct Restart {
     tls: Arc<rustls::ClientConfig>,
     server_name: Box<str>,
     grease: u64,
-    /// The Destination Connection ID of the second attempt: with that of the first, a server that has taken that
+    /// The Destination Machine ID of the second attempt: with that of the first, a server that has taken that
     /// one after all would not see a new connection.
     dcid: ConnectionId,
 }
@@ -153,7 +153,7 @@ pub(crate) fn choose(original: u32, wanted: Option<u32>, offered: Option<&Versio
     wanted.filter(agreed).unwrap_or(original)
 }
 
-impl Connection {
+impl Machine {
     /// At a client: an Initial packet of another version. If it is authentic, and the version one that was
     /// offered, the connection goes on in that version.
     pub(super) fn follow_version(&mut self, version: u32, pn_offset: usize, packet: &[u8]) {

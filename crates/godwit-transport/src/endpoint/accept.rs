@@ -100,7 +100,7 @@ impl Endpoint {
             self.send_close(&first, &answered, REFUSED);
             AcceptError::Config(error)
         })?;
-        connection.start_observing(now, self.clock.wall, &self.config);
+        connection.machine.start_observing(now, self.clock.wall, &self.config);
         let conn = self.insert(connection, local_cid, Some(first.client_dcid));
         if let Some(slot) = self.slots.get_mut(conn.0) {
             if let Some(preferred) = preferred {
@@ -108,12 +108,12 @@ impl Endpoint {
                 self.demux.insert_issued(preferred.cid, conn);
             }
             if let Some(begun) = incoming.take_begun() {
-                slot.connection.continue_initials(now, &begun);
+                slot.connection.machine.continue_initials(now, &begun);
             }
             for (ecn, mut datagram) in incoming.datagrams {
-                slot.connection.receive(now, first.path, ecn, &mut datagram);
+                slot.connection.machine.receive(now, first.path, ecn, &mut datagram);
             }
-            slot.connection.on_batch_end(now);
+            slot.connection.machine.on_batch_end(now);
         }
         self.touch(conn);
         Ok(conn)

@@ -198,7 +198,7 @@ impl Endpoint {
             versions: &self.config.versions,
         };
         let mut connection = Connection::client(now, args, &mut *self.rng)?;
-        connection.start_observing(now, self.clock.wall, &self.config);
+        connection.machine.start_observing(now, self.clock.wall, &self.config);
         let key = self.insert(connection, local_cid, None);
         self.on_attempt(key);
         self.touch(key);
@@ -386,7 +386,7 @@ impl Endpoint {
     /// into the queue for events.
     fn settle(&mut self, key: ConnKey) {
         while let Some(event) =
-            self.slots.get_mut(key.0).and_then(|slot| slot.connection.next_endpoint_event())
+            self.slots.get_mut(key.0).and_then(|slot| slot.connection.machine.next_endpoint_event())
         {
             self.on_endpoint_event(key, event);
         }
@@ -433,7 +433,7 @@ impl Endpoint {
         for _ in 0..count.min(Self::MAX_CIDS_AT_ONCE) {
             let cid = self.fresh_cid();
             let Some(slot) = self.slots.get_mut(key.0).filter(|slot| !slot.drained) else { return };
-            if !slot.connection.add_local_cid(cid, self.config.secrets.reset_token(&cid)) {
+            if !slot.connection.machine.add_local_cid(cid, self.config.secrets.reset_token(&cid)) {
                 return;
             }
             slot.cids.push(cid);

@@ -130,7 +130,7 @@ impl Endpoint {
 
     fn deliver(&mut self, origin: &Origin, key: ConnKey, datagram: &mut [u8]) {
         let Some(slot) = self.slots.get_mut(key.0) else { return };
-        slot.connection.receive(origin.now, origin.path, origin.ecn, datagram);
+        slot.connection.machine.receive(origin.now, origin.path, origin.ecn, datagram);
         if !slot.touched {
             slot.touched = true;
             self.queues.touched.push(key);
@@ -142,7 +142,7 @@ impl Endpoint {
         for key in touched.drain(..) {
             if let Some(slot) = self.slots.get_mut(key.0) {
                 slot.touched = false;
-                slot.connection.on_batch_end(now);
+                slot.connection.machine.on_batch_end(now);
             }
             self.touch(key);
         }
@@ -178,7 +178,7 @@ impl Endpoint {
             .and_then(|token| self.demux.find_reset(origin.path.remote, token))
             .and_then(|key| Some((key, self.slots.get_mut(key.0)?)));
         if let Some((key, slot)) = reset {
-            slot.connection.on_stateless_reset(origin.now);
+            slot.connection.machine.on_stateless_reset(origin.now);
             return self.touch(key);
         }
         let Some(dcid) = header::peek_dcid(datagram, self.codec.len()).and_then(ConnectionId::new) else {

@@ -84,7 +84,7 @@ impl Endpoint {
         let keys = std::mem::take(&mut self.queues.in_batch);
         for (key, _) in &keys {
             if let Some(slot) = self.slots.get_mut(key.0).filter(|slot| slot.connection.remote() == remote) {
-                slot.connection.on_datagram_refused(now, remote, size, max);
+                slot.connection.machine.on_datagram_refused(now, remote, size, max);
                 self.touch(*key);
             }
         }
@@ -98,7 +98,7 @@ impl Endpoint {
         // Each connection's runs are next to each other.
         let writer = self.queues.in_batch.iter().rfind(|(_, first)| *first <= run);
         if let Some(slot) = writer.and_then(|(key, _)| self.slots.get_mut(key.0)) {
-            slot.connection.on_refused(sent_at, datagrams, congested);
+            slot.connection.machine.on_refused(sent_at, datagrams, congested);
         }
     }
 
@@ -113,15 +113,15 @@ impl Endpoint {
         kind: io::ErrorKind,
     ) {
         let concerned = |slot: &&mut ConnectionSlot| {
-            let key = slot.connection.path_key();
+            let key = slot.connection.machine.path_key();
             (key.socket, key.remote) == (socket, remote)
-                && quoted_dcid(quote).is_none_or(|dcid| slot.connection.calls_peer(dcid))
+                && quoted_dcid(quote).is_none_or(|dcid| slot.connection.machine.calls_peer(dcid))
         };
         // Not all connections are looked at: it would be too much work for what anybody can say.
         let attempts = std::mem::take(&mut self.queues.attempts);
         for key in &attempts {
             if let Some(slot) = self.slots.get_mut(key.0).filter(concerned)
-                && slot.connection.on_unreachable(kind)
+                && slot.connection.machine.on_unreachable(kind)
             {
                 self.settle(*key);
             }
@@ -132,7 +132,7 @@ impl Endpoint {
     fn transmit_connection(&mut self, now: Time, key: ConnKey, batch: &mut SendBatch) -> Transmitted {
         let Some(slot) = self.slots.get_mut(key.0) else { return Transmitted::Idle };
         let first_run = batch.run_count();
-        let transmitted = slot.connection.transmit(now, batch, &mut *self.rng);
+        let transmitted = slot.connection.machine.transmit(now, batch, &mut *self.rng);
         slot.ready = transmitted == Transmitted::More;
         if self.queues.in_batch.last().is_none_or(|(last, _)| *last != key) {
             self.queues.in_batch.push((key, first_run));

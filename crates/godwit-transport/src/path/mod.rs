@@ -12,7 +12,7 @@ mod id;
 mod set;
 
 pub use id::PathId;
-pub use set::{Arrival, PathEvent, PathSet};
+pub(crate) use set::{Arrival, PathEvent, PathSet};
 
 use challenge::{Challenge, Responses};
 use credit::Credit;
@@ -101,7 +101,7 @@ pub struct PathInfo {
 
 /// One path.
 #[derive(Debug)]
-pub struct Path {
+pub(crate) struct Path {
     id: PathId,
     key: PathKey,
     /// Round-trip time, congestion control, pacing and path MTU.
@@ -172,49 +172,49 @@ impl Path {
     }
 
     /// Its number.
-    pub const fn id(&self) -> PathId {
+    pub(crate) const fn id(&self) -> PathId {
         self.id
     }
 
     /// Its addresses.
-    pub const fn key(&self) -> &PathKey {
+    pub(crate) const fn key(&self) -> &PathKey {
         &self.key
     }
 
     /// True if the peer has proved that it receives at this address (RFC 9000 section 8).
-    pub const fn is_validated(&self) -> bool {
+    pub(crate) const fn is_validated(&self) -> bool {
         self.credit.is_validated()
     }
 
     /// True if a datagram of `bytes` may be sent: always if the address is validated, and else up to
     /// three times what came from it (RFC 9000 section 8.1).
-    pub const fn can_send(&self, bytes: usize) -> bool {
+    pub(crate) const fn can_send(&self, bytes: usize) -> bool {
         self.credit.remaining() >= bytes as u64
     }
 
     /// True if a datagram may be sent that is large enough for an acknowledgement at any level. A few bytes of
     /// credit are as good as none: whoever waits for them to be used waits for nothing.
-    pub const fn can_send_anything(&self) -> bool {
+    pub(crate) const fn can_send_anything(&self) -> bool {
         self.can_send(LEAST_DATAGRAM)
     }
 
     /// Bytes that may be sent before more must come in; `u64::MAX` if the address is validated.
-    pub const fn send_credit(&self) -> u64 {
+    pub(crate) const fn send_credit(&self) -> u64 {
         self.credit.remaining()
     }
 
     /// A datagram of `bytes` was sent.
-    pub fn on_sent(&mut self, bytes: usize) {
+    pub(crate) fn on_sent(&mut self, bytes: usize) {
         self.credit.on_sent(bytes);
     }
 
     /// True while the peer's answer to a PATH_CHALLENGE is awaited.
-    pub const fn is_challenged(&self) -> bool {
+    pub(crate) const fn is_challenged(&self) -> bool {
         self.challenge.is_some()
     }
 
     /// True if a PATH_CHALLENGE or a PATH_RESPONSE is to be sent on it.
-    pub fn wants_probe(&self) -> bool {
+    pub(crate) fn wants_probe(&self) -> bool {
         !self.responses.is_empty() || self.challenge.as_ref().is_some_and(Challenge::is_due)
     }
 }

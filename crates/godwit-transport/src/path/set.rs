@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// Where a datagram came from, as seen by a [`PathSet`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrival {
+pub(crate) enum Arrival {
     /// From a path that is known.
     Known(PathId),
     /// From an address not seen before. Once a packet in it proves authentic, call [`PathSet::adopt`].
@@ -30,7 +30,7 @@ pub enum Arrival {
 
 /// What became of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PathEvent {
+pub(crate) enum PathEvent {
     /// The peer moved: another path is active now, which is being validated unless it already was.
     Migrated {
         /// The path that was active.
@@ -55,7 +55,7 @@ pub enum PathEvent {
 
 /// The paths of a connection.
 #[derive(Debug)]
-pub struct PathSet {
+pub(crate) struct PathSet {
     side: Side,
     active: Path,
     /// At most [`PathSet::MAX_OTHERS`], oldest first.
@@ -93,13 +93,13 @@ impl godwit_recovery::Paths for PathsRecovery<'_> {
 
 impl PathSet {
     /// Paths held beside the active one.
-    pub const MAX_OTHERS: usize = 4;
+    pub(crate) const MAX_OTHERS: usize = 4;
     /// Three probe timeouts of a path of which nothing is known.
     const FIRST_LINGER: Duration = Duration::from_secs(3);
 
     /// With the path of the handshake. A client never limits itself towards the server it chose, so
     /// that `validated` counts for servers only: it says whether a token proved the client's address.
-    pub fn new(side: Side, key: PathKey, recovery: PathRecovery, validated: bool) -> Self {
+    pub(crate) fn new(side: Side, key: PathKey, recovery: PathRecovery, validated: bool) -> Self {
         let credit = if validated || side == Side::Client { Credit::Validated } else { Credit::NONE };
         PathSet {
             side,
@@ -114,23 +114,23 @@ impl PathSet {
 
     /// The path on which the connection sends.
     #[inline]
-    pub const fn active(&self) -> &Path {
+    pub(crate) const fn active(&self) -> &Path {
         &self.active
     }
 
     /// The path on which the connection sends, to be changed.
     #[inline]
-    pub const fn active_mut(&mut self) -> &mut Path {
+    pub(crate) const fn active_mut(&mut self) -> &mut Path {
         &mut self.active
     }
 
     /// A path by its number.
-    pub fn get(&self, id: PathId) -> Option<&Path> {
+    pub(crate) fn get(&self, id: PathId) -> Option<&Path> {
         std::iter::once(&self.active).chain(&self.others).find(|path| path.id == id)
     }
 
     /// A path by its number, to be changed.
-    pub fn get_mut(&mut self, id: PathId) -> Option<&mut Path> {
+    pub(crate) fn get_mut(&mut self, id: PathId) -> Option<&mut Path> {
         std::iter::once(&mut self.active).chain(&mut self.others).find(|path| path.id == id)
     }
 
@@ -182,33 +182,33 @@ impl PathSet {
     }
 
     /// What became of paths since the last call; call until `None` after every input.
-    pub fn next_event(&mut self) -> Option<PathEvent> {
+    pub(crate) fn next_event(&mut self) -> Option<PathEvent> {
         self.events.pop_front()
     }
 
     /// The handshake is confirmed: the peer may change its address from now on (RFC 9000 section 9).
-    pub const fn allow_migration(&mut self) {
+    pub(crate) const fn allow_migration(&mut self) {
         self.peer_may_move = true;
     }
 
     /// Every path, the active one first.
-    pub fn iter(&self) -> impl Iterator<Item = PathInfo> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = PathInfo> {
         let others = self.others.iter().map(|path| path.info(false));
         std::iter::once(self.active.info(true)).chain(others)
     }
 
     /// True if any path uses the socket.
-    pub fn uses(&self, socket: SocketId) -> bool {
+    pub(crate) fn uses(&self, socket: SocketId) -> bool {
         std::iter::once(&self.active).chain(&self.others).any(|path| path.key.socket == socket)
     }
 
     /// The other path with exactly these addresses.
-    pub fn find(&self, key: &PathKey) -> Option<PathId> {
+    pub(crate) fn find(&self, key: &PathKey) -> Option<PathId> {
         self.others.iter().find(|path| path.key == *key).map(|path| path.id)
     }
 
     /// True if a move to `key` would change nothing.
-    pub fn is_at(&self, key: &PathKey) -> bool {
+    pub(crate) fn is_at(&self, key: &PathKey) -> bool {
         let active = &self.active;
         let here = key.local.is_none_or(|wanted| active.local() == Some(wanted));
         here && active.key.socket == key.socket && active.key.remote == key.remote
@@ -217,7 +217,7 @@ impl PathSet {
     /// A datagram of `len` bytes came. Must be called before it is decrypted, for what it adds to the
     /// credit may be needed to answer it.
     #[inline]
-    pub fn on_datagram(&mut self, key: &PathKey, len: usize) -> Arrival {
+    pub(crate) fn on_datagram(&mut self, key: &PathKey, len: usize) -> Arrival {
         let alone = self.others.is_empty();
         let is_active = if alone { self.active.key.matches(key) } else { self.active.key == *key };
         if is_active {
@@ -257,7 +257,7 @@ impl PathSet {
 
     /// An authentic packet came on path `id`.
     #[inline]
-    pub fn on_authentic(&mut self, now: Time, id: PathId) {
+    pub(crate) fn on_authentic(&mut self, now: Time, id: PathId) {
         if id != self.active.id
             && let Some(path) = self.others.iter_mut().find(|path| path.id == id)
         {
@@ -269,7 +269,7 @@ impl PathSet {
     /// the address becomes a path, not active and not validated.
     /// The oldest of the other paths gives way if there are too many. A path that exists already is given back as it
     /// is: a datagram counts once, however many packets it holds. `None` if numbers have run out.
-    pub fn adopt(
+    pub(crate) fn adopt(
         &mut self,
         now: Time,
         key: PathKey,
@@ -286,7 +286,7 @@ impl PathSet {
 
     /// A path to be tried by this end's will (RFC 9000 section 9.2): it is challenged, and on
     /// [`PathEvent::Validated`] can be [activated](PathSet::activate). `None` if numbers have run out.
-    pub fn probe(
+    pub(crate) fn probe(
         &mut self,
         now: Time,
         key: PathKey,
@@ -305,7 +305,7 @@ impl PathSet {
 
     /// Path `id` becomes the active one as soon as it is validated, and no other that was to be before. `None`
     /// calls the move off.
-    pub fn move_when_validated(&mut self, id: Option<PathId>) {
+    pub(crate) fn move_when_validated(&mut self, id: Option<PathId>) {
         for path in &mut self.others {
             let wanted = id == Some(path.id);
             if path.wanted && !wanted {
@@ -316,12 +316,13 @@ impl PathSet {
     }
 
     /// True if the connection is to move to path `id` as soon as it is validated.
-    pub fn is_move_under_way(&self, id: PathId) -> bool {
+    pub(crate) fn is_move_under_way(&self, id: PathId) -> bool {
         self.others.iter().any(|path| path.id == id && path.wanted && path.challenge.is_some())
     }
 
     /// Sends on `id` from now on. False if there is no such path.
-    pub fn activate(&mut self, now: Time, id: PathId) -> bool {
+    #[cfg(test)]
+    pub(crate) fn activate(&mut self, now: Time, id: PathId) -> bool {
         let Some(from) = self.switch_to(now, id) else { return self.active.id == id };
         self.events.push_back(PathEvent::Migrated { from, to: id });
         true
@@ -330,7 +331,7 @@ impl PathSet {
     /// A packet with a frame that is not a probe came on path `id`; `largest` says whether it has the
     /// highest packet number so far. A server follows its client there (RFC 9000 section 9.3).
     #[inline]
-    pub fn on_non_probing(&mut self, now: Time, id: PathId, largest: bool, pto: Duration) {
+    pub(crate) fn on_non_probing(&mut self, now: Time, id: PathId, largest: bool, pto: Duration) {
         if id == self.active.id || !largest || self.side == Side::Client {
             return;
         }
@@ -349,7 +350,7 @@ impl PathSet {
 
     /// A PATH_CHALLENGE came on path `id`: it is answered on the same path. A server asks back: should the
     /// client move there, it is at once free to send.
-    pub fn on_path_challenge(&mut self, now: Time, id: PathId, data: [u8; 8], pto: Duration) {
+    pub(crate) fn on_path_challenge(&mut self, now: Time, id: PathId, data: [u8; 8], pto: Duration) {
         let asks_back = self.side == Side::Server && id != self.active.id;
         if let Some(path) = self.get_mut(id) {
             path.responses.push(data);
@@ -360,7 +361,7 @@ impl PathSet {
     }
 
     /// A PATH_RESPONSE came, on whatever path (RFC 9000 section 8.2.3). Unexpected ones are ignored.
-    pub fn on_path_response(&mut self, now: Time, data: [u8; 8], pto: Duration) {
+    pub(crate) fn on_path_response(&mut self, now: Time, data: [u8; 8], pto: Duration) {
         let answered = std::iter::once(&mut self.active).chain(&mut self.others).find_map(|path| {
             let (proof, asked_at) = path.challenge.as_ref()?.on_response(data)?;
             Some((path, proof, asked_at))
@@ -389,12 +390,12 @@ impl PathSet {
 
     /// The handshake proved the peer's address: a packet under Handshake keys came (RFC 9000 section
     /// 8.1).
-    pub const fn on_address_validated(&mut self) {
+    pub(crate) const fn on_address_validated(&mut self) {
         self.active.credit = Credit::Validated;
     }
 
     /// The next path, other than the active one, that has a probe to send and may send it, after so many of them.
-    pub fn next_probe(&self, skipped: usize) -> Option<PathId> {
+    pub(crate) fn next_probe(&self, skipped: usize) -> Option<PathId> {
         let mut probes = self.others.iter().filter(|path| path.wants_probe() && path.can_send_anything());
         probes.nth(skipped).map(|path| path.id)
     }
@@ -413,7 +414,7 @@ impl PathSet {
     }
 
     /// When to call [`PathSet::on_timeout`].
-    pub fn deadline(&self) -> Option<Time> {
+    pub(crate) fn deadline(&self) -> Option<Time> {
         if self.others.is_empty() && self.active.challenge.is_none() {
             return None;
         }
@@ -430,7 +431,7 @@ impl PathSet {
     }
 
     /// Time has passed: challenges are repeated or given up, and paths that are not used are forgotten.
-    pub fn on_timeout(&mut self, now: Time, pto: Duration) {
+    pub(crate) fn on_timeout(&mut self, now: Time, pto: Duration) {
         for path in &mut self.others {
             if path.challenge.as_mut().is_some_and(|challenge| challenge.on_timeout(now)) {
                 path.challenge = None;

@@ -4,7 +4,7 @@ use super::{ReadChunk, ReadError, ResetAtError, Streams, UnknownStream, WriteErr
 use crate::{Direction, StreamId};
 use bytes::Bytes;
 use godwit_base::Time;
-use godwit_wire::codec::VARINT_MAX;
+use godwit_wire::constants::VARINT_MAX;
 use std::time::Duration;
 
 /// Bytes that a stream may always hold, however much the others hold.
@@ -13,7 +13,7 @@ pub(super) const STREAM_SHARE: u64 = 64 << 10;
 impl Streams {
     /// Opens a stream, or none if the peer permits no more: [`crate::Event::StreamsAvailable`] follows when it
     /// does.
-    pub fn open(&mut self, direction: Direction) -> Option<StreamId> {
+    pub(crate) fn open(&mut self, direction: Direction) -> Option<StreamId> {
         let limit = self.limits.local(direction);
         let Some(index) = limit.open() else {
             if limit.newly_blocked() {
@@ -27,7 +27,7 @@ impl Streams {
     }
 
     /// Whether a stream could be opened now. If not, [`crate::Event::StreamsAvailable`] follows when that changes.
-    pub fn can_open(&mut self, direction: Direction) -> bool {
+    pub(crate) fn can_open(&mut self, direction: Direction) -> bool {
         let limit = self.limits.local(direction);
         let possible = limit.can_open();
         if !possible && limit.newly_blocked() {
@@ -37,7 +37,7 @@ impl Streams {
     }
 
     /// The next stream that the peer opened. [`crate::Event::StreamOpened`] follows a none.
-    pub fn accept(&mut self, direction: Direction) -> Option<StreamId> {
+    pub(crate) fn accept(&mut self, direction: Direction) -> Option<StreamId> {
         loop {
             let index = self.limits.remote(direction).accept()?;
             let id = StreamId::new(self.side.peer(), direction, index);
@@ -50,7 +50,7 @@ impl Streams {
 
     /// Takes data to send, from the start of `data`. Returns how many bytes were taken; if that is not all,
     /// [`crate::Event::Writable`] follows. The send buffer bounds it, not flow control.
-    pub fn write(&mut self, id: StreamId, mut data: Bytes) -> Result<usize, WriteError> {
+    pub(crate) fn write(&mut self, id: StreamId, mut data: Bytes) -> Result<usize, WriteError> {
         let slot = self.store.find(id).ok_or(WriteError::UnknownStream)?;
         let stream = self.store.at_mut(slot).ok_or(WriteError::UnknownStream)?;
         let send = stream.send.as_mut().ok_or(WriteError::UnknownStream)?;
@@ -71,7 +71,7 @@ impl Streams {
     }
 
     /// Has [`crate::Event::Writable`] follow as soon as the stream takes data.
-    pub fn watch_writable(&mut self, id: StreamId) -> Result<(), WriteError> {
+    pub(crate) fn watch_writable(&mut self, id: StreamId) -> Result<(), WriteError> {
         let slot = self.store.find(id).ok_or(WriteError::UnknownStream)?;
         let stream = self.store.at_mut(slot).ok_or(WriteError::UnknownStream)?;
         let send = stream.send.as_mut().ok_or(WriteError::UnknownStream)?;
@@ -81,7 +81,7 @@ impl Streams {
     }
 
     /// Bytes that [`Streams::write`] would take now.
-    pub fn write_room(&self, id: StreamId) -> Result<usize, WriteError> {
+    pub(crate) fn write_room(&self, id: StreamId) -> Result<usize, WriteError> {
         let slot = self.store.find(id).ok_or(WriteError::UnknownStream)?;
         let stream = self.store.at(slot).ok_or(WriteError::UnknownStream)?;
         let send = stream.send.as_ref().ok_or(WriteError::UnknownStream)?;
@@ -93,7 +93,7 @@ impl Streams {
 
     /// Bytes written to a stream that the peer has not acknowledged; `None` if there is no such stream, or nothing
     /// more to be acknowledged on it.
-    pub fn buffered_on(&self, id: StreamId) -> Option<u64> {
+    pub(crate) fn buffered_on(&self, id: StreamId) -> Option<u64> {
         let stream = self.store.at(self.store.find(id)?)?;
         stream.send.as_ref().map(|send| send.buffered())
     }
@@ -101,7 +101,8 @@ impl Streams {
     /// Takes all of `data` whatever the send buffer holds; the tag comes back from
     /// [`Streams::next_released`] when the data is no longer needed. For callers that bound their own
     /// memory.
-    pub fn write_tagged(&mut self, id: StreamId, data: Bytes, tag: u64) -> Result<(), WriteError> {
+    #[cfg(test)]
+    pub(crate) fn write_tagged(&mut self, id: StreamId, data: Bytes, tag: u64) -> Result<(), WriteError> {
         let slot = self.store.find(id).ok_or(WriteError::UnknownStream)?;
         let stream = self.store.at_mut(slot).ok_or(WriteError::UnknownStream)?;
         let send = stream.send.as_mut().ok_or(WriteError::UnknownStream)?;
@@ -117,7 +118,7 @@ impl Streams {
     }
 
     /// Says that all data was written. [`crate::Event::Finished`] follows when the peer has acknowledged it all.
-    pub fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
+    pub(crate) fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
         let slot = self.store.find(id).ok_or(WriteError::UnknownStream)?;
         let stream = self.store.at_mut(slot).ok_or(WriteError::UnknownStream)?;
         stream.send.as_mut().ok_or(WriteError::UnknownStream)?.finish()?;
@@ -127,7 +128,7 @@ impl Streams {
 
     /// Gives up sending with an application error code below 2^62. Without effect if all is acknowledged
     /// or the stream was reset before.
-    pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
+    pub(crate) fn reset(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
         let slot = self.store.find(id).ok_or(UnknownStream)?;
         let released = &mut self.released;
         let send = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()).ok_or(UnknownStream)?;
@@ -141,7 +142,12 @@ impl Streams {
     /// `reliable_size` bytes of what was written (draft-ietf-quic-reliable-stream-reset). Another call can
     /// lower the size but neither raise it nor change the code. Without effect if all is acknowledged or the
     /// stream was reset before.
-    pub fn reset_at(&mut self, id: StreamId, code: u64, reliable_size: u64) -> Result<(), ResetAtError> {
+    pub(crate) fn reset_at(
+        &mut self,
+        id: StreamId,
+        code: u64,
+        reliable_size: u64,
+    ) -> Result<(), ResetAtError> {
         if !self.settings.peer_reset_at {
             return Err(ResetAtError::Unsupported);
         }
@@ -158,7 +164,7 @@ impl Streams {
 
     /// Tells the peer that the rest of a stream is not wanted, with an application error code below 2^62.
     /// Data on its way is thrown away. Without effect if everything was read.
-    pub fn stop_sending(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
+    pub(crate) fn stop_sending(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
         let slot = self.store.find(id).ok_or(UnknownStream)?;
         let recv = self.store.at_mut(slot).and_then(|stream| stream.recv.as_mut()).ok_or(UnknownStream)?;
         if let Some(unread) = recv.stop(code.min(VARINT_MAX)) {
@@ -172,7 +178,7 @@ impl Streams {
     }
 
     /// Reads at most `max` bytes. `rtt` is the path's smoothed round-trip time, by which the windows grow.
-    pub fn read(
+    pub(crate) fn read(
         &mut self,
         now: Time,
         rtt: Duration,
@@ -201,7 +207,7 @@ impl Streams {
 
     /// Sets a stream's urgency (0 first, 7 last; 3 unless set) and whether it takes turns with others of
     /// the same urgency (RFC 9218 section 4).
-    pub fn set_priority(
+    pub(crate) fn set_priority(
         &mut self,
         id: StreamId,
         urgency: u8,
@@ -217,7 +223,7 @@ impl Streams {
 
     /// Sets how much an incremental stream sends beside others of its urgency: in proportion to its weight, 1 to 255
     /// (1 unless set; 0 counts as 1). It holds from the stream's next turn on.
-    pub fn set_weight(&mut self, id: StreamId, weight: u8) -> Result<(), UnknownStream> {
+    pub(crate) fn set_weight(&mut self, id: StreamId, weight: u8) -> Result<(), UnknownStream> {
         let slot = self.store.find(id).ok_or(UnknownStream)?;
         let stream = self.store.at_mut(slot).ok_or(UnknownStream)?;
         stream.weight = weight.max(1);
@@ -228,7 +234,7 @@ impl Streams {
     /// Bytes that should be written to a stream and not be acknowledged, so that neither the network waits for the
     /// application nor memory is held for nothing: twice the congestion window within the bounds of the send buffer,
     /// but no more than the peer's limit on the stream permits.
-    pub fn ideal_buffer(&self, id: StreamId) -> Result<u64, WriteError> {
+    pub(crate) fn ideal_buffer(&self, id: StreamId) -> Result<u64, WriteError> {
         let slot = self.store.find(id).ok_or(WriteError::UnknownStream)?;
         let send = self.store.at(slot).and_then(|stream| stream.send.as_ref());
         let send = send.ok_or(WriteError::UnknownStream)?;
@@ -237,24 +243,24 @@ impl Streams {
     }
 
     /// As [`Streams::ideal_buffer`], for all streams together, whatever their limits.
-    pub const fn ideal_buffer_of_all(&self) -> u64 {
+    pub(crate) const fn ideal_buffer_of_all(&self) -> u64 {
         self.budget.limit
     }
 
     /// Has [`crate::Event::IdealBufferChanged`] told from now on; the application knows this figure.
-    pub fn watch_ideal_buffer(&mut self, known: u64) {
+    pub(crate) fn watch_ideal_buffer(&mut self, known: u64) {
         self.budget.told = Some(known);
     }
 
     /// Sets how many streams the peer may have open at once. What was permitted remains so.
-    pub fn set_max_streams(&mut self, direction: Direction, streams: u64) {
+    pub(crate) fn set_max_streams(&mut self, direction: Direction, streams: u64) {
         if self.limits.remote(direction).set_concurrent(streams) {
             self.control |= output::max_streams_bit(direction);
         }
     }
 
     /// Sets how far the windows grow for what the peer sends, of each stream and of the connection.
-    pub fn set_max_windows(&mut self, stream: u64, connection: u64) {
+    pub(crate) fn set_max_windows(&mut self, stream: u64, connection: u64) {
         self.settings.max_stream_window = stream.min(VARINT_MAX);
         self.window.set_max(connection.min(VARINT_MAX));
         let max = self.settings.max_stream_window;
@@ -266,19 +272,8 @@ impl Streams {
     }
 
     /// Sets how many bytes may be written and not be acknowledged; `window` is the congestion window.
-    pub fn set_send_buffer(&mut self, bytes: u64, window: u64) {
+    pub(crate) fn set_send_buffer(&mut self, bytes: u64, window: u64) {
         self.budget.most = bytes;
         self.on_congestion_window(window);
-    }
-
-    /// Streams of this end that the peer still permits in a direction.
-    pub fn openable(&mut self, direction: Direction) -> u64 {
-        let limit = self.limits.local(direction);
-        limit.limit().saturating_sub(limit.opened())
-    }
-
-    /// True if an event waits.
-    pub fn has_events(&self) -> bool {
-        !self.events.is_empty()
     }
 }

@@ -29,14 +29,14 @@ impl Streams {
     }
 
     /// Whether the peer opened a stream with 0-RTT data. False once the stream is over.
-    pub fn is_early(&self, id: StreamId) -> bool {
+    pub(crate) fn is_early(&self, id: StreamId) -> bool {
         self.store.find(id).and_then(|slot| self.store.at(slot)).is_some_and(|stream| stream.early)
     }
 
     /// Nothing of what was sent has been received, and the peer's limits are these.
     ///
     /// Expects that nothing has been acknowledged, and that nobody will tell of frames sent before.
-    pub fn on_early_rejected(&mut self, parameters: &TransportParameters) {
+    pub(crate) fn on_early_rejected(&mut self, parameters: &TransportParameters) {
         self.settings.peer_bidi_local = parameters.initial_max_stream_data_bidi_local;
         self.settings.peer_bidi_remote = parameters.initial_max_stream_data_bidi_remote;
         self.settings.peer_uni = parameters.initial_max_stream_data_uni;

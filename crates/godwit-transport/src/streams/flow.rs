@@ -108,7 +108,7 @@ impl ReceiveWindow {
     }
 
     fn announce(&mut self) {
-        let limit = self.consumed.saturating_add(self.size).min(godwit_wire::codec::VARINT_MAX);
+        let limit = self.consumed.saturating_add(self.size).min(godwit_wire::constants::VARINT_MAX);
         self.limit = self.limit.max(limit);
     }
 }

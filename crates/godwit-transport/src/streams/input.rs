@@ -15,7 +15,7 @@ enum Half {
 impl Streams {
     /// STREAM.
     #[inline]
-    pub fn on_stream(
+    pub(crate) fn on_stream(
         &mut self,
         now: Time,
         id: StreamId,
@@ -44,7 +44,7 @@ impl Streams {
     }
 
     /// RESET_STREAM.
-    pub fn on_reset_stream(
+    pub(crate) fn on_reset_stream(
         &mut self,
         now: Time,
         id: StreamId,
@@ -70,7 +70,7 @@ impl Streams {
 
     /// RESET_STREAM_AT (draft-ietf-quic-reliable-stream-reset section 5): as RESET_STREAM, but the first
     /// `reliable_size` bytes still arrive and are read before the reset is told.
-    pub fn on_reset_stream_at(
+    pub(crate) fn on_reset_stream_at(
         &mut self,
         now: Time,
         id: StreamId,
@@ -97,7 +97,7 @@ impl Streams {
 
     /// STOP_SENDING. The stream is reset with the peer's code (RFC 9000 section 3.5), unless all of it is
     /// acknowledged or it was reset before.
-    pub fn on_stop_sending(&mut self, id: StreamId, code: u64) -> Result<(), WireError> {
+    pub(crate) fn on_stop_sending(&mut self, id: StreamId, code: u64) -> Result<(), WireError> {
         let Some(slot) = self.resolve(id, Half::Send)? else { return Ok(()) };
         let released = &mut self.released;
         let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()) else {
@@ -111,13 +111,13 @@ impl Streams {
     }
 
     /// MAX_DATA.
-    pub fn on_max_data(&mut self, limit: u64) -> Result<(), WireError> {
+    pub(crate) fn on_max_data(&mut self, limit: u64) -> Result<(), WireError> {
         self.raise_credit(limit);
         Ok(())
     }
 
     /// MAX_STREAM_DATA.
-    pub fn on_max_stream_data(&mut self, id: StreamId, limit: u64) -> Result<(), WireError> {
+    pub(crate) fn on_max_stream_data(&mut self, id: StreamId, limit: u64) -> Result<(), WireError> {
         let Some(slot) = self.resolve(id, Half::Send)? else { return Ok(()) };
         if let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut())
             && limit > send.limit()
@@ -129,23 +129,23 @@ impl Streams {
     }
 
     /// MAX_STREAMS.
-    pub fn on_max_streams(&mut self, direction: Direction, limit: u64) -> Result<(), WireError> {
+    pub(crate) fn on_max_streams(&mut self, direction: Direction, limit: u64) -> Result<(), WireError> {
         self.raise_stream_limit(direction, limit);
         Ok(())
     }
 
     /// DATA_BLOCKED: our limit depends on the reader alone, so there is nothing to do.
-    pub fn on_data_blocked(&mut self, _limit: u64) -> Result<(), WireError> {
+    pub(crate) fn on_data_blocked(&mut self, _limit: u64) -> Result<(), WireError> {
         Ok(())
     }
 
     /// STREAM_DATA_BLOCKED: it may open the stream, and must be for one that the peer sends on.
-    pub fn on_stream_data_blocked(&mut self, id: StreamId, _limit: u64) -> Result<(), WireError> {
+    pub(crate) fn on_stream_data_blocked(&mut self, id: StreamId, _limit: u64) -> Result<(), WireError> {
         self.resolve(id, Half::Receive).map(|_| ())
     }
 
     /// STREAMS_BLOCKED: what streams have finished since the last announcement is given out at once.
-    pub fn on_streams_blocked(&mut self, direction: Direction, limit: u64) -> Result<(), WireError> {
+    pub(crate) fn on_streams_blocked(&mut self, direction: Direction, limit: u64) -> Result<(), WireError> {
         if self.limits.remote(direction).on_blocked(limit) {
             self.control |= output::max_streams_bit(direction);
         }

@@ -136,7 +136,7 @@ impl std::error::Error for ResetAtError {}
 
 /// What wants to go out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Interest {
+pub(crate) struct Interest {
     /// Frames other than STREAM.
     pub control: bool,
     /// STREAM frames. May turn out to be nothing once, if flow control has just been used up.
@@ -145,14 +145,14 @@ pub struct Interest {
 
 impl Interest {
     /// True if anything wants to go out.
-    pub const fn any(self) -> bool {
+    pub(crate) const fn any(self) -> bool {
         self.control || self.data
     }
 }
 
 /// Counters, in bytes of stream data. They only rise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct StreamStats {
+pub(crate) struct StreamStats {
     /// Sent for the first time.
     pub bytes_sent: u64,
     /// Sent again.
@@ -211,7 +211,7 @@ impl WriteBudget {
 
 /// All streams of one connection.
 #[derive(Debug)]
-pub struct Streams {
+pub(crate) struct Streams {
     side: Side,
     settings: Settings,
     store: Store,
@@ -234,7 +234,7 @@ pub struct Streams {
 
 impl Streams {
     /// No streams yet, and none may be opened before [`Streams::set_peer_limits`].
-    pub fn new(side: Side, config: &TransportConfig) -> Self {
+    pub(crate) fn new(side: Side, config: &TransportConfig) -> Self {
         Streams {
             side,
             settings: Settings {
@@ -259,7 +259,8 @@ impl Streams {
     }
 
     /// Puts the limits we begin with into our transport parameters.
-    pub fn announce(config: &TransportConfig, parameters: &mut TransportParameters) {
+    #[cfg(test)]
+    pub(crate) fn announce(config: &TransportConfig, parameters: &mut TransportParameters) {
         parameters.initial_max_data = config.initial_connection_window;
         parameters.reset_stream_at = true;
         parameters.initial_max_stream_data_bidi_local = config.initial_stream_window;
@@ -271,7 +272,7 @@ impl Streams {
 
     /// Takes the limits of the peer's transport parameters, remembered ones or its real ones. Limits
     /// never fall (RFC 9000 section 7.4.1).
-    pub fn set_peer_limits(&mut self, parameters: &TransportParameters) {
+    pub(crate) fn set_peer_limits(&mut self, parameters: &TransportParameters) {
         let settings = &mut self.settings;
         settings.peer_reset_at |= parameters.reset_stream_at;
         for (limit, new) in [
@@ -297,7 +298,7 @@ impl Streams {
 
     /// Has the send buffer follow the congestion window, in bytes: twice that, so that it never holds the
     /// window back. A peer that takes little is given little memory; what is held already may exceed it.
-    pub fn on_congestion_window(&mut self, window: u64) {
+    pub(crate) fn on_congestion_window(&mut self, window: u64) {
         let budget = &mut self.budget;
         budget.limit = window.saturating_mul(2).max(WriteBudget::LEAST).min(budget.most);
         if let Some(told) = budget.told
@@ -309,7 +310,8 @@ impl Streams {
     }
 
     /// The next tag of [`Streams::write_tagged`] whose data is acknowledged or was thrown away.
-    pub fn next_released(&mut self) -> Option<(StreamId, u64)> {
+    #[cfg(test)]
+    pub(crate) fn next_released(&mut self) -> Option<(StreamId, u64)> {
         self.released.pop_front()
     }
 
@@ -330,22 +332,23 @@ impl Streams {
     }
 
     /// True if any stream is open.
-    pub const fn has_active_streams(&self) -> bool {
+    pub(crate) const fn has_active_streams(&self) -> bool {
         self.store.len() > 0
     }
 
     /// Number of streams that are open.
-    pub const fn active_streams(&self) -> usize {
+    pub(crate) const fn active_streams(&self) -> usize {
         self.store.len()
     }
 
     /// Bytes written by the application and not acknowledged.
-    pub const fn buffered(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) const fn buffered(&self) -> u64 {
         self.budget.used
     }
 
     /// Counters.
-    pub const fn stats(&self) -> StreamStats {
+    pub(crate) const fn stats(&self) -> StreamStats {
         self.stats
     }
 

@@ -56,7 +56,7 @@ pub(super) const fn streams_blocked_bit(direction: Direction) -> u8 {
 impl Streams {
     /// What wants to go out. Takes constant time.
     #[inline]
-    pub fn interest(&self) -> Interest {
+    pub(crate) fn interest(&self) -> Interest {
         Interest {
             control: self.control != 0 || !self.control_queue.is_empty(),
             data: self.scheduler.has_ready(),

@@ -4,8 +4,8 @@
 
 use bytes::Bytes;
 use godwit_base::{RecvBatch, RecvMeta, SeededRng, SendBatch, SocketId, Time, WallTime};
+use godwit_transport::PathKey;
 use godwit_transport::observe::ObserverFactory;
-use godwit_transport::path::PathKey;
 use godwit_transport::tls::deterministic;
 use godwit_transport::tls::secrets::ServerSecrets;
 use godwit_transport::{

@@ -9,7 +9,7 @@ use crate::shards::{self, Shards};
 use crate::socket_groups::SocketGroups;
 use godwit_datapath::Datapath;
 use godwit_engine::{Driver, DriverConfig, ShardGroup, ShardHandle};
-use godwit_transport::cid::CidCodec;
+use godwit_transport::CidCodec;
 use godwit_transport::tls::secrets::ServerSecrets;
 use std::future::Future;
 use std::io;

@@ -15,7 +15,7 @@ use crate::generations::Membership;
 use godwit_base::Slab;
 use godwit_base::slab::Key;
 use godwit_engine::{Handler, ShardCx, Stopped};
-use godwit_transport::endpoint::IncomingKey;
+use godwit_transport::IncomingKey;
 use godwit_transport::{ConnKey, Event};
 use std::collections::VecDeque;
 use std::net::SocketAddr;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use godwit_base::Time;
 use godwit_http3::{Read, StreamError, Transport};
 use godwit_transport::Connection;
-use godwit_transport::streams::{ReadChunk, ReadError, WriteError};
+use godwit_transport::{ReadChunk, ReadError, WriteError};
 use godwit_wire::{Direction, StreamId};
 
 /// Of responses, all alike (RFC 9218 section 4.1).

@@ -4,7 +4,7 @@ use super::{ConnKey, ReadChunk, ReadError, UnknownStream, WriteError};
 use crate::code::ApplicationCode;
 use bytes::Bytes;
 use godwit_base::Time;
-use godwit_transport::streams::ResetAtError;
+use godwit_transport::ResetAtError;
 use godwit_transport::{Connection, Direction, Endpoint, SendDatagramError, StreamId};
 use std::fmt;
 use std::ops::Deref;

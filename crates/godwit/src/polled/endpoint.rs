@@ -9,7 +9,7 @@ use crate::stats::EndpointStats;
 use godwit_datapath::DatapathFactory;
 use godwit_engine::{Clock, Shard, ShardCx, ShardEvent, poll_turn};
 use godwit_transport::Connection;
-use godwit_transport::connection::MigrateError;
+use godwit_transport::MigrateError;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;

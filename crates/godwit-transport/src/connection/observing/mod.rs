@@ -9,7 +9,7 @@
 
 mod tell;
 
-use super::Connection;
+use super::Machine;
 use super::input::PacketInfo;
 use crate::ConnectionError;
 use crate::config::EndpointConfig;
@@ -42,9 +42,9 @@ struct Watch {
     mtu: Option<u16>,
     ecn: Option<EcnName>,
     key_phase: u64,
-    /// The Destination Connection ID of the packets sent.
+    /// The Destination Machine ID of the packets sent.
     remote_cid: ConnectionId,
-    /// The Destination Connection ID of the packets received.
+    /// The Destination Machine ID of the packets received.
     local_cid: Option<ConnectionId>,
     /// Per packet number space, the first packet whose loss has not been told.
     lost_from: [u64; 3],
@@ -101,7 +101,7 @@ const RECOVERY: TransportMask = Kind::RecoveryMetricsUpdated
 const PATHS: TransportMask = Kind::TupleAssigned.mask().union(Kind::MigrationStateUpdated.mask());
 const CLOSED: TransportMask = Kind::ConnectionClosed.mask().union(Kind::ConnectionStateUpdated.mask());
 
-impl Connection {
+impl Machine {
     /// Asks the endpoint's factory for an observer, and tells it how the connection begins.
     pub(crate) fn start_observing(&mut self, now: Time, wall: WallTime, config: &EndpointConfig) {
         if config.observe.is_set() {

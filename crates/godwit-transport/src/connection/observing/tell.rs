@@ -1,6 +1,6 @@
 //! What the hooks do when somebody watches.
 
-use super::{Connection, Kind};
+use super::{Kind, Machine};
 use crate::config::EndpointConfig;
 use crate::connection::input::PacketInfo;
 use crate::connection::lifecycle::{CloseFrame, State};
@@ -21,13 +21,13 @@ use godwit_wire::header::PacketType;
 use godwit_wire::transport_parameters::TransportParameters;
 use godwit_wire::{ConnectionId, Direction, Side, StreamId, TransportErrorCode};
 
-impl Connection {
+impl Machine {
     #[cold]
     pub(super) fn tell_start(&mut self, now: Time, wall: WallTime, config: &EndpointConfig) {
         let info = ObserverInfo {
             side: self.side,
             original_dcid: self.negotiation.original_dcid,
-            remote: self.remote(),
+            remote: self.paths.active().key().remote,
             wall: Some(wall).filter(|wall| *wall != WallTime::default()),
         };
         let Some(observer) = config.observe.observer(&info) else { return };

@@ -8,7 +8,7 @@ fn reluctant(enabled: bool) -> (Pair, StreamId) {
     let mut pair = Pair::new(TransportConfig { ack_frequency: enabled, ..TransportConfig::default() });
     pair.run(50);
     let policy = AckPolicy { threshold: 1000, max_ack_delay: Duration::from_secs(10), reordering: 0 };
-    pair.server.spaces.data.space.acks.set_policy(policy);
+    pair.server.machine.spaces.data.space.acks.set_policy(policy);
     let id = pair.client.open(Direction::Unidirectional).unwrap();
     no_pause(&mut pair);
     (pair, id)
@@ -16,7 +16,7 @@ fn reluctant(enabled: bool) -> (Pair, StreamId) {
 
 /// Has the server believe that it acknowledged something just now: what comes after a pause waits for nothing.
 fn no_pause(pair: &mut Pair) {
-    pair.server.spaces.data.space.acks.on_ack_sent(pair.now);
+    pair.server.machine.spaces.data.space.acks.on_ack_sent(pair.now);
 }
 
 #[test]
@@ -52,16 +52,17 @@ fn a_wish_reaches_the_peer_and_leaves_the_probe_timeout_alone() {
         pair.server.on_timeout(pair.now);
         if pair.client.stats().window > 200_000 && pair.client.stats().congestion_events == 0 {
             // The slow start is over.
-            pair.client.paths.active_mut().recovery.on_congestion_experienced(pair.now, pair.now);
+            pair.client.machine.paths.active_mut().recovery.on_congestion_experienced(pair.now, pair.now);
         }
     }
-    let (recovery, rtt) = (&pair.client.paths.active().recovery, pair.client.stats().rtt);
+    let (recovery, rtt) = (&pair.client.machine.paths.active().recovery, pair.client.stats().rtt);
     assert!(recovery.pto() > rtt + Duration::from_millis(25), "{:?}", recovery.pto());
     // One packet waits for others, but not for 25 ms.
     no_pause(&mut pair);
     let _ = pair.client.write(id, Bytes::from_static(&[2; 100]));
     assert_eq!(pair.exchange(true), 1, "{:?}", pair.client.stats());
-    let waits = pair.server.spaces.data.space.acks.ack_deadline().map(|at| at.saturating_since(pair.now));
+    let waits =
+        pair.server.machine.spaces.data.space.acks.ack_deadline().map(|at| at.saturating_since(pair.now));
     assert!(
         waits.is_some_and(|waits| waits > Duration::ZERO && waits < Duration::from_millis(5)),
         "{waits:?}"
@@ -76,7 +77,7 @@ fn what_waited_for_its_keys_counts_from_when_it_came() {
     assert!(!pair.client.is_handshaking());
     // The end of the handshake is overtaken by what follows it.
     pair.batch.clear();
-    pair.client.transmit(pair.now, &mut pair.batch, &mut pair.rng);
+    pair.client.machine.transmit(pair.now, &mut pair.batch, &mut pair.rng);
     let slow: Vec<_> = pair.batch.datagrams().map(|(_, datagram)| datagram.to_vec()).collect();
     let id = pair.client.open(Direction::Unidirectional).unwrap();
     assert_eq!(pair.client.write(id, Bytes::from_static(&[1; 100])), Ok(100));
@@ -84,9 +85,9 @@ fn what_waited_for_its_keys_counts_from_when_it_came() {
     let came = pair.now;
     pair.now += Duration::from_secs(1);
     for mut datagram in slow {
-        pair.server.receive(pair.now, pair.server_path, Ecn::NotEct, &mut datagram);
+        pair.server.machine.receive(pair.now, pair.server_path, Ecn::NotEct, &mut datagram);
     }
-    pair.server.on_batch_end(pair.now);
+    pair.server.machine.on_batch_end(pair.now);
     assert!(!pair.server.is_handshaking());
-    assert_eq!(pair.server.spaces.data.space.acks.largest().map(|(_, at)| at), Some(came));
+    assert_eq!(pair.server.machine.spaces.data.space.acks.largest().map(|(_, at)| at), Some(came));
 }

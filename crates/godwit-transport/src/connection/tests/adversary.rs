@@ -30,12 +30,12 @@ fn one_rtt_packet(dcid: ConnectionId) -> PacketInfo {
 /// Does for `connection` what its endpoint would; returns how many ids it asked for.
 fn give_cids(connection: &mut Connection, next: &mut u8) -> usize {
     let mut asked = 0;
-    while let Some(event) = connection.next_endpoint_event() {
+    while let Some(event) = connection.machine.next_endpoint_event() {
         if let EndpointEvent::NeedCids(count) = event {
             asked += count;
             for _ in 0..count {
                 *next += 1;
-                connection.add_local_cid(cid(*next), ResetToken([*next; 16]));
+                connection.machine.add_local_cid(cid(*next), ResetToken([*next; 16]));
             }
         }
     }
@@ -45,7 +45,9 @@ fn give_cids(connection: &mut Connection, next: &mut u8) -> usize {
 /// Datagrams that `connection` sends now.
 fn sent(connection: &mut Connection, now: Time, rng: &mut SeededRng) -> Vec<Vec<u8>> {
     let mut batch = SendBatch::new(1 << 20);
-    while connection.transmit(now, &mut batch, rng) == crate::connection::boundary::Transmitted::More {}
+    while connection.machine.transmit(now, &mut batch, rng) == crate::connection::boundary::Transmitted::More
+    {
+    }
     batch.datagrams().map(|(_, datagram)| datagram.to_vec()).collect()
 }
 
@@ -65,7 +67,7 @@ fn must_come_to_rest(connection: &mut Connection, now: &mut Time, rng: &mut Seed
 
 /// Leaves `connection` no more than `bytes` to send to its unproven peer.
 fn leave_credit(connection: &mut Connection, bytes: u64) {
-    let path = connection.paths.active_mut();
+    let path = connection.machine.paths.active_mut();
     assert!(!path.is_validated());
     let excess = path.send_credit().saturating_sub(bytes);
     path.on_sent(usize::try_from(excess).unwrap());
@@ -130,16 +132,16 @@ fn ids_retired_over_and_over_are_replaced_once() {
         pair.run(2);
         give_cids(&mut pair.server, &mut next);
     }
-    let held = pair.server.parts.local_cids.iter().count();
+    let held = pair.server.machine.parts.local_cids.iter().count();
     assert!(held > 1 && held <= LocalCids::MAX);
     let info = one_rtt_packet(cid(2));
     for _ in 0..100 {
         for sequence in [1, 2] {
-            pair.server.on_frame(pair.now, &info, Frame::RetireConnectionId { sequence }).unwrap();
+            pair.server.machine.on_frame(pair.now, &info, Frame::RetireConnectionId { sequence }).unwrap();
         }
     }
     assert_eq!(give_cids(&mut pair.server, &mut next), 2, "one for each id that is gone");
-    assert_eq!(pair.server.parts.local_cids.iter().count(), held);
+    assert_eq!(pair.server.machine.parts.local_cids.iter().count(), held);
 }
 
 #[test]
@@ -149,7 +151,7 @@ fn no_rest_is_lost_for_a_keep_alive_that_may_not_be_sent() {
     sent(&mut pair.server, pair.now, &mut pair.rng);
     leave_credit(&mut pair.server, 0);
     // Something came after the last that went: the time to keep alive begins anew.
-    pair.server.timers.on_received(pair.now);
+    pair.server.machine.timers.on_received(pair.now);
     must_come_to_rest(&mut pair.server, &mut pair.now, &mut pair.rng);
 }
 
@@ -167,7 +169,7 @@ fn a_new_path_keeps_to_what_the_peer_declared_and_finds_its_mtu() {
     let max_ack_delay = Duration::from_millis(90);
     let config = TransportConfig { max_ack_delay, ..TransportConfig::default() };
     let mut pair = moved(config);
-    let recovery = &pair.server.paths.active().recovery;
+    let recovery = &pair.server.machine.paths.active().recovery;
     assert_eq!(recovery.pto(), recovery.rtt().pto() + max_ack_delay);
     assert_eq!(recovery.mtu(), 1200);
     pair.run(60);
@@ -179,7 +181,7 @@ fn a_server_ignores_initial_packets_in_small_datagrams() {
     for (size, heard) in [(1199, false), (1200, true)] {
         let mut pair = Pair::new(TransportConfig::default());
         let mut datagram = initial(Side::Client, (9, 1), &[], &CLOSE, size);
-        pair.server.receive(pair.now, pair.server_path, Ecn::NotEct, &mut datagram);
+        pair.server.machine.receive(pair.now, pair.server_path, Ecn::NotEct, &mut datagram);
         assert_eq!(pair.server.is_open(), !heard, "{size} bytes");
     }
 }
@@ -190,7 +192,7 @@ fn packets_without_the_quic_bit_are_ignored_unless_we_said_otherwise() {
         let mut pair = Pair::new(TransportConfig { grease_quic_bit, ..TransportConfig::default() });
         let change = |packet: &mut [u8]| packet[0] = packet[0] & !0x40 | bit;
         let mut datagram = initial_with(Side::Client, (9, 1), &[], &CLOSE, 1200, change);
-        pair.server.receive(pair.now, pair.server_path, Ecn::NotEct, &mut datagram);
+        pair.server.machine.receive(pair.now, pair.server_path, Ecn::NotEct, &mut datagram);
         assert_eq!(pair.server.is_open(), !heard);
     }
 }
@@ -200,7 +202,7 @@ fn a_client_ignores_initial_packets_with_a_token() {
     for (token, heard) in [(&b"token"[..], false), (b"", true)] {
         let mut pair = Pair::new(TransportConfig::default());
         let mut datagram = initial(Side::Server, (1, 2), token, &CLOSE, 1200);
-        pair.client.receive(pair.now, pair.client_path, Ecn::NotEct, &mut datagram);
+        pair.client.machine.receive(pair.now, pair.client_path, Ecn::NotEct, &mut datagram);
         assert_eq!(pair.client.is_open(), !heard);
     }
 }
@@ -215,11 +217,11 @@ fn a_token_that_leaves_no_room_is_not_taken() {
         let tag = keys::retry_integrity_tag(1, &cid(9), writer.written()).unwrap();
         writer.bytes(&tag).unwrap();
         let mut retry = writer.written().to_vec();
-        pair.client.receive(pair.now, pair.client_path, Ecn::NotEct, &mut retry);
-        assert_eq!(pair.client.negotiation.token.len(), if taken { len } else { 0 });
+        pair.client.machine.receive(pair.now, pair.client_path, Ecn::NotEct, &mut retry);
+        assert_eq!(pair.client.machine.negotiation.token.len(), if taken { len } else { 0 });
         assert!(!sent(&mut pair.client, pair.now, &mut pair.rng).is_empty(), "the client goes on");
         let frame = Frame::NewToken { token: &vec![7; len] };
-        pair.client.on_frame(pair.now, &one_rtt_packet(cid(1)), frame).unwrap();
+        pair.client.machine.on_frame(pair.now, &one_rtt_packet(cid(1)), frame).unwrap();
         assert_eq!(pair.client.take_new_token().is_some(), taken);
     }
 }
@@ -228,17 +230,17 @@ fn a_token_that_leaves_no_room_is_not_taken() {
 fn a_server_acknowledges_although_it_has_no_credit_for_its_messages() {
     let mut pair = Pair::new(TransportConfig::default());
     for mut datagram in sent(&mut pair.client, pair.now, &mut pair.rng) {
-        pair.server.receive(pair.now, pair.server_path, Ecn::NotEct, &mut datagram);
+        pair.server.machine.receive(pair.now, pair.server_path, Ecn::NotEct, &mut datagram);
     }
-    pair.server.on_batch_end(pair.now);
+    pair.server.machine.on_batch_end(pair.now);
     leave_credit(&mut pair.server, 600);
     let datagrams = sent(&mut pair.server, pair.now, &mut pair.rng);
     assert_eq!(datagrams.len(), 1);
     assert!(datagrams[0].len() < 200, "an acknowledgement and no more: {}", datagrams[0].len());
-    assert!(pair.server.spaces.ack_deadline().is_none());
+    assert!(pair.server.machine.spaces.ack_deadline().is_none());
     let mut padded = initial(Side::Client, (9, 1), &[], &Frame::Ping, 1200);
-    pair.server.receive(pair.now, pair.server_path, Ecn::NotEct, &mut padded);
-    pair.server.on_batch_end(pair.now);
+    pair.server.machine.receive(pair.now, pair.server_path, Ecn::NotEct, &mut padded);
+    pair.server.machine.on_batch_end(pair.now);
     let lengths: Vec<usize> = sent(&mut pair.server, pair.now, &mut pair.rng).iter().map(Vec::len).collect();
     assert_eq!(lengths[0], 1200, "the messages follow with the credit: {lengths:?}");
 }
@@ -256,12 +258,12 @@ fn the_id_of_a_preferred_address_can_be_withdrawn() {
         reset_token: ResetToken([30; 16]),
     });
     let encoded = negotiation::encode(&parameters, 1).unwrap();
-    pair.client.on_peer_parameters(pair.now, &encoded).unwrap();
+    pair.client.machine.on_peer_parameters(pair.now, &encoded).unwrap();
     let (cid, reset_token) = (cid(31), ResetToken([31; 16]));
     let frame = Frame::NewConnectionId { sequence: 2, retire_prior_to: 2, cid, reset_token };
-    pair.client.on_frame(pair.now, &one_rtt_packet(self::cid(1)), frame).unwrap();
-    assert_eq!(*pair.client.parts.remote_cids.active(), cid);
-    let cids = &mut pair.client.parts.remote_cids;
+    pair.client.machine.on_frame(pair.now, &one_rtt_packet(self::cid(1)), frame).unwrap();
+    assert_eq!(*pair.client.machine.parts.remote_cids.active(), cid);
+    let cids = &mut pair.client.machine.parts.remote_cids;
     let (_, tokens, ()) =
         crate::packet::testing::payload::<RetiredId, _>(100, |packet| cids.write_frames(packet));
     assert_eq!(tokens, [1, 0].map(RetiredId));
@@ -271,9 +273,9 @@ fn the_id_of_a_preferred_address_can_be_withdrawn() {
 fn memory_for_a_huge_acknowledgement_is_given_back() {
     let mut pair = Pair::new(TransportConfig::default());
     let outcome = (Outcome::Acked, RecoveryToken::Ack { largest: 0 });
-    pair.client.outcomes = vec![outcome; 100_000];
-    pair.client.dispatch_outcomes(SpaceId::Data);
-    assert!(pair.client.outcomes.capacity() < 10_000);
+    pair.client.machine.outcomes = vec![outcome; 100_000];
+    pair.client.machine.dispatch_outcomes(SpaceId::Data);
+    assert!(pair.client.machine.outcomes.capacity() < 10_000);
 }
 
 #[test]
@@ -285,7 +287,7 @@ fn parameters_that_name_another_version_are_refused() {
         let mut parameters = server.parameters(&TransportConfig::default(), version, &[1]);
         parameters.stateless_reset_token = Some(ResetToken([2; 16]));
         let encoded = negotiation::encode(&parameters, 1).unwrap();
-        let result = pair.client.on_peer_parameters(pair.now, &encoded).map_err(|error| error.code);
+        let result = pair.client.machine.on_peer_parameters(pair.now, &encoded).map_err(|error| error.code);
         let expected = if fine { Ok(()) } else { Err(TransportErrorCode::VERSION_NEGOTIATION_ERROR) };
         assert_eq!(result, expected);
     }
@@ -295,18 +297,18 @@ fn parameters_that_name_another_version_are_refused() {
 fn sent_elsewhere(pair: &mut Pair) -> Vec<(SocketAddr, usize)> {
     let home = pair.server_path.remote;
     let mut batch = SendBatch::new(1 << 20);
-    while pair.server.transmit(pair.now, &mut batch, &mut pair.rng)
+    while pair.server.machine.transmit(pair.now, &mut batch, &mut pair.rng)
         == crate::connection::boundary::Transmitted::More
     {}
     let mut elsewhere = Vec::new();
     for (meta, datagram) in batch.datagrams() {
         if meta.remote == home {
-            pair.client.receive(pair.now, pair.client_path, Ecn::NotEct, &mut datagram.to_vec());
+            pair.client.machine.receive(pair.now, pair.client_path, Ecn::NotEct, &mut datagram.to_vec());
         } else {
             elsewhere.push((meta.remote, datagram.len()));
         }
     }
-    pair.client.on_batch_end(pair.now);
+    pair.client.machine.on_batch_end(pair.now);
     elsewhere
 }
 
@@ -322,12 +324,12 @@ fn challenges_from_everywhere_are_answered_within_what_came_from_there() {
         }
         let key = path("10.0.0.2:443", &format!("10.9.9.{host}:999"));
         let len = 30 + rng.below(600) as usize;
-        let arrival = pair.server.paths.on_datagram(&key, len);
+        let arrival = pair.server.machine.paths.on_datagram(&key, len);
         let path = match arrival {
             Arrival::Known(id) => id,
             Arrival::New => {
                 let origin = Datagram { key, arrival, ecn: Ecn::NotEct, len, at: pair.now };
-                pair.server.adopt_path(pair.now, &origin).unwrap()
+                pair.server.machine.adopt_path(pair.now, &origin).unwrap()
             }
             Arrival::Ignored => panic!("the handshake is confirmed"),
         };
@@ -335,7 +337,7 @@ fn challenges_from_everywhere_are_answered_within_what_came_from_there() {
         let info = PacketInfo { path, ..one_rtt_packet(cid(2)) };
         for _ in 0..20 {
             let data = rng.next_u64().to_be_bytes();
-            pair.server.on_frame(pair.now, &info, Frame::PathChallenge { data }).unwrap();
+            pair.server.machine.on_frame(pair.now, &info, Frame::PathChallenge { data }).unwrap();
         }
         let sent = sent_elsewhere(&mut pair);
         assert!(sent.len() <= PathSet::MAX_OTHERS, "{sent:?}");
@@ -369,10 +371,10 @@ fn no_id_goes_to_two_addresses_of_a_client_that_moves_by_its_own_will() {
                 give_cids(&mut pair.client, &mut next);
             }
         }
-        assert_eq!(pair.server.parts.remote_cids.can_assign(None), has_ids);
-        let (home, id) = (pair.server_path.remote, *pair.server.parts.remote_cids.active());
+        assert_eq!(pair.server.machine.parts.remote_cids.can_assign(None), has_ids);
+        let (home, id) = (pair.server_path.remote, *pair.server.machine.parts.remote_cids.active());
         if deliberate {
-            assert!(pair.client.parts.remote_cids.rotate());
+            assert!(pair.client.machine.parts.remote_cids.rotate());
         }
         pair.client.ping();
         pair.server_path = path("10.0.0.2:443", ELSEWHERE);
@@ -381,7 +383,7 @@ fn no_id_goes_to_two_addresses_of_a_client_that_moves_by_its_own_will() {
         // an id that it did not give cannot be used where it is now (RFC 9000 section 9.5).
         let follows = !deliberate || has_ids;
         assert_eq!(pair.server.remote() != home, follows, "{deliberate} {has_ids}");
-        assert_eq!(*pair.server.parts.remote_cids.active() == id, !has_ids);
+        assert_eq!(*pair.server.machine.parts.remote_cids.active() == id, !has_ids);
         pair.run(20);
         assert!(pair.client.is_open() && pair.server.is_open());
         if !follows {
@@ -391,7 +393,7 @@ fn no_id_goes_to_two_addresses_of_a_client_that_moves_by_its_own_will() {
             pair.client.ping();
             pair.exchange(true);
             assert_eq!(pair.server.remote(), ELSEWHERE.parse().unwrap(), "there are ids now");
-            assert_ne!(*pair.server.parts.remote_cids.active(), id);
+            assert_ne!(*pair.server.machine.parts.remote_cids.active(), id);
         }
     }
 }
@@ -404,8 +406,8 @@ fn a_client_whose_old_path_is_dead_is_followed_even_without_an_id_for_it() {
         pair.run(2);
         give_cids(&mut pair.server, &mut next);
     }
-    let id = *pair.server.parts.remote_cids.active();
-    assert!(pair.client.parts.remote_cids.rotate());
+    let id = *pair.server.machine.parts.remote_cids.active();
+    assert!(pair.client.machine.parts.remote_cids.rotate());
     let stream = pair.server.open(Direction::Unidirectional).unwrap();
     pair.server.write(stream, Bytes::from_static(&[7; 5_000])).unwrap();
     pair.server_path = path("10.0.0.2:443", ELSEWHERE);
@@ -416,19 +418,23 @@ fn a_client_whose_old_path_is_dead_is_followed_even_without_an_id_for_it() {
         if timeouts < 2 {
             // To nobody.
             sent(&mut pair.server, pair.now, &mut pair.rng);
-            pair.now = pair.server.loss_timer().unwrap().0;
+            pair.now = pair.server.machine.loss_timer(pair.server.machine.paths.active_id()).unwrap().0;
             pair.server.on_timeout(pair.now);
         }
     }
     assert_eq!(
-        (pair.server.remote(), *pair.server.parts.remote_cids.active()),
+        (pair.server.remote(), *pair.server.machine.parts.remote_cids.active()),
         (ELSEWHERE.parse().unwrap(), id)
     );
     for _ in 0..10 {
         pair.run(2);
         give_cids(&mut pair.client, &mut next);
     }
-    assert_ne!(*pair.server.parts.remote_cids.active(), id, "it has one of its own as soon as possible");
+    assert_ne!(
+        *pair.server.machine.parts.remote_cids.active(),
+        id,
+        "it has one of its own as soon as possible"
+    );
     assert!(pair.client.read(pair.now, stream, 10_000).is_ok() && pair.server.is_open());
 }
 
@@ -440,7 +446,7 @@ fn noise_keeps_no_path_alive() {
     noise[1..9].fill(2);
     for _ in 0..100 {
         pair.run(1);
-        pair.server.receive(pair.now, home, Ecn::NotEct, &mut noise.clone());
+        pair.server.machine.receive(pair.now, home, Ecn::NotEct, &mut noise.clone());
         pair.now += Duration::from_millis(50);
         pair.client.on_timeout(pair.now);
         pair.server.on_timeout(pair.now);

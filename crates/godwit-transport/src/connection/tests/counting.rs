@@ -17,12 +17,12 @@ impl Pair {
     /// What the client wants to send now.
     fn leave_client(&mut self) -> Vec<Vec<u8>> {
         self.batch.clear();
-        while self.client.transmit(self.now, &mut self.batch, &mut self.rng) == Transmitted::More {}
+        while self.client.machine.transmit(self.now, &mut self.batch, &mut self.rng) == Transmitted::More {}
         self.batch.datagrams().map(|(_, datagram)| datagram.to_vec()).collect()
     }
 
     fn reach_server(&mut self, mut datagram: Vec<u8>) {
-        self.server.receive(self.now, self.server_path, Ecn::NotEct, &mut datagram);
+        self.server.machine.receive(self.now, self.server_path, Ecn::NotEct, &mut datagram);
     }
 
     /// Time passes until the client has something to do.
@@ -78,7 +78,7 @@ fn flight_losses_timeouts_and_reductions_are_counted() {
     );
     // Of all packets only the last arrives, then what the timeout repeats.
     pair.reach_server(datagrams.last().unwrap().clone());
-    pair.server.on_batch_end(pair.now);
+    pair.server.machine.on_batch_end(pair.now);
     pair.wait_for_client();
     assert_eq!(pair.client.stats().ptos, before.ptos + 1);
     pair.run(20);
@@ -117,12 +117,12 @@ fn packets_that_come_after_all_take_the_reduction_back() {
     for datagram in datagrams {
         pair.reach_server(datagram);
     }
-    pair.server.on_batch_end(pair.now);
+    pair.server.machine.on_batch_end(pair.now);
     pair.exchange(false);
     assert_eq!(pair.client.stats().packets_lost, 1);
     assert!(pair.client.stats().window < before.window);
     pair.reach_server(late);
-    pair.server.on_batch_end(pair.now);
+    pair.server.machine.on_batch_end(pair.now);
     pair.run(10);
     let stats = pair.client.stats();
     assert_eq!((stats.spurious_losses, stats.congestion_events, stats.congestion_undone), (1, 1, 1));

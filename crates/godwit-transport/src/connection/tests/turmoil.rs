@@ -93,7 +93,7 @@ impl World {
         let (now, mut rng) = (self.now, self.rng.clone());
         for turn in 0.. {
             assert!(turn < 1000, "it never stops sending");
-            if self.end(is_client).transmit(now, &mut batch, &mut rng) == Transmitted::Idle {
+            if self.end(is_client).machine.transmit(now, &mut batch, &mut rng) == Transmitted::Idle {
                 break;
             }
         }
@@ -178,9 +178,9 @@ impl World {
         let now = self.now;
         let end = self.end(!flying.to_server);
         if header::peek_dcid(&flying.bytes, 8).is_some() {
-            end.receive(now, key, flying.ecn, &mut flying.bytes);
+            end.machine.receive(now, key, flying.ecn, &mut flying.bytes);
         }
-        end.on_batch_end(now);
+        end.machine.on_batch_end(now);
     }
 
     /// One thing an application or an operator may do.
@@ -252,7 +252,7 @@ impl World {
                     let who = if is_client { "client" } else { "server" };
                     for end in [&self.client, &self.server] {
                         println!("{:?}: {:#?}", end.side(), end.paths().collect::<Vec<_>>());
-                        println!("{:#?}", end.parts.remote_cids);
+                        println!("{:#?}", end.machine.parts.remote_cids);
                         println!("{:#?}", end.stats());
                     }
                     panic!("{who}: {reason:?}, rebindings {}", self.rebindings);
@@ -297,14 +297,16 @@ impl World {
     }
 
     fn give_cids(&mut self, is_client: bool) {
-        while let Some(event) = self.end(is_client).next_endpoint_event() {
+        while let Some(event) = self.end(is_client).machine.next_endpoint_event() {
             let EndpointEvent::NeedCids(count) = event else { continue };
             for _ in 0..count {
                 self.cids += 1;
                 let bytes = self.cids.to_be_bytes();
                 let mut token = [0; 16];
                 token[..8].copy_from_slice(&bytes);
-                self.end(is_client).add_local_cid(ConnectionId::new(&bytes).unwrap(), ResetToken(token));
+                self.end(is_client)
+                    .machine
+                    .add_local_cid(ConnectionId::new(&bytes).unwrap(), ResetToken(token));
             }
         }
     }

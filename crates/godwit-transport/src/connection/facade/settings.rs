@@ -5,53 +5,42 @@
 //! a word (section 10.1).
 
 use super::Connection;
-use super::lifecycle::CloseFrame;
-use crate::{ConnectionError, Direction, WireError};
-use godwit_base::Time;
-use godwit_wire::TransportErrorCode;
+use crate::Direction;
 use std::time::Duration;
 
 impl Connection {
     /// Sends a PING after this much silence, 10 ms at least, or none.
     pub fn set_keep_alive(&mut self, interval: Option<Duration>) {
-        self.timers.set_keep_alive(interval);
+        self.machine.timers.set_keep_alive(interval);
     }
 
     /// Closes the connection after this much silence, if that is less than the idle timeout that both ends agreed on;
-    /// the peer is told. `None` leaves it at what was agreed. The connection ends with [`ConnectionError::TimedOut`].
+    /// the peer is told. `None` leaves it at what was agreed. The connection ends with [`crate::ConnectionError::TimedOut`].
     pub fn set_idle_limit(&mut self, limit: Option<Duration>) {
-        self.timers.set_idle_limit(limit);
+        self.machine.timers.set_idle_limit(limit);
     }
 
     /// Sets how many streams the peer may have open at once in a direction. What was permitted before remains so: a
     /// lower number takes effect as streams end.
     pub fn set_max_streams(&mut self, direction: Direction, streams: u64) {
-        self.parts.streams.set_max_streams(direction, streams);
+        self.machine.parts.streams.set_max_streams(direction, streams);
     }
 
     /// Sets how far the windows grow for what the peer sends, in bytes: of each stream, and of the connection. Windows
     /// that are larger already stay as they are.
     pub fn set_max_windows(&mut self, stream: u64, connection: u64) {
-        self.parts.streams.set_max_windows(stream, connection);
+        self.machine.parts.streams.set_max_windows(stream, connection);
     }
 
     /// Sets how many bytes may be written and not be acknowledged, at most
     /// ([`crate::TransportConfig::send_buffer`]).
     pub fn set_send_buffer(&mut self, bytes: u64) {
-        self.parts.streams.set_send_buffer(bytes, self.paths.active().recovery.window());
+        self.machine.parts.streams.set_send_buffer(bytes, self.machine.paths.active().recovery.window());
     }
 
     /// Sets how much of what is sent datagrams may take while streams have data to send, in percent
     /// ([`crate::DatagramConfig::share`]).
     pub fn set_datagram_share(&mut self, percent: u8) {
-        self.parts.datagrams.set_share(percent);
-    }
-
-    /// The application's own limit on silence has been reached.
-    pub(super) fn on_idle_limit(&mut self, now: Time) {
-        let until = self.closing_ends(now);
-        let frame = CloseFrame::Transport(WireError::new(TransportErrorCode::NO_ERROR, "nothing to do"));
-        self.lifecycle.on_close(frame, ConnectionError::TimedOut, until);
-        self.after_close();
+        self.machine.parts.datagrams.set_share(percent);
     }
 }

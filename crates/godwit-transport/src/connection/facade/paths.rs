@@ -1,0 +1,45 @@
+//! Where the two ends are, and how this one moves.
+
+use super::Connection;
+use crate::connection::MigrateError;
+use crate::path::PathInfo;
+use godwit_base::{SocketId, Time};
+use std::net::{IpAddr, SocketAddr};
+
+impl Connection {
+    /// The peer's present address.
+    pub fn remote(&self) -> SocketAddr {
+        self.machine.paths.active().key().remote
+    }
+
+    /// The local address, if the datapath told it.
+    pub fn local(&self) -> Option<IpAddr> {
+        self.machine.paths.active().key().local
+    }
+
+    /// Every path there is, the active one first.
+    pub fn paths(&self) -> impl Iterator<Item = PathInfo> {
+        self.machine.paths.iter()
+    }
+
+    /// True if any path of the connection uses the socket.
+    pub fn uses_socket(&self, socket: SocketId) -> bool {
+        self.machine.paths.uses(socket) && !self.is_drained()
+    }
+
+    /// Moves the connection to another socket, or another local address of the same one: the path from there is
+    /// validated first, as soon as the handshake is confirmed, and the connection switches to it when the peer
+    /// has answered. `local` of `None` leaves the address to the system. A later call takes the place of an
+    /// earlier one. [`crate::Event::Path`] tells how it goes.
+    ///
+    /// # Errors
+    /// If it can never be done, see [`MigrateError`].
+    pub fn migrate(
+        &mut self,
+        now: Time,
+        socket: SocketId,
+        local: Option<IpAddr>,
+    ) -> Result<(), MigrateError> {
+        self.machine.migrate(now, socket, local)
+    }
+}

@@ -1,0 +1,106 @@
+//! Who the peer is, what the handshake agreed on, and what is left for the next connection.
+
+use super::Connection;
+use crate::resumption::EarlyDataStatus;
+use bytes::Bytes;
+use godwit_base::Time;
+use godwit_tls::ExportError;
+
+impl Connection {
+    /// The application protocol that was negotiated (ALPN).
+    pub fn alpn(&self) -> Option<&[u8]> {
+        self.machine.parts.handshake.data()?.alpn.as_deref()
+    }
+
+    /// At a server: the name the client asked for (SNI).
+    pub fn server_name(&self) -> Option<&str> {
+        self.machine.parts.handshake.data()?.server_name.as_deref()
+    }
+
+    /// The peer's certificates in DER, its own first; none before the handshake is complete.
+    pub fn peer_certificates(&self) -> &[rustls::pki_types::CertificateDer<'static>] {
+        self.machine.parts.handshake.data().map_or(&[], |data| &data.peer_certificates)
+    }
+
+    /// The cipher suite that protects packets, once the handshake is complete.
+    pub fn cipher_suite(&self) -> Option<rustls::CipherSuite> {
+        self.machine.parts.handshake.data()?.cipher_suite
+    }
+
+    /// The group of the key exchange, once the handshake is complete.
+    pub fn key_exchange_group(&self) -> Option<rustls::NamedGroup> {
+        self.machine.parts.handshake.data()?.group
+    }
+
+    /// Whether the handshake resumed a former session. False before it is complete.
+    pub fn is_resumed(&self) -> bool {
+        self.machine.parts.handshake.data().is_some_and(|data| data.resumed)
+    }
+
+    /// Fills `output` with key material that both ends of this connection can derive and nobody else (RFC 8446
+    /// section 7.5). `label` says for what, at most 249 bytes; `context` may be empty. Different for each label,
+    /// context and length.
+    ///
+    /// # Errors
+    /// See [`ExportError`].
+    pub fn export_keying_material(
+        &self,
+        label: &[u8],
+        context: &[u8],
+        output: &mut [u8],
+    ) -> Result<(), ExportError> {
+        self.machine.parts.handshake.export_keying_material(label, context, output)
+    }
+
+    /// Why TLS failed, in more words than the peer is told.
+    pub fn tls_failure(&self) -> Option<&rustls::Error> {
+        self.machine.parts.handshake.failure()
+    }
+
+    /// True from the start until the application has approved of the peer, if it wants to be asked.
+    pub fn wants_approval(&self) -> bool {
+        self.machine.wants_approval()
+    }
+
+    /// True while [`Connection::approve`] or [`Connection::refuse_peer`] is awaited: the peer's certificates, name
+    /// and application protocol are known.
+    pub fn awaits_approval(&self) -> bool {
+        self.machine.awaits_approval()
+    }
+
+    /// The application approves of the peer: the connection is what it would have been without the question.
+    /// Nothing happens if that was not asked.
+    pub fn approve(&mut self, now: Time) {
+        self.machine.approve(now)
+    }
+
+    /// The application wants nothing to do with the peer, which is told so with the alert `access_denied`. Nothing
+    /// happens if it was not asked.
+    pub fn refuse_peer(&mut self, now: Time) {
+        self.machine.refuse_peer(now)
+    }
+
+    /// What became of 0-RTT on this connection. At a client it is known when the handshake is complete; at a
+    /// server from the start.
+    pub fn early_data_status(&self) -> EarlyDataStatus {
+        self.machine.early.status()
+    }
+
+    /// A token for the next connection to this server, if it gave one (RFC 9000 section 8.1.3).
+    pub fn take_new_token(&mut self) -> Option<Bytes> {
+        self.machine.negotiation.take_new_token()
+    }
+
+    /// At a client with a session store: what former connections to the server in this network have left.
+    pub fn remembered(&self) -> Option<godwit_tls::resumption::Remembered> {
+        self.machine.negotiation.memory.as_ref()?.remembered()
+    }
+
+    /// Has `data`, at most 4096 bytes, remembered for later connections to the same server, such as the settings
+    /// that their 0-RTT requests have to keep to. Without effect if there is no session store.
+    pub fn remember_application_data(&self, data: &Bytes) {
+        if let Some(memory) = &self.machine.negotiation.memory {
+            memory.put_application_data(data);
+        }
+    }
+}
