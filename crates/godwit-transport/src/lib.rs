@@ -4,9 +4,10 @@
 //! says when to call again. There are no sockets, no threads, no clock and no randomness of its own
 //! here: the same inputs give the same bytes.
 //!
-//! A [`Connection`] is wiring over components that own one concern each (`handshake`, `streams`, `cid`, `path`,
-//! `godwit-tls` for keys and sessions, `godwit-recovery` for loss and congestion). Frames reach the component
-//! that owns them, and acknowledgements and losses return to it.
+//! A [`Connection`] is a facade over a machine, and the machine is wiring over components that own one concern each
+//! (`handshake`, `streams`, `cid`, `path`, and `godwit-recovery` for loss and congestion). Those that own frames have one
+//! face, `part`, and stand in one table, `connection/parts`: frames of the peer reach them from `connection/frames`, they
+//! write their own into packets, and hear of acknowledgements and losses.
 #![forbid(unsafe_code)]
 #![deny(
     clippy::unwrap_used,

@@ -14,7 +14,7 @@ pub(crate) struct Events {
     /// The endpoint is to be asked for connection ids, once however often the peer gives reason to.
     wants_cids: bool,
     closed: bool,
-    drained_told: bool,
+    drained_announced: bool,
 }
 
 impl Events {
@@ -65,7 +65,7 @@ impl Events {
 
     /// True once: the endpoint is told only once that the connection is over.
     pub(crate) fn take_drained(&mut self) -> bool {
-        !std::mem::replace(&mut self.drained_told, true)
+        !std::mem::replace(&mut self.drained_announced, true)
     }
 
     /// Gives back memory that is not in use.

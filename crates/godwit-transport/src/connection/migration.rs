@@ -32,9 +32,9 @@ pub(super) struct Migration {
     /// The peer's address of the handshake, if it does not support that the client leaves it.
     pinned_to: Option<SocketAddr>,
     /// The path that was last told to be active.
-    pub(super) told_active: PathId,
+    pub(super) announced_active: PathId,
     /// The path that was last told to be active and validated.
-    told_validated: PathId,
+    announced_validated: PathId,
 }
 
 impl Migration {
@@ -46,8 +46,8 @@ impl Migration {
             peer_sends_to: ConnectionId::EMPTY,
             shares_id: false,
             pinned_to: None,
-            told_active: PathId(0),
-            told_validated: PathId(0),
+            announced_active: PathId(0),
+            announced_validated: PathId(0),
         }
     }
 
@@ -167,7 +167,7 @@ impl Machine {
         let Some(id) = self.paths.probe(now, key, pto, |_| recovery) else { return };
         self.paths.move_when_validated(Some(id));
         self.parts.remote_cids.assign(id);
-        self.tell_path_state(id, PathState::Probing);
+        self.announce_path_state(id, PathState::Probing);
         self.follow_paths(now);
     }
 
@@ -207,7 +207,7 @@ impl Machine {
     }
 
     /// The application hears of a path.
-    pub(super) fn tell_path_state(&mut self, id: PathId, state: PathState) {
+    pub(super) fn announce_path_state(&mut self, id: PathId, state: PathState) {
         if state == PathState::Probing {
             self.observe_probing(id);
         }
@@ -217,10 +217,13 @@ impl Machine {
     }
 
     /// The application hears that the connection has moved, once for each path: when that is validated.
-    pub(super) fn tell_move(&mut self) {
+    pub(super) fn announce_move(&mut self) {
         let active = self.paths.active();
-        if active.is_validated() && !active.is_challenged() && active.id() != self.migration.told_validated {
-            self.migration.told_validated = active.id();
+        if active.is_validated()
+            && !active.is_challenged()
+            && active.id() != self.migration.announced_validated
+        {
+            self.migration.announced_validated = active.id();
             if self.migration.preferred == Some(active.key().remote) {
                 self.migration.preferred = None;
             }

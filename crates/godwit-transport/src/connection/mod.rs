@@ -1,13 +1,13 @@
 //! One QUIC connection.
 //!
-//! [`Machine`] is wiring. Inputs are a datagram (`input`), the passing of time (`timers`) and calls
-//! of the application (`streams`, `close`); outputs are datagrams (`output`), a deadline and
-//! events. What happens in between belongs to components with one concern each: `Handshake` (TLS),
-//! `Spaces` (packet numbers and keys), `PathSet` (addresses, congestion), `LocalCids` and `RemoteCids`,
-//! `Streams`, `Control` and `Lifecycle`.
+//! [`Connection`] is what its user calls: a facade. [`Machine`] is behind it, and is wiring. Its inputs are a datagram
+//! (`input`, and `frames` for what is in it), the passing of time (`timers`) and the calls of the application; its outputs
+//! are datagrams (`output`), a deadline and events. What happens in between belongs to components with one concern each:
+//! `Spaces` (packet numbers and keys), `PathSet` (addresses, congestion), `Lifecycle`, `Negotiation`, and the [`parts`]
+//! that own the frames. Acknowledgement, loss and packets concern a path, which they are given by its number.
 //!
-//! Invariants: nothing unauthenticated changes state; an error on the wire closes this connection and
-//! no other; after `Drained` nothing is sent or told any more.
+//! Invariants: nothing unauthenticated changes state; an error on the wire closes this connection and no other; after
+//! `Drained` nothing is sent or said any more.
 //!
 //! RFC 9000 sections 5 to 14, RFC 9001 section 4, RFC 9002.
 

@@ -12,7 +12,7 @@ impl Machine {
     pub(super) fn adopt_path(&mut self, now: Time, origin: &Datagram) -> Option<PathId> {
         let recovery = self.fresh_recovery(now, &origin.key);
         let id = self.paths.adopt(now, origin.key, origin.len, |_| recovery)?;
-        self.tell_path_state(id, PathState::Probing);
+        self.announce_path_state(id, PathState::Probing);
         Some(id)
     }
 
@@ -32,21 +32,21 @@ impl Machine {
             self.observe_path(&event);
             match event {
                 PathEvent::Migrated { from, to } | PathEvent::FellBack { from, to } => {
-                    self.migration.told_active = to;
+                    self.migration.announced_active = to;
                     // The new path gets an id of its own, so that an observer cannot link the two.
                     self.migration.shares_id = !self.parts.remote_cids.assign(to);
                     self.parts.remote_cids.promote(to, from);
                     self.header_bits.on_new_path();
                     self.forget_flight(from);
                     self.paths.path_mut(to).recovery.restart_ecn();
-                    self.tell_path_state(to, PathState::Active);
+                    self.announce_path_state(to, PathState::Active);
                 }
-                PathEvent::Validated(id) => self.tell_path_state(id, PathState::Validated),
+                PathEvent::Validated(id) => self.announce_path_state(id, PathState::Validated),
                 PathEvent::Abandoned(id, key) => self.on_path_abandoned(now, id, key),
                 // Nothing better is known: the idle timeout decides.
                 PathEvent::NoPath => {}
             }
-            self.tell_move();
+            self.announce_move();
             self.announce_reset_tokens();
         }
     }

@@ -11,9 +11,9 @@ use godwit_recovery::{SpaceId, TimerInputs, TimerKind};
 use godwit_wire::Side;
 use std::time::Duration;
 
-/// How long a connection keeps the memory of its last packets. Long enough that a round trip does not count as rest,
+/// How long a connection keeps the memory of its last packets. Long enough that a round trip does not count as idleness,
 /// short enough that of a rush of new connections the first leave room for the last.
-const REST_AFTER: Duration = Duration::from_millis(250);
+const RELEASE_MEMORY_AFTER: Duration = Duration::from_millis(250);
 
 /// PINGs that keep a connection alive are no closer together than this, whatever was asked for: each is answered, and the
 /// answer begins the next silence.
@@ -37,8 +37,8 @@ pub(super) struct Timers {
     handshake: Option<Time>,
     /// When the pacer permits the next packet.
     pacing: Option<Time>,
-    /// Nothing has happened since the connection came to rest.
-    rested: bool,
+    /// Nothing has happened since memory was given back.
+    memory_released: bool,
 }
 
 impl Timers {
@@ -52,7 +52,7 @@ impl Timers {
             keep_alive_due: false,
             handshake: Some(now + handshake_timeout),
             pacing: None,
-            rested: false,
+            memory_released: false,
         }
     }
 
@@ -80,7 +80,7 @@ impl Timers {
 
     pub(super) fn on_received(&mut self, now: Time) {
         self.idle_since = now;
-        self.rested = false;
+        self.memory_released = false;
         self.sent_since_received = false;
         self.keep_alive_due = false;
     }
@@ -89,7 +89,7 @@ impl Timers {
         if !self.sent_since_received {
             self.sent_since_received = true;
             self.idle_since = now;
-            self.rested = false;
+            self.memory_released = false;
         }
     }
 
@@ -107,8 +107,8 @@ impl Timers {
         self.idle_limit.map(|limit| self.idle_since + limit.max(pto.saturating_mul(3)))
     }
 
-    fn rest(&self) -> Option<Time> {
-        if self.rested { None } else { Some(self.idle_since + REST_AFTER) }
+    fn memory_release(&self) -> Option<Time> {
+        if self.memory_released { None } else { Some(self.idle_since + RELEASE_MEMORY_AFTER) }
     }
 
     fn keep_alive(&self) -> Option<Time> {
@@ -147,7 +147,7 @@ timers! {
     idle_limit_deadline => on_idle_limit;
     handshake_deadline => on_handshake_timeout;
     keep_alive_deadline => on_keep_alive;
-    rest_deadline => on_rest;
+    memory_deadline => on_memory_due;
     pacing_deadline => on_pacing;
     path_deadline => on_path_timeout;
     part_deadline => on_part_timeout;
@@ -209,14 +209,14 @@ impl Machine {
         self.parts.ping.send();
     }
 
-    fn rest_deadline(&self, _pto: Duration) -> Option<Time> {
-        self.timers.rest()
+    fn memory_deadline(&self, _pto: Duration) -> Option<Time> {
+        self.timers.memory_release()
     }
 
     /// Most connections of a busy server are idle most of the time. What only traffic needs is given back once nothing has
-    /// come or gone for [`REST_AFTER`], so that an idle connection is little more than its keys and its state.
-    fn on_rest(&mut self, _now: Time) {
-        self.timers.rested = true;
+    /// come or gone for [`RELEASE_MEMORY_AFTER`], so that an idle connection is little more than its keys and its state.
+    fn on_memory_due(&mut self, _now: Time) {
+        self.timers.memory_released = true;
         self.buffers = Buffers::default();
         self.outcomes = Vec::new();
         self.events.shrink();

@@ -78,19 +78,19 @@ pub struct DatagramStats {
 pub(super) struct Outcomes {
     waiting: VecDeque<DatagramOutcome>,
     /// The application was told that there are some, and has not fetched all since.
-    told: bool,
+    announced: bool,
     stats: DatagramStats,
 }
 
 impl Outcomes {
     pub(super) fn on_sent(&mut self, tag: Option<u64>) {
         count(&mut self.stats.sent);
-        self.tell(tag.map(|tag| DatagramOutcome::Sent { tag }));
+        self.keep(tag.map(|tag| DatagramOutcome::Sent { tag }));
     }
 
     pub(super) fn on_cancelled(&mut self, tag: Option<u64>) {
         count(&mut self.stats.cancelled);
-        self.tell(tag.map(|tag| DatagramOutcome::Cancelled { tag }));
+        self.keep(tag.map(|tag| DatagramOutcome::Cancelled { tag }));
     }
 
     pub(super) fn on_outcome(&mut self, outcome: Outcome, tag: Option<u64>) {
@@ -103,7 +103,7 @@ impl Outcomes {
                 count(&mut stats.spurious);
             }
         }
-        self.tell(tag.map(|tag| match outcome {
+        self.keep(tag.map(|tag| match outcome {
             Outcome::Acked => DatagramOutcome::Acknowledged { tag },
             Outcome::Lost => DatagramOutcome::SuspectedLost { tag },
             Outcome::Spurious => DatagramOutcome::Spurious { tag },
@@ -115,7 +115,7 @@ impl Outcomes {
         self.stats.dropped = self.stats.dropped.saturating_add(dropped);
     }
 
-    fn tell(&mut self, outcome: Option<DatagramOutcome>) {
+    fn keep(&mut self, outcome: Option<DatagramOutcome>) {
         let Some(outcome) = outcome else { return };
         if self.waiting.len() >= MOST_KEPT {
             self.waiting.pop_front();
@@ -127,7 +127,7 @@ impl Outcomes {
     pub(super) fn next(&mut self) -> Option<DatagramOutcome> {
         let first = self.waiting.pop_front();
         if first.is_none() {
-            self.told = false;
+            self.announced = false;
             self.waiting.shrink_to(KEPT);
         }
         first
@@ -136,7 +136,7 @@ impl Outcomes {
     /// True once when there are some.
     #[inline]
     pub(super) fn take_news(&mut self) -> bool {
-        !self.waiting.is_empty() && !std::mem::replace(&mut self.told, true)
+        !self.waiting.is_empty() && !std::mem::replace(&mut self.announced, true)
     }
 
     pub(super) const fn stats(&self) -> DatagramStats {

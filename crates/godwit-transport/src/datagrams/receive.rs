@@ -13,7 +13,7 @@ pub(super) struct ReceiveQueue {
     waiting: VecDeque<Bytes>,
     bytes: usize,
     /// The reader was told that there is something, and has not read to the end since.
-    told: bool,
+    announced: bool,
 }
 
 impl ReceiveQueue {
@@ -36,7 +36,7 @@ impl ReceiveQueue {
     pub(super) fn pop(&mut self) -> Option<Bytes> {
         let first = self.forget_first();
         if first.is_none() {
-            self.told = false;
+            self.announced = false;
             self.waiting.shrink_to(KEPT);
         }
         first
@@ -51,6 +51,6 @@ impl ReceiveQueue {
     /// True once when there is something to read.
     #[inline]
     pub(super) fn take_news(&mut self) -> bool {
-        !self.waiting.is_empty() && !std::mem::replace(&mut self.told, true)
+        !self.waiting.is_empty() && !std::mem::replace(&mut self.announced, true)
     }
 }

@@ -3,7 +3,7 @@
 //! A first Initial packet makes no connection and no TLS state. Its datagrams are kept, its CRYPTO frames
 //! are read far enough to know the server's name and the protocols asked for (the ClientHello may span
 //! several packets, which are [acknowledged](super::beginning) meanwhile), and then the application decides. What is
-//! kept is bounded by [`Admission`], by [`MAX_DATAGRAMS`], by [`PATIENCE`] and by [`LIFETIME`].
+//! kept is bounded by [`Admission`], by [`MAX_DATAGRAMS`], by [`ACCEPT_WITHIN`] and by [`LIFETIME`].
 
 use super::IncomingKey;
 use super::admission::Admission;
@@ -33,7 +33,7 @@ const MAX_PIECES: usize = 4;
 const LIFETIME: Duration = Duration::from_secs(10);
 /// How long the rest of a ClientHello is waited for: so long after the last packet, for a client whose packets are
 /// lost repeats them more and more slowly, but not longer after the first.
-const PATIENCE: Duration = Duration::from_secs(30);
+const ACCEPT_WITHIN: Duration = Duration::from_secs(30);
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// A handshake that a client has begun.
@@ -226,7 +226,7 @@ impl IncomingSet {
             self.expiry.set(key, Some(now + LIFETIME));
             self.ready.push_back(key);
         } else {
-            self.expiry.set(key, Some(now + PATIENCE));
+            self.expiry.set(key, Some(now + ACCEPT_WITHIN));
             self.unanswered.push(key);
         }
         Ok(key)
@@ -281,7 +281,7 @@ impl IncomingSet {
                 self.ready.push_back(key);
             }
             Peeked::Partial => {
-                self.expiry.set(key, Some((now + PATIENCE).min(incoming.begun_at + LONGEST)));
+                self.expiry.set(key, Some((now + ACCEPT_WITHIN).min(incoming.begun_at + LONGEST)));
                 if incoming.on_beginning(now, &numbers, ecn, kept) {
                     self.unanswered.push(key);
                 }

@@ -13,11 +13,11 @@ mod accept;
 mod admission;
 mod beginning;
 mod demux;
-mod elders;
 mod first_initial;
 mod foreign;
 mod incoming;
 mod negotiate;
+mod older_generations;
 mod receive;
 mod send;
 mod slot;
@@ -26,9 +26,9 @@ mod stray;
 mod table;
 
 pub use accept::AcceptError;
-pub use elders::Begun;
 pub use foreign::{Foreign, ForeignBatch};
 pub use incoming::Incoming;
+pub use older_generations::Begun;
 
 use crate::cid::CidCodec;
 use crate::config::{ClientConfig, EndpointConfig, ServerConfig};
@@ -38,11 +38,11 @@ use crate::resumption::ServerMemory;
 use crate::{ConnectError, Connection, Event};
 use bytes::Bytes;
 use demux::{Demux, KeyedHash};
-use elders::Elders;
 use godwit_base::slab::Key;
 use godwit_base::{Rng, Slab, SocketId, Time, TimerQueue, WallTime};
 use godwit_wire::{ConnectionId, Side};
 use incoming::IncomingSet;
+use older_generations::OlderGenerations;
 use send::Outbox;
 use slot::ConnectionSlot;
 use std::collections::VecDeque;
@@ -87,7 +87,7 @@ pub struct Endpoint {
     queues: Queues,
     outbox: Outbox,
     foreign: ForeignBatch,
-    elders: Elders,
+    older_generations: OlderGenerations,
     resets: stateless_reset::Limiter,
     clock: Clock,
     accepting: bool,
@@ -153,7 +153,7 @@ impl Endpoint {
             queues: Queues::default(),
             outbox: Outbox::new(),
             foreign: ForeignBatch::new(),
-            elders: Elders::new(hash),
+            older_generations: OlderGenerations::new(hash),
             resets: stateless_reset::Limiter::new(),
             clock: Clock::default(),
             accepting: true,

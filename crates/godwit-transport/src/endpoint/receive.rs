@@ -118,8 +118,8 @@ impl Endpoint {
                 }
             }
             _ if header::is_long(first) => {
-                let elder = found.and_then(|dcid| self.elders.find(origin.now, &dcid));
-                match elder.filter(|_| !origin.forwarded) {
+                let older = found.and_then(|dcid| self.older_generations.find(origin.now, &dcid));
+                match older.filter(|_| !origin.forwarded) {
                     Some((generation, shard)) => self.put_aside(origin, generation, shard, datagram),
                     None => self.on_stray_long(origin, datagram),
                 }

@@ -43,13 +43,13 @@ impl Challenge {
 
     /// A challenge to be sent at once. `pto` is the present probe timeout.
     pub(super) fn new(now: Time, pto: Duration) -> Self {
-        let patience = pto.max(Self::INITIAL_PTO).saturating_mul(3);
+        let limit = pto.max(Self::INITIAL_PTO).saturating_mul(3);
         Challenge {
             attempts: VecDeque::new(),
             due: true,
             interval: pto.clamp(Self::SHORTEST_INTERVAL, Self::INITIAL_PTO),
             retry_at: Time::MAX,
-            expires: now + patience,
+            expires: now + limit,
         }
     }
 

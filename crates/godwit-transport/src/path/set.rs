@@ -63,7 +63,7 @@ pub(crate) struct PathSet {
     next_id: u32,
     peer_may_move: bool,
     /// How long a path is kept that is used no more.
-    linger: Duration,
+    keep_unused: Duration,
     events: VecDeque<PathEvent>,
 }
 
@@ -95,7 +95,7 @@ impl PathSet {
     /// Paths held beside the active one.
     pub(crate) const MAX_OTHERS: usize = 4;
     /// Three probe timeouts of a path of which nothing is known.
-    const FIRST_LINGER: Duration = Duration::from_secs(3);
+    const FIRST_KEEP_UNUSED: Duration = Duration::from_secs(3);
 
     /// With the path of the handshake. A client never limits itself towards the server it chose, so
     /// that `validated` counts for servers only: it says whether a token proved the client's address.
@@ -107,7 +107,7 @@ impl PathSet {
             others: Vec::new(),
             next_id: 1,
             peer_may_move: false,
-            linger: Self::FIRST_LINGER,
+            keep_unused: Self::FIRST_KEEP_UNUSED,
             events: VecDeque::new(),
         }
     }
@@ -285,7 +285,7 @@ impl PathSet {
     }
 
     /// A path to be tried by this end's will (RFC 9000 section 9.2): it is challenged, and on
-    /// [`PathEvent::Validated`] can be [activated](PathSet::activate). `None` if numbers have run out.
+    /// [`PathEvent::Validated`] the connection can move there. `None` if numbers have run out.
     pub(crate) fn probe(
         &mut self,
         now: Time,
@@ -336,7 +336,7 @@ impl PathSet {
             return;
         }
         let Some(from) = self.switch_to(now, id) else { return };
-        self.linger = pto.saturating_mul(3);
+        self.keep_unused = pto.saturating_mul(3);
         if !self.active.is_validated() && self.active.challenge.is_none() {
             self.active.challenge = Some(Challenge::new(now, pto));
         }
@@ -378,7 +378,7 @@ impl PathSet {
         }
         path.challenge = None;
         let (id, wanted) = (path.id, path.wanted);
-        self.linger = pto.saturating_mul(3);
+        self.keep_unused = pto.saturating_mul(3);
         self.events.push_back(PathEvent::Validated(id));
         if wanted && let Some(from) = self.switch_to(now, id) {
             self.events.push_back(PathEvent::Migrated { from, to: id });
@@ -427,7 +427,7 @@ impl PathSet {
     /// When a path that is not active is to be forgotten for being of no use.
     fn unused_at(&self, path: &Path) -> Option<Time> {
         let settled = self.active.is_validated() && !self.active.suspect && self.active.challenge.is_none();
-        (settled && path.challenge.is_none()).then(|| path.last_used + self.linger)
+        (settled && path.challenge.is_none()).then(|| path.last_used + self.keep_unused)
     }
 
     /// Time has passed: challenges are repeated or given up, and paths that are not used are forgotten.
@@ -446,8 +446,8 @@ impl PathSet {
         let reachable = self.active.is_validated() && !self.active.suspect;
         self.forget(|path| path.suspect && (reachable || !path.is_validated()));
         if self.others.iter().any(|path| self.unused_at(path).is_some_and(|at| at <= now)) {
-            let linger = self.linger;
-            self.forget(|path| path.challenge.is_none() && path.last_used + linger <= now);
+            let keep_unused = self.keep_unused;
+            self.forget(|path| path.challenge.is_none() && path.last_used + keep_unused <= now);
         }
     }
 

@@ -249,7 +249,7 @@ impl Streams {
 
     /// Has [`crate::Event::IdealBufferChanged`] told from now on; the application knows this figure.
     pub(crate) fn watch_ideal_buffer(&mut self, known: u64) {
-        self.budget.told = Some(known);
+        self.budget.announced = Some(known);
     }
 
     /// Sets how many streams the peer may have open at once. What was permitted remains so.

@@ -186,7 +186,7 @@ struct WriteBudget {
     limit: u64,
     most: u64,
     /// The limit of which the application was told last, if it wants to be told.
-    told: Option<u64>,
+    announced: Option<u64>,
     /// Streams whose `write` was refused, in order. Some may be gone.
     waiting: VecDeque<StreamId>,
 }
@@ -197,7 +197,7 @@ impl WriteBudget {
     const LEAST: u64 = 128 << 10;
 
     fn new(most: u64) -> Self {
-        WriteBudget { used: 0, limit: most.min(Self::LEAST), most, told: None, waiting: VecDeque::new() }
+        WriteBudget { used: 0, limit: most.min(Self::LEAST), most, announced: None, waiting: VecDeque::new() }
     }
 
     /// The application is told when the stream `id` takes more.
@@ -301,10 +301,10 @@ impl Streams {
     pub(crate) fn on_congestion_window(&mut self, window: u64) {
         let budget = &mut self.budget;
         budget.limit = window.saturating_mul(2).max(WriteBudget::LEAST).min(budget.most);
-        if let Some(told) = budget.told
-            && budget.limit.abs_diff(told) > told >> 2
+        if let Some(known) = budget.announced
+            && budget.limit.abs_diff(known) > known >> 2
         {
-            budget.told = Some(budget.limit);
+            budget.announced = Some(budget.limit);
             self.events.push_back(Event::IdealBufferChanged);
         }
     }

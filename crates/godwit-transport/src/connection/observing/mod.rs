@@ -1,13 +1,13 @@
 //! Where a connection tells its observer what happens.
 //!
 //! Each hook is a mask test, made before anything else; what follows when the bit is set stands apart, in
-//! `tell`, out of the way of connections that nobody watches. Hooks only look: they change nothing that the
+//! `emit`, out of the way of connections that nobody watches. Hooks only look: they change nothing that the
 //! connection acts on.
 //!
 //! Not everything that happens comes with the time. The observation keeps the time of the latest input,
 //! which is what the events that follow are stamped with.
 
-mod tell;
+mod emit;
 
 use super::Machine;
 use super::input::PacketInfo;
@@ -73,8 +73,8 @@ impl Observation {
         }));
     }
 
-    /// Tells an event, if it is wanted.
-    fn tell(&mut self, event: &TransportEvent<'_>) {
+    /// Gives an event to the observer, if it is wanted.
+    fn emit(&mut self, event: &TransportEvent<'_>) {
         if self.wants(event.kind().mask())
             && let Some(watch) = &mut self.watch
         {
@@ -105,14 +105,14 @@ impl Machine {
     /// Asks the endpoint's factory for an observer, and tells it how the connection begins.
     pub(crate) fn start_observing(&mut self, now: Time, wall: WallTime, config: &EndpointConfig) {
         if config.observe.is_set() {
-            self.tell_start(now, wall, config);
+            self.emit_start(now, wall, config);
         }
     }
 
     /// The connection goes on in another version.
     pub(super) fn observe_version(&mut self) {
         if self.observation.wants(Kind::VersionInformation.mask()) {
-            self.tell_version();
+            self.emit_version();
         }
     }
 
@@ -120,7 +120,7 @@ impl Machine {
     #[inline]
     pub(super) fn observe_time(&mut self, now: Time) {
         if !self.observation.mask.is_empty() {
-            self.tell_time(now);
+            self.emit_time(now);
         }
     }
 
@@ -128,7 +128,7 @@ impl Machine {
     #[inline]
     pub(super) fn observe_sent(&mut self, packet: &WrittenPacket, datagram: &[u8]) {
         if self.observation.wants(SENT) {
-            self.tell_sent(packet, datagram);
+            self.emit_sent(packet, datagram);
         }
     }
 
@@ -136,7 +136,7 @@ impl Machine {
     #[inline]
     pub(super) fn observe_received(&mut self, info: &PacketInfo, payload: &[u8]) {
         if self.observation.wants(RECEIVED) {
-            self.tell_received(info, payload);
+            self.emit_received(info, payload);
         }
     }
 
@@ -144,7 +144,7 @@ impl Machine {
     #[inline]
     pub(super) fn observe_unnumbered(&mut self, packet_type: PacketName, len: usize) {
         if self.observation.wants(Kind::PacketReceived.mask()) {
-            self.tell_unnumbered(packet_type, len);
+            self.emit_unnumbered(packet_type, len);
         }
     }
 
@@ -152,7 +152,7 @@ impl Machine {
     #[inline]
     pub(super) fn observe_dropped(&mut self, packet_type: Option<PacketName>, len: usize, why: DropTrigger) {
         if self.observation.wants(Kind::PacketDropped.mask()) {
-            self.tell_dropped(packet_type, len, why);
+            self.emit_dropped(packet_type, len, why);
         }
     }
 
@@ -160,7 +160,7 @@ impl Machine {
     #[inline]
     pub(super) fn observe_lost(&mut self, space: SpaceId, trigger: Option<LossTrigger>) {
         if self.observation.wants(Kind::PacketLost.mask()) {
-            self.tell_lost(space, trigger);
+            self.emit_lost(space, trigger);
         }
     }
 
@@ -168,7 +168,7 @@ impl Machine {
     #[inline]
     pub(super) fn observe_recovery(&mut self, path: PathId) {
         if self.observation.wants(RECOVERY) {
-            self.tell_recovery(path);
+            self.emit_recovery(path);
         }
     }
 
@@ -176,7 +176,7 @@ impl Machine {
     #[inline]
     pub(super) fn observe_keys(&mut self, space: SpaceId) {
         if self.observation.wants(Kind::KeyUpdated.mask()) {
-            self.tell_keys(space);
+            self.emit_keys(space);
         }
     }
 
@@ -184,7 +184,7 @@ impl Machine {
     #[inline]
     pub(super) fn observe_discarded(&mut self, space: SpaceId) {
         if self.observation.wants(Kind::KeyDiscarded.mask()) {
-            self.tell_discarded(space);
+            self.emit_discarded(space);
         }
     }
 
@@ -192,7 +192,7 @@ impl Machine {
     #[inline]
     pub(super) fn observe_state(&mut self, new: ConnectionState) {
         if self.observation.wants(Kind::ConnectionStateUpdated.mask().union(Kind::AlpnInformation.mask())) {
-            self.tell_state(new);
+            self.emit_state(new);
         }
     }
 
@@ -200,7 +200,7 @@ impl Machine {
     #[inline]
     pub(super) fn observe_parameters(&mut self, parameters: &TransportParameters) {
         if self.observation.wants(Kind::ParametersSet.mask()) {
-            self.tell_parameters(crate::observe::Initiator::Remote, parameters);
+            self.emit_parameters(crate::observe::Initiator::Remote, parameters);
         }
     }
 
@@ -208,7 +208,7 @@ impl Machine {
     #[inline]
     pub(super) fn observe_path(&mut self, event: &PathEvent) {
         if self.observation.wants(PATHS) {
-            self.tell_path(event);
+            self.emit_path(event);
         }
     }
 
@@ -216,7 +216,7 @@ impl Machine {
     #[inline]
     pub(super) fn observe_probing(&mut self, id: PathId) {
         if self.observation.wants(PATHS) {
-            self.tell_probing(id);
+            self.emit_probing(id);
         }
     }
 
@@ -224,7 +224,7 @@ impl Machine {
     #[inline]
     pub(super) fn observe_closed(&mut self, reason: &ConnectionError) {
         if self.observation.wants(CLOSED) {
-            self.tell_closed(reason);
+            self.emit_closed(reason);
         }
     }
 }

@@ -28,15 +28,15 @@ pub struct Begun {
 
 /// The list.
 #[derive(Debug)]
-pub(super) struct Elders {
+pub(super) struct OlderGenerations {
     begun: Vec<Begun>,
     by_id: Table<ConnectionId, (u8, u8), KeyedHash>,
     until: Time,
 }
 
-impl Elders {
+impl OlderGenerations {
     pub(super) fn new(hash: KeyedHash) -> Self {
-        Elders { begun: Vec::new(), by_id: Table::with_hasher(hash), until: Time::ZERO }
+        OlderGenerations { begun: Vec::new(), by_id: Table::with_hasher(hash), until: Time::ZERO }
     }
 
     /// The generation and the shard that began a handshake with `id`.
@@ -71,14 +71,15 @@ impl Endpoint {
         let accepted = self.slots.iter().filter(|(_, slot)| slot.connection.is_handshaking());
         let accepted = accepted.filter_map(|(_, slot)| slot.initial_dcid);
         let own = waiting.chain(accepted).map(move |id| Begun { id, generation, shard });
-        let adopted = self.elders.begun.iter().copied().filter(move |_| now < self.elders.until);
+        let adopted =
+            self.older_generations.begun.iter().copied().filter(move |_| now < self.older_generations.until);
         own.chain(adopted)
     }
 
     /// Takes over the list of the handshakes that an older generation has begun: their packets are
     /// [foreign](Endpoint::swap_foreign), although nothing in them says so.
     pub fn adopt_handshakes(&mut self, now: Time, begun: impl Iterator<Item = Begun>) {
-        self.elders.adopt(now, begun);
+        self.older_generations.adopt(now, begun);
     }
 }
 
@@ -95,26 +96,26 @@ mod tests {
 
     #[test]
     fn they_are_known_for_a_while() {
-        let mut elders = Elders::new(KeyedHash::new(&mut SeededRng::new(1)));
+        let mut older_generations = OlderGenerations::new(KeyedHash::new(&mut SeededRng::new(1)));
         let now = Time::from_nanos(5);
-        assert_eq!(elders.find(now, &begun(1).id), None);
-        elders.adopt(now, [begun(1), begun(2)].into_iter());
-        assert_eq!(elders.find(now, &begun(1).id), Some((3, 1)));
-        assert_eq!(elders.find(now, &begun(3).id), None);
+        assert_eq!(older_generations.find(now, &begun(1).id), None);
+        older_generations.adopt(now, [begun(1), begun(2)].into_iter());
+        assert_eq!(older_generations.find(now, &begun(1).id), Some((3, 1)));
+        assert_eq!(older_generations.find(now, &begun(3).id), None);
         let later = now + LIFETIME;
-        assert_eq!(elders.find(later, &begun(1).id), None);
-        elders.adopt(later, [begun(3)].into_iter());
-        assert_eq!(elders.find(later, &begun(1).id), None, "forgotten, not only out of date");
-        assert_eq!(elders.find(later, &begun(3).id), Some((3, 1)));
+        assert_eq!(older_generations.find(later, &begun(1).id), None);
+        older_generations.adopt(later, [begun(3)].into_iter());
+        assert_eq!(older_generations.find(later, &begun(1).id), None, "forgotten, not only out of date");
+        assert_eq!(older_generations.find(later, &begun(3).id), Some((3, 1)));
     }
 
     #[test]
     fn their_number_is_bounded() {
-        let mut elders = Elders::new(KeyedHash::new(&mut SeededRng::new(2)));
+        let mut older_generations = OlderGenerations::new(KeyedHash::new(&mut SeededRng::new(2)));
         let many = MAX as u32;
-        elders.adopt(Time::ZERO, (0..many + 10).map(begun));
-        elders.adopt(Time::ZERO, [begun(many + 20)].into_iter());
-        let known = (0..many + 30).filter(|n| elders.find(Time::ZERO, &begun(*n).id).is_some());
+        older_generations.adopt(Time::ZERO, (0..many + 10).map(begun));
+        older_generations.adopt(Time::ZERO, [begun(many + 20)].into_iter());
+        let known = (0..many + 30).filter(|n| older_generations.find(Time::ZERO, &begun(*n).id).is_some());
         assert_eq!(known.count(), MAX);
     }
 }

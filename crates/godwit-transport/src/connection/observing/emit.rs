@@ -23,7 +23,7 @@ use godwit_wire::{ConnectionId, Direction, Side, StreamId, TransportErrorCode};
 
 impl Machine {
     #[cold]
-    pub(super) fn tell_start(&mut self, now: Time, wall: WallTime, config: &EndpointConfig) {
+    pub(super) fn emit_start(&mut self, now: Time, wall: WallTime, config: &EndpointConfig) {
         let info = ObserverInfo {
             side: self.side,
             original_dcid: self.negotiation.original_dcid,
@@ -36,19 +36,19 @@ impl Machine {
             self.parts.streams.keep_journal();
         }
         let (local, remote) = self.tuple(self.paths.active().key());
-        self.observation.tell(&TransportEvent::ConnectionStarted { local, remote });
-        self.tell_state(ConnectionState::Attempted);
-        self.tell_version();
+        self.observation.emit(&TransportEvent::ConnectionStarted { local, remote });
+        self.emit_state(ConnectionState::Attempted);
+        self.emit_version();
         let available = self.versions.available();
         let parameters = self.negotiation.parameters(&self.config, self.version, available.as_slice());
-        self.tell_parameters(Initiator::Local, &parameters);
-        self.tell_keys(SpaceId::Initial);
-        self.tell_recovery(self.paths.active_id());
+        self.emit_parameters(Initiator::Local, &parameters);
+        self.emit_keys(SpaceId::Initial);
+        self.emit_recovery(self.paths.active_id());
     }
 
     /// The versions this end speaks, and the one in use, which may have changed.
     #[cold]
-    pub(super) fn tell_version(&mut self) {
+    pub(super) fn emit_version(&mut self) {
         let available = self.versions.available();
         let versions = Some(Versions(available.as_slice()));
         let (server_versions, client_versions) = match self.side {
@@ -57,21 +57,21 @@ impl Machine {
         };
         let chosen_version = Some(Version(self.version));
         let event = TransportEvent::VersionInformation { server_versions, client_versions, chosen_version };
-        self.observation.tell(&event);
+        self.observation.emit(&event);
     }
 
     /// What happened to streams since the last time is told as well.
     #[cold]
-    pub(super) fn tell_time(&mut self, now: Time) {
+    pub(super) fn emit_time(&mut self, now: Time) {
         if let Some(watch) = &mut self.observation.watch {
             watch.now = watch.now.max(now);
         }
         for (id, opened) in self.parts.streams.take_journal() {
-            self.tell_stream(id, opened);
+            self.emit_stream(id, opened);
         }
     }
 
-    fn tell_stream(&mut self, stream: StreamId, opened: bool) {
+    fn emit_stream(&mut self, stream: StreamId, opened: bool) {
         let (old, new) = match opened {
             true => (StreamState::Idle, StreamState::Open),
             false => (StreamState::Open, StreamState::Closed),
@@ -82,7 +82,7 @@ impl Machine {
             [(StreamSide::Sending, ours || both), (StreamSide::Receiving, !ours || both)]
         {
             if exists {
-                self.observation.tell(&TransportEvent::StreamStateUpdated {
+                self.observation.emit(&TransportEvent::StreamStateUpdated {
                     stream_id: Stream(stream),
                     stream_type: stream_type(stream),
                     old,
@@ -94,9 +94,9 @@ impl Machine {
     }
 
     #[cold]
-    pub(super) fn tell_sent(&mut self, packet: &WrittenPacket, datagram: &[u8]) {
-        self.tell_key_phase(KeyTrigger::LocalUpdate);
-        self.tell_remote_cid();
+    pub(super) fn emit_sent(&mut self, packet: &WrittenPacket, datagram: &[u8]) {
+        self.emit_key_phase(KeyTrigger::LocalUpdate);
+        self.emit_remote_cid();
         let (packet_type, key_phase) = match packet.space {
             SpaceId::Initial => (PacketName::Initial, None),
             SpaceId::Handshake => (PacketName::Handshake, None),
@@ -104,7 +104,7 @@ impl Machine {
             SpaceId::Data => (PacketName::OneRtt, self.key_phase()),
         };
         let payload = datagram.get(packet.payload()).unwrap_or_default();
-        self.observation.tell(&TransportEvent::PacketSent {
+        self.observation.emit(&TransportEvent::PacketSent {
             header: PacketHeader { packet_type, packet_number: Some(packet.number), key_phase },
             frames: FrameList::new(payload, DEFAULT_ACK_DELAY_EXPONENT),
             raw: RawInfo::length(packet.len()),
@@ -113,10 +113,10 @@ impl Machine {
     }
 
     #[cold]
-    pub(super) fn tell_received(&mut self, info: &PacketInfo, payload: &[u8]) {
+    pub(super) fn emit_received(&mut self, info: &PacketInfo, payload: &[u8]) {
         let updated = info.keys == KeysUsed::Updated;
-        self.tell_key_phase(if updated { KeyTrigger::RemoteUpdate } else { KeyTrigger::LocalUpdate });
-        self.tell_local_cid(info.dcid);
+        self.emit_key_phase(if updated { KeyTrigger::RemoteUpdate } else { KeyTrigger::LocalUpdate });
+        self.emit_local_cid(info.dcid);
         let key_phase = self.key_phase().filter(|_| info.packet_type == PacketType::OneRtt);
         let key_phase = match info.keys {
             KeysUsed::Previous => key_phase.map(|phase| phase.saturating_sub(1)),
@@ -124,7 +124,7 @@ impl Machine {
         };
         let packet_type = PacketName::of(info.packet_type);
         let exponent = self.negotiation.peer_ack_delay_exponent().unwrap_or(DEFAULT_ACK_DELAY_EXPONENT);
-        self.observation.tell(&TransportEvent::PacketReceived {
+        self.observation.emit(&TransportEvent::PacketReceived {
             header: PacketHeader { packet_type, packet_number: Some(info.number), key_phase },
             frames: Some(FrameList::new(payload, exponent)),
             raw: RawInfo::length(info.len),
@@ -132,8 +132,8 @@ impl Machine {
     }
 
     #[cold]
-    pub(super) fn tell_unnumbered(&mut self, packet_type: PacketName, len: usize) {
-        self.observation.tell(&TransportEvent::PacketReceived {
+    pub(super) fn emit_unnumbered(&mut self, packet_type: PacketName, len: usize) {
+        self.observation.emit(&TransportEvent::PacketReceived {
             header: PacketHeader::of_type(packet_type),
             frames: None,
             raw: RawInfo::length(len),
@@ -141,8 +141,8 @@ impl Machine {
     }
 
     #[cold]
-    pub(super) fn tell_dropped(&mut self, packet_type: Option<PacketName>, len: usize, trigger: DropTrigger) {
-        self.observation.tell(&TransportEvent::PacketDropped {
+    pub(super) fn emit_dropped(&mut self, packet_type: Option<PacketName>, len: usize, trigger: DropTrigger) {
+        self.observation.emit(&TransportEvent::PacketDropped {
             header: packet_type.map(PacketHeader::of_type),
             raw: RawInfo::length(len),
             trigger,
@@ -150,7 +150,7 @@ impl Machine {
     }
 
     #[cold]
-    pub(super) fn tell_lost(&mut self, space: SpaceId, trigger: Option<LossTrigger>) {
+    pub(super) fn emit_lost(&mut self, space: SpaceId, trigger: Option<LossTrigger>) {
         let packet_type = match space {
             SpaceId::Initial => PacketName::Initial,
             SpaceId::Handshake => PacketName::Handshake,
@@ -163,7 +163,7 @@ impl Machine {
         let (recovery, start) = (&of_space.recovery, *from);
         *from = recovery.decided();
         for (number, mtu_probe) in recovery.lost_from(start) {
-            self.observation.tell(&TransportEvent::PacketLost {
+            self.observation.emit(&TransportEvent::PacketLost {
                 header: PacketHeader::numbered(packet_type, number),
                 is_mtu_probe_packet: mtu_probe.then_some(true),
                 trigger,
@@ -172,7 +172,7 @@ impl Machine {
     }
 
     #[cold]
-    pub(super) fn tell_recovery(&mut self, path: PathId) {
+    pub(super) fn emit_recovery(&mut self, path: PathId) {
         let path = &self.paths.path(path).recovery;
         let now = Recovery::of(path);
         let state = match path.controller().is_slow_start() {
@@ -188,60 +188,60 @@ impl Machine {
         let old_ecn = std::mem::replace(&mut watch.ecn, ecn);
         if before != now {
             let metrics = Changes { before, now };
-            self.observation.tell(&TransportEvent::RecoveryMetricsUpdated { metrics });
+            self.observation.emit(&TransportEvent::RecoveryMetricsUpdated { metrics });
         }
         if let Some(old) = old_state.filter(|old| *old != state) {
-            self.observation.tell(&TransportEvent::CongestionStateUpdated { old, new: state });
+            self.observation.emit(&TransportEvent::CongestionStateUpdated { old, new: state });
         }
         if old_mtu != Some(mtu) {
-            self.observation.tell(&TransportEvent::MtuUpdated { old: old_mtu, new: mtu });
+            self.observation.emit(&TransportEvent::MtuUpdated { old: old_mtu, new: mtu });
         }
         if let Some(new) = ecn.filter(|_| old_ecn != ecn) {
-            self.observation.tell(&TransportEvent::EcnStateUpdated { old: old_ecn, new });
+            self.observation.emit(&TransportEvent::EcnStateUpdated { old: old_ecn, new });
         }
     }
 
     #[cold]
-    pub(super) fn tell_keys(&mut self, space: SpaceId) {
+    pub(super) fn emit_keys(&mut self, space: SpaceId) {
         for key_type in key_names(space) {
             let key_phase = (space == SpaceId::Data).then_some(0);
             let trigger = KeyTrigger::Tls;
-            self.observation.tell(&TransportEvent::KeyUpdated { key_type, key_phase, trigger });
+            self.observation.emit(&TransportEvent::KeyUpdated { key_type, key_phase, trigger });
         }
     }
 
     #[cold]
-    pub(super) fn tell_discarded(&mut self, space: SpaceId) {
+    pub(super) fn emit_discarded(&mut self, space: SpaceId) {
         for key_type in key_names(space) {
-            self.observation.tell(&TransportEvent::KeyDiscarded { key_type, trigger: KeyTrigger::Tls });
+            self.observation.emit(&TransportEvent::KeyDiscarded { key_type, trigger: KeyTrigger::Tls });
         }
     }
 
     #[cold]
-    pub(super) fn tell_state(&mut self, new: ConnectionState) {
-        self.observation.tell(&TransportEvent::ConnectionStateUpdated { new });
+    pub(super) fn emit_state(&mut self, new: ConnectionState) {
+        self.observation.emit(&TransportEvent::ConnectionStateUpdated { new });
         if new == ConnectionState::HandshakeComplete
             && let Some(alpn) = self.parts.handshake.data().and_then(|data| data.alpn.as_deref())
         {
-            self.observation.tell(&TransportEvent::AlpnInformation { chosen_alpn: Alpn(alpn) });
+            self.observation.emit(&TransportEvent::AlpnInformation { chosen_alpn: Alpn(alpn) });
         }
     }
 
     #[cold]
-    pub(super) fn tell_parameters(&mut self, initiator: Initiator, parameters: &TransportParameters) {
+    pub(super) fn emit_parameters(&mut self, initiator: Initiator, parameters: &TransportParameters) {
         let parameters = Parameters(parameters);
-        self.observation.tell(&TransportEvent::ParametersSet { initiator, parameters });
+        self.observation.emit(&TransportEvent::ParametersSet { initiator, parameters });
     }
 
     #[cold]
-    pub(super) fn tell_path(&mut self, event: &PathEvent) {
+    pub(super) fn emit_path(&mut self, event: &PathEvent) {
         let (id, new) = match *event {
             PathEvent::Migrated { to, .. } if self.paths.path(to).is_validated() => {
                 (to, MigrationState::MigrationComplete)
             }
             PathEvent::Migrated { to, .. } => (to, MigrationState::MigrationStarted),
             PathEvent::FellBack { from, .. } => (from, MigrationState::MigrationAbandoned),
-            PathEvent::Validated(id) if id == self.migration.told_active => {
+            PathEvent::Validated(id) if id == self.migration.announced_active => {
                 (id, MigrationState::MigrationComplete)
             }
             PathEvent::Validated(id) => (id, MigrationState::ProbingSuccessful),
@@ -249,41 +249,41 @@ impl Machine {
             PathEvent::NoPath => return,
         };
         if matches!(event, PathEvent::Migrated { .. } | PathEvent::Abandoned(..)) {
-            self.tell_tuple(id);
+            self.emit_tuple(id);
         }
         let name = tuple_name(id);
-        self.observation.tell(&TransportEvent::MigrationStateUpdated { new, tuple_id: &name });
+        self.observation.emit(&TransportEvent::MigrationStateUpdated { new, tuple_id: &name });
     }
 
     /// The addresses of a path, none if it is gone.
-    fn tell_tuple(&mut self, id: PathId) {
+    fn emit_tuple(&mut self, id: PathId) {
         let tuple = self.paths.get(id).map(|path| self.tuple(path.key()));
         let (tuple_local, tuple_remote) = tuple.unzip();
         let tuple_id = tuple_name(id);
         let event = TransportEvent::TupleAssigned { tuple_id: &tuple_id, tuple_remote, tuple_local };
-        self.observation.tell(&event);
+        self.observation.emit(&event);
     }
 
     #[cold]
-    pub(super) fn tell_probing(&mut self, id: PathId) {
-        self.tell_tuple(id);
+    pub(super) fn emit_probing(&mut self, id: PathId) {
+        self.emit_tuple(id);
         let new = MigrationState::ProbingStarted;
-        self.observation.tell(&TransportEvent::MigrationStateUpdated { new, tuple_id: &tuple_name(id) });
+        self.observation.emit(&TransportEvent::MigrationStateUpdated { new, tuple_id: &tuple_name(id) });
     }
 
     #[cold]
-    pub(super) fn tell_closed(&mut self, reason: &ConnectionError) {
+    pub(super) fn emit_closed(&mut self, reason: &ConnectionError) {
         let code = match self.lifecycle.pending_close() {
             Some(CloseFrame::Application { code, .. }) => Some(*code),
             _ => None,
         };
-        self.observation.tell(&closed(reason, code));
+        self.observation.emit(&closed(reason, code));
         let new = match self.lifecycle.state() {
             State::Closing { .. } => ConnectionState::Closing,
             State::Draining { .. } => ConnectionState::Draining,
             _ => ConnectionState::Closed,
         };
-        self.tell_state(new);
+        self.emit_state(new);
     }
 
     /// How often the 1-RTT keys have been updated, once there are any.
@@ -291,7 +291,7 @@ impl Machine {
         self.spaces.data.keys.as_ref().map(|keys| keys.updates())
     }
 
-    fn tell_key_phase(&mut self, trigger: KeyTrigger) {
+    fn emit_key_phase(&mut self, trigger: KeyTrigger) {
         let Some(phase) = self.key_phase() else { return };
         let Some(watch) = &mut self.observation.watch else { return };
         if std::mem::replace(&mut watch.key_phase, phase) == phase {
@@ -299,25 +299,25 @@ impl Machine {
         }
         for key_type in key_names(SpaceId::Data) {
             let key_phase = Some(phase);
-            self.observation.tell(&TransportEvent::KeyUpdated { key_type, key_phase, trigger });
+            self.observation.emit(&TransportEvent::KeyUpdated { key_type, key_phase, trigger });
         }
     }
 
-    fn tell_remote_cid(&mut self) {
+    fn emit_remote_cid(&mut self) {
         let new = *self.parts.remote_cids.active();
         let Some(watch) = &mut self.observation.watch else { return };
         let old = std::mem::replace(&mut watch.remote_cid, new);
         if old != new {
             let (initiator, old, new) = (Initiator::Remote, Cid(old), Cid(new));
-            self.observation.tell(&TransportEvent::ConnectionIdUpdated { initiator, old, new });
+            self.observation.emit(&TransportEvent::ConnectionIdUpdated { initiator, old, new });
         }
     }
 
-    fn tell_local_cid(&mut self, new: ConnectionId) {
+    fn emit_local_cid(&mut self, new: ConnectionId) {
         let Some(watch) = &mut self.observation.watch else { return };
         if let Some(old) = watch.local_cid.replace(new).filter(|old| *old != new) {
             let (initiator, old, new) = (Initiator::Local, Cid(old), Cid(new));
-            self.observation.tell(&TransportEvent::ConnectionIdUpdated { initiator, old, new });
+            self.observation.emit(&TransportEvent::ConnectionIdUpdated { initiator, old, new });
         }
     }
 
