@@ -4,7 +4,8 @@
 //! from or where it goes. Bodies are streams: nothing here collects one, and a wrapper holds no data back.
 //!
 //! - [`Counted`], [`Limited`] and [`Timed`] wrap a body of any type.
-//! - [`MinimumRate`] says what a peer has to move in a time.
+//! - [`MinimumRate`] says what a peer has to move in a time; [`Progress`] and [`ProgressWatch`] judge a connection by
+//!   it.
 //! - [`Peer`], [`Informational`] and [`ExtendedConnect`] are what a server puts into a request's extensions.
 
 #![deny(
@@ -18,6 +19,7 @@
 mod boxed;
 mod counted;
 mod limited;
+mod progress;
 mod rate;
 mod request;
 mod timed;
@@ -25,6 +27,7 @@ mod timed;
 pub use boxed::{BoxBody, BoxError, bare, boxed, empty, full};
 pub use counted::Counted;
 pub use limited::{Exceeded, Limited};
+pub use progress::{Progress, ProgressLimits, ProgressWatch, Verdict};
 pub use rate::MinimumRate;
 pub use request::{ExtendedConnect, Informational, Peer};
 pub use timed::{Late, Timed};

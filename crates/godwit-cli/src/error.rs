@@ -30,3 +30,15 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+impl From<godwit_front::FrontError> for Failure {
+    fn from(error: godwit_front::FrontError) -> Failure {
+        Failure(error.to_string())
+    }
+}
+
+impl From<godwit_certificates::CertificateError> for Failure {
+    fn from(error: godwit_certificates::CertificateError) -> Failure {
+        Failure(error.to_string())
+    }
+}

@@ -1,3 +1,3 @@
 //! Files that people name.
 
-pub(crate) use godwit_text::{read_at_most, read_file as read};
+pub(crate) use godwit_text::read_at_most;

@@ -3,8 +3,8 @@
 use std::io::IsTerminal;
 
 pub(crate) use godwit_text::{
-    Style, date, duration, http_date, instant_now, parse_http_date, printable, printable_bytes, shell_word,
-    size, unix_now,
+    Style, date, duration, instant_now, parse_http_date, printable, printable_bytes, shell_word, size,
+    unix_now,
 };
 
 /// Colours for standard output, if it takes them.

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::num::NonZeroU8;
 use std::path::PathBuf;
 
-use super::config::upstream_url;
-use super::listen;
+use godwit_front::config::upstream_url;
+use godwit_front::parse_address;
+
 use crate::error::Failure;
 
 #[derive(Debug, clap::Args)]
@@ -35,7 +36,7 @@ pub(crate) struct Arguments {
 
     /// Address and port, both for UDP and TCP; may be repeated. A port alone means every address,
     /// port 0 any free port [default: `[::]:4433`, which is IPv4 as well]
-    #[arg(long, value_name = "ADDR:PORT", value_parser = listen::parse)]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = parse_address)]
     pub(super) listen: Vec<SocketAddr>,
 
     /// Certificate chain (PEM) [default: made for this machine by an authority of your own]
@@ -51,7 +52,7 @@ pub(crate) struct Arguments {
     pub(super) access_log: Option<PathBuf>,
 
     /// Serve /metrics for Prometheus, /healthz and /readyz here, as plain HTTP
-    #[arg(long, value_name = "ADDR:PORT", value_parser = listen::parse)]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = parse_address)]
     pub(super) metrics: Option<SocketAddr>,
 
     /// Open the site in Chromium or Chrome, with a fresh profile that trusts this server
@@ -82,7 +83,7 @@ pub(crate) struct Arguments {
 /// What can be done in place of serving.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Instead {
-    PrintDns(super::advertise::dns::Arguments),
+    PrintDns(super::dns::Arguments),
 }
 
 /// The ways to the network that `--datapath` chooses from.
@@ -94,6 +95,16 @@ pub(crate) enum Datapath {
     Linux,
     /// Any system
     Portable,
+}
+
+impl From<Datapath> for godwit_front::settings::Datapath {
+    fn from(datapath: Datapath) -> Self {
+        match datapath {
+            Datapath::Auto => Self::Auto,
+            Datapath::Linux => Self::Linux,
+            Datapath::Portable => Self::Portable,
+        }
+    }
 }
 
 impl Arguments {

@@ -3,11 +3,11 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use godwit_certificates::Identity;
+use godwit_certificates::local::host_name;
+use godwit_front::Granted;
+
 use super::browser;
-use super::h3::Granted;
-use super::listen::Listener;
-use crate::certificates::Identity;
-use crate::certificates::local::host_name;
 use crate::output::{Style, date, shell_word, size, unix_now};
 
 /// A receive buffer below this share of what was asked for is worth a hint.
@@ -45,18 +45,18 @@ impl<'a> Banner<'a> {
     pub(super) fn new(
         what: &'a str,
         identity: &'a Identity,
-        listeners: &[Listener],
+        addresses: &[SocketAddr],
+        granted: Option<Granted>,
         style: Style,
     ) -> Banner<'a> {
-        let addresses: Vec<SocketAddr> = listeners.iter().map(|listener| listener.address).collect();
         let host = host_name().filter(|name| identity.facts.names.contains(name));
         let mut ports: Vec<String> = addresses.iter().map(|address| address.port().to_string()).collect();
         ports.dedup();
         Banner {
             what,
             identity,
-            targets: targets(&addresses, host.as_deref()),
-            granted: listeners.first().and_then(|listener| listener.udp.granted()),
+            targets: targets(addresses, host.as_deref()),
+            granted,
             ports: ports.join(", "),
             style,
         }
@@ -204,7 +204,7 @@ mod tests {
         Banner {
             what: "its example site",
             identity,
-            targets: targets(&addresses, Some("box")),
+            targets: targets(addresses, Some("box")),
             granted: Some(Granted { gso: true, gro: false, receive_buffer, wanted_buffer: 7 << 20 }),
             ports: "4433".to_owned(),
             style: Style::PLAIN,

@@ -5,58 +5,35 @@
 //! answered until SIGINT or SIGTERM. What is then in progress has a time to finish; a second signal ends it at once.
 //! SIGUSR2 exchanges the process for a new one.
 //!
-//! - [`arguments`] and [`config`] say what to do; [`running`] does it, reloads it, and ends it.
-//! - [`listen`] binds the ports, [`tcp`] speaks HTTP/1.1 and HTTP/2, [`h3`] HTTP/3, [`redirect_http`] plain HTTP.
-//! - [`door`] is what every request passes, [`front`] answers it with a site's files or another server's
-//!   response; [`access`] writes a line for each, [`metrics`] counts, [`advertise`] tells who hears of HTTP/3.
-//! - [`doors`] and [`pace`] are against clients that are too many or too slow, [`linger`] and [`last_call`] for
-//!   losing nothing at the end of a connection and of the server.
-//! - [`banner`] and [`browser`] are for the person who started it, [`inherited`] and [`supervisor`] for the service
-//!   manager that did; [`inherited`] and [`successor`] are for the processes before and after this one.
+//! All of it is done by `godwit-front`: here are the command line ([`arguments`], [`settings`]), what is printed
+//! ([`banner`], [`dns`]), the [`browser`], and the [`signals`] that [`running`] heeds.
 
-mod access;
-mod advertise;
 mod arguments;
 mod banner;
 mod browser;
-mod client;
-mod config;
-mod convert;
-mod door;
-mod doors;
+mod dns;
 mod example;
-mod farewell;
-mod front;
-mod h3;
-mod inherited;
-mod last_call;
-mod linger;
-mod listen;
-mod metrics;
-mod pace;
-mod redirect_http;
 mod running;
+mod settings;
 pub(crate) mod signals;
-mod successor;
-mod supervisor;
-mod tcp;
 
 use std::io::Write;
 use std::process::ExitCode;
 
-pub(crate) use arguments::{Arguments, Datapath};
+pub(crate) use arguments::Arguments;
+
+use godwit_front::config::{self, Findings, Scrutiny};
+use godwit_front::{Before, Inherited, Settings};
 
 use crate::error::{Failure, plain};
 use browser::Browser;
-use config::{Findings, Scrutiny, Settings};
-use inherited::{Before, Inherited};
 
 /// The exit code for a configuration that cannot be used, as for a command line that cannot.
 const UNUSABLE: u8 = 2;
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if let Some(arguments::Instead::PrintDns(arguments)) = &arguments.instead {
-        return advertise::dns::run(arguments);
+        return dns::run(arguments);
     }
     if arguments.check {
         return check(&arguments);
@@ -79,7 +56,7 @@ fn check(arguments: &Arguments) -> Result<ExitCode, Failure> {
 /// The settings, if they are good. What is wrong with them is printed; the first line of it is returned.
 fn read(arguments: &Arguments, scrutiny: Scrutiny) -> (Option<Settings>, String) {
     let Some(file) = &arguments.config else {
-        return (Some(Settings::of_arguments(arguments)), String::new());
+        return (Some(settings::of_arguments(arguments)), String::new());
     };
     let (settings, findings) = config::read(file, scrutiny);
     print(&findings);
@@ -98,12 +75,11 @@ fn start(arguments: &Arguments, inherited: Inherited, before: &Before) -> Result
     }
     // The one that the older process has opened stays.
     let browser = (arguments.open && !before.exists()).then(Browser::find).transpose()?;
-    let files = godwit_os::descriptors::raise_limit().unwrap_or(1024);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("cannot start: {}", plain(&error))))?;
-    let outcome = runtime.block_on(running::serve(arguments, settings, browser, inherited, files));
+    let outcome = runtime.block_on(running::serve(arguments, settings, browser, inherited));
     // A read that hangs on a network file system must not keep the program.
     runtime.shutdown_background();
     outcome.map(|()| ExitCode::SUCCESS)

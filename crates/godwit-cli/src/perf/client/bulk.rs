@@ -62,7 +62,7 @@ pub(super) async fn upload(
         while let Some(ended) = tasks.join_next().await {
             outcome(ended)?;
         }
-        Ok(())
+        Ok::<_, Failure>(())
     };
     let bytes = match tokio::time::timeout_at((window.until + CONFIRMATION).into(), all).await {
         Ok(outcome) => outcome.map(|()| sent.load(Ordering::Relaxed))?,

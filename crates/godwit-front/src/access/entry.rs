@@ -1,0 +1,417 @@
+//! One request from its arrival to its delivery.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use godwit::http3::ConnectionInfo;
+use godwit_proxy::{Problem, ProblemKind, UpstreamTime};
+use godwit_report::record::{Arm, Outcome, Protocol, WhyNotH3};
+use http::header::{ALT_SVC, HOST, HeaderName, REFERER, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
+
+use super::body::Logged;
+use super::log::unix_ms;
+use super::{Inner, Observer, Site};
+use crate::advertise::Choice;
+use crate::client::delivery::{self, Undelivered};
+use crate::client::{Client, Path};
+use crate::metrics::{Finished, Refusal, Transport};
+use godwit_body::BoxBody;
+use godwit_text::instant_now;
+
+const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+
+/// A request under way. Dropped, its line is written with what is known by then.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    observer: Observer,
+    client: Option<Arc<Client>>,
+    /// To be asked about the response, on HTTP/3.
+    connection: Option<ConnectionInfo>,
+    site: Option<Arc<Site>>,
+    begun: Instant,
+    protocol: Protocol,
+    head_only: bool,
+    choice: Option<Choice>,
+    request_bytes: Option<Arc<AtomicU64>>,
+    pub(super) answer: Answer,
+    /// For the log, if there is one.
+    pub(super) facts: Option<Box<Facts>>,
+    stage: Stage,
+}
+
+/// What is sent back.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    pub(super) status: Option<StatusCode>,
+    pub(super) bytes: u64,
+    pub(super) first_byte: Option<Duration>,
+    pub(super) last_byte: Option<Duration>,
+    pub(super) delivered: Option<Duration>,
+    pub(super) upstream: Option<UpstreamTime>,
+    pub(super) outcome: Option<Outcome>,
+}
+
+/// What only the log wants to know.
+#[derive(Debug)]
+pub(super) struct Facts {
+    pub(super) time_ms: u64,
+    pub(super) host: Option<String>,
+    /// `None` if it could not be read.
+    pub(super) method: Option<Method>,
+    pub(super) uri: Option<Uri>,
+    pub(super) version: Version,
+    pub(super) user_agent: Option<HeaderValue>,
+    pub(super) referer: Option<HeaderValue>,
+    pub(super) why_not_h3: Option<WhyNotH3>,
+    pub(super) number: Option<u64>,
+    pub(super) path: Option<Path>,
+}
+
+impl Facts {
+    pub(super) fn method(&self) -> &str {
+        self.method.as_ref().map_or("-", Method::as_str)
+    }
+
+    /// With the query.
+    pub(super) fn path(&self) -> &str {
+        let Some(uri) = &self.uri else { return "-" };
+        uri.path_and_query().map_or("*", |path| path.as_str())
+    }
+}
+
+/// How far it has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    UnderWay,
+    /// It has been counted, and waits for its delivery.
+    BodyOver,
+    Logged,
+}
+
+impl Facts {
+    /// Of a request that could not be read.
+    fn unknown(version: Version) -> Facts {
+        Facts {
+            time_ms: unix_ms(),
+            host: None,
+            method: None,
+            uri: None,
+            version,
+            user_agent: None,
+            referer: None,
+            why_not_h3: None,
+            number: None,
+            path: None,
+        }
+    }
+
+    fn of<B>(request: &Request<B>) -> Facts {
+        let headers = request.headers();
+        let authority = request.uri().host().map(str::to_owned);
+        let host = || headers.get(HOST).and_then(|host| host.to_str().ok()).map(without_port);
+        Facts {
+            time_ms: unix_ms(),
+            host: authority.or_else(host).map(|host| host.to_ascii_lowercase()),
+            method: Some(request.method().clone()),
+            uri: Some(request.uri().clone()),
+            version: request.version(),
+            user_agent: headers.get(USER_AGENT).cloned(),
+            referer: headers.get(REFERER).cloned(),
+            why_not_h3: None,
+            number: None,
+            path: None,
+        }
+    }
+}
+
+impl Entry {
+    pub(super) fn new<B>(observer: Observer, request: &Request<B>) -> Entry {
+        let client = request.extensions().get::<Arc<Client>>().cloned();
+        let number = client.as_ref().map(|client| client.next_request());
+        let mut facts = observer.0.log.is_on().then(|| Box::new(Facts::of(request)));
+        if let Some(facts) = &mut facts {
+            facts.number = number;
+        }
+        Entry {
+            client,
+            connection: request.extensions().get::<ConnectionInfo>().cloned(),
+            site: None,
+            begun: instant_now(),
+            protocol: protocol(request.version()),
+            head_only: *request.method() == Method::HEAD,
+            choice: None,
+            request_bytes: None,
+            answer: Answer::default(),
+            facts,
+            stage: Stage::UnderWay,
+            observer,
+        }
+    }
+
+    /// What a client sent was refused before it became a request.
+    pub(super) fn refused(observer: Observer, client: &Arc<Client>, status: StatusCode) {
+        let facts = observer.0.log.is_on().then(|| {
+            let number = Some(client.next_request());
+            Box::new(Facts { number, path: client.path(), ..Facts::unknown(Version::HTTP_11) })
+        });
+        let answer = Answer { status: Some(status), outcome: Some(Outcome::Refused), ..Answer::default() };
+        // Its line is written by its drop.
+        drop(Entry {
+            client: Some(Arc::clone(client)),
+            connection: None,
+            site: None,
+            begun: instant_now(),
+            protocol: Protocol::Http11,
+            head_only: false,
+            choice: None,
+            request_bytes: None,
+            answer,
+            facts,
+            stage: Stage::UnderWay,
+            observer,
+        });
+    }
+
+    /// To count what arrives of the request's body with, where it has one.
+    pub(crate) fn count_request(&mut self) -> Arc<AtomicU64> {
+        Arc::clone(self.request_bytes.insert(Arc::default()))
+    }
+
+    /// The request is for this site.
+    pub(crate) fn at_site(&mut self, site: &Arc<Site>, headers: &HeaderMap) {
+        if let Some(client) = &self.client {
+            let advertiser = &self.observer.0.advertiser;
+            let logged = self.observer.0.log.is_json();
+            let choice = advertiser.choose(&site.policy, client, headers, logged);
+            if let Some(facts) = self.facts.as_mut().filter(|_| logged) {
+                match self.protocol {
+                    Protocol::H3 => advertiser.used(choice),
+                    _ => facts.why_not_h3 = advertiser.why_not_h3(&site.policy, choice, client),
+                }
+            }
+            self.choice = Some(choice);
+        }
+        self.site = Some(Arc::clone(site));
+    }
+
+    /// Adds to the response what the client should know of this server, and follows it to its end.
+    pub(crate) fn finish(mut self, mut response: Response<BoxBody>) -> Response<Logged> {
+        self.answer.first_byte = Some(self.begun.elapsed());
+        self.answer.status = Some(response.status());
+        self.answer.upstream = response.extensions().get::<UpstreamTime>().cloned();
+        self.answer.outcome = response.extensions().get::<Problem>().and_then(outcome_of);
+        self.add_alt_svc(response.headers_mut());
+        self.add_server_timing(response.headers_mut());
+        let bodiless = self.head_only || has_no_body(response.status());
+        response.map(|body| Logged::new(body, Box::new(self), bodiless))
+    }
+
+    fn add_alt_svc(&self, headers: &mut HeaderMap) {
+        let (Some(client), Some(choice), Some(site)) = (&self.client, self.choice, &self.site) else {
+            return;
+        };
+        if self.protocol == Protocol::H3 || headers.contains_key(ALT_SVC) {
+            return;
+        }
+        let advertiser = &self.observer.0.advertiser;
+        if let Some(value) = advertiser.alt_svc(&site.policy, choice, client) {
+            if self.observer.0.log.is_json() && value != "clear" {
+                advertiser.told(choice, client);
+            }
+            headers.insert(ALT_SVC, value);
+        }
+    }
+
+    /// `Server-Timing: upstream;dur=12.3`, after what the upstream says itself.
+    fn add_server_timing(&self, headers: &mut HeaderMap) {
+        let wanted = self.site.as_ref().is_some_and(|site| site.server_timing);
+        let head = self.answer.upstream.as_ref().filter(|_| wanted).and_then(UpstreamTime::head);
+        let Some(head) = head else { return };
+        let mut value = b"upstream;dur=".to_vec();
+        godwit_report::record::write_milliseconds(&mut value, head);
+        if let Ok(value) = HeaderValue::from_bytes(&value) {
+            headers.append(SERVER_TIMING, value);
+        }
+    }
+
+    /// Counts bytes of the response's body.
+    pub(super) fn add(&mut self, bytes: usize) {
+        self.answer.bytes = self.answer.bytes.saturating_add(bytes as u64);
+    }
+
+    /// The response's body is over: to its end, with an error, or because nobody wants more of it.
+    pub(super) fn body_over(mut self: Box<Self>, end: BodyEnd) {
+        self.answer.last_byte = Some(self.begun.elapsed());
+        let outcome = match end {
+            BodyEnd::Complete => Outcome::Ok,
+            _ if self.is_too_slow() => Outcome::TooSlow,
+            BodyEnd::Failed if self.answer.upstream.is_some() => Outcome::UpstreamFailed,
+            BodyEnd::Failed => Outcome::Failed,
+            BodyEnd::Dropped => Outcome::ClientGone,
+        };
+        self.answer.outcome.get_or_insert(outcome);
+        self.count();
+        self.count_shed();
+        let complete = end == BodyEnd::Complete && self.observer.0.log.is_json();
+        let Some((client, facts)) = self.client.as_ref().zip(self.facts.as_mut()).filter(|_| complete) else {
+            return self.log();
+        };
+        facts.path = client.path();
+        match (self.connection.as_ref().map(ConnectionInfo::delivery), client.meter().cloned()) {
+            (Some(delivery), _) => delivery::wait(delivery, self),
+            (None, Some(meter)) => meter.track(self),
+            (None, None) => self.log(),
+        }
+    }
+
+    /// Whether the client was sent away because it takes too little.
+    fn is_too_slow(&self) -> bool {
+        let on_stream = self.connection.as_ref().is_some_and(ConnectionInfo::is_too_slow);
+        on_stream || self.client.as_ref().is_some_and(|client| client.is_too_slow())
+    }
+
+    /// Over TCP it is the connections that count.
+    fn count_shed(&self) {
+        if self.connection.as_ref().is_some_and(ConnectionInfo::is_too_slow) {
+            self.observer.0.metrics.refused(Transport::Quic, Refusal::TooSlow);
+        }
+    }
+
+    /// Adds it to the metrics, once.
+    fn count(&mut self) {
+        if self.stage != Stage::UnderWay {
+            return;
+        }
+        self.stage = Stage::BodyOver;
+        let Inner { metrics, nowhere, .. } = &*self.observer.0;
+        let counters = self.site.as_ref().map_or(nowhere, |site| &site.counters);
+        let finished = Finished {
+            protocol: self.protocol,
+            status: self.answer.status,
+            request_bytes: self.request_bytes(),
+            response_bytes: self.answer.bytes,
+            took: self.answer.last_byte.unwrap_or_else(|| self.begun.elapsed()),
+            upstream: self.answer.upstream.as_ref().map(UpstreamTime::waited),
+        };
+        metrics.request_over(counters, &finished);
+    }
+
+    /// Writes the line, and counts the last mile, once.
+    fn log(&mut self) {
+        if self.stage == Stage::Logged {
+            return;
+        }
+        self.count();
+        self.stage = Stage::Logged;
+        if let Some(total) = self.answer.delivered.or(self.answer.last_byte) {
+            let upstream = self.answer.upstream.as_ref().map_or(Duration::ZERO, UpstreamTime::waited);
+            self.observer.0.metrics.delivered(self.protocol, total.saturating_sub(upstream));
+        }
+        if let (Some(facts), Some(client)) = (&mut self.facts, &self.client)
+            && self.observer.0.log.is_json()
+        {
+            facts.path = client.path().or(facts.path);
+        }
+        let dropped = self.observer.0.log.write(self);
+        if dropped > 0 {
+            self.observer.0.metrics.log_lines_dropped(dropped);
+        }
+    }
+
+    pub(super) fn client(&self) -> Option<&Client> {
+        self.client.as_deref()
+    }
+
+    pub(super) fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    pub(super) fn request_bytes(&self) -> u64 {
+        self.request_bytes.as_ref().map_or(0, |count| count.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn user(&self) -> Option<u64> {
+        self.choice.and_then(|choice| choice.user).map(|user| user.hash())
+    }
+
+    pub(super) fn arm(&self) -> Option<Arm> {
+        self.choice.and_then(|choice| choice.arm)
+    }
+
+    /// How it ended; what has no response was given up by the client.
+    pub(super) fn outcome(&self) -> Outcome {
+        self.answer.outcome.unwrap_or(Outcome::ClientGone)
+    }
+
+    /// How long it has taken up to its last byte, or up to now.
+    pub(super) fn took(&self) -> Duration {
+        self.answer.last_byte.unwrap_or_else(|| self.begun.elapsed())
+    }
+}
+
+/// How a response's body has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BodyEnd {
+    Complete,
+    Failed,
+    Dropped,
+}
+
+impl Undelivered for Entry {
+    fn on_flushed(&mut self, at: Instant) {
+        self.answer.last_byte = Some(at.saturating_duration_since(self.begun));
+    }
+
+    fn over(mut self: Box<Self>, delivered: Option<Instant>) {
+        self.answer.delivered = delivered.map(|at| at.saturating_duration_since(self.begun));
+        // The body was over, and yet the client has not taken it.
+        if delivered.is_none() && self.answer.outcome == Some(Outcome::Ok) && self.is_too_slow() {
+            self.answer.outcome = Some(Outcome::TooSlow);
+            self.count_shed();
+        }
+        self.log();
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.log();
+    }
+}
+
+/// How a request ended that the proxy had to answer by itself; `None`: as any other.
+fn outcome_of(problem: &Problem) -> Option<Outcome> {
+    match problem.kind() {
+        ProblemKind::ClientGone => Some(Outcome::ClientGone),
+        ProblemKind::BadRequest
+        | ProblemKind::Busy
+        | ProblemKind::NotSupported
+        | ProblemKind::Expectation
+        | ProblemKind::Loop => None,
+        _ => Some(Outcome::UpstreamFailed),
+    }
+}
+
+fn protocol(version: Version) -> Protocol {
+    match version {
+        Version::HTTP_3 => Protocol::H3,
+        Version::HTTP_2 => Protocol::H2,
+        Version::HTTP_11 => Protocol::Http11,
+        _ => Protocol::Http10,
+    }
+}
+
+/// Whether responses of this status have no body, whatever their headers say (RFC 9110 section 6.4.1).
+fn has_no_body(status: StatusCode) -> bool {
+    status.is_informational() || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+}
+
+/// The host of a `Host` header.
+fn without_port(host: &str) -> String {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name.to_owned(),
+        _ => host.to_owned(),
+    }
+}

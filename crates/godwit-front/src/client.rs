@@ -1,0 +1,199 @@
+//! Who a request comes from: the connection it came on, whatever the protocol.
+//!
+//! There is one [`Client`] for each connection. Both listeners put it, in an `Arc`, into the extensions of every
+//! request; nothing above them knows more of the transport than this. It keeps no connection open.
+//!
+//! - [`tcp::Metered`] is a TCP stream that can be asked how it fares and what the peer has acknowledged.
+//! - [`undelivered`] is what waits until a response has been delivered.
+
+pub(crate) mod delivery;
+pub(crate) mod tcp;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use godwit::http3::{ConnectionInfo, ConnectionWatch};
+use godwit_report::record::Protocol;
+
+use super::metrics::{Metrics, OpenConnection};
+use tcp::Meter;
+
+/// The number of the next connection: TCP and QUIC, on all ports, count together.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// The client's end of a connection.
+#[derive(Debug)]
+pub(crate) struct Client {
+    facts: Facts,
+    number: u64,
+    transport: Transport,
+    requests: AtomicU64,
+    too_slow: AtomicBool,
+    _open: OpenConnection,
+}
+
+/// What is known of a connection from its handshake.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts {
+    /// The client's address.
+    pub(crate) remote: SocketAddr,
+    /// The address and port that it came to.
+    pub(crate) local: SocketAddr,
+    /// HTTP/1.0 counts as 1.1 here.
+    pub(crate) protocol: Protocol,
+    /// Whether the handshake resumed a session; `None` without TLS.
+    pub(crate) tls_resumed: Option<bool>,
+}
+
+#[derive(Debug)]
+enum Transport {
+    Quic(ConnectionWatch),
+    Tcp(Arc<Meter>),
+}
+
+/// How a connection fares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Path {
+    /// Smoothed round-trip time.
+    pub(crate) rtt: Duration,
+    /// Packets or segments sent by this server that were lost so far, as far as is known.
+    pub(crate) lost: u64,
+    /// Packets or segments sent again so far, needlessly or not. QUIC counts the bytes of stream data, here in
+    /// packets of full size.
+    pub(crate) retransmitted: u64,
+}
+
+impl Client {
+    /// A client that has come by TCP.
+    pub(crate) fn tcp(facts: Facts, meter: &Arc<Meter>, metrics: &Arc<Metrics>) -> Arc<Client> {
+        Arc::new(Client::new(facts, Transport::Tcp(Arc::clone(meter)), metrics))
+    }
+
+    /// The client of a request over HTTP/3 that came to the port of `listener`: the same for every request of
+    /// the connection.
+    pub(crate) fn quic(info: &ConnectionInfo, listener: SocketAddr, metrics: &Arc<Metrics>) -> Arc<Client> {
+        let new = || {
+            let facts = Facts {
+                remote: info.remote(),
+                local: SocketAddr::new(info.local().unwrap_or(listener.ip()), listener.port()),
+                protocol: Protocol::H3,
+                tls_resumed: Some(info.is_resumed()),
+            };
+            Client::new(facts, Transport::Quic(info.watch()), metrics)
+        };
+        // Nobody else attaches anything.
+        info.attachment(new).unwrap_or_else(|| Arc::new(new()))
+    }
+
+    fn new(facts: Facts, transport: Transport, metrics: &Arc<Metrics>) -> Client {
+        let mut facts = facts;
+        facts.remote.set_ip(facts.remote.ip().to_canonical());
+        facts.local.set_ip(facts.local.ip().to_canonical());
+        Client {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            transport,
+            requests: AtomicU64::new(0),
+            too_slow: AtomicBool::new(false),
+            _open: metrics.connection_opened(facts.protocol),
+            facts,
+        }
+    }
+
+    /// The client's address; an IPv4 address is one, however it reached the socket.
+    pub(crate) fn remote(&self) -> SocketAddr {
+        self.facts.remote
+    }
+
+    /// The address and port that it came to.
+    pub(crate) fn local(&self) -> SocketAddr {
+        self.facts.local
+    }
+
+    /// Whether the handshake resumed a session; `None` without TLS.
+    pub(crate) fn tls_resumed(&self) -> Option<bool> {
+        self.facts.tls_resumed
+    }
+
+    /// The connection's number, which no other of this process has.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Counts a request, and says which one on the connection it is, from 1.
+    pub(crate) fn next_request(&self) -> u64 {
+        self.requests.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// How the connection fares; `None` once it is over, or where the system does not tell.
+    pub(crate) fn path(&self) -> Option<Path> {
+        match &self.transport {
+            Transport::Quic(watch) => {
+                let stats = watch.stats()?;
+                Some(Path {
+                    rtt: stats.rtt,
+                    lost: stats.packets_lost.saturating_sub(stats.spurious_losses),
+                    retransmitted: stats.stream_bytes_retransmitted.div_ceil(u64::from(stats.mtu.max(1200))),
+                })
+            }
+            Transport::Tcp(meter) => {
+                let info = meter.info()?;
+                Some(Path {
+                    rtt: info.rtt,
+                    lost: u64::from(info.retransmitted.saturating_sub(info.needless)),
+                    retransmitted: u64::from(info.retransmitted),
+                })
+            }
+        }
+    }
+
+    /// The TCP connection's meter, if it is one.
+    pub(crate) fn meter(&self) -> Option<&Arc<Meter>> {
+        match &self.transport {
+            Transport::Tcp(meter) => Some(meter),
+            Transport::Quic(_) => None,
+        }
+    }
+
+    /// Notes that the connection is to be given up because the client takes or sends too little.
+    pub(crate) fn set_too_slow(&self) {
+        self.too_slow.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`Client::set_too_slow`] was called.
+    pub(crate) fn is_too_slow(&self) -> bool {
+        self.too_slow.load(Ordering::Relaxed)
+    }
+}
+
+/// The network of an address: an IPv4 address's first 24 bits, an IPv6 address's first 48.
+pub(crate) fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => {
+            let [a, b, c, _] = address.octets();
+            IpAddr::from([a, b, c, 0])
+        }
+        IpAddr::V6(address) => {
+            let [a, b, c, ..] = address.segments();
+            IpAddr::from([a, b, c, 0, 0, 0, 0, 0])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_keep_the_beginning() {
+        let cases = [
+            ("192.0.2.7", "192.0.2.0"),
+            ("::ffff:192.0.2.7", "192.0.2.0"),
+            ("2001:db8:1:2::3", "2001:db8:1::"),
+        ];
+        for (address, expected) in cases {
+            assert_eq!(network(address.parse().unwrap()), expected.parse::<IpAddr>().unwrap());
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! HTTP/3: the UDP side of a listener.
+//!
+//! This is the only file of the server that knows how HTTP/3 is run; the rest sees a socket that is bound first,
+//! says what the system granted it, and is then given the service to run. One shard runs on the program's own
+//! thread; several run on a thread each.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroU8;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+#[cfg(target_os = "linux")]
+use godwit::Generation;
+use godwit::http3::{self, ErrorCode};
+use godwit::{
+    Backend, Capabilities, Endpoint, EndpointBuilder, ServerConfig, Shards, SocketConfig, TransportConfig,
+};
+use tokio::sync::{mpsc, watch};
+
+use super::client::Client;
+use super::connection_limits::ConnectionLimits;
+use super::connection_service::ConnectionService;
+use super::inherited::{Inheritance, Inherited};
+use super::settings::Datapath;
+use super::settings::{Limits, Settings};
+use super::sites::Front;
+use crate::FrontError;
+use godwit_certificates::{Notices, Store, quic_config};
+
+/// How HTTP/3 is to run.
+#[derive(Clone, Debug)]
+pub(super) struct Options {
+    config: ServerConfig,
+    datapath: Datapath,
+    shards: NonZeroU8,
+    qlog: Option<PathBuf>,
+    limits: Limits,
+    connections: ConnectionLimits,
+    drain: Duration,
+    notices: Notices,
+}
+
+impl Options {
+    /// # Errors
+    /// If the limits do not fit together, or this system does not have the datapath.
+    pub(super) fn new(
+        store: &Store,
+        datapath: Datapath,
+        settings: &Settings,
+        drain: Duration,
+        notices: &Notices,
+    ) -> Result<Options, FrontError> {
+        if datapath == Datapath::Linux && !cfg!(target_os = "linux") {
+            return Err(FrontError::new(
+                "--datapath linux is for Linux only; leave it out for the best there is here",
+            ));
+        }
+        let limits = settings.limits.clone();
+        let transport = TransportConfig {
+            max_idle_timeout: limits.idle_timeout,
+            max_bidi_streams: limits.requests_per_connection.into(),
+            ..TransportConfig::default()
+        };
+        let mut config = quic_config(store)?
+            .transport(transport)
+            .map_err(|error| FrontError::new(format!("cannot set up HTTP/3: {error}")))?;
+        if !settings.compress_certificates {
+            config = config.certificate_compression(false);
+        }
+        let connections = ConnectionLimits::new(limits.connections, limits.connections_per_address);
+        let (shards, qlog) = (settings.shards, settings.qlog.clone());
+        let notices = notices.clone();
+        Ok(Options { config, datapath, shards, qlog, limits, connections, drain, notices })
+    }
+
+    /// Who is let in.
+    pub(super) fn limits(&self) -> &ConnectionLimits {
+        &self.connections
+    }
+
+    fn server(&self) -> http3::Server {
+        let Limits { header_size, header_timeout, idle_timeout, send_timeout, minimum_rate, .. } =
+            self.limits;
+        let mut config = http3::Config::default();
+        config.max_field_section_size = header_size.into();
+        config.enable_connect_protocol = true;
+        let connections = self.connections.clone();
+        http3::Server::new()
+            .config(config)
+            .header_timeout(header_timeout)
+            .idle_timeout(idle_timeout)
+            .minimum_rate(send_timeout, minimum_rate)
+            .drain_timeout(self.drain)
+            .admission(move |remote| connections.admit(remote.ip()))
+    }
+
+    fn builder(&self) -> EndpointBuilder {
+        let mut socket = SocketConfig::default();
+        socket.backend = match self.datapath {
+            Datapath::Auto | Datapath::Linux => Backend::Native,
+            Datapath::Portable => Backend::Portable,
+        };
+        let builder = Endpoint::builder().server(self.config.clone()).socket(socket);
+        match &self.qlog {
+            Some(folder) => builder.qlog_dir(folder),
+            None => builder,
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn inherit(options: &Options, inheritance: Inheritance) -> (EndpointBuilder, usize) {
+    let shards = inheritance.shards();
+    if shards != usize::from(options.shards.get()) {
+        let name = inheritance.name();
+        options.notices.say(&format!(
+            "warning: {name} goes on with {shards} shards; a change of `shards` needs a restart"
+        ));
+    }
+    (options.builder().inherit(inheritance), shards)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn inherit(_: &Options, inheritance: Inheritance) -> (EndpointBuilder, usize) {
+    match inheritance {}
+}
+
+/// What the system gave the UDP socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Granted {
+    /// Segments are sent together.
+    pub gso: bool,
+    /// Segments are received together.
+    pub gro: bool,
+    /// Receive buffer in bytes; 0 if unknown.
+    pub receive_buffer: usize,
+    /// The receive buffer that was asked for, in bytes.
+    pub wanted_buffer: usize,
+}
+
+impl Granted {
+    fn of(capabilities: &Capabilities) -> Granted {
+        Granted {
+            gso: capabilities.gso_segments > 1,
+            gro: capabilities.gro,
+            receive_buffer: capabilities.recv_buffer,
+            wanted_buffer: SocketConfig::default().recv_buffer,
+        }
+    }
+}
+
+/// A bound UDP socket, whose shards wait for the service. Dropped, it is closed.
+#[derive(Debug)]
+pub(super) struct Socket {
+    address: SocketAddr,
+    granted: Option<Granted>,
+    running: Running,
+}
+
+impl Socket {
+    /// On the sockets that were handed over for the address, if there are any; then there are as many shards as
+    /// the older process has, or as many as there are sockets. What comes in is not received before [`take_over`].
+    pub(super) fn bind(
+        wanted: SocketAddr,
+        inherited: &mut Inherited,
+        options: &Options,
+    ) -> io::Result<Socket> {
+        let (builder, shards) = match inherited.endpoint(wanted) {
+            Some(inheritance) => inherit(options, inheritance),
+            None => {
+                let sockets = inherited.udp(wanted);
+                let builder = options.builder();
+                match sockets.len() {
+                    0 => (builder.bind(wanted), usize::from(options.shards.get())),
+                    count => (sockets.into_iter().fold(builder, EndpointBuilder::udp_socket), count),
+                }
+            }
+        };
+        let (front, fronts) = watch::channel(None);
+        let (stop, stops) = watch::channel(false);
+        let (done, ended) = mpsc::channel(1);
+        let (server, limits) = (options.server(), options.limits.clone());
+        let run = move |endpoint| {
+            shard(endpoint, server.clone(), limits.clone(), fronts.clone(), stops.clone(), done.clone())
+        };
+        let (address, stats, engine) = match shards {
+            1 => {
+                let endpoint = builder.build().map_err(bare)?;
+                let (address, stats) = (endpoint.local_addr()?, endpoint.stats());
+                tokio::spawn(run(endpoint.clone()));
+                (address, Some(stats), Engine::One(endpoint))
+            }
+            count => {
+                let threads = builder.run_shards_with(count, None, run).map_err(bare)?;
+                (threads.local_addr()?, threads.stats().into_iter().next(), Engine::Many(threads))
+            }
+        };
+        let socket = stats.and_then(|stats| stats.sockets.into_iter().next());
+        let granted = socket.map(|socket| Granted::of(&socket.capabilities));
+        let running = Running { wanted, engine, front, stop, ended };
+        Ok(Socket { address, granted, running })
+    }
+
+    /// As bound: the port is never 0.
+    pub(super) fn local_address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// `None` where it is not known.
+    pub(super) fn granted(&self) -> Option<Granted> {
+        self.granted
+    }
+
+    /// Answers requests from now on, until [`drain`].
+    pub(super) fn serve(self, front: Front) -> Running {
+        self.running.front.send_replace(Some(front));
+        self.running
+    }
+}
+
+/// HTTP/3 at work on one socket.
+#[derive(Debug)]
+pub(super) struct Running {
+    /// The address as it was asked for.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing is handed over"))]
+    wanted: SocketAddr,
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "it is only kept"))]
+    engine: Engine,
+    front: watch::Sender<Option<Front>>,
+    stop: watch::Sender<bool>,
+    /// Closed when the last shard has ended.
+    ended: mpsc::Receiver<()>,
+}
+
+/// What runs the shards.
+#[derive(Debug)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "it is only kept"))]
+enum Engine {
+    One(Endpoint),
+    Many(Shards),
+}
+
+#[cfg(target_os = "linux")]
+impl Running {
+    /// Adds the endpoint to those that change hands. It is known by the address that was asked for.
+    pub(super) fn join<'a>(&'a self, generation: Generation<'a>) -> Generation<'a> {
+        let name = self.wanted.to_string();
+        match &self.engine {
+            Engine::One(endpoint) => generation.endpoint(name, endpoint),
+            Engine::Many(shards) => generation.shards(name, shards),
+        }
+    }
+}
+
+/// Begins to receive on all of these at once, as soon as the older process, if there is one, lets go.
+#[cfg(target_os = "linux")]
+pub(super) async fn take_over(sockets: impl Iterator<Item = &Socket>) -> io::Result<()> {
+    sockets.fold(Generation::new(), |generation, socket| socket.running.join(generation)).take_over().await
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) async fn take_over(_: impl Iterator<Item = &Socket>) -> io::Result<()> {
+    Ok(())
+}
+
+/// Sends GOAWAY on every connection, waits for the requests in progress, and closes. `handed_over`: the endpoints know
+/// already that nobody is to be let in but those whose handshakes have begun, and end by themselves.
+pub(super) async fn drain(running: Vec<Running>, handed_over: bool) {
+    for socket in running.iter().filter(|_| !handed_over) {
+        socket.stop.send_replace(true);
+    }
+    for mut socket in running {
+        while socket.ended.recv().await.is_some() {}
+    }
+}
+
+/// One shard from its first to its last request. Ends as well when nobody can give it a service any more.
+async fn shard(
+    endpoint: Endpoint,
+    server: http3::Server,
+    limits: Limits,
+    mut fronts: watch::Receiver<Option<Front>>,
+    mut stop: watch::Receiver<bool>,
+    done: mpsc::Sender<()>,
+) {
+    let front = match fronts.wait_for(Option::is_some).await.as_deref() {
+        Ok(Some(front)) => front.clone(),
+        _ => return,
+    };
+    let stopped = async move { drop(stop.wait_for(|stop| *stop).await) };
+    let Ok(address) = endpoint.local_addr() else { return };
+    let (observer, metrics) = (front.observer().clone(), Arc::clone(front.observer().metrics()));
+    metrics.add_endpoint(&endpoint);
+    let server = server.on_event(move |event| observer.on_quic(address.port(), event));
+    let service = ConnectionService::new(front, &limits, None, Arc::default());
+    let service = tower::service_fn(move |mut request: http::Request<http3::Body>| {
+        let service = service.clone();
+        if let Some(info) = request.extensions().get::<http3::ConnectionInfo>() {
+            let client = Client::quic(info, address, &metrics);
+            request.extensions_mut().insert(client);
+        }
+        async move { Ok::<_, Infallible>(service.answer(request).await) }
+    });
+    server.serve_until(&endpoint, service, stopped).await;
+    endpoint.close(ErrorCode::H3_NO_ERROR, b"");
+    endpoint.wait_idle().await;
+    drop(done);
+}
+
+/// The system's own error, which decides what the user is told.
+fn bare(error: io::Error) -> io::Error {
+    let inner = error.get_ref().and_then(Error::source).and_then(<dyn Error>::downcast_ref::<io::Error>);
+    match inner.and_then(io::Error::raw_os_error) {
+        Some(code) => io::Error::from_raw_os_error(code),
+        None => error,
+    }
+}

@@ -1,0 +1,83 @@
+//! A front door for sites, as a library: what `godwit serve` does, for programs of your own.
+//!
+//! One `tower` service stands behind HTTP/3, HTTP/2 and HTTP/1.1 on one port. It finds a request's site and route, and
+//! answers with files, another server's response, a redirect, a fixed answer or a service of yours.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use godwit_front::{FolderSettings, Server};
+//!
+//! let hello = tower::service_fn(async |_| {
+//!     Ok::<_, std::convert::Infallible>(http::Response::new(http_body_util::Full::from("hello")))
+//! });
+//! let server = Server::builder()
+//!     .listen("[::]:443".parse()?)
+//!     .certificate("chain.pem", "key.pem")
+//!     .service("/hello", hello)
+//!     .files("/", FolderSettings::new("site"))
+//!     .bind()?;
+//! println!("listening at {:?}", server.addresses());
+//! let mut running = server.start().await?;
+//! tokio::signal::ctrl_c().await?;
+//! running.shutdown(std::time::Duration::from_secs(5)).await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Inside
+//! From below to above: [`settings`] are plain values; `metrics` count, `client` is what is known of who asks,
+//! `advertise` decides who hears of HTTP/3, `access` writes a line for each request; `sites` is the service;
+//! `tcp` (HTTP/1.1 and HTTP/2), `h3` and `redirect_http` bring requests to it; `server` composes all of it.
+//! [`config`] reads settings from a file.
+//!
+//! - `connection_limits` and [`godwit_body::Progress`] are against clients that are too many or too slow;
+//!   `tcp_stream`, `goaway` and `stop_listening` lose nothing at the end of a connection and of the server.
+//! - [`Inherited`], `successor` and [`supervisor`] are for the processes before and after this one, and for the service
+//!   manager.
+//!
+//! Nothing here prints or ends the process: what an operator should know goes to [`Notices`].
+
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
+
+mod access;
+mod address;
+mod advertise;
+mod builder;
+mod certificates;
+mod client;
+pub mod config;
+mod connection_limits;
+mod connection_service;
+mod error;
+mod goaway;
+mod h3;
+mod inherited;
+mod listen;
+mod metrics;
+mod redirect_http;
+mod server;
+mod service;
+pub mod settings;
+mod sites;
+mod stop_listening;
+mod successor;
+pub mod supervisor;
+mod tcp;
+mod tcp_stream;
+
+pub use address::parse_address;
+pub use advertise::dns;
+pub use builder::Builder;
+pub use error::FrontError;
+pub use godwit_body::BoxBody;
+pub use godwit_certificates::Notices;
+pub use godwit_layers::files::FolderSettings;
+pub use h3::Granted;
+pub use inherited::{Before, Inherited};
+pub use server::{Running, Server};
+pub use service::RouteService;
+pub use settings::{Settings, Site};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,410 @@
+//! A server from its first to its last moment: everything composed, configured anew while it runs, ended in good order.
+//!
+//! [`Builder::bind`] does everything that can fail: it reads certificates, binds ports, opens logs and folders.
+//! [`Server::start`] then answers, and [`Running`] is for changing what runs and for its end.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use godwit_certificates::{Certificates, Identity, Notices, Store, local, tcp_config};
+use godwit_text::{date, plain_error, unix_now};
+use tokio::task::AbortHandle;
+
+use super::FrontError;
+use super::access::{Log, Observer};
+use super::advertise::{Advertiser, UserKey, probe};
+use super::builder::Builder;
+use super::certificates::certificates;
+use super::h3::{self, Granted};
+use super::inherited::{Inherited, Role};
+use super::listen::{self, Listener, Tcp};
+use super::metrics::{self, CertificateExpiry, Metrics, Transport};
+use super::redirect_http::Redirect;
+use super::settings::{Advertise, HostPattern, Limits, Settings};
+use super::sites::Front;
+use super::successor::Succession;
+use super::tcp::{self, Purpose};
+
+/// How long the start waits to know whether HTTP/3 answers.
+const FIRST_PROBE: Duration = Duration::from_secs(2);
+
+/// A server whose ports are bound and whose certificates are at hand. It answers from [`Server::start`] on; dropped
+/// before, it closes its ports.
+pub struct Server {
+    settings: Settings,
+    notices: Notices,
+    certificates: Certificates,
+    identity: Arc<Identity>,
+    listeners: Vec<Listener>,
+    redirects: Vec<Tcp>,
+    figures: Option<metrics::server::Server>,
+    observer: Observer,
+    front: Front,
+    tcp: tcp::Server,
+    quic: h3::Options,
+    succession: Succession,
+    takes_over: bool,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("addresses", &self.addresses()).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Says step by step what to serve.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// What [`Builder::bind`] does.
+    pub(crate) fn bind(builder: Builder) -> Result<Server, FrontError> {
+        let Builder { settings, notices, mut inherited, datapath, grace, style, .. } = builder;
+        if let Some(folder) = settings.qlog.as_deref().filter(|folder| !folder.is_dir()) {
+            return Err(FrontError::file(
+                "cannot trace into",
+                folder,
+                "there is no such folder",
+                "make it first",
+            ));
+        }
+        let files = godwit_os::descriptors::raise_limit().unwrap_or(1024);
+        let log = Log::new(&settings.access_log, style, &notices)?;
+        let certificates = Certificates::open(&certificates(&settings), notices.clone())?;
+        certificates.store().resume_sessions(inherited.sessions());
+        let drain = settings.drain.unwrap_or(grace);
+        let quic = h3::Options::new(certificates.store(), datapath, &settings, drain, &notices)?;
+        let tls = tls_over_tcp(certificates.store(), &settings)?;
+        let mut succession = Succession::new(certificates.store())?;
+        let listeners = listen::bind(&settings.listen, &mut inherited, &quic)?;
+        let redirects = listen::bind_plain(&settings.redirect_http, &mut inherited)?;
+        let figures = settings
+            .metrics
+            .map(|address| bind_metrics(address, &mut inherited, &mut succession))
+            .transpose()?;
+        let takes_over = inherited.leave_rest(&notices);
+        let addresses: Vec<SocketAddr> = listeners.iter().map(|listener| listener.address).collect();
+        let observer = observe(&settings, log, &addresses, &notices);
+        let front = Front::new(&settings, observer.clone())?;
+        let identity = certificates
+            .store()
+            .default_identity()
+            .ok_or_else(|| FrontError::new("there is no certificate"))?;
+        for report in certificates.store().report() {
+            warn_of_dates(report.not_before, report.not_after, &notices);
+        }
+        let tcp = tcp::Server::new(tls, &settings.limits, files);
+        Ok(Server {
+            settings,
+            notices,
+            certificates,
+            identity,
+            listeners,
+            redirects,
+            figures,
+            observer,
+            front,
+            tcp,
+            quic,
+            succession,
+            takes_over,
+        })
+    }
+
+    /// Where it listens, for UDP and TCP alike: the ports are never 0.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.listeners.iter().map(|listener| listener.address).collect()
+    }
+
+    /// What the system gave the first UDP socket; `None` where it is not known.
+    pub fn granted(&self) -> Option<Granted> {
+        self.listeners.first().and_then(|listener| listener.udp.granted())
+    }
+
+    /// What is shown to clients for which nothing else fits.
+    pub fn identity(&self) -> &Arc<Identity> {
+        &self.identity
+    }
+
+    /// Whether it takes the place of an older process, whose clients know how to reach it.
+    pub fn takes_over(&self) -> bool {
+        self.takes_over
+    }
+
+    /// Answers requests from now on, in tasks of this runtime.
+    ///
+    /// # Errors
+    /// If an older process does not let go of its sockets.
+    pub async fn start(self) -> Result<Running, FrontError> {
+        let addresses = self.addresses();
+        let Server {
+            settings, notices, certificates, listeners, front, observer, tcp, mut succession, ..
+        } = self;
+        // Nothing below keeps it from serving: an older process may end now.
+        h3::take_over(listeners.iter().map(|listener| &listener.udp)).await.map_err(|error| {
+            FrontError::new(format!("cannot take over from the process before: {}", plain_error(&error)))
+        })?;
+        let mut http3 = Vec::new();
+        for Listener { udp, tcp: listener, .. } in listeners {
+            succession.add(Role::Sites, &listener);
+            tcp.serve(listener, Purpose::Sites(front.clone())).await;
+            http3.push(udp.serve(front.clone()));
+        }
+        for listener in self.redirects {
+            let redirect = Redirect::new(certificates.store().clone(), &addresses, observer.clone());
+            succession.add(Role::Plain, &listener);
+            tcp.serve(listener, Purpose::Redirect(redirect)).await;
+        }
+        certificates.start();
+        report(&observer, &front, certificates.store());
+        let (quic_limits, tcp_limits) = (self.quic.limits().clone(), tcp.connection_limits().clone());
+        observer.metrics().ask_crowded_out(move || {
+            vec![tcp_limits.refused(Transport::Tcp), quic_limits.refused(Transport::Quic)]
+        });
+        let mut chores = Chores::default();
+        if let Some(figures) = self.figures {
+            notices.say(&format!("metrics are at http://{}/metrics", figures.address()));
+            chores.add(tokio::spawn(figures.serve(Arc::clone(observer.metrics()))).abort_handle());
+        }
+        chores.add(advertise(&settings, &observer, addresses.clone()).await);
+        observer.metrics().set_ready(true);
+        let certificates = Some(certificates);
+        let handed_over = AtomicBool::new(false);
+        Ok(Running {
+            addresses,
+            settings,
+            notices,
+            certificates,
+            front,
+            succession,
+            tcp,
+            http3,
+            chores,
+            handed_over,
+        })
+    }
+
+    /// Answers requests for as long as the future lives.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub async fn serve(self) -> Result<(), FrontError> {
+        let _running = self.start().await?;
+        std::future::pending().await
+    }
+}
+
+/// A server that answers. Dropped, it ends at once; [`Running::shutdown`] lets what is under way finish.
+pub struct Running {
+    addresses: Vec<SocketAddr>,
+    /// As last applied.
+    settings: Settings,
+    notices: Notices,
+    /// `None` once they are another process's.
+    certificates: Option<Certificates>,
+    front: Front,
+    succession: Succession,
+    tcp: tcp::Server,
+    http3: Vec<h3::Running>,
+    chores: Chores,
+    handed_over: AtomicBool,
+}
+
+impl std::fmt::Debug for Running {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Running").field("addresses", &self.addresses).finish_non_exhaustive()
+    }
+}
+
+impl Running {
+    /// Where it listens, for UDP and TCP alike.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Serves by other settings from the next request on. What belongs to ports, and to the log, stays as it is until
+    /// a restart, and a notice says so.
+    ///
+    /// # Errors
+    /// If the settings cannot be used; those before stay in force.
+    pub fn reload(&mut self, settings: Settings) -> Result<(), FrontError> {
+        let fixed = self.needs_restart(&settings);
+        if !fixed.is_empty() {
+            self.notices.say(&format!("warning: changes of {} need a restart", fixed.join(", ")));
+        }
+        if let Some(kept) = &self.certificates {
+            kept.apply(&certificates(&settings))?;
+        }
+        self.front.replace(&settings).inspect_err(|_| {
+            // The certificates of before fit the sites of before.
+            if let Some(kept) = &self.certificates {
+                let _ = kept.apply(&certificates(&self.settings));
+            }
+        })?;
+        self.settings = settings;
+        Ok(())
+    }
+
+    /// Opens the access log's file anew: somebody has moved the old one.
+    pub fn reopen_log(&self) {
+        self.front.observer().log().reopen();
+    }
+
+    /// Starts this program anew, with the same arguments, and has the new process take over. Returns its number. This
+    /// one then accepts nobody any more, and is to be [shut down](Running::shutdown). Whoever drops the future before it
+    /// is ready ends the new process.
+    ///
+    /// # Errors
+    /// Why it did not take over; this one goes on.
+    pub async fn hand_over(&self) -> Result<u32, FrontError> {
+        let process = self.succession.hand_over(&self.http3).await.map_err(FrontError::new)?;
+        self.handed_over.store(true, Ordering::Relaxed);
+        Ok(process)
+    }
+
+    /// Takes no more connections, and lets what is in progress finish for so long at most.
+    pub async fn shutdown(&mut self, grace: Duration) {
+        let handed_over = self.handed_over.load(Ordering::Relaxed);
+        self.front.observer().metrics().set_ready(false);
+        if handed_over {
+            // These are the other process's now. Otherwise certificates are looked after until the last handshake.
+            self.chores.end();
+            self.certificates = None;
+        }
+        let http3 = std::mem::take(&mut self.http3);
+        let drained = async {
+            tokio::join!(self.tcp.drain(handed_over), h3::drain(http3, handed_over));
+        };
+        let _ = tokio::time::timeout(grace, drained).await;
+        self.flush_log();
+    }
+
+    /// Has the lines of the access log written, if that is possible within a short time.
+    pub fn flush_log(&self) {
+        self.front.observer().log().flush();
+    }
+
+    /// What has changed that cannot be changed while the server runs.
+    fn needs_restart(&self, settings: &Settings) -> Vec<&'static str> {
+        let (old, new) = (&self.settings, settings);
+        // What a single request may have is up to the sites; the rest belongs to the listeners.
+        let limits = Limits { body_size: old.limits.body_size, ..new.limits.clone() };
+        let changes = [
+            ("listen", old.listen != new.listen),
+            ("redirect_http", old.redirect_http != new.redirect_http),
+            ("metrics", old.metrics != new.metrics),
+            ("shards", old.shards != new.shards),
+            ("drain", old.drain != new.drain),
+            ("qlog", old.qlog != new.qlog),
+            ("compress_certificates", old.compress_certificates != new.compress_certificates),
+            ("[access_log]", old.access_log != new.access_log),
+            ("[limits]", old.limits != limits),
+        ];
+        changes.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
+    }
+}
+
+fn tls_over_tcp(store: &Store, settings: &Settings) -> Result<rustls::ServerConfig, FrontError> {
+    let mut tls = tcp_config(store)?;
+    if !settings.compress_certificates {
+        tls.cert_compressors.clear();
+    }
+    Ok(tls)
+}
+
+/// What only the serving process does. Dropped, it ends.
+#[derive(Default)]
+struct Chores(Vec<AbortHandle>);
+
+impl Chores {
+    fn add(&mut self, chore: AbortHandle) {
+        self.0.push(chore);
+    }
+
+    fn end(&mut self) {
+        self.0.drain(..).for_each(|chore| chore.abort());
+    }
+}
+
+impl Drop for Chores {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Who sees every request. Users keep their places in a staged roll-out by a key in the data folder.
+fn observe(settings: &Settings, log: Log, addresses: &[SocketAddr], notices: &Notices) -> Observer {
+    let (key, problem) = UserKey::load(local::folder().as_deref());
+    let staged = settings.sites.iter().any(|site| matches!(site.advertise, Advertise::Percent(_)));
+    if let Some(problem) = problem.filter(|_| staged) {
+        let problem = plain_error(&problem);
+        notices.say(&format!(
+            "warning: users will change sides at the next start ({problem}); set XDG_DATA_HOME"
+        ));
+    }
+    let advertiser = Advertiser::new(addresses.iter().map(SocketAddr::port), key);
+    Observer::new(log, Metrics::new(), Arc::new(advertiser))
+}
+
+fn bind_metrics(
+    address: SocketAddr,
+    inherited: &mut Inherited,
+    succession: &mut Succession,
+) -> Result<metrics::server::Server, FrontError> {
+    let bound = listen::bind_tcp(address, Role::Metrics, inherited).and_then(|tcp| {
+        succession.add(Role::Metrics, &tcp);
+        metrics::server::Server::on(tcp.listener)
+    });
+    bound.map_err(|error| {
+        let problem = plain_error(&error);
+        FrontError::new(format!(
+            "cannot serve metrics at {address}: {problem}; choose another address or port"
+        ))
+    })
+}
+
+/// Names to the metrics who knows what.
+fn report(observer: &Observer, front: &Front, store: &Store) {
+    let (front, store) = (front.clone(), store.clone());
+    observer.metrics().ask_upstreams(move || front.upstreams());
+    observer.metrics().ask_certificates(move || {
+        let expiry = |report: godwit_certificates::Report| CertificateExpiry {
+            name: report.names.first().cloned().unwrap_or_default(),
+            not_after: report.not_after,
+        };
+        store.report().into_iter().map(expiry).collect()
+    });
+}
+
+/// Has HTTP/3 advertised once it answers at this server's own ports, and as long as it does.
+async fn advertise(settings: &Settings, observer: &Observer, addresses: Vec<SocketAddr>) -> AbortHandle {
+    let hosts = settings.sites.iter().flat_map(|site| &site.hosts);
+    let exact = hosts.into_iter().find_map(|host| match host {
+        HostPattern::Exact(name) => Some(name.clone()),
+        _ => None,
+    });
+    let (name, advertiser) = (exact.unwrap_or_else(|| "localhost".to_owned()), observer.advertiser().clone());
+    // It takes milliseconds unless something is wrong, which must not keep anybody waiting.
+    let first = tokio::spawn({
+        let (advertiser, addresses, name) = (advertiser.clone(), addresses.clone(), name.clone());
+        async move { probe::once(&advertiser, &addresses, &name).await }
+    });
+    let _ = tokio::time::timeout(FIRST_PROBE, first).await;
+    tokio::spawn(probe::regularly(advertiser, addresses, name)).abort_handle()
+}
+
+/// An expired certificate is served all the same: clients say best what they think of it.
+fn warn_of_dates(not_before: i64, not_after: i64, notices: &Notices) {
+    let now = unix_now();
+    let problem = if now >= not_after {
+        format!("expired on {}", date(not_after))
+    } else if now < not_before {
+        format!("is not valid before {}", date(not_before))
+    } else {
+        return;
+    };
+    notices.say(&format!("warning: the certificate {problem}; clients will refuse it, so renew it"));
+}

@@ -1,0 +1,484 @@
+//! The checked settings of a server, as plain values.
+
+use std::net::{IpAddr, SocketAddr};
+use std::num::{NonZeroU8, NonZeroU16};
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use godwit_layers::coding::Coding;
+use godwit_layers::files::{FolderSettings, Page};
+use http::{HeaderName, HeaderValue, Method, StatusCode};
+
+use crate::service::RouteService;
+
+/// Everything that a server needs to know.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Settings {
+    /// UDP and TCP alike; empty for the default.
+    pub listen: Vec<SocketAddr>,
+    /// Plain HTTP that leads to HTTPS.
+    pub redirect_http: Vec<SocketAddr>,
+    /// Where `/metrics`, `/healthz` and `/readyz` are.
+    pub metrics: Option<SocketAddr>,
+    /// Cores that HTTP/3 runs on.
+    pub shards: NonZeroU8,
+    /// How long requests under way may take after the first signal; `None`: as fits a terminal or a service.
+    pub drain: Option<Duration>,
+    /// Folder for traces of HTTP/3 connections.
+    pub qlog: Option<PathBuf>,
+    /// Whether certificates are sent compressed to clients that take them so.
+    pub compress_certificates: bool,
+    /// Where a line for each request goes.
+    pub access_log: AccessLog,
+    /// What clients may use.
+    pub limits: Limits,
+    /// Who issues certificates, for sites that want them so.
+    pub acme: Option<Acme>,
+    /// Certificates in files.
+    pub certificates: Vec<CertificateFiles>,
+    /// Never empty.
+    pub sites: Vec<Site>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            listen: Vec::new(),
+            redirect_http: Vec::new(),
+            metrics: None,
+            shards: NonZeroU8::MIN,
+            drain: None,
+            qlog: None,
+            compress_certificates: true,
+            access_log: AccessLog::default(),
+            limits: Limits::default(),
+            acme: None,
+            certificates: Vec::new(),
+            sites: Vec::new(),
+        }
+    }
+}
+
+/// The access log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AccessLog {
+    /// Where the lines go.
+    pub target: LogTarget,
+    /// What they look like.
+    pub format: LogFormat,
+    /// How much of a client's address they tell.
+    pub client_address: ClientAddress,
+}
+
+/// Where the lines go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LogTarget {
+    /// Nowhere.
+    None,
+    /// The standard output.
+    #[default]
+    Stdout,
+    /// This file, which is appended to.
+    File(PathBuf),
+}
+
+/// What a line looks like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LogFormat {
+    /// A JSON object for each request.
+    Json,
+    /// Apache's combined format.
+    Combined,
+    /// A short line for a person.
+    #[default]
+    Terminal,
+}
+
+/// How much of a client's address is logged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ClientAddress {
+    #[default]
+    /// All of it.
+    Full,
+    /// IPv4 as /24, IPv6 as /48.
+    Prefix,
+    /// Nothing.
+    None,
+}
+
+/// What clients may use of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Connections at a time, TCP and QUIC each; at least 1.
+    pub connections: usize,
+    /// Of them, those of one IPv4 address or one IPv6 /64; at least 1.
+    pub connections_per_address: usize,
+    /// Requests at a time on one connection; at least 1.
+    pub requests_per_connection: u32,
+    /// Bytes of a request's header section.
+    pub header_size: u32,
+    /// Bytes of a request's body; `None`: no limit.
+    pub body_size: Option<u64>,
+    /// For a request's header section to arrive.
+    pub header_timeout: Duration,
+    /// Between requests.
+    pub idle_timeout: Duration,
+    /// A client that takes (or sends) nothing for so long, though something is to be moved, is dropped.
+    pub send_timeout: Duration,
+    /// Bytes in a second that a client has to take (or send) on average over `send_timeout`; 0: no limit.
+    pub minimum_rate: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            connections: 10_000,
+            connections_per_address: 256,
+            requests_per_connection: 100,
+            header_size: 64 << 10,
+            body_size: None,
+            header_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(60),
+            send_timeout: Duration::from_secs(60),
+            minimum_rate: 256,
+        }
+    }
+}
+
+/// Certificates from an authority that speaks ACME (RFC 8555).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Acme {
+    /// URL of the directory.
+    pub directory: String,
+    /// Where the authority writes to if something is wrong.
+    pub email: Option<String>,
+    /// The user has accepted the authority's terms of service.
+    pub accept_terms: bool,
+    /// Where account and certificates are kept; `None`: in the user's data folder.
+    pub folder: Option<PathBuf>,
+    /// How names are proved.
+    pub challenge: Challenge,
+    /// A further root certificate to trust the authority by.
+    pub ca: Option<PathBuf>,
+}
+
+/// How the authority is shown that a name is ours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Challenge {
+    #[default]
+    /// Within a TLS handshake (RFC 8737).
+    TlsAlpn01,
+    /// Over plain HTTP (RFC 8555 section 8.3).
+    Http01,
+}
+
+/// A certificate chain and its key in PEM files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateFiles {
+    /// The chain, the server's own certificate first.
+    pub chain: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+}
+
+/// What is served under some host names.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Site {
+    /// The names that it has.
+    pub hosts: Vec<HostPattern>,
+    /// Where its certificate comes from.
+    pub tls: SiteTls,
+    /// Who hears of HTTP/3.
+    pub advertise: Advertise,
+    /// `None`: the port of the connection.
+    pub advertise_port: Option<NonZeroU16>,
+    /// How long clients may remember that.
+    pub advertise_age: Duration,
+    /// Whether responses tell how long they took.
+    pub server_timing: bool,
+    /// In the server's order of preference; empty: none.
+    pub compress: Vec<Coding>,
+    /// Changes to responses.
+    pub response_headers: HeaderRules,
+    /// Changes to requests.
+    pub request_headers: HeaderRules,
+    /// Never empty.
+    pub routes: Vec<Route>,
+}
+
+impl Site {
+    /// Everything at every host with the defaults.
+    pub fn catch_all(handler: Handler) -> Site {
+        Site {
+            hosts: vec![HostPattern::Any],
+            tls: SiteTls::Local,
+            advertise: Advertise::All,
+            advertise_port: None,
+            advertise_age: Duration::from_secs(86_400),
+            server_timing: true,
+            compress: vec![Coding::Zstd, Coding::Brotli, Coding::Gzip],
+            response_headers: HeaderRules::default(),
+            request_headers: HeaderRules::default(),
+            routes: vec![Route {
+                path: PathPattern::Prefix("/".to_owned()),
+                methods: Vec::new(),
+                strip_prefix: None,
+                handler,
+            }],
+        }
+    }
+}
+
+/// The ways to the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Datapath {
+    /// The best this system has.
+    #[default]
+    Auto,
+    /// Linux: batches with segmentation offload.
+    Linux,
+    /// Any system.
+    Portable,
+}
+
+/// Which host names a site has. Names are in lower case and ASCII (IDNs in their `xn--` form), without
+/// a port; addresses are without brackets.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum HostPattern {
+    /// Every name that is not named elsewhere.
+    Any,
+    /// This name.
+    Exact(String),
+    /// One label before this name: `*.example.com` is `Wildcard("example.com")`.
+    Wildcard(String),
+}
+
+impl std::fmt::Display for HostPattern {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            HostPattern::Any => formatter.write_str("*"),
+            HostPattern::Exact(name) => formatter.write_str(name),
+            HostPattern::Wildcard(name) => write!(formatter, "*.{name}"),
+        }
+    }
+}
+
+/// Where a site's certificate comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SiteTls {
+    /// One of [`Settings::certificates`].
+    Files,
+    /// An authority that speaks ACME.
+    Acme,
+    /// The authority of this machine's own.
+    Local,
+}
+
+/// To whom HTTP/3 is advertised.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Advertise {
+    /// Nobody hears of it.
+    Nobody,
+    /// Part of the users, more than 0 and less than 100 percent.
+    Percent(f64),
+    /// Everybody does.
+    All,
+}
+
+/// Changes to a header section: first what is removed, then what is set, then what is added.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HeaderRules {
+    /// In place of what there is under these names.
+    pub set: Vec<(HeaderName, HeaderValue)>,
+    /// Beside what there is.
+    pub add: Vec<(HeaderName, HeaderValue)>,
+    /// What is taken out.
+    pub remove: Vec<HeaderName>,
+}
+
+/// What answers a part of a site.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Route {
+    /// Which paths it is for.
+    pub path: PathPattern,
+    /// Empty: every method.
+    pub methods: Vec<Method>,
+    /// Taken off the path before it goes to files or upstream.
+    pub strip_prefix: Option<String>,
+    /// What it does.
+    pub handler: Handler,
+}
+
+/// Which paths a route is for; the longest match counts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum PathPattern {
+    /// This path alone.
+    Exact(String),
+    /// Every path that begins so: `/api/*` is `Prefix("/api/")`.
+    Prefix(String),
+}
+
+/// What a route does.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Handler {
+    /// Pages inside the program.
+    Pages(&'static [Page]),
+    /// A folder.
+    Files(FolderSettings),
+    /// Other servers.
+    Proxy(Box<Proxy>),
+    /// Another address.
+    Redirect {
+        /// A template: `https://www.{host}{path}{query}`.
+        to: String,
+        /// One of 3xx.
+        status: StatusCode,
+    },
+    /// Always the same.
+    Respond(Respond),
+    /// Whatever a program brings.
+    Service(RouteService),
+}
+
+/// A fixed answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Respond {
+    /// The status of the answer.
+    pub status: StatusCode,
+    /// Its content; may be empty.
+    pub body: String,
+    /// The type of the content.
+    pub content_type: Option<HeaderValue>,
+}
+
+/// Upstream servers, and how they are used.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Proxy {
+    /// URLs `http://`, `https://` or `h2c://` with host and port only; never empty.
+    pub upstreams: Vec<String>,
+    /// For a connection to be made.
+    pub connect_timeout: Duration,
+    /// For the head of the response.
+    pub response_timeout: Duration,
+    /// For an unused connection.
+    pub idle_timeout: Duration,
+    /// Unused connections kept for each upstream.
+    pub max_idle: usize,
+    /// Connections to each upstream, at least 1; `None`: as many as there are descriptors for.
+    pub max_connections: Option<usize>,
+    /// How often a request is sent again that may be.
+    pub retries: u32,
+    /// Which upstream is next.
+    pub balance: Balance,
+    /// What it is told as `Host`.
+    pub host: UpstreamHost,
+    /// Whether `Forwarded` and `X-Forwarded-*` are sent.
+    pub forwarded: bool,
+    /// Whose own such headers are kept.
+    pub trust_forwarded: Vec<Network>,
+    /// How its certificate is checked.
+    pub tls: UpstreamTls,
+    /// How it is watched, if it is.
+    pub health: Option<Health>,
+}
+
+impl Proxy {
+    /// To these servers, with the defaults.
+    pub fn to(upstreams: Vec<String>) -> Proxy {
+        Proxy {
+            upstreams,
+            connect_timeout: Duration::from_secs(5),
+            response_timeout: Duration::from_secs(60),
+            idle_timeout: Duration::from_secs(90),
+            max_idle: 64,
+            max_connections: None,
+            retries: 1,
+            balance: Balance::RoundRobin,
+            host: UpstreamHost::Keep,
+            forwarded: true,
+            trust_forwarded: Vec::new(),
+            tls: UpstreamTls::default(),
+            health: None,
+        }
+    }
+}
+
+/// How an upstream's certificate is checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UpstreamTls {
+    /// Root certificates in place of the system's.
+    pub ca: Option<PathBuf>,
+    /// The name in place of the URL's host.
+    pub name: Option<String>,
+    /// Not at all.
+    pub insecure: bool,
+}
+
+/// Which upstream is next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Balance {
+    /// One after the other.
+    RoundRobin,
+    /// The one with the fewest requests under way.
+    LeastRequests,
+}
+
+/// What the upstream is told as `Host`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UpstreamHost {
+    /// What the client has said.
+    Keep,
+    /// The upstream's own name.
+    Upstream,
+    /// This name.
+    Name(String),
+}
+
+/// Addresses that begin alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// The first of them.
+    pub address: IpAddr,
+    /// At most 32 or 128.
+    pub prefix: u8,
+}
+
+/// How upstreams are watched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Health {
+    /// What is asked for.
+    pub path: String,
+    /// How often.
+    pub interval: Duration,
+    /// How long an answer may take.
+    pub timeout: Duration,
+    /// Good answers in a row until it is used again.
+    pub healthy: u32,
+    /// Bad answers in a row until it is no longer used.
+    pub unhealthy: u32,
+    /// What a good answer has.
+    pub status: StatusCode,
+}

@@ -1,0 +1,116 @@
+//! What a route leads to: files, another server, a redirect, a fixed answer, or pages inside the program.
+
+use std::sync::Arc;
+
+use godwit_body::Peer;
+use http::{Method, Request, Response, StatusCode};
+
+use super::host::Host;
+use super::pages::Reader;
+use super::path;
+use super::proxy::Proxies;
+use super::redirect::{self, Template};
+use super::respond::Canned;
+use crate::FrontError;
+use crate::client::Client;
+use crate::service::RouteService;
+use crate::settings;
+use godwit_body::BoxBody;
+use godwit_layers::files::{Embedded, Folder, FolderError};
+
+/// A route's work.
+#[derive(Debug)]
+pub(super) enum Handler {
+    Pages(Embedded),
+    Files(Folder),
+    Service(RouteService),
+    Redirect { to: Template, status: StatusCode },
+    Respond(Canned),
+}
+
+impl Handler {
+    /// # Errors
+    /// If a folder cannot be opened, an upstream not be used, or a redirect's template is wrong.
+    pub(super) fn new(
+        settings: &settings::Handler,
+        proxies: &mut Proxies,
+        before: &Proxies,
+    ) -> Result<Handler, FrontError> {
+        Ok(match settings {
+            settings::Handler::Pages(pages) => Handler::Pages(Embedded::new(pages)),
+            settings::Handler::Files(files) => Handler::Files(Folder::open(files).map_err(unusable)?),
+            settings::Handler::Proxy(proxy) => Handler::Service(proxies.service(proxy, before)?),
+            settings::Handler::Service(service) => Handler::Service(service.clone()),
+            settings::Handler::Redirect { to, status } => {
+                Handler::Redirect { to: Template::parse(to).map_err(FrontError::new)?, status: *status }
+            }
+            settings::Handler::Respond(respond) => Handler::Respond(Canned::new(respond)),
+        })
+    }
+
+    /// Whether it may see a path that two programs could read in two ways.
+    pub(super) fn bears_doubtful_paths(&self) -> bool {
+        matches!(self, Handler::Pages(_) | Handler::Files(_) | Handler::Respond(_))
+    }
+}
+
+/// A route: what it does, and what it takes off the path before.
+#[derive(Debug)]
+pub(super) struct Route {
+    pub(super) strip_prefix: Option<String>,
+    pub(super) handler: Handler,
+}
+
+impl Route {
+    pub(super) async fn respond(
+        &self,
+        mut request: Request<BoxBody>,
+        host: Option<&Host>,
+        reader: Reader,
+    ) -> Response<BoxBody> {
+        if let Some(prefix) = &self.strip_prefix
+            && let Some(uri) = path::without_prefix(request.uri(), prefix)
+        {
+            *request.uri_mut() = uri;
+        }
+        match &self.handler {
+            Handler::Service(service) => {
+                name_peer(&mut request);
+                service.answer(request).await
+            }
+            Handler::Redirect { to, status } => match to.location(host, request.uri()) {
+                Some(location) => redirect::to(location, *status),
+                None => reader.page(StatusCode::BAD_REQUEST, "the request names no host"),
+            },
+            Handler::Respond(canned) => canned.answer(request.method()),
+            Handler::Pages(_) | Handler::Files(_) if !is_read(request.method()) => {
+                let page = reader.page(StatusCode::METHOD_NOT_ALLOWED, "files can be read only");
+                super::allowing(page, &[Method::GET, Method::HEAD])
+            }
+            Handler::Pages(site) => site.respond(&request),
+            Handler::Files(folder) => {
+                folder.respond(request.map(drop), self.strip_prefix.as_deref().unwrap_or_default()).await
+            }
+        }
+    }
+}
+
+/// Whoever sent the request, in the words that services understand.
+fn name_peer(request: &mut Request<BoxBody>) {
+    if let Some(client) = request.extensions().get::<Arc<Client>>() {
+        let peer = Peer { address: client.remote(), secure: client.tls_resumed().is_some() };
+        request.extensions_mut().insert(peer);
+    }
+}
+
+/// The same words, and a way out.
+fn unusable(error: FolderError) -> FrontError {
+    match error {
+        FolderError::Unreadable(..) => FrontError::new(format!("{error}, or none for the example site")),
+        _ => FrontError::new(error.to_string()),
+    }
+}
+
+fn is_read(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
+}

@@ -1,0 +1,303 @@
+//! One service behind all three protocols.
+//!
+//! [`Front`] takes a request of any protocol and sees it through, in this order: limits, the site of its host, the
+//! site's rules for requests, the route of its path, the route's handler, the site's rules for responses,
+//! compression, what is said about HTTP/3, the log. Nothing here and behind knows which protocol brought a request:
+//! what an upgrade or a tunnel needs travels in the extensions of request and response, untouched.
+//!
+//! The sites can be exchanged while requests are under way ([`Front::replace`]): each request is seen through by
+//! the sites that it began with.
+
+mod handler;
+pub(crate) mod host;
+mod pages;
+mod path;
+mod proxy;
+pub(crate) mod redirect;
+mod respond;
+mod router;
+mod rules;
+#[cfg(test)]
+mod tests;
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use godwit_proxy::{Proxy, UpstreamStatus};
+use http::header::{self, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
+use hyper::ext::Protocol;
+
+use crate::FrontError;
+use crate::access::{self, Entry, Logged, Observer};
+use crate::settings::{self, HeaderRules};
+use godwit_body::{BoxBody, BoxError, Counted, Exceeded, ExtendedConnect, Limited, boxed};
+use godwit_layers::compression::{CompressionLayer, CompressionMemory};
+use godwit_layers::limits::{Refusal, RequestLimits};
+use godwit_text::{http_date, unix_now};
+use handler::{Handler, Route};
+use host::{Host, HostProblem};
+use http_body::Body as _;
+use pages::Reader;
+use proxy::Proxies;
+use router::{Choice, Hosts, Routes, Rule};
+use tower::{Layer, Service, service_fn};
+
+/// The service. Clones share everything.
+#[derive(Clone, Debug)]
+pub(crate) struct Front {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    sites: ArcSwap<Sites>,
+    memory: CompressionMemory,
+    observer: Observer,
+}
+
+impl Front {
+    /// # Errors
+    /// If a folder cannot be opened, an upstream not be used, or a redirect leads nowhere.
+    pub(crate) fn new(settings: &settings::Settings, observer: Observer) -> Result<Front, FrontError> {
+        let memory = CompressionMemory::default();
+        let sites = ArcSwap::from_pointee(Sites::new(settings, &Proxies::default(), &observer, &memory)?);
+        Ok(Front { shared: Arc::new(Shared { sites, memory, observer }) })
+    }
+
+    /// Who sees every request.
+    pub(crate) fn observer(&self) -> &Observer {
+        &self.shared.observer
+    }
+
+    /// Serves other sites from the next request on, at all clones.
+    ///
+    /// # Errors
+    /// As for [`Front::new`]; the sites stay as they are then.
+    pub(crate) fn replace(&self, settings: &settings::Settings) -> Result<(), FrontError> {
+        let Shared { sites, memory, observer } = &*self.shared;
+        let new = Sites::new(settings, &sites.load().proxies, observer, memory)?;
+        sites.store(Arc::new(new));
+        Ok(())
+    }
+
+    /// How the upstreams of all sites are, for the metrics.
+    pub(crate) fn upstreams(&self) -> Vec<UpstreamStatus> {
+        self.shared.sites.load().proxies.iter().flat_map(Proxy::status).collect()
+    }
+
+    async fn respond(self, request: Request<BoxBody>) -> Response<Logged> {
+        let mut entry = self.shared.observer.begin(&request);
+        let sites = self.shared.sites.load_full();
+        let mut response = sites.respond(request, &mut entry).await;
+        let headers = response.headers_mut();
+        headers.entry(header::SERVER).or_insert(HeaderValue::from_static("godwit"));
+        if !headers.contains_key(header::DATE)
+            && let Ok(date) = HeaderValue::from_str(&http_date(unix_now()))
+        {
+            headers.insert(header::DATE, date);
+        }
+        entry.finish(response)
+    }
+}
+
+impl<B> tower::Service<Request<B>> for Front
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Logged>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Logged>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let front = self.clone();
+        let request = request.map(godwit_body::boxed);
+        Box::pin(async move { Ok(front.respond(request).await) })
+    }
+}
+
+/// All sites as of one reading of the configuration.
+#[derive(Debug)]
+struct Sites {
+    hosts: Hosts,
+    sites: Vec<Site>,
+    proxies: Proxies,
+    limits: RequestLimits,
+}
+
+#[derive(Debug)]
+struct Site {
+    observed: Arc<access::Site>,
+    request_headers: HeaderRules,
+    response_headers: HeaderRules,
+    compression: CompressionLayer,
+    routes: Routes<Route>,
+}
+
+impl Site {
+    fn new(
+        settings: &settings::Site,
+        proxies: &mut Proxies,
+        before: &Proxies,
+        observer: &Observer,
+        memory: &CompressionMemory,
+    ) -> Result<Site, FrontError> {
+        let mut routes = Vec::new();
+        for route in &settings.routes {
+            let rule = Rule { path: route.path.clone(), methods: route.methods.clone() };
+            let handler = Handler::new(&route.handler, proxies, before)?;
+            routes.push((rule, Route { strip_prefix: route.strip_prefix.clone(), handler }));
+        }
+        Ok(Site {
+            observed: observer.site(settings),
+            request_headers: settings.request_headers.clone(),
+            response_headers: settings.response_headers.clone(),
+            compression: CompressionLayer::new(&settings.compress, memory.clone()),
+            routes: Routes::new(routes),
+        })
+    }
+
+    async fn respond(
+        &self,
+        request: Request<BoxBody>,
+        host: Option<&Host>,
+        reader: Reader,
+    ) -> Response<BoxBody> {
+        let plain = service_fn(async |mut request: Request<BoxBody>| {
+            rules::apply_to_request(&self.request_headers, request.headers_mut());
+            let mut response = self.handle(request, host, reader).await;
+            rules::apply(&self.response_headers, response.headers_mut());
+            Ok::<_, Infallible>(response)
+        });
+        let Ok(response) = self.compression.layer(plain).call(request).await;
+        response
+    }
+
+    async fn handle(
+        &self,
+        request: Request<BoxBody>,
+        host: Option<&Host>,
+        reader: Reader,
+    ) -> Response<BoxBody> {
+        let normal = path::normal(request.uri().path());
+        let route = match self.routes.choose(request.method(), &normal.path) {
+            Choice::Route(route) => route,
+            Choice::OtherMethods(methods) => {
+                let page = reader.page(StatusCode::METHOD_NOT_ALLOWED, "this address is for other methods");
+                return allowing(page, &methods);
+            }
+            Choice::Nothing => return reader.page(StatusCode::NOT_FOUND, "there is nothing at this address"),
+        };
+        if normal.doubtful && !route.handler.bears_doubtful_paths() {
+            return reader
+                .page(StatusCode::BAD_REQUEST, "the address has dot segments or control characters");
+        }
+        route.respond(request, host, reader).await
+    }
+}
+
+impl Sites {
+    fn new(
+        settings: &settings::Settings,
+        before: &Proxies,
+        observer: &Observer,
+        memory: &CompressionMemory,
+    ) -> Result<Sites, FrontError> {
+        let hosts = Hosts::new(settings.sites.iter().map(|site| site.hosts.as_slice()));
+        let mut proxies = Proxies::of(settings);
+        let site = |site| Site::new(site, &mut proxies, before, observer, memory);
+        let sites = settings.sites.iter().map(site).collect::<Result<_, _>>()?;
+        Ok(Sites { hosts, sites, proxies, limits: limits_of(&settings.limits) })
+    }
+
+    async fn respond(&self, request: Request<BoxBody>, entry: &mut Entry) -> Response<BoxBody> {
+        let reader = Reader::of(&request);
+        let (site, host) = match self.find(&request) {
+            Ok(found) => found,
+            Err((status, sentence)) => return reader.page(status, sentence),
+        };
+        entry.at_site(&site.observed, request.headers());
+        if request.uri().path() == "*" {
+            return options();
+        }
+        let (request, exceeded) = self.limited(request, entry);
+        let response = site.respond(request, host.as_ref(), reader).await;
+        if exceeded.is_so() {
+            let Refusal { status, reason } = Refusal::BODY_TOO_LARGE;
+            return reader.page(status, reason);
+        }
+        response
+    }
+
+    /// Counts the request's body for the log, and lets no more of it through than is allowed.
+    fn limited(&self, request: Request<BoxBody>, entry: &mut Entry) -> (Request<BoxBody>, Exceeded) {
+        if request.body().is_end_stream() {
+            return (request, Exceeded::default());
+        }
+        let most = self.limits.most(&request);
+        let (parts, body) = request.into_parts();
+        let counted = Counted::new(body, entry.count_request());
+        let Some(most) = most else {
+            return (Request::from_parts(parts, boxed(counted)), Exceeded::default());
+        };
+        let limited = Limited::new(counted, most);
+        let exceeded = limited.exceeded();
+        (Request::from_parts(parts, boxed(limited)), exceeded)
+    }
+
+    /// The site that a request is for, or what is wrong with the request.
+    fn find<B>(&self, request: &Request<B>) -> Result<(&Site, Option<Host>), (StatusCode, &'static str)> {
+        self.limits.check(request).map_err(|refusal| (refusal.status, refusal.reason))?;
+        if request.method() == Method::CONNECT && !is_extended_connect(request) {
+            return Err((StatusCode::METHOD_NOT_ALLOWED, "this server is no way to others"));
+        }
+        let host = host::of(request).map_err(|problem| match problem {
+            HostProblem::NotOne => (StatusCode::BAD_REQUEST, "the request does not name one host"),
+            HostProblem::Malformed => (StatusCode::BAD_REQUEST, "the request's host is malformed"),
+        })?;
+        let site = self.hosts.site(host.as_ref()).and_then(|number| self.sites.get(number));
+        match site {
+            Some(site) => Ok((site, host)),
+            None => Err((StatusCode::MISDIRECTED_REQUEST, "this server has no site of that name")),
+        }
+    }
+}
+
+fn limits_of(limits: &settings::Limits) -> RequestLimits {
+    let mut requests = RequestLimits::default();
+    requests.header_size = limits.header_size as usize;
+    requests.body_size = limits.body_size;
+    requests
+}
+
+/// Whichever server brought it.
+fn is_extended_connect<B>(request: &Request<B>) -> bool {
+    let extensions = request.extensions();
+    extensions.get::<ExtendedConnect>().is_some() || extensions.get::<Protocol>().is_some()
+}
+
+/// The answer to `OPTIONS *`, and to anything else about the server as a whole (RFC 9110 section 9.3.7).
+fn options() -> Response<BoxBody> {
+    use Method as M;
+    let methods = [M::GET, M::HEAD, M::POST, M::PUT, M::PATCH, M::DELETE, M::OPTIONS];
+    allowing(godwit_body::bare(StatusCode::NO_CONTENT), &methods)
+}
+
+/// Says which methods there are.
+fn allowing(mut response: Response<BoxBody>, methods: &[Method]) -> Response<BoxBody> {
+    let list: Vec<&str> = methods.iter().map(Method::as_str).collect();
+    if let Ok(list) = HeaderValue::try_from(list.join(", ")) {
+        response.headers_mut().insert(header::ALLOW, list);
+    }
+    response
+}

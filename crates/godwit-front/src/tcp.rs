@@ -1,0 +1,477 @@
+//! HTTP/1.1 and HTTP/2 over TLS.
+//!
+//! Limits: connections in all (more wait in the kernel's queue) and of one client, [`HANDSHAKE`] for TLS, those of
+//! [`Limits`] for requests; HTTP/2 connections are pinged.
+//!
+//! # The end
+//! Where another process goes on accepting, this one stops at once: whoever waits in the kernel's queue is that one's.
+//! Otherwise, and for the connections that there are in any case:
+//!
+//! Nothing that a client may believe to have sent is thrown away. First the kernel is told to let nobody else in
+//! ([`super::stop_listening`]), and those whom it has let in already are served; HTTP/2 clients get GOAWAY in its two
+//! steps (RFC 9113 section 6.8). HTTP/1.1 knows no such word: a request may be on its way while this side closes. So
+//! each connection is kept open for [`LAST_REQUEST`] ([`AT_LEISURE`] where another process serves by now), and whoever sends a request meanwhile is told with its answer
+//! that it was the last.
+
+use std::convert::Infallible;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpListener;
+use tokio::sync::{Mutex, Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use super::access::{Observer, Shed};
+use super::client::tcp::Meter;
+use super::client::{Client, Facts};
+use super::connection_limits::ConnectionLimits;
+use super::connection_service::ConnectionService;
+use super::goaway::GoawayWait;
+use super::listen::Tcp;
+use super::redirect_http::Redirect;
+use super::settings::Limits;
+use super::sites::Front;
+use super::stop_listening;
+use super::tcp_stream::ClientStream;
+use godwit_body::BoxError;
+use godwit_body::{MinimumRate, Progress, ProgressLimits, ProgressWatch, Verdict};
+use godwit_certificates::is_challenge;
+use godwit_report::record::Protocol;
+
+const HANDSHAKE: Duration = Duration::from_secs(10);
+const PING: Duration = Duration::from_secs(30);
+/// How long to wait when the system has no descriptor or memory for another connection.
+const EXHAUSTED: Duration = Duration::from_millis(100);
+/// At the end: how long a connection is kept for a request that may be on its way.
+const LAST_REQUEST: Duration = Duration::from_millis(500);
+/// The same where nobody waits for the end.
+const AT_LEISURE: Duration = Duration::from_secs(5);
+/// What the kernel keeps that it has not sent. More is of no use, and comes late for what is more urgent.
+#[cfg(target_os = "linux")]
+const UNSENT: u32 = 128 << 10;
+/// What an HTTP/2 stream keeps for a client that does not take it.
+const STREAM_BUFFER: usize = 64 << 10;
+
+/// What somebody gets who speaks HTTP without TLS to this port.
+const PLAIN_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\nconnection: close\r\n\
+    content-length: 56\r\n\r\nThis port speaks HTTPS: begin the address with https://\n";
+
+/// What a listener's connections are for.
+#[derive(Clone, Debug)]
+pub(super) enum Purpose {
+    /// HTTP/1.1 and HTTP/2 over TLS.
+    Sites(Front),
+    /// Plain HTTP.
+    Redirect(Redirect),
+}
+
+/// All TCP connections of the program.
+pub(super) struct Server {
+    shared: Arc<Shared>,
+    /// Turns true when the server is to finish.
+    stop: watch::Sender<bool>,
+    listeners: Mutex<JoinSet<()>>,
+}
+
+struct Shared {
+    tls: TlsAcceptor,
+    limits: Limits,
+    /// A permit for each connection, kept until its socket is closed.
+    room: Arc<Semaphore>,
+    most: u32,
+    connections: ConnectionLimits,
+    /// Another process accepts from the listeners by now.
+    passed_on: AtomicBool,
+}
+
+impl Server {
+    /// `files`: descriptors that the process may have. Half of them are for connections, the others for files,
+    /// upstreams and HTTP/3.
+    pub(super) fn new(tls: rustls::ServerConfig, limits: &Limits, files: u64) -> Server {
+        let most = usize::try_from(files / 2).unwrap_or(usize::MAX).min(limits.connections);
+        let most = u32::try_from(most.clamp(1, Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
+        let room = Arc::new(Semaphore::new(most as usize));
+        let connections = ConnectionLimits::new(usize::MAX, limits.connections_per_address);
+        let tls = TlsAcceptor::from(Arc::new(tls));
+        let shared = Arc::new(Shared {
+            tls,
+            limits: limits.clone(),
+            room,
+            most,
+            connections,
+            passed_on: AtomicBool::new(false),
+        });
+        Server { shared, stop: watch::Sender::new(false), listeners: Mutex::default() }
+    }
+
+    /// Answers the listener's connections from a task of its own, until [`Server::drain`].
+    pub(super) async fn serve(&self, listener: Tcp, purpose: Purpose) {
+        let (shared, stop) = (Arc::clone(&self.shared), self.stop.subscribe());
+        self.listeners.lock().await.spawn(accept(listener, shared, purpose, stop));
+    }
+
+    /// Who is let in.
+    pub(super) fn connection_limits(&self) -> &ConnectionLimits {
+        &self.shared.connections
+    }
+
+    /// Takes no more connections, lets requests in progress finish and waits for them. `passed_on`: another process
+    /// takes them.
+    pub(super) async fn drain(&self, passed_on: bool) {
+        self.shared.passed_on.store(passed_on, Ordering::Relaxed);
+        self.stop.send_replace(true);
+        let mut listeners = self.listeners.lock().await;
+        while listeners.join_next().await.is_some() {}
+        let _ = self.shared.room.acquire_many(self.shared.most).await;
+    }
+}
+
+async fn accept(
+    Tcp { listener, is_lent }: Tcp,
+    shared: Arc<Shared>,
+    purpose: Purpose,
+    mut stop: watch::Receiver<bool>,
+) {
+    let stops = stop.clone();
+    tokio::select! {
+        () = accept_until_dropped(&listener, &shared, &purpose, &stops) => {}
+        _ = stop.wait_for(|stop| *stop) => {}
+    }
+    if is_lent || shared.passed_on.load(Ordering::Relaxed) {
+        return;
+    }
+    let end = Instant::now() + stop_listening::refuse_new(&listener);
+    // Whoever is in the kernel's queue by now has been let in.
+    let _ = tokio::time::timeout_at(end, accept_until_dropped(&listener, &shared, &purpose, &stops)).await;
+}
+
+async fn accept_until_dropped(
+    listener: &TcpListener,
+    shared: &Arc<Shared>,
+    purpose: &Purpose,
+    stop: &watch::Receiver<bool>,
+) {
+    loop {
+        let Ok(permit) = Arc::clone(&shared.room).acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, remote)) => {
+                let Some(admission) = shared.connections.admit(remote.ip()) else {
+                    tracing::debug!(%remote, "too many TCP connections from one address");
+                    continue;
+                };
+                let (shared, purpose, stop) = (Arc::clone(shared), purpose.clone(), stop.clone());
+                let stream = ClientStream::new(stream, (permit, admission));
+                tokio::spawn(async move { connection(stream, &shared, purpose, stop).await });
+            }
+            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a TCP connection");
+                tokio::time::sleep(EXHAUSTED).await;
+            }
+        }
+    }
+}
+
+/// Whether it was the connection that failed rather than the listener.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
+}
+
+async fn connection(stream: ClientStream, shared: &Shared, purpose: Purpose, stop: watch::Receiver<bool>) {
+    let _ = stream.stream().and_then(prepare);
+    let (pace, limits) = (Arc::clone(stream.pace()), &shared.limits);
+    let Ok(meter) = stream.meter().cloned() else { return };
+    let passed_on = &shared.passed_on;
+    let guard =
+        ConnectionGuard { pace, meter, leaving: Arc::default(), limits, stop: stop.clone(), passed_on };
+    let front = match purpose {
+        Purpose::Sites(front) => front,
+        Purpose::Redirect(redirect) => {
+            if let Err(error) = redirect.serve(stream, guard).await {
+                tracing::debug!(%error, "plain HTTP connection failed");
+            }
+            return;
+        }
+    };
+    match tokio::time::timeout(HANDSHAKE, handshake(stream, shared, stop.clone())).await {
+        Ok(Ok(Some(stream))) if is_challenge(stream.get_ref().1) => {}
+        Ok(Ok(Some(stream))) => {
+            if let Err(error) = requests(stream, front, guard).await {
+                tracing::debug!(%error, "TCP connection failed");
+            }
+        }
+        Ok(Ok(None)) => {}
+        Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
+        Err(_) => tracing::debug!("TLS handshake took too long"),
+    }
+}
+
+/// Responses go out at once, and no more is given to the kernel than it can soon send.
+pub(super) fn prepare(stream: &tokio::net::TcpStream) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    let _ = socket2::SockRef::from(stream).set_tcp_notsent_lowat(UNSENT);
+    stream.set_nodelay(true)
+}
+
+/// `None` if the client does not begin with TLS but with a letter, as every HTTP method does: that is nearly
+/// always `http://` in place of `https://`, and the answer says so. Also if it does not begin at all, and the server
+/// is to finish.
+async fn handshake(
+    mut stream: ClientStream,
+    shared: &Shared,
+    mut stop: watch::Receiver<bool>,
+) -> io::Result<Option<TlsStream<ClientStream>>> {
+    let mut first = [0];
+    tokio::select! {
+        // What has come is not overlooked because this process was kept waiting for so long.
+        biased;
+        peeked = stream.stream()?.peek(&mut first) => drop(peeked?),
+        () = last_request(&mut stop, &shared.passed_on) => return Ok(None),
+    }
+    if !first[0].is_ascii_uppercase() {
+        return shared.tls.accept(stream).await.map(Some);
+    }
+    tracing::debug!("plain HTTP on the HTTPS port");
+    stream.write_all(PLAIN_HTTP).await?;
+    stream.shutdown().await?;
+    Ok(None)
+}
+
+/// Ready when the server is to finish and nothing more has to be waited for.
+async fn last_request(stop: &mut watch::Receiver<bool>, passed_on: &AtomicBool) {
+    let _ = stop.wait_for(|stop| *stop).await;
+    tokio::time::sleep(time_for_last_request(passed_on)).await;
+}
+
+/// To be asked when the server is to finish.
+fn time_for_last_request(passed_on: &AtomicBool) -> Duration {
+    if passed_on.load(Ordering::Relaxed) { AT_LEISURE } else { LAST_REQUEST }
+}
+
+async fn requests(
+    stream: TlsStream<ClientStream>,
+    front: Front,
+    guard: ConnectionGuard<'_>,
+) -> Result<(), BoxError> {
+    let speaks_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+    let limits = guard.limits;
+    let (socket, tls) = stream.get_ref();
+    let protocol = if speaks_h2 { Protocol::H2 } else { Protocol::Http11 };
+    let is_resumed = tls.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
+    let client = client(socket, protocol, Some(is_resumed), front.observer())?;
+    let (observer, sender) = (front.observer().clone(), Arc::clone(&client));
+    let service =
+        ConnectionService::new(front, limits, Some(Arc::clone(&guard.pace)), Arc::clone(&guard.leaving));
+    let service = service_fn(move |mut request: http::Request<Incoming>| {
+        let service = service.clone();
+        request.extensions_mut().insert(Arc::clone(&sender));
+        async move { Ok::<_, Infallible>(service.answer(request).await) }
+    });
+    let io = TokioIo::new(stream);
+    // What is under way is dropped with the connection, and logged then.
+    let note =
+        |outcome: Result<(), BoxError>| outcome.inspect_err(|error| observer.on_broken(&client, error));
+    if speaks_h2 {
+        let mut connection = pin!(http2_builder(limits).serve_connection(io, service));
+        note(guard.keep(connection.as_mut()).await)
+    } else {
+        let mut connection = pin!(http1_builder(limits).serve_connection(io, service).with_upgrades());
+        note(guard.keep(connection.as_mut()).await)
+    }
+}
+
+/// What is known of the client from here on.
+pub(super) fn client(
+    socket: &ClientStream,
+    protocol: Protocol,
+    tls_resumed: Option<bool>,
+    observer: &Observer,
+) -> io::Result<Arc<Client>> {
+    let (remote, local) = (socket.stream()?.peer_addr()?, socket.stream()?.local_addr()?);
+    Ok(Client::tcp(Facts { remote, local, protocol, tls_resumed }, socket.meter()?, observer.metrics()))
+}
+
+/// More fields than any client sends; the service has a limit of its own below this.
+const MOST_HEADERS: usize = 256;
+
+/// Plain and encrypted connections alike are HTTP/1.1 from here on.
+pub(super) fn http1_builder(limits: &Limits) -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.idle_timeout)
+        .max_headers(MOST_HEADERS)
+        .max_buf_size(limits.header_size as usize);
+    builder
+}
+
+fn http2_builder(limits: &Limits) -> http2::Builder<TokioExecutor> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .enable_connect_protocol()
+        .max_concurrent_streams(limits.requests_per_connection)
+        .max_header_list_size(limits.header_size)
+        .max_send_buf_size(STREAM_BUFFER)
+        .keep_alive_interval(PING)
+        .keep_alive_timeout(PING);
+    builder
+}
+
+/// A connection that hyper serves.
+pub(super) trait Serving: Future<Output = hyper::Result<()>> {
+    /// Whether the client can be told that no further request is taken, so that none is lost.
+    const HAS_GOAWAY: bool;
+
+    fn graceful_shutdown(self: Pin<&mut Self>);
+}
+
+impl<I, S, B, E> Serving for http2::Connection<I, S, E>
+where
+    S: hyper::service::HttpService<Incoming, ResBody = B>,
+    S::Error: Into<BoxError>,
+    I: hyper::rt::Read + hyper::rt::Write + Unpin,
+    B: hyper::body::Body<Data = Bytes> + 'static,
+    B::Error: Into<BoxError>,
+    E: hyper::rt::bounds::Http2ServerConnExec<S::Future, B>,
+{
+    const HAS_GOAWAY: bool = true;
+
+    fn graceful_shutdown(self: Pin<&mut Self>) {
+        http2::Connection::graceful_shutdown(self);
+    }
+}
+
+impl<I, S, B> Serving for http1::UpgradeableConnection<I, S>
+where
+    S: hyper::service::HttpService<Incoming, ResBody = B>,
+    S::Error: Into<BoxError>,
+    I: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
+    B: hyper::body::Body<Data = Bytes> + 'static,
+    B::Error: Into<BoxError>,
+{
+    const HAS_GOAWAY: bool = false;
+
+    fn graceful_shutdown(self: Pin<&mut Self>) {
+        http1::UpgradeableConnection::graceful_shutdown(self);
+    }
+}
+
+/// Sees a connection to its end: drops slow clients, sends idle ones away, and takes leave in good order.
+pub(super) struct ConnectionGuard<'a> {
+    pub(super) pace: Arc<Progress>,
+    pub(super) meter: Arc<Meter>,
+    /// Set when answers over HTTP/1.1 are to be the last of their connection.
+    pub(super) leaving: Arc<AtomicBool>,
+    pub(super) limits: &'a Limits,
+    pub(super) stop: watch::Receiver<bool>,
+    /// Another process serves by now, when the server is to finish.
+    pub(super) passed_on: &'a AtomicBool,
+}
+
+impl ConnectionGuard<'_> {
+    pub(super) async fn keep<C: Serving>(self, mut connection: Pin<&mut C>) -> Result<(), BoxError> {
+        let ConnectionGuard { pace, meter, leaving, limits, mut stop, passed_on } = self;
+        pace.rest();
+        // HTTP/2's frames between requests are not the beginning of a head.
+        let Limits { header_timeout, idle_timeout, send_timeout, minimum_rate, .. } = *limits;
+        let rate = MinimumRate::new(send_timeout, minimum_rate);
+        let watch = ProgressWatch::new(&ProgressLimits { rate, header_timeout, idle_timeout });
+        let mut watch = if C::HAS_GOAWAY { watch.without_heads() } else { watch };
+        // Since when the client knows that it has been idle for too long.
+        let mut idle_told: Option<Instant> = None;
+        // There is one GOAWAY and one PING in the life of a connection.
+        let mut asked = false;
+        let mut looks = tokio::time::interval(watch.interval());
+        // Set when the server is to finish: when to look whether the connection is still needed.
+        let mut leave_at: Option<Instant> = None;
+        let (before, mut told) = (pace.bytes_read(), false);
+        let mut goaway: Option<GoawayWait> = None;
+        loop {
+            tokio::select! {
+                // What has come is read before it is asked whether anything has.
+                biased;
+                outcome = connection.as_mut() => return outcome.map_err(Into::into),
+                _ = stop.wait_for(|stop| *stop), if leave_at.is_none() => {
+                    leaving.store(true, Ordering::Relaxed);
+                    let mut patience = time_for_last_request(passed_on);
+                    if C::HAS_GOAWAY {
+                        connection.as_mut().graceful_shutdown();
+                        goaway = (!asked).then(|| GoawayWait::new(&pace, &meter));
+                        patience = LAST_REQUEST;
+                    }
+                    leave_at = Some(Instant::now() + patience);
+                }
+                () = sleep_until(leave_at), if leave_at.is_some() => {
+                    leave_at = Some(Instant::now() + LAST_REQUEST);
+                    if goaway.as_mut().is_some_and(|goaway| goaway.is_unanswered(&pace, &meter)) {
+                        return Err("the client has gone without a word".into());
+                    }
+                    // Who has said nothing has nothing on its way; who has knows of the GOAWAY soon.
+                    let needed = if C::HAS_GOAWAY { pace.bytes_read() != before } else { pace.is_head_arriving() };
+                    if needed || !pace.is_at_rest() {
+                        continue;
+                    }
+                    if C::HAS_GOAWAY || told {
+                        return Ok(());
+                    }
+                    // A connection on which there has been a request ends by this.
+                    connection.as_mut().graceful_shutdown();
+                    told = true;
+                }
+                now = looks.tick() => match watch.look(&pace, now.into_std()) {
+                    Verdict::Fine => idle_told = None,
+                    Verdict::Idle if C::HAS_GOAWAY => match idle_told {
+                        None => {
+                            connection.as_mut().graceful_shutdown();
+                            asked = true;
+                            idle_told = Some(now);
+                        }
+                        // A client that leaves the last PING unanswered would stay for ever.
+                        Some(told) if now.saturating_duration_since(told) >= HANDSHAKE => return Ok(()),
+                        Some(_) => {}
+                    },
+                    // HTTP/1.1 has a time limit of its own for the next head.
+                    Verdict::Idle => {}
+                    Verdict::HeadLate => return Err(Shed::HeadLate.into()),
+                    Verdict::TooSlow => {
+                        pace.abort();
+                        return Err(Shed::TooSlow.into());
+                    }
+                },
+            }
+        }
+    }
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_to_plain_http_has_the_length_it_says() {
+        let text = std::str::from_utf8(PLAIN_HTTP).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.ends_with(&format!("content-length: {}", body.len())), "{} bytes", body.len());
+    }
+}

@@ -1,0 +1,168 @@
+//! A program that embeds the front door: a service and a folder behind one port, over all three protocols.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use godwit_body::Peer;
+use godwit_front::settings::{Handler, Settings, Site, SiteTls};
+use godwit_front::{BoxBody, FolderSettings, RouteService, Running, Server};
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Empty, Full};
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+/// Tells what was asked for, and who asked.
+async fn tell(request: Request<BoxBody>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let peer = request.extensions().get::<Peer>().copied().unwrap();
+    assert!(peer.secure && peer.address.ip().is_loopback());
+    let text = format!("{} {}", request.method(), request.uri().path());
+    let sent = request.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    Ok(Response::new(Full::new(format!("{text} {}", String::from_utf8_lossy(&sent)).into())))
+}
+
+fn certificate(folder: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
+    let made = rcgen::generate_simple_self_signed(["a.test".to_owned()]).unwrap();
+    let (chain, key) = (folder.join("chain.pem"), folder.join("key.pem"));
+    std::fs::write(&chain, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    (chain, key)
+}
+
+/// A server with the service at `/api/` and the folder at `/files/`.
+async fn start(folder: &Path) -> Running {
+    let (chain, key) = certificate(folder);
+    std::fs::create_dir(folder.join("site")).unwrap();
+    std::fs::write(folder.join("site/page.txt"), "a page").unwrap();
+    let server = Server::builder()
+        .listen("127.0.0.1:0".parse().unwrap())
+        .certificate(chain, key)
+        .service("/api/", tower::service_fn(tell))
+        .files("/files/", FolderSettings::new(folder.join("site")))
+        .bind()
+        .unwrap();
+    assert_ne!(server.addresses()[0].port(), 0);
+    server.start().await.unwrap()
+}
+
+fn roots(folder: &Path) -> rustls::RootCertStore {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(folder.join("chain.pem")).unwrap()).unwrap();
+    roots
+}
+
+async fn tls(
+    folder: &Path,
+    address: SocketAddr,
+    protocol: &[u8],
+) -> tokio_rustls::client::TlsStream<TcpStream> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots(folder))
+        .with_no_client_auth();
+    config.alpn_protocols = vec![protocol.to_vec()];
+    let stream = TcpStream::connect(address).await.unwrap();
+    let name = ServerName::try_from("a.test").unwrap();
+    TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap()
+}
+
+fn request<B>(method: &str, path: &str, absolute: bool, body: B) -> Request<B> {
+    let uri = if absolute { format!("https://a.test{path}") } else { path.to_owned() };
+    Request::builder().method(method).uri(uri).header("host", "a.test").body(body).unwrap()
+}
+
+async fn over_h1(folder: &Path, address: SocketAddr, method: &str, path: &str) -> (StatusCode, Bytes) {
+    let stream = TokioIo::new(tls(folder, address, b"http/1.1").await);
+    let (mut sender, connection) = http1::handshake(stream).await.unwrap();
+    tokio::spawn(connection);
+    let body = Full::new(Bytes::from_static(if method == "POST" { b"sent" } else { b"" }));
+    let response = sender.send_request(request(method, path, false, body)).await.unwrap();
+    (response.status(), response.into_body().collect().await.unwrap().to_bytes())
+}
+
+async fn over_h2(folder: &Path, address: SocketAddr, method: &str, path: &str) -> (StatusCode, Bytes) {
+    let stream = TokioIo::new(tls(folder, address, b"h2").await);
+    let (mut sender, connection) = http2::handshake(TokioExecutor::new(), stream).await.unwrap();
+    tokio::spawn(connection);
+    let body = Full::new(Bytes::from_static(if method == "POST" { b"sent" } else { b"" }));
+    let response = sender.send_request(request(method, path, true, body)).await.unwrap();
+    (response.status(), response.into_body().collect().await.unwrap().to_bytes())
+}
+
+async fn over_h3(address: SocketAddr, method: &str, path: &str) -> (StatusCode, Bytes) {
+    let endpoint = godwit::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+    let config = godwit::ClientConfig::danger_accept_any_certificate();
+    let client = godwit::http3::Client::connect(&endpoint, &config, address, "a.test").await.unwrap();
+    let response = match method {
+        "POST" => client.send(request(method, path, true, Full::new(Bytes::from_static(b"sent")))).await,
+        _ => client.send(request(method, path, true, Empty::new())).await,
+    };
+    let response = response.unwrap();
+    (response.status(), response.into_body().collect().await.unwrap().to_bytes())
+}
+
+#[tokio::test]
+async fn a_service_and_a_folder_over_all_protocols() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let mut running = start(folder).await;
+    let address = running.addresses()[0];
+    for (method, path, status, expected) in [
+        ("GET", "/api/x", 200, "GET /api/x "),
+        ("POST", "/api/y", 200, "POST /api/y sent"),
+        ("GET", "/files/page.txt", 200, "a page"),
+        ("GET", "/files/none", 404, ""),
+        ("GET", "/elsewhere", 404, ""),
+    ] {
+        let answers = [
+            over_h1(folder, address, method, path).await,
+            over_h2(folder, address, method, path).await,
+            over_h3(address, method, path).await,
+        ];
+        for (answer, protocol) in answers.iter().zip(["h1", "h2", "h3"]) {
+            assert_eq!(answer.0.as_u16(), status, "{method} {path} over {protocol}");
+            if status == 200 {
+                assert_eq!(answer.1, expected, "{method} {path} over {protocol}");
+            }
+        }
+    }
+
+    // Other settings, while it runs.
+    let site = Site::catch_all(Handler::Service(RouteService::new(tower::service_fn(tell))));
+    let mut settings = Settings::default();
+    settings.certificates = vec![godwit_front::settings::CertificateFiles {
+        chain: folder.join("chain.pem"),
+        key: folder.join("key.pem"),
+    }];
+    settings.sites = vec![site];
+    settings.sites[0].tls = SiteTls::Files;
+    running.reload(settings).unwrap();
+    assert_eq!(over_h3(address, "GET", "/elsewhere").await, (StatusCode::OK, "GET /elsewhere ".into()));
+    assert_eq!(over_h1(folder, address, "GET", "/files/x").await.1, "GET /files/x ");
+
+    running.shutdown(Duration::from_secs(5)).await;
+    assert!(TcpStream::connect(address).await.is_err(), "nobody listens any more");
+}
+
+#[tokio::test]
+async fn what_cannot_be_served_is_said_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let nothing = Server::builder().listen("127.0.0.1:0".parse().unwrap()).bind();
+    assert!(nothing.unwrap_err().to_string().contains("nothing to serve"));
+    let (chain, key) = certificate(folder.path());
+    let missing = Server::builder()
+        .listen("127.0.0.1:0".parse().unwrap())
+        .certificate(chain, key)
+        .files("/", FolderSettings::new(folder.path().join("none")))
+        .bind();
+    assert!(missing.unwrap_err().to_string().contains("cannot serve"));
+}
