@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use godwit_http3::Settings;
 use godwit_http3::frame::FrameReader;
-use godwit_http3::qpack::{Decoded, Decoder, Encoder, field_size};
+use godwit_http3::qpack::{Decoder, Encoder, field_size};
 
 /// What fields of a section may come to.
 const LIMIT: u64 = 65_536;
@@ -63,7 +63,7 @@ fn decoded(bytes: &[u8]) -> Option<Vec<Field>> {
     let mut sink = |field: godwit_http3::qpack::Field<'_>| {
         fields.push((field.name.to_vec(), field.value.to_vec(), field.sensitive));
     };
-    let Ok(Decoded::Ready { size }) = Decoder::new().decode(bytes, LIMIT, &mut sink) else { return None };
+    let Ok(size) = Decoder::new().decode(bytes, LIMIT, &mut sink) else { return None };
     let counted: u64 = fields.iter().map(|(name, value, _)| field_size(name, value)).sum();
     assert!(size == counted && size <= LIMIT, "the size of a section is that of its fields");
     Some(fields)

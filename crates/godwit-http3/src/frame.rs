@@ -5,37 +5,37 @@ use godwit_wire::{Reader, varint_len};
 
 /// The type of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FrameType(pub u64);
+pub struct FrameType(pub u64);
 
 impl FrameType {
     /// Content.
-    pub(crate) const DATA: FrameType = FrameType(0x0);
+    pub const DATA: FrameType = FrameType(0x0);
     /// A field section.
-    pub(crate) const HEADERS: FrameType = FrameType(0x1);
+    pub const HEADERS: FrameType = FrameType(0x1);
     /// A push is not wanted, or will not come.
-    pub(crate) const CANCEL_PUSH: FrameType = FrameType(0x3);
+    pub const CANCEL_PUSH: FrameType = FrameType(0x3);
     /// The sender's parameters.
-    pub(crate) const SETTINGS: FrameType = FrameType(0x4);
+    pub const SETTINGS: FrameType = FrameType(0x4);
     /// The request that a push will answer.
-    pub(crate) const PUSH_PROMISE: FrameType = FrameType(0x5);
+    pub const PUSH_PROMISE: FrameType = FrameType(0x5);
     /// The sender is shutting down.
-    pub(crate) const GOAWAY: FrameType = FrameType(0x7);
+    pub const GOAWAY: FrameType = FrameType(0x7);
     /// How many pushes the client takes.
-    pub(crate) const MAX_PUSH_ID: FrameType = FrameType(0xd);
+    pub const MAX_PUSH_ID: FrameType = FrameType(0xd);
 
     /// True for the types that HTTP/2 uses and HTTP/3 forbids (section 7.2.8).
-    pub(crate) const fn is_forbidden(self) -> bool {
+    pub const fn is_forbidden(self) -> bool {
         matches!(self.0, 0x2 | 0x6 | 0x8 | 0x9)
     }
 }
 
 /// The `n`-th of the numbers reserved to be ignored, for settings, frames and streams alike.
-pub(crate) const fn reserved(n: u64) -> u64 {
+pub const fn reserved(n: u64) -> u64 {
     n.saturating_mul(0x1f).saturating_add(0x21)
 }
 
 /// Appends a variable-length integer. Values of 2^62 and more, which cannot be written, become 2^62 - 1.
-pub(crate) fn put_varint(value: u64, out: &mut impl BufMut) {
+pub fn put_varint(value: u64, out: &mut impl BufMut) {
     let value = value.min(godwit_wire::codec::VARINT_MAX);
     match varint_len(value) {
         1 => out.put_u8(value as u8),
@@ -46,27 +46,27 @@ pub(crate) fn put_varint(value: u64, out: &mut impl BufMut) {
 }
 
 /// Appends the header of a frame whose payload has `len` bytes.
-pub(crate) fn put_header(frame_type: FrameType, len: u64, out: &mut impl BufMut) {
+pub fn put_header(frame_type: FrameType, len: u64, out: &mut impl BufMut) {
     put_varint(frame_type.0, out);
     put_varint(len, out);
 }
 
 /// Appends a frame whose payload is one variable-length integer.
-pub(crate) fn put_id_frame(frame_type: FrameType, id: u64, out: &mut impl BufMut) {
+pub fn put_id_frame(frame_type: FrameType, id: u64, out: &mut impl BufMut) {
     put_header(frame_type, varint_len(id) as u64, out);
     put_varint(id, out);
 }
 
 /// A variable-length integer cut anywhere.
 #[derive(Debug, Default)]
-pub(crate) struct PartialVarint {
+pub struct PartialVarint {
     bytes: [u8; 8],
     len: usize,
 }
 
 impl PartialVarint {
     /// Takes what it needs from the front of `input`; the value once it is complete.
-    pub(crate) fn push(&mut self, input: &mut Bytes) -> Option<u64> {
+    pub fn push(&mut self, input: &mut Bytes) -> Option<u64> {
         while input.has_remaining() {
             if let Some(slot) = self.bytes.get_mut(self.len) {
                 *slot = input.get_u8();
@@ -81,14 +81,14 @@ impl PartialVarint {
     }
 
     /// True if nothing of an integer has come yet.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 }
 
 /// The frame that is being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Current {
+pub struct Current {
     /// Its type.
     pub frame_type: FrameType,
     /// The length of its payload.
@@ -103,7 +103,7 @@ pub(crate) struct Current {
 /// [`FrameReader::take`], [`FrameReader::skip`] and [`FrameReader::collect`] is called until it says that
 /// the frame is over. Only `collect` holds bytes; whoever calls it has judged the length first.
 #[derive(Debug, Default)]
-pub(crate) struct FrameReader {
+pub struct FrameReader {
     partial: PartialVarint,
     frame_type: Option<FrameType>,
     current: Option<Current>,
@@ -112,27 +112,27 @@ pub(crate) struct FrameReader {
 
 impl FrameReader {
     /// A reader at a frame's beginning.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self::default()
     }
 
     /// The frame whose payload is being read.
-    pub(crate) fn current(&self) -> Option<Current> {
+    pub fn current(&self) -> Option<Current> {
         self.current
     }
 
     /// True if no frame has begun: the stream may end here.
-    pub(crate) fn is_between_frames(&self) -> bool {
+    pub fn is_between_frames(&self) -> bool {
         self.current.is_none() && self.frame_type.is_none() && self.partial.is_empty()
     }
 
     /// Bytes held by an incomplete [`FrameReader::collect`].
-    pub(crate) fn collected_len(&self) -> usize {
+    pub fn collected_len(&self) -> usize {
         self.collected.len()
     }
 
     /// Reads the next frame's header; `None` if `input` ends before it does.
-    pub(crate) fn header(&mut self, input: &mut Bytes) -> Option<Current> {
+    pub fn header(&mut self, input: &mut Bytes) -> Option<Current> {
         let frame_type = match self.frame_type {
             Some(frame_type) => frame_type,
             None => *self.frame_type.insert(FrameType(self.partial.push(input)?)),
@@ -145,7 +145,7 @@ impl FrameReader {
 
     /// The next piece of the payload, of at most `max` bytes; `None` once the frame is over. Empty if
     /// `input` is.
-    pub(crate) fn take(&mut self, input: &mut Bytes, max: usize) -> Option<Bytes> {
+    pub fn take(&mut self, input: &mut Bytes, max: usize) -> Option<Bytes> {
         let current = self.current.as_mut()?;
         if current.remaining == 0 {
             self.current = None;
@@ -158,7 +158,7 @@ impl FrameReader {
 
     /// Drops as much of the payload as has come and returns how much that was, and whether the frame is
     /// over.
-    pub(crate) fn skip(&mut self, input: &mut Bytes) -> (u64, bool) {
+    pub fn skip(&mut self, input: &mut Bytes) -> (u64, bool) {
         let skipped = self.take(input, usize::MAX).map_or(0, |bytes| bytes.len() as u64);
         let over = self.current.is_none_or(|current| current.remaining == 0);
         if over {
@@ -168,7 +168,7 @@ impl FrameReader {
     }
 
     /// The whole payload, once all of it has come.
-    pub(crate) fn collect(&mut self, input: &mut Bytes) -> Option<Bytes> {
+    pub fn collect(&mut self, input: &mut Bytes) -> Option<Bytes> {
         let piece = self.take(input, usize::MAX).unwrap_or_default();
         let whole = match self.current {
             Some(current) if current.remaining > 0 => {
@@ -187,7 +187,7 @@ impl FrameReader {
 }
 
 /// The one variable-length integer that is the whole of `payload`.
-pub(crate) fn parse_id(payload: &[u8]) -> Option<u64> {
+pub fn parse_id(payload: &[u8]) -> Option<u64> {
     let mut reader = Reader::new(payload);
     reader.varint().ok().filter(|_| reader.is_empty())
 }

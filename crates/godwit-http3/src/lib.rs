@@ -27,9 +27,9 @@ mod config;
 mod connection;
 mod error;
 mod event;
-mod frame;
+pub mod frame;
 mod message;
-mod qpack;
+pub mod qpack;
 mod settings;
 mod transport;
 

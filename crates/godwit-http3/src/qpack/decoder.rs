@@ -6,7 +6,7 @@ use godwit_wire::Reader;
 
 /// One field of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Field<'a> {
+pub struct Field<'a> {
     /// Its name as it came.
     pub name: &'a [u8],
     /// Its value.
@@ -17,7 +17,7 @@ pub(crate) struct Field<'a> {
 
 /// Why a field section cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DecodeError {
+pub enum DecodeError {
     /// It is not a field section, or refers to entries that do not exist: a connection error
     /// QPACK_DECOMPRESSION_FAILED.
     Failed(&'static str),
@@ -27,14 +27,14 @@ pub(crate) enum DecodeError {
 
 /// Reads field sections. It holds only buffers, reused from section to section.
 #[derive(Debug, Default)]
-pub(crate) struct Decoder {
+pub struct Decoder {
     name: Vec<u8>,
     value: Vec<u8>,
 }
 
 impl Decoder {
     /// A decoder whose dynamic table has capacity 0.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self::default()
     }
 
@@ -42,7 +42,7 @@ impl Decoder {
     ///
     /// The sink cannot stop the decoder: whether a section is malformed matters to its stream, whether
     /// it can be decompressed to the whole connection.
-    pub(crate) fn decode(
+    pub fn decode(
         &mut self,
         section: &[u8],
         limit: u64,

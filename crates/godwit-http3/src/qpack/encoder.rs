@@ -8,21 +8,21 @@ use bytes::BufMut;
 ///
 /// It has no dynamic table, hence no state of its own but the size of the section being written.
 #[derive(Debug)]
-pub(crate) struct Encoder<'a, B> {
+pub struct Encoder<'a, B> {
     out: &'a mut B,
     size: u64,
 }
 
 impl<'a, B: BufMut> Encoder<'a, B> {
     /// Begins a field section at the end of `out`.
-    pub(crate) fn new(out: &'a mut B) -> Self {
+    pub fn new(out: &'a mut B) -> Self {
         // Required Insert Count 0 and Base 0: nothing of the dynamic table is used.
         out.put_slice(&[0, 0]);
         Encoder { out, size: 0 }
     }
 
     /// Appends a field. A `sensitive` one is marked never to be put into any table (section 7.1).
-    pub(crate) fn field(&mut self, name: &[u8], value: &[u8], sensitive: bool) {
+    pub fn field(&mut self, name: &[u8], value: &[u8], sensitive: bool) {
         self.size = self.size.saturating_add(field_size(name, value));
         match static_table::find(name, value) {
             // A never-indexed field must be a literal even where the table has it.
@@ -41,7 +41,7 @@ impl<'a, B: BufMut> Encoder<'a, B> {
     }
 
     /// The size of the section's fields so far, as `SETTINGS_MAX_FIELD_SECTION_SIZE` counts it.
-    pub(crate) fn size(&self) -> u64 {
+    pub fn size(&self) -> u64 {
         self.size
     }
 }

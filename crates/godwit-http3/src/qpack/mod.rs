@@ -4,21 +4,21 @@
 //! peer's: every field section stands alone, so that no section ever waits for another stream. A peer
 //! that nevertheless refers to, or inserts into, a dynamic table breaks the connection.
 
-pub(crate) mod decoder;
-pub(crate) mod encoder;
-pub(crate) mod huffman;
-pub(crate) mod prefix_int;
-pub(crate) mod static_table;
-pub(crate) mod streams;
+pub mod decoder;
+pub mod encoder;
+pub mod huffman;
+pub mod prefix_int;
+pub mod static_table;
+pub mod streams;
 
-pub(crate) use decoder::{DecodeError, Decoder, Field};
-pub(crate) use encoder::Encoder;
+pub use decoder::{DecodeError, Decoder, Field};
+pub use encoder::Encoder;
 
 /// What each field counts beyond the bytes of its name and value (RFC 9114 section 4.2.2).
-pub(crate) const FIELD_OVERHEAD: u64 = 32;
+pub const FIELD_OVERHEAD: u64 = 32;
 
 /// The size of a field as limits count it.
-pub(crate) fn field_size(name: &[u8], value: &[u8]) -> u64 {
+pub fn field_size(name: &[u8], value: &[u8]) -> u64 {
     (name.len() as u64).saturating_add(value.len() as u64).saturating_add(FIELD_OVERHEAD)
 }
 
