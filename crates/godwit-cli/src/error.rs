@@ -42,3 +42,9 @@ impl From<godwit_certificates::CertificateError> for Failure {
         Failure(error.to_string())
     }
 }
+
+impl From<godwit_lab::Error> for Failure {
+    fn from(error: godwit_lab::Error) -> Failure {
+        Failure(error.to_string())
+    }
+}

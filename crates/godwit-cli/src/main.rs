@@ -18,6 +18,7 @@ mod perf;
 mod qlog;
 mod report;
 mod serve;
+mod units;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,6 +1,5 @@
 //! `godwit completions` and `godwit man`: the command line for shells and for `man`.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,6 +8,7 @@ use clap_complete::Shell;
 
 use crate::cli::Cli;
 use crate::error::{Failure, plain};
+use crate::output::print_while_read;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompletionsArguments {
@@ -54,13 +54,9 @@ fn write_pages(folder: &Path) -> Result<ExitCode, Failure> {
 }
 
 fn print(text: &[u8]) -> Result<ExitCode, Failure> {
-    match std::io::stdout().lock().write_all(text) {
-        // Whoever has read enough closes the pipe.
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(format!("cannot write: {}; look at where the output goes", plain(&error))))
-        }
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    // Whoever has read enough closes the pipe.
+    print_while_read(text)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]

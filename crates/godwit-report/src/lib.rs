@@ -4,6 +4,7 @@
 //! - [`Summary`] is what was read: sketches by class of request. Summaries merge exactly and can be kept as files.
 //! - [`analysis`] turns a summary into a [`Report`]: percentiles, differences with intervals, and what makes the
 //!   groups hard to compare.
+//! - [`qlog`] reads traces of connections.
 //! - [`terminal`] and [`html`] show it; it is also serialisable.
 //!
 //! There are no sockets here, no clock and no randomness of its own: the same logs give the same report.
@@ -21,6 +22,7 @@ pub mod dimension;
 pub mod html;
 pub mod input;
 pub mod line;
+pub mod qlog;
 pub mod record;
 pub mod sketch;
 pub mod summary;

@@ -1,5 +1,6 @@
 //! What Godwit's own traces tell of a case that cannot be seen from outside.
 
+use godwit_report::qlog::{Event, Records};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -42,13 +43,13 @@ struct Received {
 }
 
 impl Received {
-    fn take(&mut self, event: &Value) {
-        if event["name"] != "quic:packet_received" {
+    fn take(&mut self, event: &Event) {
+        if event.name != "packet_received" {
             return;
         }
-        let at = event["time"].as_f64().unwrap_or_default();
+        let at = event.time.as_secs_f64() * 1000.0;
         self.times.push(at);
-        for frame in event["data"]["frames"].as_array().into_iter().flatten() {
+        for frame in event.data["frames"].as_array().into_iter().flatten() {
             if let (Some("stream"), Some(id), Some(len)) =
                 (frame["frame_type"].as_str(), frame["stream_id"].as_u64(), frame["raw"]["length"].as_u64())
             {
@@ -91,11 +92,11 @@ impl Told {
         for entry in fs::read_dir(folder).map_err(problem)? {
             let path = entry.map_err(problem)?.path();
             if path.extension().is_some_and(|extension| extension == "sqlog") {
-                let text = fs::read(&path).map_err(problem)?;
                 let mut received = Received::default();
-                // The last record may be cut off: a server may be ended while it writes.
-                for record in text.split(|byte| *byte == 0x1e) {
-                    if let Ok(event) = serde_json::from_slice::<Value>(record) {
+                // One that is damaged tells as much as can be read of it: a server may be ended while it writes.
+                let mut records = Records::open(&path).map_err(|error| error.to_string())?;
+                if records.header().is_ok() {
+                    while let Ok(Some(event)) = records.next_event() {
                         told.take(&event);
                         received.take(&event);
                     }
@@ -106,12 +107,12 @@ impl Told {
         Ok(told)
     }
 
-    fn take(&mut self, event: &Value) {
-        let data = &event["data"];
-        match event["name"].as_str() {
-            Some("quic:packet_sent") => self.packet(data, true),
-            Some("quic:packet_received") => self.packet(data, false),
-            Some("quic:parameters_set") => {
+    fn take(&mut self, event: &Event) {
+        let data = &event.data;
+        match event.name.as_str() {
+            "packet_sent" => self.packet(data, true),
+            "packet_received" => self.packet(data, false),
+            "parameters_set" => {
                 let limit = data["initial_max_streams_bidi"].as_u64();
                 let ours = data["initiator"] == "local";
                 let place = if ours { &mut self.streams.0 } else { &mut self.streams.1 };
@@ -158,6 +159,7 @@ impl Told {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn received(packets: &[(f64, u64)]) -> Received {
         let mut received = Received::default();
@@ -165,9 +167,11 @@ mod tests {
             let frame = serde_json::json!({
                 "frame_type": "stream", "stream_id": 4, "offset": offset, "raw": { "length": 10 },
             });
-            received.take(&serde_json::json!({
-                "time": time, "name": "quic:packet_received", "data": { "frames": [frame] },
-            }));
+            received.take(&Event {
+                time: Duration::from_secs_f64(time / 1000.0),
+                name: "packet_received".to_owned(),
+                data: serde_json::json!({ "frames": [frame] }),
+            });
         }
         received
     }

@@ -4,7 +4,7 @@ use super::case::{Case, Run};
 use super::check::{self, Evidence};
 use super::gaps::{self, Gap, Sign};
 use super::qlog::Told;
-use super::relay;
+use super::relay::Witness;
 use super::trace::Trace;
 use crate::peers::process::Process;
 use godwit_base::{Rng, SeededRng};
@@ -122,7 +122,7 @@ impl<'a> Scene<'a> {
     fn play(&self) -> Result<Outcome, String> {
         let case = &self.run.case;
         let ip: IpAddr = if case.ipv6() { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
-        let bound = relay::bound(ip, if case.preferred() { 2 } else { 1 })?;
+        let bound = godwit_relay::udp::bound(ip, if case.preferred() { 2 } else { 1 })?;
         let fronts = bound.addresses();
         let listen = format!("{}", SocketAddr::new(ip, 0));
         let mut server = self.program(false);
@@ -137,11 +137,16 @@ impl<'a> Scene<'a> {
             Err(why) if why.contains("exit status: 127") => return self.refused(false, &why),
             Err(why) => return Err(why),
         };
-        let relay = bound.run(targets, &case.scenario, self.run.turn as u64 + 1);
+        let witness = Witness { trace: Trace::default(), fronts: fronts.len() };
+        let relay = bound.run(targets, case.scenario.options(self.run.turn as u64 + 1), witness);
         let mut client = self.program(true);
         client.env("REQUESTS", self.urls(fronts.first().copied()));
         let ended = Process::start(&client, self.folder, "client")?.finish(case.limit);
-        let trace = relay.finish();
+        let (witness, failed) = relay.finish().ok_or("the relay panicked")?;
+        if let Some(why) = failed {
+            eprintln!("xtask: relay: {why}");
+        }
+        let trace = witness.trace;
         drop(server);
         let outcome = match ended {
             _ if trace.flooded => Err(format!("an end sent more than {} datagrams", Trace::MOST)),

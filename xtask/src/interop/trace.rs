@@ -1,6 +1,7 @@
 //! What was seen at one end of the relay: sizes, marks, paths and the parts of headers that anybody can read.
 
 use godwit_base::Ecn;
+pub(super) use godwit_relay::Way;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -38,15 +39,6 @@ pub(super) struct Long {
     pub(super) token: Vec<u8>,
     /// Bytes with the header.
     pub(super) len: usize,
-}
-
-/// Which way a datagram goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
-    /// To the server.
-    Up,
-    /// To the client.
-    Down,
 }
 
 /// A datagram.

@@ -1,0 +1,242 @@
+//! `godwit demo`: HTTP/2 and HTTP/3 side by side on the same bad link. World, visitors and figures are `godwit-lab`'s;
+//! here are the command line and what is drawn on a terminal meanwhile.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use godwit_lab::demo::{self, Conditions, Crowd, Figures, Setting, World};
+
+use crate::error::{Failure, plain};
+use crate::output::{self, Style, instant_now, print, stdout_style};
+
+/// How often the table is drawn.
+const REDRAW: Duration = Duration::from_millis(500);
+/// How often a line tells of the progress where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+/// The exit code after Ctrl-C, as shells have it.
+const INTERRUPTED: u8 = 130;
+
+const ABOUT: &str = "\
+See HTTP/2 and HTTP/3 side by side on the same bad link
+
+Serves a small site on this machine, puts a bad link in front of it, and lets visitors come over HTTP/2 and over \
+HTTP/3 at the same time: each opens a connection, makes a few small requests, loads a page of eleven files, and goes. \
+What is measured is the time from a request to the last byte of its answer.
+
+Both protocols cross the same link as IP packets, and HTTP/2 runs over the kernel's own TCP. That needs Linux, and root \
+or user namespaces, and /dev/net/tun; where something is missing, one line says what and how to get it.";
+
+#[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT)]
+pub(crate) struct Arguments {
+    /// The kind of link
+    #[arg(long, value_name = "LINK", default_value = "mobile")]
+    preset: Preset,
+
+    /// Time there and back, in milliseconds, in place of the preset's
+    #[arg(long, value_name = "MS", value_parser = rtt)]
+    rtt: Option<Duration>,
+
+    /// Packets lost in each direction, in percent, in place of the preset's
+    #[arg(long, value_name = "%", value_parser = loss)]
+    loss: Option<f64>,
+
+    /// Rate in each direction, in Mbit/s, in place of the preset's
+    #[arg(long, value_name = "MBIT", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    rate: Option<u64>,
+
+    /// How long visitors come; what is then under way gets up to 12 seconds more
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    seconds: u64,
+
+    /// Write a report with charts to this file: one page that needs no network
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Print the result as JSON, and nothing else
+    #[arg(long)]
+    json: bool,
+
+    /// The number that all chances of the link follow from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+/// A link by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Preset {
+    /// A phone far from the mast: 350 ms, 3.5 % loss
+    Mobile,
+    /// A crowded wireless network: 20 ms, 1 % loss in bursts
+    Wifi,
+    /// A geostationary satellite: 600 ms, 0.5 % loss
+    Satellite,
+    /// A good line: 30 ms, no loss
+    Good,
+}
+
+impl Arguments {
+    fn options(&self) -> Result<demo::Options, Failure> {
+        let program = std::env::current_exe();
+        let program =
+            program.map_err(|error| Failure::new(format!("which program this is: {}", plain(&error))))?;
+        let preset = match self.preset {
+            Preset::Mobile => demo::Preset::Mobile,
+            Preset::Wifi => demo::Preset::Wifi,
+            Preset::Satellite => demo::Preset::Satellite,
+            Preset::Good => demo::Preset::Good,
+        };
+        let mut options = demo::Options::new(preset, program);
+        let usual = options.conditions;
+        options.conditions = Conditions {
+            rtt: self.rtt.unwrap_or(usual.rtt),
+            loss: self.loss.unwrap_or(usual.loss),
+            megabits: self.rate.unwrap_or(usual.megabits),
+            ..usual
+        };
+        (options.seconds, options.seed) = (self.seconds, self.seed);
+        Ok(options)
+    }
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    if let Some(file) = &arguments.html {
+        check_writable(file)?;
+    }
+    let world = World::make(&arguments.options()?)?;
+    let runtime = output::runtime()?;
+    if !arguments.json {
+        print(&world.setting().heading(stdout_style()))?;
+    }
+    let Some(figures) = runtime.block_on(measure(&world, arguments.json))? else {
+        return Ok(ExitCode::from(INTERRUPTED));
+    };
+    tell(&arguments, world.setting(), &figures)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// That the report cannot be kept is to be known before it is made.
+fn check_writable(file: &Path) -> Result<(), Failure> {
+    let opened = std::fs::OpenOptions::new().create(true).append(true).open(file);
+    opened.map(drop).map_err(|error| unwritable(file, &error))
+}
+
+fn unwritable(file: &Path, error: &std::io::Error) -> Failure {
+    Failure::file("cannot write the report to", file, plain(error), "give a file in a folder that exists")
+}
+
+/// The figures at the end, or nothing after Ctrl-C.
+async fn measure(world: &World, quiet: bool) -> Result<Option<Figures>, Failure> {
+    let crowd = world.crowd()?;
+    let mut live = Live { style: stdout_style(), lines: 0 };
+    tokio::select! {
+        () = crowd.come_and_go() => {}
+        () = show(&crowd, world.setting().seconds(), &mut live), if !quiet => {}
+        () = output::interrupted() => return Ok(None),
+    }
+    let figures = crowd.figures();
+    if std::io::stdout().is_terminal() && !quiet {
+        live.draw(&figures, "");
+    }
+    Ok(Some(figures))
+}
+
+/// Tells how it stands, again and again.
+async fn show(crowd: &Crowd, seconds: u64, live: &mut Live) {
+    let began = instant_now();
+    let terminal = std::io::stdout().is_terminal();
+    let mut ticks = tokio::time::interval(if terminal { REDRAW } else { LINE_EVERY });
+    ticks.tick().await;
+    loop {
+        ticks.tick().await;
+        let passed = began.elapsed().as_secs();
+        if terminal {
+            let note = match seconds.checked_sub(passed) {
+                Some(left) if left > 0 => format!("{left} s to go; Ctrl-C ends it"),
+                _ => "waiting for what is under way".to_owned(),
+            };
+            live.draw(&crowd.figures(), &note);
+        } else {
+            let _ = print(&crowd.figures().progress(passed));
+        }
+    }
+}
+
+/// Draws a table over the one before.
+#[derive(Debug)]
+struct Live {
+    style: Style,
+    lines: usize,
+}
+
+impl Live {
+    fn draw(&mut self, figures: &Figures, note: &str) {
+        let mut text = String::new();
+        if self.lines > 0 {
+            text = format!("\x1b[{}A\x1b[J", self.lines);
+        }
+        let mut body = figures.table(self.style);
+        if !note.is_empty() {
+            body += &format!("{}\n", self.style.dim(note));
+        }
+        self.lines = body.lines().count();
+        text.push_str(&body);
+        let _ = print(&text);
+    }
+}
+
+/// The result, in every form that was asked for.
+fn tell(arguments: &Arguments, setting: &Setting, figures: &Figures) -> Result<(), Failure> {
+    if let Some(file) = &arguments.html {
+        std::fs::write(file, setting.page(figures)).map_err(|error| unwritable(file, &error))?;
+    }
+    if arguments.json {
+        return print(&setting.json(figures));
+    }
+    let mut text = String::new();
+    if !std::io::stdout().is_terminal() {
+        text.push('\n');
+        text.push_str(&figures.table(stdout_style()));
+    }
+    for line in setting.conclusion(figures) {
+        text.push_str(&format!("\n{line}"));
+    }
+    text.push('\n');
+    if let Some(file) = &arguments.html {
+        text.push_str(&format!("\nReport: {}\n", file.display()));
+    }
+    print(&text)
+}
+
+fn rtt(text: &str) -> Result<Duration, String> {
+    let expected = || "expected milliseconds from 1 to 5000, for example 350".to_owned();
+    let value: f64 = text.strip_suffix("ms").unwrap_or(text).trim().parse().map_err(|_| expected())?;
+    if (1.0..=5000.0).contains(&value) { Ok(Duration::from_secs_f64(value / 1e3)) } else { Err(expected()) }
+}
+
+fn loss(text: &str) -> Result<f64, String> {
+    let expected = || "expected a percentage from 0 to 30, for example 3.5".to_owned();
+    let value: f64 = text.strip_suffix('%').unwrap_or(text).trim().parse().map_err(|_| expected())?;
+    if (0.0..=30.0).contains(&value) { Ok(value / 100.0) } else { Err(expected()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_checked() {
+        assert_eq!(rtt("350"), Ok(Duration::from_millis(350)));
+        assert_eq!(rtt("20ms"), Ok(Duration::from_millis(20)));
+        assert_eq!(loss("3.5"), Ok(0.035));
+        assert_eq!(loss("0%"), Ok(0.0));
+        for wrong in ["", "0", "-1", "6000", "NaN", "fast"] {
+            assert!(rtt(wrong).unwrap_err().contains("expected milliseconds"), "{wrong}");
+        }
+        for wrong in ["", "-1", "31", "NaN", "much"] {
+            assert!(loss(wrong).unwrap_err().contains("expected a percentage"), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! `godwit perf`: throughput, requests and latency between two machines. The two ends are `godwit-lab`'s.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use godwit::{Backend, CongestionAlgorithm};
+use godwit_lab::perf::{self, ClientOptions, ServerOptions};
+
+use crate::error::Failure;
+use crate::output::{self, print, stdout_style};
+use crate::{certificates, units};
+
+/// Measure throughput, requests and latency between two machines
+#[derive(Debug, Args)]
+#[command(long_about = ABOUT)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const ABOUT: &str = "\
+Measure throughput, requests and latency between two machines
+
+Start `godwit perf server` on one and `godwit perf client` on the other. Both speak the \"perf\" protocol \
+(ALPN \"perf\") of other QUIC implementations and can be measured against those.";
+
+const SENDING: &str = "\
+How it sends: both ends write pieces of 64 KiB of static memory, as many as the connection's send buffer takes \
+(8 MiB), and read through the same interface as every application. Windows: 16 MiB for a stream, 32 MiB for a \
+connection. UDP socket buffers of 4 MiB are asked for. Idle timeout: 30 s. Handshakes are always full: sessions \
+are not resumed.";
+
+const SCENARIOS: &str = "\
+What is measured:
+  --download, --upload  bytes of stream data that reached the other application, in 10^6 bits per second; an
+                        upload counts as over when the server has confirmed all of it
+  --rps                 requests whose answer was read to its end; latency from opening the stream to that end
+  --hps                 handshakes that were completed by the client; latency from the first packet to that
+CPU time is this process's own, while measuring.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Answer clients until it is stopped with Ctrl-C
+    #[command(after_long_help = SENDING)]
+    Server(ServerArguments),
+    /// Measure against a server
+    #[command(after_long_help = format!("{SCENARIOS}\n\n{SENDING}"))]
+    Client(ClientArguments),
+}
+
+/// Answer clients until it is stopped with Ctrl-C
+#[derive(Debug, Args)]
+struct ServerArguments {
+    /// Address and UDP port to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:4433")]
+    listen: SocketAddr,
+    /// Certificate chain in PEM; by default one is made up for this run
+    #[arg(long, value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+    /// Private key in PEM
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+    /// Threads, each with a socket and connections of its own
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
+    shards: u8,
+    /// Cores to pin the threads to, in turn
+    #[arg(long, value_name = "CORE", value_delimiter = ',')]
+    pin: Vec<usize>,
+    #[command(flatten)]
+    tuning: Tuning,
+}
+
+/// Measure against a server
+#[derive(Debug, Args)]
+struct ClientArguments {
+    /// The server: a name or address, and a UDP port
+    #[arg(value_name = "HOST:PORT")]
+    target: String,
+    #[command(flatten)]
+    scenario: Scenario,
+    /// Time to measure, where it is not given with the scenario
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::duration)]
+    duration: Duration,
+    /// Connections at the same time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    connections: u32,
+    /// Streams, or requests, at the same time on each connection
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    streams: u32,
+    /// Bytes of a request, without its header of 8 bytes (--rps)
+    #[arg(long, value_name = "BYTES", default_value = "512", value_parser = units::bytes)]
+    request: u64,
+    /// Bytes of a response (--rps)
+    #[arg(long, value_name = "BYTES", default_value = "8192", value_parser = units::bytes)]
+    response: u64,
+    /// Handshakes at the same time (--hps)
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    concurrency: u32,
+    /// Core to pin to
+    #[arg(long, value_name = "CORE")]
+    pin: Option<usize>,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+    /// Accept any certificate; this is the default here, unless --cacert is given
+    #[arg(long, conflicts_with = "cacert")]
+    insecure: bool,
+    /// Accept only certificates that go back to one in this PEM file
+    #[arg(long, value_name = "FILE")]
+    cacert: Option<PathBuf>,
+    #[command(flatten)]
+    tuning: Tuning,
+}
+
+/// What to measure. A time may be given with each; otherwise it is that of --duration.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Scenario {
+    /// Receive for this long
+    #[arg(long, value_name = "TIME", num_args = 0..=1, value_parser = units::duration)]
+    download: Option<Option<Duration>>,
+    /// Send for this long
+    #[arg(long, value_name = "TIME", num_args = 0..=1, value_parser = units::duration)]
+    upload: Option<Option<Duration>>,
+    /// Make requests, each on a stream of its own
+    #[arg(long, value_name = "TIME", num_args = 0..=1, value_parser = units::duration)]
+    rps: Option<Option<Duration>>,
+    /// Make connections
+    #[arg(long, value_name = "TIME", num_args = 0..=1, value_parser = units::duration)]
+    hps: Option<Option<Duration>>,
+}
+
+/// What both ends can be told about the transport.
+#[derive(Debug, Clone, Copy, Args)]
+struct Tuning {
+    /// Largest UDP payload to try; 1200 is no search for a larger one
+    #[arg(long, value_name = "BYTES", default_value_t = 1472, value_parser = clap::value_parser!(u16).range(1200..=65_527))]
+    mtu: u16,
+    /// Congestion control
+    #[arg(long, value_name = "NAME", default_value = "cubic")]
+    cc: CongestionControl,
+    /// How to reach the network
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    datapath: DatapathChoice,
+    /// Look for datagrams this long before going to sleep, which saves being woken and costs a core
+    #[arg(long, value_name = "MICROS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
+    spin: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum CongestionControl {
+    Cubic,
+    #[value(name = "newreno")]
+    NewReno,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DatapathChoice {
+    Auto,
+    Linux,
+    Portable,
+}
+
+impl ClientArguments {
+    /// What to measure and for how long.
+    fn kind(&self) -> (perf::Scenario, Duration) {
+        let Scenario { download, upload, rps, hps } = self.scenario;
+        let candidates = [
+            (perf::Scenario::Download, download),
+            (perf::Scenario::Upload, upload),
+            (perf::Scenario::Requests, rps),
+            (perf::Scenario::Handshakes, hps),
+        ];
+        let chosen = candidates.into_iter().find_map(|(kind, given)| Some((kind, given?)));
+        // One of them is required, or this is not reached.
+        let (kind, given) = chosen.unwrap_or((perf::Scenario::Download, None));
+        (kind, given.unwrap_or(self.duration))
+    }
+
+    fn options(self) -> Result<ClientOptions, Failure> {
+        let (scenario, duration) = self.kind();
+        let mut options = ClientOptions::new(self.target, scenario);
+        options.duration = duration;
+        options.connections = self.connections;
+        options.streams = self.streams;
+        options.request = self.request;
+        options.response = self.response;
+        options.concurrency = self.concurrency;
+        options.pin = self.pin;
+        options.authority = self.cacert;
+        options.tuning = self.tuning.options()?;
+        Ok(options)
+    }
+}
+
+impl ServerArguments {
+    fn options(self) -> Result<ServerOptions, Failure> {
+        let mut options = ServerOptions::default();
+        if let (Some(certificate), Some(key)) = (&self.cert, &self.key) {
+            let identity = certificates::from_files(certificate, key)?;
+            options.identity = Some((identity.chain, identity.key));
+        }
+        options.listen = self.listen;
+        options.shards = self.shards;
+        options.pin = self.pin;
+        options.tuning = self.tuning.options()?;
+        Ok(options)
+    }
+}
+
+impl Tuning {
+    fn options(self) -> Result<perf::Tuning, Failure> {
+        let mut tuning = perf::Tuning::default();
+        tuning.mtu = self.mtu;
+        tuning.congestion = match self.cc {
+            CongestionControl::Cubic => CongestionAlgorithm::Cubic,
+            CongestionControl::NewReno => CongestionAlgorithm::NewReno,
+        };
+        tuning.datapath = match self.datapath {
+            DatapathChoice::Auto => Backend::Native,
+            DatapathChoice::Portable => Backend::Portable,
+            DatapathChoice::Linux if cfg!(target_os = "linux") => Backend::Native,
+            DatapathChoice::Linux => {
+                let problem = "--datapath linux: this system is not Linux; use auto or portable";
+                return Err(Failure::new(problem));
+            }
+        };
+        tuning.spin = Duration::from_micros(self.spin);
+        Ok(tuning)
+    }
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    match arguments.command {
+        Command::Server(arguments) => serve(arguments.options()?),
+        Command::Client(arguments) => measure(arguments),
+    }
+}
+
+fn serve(options: ServerOptions) -> Result<ExitCode, Failure> {
+    let server = perf::Server::start(options)?;
+    print(&format!("listening on {}\n", server.local_addr()?))?;
+    output::runtime()?.block_on(async { output::interrupted().await });
+    print(&format!("{}\n", server.summary(stdout_style())))?;
+    server.close();
+    Ok(ExitCode::SUCCESS)
+}
+
+fn measure(arguments: ClientArguments) -> Result<ExitCode, Failure> {
+    let json = arguments.json;
+    let report = perf::measure(&arguments.options()?)?;
+    print(&if json { report.json() + "\n" } else { report.table(stdout_style()) })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use clap::error::ErrorKind;
+
+    #[derive(Debug, Parser)]
+    struct Perf {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn client(words: &str) -> Result<ClientArguments, clap::Error> {
+        let words = ["perf", "client"].into_iter().chain(words.split_whitespace());
+        match Perf::try_parse_from(words)?.arguments.command {
+            Command::Client(arguments) => Ok(arguments),
+            Command::Server(_) => panic!("the client was asked for"),
+        }
+    }
+
+    #[test]
+    fn a_time_may_be_given_with_the_scenario_or_apart() {
+        let kind = |words| client(words).unwrap().kind();
+        assert_eq!(kind("h:1 --download 2s"), (perf::Scenario::Download, Duration::from_secs(2)));
+        assert_eq!(kind("h:1 --upload"), (perf::Scenario::Upload, Duration::from_secs(5)));
+        assert_eq!(
+            kind("h:1 --rps --request 512 --streams 3"),
+            (perf::Scenario::Requests, Duration::from_secs(5))
+        );
+        assert_eq!(
+            kind("h:1 --hps --duration 300ms"),
+            (perf::Scenario::Handshakes, Duration::from_millis(300))
+        );
+    }
+
+    #[test]
+    fn one_scenario_is_needed_and_no_more() {
+        assert_eq!(client("h:1").unwrap_err().kind(), ErrorKind::MissingRequiredArgument);
+        assert_eq!(client("h:1 --hps --rps").unwrap_err().kind(), ErrorKind::ArgumentConflict);
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused() {
+        for words in [
+            "h:1 --download 5",
+            "h:1 --rps --streams 0",
+            "h:1 --rps --request -1",
+            "h:1 --download --mtu 1199",
+            "h:1 --download --cc bbr",
+            "h:1 --download --insecure --cacert x",
+        ] {
+            assert!(client(words).is_err(), "{words}");
+        }
+    }
+
+    #[test]
+    fn a_server_needs_a_certificate_with_its_key() {
+        let server = |words: &str| {
+            Perf::try_parse_from(["perf", "server"].into_iter().chain(words.split_whitespace())).map(|_| ())
+        };
+        assert!(server("--listen 127.0.0.1:0 --shards 2 --pin 0,1").is_ok());
+        assert!(server("--cert a").is_err());
+        assert!(server("--shards 0").is_err());
+        assert!(server("--listen localhost").is_err());
+    }
+}

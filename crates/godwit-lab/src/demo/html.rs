@@ -1,0 +1,235 @@
+//! The report as one page that needs nothing else: no network, no fonts, no scripts. It follows the reader's light or
+//! dark theme and is legible on a phone.
+
+use std::fmt::Write;
+use std::sync::atomic::Ordering;
+
+use godwit_report::html::CSS;
+
+use super::chart;
+use super::samples::{Distribution, Figures, PERMILLES, Protocol, Row, Verdict};
+use super::setting::Setting;
+use super::table::{in_words, remarks, telling, time};
+
+pub(super) fn page(setting: &Setting, figures: &Figures) -> String {
+    let mut out = String::with_capacity(64 << 10);
+    let _ = writeln!(
+        out,
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <title>HTTP/2 and HTTP/3 on a bad link</title><style>{CSS}</style></head><body><main>"
+    );
+    let rows = figures.rows();
+    head(&mut out, setting, &rows[0]);
+    cards(&mut out, &rows);
+    let [small, first, _, page] = &rows;
+    section(
+        &mut out,
+        "Small requests",
+        "Answers of 1 to 10 kB, from the fastest to the slowest. Lower is better; both axes are stretched towards the \
+         slowest.",
+        small,
+    );
+    let about = "From the beginning of the connection to the last byte of the first answer.";
+    section(&mut out, "First request of a visit", about, first);
+    section(
+        &mut out,
+        "Page of 11 files",
+        "The page and then the ten files on it at once, 165 kB in all.",
+        page,
+    );
+    figures_table(&mut out, &rows);
+    notes(&mut out, setting, figures);
+    out.push_str("</main></body></html>\n");
+    out
+}
+
+fn head(out: &mut String, setting: &Setting, small: &Row<'_>) {
+    let (class, headline) = match telling(small) {
+        Some(permille) => {
+            let who = match permille {
+                500 => "the typical small request".to_owned(),
+                _ => format!("the slowest {} % of small requests", trimmed_share(permille)),
+            };
+            (class(small, permille), format!("For {who}, {} on this link.", in_words(small, permille)))
+        }
+        None => ("open", "Too few requests to compare.".to_owned()),
+    };
+    let _ = writeln!(
+        out,
+        "<header><p class=\"over\">HTTP/2 and HTTP/3 on the same link: {}</p><h1 class=\"{class}\">{headline}</h1>\
+         <p class=\"small\">{} visitors at a time over each, for {} s. {}</p></header>",
+        escaped(&setting.conditions.in_words()),
+        setting.visitors,
+        setting.seconds,
+        escaped(&setting.tcp_in_words()),
+    );
+}
+
+fn trimmed_share(permille: u32) -> String {
+    super::preset::trimmed(f64::from(1000 - permille) / 10.0)
+}
+
+/// `-27 %`, and no sign where that is zero.
+fn percent(change: f64) -> String {
+    match change.round() {
+        0.0 => "0 %".to_owned(),
+        rounded => format!("{rounded:+.0} %"),
+    }
+}
+
+/// The style of what is said of a percentile.
+fn class(row: &Row<'_>, permille: u32) -> &'static str {
+    match row.verdict(permille) {
+        Verdict::Faster => "good",
+        Verdict::Slower => "bad",
+        Verdict::Open => "open",
+    }
+}
+
+/// The differences that matter most, large.
+fn cards(out: &mut String, rows: &[Row<'_>; 4]) {
+    let [small, first, _, page] = rows;
+    out.push_str("<div class=\"cards\">");
+    let slowest = telling(small).unwrap_or(500);
+    let title = format!("Small requests, P{}", super::preset::trimmed(f64::from(slowest) / 10.0));
+    for (title, row, permille) in [
+        (title.as_str(), small, slowest),
+        ("First request of a visit, P50", first, 500),
+        ("Page of 11 files, P50", page, 500),
+    ] {
+        let Some(change) = row.change(permille) else { continue };
+        let (h2, h3) = (time(row.h2.permille(permille)), time(row.h3.permille(permille)));
+        let class = class(row, permille);
+        let word = match row.verdict(permille) {
+            Verdict::Faster => "HTTP/3 is faster",
+            Verdict::Slower => "HTTP/3 is slower",
+            Verdict::Open => "may be chance",
+        };
+        let _ = write!(
+            out,
+            "<div class=\"card {class}\"><p>{title}</p><strong>{}</strong><p>{word}</p>\
+             <p>{h2} &rarr; {h3}</p></div>",
+            percent(change)
+        );
+    }
+    out.push_str("</div>\n");
+}
+
+fn section(out: &mut String, title: &str, about: &str, row: &Row<'_>) {
+    let _ = write!(
+        out,
+        "<section><h2>{title}</h2><p class=\"small\">{about}</p><p class=\"legend\"><span class=\"key a\"></span>HTTP/2 \
+         <span class=\"key b\"></span>HTTP/3</p>"
+    );
+    chart::curves(out, row);
+    out.push_str("</section>\n");
+}
+
+fn figures_table(out: &mut String, rows: &[Row<'_>; 4]) {
+    out.push_str(
+        "<section><h2>Figures</h2><p class=\"small\">In brackets the number of samples. A percentile stands here only if \
+         ten samples or more lie beyond it.</p><div class=\"scroll\"><table><thead><tr><th></th>",
+    );
+    for permille in PERMILLES {
+        let _ = write!(out, "<th>P{}</th>", permille / 10);
+    }
+    out.push_str("</tr></thead><tbody>");
+    for row in rows {
+        let _ = write!(out, "<tr class=\"group\"><th>{}</th>", row.name.trim());
+        out.push_str(&"<td></td>".repeat(PERMILLES.len()));
+        out.push_str("</tr>");
+        for (key, name, side) in [("a", "HTTP/2", row.h2), ("b", "HTTP/3", row.h3)] {
+            let _ = write!(
+                out,
+                "<tr class=\"d\"><th><span class=\"key {key}\"></span>{name} ({})</th>",
+                side.count()
+            );
+            cells(out, side);
+        }
+        out.push_str("<tr class=\"d\"><th>change</th>");
+        for permille in PERMILLES {
+            let _ = match row.change(permille) {
+                Some(change) => {
+                    write!(out, "<td class=\"{}\">{}</td>", class(row, permille), percent(change))
+                }
+                None => write!(out, "<td>-</td>"),
+            };
+        }
+        out.push_str("</tr>");
+    }
+    out.push_str("</tbody></table></div></section>\n");
+}
+
+fn cells(out: &mut String, side: &Distribution) {
+    for permille in PERMILLES {
+        let _ = write!(out, "<td>{}</td>", time(side.permille(permille)));
+    }
+    out.push_str("</tr>");
+}
+
+/// What was done, what is modelled, and what went wrong.
+fn notes(out: &mut String, setting: &Setting, figures: &Figures) {
+    out.push_str("<section><h2>How this was measured</h2><ul class=\"notes\">");
+    for remark in remarks(figures, setting) {
+        let _ = write!(out, "<li class=\"warning\">{}</li>", escaped(&remark));
+    }
+    let packets = setting.tally.packets.load(Ordering::Relaxed);
+    let visits = |protocol| figures.of(protocol).visits;
+    for note in [
+        format!("The link: {}. The figures are {}.", setting.conditions.in_words(), setting.preset.source()),
+        setting.tcp_in_words(),
+        "A visit opens a connection with a full TLS handshake, makes six small requests one after the other, loads the \
+         page, makes three more small requests, and goes. Nobody returns: no sessions are resumed."
+            .to_owned(),
+        "Both protocols have the same server, certificate, files, order of requests and number of visitors. Each visit \
+         has a link of its own, and its twin over the other protocol has one of the same chances."
+            .to_owned(),
+        format!(
+            "{} visits over HTTP/2 and {} over HTTP/3 were completed; {packets} packets were sent, of which {:.1} % were \
+             lost, on average of all links.",
+            visits(Protocol::H2),
+            visits(Protocol::H3),
+            setting.lost_share() * 100.0
+        ),
+        "A difference has a colour where it is 3 % or more and the 95 % intervals of both percentiles do not touch."
+            .to_owned(),
+        "Requests that failed or were not answered at the end count with the time they had waited.".to_owned(),
+        "Server, link and visitors share this machine. The times of a link with less than about 10 ms are therefore \
+         those of the machine as well."
+            .to_owned(),
+    ] {
+        let _ = write!(out, "<li>{}</li>", escaped(&note));
+    }
+    out.push_str("</ul></section>\n");
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::demo::samples::{Kind, Recorder};
+    use crate::demo::setting::tests::setting;
+
+    #[test]
+    fn the_page_stands_alone_and_says_whose_tcp_it_was() {
+        let recorder = Recorder::default();
+        for _ in 0..40 {
+            for protocol in Protocol::BOTH {
+                for kind in [Kind::First, Kind::Later, Kind::Page] {
+                    recorder.begin(protocol, kind).done();
+                }
+            }
+        }
+        recorder.begin(Protocol::H3, Kind::Later).failed("<reset> & gone");
+        let page = page(&setting(), &recorder.figures());
+        assert!(page.contains("TCP: this kernel&#39;s own (cubic)"), "{page}");
+        assert!(page.contains("&lt;reset&gt; &amp; gone"));
+        for outside in ["http://", "https://", "<script", "@import", "url("] {
+            assert!(!page.contains(outside), "{outside}");
+        }
+    }
+}

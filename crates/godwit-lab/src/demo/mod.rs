@@ -1,0 +1,69 @@
+//! The same site over HTTP/2 and HTTP/3 behind the same bad link, side by side.
+//!
+//! - [`world`] sets the scene: [`site`] is what is visited, by `godwit serve` as everybody runs it; the link is one
+//!   for each visit ([`preset`], `godwit-relay`), between two [`namespaces`], over the kernel's own TCP.
+//! - [`visitors`] come and go, [`samples`] takes their times down, [`table`], [`html`] and [`json`] tell them.
+//!
+//! Both protocols are treated alike: the same server, certificate, files, order of requests, number of visitors and
+//! chances of loss. Nothing is left out of the figures; what was not answered counts with the time it was waited for.
+
+mod chart;
+mod html;
+mod json;
+#[cfg(target_os = "linux")]
+mod namespaces;
+mod preset;
+mod samples;
+mod setting;
+mod site;
+mod table;
+mod visitors;
+mod world;
+
+pub use preset::{Conditions, Preset};
+pub use samples::Figures;
+pub use setting::Setting;
+pub use visitors::Crowd;
+pub use world::{Options, World};
+
+use godwit_text::Style;
+
+impl Setting {
+    /// What is demonstrated, before anything is measured.
+    #[must_use]
+    pub fn heading(&self, style: Style) -> String {
+        table::heading(self, style)
+    }
+
+    /// What came out, in sentences.
+    #[must_use]
+    pub fn conclusion(&self, figures: &Figures) -> Vec<String> {
+        table::conclusion(figures, self)
+    }
+
+    /// The result as one HTML page that needs nothing else.
+    #[must_use]
+    pub fn page(&self, figures: &Figures) -> String {
+        html::page(self, figures)
+    }
+
+    /// The result as one object of JSON.
+    #[must_use]
+    pub fn json(&self, figures: &Figures) -> String {
+        json::text(self, figures)
+    }
+}
+
+impl Figures {
+    /// Times by kind and percentile, 78 columns wide.
+    #[must_use]
+    pub fn table(&self, style: Style) -> String {
+        table::table(self, style)
+    }
+
+    /// One line for where there is no terminal to draw on.
+    #[must_use]
+    pub fn progress(&self, seconds: u64) -> String {
+        table::progress(self, seconds)
+    }
+}

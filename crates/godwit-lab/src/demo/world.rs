@@ -1,0 +1,110 @@
+//! The world that is demonstrated: a site, and a link in front of it that both protocols cross as IP packets.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use super::preset::{Conditions, Preset};
+use super::setting::Setting;
+use super::site::{Server, Site};
+use super::visitors::Crowd;
+use crate::Error;
+
+/// What is to be demonstrated.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// The kind of link, for its name.
+    pub preset: Preset,
+    /// The link in figures: the preset's, or others.
+    pub conditions: Conditions,
+    /// How long visitors come.
+    pub seconds: u64,
+    /// The number that all chances of the link follow from.
+    pub seed: u64,
+    /// The program `godwit`, which serves the site.
+    pub program: PathBuf,
+}
+
+impl Options {
+    /// A preset as it is, for 40 seconds.
+    #[must_use]
+    pub fn new(preset: Preset, program: PathBuf) -> Options {
+        Options { preset, conditions: preset.conditions(), seconds: 40, seed: 1, program }
+    }
+}
+
+/// Everything that runs, ended with the value: first the relay, then the server, then the folder.
+#[derive(Debug)]
+pub struct World {
+    #[cfg(target_os = "linux")]
+    _relay: godwit_relay::tun::TunRelay,
+    _server: Server,
+    site: Site,
+    setting: Setting,
+    /// The visitors' address, and the site's as they see it.
+    route: (IpAddr, SocketAddr),
+}
+
+impl World {
+    /// Moves this thread into network namespaces of its own and has the site served there. Called before there is any
+    /// other thread: the program does not come back from there.
+    ///
+    /// # Errors
+    /// If the system does not permit it; the error says what is needed and how to get it.
+    #[cfg(target_os = "linux")]
+    pub fn make(options: &Options) -> Result<World, Error> {
+        use std::sync::Arc;
+
+        use godwit_relay::tun::TunRelay;
+        use godwit_relay::{Tally, Weather};
+
+        use super::namespaces;
+
+        const PORT: u16 = 4433;
+        let server_device = namespaces::enter_server()?;
+        let site = Site::make()?;
+        let control =
+            namespaces::congestion_control().unwrap_or_else(|_| "unknown congestion control".to_owned());
+        let address = SocketAddr::from((namespaces::SERVER, PORT));
+        let server = site.serve(&options.program, address)?;
+        let client_device = namespaces::enter_client()?;
+        let Options { preset, conditions, seconds, seed, .. } = *options;
+        let tally = Arc::<Tally>::default();
+        let links = Weather::new(conditions.link(), seed);
+        let relay = TunRelay::start(client_device, server_device, links, Arc::clone(&tally));
+        let relay = relay.map_err(|error| {
+            Error::new(format!("cannot start the relay: {}", godwit_text::plain_error(&error)))
+        })?;
+        let visitors = super::visitors::visitors(&conditions);
+        let setting = Setting { preset, conditions, control, visitors, seconds, seed, tally };
+        let route = (IpAddr::V4(namespaces::CLIENT), address);
+        Ok(World { _relay: relay, _server: server, site, setting, route })
+    }
+
+    /// Elsewhere there are no network namespaces.
+    ///
+    /// # Errors
+    /// Always.
+    #[cfg(not(target_os = "linux"))]
+    pub fn make(_options: &Options) -> Result<World, Error> {
+        Err(Error::new(
+            "the demonstration needs Linux: both protocols cross a link between two network namespaces; run it on a \
+             Linux machine or in a container, as root",
+        ))
+    }
+
+    /// What the figures depend on.
+    #[must_use]
+    pub fn setting(&self) -> &Setting {
+        &self.setting
+    }
+
+    /// The visitors, who come from now on, within a runtime of tokio.
+    ///
+    /// # Errors
+    /// If their TLS cannot be set up.
+    pub fn crowd(&self) -> Result<Crowd, Error> {
+        let Setting { visitors, seconds, .. } = self.setting;
+        Crowd::new(&self.site.certificate, self.route, visitors, seconds)
+    }
+}

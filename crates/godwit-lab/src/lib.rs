@@ -1,0 +1,25 @@
+//! The laboratory: what Godwit is measured and examined with.
+//!
+//! - [`perf`]: throughput, requests and handshakes between two machines.
+//! - [`demo`]: HTTP/2 and HTTP/3 side by side on the same bad link.
+//! - [`interop`]: an endpoint of the QUIC interop runner.
+//! - [`qlog`]: what a trace of a connection says.
+//!
+//! Each takes a record of options and returns what was found, or an [`Error`] that is one sentence for a person. What
+//! happens meanwhile goes to callbacks. Nothing here prints, reads the command line or ends the process.
+#![forbid(unsafe_code)]
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unreachable,
+    clippy::indexing_slicing
+)]
+
+pub mod demo;
+mod error;
+pub mod interop;
+pub mod perf;
+pub mod qlog;
+
+pub use error::Error;

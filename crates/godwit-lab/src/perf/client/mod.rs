@@ -1,0 +1,242 @@
+//! The client: connects, lets a scenario run for its time, and reports.
+//!
+//! Everything runs on one thread: the connections' driver and the tasks that use them.
+
+mod bulk;
+mod handshakes;
+mod requests;
+
+use super::latency::Latency;
+use super::options::{ClientOptions, Scenario};
+use super::protocol::NO_ERROR;
+use super::report::{Rate, Report, Transport};
+use super::settings;
+use crate::Error;
+use godwit::{ClientConfig, Connection, ConnectionErrorKind, Endpoint};
+use godwit_os::processor::Usage;
+use godwit_text::instant_now;
+use godwit_text::plain_error as plain;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+
+/// How long connections may take to end in order once everything is measured.
+const CLOSING: Duration = Duration::from_millis(500);
+
+/// Measures what the options say, on this thread and until it is done.
+///
+/// # Errors
+/// If the server cannot be found or reached, or the connections break off.
+pub fn measure(options: &ClientOptions) -> Result<Report, Error> {
+    let target = Target::resolve(&options.target)?;
+    let config = settings::client(options)?;
+    if let Some(core) = options.pin {
+        let failed = |error| {
+            Error::new(format!("cannot pin to core {core}: {}; give a core of this machine", plain(&error)))
+        };
+        godwit::pin_current_thread(core).map_err(failed)?;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Error::new(format!("no runtime: {}", plain(&error))))?;
+    runtime.block_on(run(options, target, config))
+}
+
+/// The server to measure.
+#[derive(Debug)]
+struct Target {
+    /// As it was typed.
+    text: String,
+    /// The name for TLS.
+    name: String,
+    addr: SocketAddr,
+}
+
+impl Target {
+    fn resolve(text: &str) -> Result<Target, Error> {
+        let expected = || Error::new(format!("{text:?}: expected HOST:PORT, for example 192.0.2.1:4433"));
+        let (host, port) = text.rsplit_once(':').ok_or_else(expected)?;
+        let port: u16 = port.parse().map_err(|_| expected())?;
+        let name = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        if name.is_empty() || port == 0 || (name == host && host.contains(':')) {
+            return Err(expected());
+        }
+        let unknown = |problem: String| Error::new(format!("cannot find {name}: {problem}; check the name"));
+        let mut found = (name, port).to_socket_addrs().map_err(|error| unknown(plain(&error)))?;
+        let addr = found.next().ok_or_else(|| unknown("it has no address".to_owned()))?;
+        Ok(Target { text: text.to_owned(), name: name.to_owned(), addr })
+    }
+
+    /// Any address of ours that reaches it.
+    fn local(&self) -> SocketAddr {
+        match self.addr {
+            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+        }
+    }
+}
+
+/// What a scenario needs to make connections.
+#[derive(Debug, Clone)]
+struct Client {
+    endpoint: Endpoint,
+    config: ClientConfig,
+    target: Arc<Target>,
+}
+
+impl Client {
+    async fn connect(&self) -> Result<Connection, Error> {
+        let target = &self.target;
+        let connecting = self.endpoint.connect(&self.config, target.addr, &target.name);
+        let connecting = connecting.map_err(|error| Error::new(format!("{}: {error}", target.text)))?;
+        connecting.await.map_err(|error| {
+            let remedy = match error.kind() {
+                ConnectionErrorKind::HandshakeTimedOut => {
+                    "; is `godwit perf server` running there, and does a firewall let UDP through?"
+                }
+                _ => "",
+            };
+            Error::new(format!("cannot connect to {}: {error}{remedy}", target.text))
+        })
+    }
+}
+
+async fn run(options: &ClientOptions, target: Target, config: ClientConfig) -> Result<Report, Error> {
+    let (scenario, duration) = (options.scenario, options.duration);
+    let endpoint = settings::endpoint(options.tuning).bind(target.local()).build();
+    let endpoint = endpoint.map_err(|error| Error::new(error.to_string()))?;
+    let client = Client { endpoint, config, target: Arc::new(target) };
+    let mut connections = Vec::new();
+    if scenario != Scenario::Handshakes {
+        for _ in 0..options.connections {
+            connections.push(client.connect().await?);
+        }
+    }
+    let measured = match scenario {
+        Scenario::Download => bulk::download(&connections, options.streams, duration).await,
+        Scenario::Upload => bulk::upload(&connections, options.streams, duration).await,
+        Scenario::Requests => requests::run(&connections, options, duration).await,
+        Scenario::Handshakes => handshakes::run(&client, options.concurrency, duration).await,
+    }?;
+    let report = report(options, &connections, &measured);
+    connections.iter().for_each(|connection| connection.close(NO_ERROR, b""));
+    client.endpoint.close(NO_ERROR, b"");
+    let _ = tokio::time::timeout(CLOSING, client.endpoint.wait_idle()).await;
+    Ok(report)
+}
+
+fn report(options: &ClientOptions, connections: &[Connection], measured: &Measured) -> Report {
+    let count = measured.latency.as_ref().map_or(0, Latency::count);
+    let rate = Rate { count, per_second: 0.0, request_bytes: None, response_bytes: None };
+    let mut report = Report {
+        scenario: match options.scenario {
+            Scenario::Download => "download",
+            Scenario::Upload => "upload",
+            Scenario::Requests => "requests",
+            Scenario::Handshakes => "handshakes",
+        },
+        peer: options.target.clone(),
+        connections: options.connections,
+        concurrency: options.streams,
+        bytes: measured.bytes,
+        latency_us: measured.latency.as_ref().and_then(Latency::percentiles),
+        transport: transport(connections),
+        ..Report::default()
+    };
+    match options.scenario {
+        Scenario::Download | Scenario::Upload => {}
+        Scenario::Requests => {
+            let (request, response) = (Some(options.request), Some(options.response));
+            report.requests = Some(Rate { request_bytes: request, response_bytes: response, ..rate });
+        }
+        Scenario::Handshakes => {
+            (report.connections, report.concurrency) = (options.concurrency, options.concurrency);
+            report.handshakes = Some(rate);
+        }
+    }
+    report.measured(measured.elapsed, measured.usage);
+    report
+}
+
+fn transport(connections: &[Connection]) -> Option<Transport> {
+    let first = connections.first()?.stats();
+    let mut sum = Transport {
+        mtu: first.mtu,
+        rtt_us: (first.rtt.as_secs_f64() * 1e7).round() / 10.0,
+        window: first.window,
+        ..Transport::default()
+    };
+    for connection in connections {
+        let stats = connection.stats();
+        sum.packets_sent += stats.packets_sent;
+        sum.packets_lost += stats.packets_lost;
+        sum.datagrams_received += stats.datagrams_received;
+    }
+    Some(sum)
+}
+
+/// What a scenario brings back.
+#[derive(Debug)]
+struct Measured {
+    elapsed: Duration,
+    usage: Option<Usage>,
+    bytes: Option<u64>,
+    latency: Option<Latency>,
+}
+
+/// The time in which something is measured.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    began: Instant,
+    until: Instant,
+    usage: Option<Usage>,
+}
+
+impl Window {
+    fn open(duration: Duration) -> Window {
+        let usage = Usage::now();
+        let began = instant_now();
+        Window { began, until: began + duration, usage }
+    }
+
+    fn is_over(&self) -> bool {
+        instant_now() >= self.until
+    }
+
+    /// The end of what is measured: now.
+    fn close(&self, bytes: Option<u64>, latency: Option<Latency>) -> Measured {
+        let elapsed = instant_now().saturating_duration_since(self.began);
+        let usage = self.usage.zip(Usage::now()).map(|(before, after)| after - before);
+        Measured { elapsed, usage, bytes, latency }
+    }
+
+    /// Waits for the end of the time. If a task fails before, that is the outcome.
+    async fn pass(&self, tasks: &mut JoinSet<Result<(), Error>>) -> Result<(), Error> {
+        tokio::select! {
+            () = tokio::time::sleep_until(self.until.into()) => Ok(()),
+            Some(ended) = tasks.join_next() => outcome(ended),
+        }
+    }
+}
+
+/// A task's outcome. One that ended by a panic has said why.
+fn outcome(ended: Result<Result<(), Error>, tokio::task::JoinError>) -> Result<(), Error> {
+    ended.unwrap_or_else(|error| Err(Error::new(format!("a task failed: {error}"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_hosts_with_ports() {
+        let target = Target::resolve("127.0.0.1:4433").unwrap();
+        assert_eq!((target.name.as_str(), target.addr.port()), ("127.0.0.1", 4433));
+        let target = Target::resolve("[::1]:1").unwrap();
+        assert_eq!((target.name.as_str(), target.local().is_ipv6()), ("::1", true));
+        for wrong in ["", "host", ":1", "host:", "host:0", "host:65536", "::1:4433", "[]:1"] {
+            let failure = Target::resolve(wrong).unwrap_err().to_string();
+            assert!(failure.contains("expected HOST:PORT"), "{wrong:?}: {failure}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What both ends can be told.
+
+use std::net::{Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use godwit::{Backend, CongestionAlgorithm};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+/// A certificate chain and its key.
+pub type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+/// What the transport can be told.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Tuning {
+    /// The largest UDP payload to try; 1200 is no search for a larger one.
+    pub mtu: u16,
+    /// Congestion control.
+    pub congestion: CongestionAlgorithm,
+    /// How to reach the network.
+    pub datapath: Backend,
+    /// For how long to look for datagrams before going to sleep.
+    pub spin: Duration,
+}
+
+impl Default for Tuning {
+    fn default() -> Tuning {
+        Tuning {
+            mtu: 1472,
+            congestion: CongestionAlgorithm::Cubic,
+            datapath: Backend::Native,
+            spin: Duration::ZERO,
+        }
+    }
+}
+
+/// A server's options.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ServerOptions {
+    /// Address and UDP port to listen on; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// The certificate; without one, one is made up for this run.
+    pub identity: Option<Identity>,
+    /// Threads, each with a socket and connections of its own.
+    pub shards: u8,
+    /// Cores to pin the threads to, in turn.
+    pub pin: Vec<usize>,
+    /// The transport's.
+    pub tuning: Tuning,
+}
+
+impl Default for ServerOptions {
+    fn default() -> ServerOptions {
+        ServerOptions {
+            listen: (Ipv6Addr::UNSPECIFIED, 4433).into(),
+            identity: None,
+            shards: 1,
+            pin: Vec::new(),
+            tuning: Tuning::default(),
+        }
+    }
+}
+
+/// What a client measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scenario {
+    /// Bytes that arrive.
+    Download,
+    /// Bytes that the server has confirmed.
+    Upload,
+    /// Requests, each on a stream of its own.
+    Requests,
+    /// Connections.
+    Handshakes,
+}
+
+/// A client's options.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ClientOptions {
+    /// The server: a name or address, and a UDP port.
+    pub target: String,
+    /// What to measure.
+    pub scenario: Scenario,
+    /// For how long.
+    pub duration: Duration,
+    /// Connections at the same time.
+    pub connections: u32,
+    /// Streams, or requests, at the same time on each connection.
+    pub streams: u32,
+    /// Bytes of a request, without its header of 8 bytes.
+    pub request: u64,
+    /// Bytes of a response.
+    pub response: u64,
+    /// Handshakes at the same time.
+    pub concurrency: u32,
+    /// Core to pin to.
+    pub pin: Option<usize>,
+    /// Accept only certificates that go back to one in this PEM file; without it, any.
+    pub authority: Option<PathBuf>,
+    /// The transport's.
+    pub tuning: Tuning,
+}
+
+impl ClientOptions {
+    /// The usual options for a server and a scenario.
+    #[must_use]
+    pub fn new(target: impl Into<String>, scenario: Scenario) -> ClientOptions {
+        ClientOptions {
+            target: target.into(),
+            scenario,
+            duration: Duration::from_secs(5),
+            connections: 1,
+            streams: 1,
+            request: 512,
+            response: 8192,
+            concurrency: 8,
+            pin: None,
+            authority: None,
+            tuning: Tuning::default(),
+        }
+    }
+}

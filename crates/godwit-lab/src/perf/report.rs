@@ -1,0 +1,278 @@
+//! What a run came to: a table for people, one line of JSON for programs.
+
+use super::latency::Percentiles;
+use godwit_os::processor::Usage;
+use godwit_text::{Style, size};
+use serde::Serialize;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// The outcome of a client's run. Only what the scenario measures is there.
+#[derive(Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct Report {
+    /// What was measured.
+    pub scenario: &'static str,
+    /// The server, as it was typed.
+    pub peer: String,
+    /// Connections at the same time.
+    pub connections: u32,
+    /// Streams at once on each connection, or handshakes at once.
+    pub concurrency: u32,
+    /// From the first stream or handshake to the end of what was counted.
+    pub seconds: f64,
+    /// Bytes of stream data that were received, or sent and confirmed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// 10^6 bits per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mbit_per_second: Option<f64>,
+    /// Requests whose answer was read to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<Rate>,
+    /// Connections made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handshakes: Option<Rate>,
+    /// From the beginning to the end of each, in microseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_us: Option<Percentiles>,
+    /// Processor time of this end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<Cpu>,
+    /// The transport's counters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<Transport>,
+}
+
+/// How many of something, and of what size.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Rate {
+    /// How many.
+    pub count: u64,
+    /// How many in a second.
+    pub per_second: f64,
+    /// Bytes of each request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_bytes: Option<u64>,
+    /// Bytes of each response.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_bytes: Option<u64>,
+}
+
+/// The processor time of this process alone.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Cpu {
+    /// Seconds on a core.
+    pub seconds: f64,
+    /// Time in which a thread was ready and had no core: a large figure spoils the others.
+    pub waited_seconds: f64,
+    /// Per 10^9 bytes of stream data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds_per_gb: Option<f64>,
+    /// Per request or handshake.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub us_each: Option<f64>,
+}
+
+/// The transport's counters, summed over all connections, and its estimates on the first.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[non_exhaustive]
+pub struct Transport {
+    /// Packets sent.
+    pub packets_sent: u64,
+    /// Packets lost.
+    pub packets_lost: u64,
+    /// Datagrams received.
+    pub datagrams_received: u64,
+    /// Largest UDP payload that passes.
+    pub mtu: u16,
+    /// Smoothed round-trip time in microseconds.
+    pub rtt_us: f64,
+    /// Congestion window in bytes.
+    pub window: u64,
+}
+
+impl Report {
+    /// What was measured in `elapsed`, using `usage` of the processor.
+    pub(super) fn measured(&mut self, elapsed: Duration, usage: Option<Usage>) {
+        self.seconds = rounded(elapsed.as_secs_f64(), 1e6);
+        self.mbit_per_second = self.bytes.map(|bytes| rounded(per_second(bytes, elapsed) * 8e-6, 1e2));
+        for rate in [&mut self.requests, &mut self.handshakes].into_iter().flatten() {
+            rate.per_second = rounded(per_second(rate.count, elapsed), 1e1);
+        }
+        let each = self.requests.or(self.handshakes).map(|rate| rate.count);
+        self.cpu = usage.map(|usage| {
+            let seconds = usage.ran.as_secs_f64();
+            let per = |count: Option<u64>, unit: f64, digits: f64| {
+                count.filter(|count| *count > 0).map(|count| rounded(seconds * unit / count as f64, digits))
+            };
+            Cpu {
+                seconds: rounded(seconds, 1e6),
+                waited_seconds: rounded(usage.waited.as_secs_f64(), 1e6),
+                seconds_per_gb: per(self.bytes, 1e9, 1e3),
+                us_each: per(each, 1e6, 1e2),
+            }
+        });
+    }
+
+    /// One line of JSON.
+    #[must_use]
+    pub fn json(&self) -> String {
+        // A record of numbers and strings can always be written.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// A table of two columns.
+    #[must_use]
+    pub fn table(&self, style: Style) -> String {
+        let mut table = Table { text: String::new(), style };
+        let at_once = match self.handshakes {
+            Some(_) => format!("{} at once", self.concurrency),
+            None => {
+                format!("{} x {}", plural(self.connections, "connection"), plural(self.concurrency, "stream"))
+            }
+        };
+        table.row(self.scenario, &format!("{}, {at_once}, {:.2} s", self.peer, self.seconds));
+        if let (Some(bytes), Some(rate)) = (self.bytes, self.mbit_per_second) {
+            table.row("throughput", &format!("{} Mbit/s ({bytes} bytes)", style.bold(&grouped(rate))));
+        }
+        if let Some(rate) = self.requests {
+            let sizes = match (rate.request_bytes, rate.response_bytes) {
+                (Some(up), Some(down)) => format!(", {up} bytes up and {down} down"),
+                _ => String::new(),
+            };
+            let per_second = grouped(rate.per_second);
+            table.row("requests", &format!("{} per second ({}{sizes})", style.bold(&per_second), rate.count));
+        }
+        if let Some(rate) = self.handshakes {
+            let per_second = grouped(rate.per_second);
+            table.row("handshakes", &format!("{} per second ({})", style.bold(&per_second), rate.count));
+        }
+        if let Some(latency) = self.latency_us {
+            table.row("latency (us)", &percentiles(&latency));
+        }
+        if let Some(cpu) = self.cpu {
+            table.row("cpu (this end)", &processor(&cpu));
+        }
+        if let Some(transport) = self.transport {
+            table.row("transport", &counters(&transport));
+        }
+        table.text
+    }
+}
+
+struct Table {
+    text: String,
+    style: Style,
+}
+
+impl Table {
+    fn row(&mut self, name: &str, value: &str) {
+        let name = format!("{name:<15}");
+        // Writing into a string does not fail.
+        let _ = writeln!(self.text, "{} {value}", self.style.dim(&name));
+    }
+}
+
+fn percentiles(latency: &Percentiles) -> String {
+    format!(
+        "P50 {}  P90 {}  P99 {}  P99.9 {}  P99.99 {}  max {}",
+        latency.p50, latency.p90, latency.p99, latency.p99_9, latency.p99_99, latency.max
+    )
+}
+
+fn processor(cpu: &Cpu) -> String {
+    let mut text = format!("{:.2} s", cpu.seconds);
+    for (value, unit) in [(cpu.seconds_per_gb, "s/GB"), (cpu.us_each, "us each")] {
+        if let Some(value) = value {
+            let _ = write!(text, ", {value} {unit}");
+        }
+    }
+    let _ = write!(text, ", {:.2} s ready without a core", cpu.waited_seconds);
+    text
+}
+
+fn counters(transport: &Transport) -> String {
+    let Transport { packets_sent, packets_lost, mtu, rtt_us, window, .. } = transport;
+    let window = size(*window);
+    format!("{packets_sent} packets sent, {packets_lost} lost, mtu {mtu}, rtt {rtt_us} us, window {window}")
+}
+
+fn plural(count: u32, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+fn per_second(count: u64, elapsed: Duration) -> f64 {
+    let seconds = elapsed.as_secs_f64();
+    if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
+}
+
+fn rounded(value: f64, digits: f64) -> f64 {
+    (value * digits).round() / digits
+}
+
+/// A number with its thousands apart, without decimals above 1000.
+fn grouped(value: f64) -> String {
+    if value < 1000.0 {
+        return format!("{value}");
+    }
+    let digits = format!("{value:.0}");
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(ran: Duration) -> Option<Usage> {
+        Some(Usage { ran, waited: Duration::ZERO })
+    }
+
+    #[test]
+    fn throughput_is_in_millions_of_bits() {
+        let mut report = Report { scenario: "download", bytes: Some(2_500_000_000), ..Report::default() };
+        report.measured(Duration::from_secs(2), usage(Duration::from_secs(1)));
+        assert_eq!(report.mbit_per_second, Some(10_000.0));
+        assert_eq!(report.cpu.unwrap().seconds_per_gb, Some(0.4));
+        assert_eq!(report.cpu.unwrap().us_each, None);
+    }
+
+    #[test]
+    fn json_is_one_line_with_what_was_measured() {
+        let rate =
+            Rate { count: 3000, per_second: 0.0, request_bytes: Some(512), response_bytes: Some(8192) };
+        let mut report = Report { scenario: "requests", requests: Some(rate), ..Report::default() };
+        report.measured(Duration::from_millis(1500), usage(Duration::from_millis(30)));
+        let json = report.json();
+        assert!(!json.contains('\n'));
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(value["requests"]["per_second"], 2000.0);
+        assert_eq!(value["cpu"]["us_each"], 10.0);
+        assert!(value.get("bytes").is_none() && value.get("handshakes").is_none());
+    }
+
+    #[test]
+    fn nothing_measured_is_not_divided_by() {
+        let mut report = Report { scenario: "upload", bytes: Some(0), ..Report::default() };
+        report.measured(Duration::ZERO, usage(Duration::from_secs(1)));
+        assert_eq!(report.mbit_per_second, Some(0.0));
+        assert_eq!(report.cpu.unwrap().seconds_per_gb, None);
+        assert!(report.table(Style::PLAIN).contains("0 Mbit/s"));
+    }
+
+    #[test]
+    fn thousands_are_set_apart() {
+        assert_eq!(grouped(999.5), "999.5");
+        assert_eq!(grouped(1000.4), "1 000");
+        assert_eq!(grouped(12_345_678.0), "12 345 678");
+    }
+}
