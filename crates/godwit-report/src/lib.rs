@@ -4,6 +4,7 @@
 //! - [`Summary`] is what was read: sketches by class of request. Summaries merge exactly and can be kept as files.
 //! - [`analysis`] turns a summary into a [`Report`]: percentiles, differences with intervals, and what makes the
 //!   groups hard to compare.
+//! - [`page`] and [`chart`] are what pages and charts are made with.
 //! - [`qlog`] reads traces of connections.
 //! - [`terminal`] and [`html`] show it; it is also serialisable.
 //!
@@ -18,10 +19,12 @@
 )]
 
 pub mod analysis;
+pub mod chart;
 pub mod dimension;
 pub mod html;
 pub mod input;
 pub mod line;
+pub mod page;
 pub mod qlog;
 pub mod record;
 pub mod sketch;

@@ -3,7 +3,7 @@
 //! Each chart is drawn twice, for wide and for narrow windows, at about the size at which it is shown. Both axes are
 //! stretched: times by their logarithm, shares of requests by how many are slower.
 
-use std::fmt::Write;
+use godwit_report::chart::{self, Axis, mark};
 
 use super::samples::{Distribution, Row};
 
@@ -21,8 +21,7 @@ struct Frame {
     right: f64,
     top: f64,
     bottom: f64,
-    low: f64,
-    high: f64,
+    axis: Axis,
     /// The last share that is drawn, stretched.
     far: f64,
 }
@@ -38,8 +37,7 @@ impl Frame {
     }
 
     fn up(&self, ms: f64) -> f64 {
-        let place = (ms / self.low).ln() / (self.high / self.low).ln();
-        self.bottom - (self.bottom - self.top) * place.clamp(0.0, 1.0)
+        self.bottom - (self.bottom - self.top) * self.axis.place(ms)
     }
 }
 
@@ -53,29 +51,23 @@ pub(super) fn curves(out: &mut String, row: &Row<'_>) {
         out.push_str("<p class=\"small\">Too few to draw.</p>");
         return;
     }
-    let ticks = ticks(low, high);
-    let (low, high) =
-        (low.min(*ticks.first().unwrap_or(&low)), high.max(*ticks.last().unwrap_or(&high)) * 1.02);
+    let axis = Axis::of(known.iter().copied());
     for (class, width, height) in SIZES {
         let frame = Frame {
             left: 62.0,
             right: width - 22.0,
             top: 14.0,
             bottom: height - 32.0,
-            low,
-            high,
+            axis,
             far: stretched(reach),
         };
-        let _ = write!(
-            out,
-            "<svg class=\"{class}\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"Times from the fastest \
-             to the slowest; the figures are in the table\">"
-        );
-        axes(out, &frame, &ticks, reach, class == "narrow");
+        let about = "Times from the fastest to the slowest; the figures are in the table";
+        let _ = chart::begin(out, class, width, height, about);
+        axes(out, &frame, reach, class == "narrow");
         for (line, side) in [("la", row.h2), ("lb", row.h3)] {
             curve(out, &frame, line, side);
         }
-        out.push_str("</svg>");
+        out.push_str(chart::END);
     }
 }
 
@@ -85,61 +77,36 @@ fn ends(distribution: &Distribution) -> Vec<f64> {
     ends.into_iter().flatten().map(|time| (time.as_secs_f64() * 1e3).max(0.01)).collect()
 }
 
-/// Round times to mark: 1, 2, 5, 10 and so on, from the last one below to the first one above.
-fn ticks(low: f64, high: f64) -> Vec<f64> {
-    let all: Vec<f64> =
-        (-2..=6).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(power))).collect();
-    let first = all.iter().rposition(|tick| *tick <= low).unwrap_or(0);
-    let last = all.iter().position(|tick| *tick >= high).unwrap_or(all.len() - 1);
-    all.get(first..=last).unwrap_or_default().to_vec()
-}
-
-fn axes(out: &mut String, frame: &Frame, ticks: &[f64], reach: f64, narrow: bool) {
+fn axes(out: &mut String, frame: &Frame, reach: f64, narrow: bool) {
     let Frame { left, right, top, bottom, .. } = *frame;
-    for tick in ticks {
-        let y = frame.up(*tick);
-        let label = if *tick >= 1000.0 { format!("{} s", tick / 1e3) } else { format!("{tick} ms") };
-        let _ =
-            write!(out, "<line class=\"grid\" x1=\"{left}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>");
-        let _ =
-            write!(out, "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>", left - 8.0, y + 4.5);
+    for tick in frame.axis.marks() {
+        let y = frame.up(tick);
+        let _ = chart::line(out, "grid", (left, y), (right, y));
+        let _ = chart::label(out, "end", (left - 8.0, y + 4.5), &mark(tick));
     }
     // On a phone the first label would touch the next one.
     let shown = |share: f64| share <= reach && !(narrow && share == 0.0);
     for (share, label) in MARKS.iter().filter(|(share, _)| shown(*share)) {
         let x = frame.across(*share);
         let anchor = if *share == 0.0 { "start" } else { "middle" };
-        let _ =
-            write!(out, "<line class=\"grid\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{top}\" y2=\"{bottom}\"/>");
-        let _ = write!(
-            out,
-            "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{label}</text>",
-            bottom + 21.0
-        );
+        let _ = chart::line(out, "grid", (x, top), (x, bottom));
+        let _ = chart::label(out, anchor, (x, bottom + 21.0), label);
     }
 }
 
 fn curve(out: &mut String, frame: &Frame, class: &str, distribution: &Distribution) {
     let reach = stretched(distribution.reach());
-    let mut points = String::new();
-    for step in 0..=STEPS {
+    let points = (0..=STEPS).filter_map(|step| {
         let share = 1.0 - 10_f64.powf(-reach * f64::from(step) / f64::from(STEPS));
-        if let Some(time) = distribution.at(share) {
-            let _ = write!(points, "{:.1},{:.1} ", frame.across(share), frame.up(time.as_secs_f64() * 1e3));
-        }
-    }
-    let _ = write!(out, "<polyline class=\"l {class}\" points=\"{}\"/>", points.trim_end());
+        let time = distribution.at(share)?;
+        Some((frame.across(share), frame.up(time.as_secs_f64() * 1e3)))
+    });
+    let _ = chart::curve(out, class, points);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn marks_surround_the_values() {
-        assert_eq!(ticks(30.0, 130.0), [20.0, 50.0, 100.0, 200.0]);
-        assert_eq!(ticks(20.0, 20.0), [20.0]);
-    }
 
     #[test]
     fn curves_stay_within_the_drawing() {

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
 
-use godwit_report::html::CSS;
+use godwit_report::page::{self as html, Card, END_SECTION, escaped};
 
 use super::chart;
 use super::samples::{Distribution, Figures, PERMILLES, Protocol, Row, Verdict};
@@ -13,12 +13,7 @@ use super::table::{in_words, remarks, telling, time};
 
 pub(super) fn page(setting: &Setting, figures: &Figures) -> String {
     let mut out = String::with_capacity(64 << 10);
-    let _ = writeln!(
-        out,
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <title>HTTP/2 and HTTP/3 on a bad link</title><style>{CSS}</style></head><body><main>"
-    );
+    let _ = html::begin(&mut out, "HTTP/2 and HTTP/3 on a bad link");
     let rows = figures.rows();
     head(&mut out, setting, &rows[0]);
     cards(&mut out, &rows);
@@ -40,7 +35,7 @@ pub(super) fn page(setting: &Setting, figures: &Figures) -> String {
     );
     figures_table(&mut out, &rows);
     notes(&mut out, setting, figures);
-    out.push_str("</main></body></html>\n");
+    out.push_str(html::END);
     out
 }
 
@@ -90,40 +85,39 @@ fn class(row: &Row<'_>, permille: u32) -> &'static str {
 /// The differences that matter most, large.
 fn cards(out: &mut String, rows: &[Row<'_>; 4]) {
     let [small, first, _, page] = rows;
-    out.push_str("<div class=\"cards\">");
     let slowest = telling(small).unwrap_or(500);
     let title = format!("Small requests, P{}", super::preset::trimmed(f64::from(slowest) / 10.0));
+    let mut cards = Vec::new();
     for (title, row, permille) in [
         (title.as_str(), small, slowest),
         ("First request of a visit, P50", first, 500),
         ("Page of 11 files, P50", page, 500),
     ] {
         let Some(change) = row.change(permille) else { continue };
-        let (h2, h3) = (time(row.h2.permille(permille)), time(row.h3.permille(permille)));
-        let class = class(row, permille);
+        let times = [row.h2, row.h3].map(|side| time(side.permille(permille)));
         let word = match row.verdict(permille) {
             Verdict::Faster => "HTTP/3 is faster",
             Verdict::Slower => "HTTP/3 is slower",
             Verdict::Open => "may be chance",
         };
-        let _ = write!(
-            out,
-            "<div class=\"card {class}\"><p>{title}</p><strong>{}</strong><p>{word}</p>\
-             <p>{h2} &rarr; {h3}</p></div>",
-            percent(change)
-        );
+        cards.push((class(row, permille), title, percent(change), word, times));
     }
-    out.push_str("</div>\n");
+    let _ = html::cards(
+        out,
+        cards.iter().map(|(class, title, change, word, [h2, h3])| Card {
+            class,
+            title,
+            change,
+            word,
+            from_to: [h2, h3],
+        }),
+    );
 }
 
 fn section(out: &mut String, title: &str, about: &str, row: &Row<'_>) {
-    let _ = write!(
-        out,
-        "<section><h2>{title}</h2><p class=\"small\">{about}</p><p class=\"legend\"><span class=\"key a\"></span>HTTP/2 \
-         <span class=\"key b\"></span>HTTP/3</p>"
-    );
+    let _ = html::section(out, title, about).and_then(|()| html::legend(out, ["HTTP/2", "HTTP/3"]));
     chart::curves(out, row);
-    out.push_str("</section>\n");
+    out.push_str(END_SECTION);
 }
 
 fn figures_table(out: &mut String, rows: &[Row<'_>; 4]) {
@@ -158,7 +152,8 @@ fn figures_table(out: &mut String, rows: &[Row<'_>; 4]) {
         }
         out.push_str("</tr>");
     }
-    out.push_str("</tbody></table></div></section>\n");
+    out.push_str("</tbody></table></div>");
+    out.push_str(END_SECTION);
 }
 
 fn cells(out: &mut String, side: &Distribution) {
@@ -201,11 +196,8 @@ fn notes(out: &mut String, setting: &Setting, figures: &Figures) {
     ] {
         let _ = write!(out, "<li>{}</li>", escaped(&note));
     }
-    out.push_str("</ul></section>\n");
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    out.push_str("</ul>");
+    out.push_str(END_SECTION);
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The drawing: window and bytes in flight, round-trip time, and rates, one above the other over the same time.
 
-use std::fmt::Write;
+use godwit_report::chart;
 
 use super::analysis::Analysis;
 use super::series::Bin;
@@ -16,7 +16,7 @@ const RATES: usize = 120;
 /// Lines across a panel, and over time.
 const TICKS: u32 = 4;
 
-const STYLE: &str = "svg{background:#fff;font:13px sans-serif;fill:#222}.g{stroke:#ddd}.l{fill:none;stroke-width:1.5}\
+const STYLE: &str = "svg{background:#fff;font:13px sans-serif;fill:#222}.grid{stroke:#ddd}.l{fill:none;stroke-width:1.5}\
     .a{stroke:#1565c0}.b{stroke:#ef6c00}.c{stroke:#2e7d32}.x{stroke:#c62828;stroke-width:1}\
     .ta{fill:#1565c0}.tb{fill:#ef6c00}.tc{fill:#2e7d32}.tx{fill:#c62828}";
 
@@ -81,31 +81,18 @@ fn panel(out: &mut String, number: u32, unit: &str, length: f64, curves: &[Curve
         let share = f64::from(tick) / f64::from(TICKS);
         let (y, x) = (lower - PANEL * share, LEFT + (RIGHT - LEFT) * share);
         let (value, time) = (most * share, length * share);
-        let _ = write!(out, "<line class=\"g\" x1=\"{LEFT}\" x2=\"{RIGHT}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>");
-        let _ = write!(
-            out,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            LEFT - 6.0,
-            y + 4.0,
-            short(value)
-        );
-        let _ = write!(
-            out,
-            "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{} s</text>",
-            lower + 18.0,
-            short(time)
-        );
+        let _ = chart::line(out, "grid", (LEFT, y), (RIGHT, y));
+        let _ = chart::label(out, "end", (LEFT - 6.0, y + 4.0), &short(value));
+        let _ = chart::label(out, "middle", (x, lower + 18.0), &format!("{} s", short(time)));
     }
-    let _ = write!(out, "<text x=\"{LEFT}\" y=\"{:.1}\">{unit}</text>", upper - 10.0);
+    let _ = chart::label(out, "start", (LEFT, upper - 10.0), unit);
     let mut x = LEFT + 70.0;
     for (class, name, points) in curves {
-        let _ = write!(out, "<text class=\"t{class}\" x=\"{x:.1}\" y=\"{:.1}\">{name}</text>", upper - 10.0);
+        let y = upper - 10.0;
+        out.push_str(&format!("<text class=\"t{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{name}</text>"));
         x += 12.0 * name.len() as f64;
-        let mut line = String::new();
-        for (time, value) in points {
-            let _ = write!(line, "{:.1},{:.1} ", across(*time, length), lower - PANEL * value / most);
-        }
-        let _ = write!(out, "<polyline class=\"l {class}\" points=\"{}\"/>", line.trim_end());
+        let place = |(time, value): &(f64, f64)| (across(*time, length), lower - PANEL * value / most);
+        let _ = chart::curve(out, class, points.iter().map(place));
     }
 }
 
@@ -116,15 +103,11 @@ fn losses(out: &mut String, bins: &[Bin], width: f64, length: f64) {
     for (number, _) in bins.iter().enumerate().filter(|(_, bin)| bin.lost > 0) {
         any = true;
         let x = across((number as f64 + 0.5) * width, length);
-        let _ = write!(
-            out,
-            "<line class=\"x\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.1}\" y2=\"{lower}\"/>",
-            lower - 12.0
-        );
+        let _ = chart::line(out, "x", (x, lower - 12.0), (x, lower));
     }
     if any {
         let (x, y) = (RIGHT, top(0) - 10.0);
-        let _ = write!(out, "<text class=\"tx\" x=\"{x}\" y=\"{y}\" text-anchor=\"end\">losses</text>");
+        out.push_str(&format!("<text class=\"tx\" x=\"{x}\" y=\"{y}\" text-anchor=\"end\">losses</text>"));
     }
 }
 

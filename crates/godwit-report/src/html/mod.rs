@@ -4,7 +4,6 @@
 //! theme, and its charts come in two widths, so that their letters stay legible on a phone.
 
 mod chart;
-mod style;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -12,9 +11,8 @@ mod tests;
 use std::fmt::{self, Write};
 
 use crate::analysis::{Comparison, Gravity, Report, Verdict};
+use crate::page::{self, Card, END_SECTION, escaped, legend, section};
 use crate::units::{change, count, latency, share};
-
-pub use style::CSS;
 
 /// The page.
 pub fn page(report: &Report) -> String {
@@ -26,13 +24,7 @@ pub fn page(report: &Report) -> String {
 
 fn write_page(out: &mut String, report: &Report) -> fmt::Result {
     let control = report.control;
-    write!(
-        out,
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <title>HTTP/3 and {control}</title><style>{}</style></head><body><main>\n",
-        style::CSS
-    )?;
+    page::begin(out, &format!("HTTP/3 and {control}"))?;
     head(out, report)?;
     if let Some(main) = main_comparison(report) {
         cards(out, main)?;
@@ -47,13 +39,13 @@ fn write_page(out: &mut String, report: &Report) -> fmt::Result {
         let names = names(report, main);
         legend(out, names)?;
         chart::percentiles(out, main)?;
-        out.write_str("</section>\n")?;
+        out.write_str(END_SECTION)?;
     }
     bars(out, report)?;
     notes(out, report)?;
     tables::all(out, report)?;
     how_to_read(out)?;
-    out.write_str("</main></body></html>\n")
+    out.write_str(page::END)
 }
 
 /// The comparison that the headline is about.
@@ -108,7 +100,7 @@ fn head(out: &mut String, report: &Report) -> fmt::Result {
 
 /// The differences at three percentiles, large.
 fn cards(out: &mut String, comparison: &Comparison) -> fmt::Result {
-    out.write_str("<div class=\"cards\">")?;
+    let mut cards = Vec::new();
     for (place, label) in
         [(0, "P50: the middle"), (4, "P99: the slowest in 100"), (5, "P99.9: the slowest in 1000")]
     {
@@ -123,28 +115,16 @@ fn cards(out: &mut String, comparison: &Comparison) -> fmt::Result {
             Verdict::NoBand => ("open", "too few users to tell"),
             Verdict::TooFew => ("open", "too few requests"),
         };
-        write!(
-            out,
-            "<div class=\"card {class}\"><p>{label}</p><strong>{}</strong><p>{word}</p><p>{} &rarr; {}</p></div>",
-            change(difference.percent),
-            latency(from),
-            latency(to)
-        )?;
+        cards.push((class, label, change(difference.percent), word, [latency(from), latency(to)]));
     }
-    out.write_str("</div>\n")
-}
-
-fn section(out: &mut String, title: &str, about: &str) -> fmt::Result {
-    write!(out, "<section><h2>{}</h2><p class=\"small\">{}</p>", escaped(title), escaped(about))
-}
-
-fn legend(out: &mut String, [control, http3]: [&str; 2]) -> fmt::Result {
-    write!(
-        out,
-        "<p class=\"legend\"><span class=\"key a\"></span>{} <span class=\"key b\"></span>{}</p>",
-        escaped(control),
-        escaped(http3)
-    )
+    let card = |(class, title, change, word, [from, to]): &'_ (_, _, String, _, [String; 2])| Card {
+        class,
+        title,
+        change,
+        word,
+        from_to: [from, to],
+    };
+    page::cards(out, cards.iter().map(card))
 }
 
 fn bars(out: &mut String, report: &Report) -> fmt::Result {
@@ -164,7 +144,7 @@ fn bars(out: &mut String, report: &Report) -> fmt::Result {
         chart::bars(out, breakdown)?;
     }
     if any {
-        out.write_str("</section>\n")?;
+        out.write_str(END_SECTION)?;
     }
     Ok(())
 }
@@ -189,7 +169,7 @@ fn notes(out: &mut String, report: &Report) -> fmt::Result {
         }
         out.write_str("</table>")?;
     }
-    out.write_str("</section>\n")
+    out.write_str(END_SECTION)
 }
 
 fn how_to_read(out: &mut String) -> fmt::Result {
@@ -208,20 +188,4 @@ fn how_to_read(out: &mut String) -> fmt::Result {
          <dt>Accuracy</dt><dd>Values are within 1 % of the exact percentiles of the log.</dd>\
          </dl></section>\n",
     )
-}
-
-/// `text` for use in HTML, in attributes too.
-pub(super) fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            character => safe.push(character),
-        }
-    }
-    safe
 }

@@ -2,8 +2,9 @@
 
 use std::fmt::{self, Write};
 
-use super::{escaped, names, section};
+use super::names;
 use crate::analysis::{Breakdown, Class, Comparison, Difference, Distribution, LABELS, Report, Verdict};
+use crate::page::{END_SECTION, escaped, section};
 use crate::units::{band, change, count, latency};
 
 pub(super) fn all(out: &mut String, report: &Report) -> fmt::Result {
@@ -21,7 +22,7 @@ pub(super) fn all(out: &mut String, report: &Report) -> fmt::Result {
         classes(out, &report.hours, report.control)?;
         out.write_str("</details>")?;
     }
-    out.write_str("</section>\n")
+    out.write_str(END_SECTION)
 }
 
 fn start(out: &mut String) -> fmt::Result {

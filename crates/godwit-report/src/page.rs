@@ -1,4 +1,9 @@
-//! What the page looks like.
+//! What every page has: its look, its sections, and letters that are safe in it.
+//!
+//! A page needs nothing else: no network, no fonts, no scripts. It follows the reader's light or dark theme and is
+//! legible on a phone. Whatever is written goes to a string, which does not fail.
+
+use std::fmt::{self, Write};
 
 /// The page's style sheet, for other pages that want to look alike. `--a` is the control's colour, `--b` HTTP/3's.
 pub const CSS: &str = "\
@@ -42,3 +47,91 @@ table.plain{width:auto}\
 .notes li.warning{background:var(--warnbox)}.notes b{color:var(--warn)}\
 dt{font-weight:650;margin-top:12px}dd{margin:0;color:var(--dim)}\
 details{margin-top:12px}summary{cursor:pointer;font-weight:600}";
+
+/// Opens a page.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn begin(out: &mut impl Write, title: &str) -> fmt::Result {
+    writeln!(
+        out,
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <title>{}</title><style>{CSS}</style></head><body><main>",
+        escaped(title)
+    )
+}
+
+/// Closes a page.
+pub const END: &str = "</main></body></html>\n";
+
+/// Opens a section.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn section(out: &mut impl Write, title: &str, about: &str) -> fmt::Result {
+    write!(out, "<section><h2>{}</h2><p class=\"small\">{}</p>", escaped(title), escaped(about))
+}
+
+/// Closes a section.
+pub const END_SECTION: &str = "</section>\n";
+
+/// What the two colours stand for.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn legend(out: &mut impl Write, [first, second]: [&str; 2]) -> fmt::Result {
+    write!(
+        out,
+        "<p class=\"legend\"><span class=\"key a\"></span>{} <span class=\"key b\"></span>{}</p>",
+        escaped(first),
+        escaped(second)
+    )
+}
+
+/// A difference, large.
+#[derive(Clone, Copy, Debug)]
+pub struct Card<'a> {
+    /// `good`, `bad` or `open`.
+    pub class: &'a str,
+    /// What differs.
+    pub title: &'a str,
+    /// By how much.
+    pub change: &'a str,
+    /// What that means.
+    pub word: &'a str,
+    /// The figures themselves.
+    pub from_to: [&'a str; 2],
+}
+
+/// Differences, next to each other.
+///
+/// # Errors
+/// If they cannot be written.
+pub fn cards<'a>(out: &mut impl Write, cards: impl IntoIterator<Item = Card<'a>>) -> fmt::Result {
+    out.write_str("<div class=\"cards\">")?;
+    for Card { class, title, change, word, from_to: [from, to] } in cards {
+        write!(
+            out,
+            "<div class=\"card {class}\"><p>{title}</p><strong>{change}</strong><p>{word}</p><p>{from} &rarr; {to}</p></div>",
+        )?;
+    }
+    out.write_str("</div>\n")
+}
+
+/// `text` for use in HTML, in attributes too.
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            character => safe.push(character),
+        }
+    }
+    safe
+}
