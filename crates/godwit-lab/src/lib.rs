@@ -2,6 +2,7 @@
 //!
 //! - [`perf`]: throughput, requests and handshakes between two machines.
 //! - [`demo`]: HTTP/2 and HTTP/3 side by side on the same bad link.
+//! - [`doctor`]: what keeps HTTP/3 from working, here or at a site.
 //! - [`interop`]: an endpoint of the QUIC interop runner.
 //! - [`qlog`]: what a trace of a connection says.
 //!
@@ -17,6 +18,7 @@
 )]
 
 pub mod demo;
+pub mod doctor;
 mod error;
 pub mod interop;
 pub mod perf;

@@ -13,9 +13,9 @@ use http_body_util::Empty;
 use rustls::pki_types::CertificateDer;
 use tokio::time::timeout;
 
-use super::PATIENCE;
+use super::LONGEST;
 use super::site::Site;
-use crate::output::instant_now;
+use godwit_text::instant_now;
 
 /// How long the search for the path's MTU is given: a few round trips.
 const MTU_SEARCH: Duration = Duration::from_secs(1);
@@ -48,7 +48,7 @@ pub(super) async fn reach(site: &Site, address: SocketAddr) -> Result<Reached, P
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
-    let no_route = |error: io::Error| Problem::NoRoute(crate::error::plain(&error));
+    let no_route = |error: io::Error| Problem::NoRoute(godwit_text::plain_error(&error));
     let endpoint = Endpoint::client(SocketAddr::new(any, 0)).map_err(no_route)?;
     let reached = over(&endpoint, site, address).await;
     let silent = endpoint.stats().datagrams_received() == 0;
@@ -58,7 +58,7 @@ pub(super) async fn reach(site: &Site, address: SocketAddr) -> Result<Reached, P
 }
 
 async fn over(endpoint: &Endpoint, site: &Site, address: SocketAddr) -> Result<Reached, String> {
-    let transport = TransportConfig { handshake_timeout: PATIENCE, ..TransportConfig::default() };
+    let transport = TransportConfig { handshake_timeout: LONGEST, ..TransportConfig::default() };
     let config = ClientConfig::danger_accept_any_certificate().alpn([http3::ALPN]).transport(transport);
     let config = config.map_err(|error| error.to_string())?;
     let begun = instant_now();
@@ -69,9 +69,9 @@ async fn over(endpoint: &Endpoint, site: &Site, address: SocketAddr) -> Result<R
     let client = client.map_err(|error| error.to_string())?;
     let request = Request::get(site.url()).header(USER_AGENT, super::site::USER_AGENT_NAME);
     let request = request.body(Empty::<Bytes>::new()).map_err(|error| error.to_string())?;
-    let response = match timeout(PATIENCE, client.send(request)).await {
+    let response = match timeout(LONGEST, client.send(request)).await {
         Ok(response) => response.map_err(|error| error.to_string())?,
-        Err(_) => return Err(format!("no response within {} s", PATIENCE.as_secs())),
+        Err(_) => return Err(format!("no response within {} s", LONGEST.as_secs())),
     };
     let status = response.status();
     tokio::time::sleep(MTU_SEARCH).await;

@@ -7,10 +7,10 @@ use godwit::http3::{self, Client};
 use godwit::{Capabilities, ClientConfig, Endpoint, ServerConfig, SocketConfig};
 use tokio::time::timeout;
 
-use super::PATIENCE;
+use super::LONGEST;
 use super::finding::Findings;
-use crate::error::plain;
-use crate::output::{duration, instant_now, size, unix_now};
+use godwit_text::plain_error as plain;
+use godwit_text::{duration, instant_now, size, unix_now};
 
 /// The program is younger than this: 2026-01-01.
 const EARLIEST: i64 = 1_767_225_600;
@@ -79,7 +79,7 @@ fn sockets(findings: &mut Findings, granted: &Capabilities) {
 
 async fn handshake(findings: &mut Findings, endpoint: &Endpoint) {
     let begun = instant_now();
-    let outcome = timeout(PATIENCE, async {
+    let outcome = timeout(LONGEST, async {
         let address = endpoint.local_addr().map_err(|error| plain(&error))?;
         let client = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).map_err(|error| plain(&error))?;
         let config = ClientConfig::danger_accept_any_certificate();
@@ -170,10 +170,10 @@ fn ports(findings: &mut Findings, first_free: Option<&str>) {
 
 fn clock(findings: &mut Findings, now: i64) {
     if now < EARLIEST {
-        let text = format!("it says {}", crate::output::date(now));
+        let text = format!("it says {}", godwit_text::date(now));
         findings.broken("clock", text, "set it, best by NTP: certificates seem not to be valid yet");
     } else {
-        findings.good("clock", format!("it says {}", crate::output::date(now)));
+        findings.good("clock", format!("it says {}", godwit_text::date(now)));
     }
 }
 

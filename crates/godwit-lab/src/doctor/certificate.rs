@@ -10,8 +10,9 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 use x509_parser::public_key::PublicKey;
 
 use super::finding::Findings;
-use crate::certificates::{Facts, provider};
-use crate::output::{date, unix_now};
+use godwit::crypto_provider;
+use godwit_client::trust::Facts;
+use godwit_text::{date, unix_now};
 
 const DAY: i64 = 86_400;
 /// A certificate that ends sooner should have been renewed by now.
@@ -43,7 +44,7 @@ fn trusted(
     host: &str,
     roots: &RootCertStore,
 ) {
-    let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots.clone()), provider());
+    let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots.clone()), crypto_provider());
     let (Ok(verifier), Ok(name)) = (builder.build(), ServerName::try_from(host.to_owned())) else {
         return findings.warn("trust", "cannot be checked here", "give an authority with --cacert");
     };

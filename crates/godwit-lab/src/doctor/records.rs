@@ -9,7 +9,7 @@ use hickory_resolver::proto::rr::rdata::svcb::{SVCB, SvcParamValue};
 use hickory_resolver::proto::rr::{RData, RecordType};
 use tokio::time::timeout;
 
-use super::PATIENCE;
+use super::LONGEST;
 use super::finding::Findings;
 use super::site::Site;
 
@@ -37,7 +37,7 @@ pub(super) fn resolver(server: Option<SocketAddr>) -> Result<TokioResolver, Stri
     };
     let mut builder = builder.map_err(|error| error.to_string())?;
     builder.options_mut().attempts = 1;
-    builder.options_mut().timeout = PATIENCE;
+    builder.options_mut().timeout = LONGEST;
     builder.build().map_err(|error| error.to_string())
 }
 
@@ -72,8 +72,8 @@ pub(super) async fn addresses(
 
 async fn system(site: &Site) -> Result<Vec<SocketAddr>, String> {
     let lookup = tokio::net::lookup_host((site.host.as_str(), site.port));
-    let found = timeout(PATIENCE, lookup).await.map_err(|_| "no answer in time".to_owned())?;
-    let mut addresses: Vec<SocketAddr> = found.map_err(|error| crate::error::plain(&error))?.collect();
+    let found = timeout(LONGEST, lookup).await.map_err(|_| "no answer in time".to_owned())?;
+    let mut addresses: Vec<SocketAddr> = found.map_err(|error| godwit_text::plain_error(&error))?.collect();
     addresses.dedup();
     Ok(addresses)
 }
@@ -90,7 +90,7 @@ async fn asked(site: &Site, server: Option<SocketAddr>) -> Result<Vec<SocketAddr
 pub(super) async fn https(site: &Site, server: Option<SocketAddr>) -> Result<Vec<Https>, String> {
     let resolver = resolver(server)?;
     let name = owner(site);
-    let lookup = timeout(PATIENCE * 2, resolver.lookup(name, RecordType::HTTPS));
+    let lookup = timeout(LONGEST * 2, resolver.lookup(name, RecordType::HTTPS));
     match lookup.await.map_err(|_| "no answer in time".to_owned())? {
         Ok(found) => Ok(found.answers().iter().filter_map(|record| service(&record.data)).collect()),
         Err(error) if error.is_no_records_found() || error.is_nx_domain() => Ok(Vec::new()),
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     fn judge(url: &str, record: Https) -> Finding {
-        let site = super::super::site::parse(url).unwrap();
+        let site = url.parse::<Site>().unwrap();
         let mut findings = Findings::new("test");
         examine(&mut findings, &site, &Ok(vec![record]), &["192.0.2.1:443".parse().unwrap()]);
         findings.findings.remove(0)
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn records_of_other_ports_stand_under_a_prefix() {
-        let owner = |url| owner(&super::super::site::parse(url).unwrap());
+        let owner = |url| owner(&url.parse::<Site>().unwrap());
         assert_eq!(owner("https://example.com/"), "example.com.");
         assert_eq!(owner("https://example.com:8443/"), "_8443._https.example.com.");
     }

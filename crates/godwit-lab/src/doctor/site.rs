@@ -1,6 +1,7 @@
 //! The way to a site: its name, its certificate, what it advertises, and whether that is true.
 
 use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
 use std::time::Duration;
 
 use godwit_client::alt_svc::{self, AltSvc};
@@ -10,10 +11,9 @@ use rustls::RootCertStore;
 
 use super::finding::Findings;
 use super::quic::{self, Problem, Reached};
-use super::report::Report;
 use super::tls::{self, Answer};
 use super::{certificate, records};
-use crate::output::{duration, unix_now};
+use godwit_text::{duration, unix_now};
 
 /// How this program names itself to servers.
 pub(super) const USER_AGENT_NAME: &str = concat!("godwit-doctor/", env!("CARGO_PKG_VERSION"));
@@ -26,12 +26,14 @@ const FULL_MTU: u16 = 1452;
 
 /// A site to examine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Site {
+#[non_exhaustive]
+pub struct Site {
     /// A DNS name in small letters, or an IP address without brackets.
-    pub(super) host: String,
-    pub(super) port: u16,
+    pub host: String,
+    /// Its port.
+    pub port: u16,
     /// Path and query.
-    pub(super) path: String,
+    pub path: String,
 }
 
 impl Site {
@@ -51,8 +53,16 @@ impl Site {
     }
 }
 
-/// Reads what the user gave: a URL, or a host alone.
-pub(super) fn parse(text: &str) -> Result<Site, String> {
+impl FromStr for Site {
+    type Err = String;
+
+    /// Reads a URL, or a host alone.
+    fn from_str(text: &str) -> Result<Site, String> {
+        parse(text)
+    }
+}
+
+fn parse(text: &str) -> Result<Site, String> {
     let text = text.trim();
     let rest = match text.split_once("://") {
         Some(("https", rest)) => rest,
@@ -81,7 +91,12 @@ pub(super) fn parse(text: &str) -> Result<Site, String> {
 }
 
 /// Examines a site, a section of the report for each part.
-pub(super) async fn examine(site: &Site, roots: RootCertStore, dns: Option<SocketAddr>, report: &mut Report) {
+pub(super) async fn examine(
+    site: &Site,
+    roots: RootCertStore,
+    dns: Option<SocketAddr>,
+    section: &mut dyn FnMut(Findings),
+) {
     let mut findings = Findings::new(format!("the name {}", site.host));
     let mut addresses = records::addresses(&mut findings, site, dns).await;
     addresses.truncate(MOST_ADDRESSES);
@@ -89,7 +104,7 @@ pub(super) async fn examine(site: &Site, roots: RootCertStore, dns: Option<Socke
         let https = records::https(site, dns).await;
         records::examine(&mut findings, site, &https, &addresses);
     }
-    report.section(findings);
+    section(findings);
     if addresses.is_empty() {
         return;
     }
@@ -101,7 +116,7 @@ pub(super) async fn examine(site: &Site, roots: RootCertStore, dns: Option<Socke
         clock(&mut findings, answer);
         advertised(&mut findings, site, answer);
     }
-    report.section(findings);
+    section(findings);
     let port = first.and_then(|answer| h3_port(site, answer)).unwrap_or(site.port);
     let mut findings = Findings::new(format!("HTTP/3 at UDP port {port}"));
     for address in addresses {
@@ -109,7 +124,7 @@ pub(super) async fn examine(site: &Site, roots: RootCertStore, dns: Option<Socke
         let reached = quic::reach(site, address).await;
         over_quic(&mut findings, address, &reached, first);
     }
-    report.section(findings);
+    section(findings);
 }
 
 async fn over_tcp(findings: &mut Findings, site: &Site, addresses: &[SocketAddr]) -> Vec<Answer> {
@@ -142,7 +157,7 @@ async fn over_tcp(findings: &mut Findings, site: &Site, addresses: &[SocketAddr]
 }
 
 fn clock(findings: &mut Findings, answer: &Answer) {
-    let Some(theirs) = answer.date.as_deref().and_then(crate::output::parse_http_date) else { return };
+    let Some(theirs) = answer.date.as_deref().and_then(godwit_text::parse_http_date) else { return };
     let off = theirs - unix_now();
     if off.abs() <= CLOCK {
         return findings.good("clock", "this machine and the server agree");

@@ -1,57 +1,52 @@
-//! Printing: a line for each finding as soon as its section is done, or everything as JSON at the end.
+//! Findings as text and as JSON.
 
-use std::io::{self, Write};
+use godwit_text::{Style, printable};
+use serde::Serialize;
 
 use super::finding::{Finding, Findings, Level};
-use crate::output::{Style, printable};
 
-pub(super) struct Report {
-    json: bool,
-    style: Style,
-    sections: Vec<Findings>,
-    /// Why a section could not be printed.
-    unprinted: Option<io::Error>,
+/// Everything that was found.
+#[derive(Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct Diagnosis {
+    /// In the order in which it was looked for.
+    pub sections: Vec<Findings>,
 }
 
-impl Report {
-    pub(super) fn new(json: bool) -> Report {
-        Report { json, style: crate::output::stdout_style(), sections: Vec::new(), unprinted: None }
+impl Diagnosis {
+    /// Whether nothing is broken; warnings do not count.
+    #[must_use]
+    pub fn is_healthy(&self) -> bool {
+        self.count(Level::Broken) == 0
     }
 
-    /// Takes the findings about one thing.
-    pub(super) fn section(&mut self, findings: Findings) {
-        if !self.json {
-            let text = section(&findings, self.style);
-            let printed = io::stdout().lock().write_all(text.as_bytes());
-            self.unprinted = self.unprinted.take().or(printed.err());
-        }
-        self.sections.push(findings);
+    /// In a line.
+    #[must_use]
+    pub fn verdict(&self) -> String {
+        verdict(self.count(Level::Broken), self.count(Level::Warning))
     }
 
-    /// Ends the report. True if nothing is broken.
-    ///
-    /// # Errors
-    /// If a part of it could not be printed.
-    pub(super) fn finish(mut self) -> io::Result<bool> {
-        if let Some(error) = self.unprinted.take() {
-            return Err(error);
-        }
-        let of = |level| self.all().filter(|finding| finding.level == level).count();
-        let (broken, warnings) = (of(Level::Broken), of(Level::Warning));
-        let mut out = io::stdout().lock();
-        if self.json {
-            let value = serde_json::json!({
-                "healthy": broken == 0, "broken": broken, "warnings": warnings, "sections": self.sections,
-            });
-            writeln!(out, "{value:#}")?;
-        } else {
-            writeln!(out, "{}", verdict(broken, warnings))?;
-        }
-        Ok(broken == 0)
+    /// As one object of JSON.
+    #[must_use]
+    pub fn json(&self) -> String {
+        let (broken, warnings) = (self.count(Level::Broken), self.count(Level::Warning));
+        let value = serde_json::json!({
+            "healthy": broken == 0, "broken": broken, "warnings": warnings, "sections": self.sections,
+        });
+        format!("{value:#}")
     }
 
-    fn all(&self) -> impl Iterator<Item = &Finding> {
-        self.sections.iter().flat_map(|section| &section.findings)
+    fn count(&self, level: Level) -> usize {
+        let all = self.sections.iter().flat_map(|section| &section.findings);
+        all.filter(|finding| finding.level == level).count()
+    }
+}
+
+impl Findings {
+    /// A line for each finding, and one for its remedy.
+    #[must_use]
+    pub fn text(&self, style: Style) -> String {
+        section(self, style)
     }
 }
 

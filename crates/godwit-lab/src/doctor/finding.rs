@@ -5,31 +5,37 @@ use serde::Serialize;
 /// How it stands with one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Level {
+pub enum Level {
+    /// As it should be.
     Good,
     /// It works, but not as well as it could.
     Warning,
+    /// It does not work.
     Broken,
 }
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Finding {
-    pub(super) level: Level,
+#[non_exhaustive]
+pub struct Finding {
+    pub level: Level,
     /// What was looked at, in a word or two.
-    pub(super) topic: &'static str,
+    pub topic: &'static str,
     /// What was seen.
-    pub(super) text: String,
+    pub text: String,
     /// What to do, unless it is good.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) remedy: Option<String>,
+    pub remedy: Option<String>,
 }
 
 /// The findings about one part of the world.
 #[derive(Debug, Serialize)]
-pub(super) struct Findings {
-    pub(super) about: String,
-    pub(super) findings: Vec<Finding>,
+#[non_exhaustive]
+pub struct Findings {
+    /// What they are about.
+    pub about: String,
+    /// One for each thing that was looked at.
+    pub findings: Vec<Finding>,
 }
 
 impl Findings {
