@@ -8,13 +8,8 @@
 //!   it.
 //! - [`Peer`], [`Informational`] and [`ExtendedConnect`] are what a server puts into a request's extensions.
 
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::unreachable,
-    clippy::indexing_slicing
-)]
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
+#![deny(clippy::indexing_slicing)]
 
 mod boxed;
 mod counted;

@@ -5,13 +5,8 @@
 //! [`Unsupported`](std::io::ErrorKind::Unsupported), or not there at all.
 //!
 //! The modules know nothing of one another, but that `namespaces` asks `user`.
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::unreachable,
-    clippy::indexing_slicing
-)]
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
+#![deny(clippy::indexing_slicing)]
 
 pub mod affinity;
 #[cfg(unix)]

@@ -11,14 +11,8 @@
 //! its rings have grown to the size of the window. (RFC 9002, RFC 9000 section 13, RFC 9438, RFC 9406,
 //! RFC 8899.)
 #![forbid(unsafe_code)]
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::unreachable,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects
-)]
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 pub mod ack_tracker;
 pub mod congestion;

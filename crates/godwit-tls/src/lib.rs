@@ -6,14 +6,8 @@
 //! [`client_hello`] reads a client's first message before there is any TLS state for it. [`deterministic`] is TLS
 //! without chance, for simulations and tests.
 #![forbid(unsafe_code)]
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::unreachable,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects
-)]
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 pub mod alert;
 mod assembler;

@@ -4,14 +4,8 @@
 //! no keys, no time and no connection state: it says what the bytes are, not whether they are welcome.
 //! (RFC 8999, RFC 9000 sections 12 and 16 to 19, RFC 9221, RFC 9369.)
 #![forbid(unsafe_code)]
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::unreachable,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects
-)]
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
+#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 pub mod cid;
 pub mod codec;
