@@ -3,8 +3,7 @@
 use std::io::{IsTerminal, Write};
 
 pub(crate) use godwit_text::{
-    Style, date, duration, instant_now, parse_http_date, printable, printable_bytes, shell_word, size,
-    unix_now,
+    Style, date, duration, instant_now, printable, printable_bytes, shell_word, size, unix_now,
 };
 
 use crate::error::{Failure, plain};

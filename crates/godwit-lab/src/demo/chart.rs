@@ -45,8 +45,7 @@ impl Frame {
 pub(super) fn curves(out: &mut String, row: &Row<'_>) {
     let reach = row.h2.reach().max(row.h3.reach());
     let known: Vec<f64> = [row.h2, row.h3].iter().flat_map(|side| ends(side)).collect();
-    let (low, high) =
-        (known.iter().copied().fold(f64::INFINITY, f64::min), known.iter().copied().fold(0.0, f64::max));
+    let low = known.iter().copied().fold(f64::INFINITY, f64::min);
     if reach <= 0.5 || low <= 0.0 || !low.is_finite() {
         out.push_str("<p class=\"small\">Too few to draw.</p>");
         return;

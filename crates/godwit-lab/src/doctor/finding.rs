@@ -18,6 +18,7 @@ pub enum Level {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Finding {
+    /// How it stands with it.
     pub level: Level,
     /// What was looked at, in a word or two.
     pub topic: &'static str,

@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn records_of_other_ports_stand_under_a_prefix() {
-        let owner = |url| owner(&url.parse::<Site>().unwrap());
+        let owner = |url: &str| owner(&url.parse::<Site>().unwrap());
         assert_eq!(owner("https://example.com/"), "example.com.");
         assert_eq!(owner("https://example.com:8443/"), "_8443._https.example.com.");
     }

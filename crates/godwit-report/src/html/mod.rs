@@ -117,14 +117,16 @@ fn cards(out: &mut String, comparison: &Comparison) -> fmt::Result {
         };
         cards.push((class, label, change(difference.percent), word, [latency(from), latency(to)]));
     }
-    let card = |(class, title, change, word, [from, to]): &'_ (_, _, String, _, [String; 2])| Card {
-        class,
-        title,
-        change,
-        word,
-        from_to: [from, to],
-    };
-    page::cards(out, cards.iter().map(card))
+    page::cards(
+        out,
+        cards.iter().map(|(class, title, change, word, [from, to])| Card {
+            class,
+            title,
+            change,
+            word,
+            from_to: [from, to],
+        }),
+    )
 }
 
 fn bars(out: &mut String, report: &Report) -> fmt::Result {
