@@ -13,7 +13,7 @@ use http::{Request, Response};
 
 use super::FrontError;
 use super::inherited::Inherited;
-use super::server::Server;
+use super::server::{Plan, Server};
 use super::service::RouteService;
 use super::settings::{
     CertificateFiles, Datapath, Handler, LogTarget, PathPattern, Route, Settings, Site, SiteTls,
@@ -25,12 +25,7 @@ const GRACE: Duration = Duration::from_secs(30);
 /// What to serve, and how. [`Builder::bind`] ends it.
 #[derive(Debug)]
 pub struct Builder {
-    pub(crate) settings: Settings,
-    pub(crate) notices: Notices,
-    pub(crate) inherited: Inherited,
-    pub(crate) datapath: Datapath,
-    pub(crate) grace: Duration,
-    pub(crate) style: Style,
+    plan: Plan,
     /// Routes of the site for every host.
     routes: Vec<Route>,
 }
@@ -39,41 +34,48 @@ impl Default for Builder {
     fn default() -> Builder {
         let mut settings = Settings::default();
         settings.access_log.target = LogTarget::None;
-        Builder {
+        let plan = Plan {
             settings,
             notices: Notices::ignored(),
             inherited: Inherited::default(),
             datapath: Datapath::default(),
             grace: GRACE,
             style: Style::PLAIN,
-            routes: Vec::new(),
-        }
+        };
+        Builder { plan, routes: Vec::new() }
+    }
+}
+
+impl Server {
+    /// Says step by step what to serve.
+    pub fn builder() -> Builder {
+        Builder::default()
     }
 }
 
 impl Builder {
     /// All of this in place of what was said before.
     pub fn settings(mut self, settings: Settings) -> Builder {
-        self.settings = settings;
+        self.plan.settings = settings;
         self
     }
 
     /// Listens at this address too, for UDP and TCP alike; with port 0 at any that is free.
     pub fn listen(mut self, address: SocketAddr) -> Builder {
-        self.settings.listen.push(address);
+        self.plan.settings.listen.push(address);
         self
     }
 
     /// Shows this certificate to those who ask for its names. Without any, one is made by an authority of this user's
     /// own.
     pub fn certificate(mut self, chain: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Builder {
-        self.settings.certificates.push(CertificateFiles { chain: chain.into(), key: key.into() });
+        self.plan.settings.certificates.push(CertificateFiles { chain: chain.into(), key: key.into() });
         self
     }
 
     /// Serves this site too.
     pub fn site(mut self, site: Site) -> Builder {
-        self.settings.sites.push(site);
+        self.plan.settings.sites.push(site);
         self
     }
 
@@ -106,31 +108,31 @@ impl Builder {
 
     /// Tells the operator what happens.
     pub fn notices(mut self, notices: Notices) -> Builder {
-        self.notices = notices;
+        self.plan.notices = notices;
         self
     }
 
     /// Takes the places of sockets that a service manager, or an older process, has opened.
     pub fn inherited(mut self, inherited: Inherited) -> Builder {
-        self.inherited = inherited;
+        self.plan.inherited = inherited;
         self
     }
 
     /// How UDP is sent and received.
     pub fn datapath(mut self, datapath: Datapath) -> Builder {
-        self.datapath = datapath;
+        self.plan.datapath = datapath;
         self
     }
 
     /// How long requests in progress may take at the end, where the settings do not say.
     pub fn grace(mut self, grace: Duration) -> Builder {
-        self.grace = grace;
+        self.plan.grace = grace;
         self
     }
 
     /// How lines of the access log look that go to the standard output.
     pub fn style(mut self, style: Style) -> Builder {
-        self.style = style;
+        self.plan.style = style;
         self
     }
 
@@ -143,14 +145,14 @@ impl Builder {
         if !self.routes.is_empty() {
             let mut site = Site::catch_all(Handler::Pages(&[]));
             site.routes = std::mem::take(&mut self.routes);
-            if !self.settings.certificates.is_empty() {
+            if !self.plan.settings.certificates.is_empty() {
                 site.tls = SiteTls::Files;
             }
-            self.settings.sites.push(site);
+            self.plan.settings.sites.push(site);
         }
-        if self.settings.sites.is_empty() {
+        if self.plan.settings.sites.is_empty() {
             return Err(FrontError::new("there is nothing to serve; give a site, a service or a folder"));
         }
-        Server::bind(self)
+        Server::bind(self.plan)
     }
 }

@@ -128,8 +128,8 @@ impl Inherited {
             let passed = first.take_descriptors(&role.name(is_lent)).into_iter();
             listeners.extend(passed.map(|passed| (TcpListener::from(passed), is_lent, role)));
         }
-        let sessions = first.take_descriptors(super::successor::SESSIONS).pop();
-        self.sessions = sessions.map(super::successor::read_sessions).unwrap_or_default();
+        let sessions = first.take_descriptors(super::sessions::SESSIONS).pop();
+        self.sessions = sessions.map(super::sessions::read_sessions).unwrap_or_default();
         for (listener, is_lent, role) in listeners {
             self.add(listener, is_lent, Some(role));
         }

@@ -57,12 +57,14 @@ mod metrics;
 mod redirect_http;
 mod server;
 mod service;
+mod sessions;
 pub mod settings;
 mod sites;
 mod stop_listening;
 mod successor;
 pub mod supervisor;
 mod tcp;
+mod tcp_connection;
 mod tcp_stream;
 
 pub use address::parse_address;

@@ -15,7 +15,7 @@ use hyper_util::rt::TokioIo;
 
 use super::access::Observer;
 use super::sites::host::{self, Host};
-use super::tcp::{ConnectionGuard, client, http1_builder};
+use super::tcp_connection::{ConnectionGuard, client, http1_builder};
 use super::tcp_stream::ClientStream;
 use godwit_body::{BoxBody, BoxError, full};
 use godwit_certificates::Store;

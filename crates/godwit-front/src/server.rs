@@ -1,6 +1,6 @@
 //! A server from its first to its last moment: everything composed, configured anew while it runs, ended in good order.
 //!
-//! [`Builder::bind`] does everything that can fail: it reads certificates, binds ports, opens logs and folders.
+//! [`Server::bind`] does everything that can fail: it reads certificates, binds ports, opens logs and folders.
 //! [`Server::start`] then answers, and [`Running`] is for changing what runs and for its end.
 
 use std::net::SocketAddr;
@@ -9,26 +9,37 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use godwit_certificates::{Certificates, Identity, Notices, Store, local, tcp_config};
-use godwit_text::{date, plain_error, unix_now};
+use godwit_text::{Style, date, plain_error, unix_now};
 use tokio::task::AbortHandle;
 
 use super::FrontError;
 use super::access::{Log, Observer};
 use super::advertise::{Advertiser, UserKey, probe};
-use super::builder::Builder;
 use super::certificates::certificates;
 use super::h3::{self, Granted};
 use super::inherited::{Inherited, Role};
 use super::listen::{self, Listener, Tcp};
 use super::metrics::{self, CertificateExpiry, Metrics, Transport};
 use super::redirect_http::Redirect;
-use super::settings::{Advertise, HostPattern, Limits, Settings};
+use super::settings::{Advertise, Datapath, HostPattern, Limits, Settings};
 use super::sites::Front;
 use super::successor::Succession;
 use super::tcp::{self, Purpose};
 
 /// How long the start waits to know whether HTTP/3 answers.
 const FIRST_PROBE: Duration = Duration::from_secs(2);
+
+/// What a server is made of.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) settings: Settings,
+    pub(crate) notices: Notices,
+    pub(crate) inherited: Inherited,
+    pub(crate) datapath: Datapath,
+    /// Where the settings do not say.
+    pub(crate) grace: Duration,
+    pub(crate) style: Style,
+}
 
 /// A server whose ports are bound and whose certificates are at hand. It answers from [`Server::start`] on; dropped
 /// before, it closes its ports.
@@ -55,14 +66,9 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// Says step by step what to serve.
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
-    /// What [`Builder::bind`] does.
-    pub(crate) fn bind(builder: Builder) -> Result<Server, FrontError> {
-        let Builder { settings, notices, mut inherited, datapath, grace, style, .. } = builder;
+    /// Does everything that can fail.
+    pub(crate) fn bind(plan: Plan) -> Result<Server, FrontError> {
+        let Plan { settings, notices, mut inherited, datapath, grace, style } = plan;
         if let Some(folder) = settings.qlog.as_deref().filter(|folder| !folder.is_dir()) {
             return Err(FrontError::file(
                 "cannot trace into",

@@ -18,19 +18,14 @@ use tokio::net::TcpListener;
 use super::h3;
 use super::inherited::Role;
 use super::listen::Tcp;
+#[cfg(target_os = "linux")]
+use super::sessions::{SESSIONS, write_sessions};
 use crate::FrontError;
 use godwit_certificates::Store;
 
 /// How long the new process may take until it serves.
 #[cfg(target_os = "linux")]
 const READY_WITHIN: std::time::Duration = std::time::Duration::from_secs(30);
-
-/// What the successor finds the keys of session tickets by.
-#[cfg(target_os = "linux")]
-pub(super) const SESSIONS: &str = "TLS sessions";
-/// More than they take, and less than a pipe holds.
-#[cfg(target_os = "linux")]
-const MAX_SESSIONS: u64 = 4096;
 
 /// What this process leaves beside its UDP sockets.
 pub(super) struct Succession {
@@ -101,24 +96,6 @@ impl Succession {
     }
 }
 
-/// The keys lie in a pipe, which nobody else can reach.
-#[cfg(target_os = "linux")]
-fn write_sessions(sessions: &[u8]) -> std::io::Result<std::io::PipeReader> {
-    let (reader, mut writer) = std::io::pipe()?;
-    std::io::Write::write_all(&mut writer, sessions)?;
-    Ok(reader)
-}
-
-#[cfg(target_os = "linux")]
-pub(super) fn read_sessions(pipe: std::os::fd::OwnedFd) -> Vec<u8> {
-    use std::io::Read;
-    let mut sessions = Vec::new();
-    match std::io::PipeReader::from(pipe).take(MAX_SESSIONS).read_to_end(&mut sessions) {
-        Ok(_) => sessions,
-        Err(_) => Vec::new(),
-    }
-}
-
 /// Where the program was started from. If that was a link, the link: it may lead to a newer version later.
 fn program() -> std::io::Result<PathBuf> {
     let running = std::env::current_exe()?;
@@ -153,12 +130,5 @@ mod tests {
         assert_eq!(without_mark(program.clone()), program);
         let replaced = PathBuf::from("/no/such/godwit (deleted)");
         assert_eq!(without_mark(replaced), PathBuf::from("/no/such/godwit"));
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn keys_pass_through_a_pipe() {
-        let pipe = write_sessions(&[7; 200]).unwrap();
-        assert_eq!(read_sessions(pipe.into()), [7; 200]);
     }
 }

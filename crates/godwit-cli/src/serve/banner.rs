@@ -8,26 +8,11 @@ use godwit_certificates::local::host_name;
 use godwit_front::Granted;
 
 use super::browser;
+use super::target::Target;
 use crate::output::{Style, date, shell_word, size, unix_now};
 
 /// A receive buffer below this share of what was asked for is worth a hint.
 const ENOUGH: f64 = 0.5;
-
-/// A place to reach the server at: the host as a browser's address line has it, and the port.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Target {
-    pub(super) host: String,
-    pub(super) port: u16,
-}
-
-impl Target {
-    pub(super) fn url(&self) -> String {
-        match self.port {
-            443 => format!("https://{}/", self.host),
-            port => format!("https://{}:{port}/", self.host),
-        }
-    }
-}
 
 /// What the banner tells.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use super::banner::Target;
+use super::target::Target;
 use crate::error::{Failure, plain};
 
 /// In the order in which they are looked for.

@@ -16,6 +16,7 @@ mod example;
 mod running;
 mod settings;
 pub(crate) mod signals;
+mod target;
 
 use std::io::Write;
 use std::process::ExitCode;

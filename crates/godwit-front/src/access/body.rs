@@ -8,19 +8,34 @@ use http_body::{Body, Frame, SizeHint};
 
 use godwit_body::{BoxBody, BoxError};
 
-use super::entry::{BodyEnd, Entry};
+/// How a response's body has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BodyEnd {
+    Complete,
+    Failed,
+    Dropped,
+}
+
+/// Who wants to know of a body.
+pub(super) trait BodyObserver: Send {
+    /// So many bytes have passed.
+    fn add(&mut self, bytes: usize);
+
+    /// The body is over: to its end, with an error, or because nobody wants more of it.
+    fn body_over(self: Box<Self>, end: BodyEnd);
+}
 
 /// A response's body. Its entry, if it has one, is told of the end, and of a body that is dropped before.
 pub(crate) struct Logged {
     body: BoxBody,
-    entry: Option<Box<Entry>>,
+    entry: Option<Box<dyn BodyObserver>>,
     /// Bytes that are still to come, if that was known at the beginning.
     left: Option<u64>,
 }
 
 impl Logged {
     /// `bodiless`: the body is dropped unread, and that is how it should be.
-    pub(super) fn new(body: BoxBody, entry: Box<Entry>, bodiless: bool) -> Logged {
+    pub(super) fn new(body: BoxBody, entry: Box<dyn BodyObserver>, bodiless: bool) -> Logged {
         let left = if bodiless { Some(0) } else { body.size_hint().exact() };
         Logged { body, entry: Some(entry), left }
     }

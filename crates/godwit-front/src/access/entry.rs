@@ -10,8 +10,8 @@ use godwit_report::record::{Arm, Outcome, Protocol, WhyNotH3};
 use http::header::{ALT_SVC, HOST, HeaderName, REFERER, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 
-use super::body::Logged;
-use super::log::unix_ms;
+use super::body::{BodyEnd, BodyObserver, Logged};
+use super::time::unix_ms;
 use super::{Inner, Observer, Site};
 use crate::advertise::Choice;
 use crate::client::delivery::{self, Undelivered};
@@ -236,36 +236,6 @@ impl Entry {
         }
     }
 
-    /// Counts bytes of the response's body.
-    pub(super) fn add(&mut self, bytes: usize) {
-        self.answer.bytes = self.answer.bytes.saturating_add(bytes as u64);
-    }
-
-    /// The response's body is over: to its end, with an error, or because nobody wants more of it.
-    pub(super) fn body_over(mut self: Box<Self>, end: BodyEnd) {
-        self.answer.last_byte = Some(self.begun.elapsed());
-        let outcome = match end {
-            BodyEnd::Complete => Outcome::Ok,
-            _ if self.is_too_slow() => Outcome::TooSlow,
-            BodyEnd::Failed if self.answer.upstream.is_some() => Outcome::UpstreamFailed,
-            BodyEnd::Failed => Outcome::Failed,
-            BodyEnd::Dropped => Outcome::ClientGone,
-        };
-        self.answer.outcome.get_or_insert(outcome);
-        self.count();
-        self.count_shed();
-        let complete = end == BodyEnd::Complete && self.observer.0.log.is_json();
-        let Some((client, facts)) = self.client.as_ref().zip(self.facts.as_mut()).filter(|_| complete) else {
-            return self.log();
-        };
-        facts.path = client.path();
-        match (self.connection.as_ref().map(ConnectionInfo::delivery), client.meter().cloned()) {
-            (Some(delivery), _) => delivery::wait(delivery, self),
-            (None, Some(meter)) => meter.track(self),
-            (None, None) => self.log(),
-        }
-    }
-
     /// Whether the client was sent away because it takes too little.
     fn is_too_slow(&self) -> bool {
         let on_stream = self.connection.as_ref().is_some_and(ConnectionInfo::is_too_slow);
@@ -351,12 +321,34 @@ impl Entry {
     }
 }
 
-/// How a response's body has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BodyEnd {
-    Complete,
-    Failed,
-    Dropped,
+impl BodyObserver for Entry {
+    fn add(&mut self, bytes: usize) {
+        self.answer.bytes = self.answer.bytes.saturating_add(bytes as u64);
+    }
+
+    fn body_over(mut self: Box<Self>, end: BodyEnd) {
+        self.answer.last_byte = Some(self.begun.elapsed());
+        let outcome = match end {
+            BodyEnd::Complete => Outcome::Ok,
+            _ if self.is_too_slow() => Outcome::TooSlow,
+            BodyEnd::Failed if self.answer.upstream.is_some() => Outcome::UpstreamFailed,
+            BodyEnd::Failed => Outcome::Failed,
+            BodyEnd::Dropped => Outcome::ClientGone,
+        };
+        self.answer.outcome.get_or_insert(outcome);
+        self.count();
+        self.count_shed();
+        let complete = end == BodyEnd::Complete && self.observer.0.log.is_json();
+        let Some((client, facts)) = self.client.as_ref().zip(self.facts.as_mut()).filter(|_| complete) else {
+            return self.log();
+        };
+        facts.path = client.path();
+        match (self.connection.as_ref().map(ConnectionInfo::delivery), client.meter().cloned()) {
+            (Some(delivery), _) => delivery::wait(delivery, self),
+            (None, Some(meter)) => meter.track(self),
+            (None, None) => self.log(),
+        }
+    }
 }
 
 impl Undelivered for Entry {

@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use godwit_report::record::{ClientAddress, Connection, Record, Request, Response, Upstream};
 
@@ -178,11 +177,4 @@ fn version(entry: &Entry) -> http::Version {
 fn cannot_open(path: &Path, error: &io::Error) -> FrontError {
     let remedy = "give a file in a folder that exists and can be written, or - for the standard output";
     FrontError::file("cannot write the access log", path, plain_error(error), remedy)
-}
-
-/// The wall clock in milliseconds since 1970.
-#[expect(clippy::disallowed_methods, reason = "a program reads the clock")]
-pub(super) fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

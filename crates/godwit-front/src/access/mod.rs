@@ -24,6 +24,7 @@ mod refused;
 mod target;
 #[cfg(test)]
 mod tests;
+mod time;
 mod writer;
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -8,9 +8,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use super::certificates::Certificate;
-use super::file::Scrutiny;
+use super::context::{Context, Noted, Scrutiny};
 use super::problems::Problems;
-use super::site::{Context, Noted};
 use crate::settings::*;
 
 /// How long all names of upstreams together may take to be resolved.

@@ -8,23 +8,14 @@ use toml::de::DeTable;
 
 use super::certificates::Certificate;
 use super::checks;
+use super::context::{Context, Noted, Scrutiny};
 use super::problems::{Findings, Problems};
 use super::reader::Table;
-use super::site::{self, Context};
+use super::site;
 use super::values;
 use crate::address::{default_address, parse_address};
 use crate::settings::*;
 use godwit_text::plain_error;
-
-/// How hard to look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scrutiny {
-    /// The server is to start: what may pass by itself, such as a name that cannot be resolved at present, is
-    /// no reason not to.
-    Start,
-    /// Everything counts.
-    Check,
-}
 
 /// Reads a configuration file and checks it and the files that it names. `None` if it cannot be used: then there
 /// are problems.
@@ -124,7 +115,7 @@ fn top(table: Table<'_>, problems: &Problems, scrutiny: Scrutiny) -> Settings {
         false => listen.iter().map(|(address, _)| *address).collect(),
     };
     let mut context = Context::new(problems, scrutiny, listening, has_certificates);
-    let sites: Vec<site::Noted> =
+    let sites: Vec<Noted> =
         (table.tables("site", "[[site]]").into_iter()).map(|table| site::read(table, &mut context)).collect();
     if !table.has("site") {
         problems.problem(

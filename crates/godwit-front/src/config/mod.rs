@@ -9,6 +9,7 @@
 
 mod certificates;
 mod checks;
+mod context;
 mod file;
 mod problems;
 mod reader;
@@ -19,6 +20,7 @@ mod tests;
 mod upstream;
 mod values;
 
-pub use file::{Scrutiny, read};
+pub use context::Scrutiny;
+pub use file::read;
 pub use problems::Findings;
 pub use upstream::upstream_url;

@@ -3,8 +3,8 @@
 use godwit_layers::files::FolderSettings;
 use http::{Method, StatusCode};
 
-use super::reader::{Table, Text};
-use super::site::Context;
+use super::context::Context;
+use super::reader::Table;
 use super::{upstream, values};
 use crate::settings::*;
 
@@ -219,11 +219,6 @@ fn respond(table: &Table<'_>) -> Option<Respond> {
     table.finish();
     let status = u16::try_from(status).ok().and_then(|status| StatusCode::from_u16(status).ok())?;
     Some(Respond { status, body, content_type })
-}
-
-/// The path of a text, as [`super::problems::Problems::resolve`] sees it, with its place.
-pub(super) fn file_of(context: &Context<'_>, text: Text<'_>) -> (std::path::PathBuf, usize) {
-    (context.problems.resolve(text.text), text.at)
 }
 
 #[cfg(test)]

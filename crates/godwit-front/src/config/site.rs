@@ -1,50 +1,12 @@
 //! `[[site]]`: host names, certificate, advertisement, header rules and routes.
 
-use std::net::SocketAddr;
 use std::num::NonZeroU16;
-use std::path::PathBuf;
 
-use super::file::Scrutiny;
-use super::problems::Problems;
+use super::context::{Context, Noted};
 use super::reader::{Table, one_of, word};
 use super::route;
 use super::values;
 use crate::settings::*;
-
-/// What reading a site needs to know of the rest, and what it notes for the checks across sites.
-pub(super) struct Context<'a> {
-    pub(super) problems: &'a Problems,
-    pub(super) scrutiny: Scrutiny,
-    pub(super) listening: Vec<SocketAddr>,
-    /// Whether there is any `[[certificate]]`, a bad one included.
-    pub(super) has_certificates: bool,
-    /// Names of upstreams, to be looked up all at once.
-    pub(super) upstream_names: Vec<(String, u16, usize)>,
-    /// Folders that are served.
-    pub(super) folders: Vec<(PathBuf, usize)>,
-}
-
-impl<'a> Context<'a> {
-    pub(super) fn new(
-        problems: &'a Problems,
-        scrutiny: Scrutiny,
-        listening: Vec<SocketAddr>,
-        has_certificates: bool,
-    ) -> Context<'a> {
-        let (upstream_names, folders) = (Vec::new(), Vec::new());
-        Context { problems, scrutiny, listening, has_certificates, upstream_names, folders }
-    }
-}
-
-/// A site with the places of what is checked against other sites.
-#[derive(Debug)]
-pub(super) struct Noted {
-    pub(super) site: Site,
-    pub(super) hosts: Vec<(HostPattern, usize)>,
-    /// Where each route's pattern and its redirect stand.
-    pub(super) routes: Vec<usize>,
-    pub(super) tls_at: usize,
-}
 
 const HOST: &str = "a host name such as \"example.com\", \"*.example.com\" or \"*\"";
 

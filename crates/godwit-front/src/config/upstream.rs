@@ -6,9 +6,8 @@ use std::time::Duration;
 use http::{HeaderValue, StatusCode, Uri};
 
 use super::certificates::check_roots;
+use super::context::{Context, file_of};
 use super::reader::Table;
-use super::route::file_of;
-use super::site::Context;
 use super::values;
 use crate::settings::*;
 
