@@ -3,37 +3,13 @@
 //! That is said of all streams of a connection together: while others flow, one that stands still may be waiting for
 //! this side's turn, or be a video that is paused.
 
+use godwit_body::MinimumRate;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 use tokio::time::{Instant, Sleep};
-
-/// What a peer has to take: at least so many bytes in each period in which there is something to take.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct MinimumRate {
-    period: Duration,
-    least: u64,
-}
-
-impl MinimumRate {
-    /// `rate` is in bytes per second; at least one byte has to be taken.
-    pub(super) fn new(period: Duration, rate: u64) -> Self {
-        let milliseconds = u64::try_from(period.as_millis()).unwrap_or(u64::MAX);
-        MinimumRate { period, least: (rate.saturating_mul(milliseconds) / 1000).max(1) }
-    }
-
-    pub(super) fn period(self) -> Duration {
-        self.period
-    }
-
-    /// Bytes in each period.
-    pub(super) fn least(self) -> u64 {
-        self.least
-    }
-}
 
 /// Looks after one message. There is no timer before something is held back.
 #[derive(Debug)]
@@ -64,7 +40,8 @@ impl RateGuard {
     /// Something is held back, and all streams of the connection have sent so many bytes so far. Ready when that
     /// has been so for too long, and too few were sent meanwhile.
     pub(super) fn poll_exceeded(&mut self, cx: &mut Context<'_>, sent: u64) -> Poll<()> {
-        let Some(MinimumRate { period, least }) = self.rate else { return Poll::Pending };
+        let Some(rate) = self.rate else { return Poll::Pending };
+        let (period, least) = (rate.period(), rate.least());
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(period)));
         if self.period.is_none() {
             self.period = Some(sent);

@@ -7,8 +7,8 @@
 
 use super::io::Io;
 use super::link::Link;
-use super::minimum_rate::MinimumRate;
 use super::protocol::Protocol;
+use godwit_body::MinimumRate;
 use godwit_http3::ErrorCode;
 use std::time::Duration;
 
