@@ -8,18 +8,25 @@ use std::time::Duration;
 use godwit::resumption::FileSessionStore;
 use rustls::RootCertStore;
 
-use crate::client::Client;
+use crate::client::{Client, Defaults};
 use crate::memory::Memory;
 use crate::network::{Family, Network, NetworkOptions};
+use crate::proxy::{Proxies, Proxy};
+use crate::server::Versions;
 use crate::trust::{RootsError, Trust, add_pem, load_roots};
 
 /// For connecting, if nothing else is said.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Bytes of a body that are collected, if nothing else is said.
+const MAX_COLLECTED: usize = 64 << 20;
+
 /// Builds a [`Client`]: everything has a default, and what cannot be used is told by [`ClientBuilder::build`].
 #[derive(Debug)]
 #[must_use]
 pub struct ClientBuilder {
+    defaults: Defaults,
+    proxy: ProxyOption,
     family: Family,
     connect_timeout: Duration,
     failures_hold: Duration,
@@ -38,6 +45,13 @@ struct TrustOptions {
 }
 
 #[derive(Debug)]
+enum ProxyOption {
+    None,
+    Url(String),
+    Environment,
+}
+
+#[derive(Debug)]
 enum MemoryPlace {
     None,
     File(PathBuf),
@@ -52,6 +66,13 @@ pub enum BuildError {
     Roots(RootsError),
     /// TLS cannot be used.
     Tls(String),
+    /// A proxy that cannot be used.
+    Proxy {
+        /// Where it was named: "proxy", or a variable of the environment.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// The file of [`ClientBuilder::memory_file`] is something else.
     MemoryFile {
         /// The file.
@@ -65,6 +86,7 @@ impl fmt::Display for BuildError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BuildError::Roots(error) => error.fmt(formatter),
+            BuildError::Proxy { name, problem } => write!(formatter, "{name}: {problem}"),
             BuildError::Tls(problem) => formatter.write_str(problem),
             BuildError::MemoryFile { file, problem } => write!(
                 formatter,
@@ -86,7 +108,15 @@ impl Client {
 
 impl Default for ClientBuilder {
     fn default() -> ClientBuilder {
+        let defaults = Defaults {
+            versions: Versions::Auto,
+            max_redirects: 10,
+            timeout: None,
+            max_collected: MAX_COLLECTED,
+        };
         ClientBuilder {
+            defaults,
+            proxy: ProxyOption::None,
             family: Family::Any,
             connect_timeout: CONNECT_TIMEOUT,
             failures_hold: Duration::ZERO,
@@ -99,6 +129,42 @@ impl Default for ClientBuilder {
 }
 
 impl ClientBuilder {
+    /// Which versions of HTTP may be spoken. Default [`Versions::Auto`].
+    pub fn versions(mut self, versions: Versions) -> ClientBuilder {
+        self.defaults.versions = versions;
+        self
+    }
+
+    /// How many redirects are followed; with 0 they are what requests come back with. Default 10.
+    pub fn max_redirects(mut self, most: u8) -> ClientBuilder {
+        self.defaults.max_redirects = most;
+        self
+    }
+
+    /// The most time until a response is there, with its body. Default as long as it takes.
+    pub fn timeout(mut self, limit: Duration) -> ClientBuilder {
+        self.defaults.timeout = Some(limit);
+        self
+    }
+
+    /// The most bytes of a body that [`crate::Response::bytes`] collects. Default 64 MiB.
+    pub fn max_collected(mut self, most: usize) -> ClientBuilder {
+        self.defaults.max_collected = most;
+        self
+    }
+
+    /// All requests go through this HTTP proxy, `http://user:password@host:port`: https in a tunnel. HTTP/3 does
+    /// not go through, and is not tried.
+    pub fn proxy(self, url: impl Into<String>) -> ClientBuilder {
+        ClientBuilder { proxy: ProxyOption::Url(url.into()), ..self }
+    }
+
+    /// Requests go through the proxies that the environment names: HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, but for the
+    /// hosts of NO_PROXY.
+    pub fn proxy_from_environment(self) -> ClientBuilder {
+        ClientBuilder { proxy: ProxyOption::Environment, ..self }
+    }
+
     /// Which addresses are used. Default [`Family::Any`].
     pub fn family(self, family: Family) -> ClientBuilder {
         ClientBuilder { family, ..self }
@@ -179,11 +245,25 @@ impl ClientBuilder {
             family: self.family,
             connect_timeout: self.connect_timeout,
             failures_hold: self.failures_hold,
+            proxies: self.proxy.build()?,
             memory,
             sessions: self.sessions.map(|file| Arc::new(FileSessionStore::open(&file))),
             early_data: self.early_data,
         });
-        Ok(Client::new(network))
+        Ok(Client::new(network, self.defaults))
+    }
+}
+
+impl ProxyOption {
+    fn build(self) -> Result<Proxies, BuildError> {
+        match self {
+            ProxyOption::None => Ok(Proxies::default()),
+            ProxyOption::Url(url) => Proxy::parse(&url)
+                .map(Proxies::all)
+                .map_err(|problem| BuildError::Proxy { name: "proxy".to_owned(), problem }),
+            ProxyOption::Environment => Proxies::from_variables(|name| std::env::var(name).ok())
+                .map_err(|(name, problem)| BuildError::Proxy { name, problem }),
+        }
     }
 }
 

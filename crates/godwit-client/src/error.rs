@@ -114,6 +114,11 @@ impl Error {
         Error { remedy: Some(remedy), ..self }
     }
 
+    /// The same about the way through a proxy.
+    pub(crate) fn through(self, proxy: &dyn fmt::Display) -> Error {
+        Error { text: format!("through the proxy {proxy}: {}", self.text), remedy: None, ..self }
+    }
+
     /// It was not finished in this time.
     pub(crate) fn too_slow(limit: Duration) -> Error {
         Error::new(ErrorKind::Timeout, format!("not finished in {}", seconds(limit)))

@@ -6,6 +6,7 @@ use std::time::Duration;
 use godwit::http3::{self, ErrorCode, ErrorKind as Http3ErrorKind};
 use godwit::{ConnectionError, ConnectionErrorKind};
 use godwit_text::{date, plain_error};
+use http::StatusCode;
 use rustls::{CertificateError, Error as TlsError};
 
 use crate::causes::find;
@@ -95,6 +96,17 @@ pub(crate) fn refusal(
             return Error::of_origin(ErrorKind::Connect, text).remedy_of(Remedy::OtherVersions);
         }
         Refusal::Hyper(error) => format!("cannot begin HTTP on port {port}: {}", causes(error)),
+        Refusal::NoTunnel(Some(StatusCode::PROXY_AUTHENTICATION_REQUIRED)) => {
+            "it wants a user name and a password that it knows; give them as http://USER:PASSWORD@HOST:PORT"
+                .to_owned()
+        }
+        Refusal::NoTunnel(Some(status)) => format!(
+            "it makes no tunnel to {}:{} but answers {}; does it permit that?",
+            origin.host,
+            origin.port,
+            status_in_words(*status)
+        ),
+        Refusal::NoTunnel(None) => "it makes no tunnel; is it a proxy for HTTP?".to_owned(),
     };
     Error::of_origin(ErrorKind::Connect, text)
 }
@@ -282,6 +294,14 @@ fn tcp_exchange(error: &hyper::Error) -> String {
         return "the server closed the connection before its answer was complete; try again".to_owned();
     }
     format!("the connection is lost: {}; try again", causes(error))
+}
+
+/// `404 Not Found`.
+pub(crate) fn status_in_words(status: StatusCode) -> String {
+    match status.canonical_reason() {
+        Some(reason) => format!("{} {reason}", status.as_u16()),
+        None => status.as_u16().to_string(),
+    }
 }
 
 /// An error with what caused it.

@@ -13,10 +13,12 @@ use tokio::time::timeout;
 
 use crate::connect::quic::{self, Evidence};
 use crate::connect::tcp::{self, KEEP_ALIVE, Offer, TcpLink};
+use crate::connect::tunnel::Tunnel;
 use crate::connect::{Blame, Refusal, most_telling, race_addresses};
 use crate::error::{Error, ErrorKind, Remedy};
 use crate::explain;
 use crate::memory::{Memory, NetworkId};
+use crate::proxy::{Proxies, Proxy};
 use crate::target::Origin;
 use crate::trust::{Refused, Trust};
 
@@ -35,6 +37,7 @@ pub(crate) struct Network {
     sessions: Option<Arc<FileSessionStore>>,
     early_data: bool,
     failures_hold: Duration,
+    proxies: Proxies,
 }
 
 /// What a [`Network`] is made with.
@@ -48,6 +51,7 @@ pub(crate) struct NetworkOptions {
     pub(crate) early_data: bool,
     /// How long a server that could not be reached is not tried again.
     pub(crate) failures_hold: Duration,
+    pub(crate) proxies: Proxies,
 }
 
 /// Which addresses are used.
@@ -98,16 +102,38 @@ pub(crate) struct ConnectFailure {
 
 impl Network {
     pub(crate) fn new(options: NetworkOptions) -> Network {
-        let NetworkOptions { trust, family, connect_timeout, memory, sessions, early_data, failures_hold } =
-            options;
-        let memory = Mutex::new(memory);
-        let (v4, v6) = (OnceLock::new(), OnceLock::new());
-        Network { trust, family, connect_timeout, v4, v6, memory, sessions, early_data, failures_hold }
+        let NetworkOptions {
+            trust,
+            family,
+            connect_timeout,
+            memory,
+            sessions,
+            early_data,
+            failures_hold,
+            proxies,
+        } = options;
+        Network {
+            trust,
+            family,
+            connect_timeout,
+            v4: OnceLock::new(),
+            v6: OnceLock::new(),
+            memory: Mutex::new(memory),
+            sessions,
+            early_data,
+            failures_hold,
+            proxies,
+        }
     }
 
     /// What is wrong with the file of sessions, if anything is.
     pub(crate) fn sessions_problem(&self) -> Option<String> {
         self.sessions.as_ref()?.problem()
+    }
+
+    /// The proxy that requests to `origin` go through.
+    pub(crate) fn proxy(&self, origin: &Origin) -> Option<&Proxy> {
+        self.proxies.of(origin)
     }
 
     /// How long a server that could not be reached is not tried again.
@@ -118,6 +144,20 @@ impl Network {
     /// What is remembered of servers and networks.
     pub(crate) fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks up the addresses of `origin`, or of the proxy before it.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) async fn find_origin(&self, origin: &Origin) -> Result<Found, Error> {
+        match self.proxy(origin) {
+            Some(proxy) => {
+                let found = self.find(origin, &proxy.host, proxy.port).await;
+                found.map_err(|error| error.through(proxy))
+            }
+            None => self.find(origin, &origin.host, origin.port).await,
+        }
     }
 
     /// Looks up the addresses of `host`, which is `origin`'s or that of an alternative.
@@ -167,8 +207,21 @@ impl Network {
     ) -> Result<Connected<TcpLink>, ConnectFailure> {
         let (tls, refused) = self.trust.tls(offer.alpn()).map_err(|error| unprepared(&error))?;
         let tls = origin.secure.then(|| Arc::new(tls));
-        let attempt = |address| tcp::connect(address, origin.host.clone(), tls.clone(), offer);
-        self.race(origin, addresses, attempt, &refused, || Refusal::TcpSilent).await
+        let proxy = self.proxy(origin);
+        let tunnel = proxy.filter(|_| origin.secure).map(|proxy| Tunnel {
+            to: origin.authority_with_port(),
+            authorization: proxy.authorization.clone(),
+        });
+        let attempt =
+            |address| tcp::connect(address, origin.host.clone(), tls.clone(), offer, tunnel.clone());
+        let raced = self.race(origin, addresses, attempt, &refused, || Refusal::TcpSilent).await;
+        raced.map_err(|failure| match proxy {
+            // Certificates are those of the server.
+            Some(proxy) if failure.error.kind() != ErrorKind::Certificate => {
+                ConnectFailure { error: failure.error.through(proxy), ..failure }
+            }
+            _ => failure,
+        })
     }
 
     async fn race<T, F>(

@@ -20,8 +20,9 @@ use crate::connect::tcp::{Offer, Sender, TcpLink};
 use crate::error::{Error, ErrorKind};
 use crate::memory::{Approach, Http3Place};
 use crate::network::{ConnectFailure, Connected, Found, Network};
+use crate::proxy::Proxy;
 use crate::race::{Attempt, HeadStart, Winner, contest};
-use crate::session::{Pool, Session};
+use crate::session::{Forwarder, Pool, Session};
 use crate::target::Origin;
 
 /// Which versions of HTTP may be spoken.
@@ -108,6 +109,11 @@ impl Server {
         }
     }
 
+    /// Whether HTTP/3 comes into question besides others.
+    fn may_race(&self, network: &Network) -> bool {
+        self.versions == Versions::Auto && self.origin.secure && network.proxy(&self.origin).is_none()
+    }
+
     /// HTTP/3 did not do although there was a connection: it is left alone for a while.
     pub(crate) async fn distrust_http3(&self, network: &Network) {
         let mut connections = self.connections.lock().await;
@@ -118,7 +124,7 @@ impl Server {
 
     /// A response had `Alt-Svc` headers: what they say holds from the next request on.
     pub(crate) async fn on_alt_svc(&self, network: &Network, values: Vec<HeaderValue>) {
-        if self.versions != Versions::Auto || !self.origin.secure || values.is_empty() {
+        if !self.may_race(network) || values.is_empty() {
             return;
         }
         let connections = self.connections.lock().await;
@@ -160,10 +166,14 @@ impl Server {
     async fn connect(&self, network: &Arc<Network>, connections: &mut Connections) -> Result<Share, Error> {
         let found = match connections.found.clone().filter(Found::is_fresh) {
             Some(found) => Found { dns: Duration::ZERO, ..found },
-            None => network.find(&self.origin, &self.origin.host, self.origin.port).await?,
+            None => network.find_origin(&self.origin).await?,
         };
         connections.found = Some(found.clone());
         let handshake = match self.versions {
+            Versions::Http3 if network.proxy(&self.origin).is_some() => {
+                let text = "HTTP/3 does not go through a proxy; allow other versions, or leave out the proxy";
+                return Err(Error::of_origin(ErrorKind::Connect, text));
+            }
             Versions::Http3 => {
                 let connected =
                     network.http3(&self.origin, &found.addresses, &Arc::default()).await.map_err(in_words)?;
@@ -175,11 +185,13 @@ impl Server {
                 let offer = if self.versions == Versions::Http2 { Offer::Http2 } else { Offer::Http1 };
                 let connected = network.tcp(&self.origin, &found.addresses, offer).await.map_err(in_words)?;
                 connections.reason = "as asked".into();
-                return Ok(connections.on_tcp(connected, found.dns).await);
+                return Ok(connections.on_tcp(connected, found.dns, self.forwarder(network)).await);
             }
             Versions::Auto => match self.connect_auto(network, connections, &found).await? {
                 Ok(handshake) => handshake,
-                Err(connected) => return Ok(connections.on_tcp(connected, found.dns).await),
+                Err(connected) => {
+                    return Ok(connections.on_tcp(connected, found.dns, self.forwarder(network)).await);
+                }
             },
         };
         let reason = Arc::clone(&connections.reason);
@@ -197,7 +209,7 @@ impl Server {
         connections: &mut Connections,
         found: &Found,
     ) -> Result<Result<Duration, Connected<TcpLink>>, Error> {
-        let approach = match self.origin.secure {
+        let approach = match self.may_race(network) {
             true => network.memory().approach(&self.origin, &found.network, unix_now()),
             false => Approach::Unknown,
         };
@@ -212,7 +224,7 @@ impl Server {
                 (alternative, HeadStart::NONE)
             }
             Approach::Unknown | Approach::Blocked(..) => {
-                connections.reason = why_tcp(&self.origin, &approach).into();
+                connections.reason = why_tcp(&self.origin, &approach, network.proxy(&self.origin)).into();
                 let connected = network.tcp(&self.origin, &found.addresses, Offer::Either).await;
                 return connected.map(Err).map_err(in_words);
             }
@@ -272,19 +284,35 @@ impl Server {
         let (reason, found) = (Arc::clone(&connections.reason), connections.found.clone());
         drop(connections);
         let turn = match pool.turn().await.reuse() {
-            Ok(lease) => return Ok(Share { session: Session::Http1(lease), fresh: None, reason }),
+            Ok(lease) => {
+                return Ok(Share {
+                    session: Session::Http1(lease, self.forwarder(network)),
+                    fresh: None,
+                    reason,
+                });
+            }
             Err(turn) => turn,
         };
         let found = match found.filter(Found::is_fresh) {
             Some(found) => found,
-            None => network.find(&self.origin, &self.origin.host, self.origin.port).await?,
+            None => network.find_origin(&self.origin).await?,
         };
         let connected = network.tcp(&self.origin, &found.addresses, Offer::Http1).await.map_err(in_words)?;
         let fresh = Some((Duration::ZERO, connected.handshake));
         match connected.link.sender {
-            Sender::Http1(sender) => Ok(Share { session: Session::Http1(turn.with(sender)), fresh, reason }),
+            Sender::Http1(sender) => Ok(Share {
+                session: Session::Http1(turn.with(sender), self.forwarder(network)),
+                fresh,
+                reason,
+            }),
             Sender::Http2(sender) => Ok(Share { session: Session::Http2(sender), fresh, reason }),
         }
+    }
+
+    /// The proxy, if it is to be asked for whole URLs.
+    fn forwarder(&self, network: &Network) -> Option<Forwarder> {
+        let proxy = network.proxy(&self.origin).filter(|_| !self.origin.secure)?;
+        Some(Forwarder { authorization: proxy.authorization.clone() })
     }
 
     /// Begins to connect to HTTP/3 in the background, if that is worth a try.
@@ -292,7 +320,7 @@ impl Server {
         let idle =
             connections.background.is_none() && connections.http3.as_ref().is_none_or(Client::is_closed);
         let on_tcp = connections.http2.is_some() || connections.http1.is_some();
-        if self.versions != Versions::Auto || !self.origin.secure || !idle || !on_tcp {
+        if !self.may_race(network) || !idle || !on_tcp {
             return;
         }
         let Some(found) = &connections.found else { return };
@@ -363,7 +391,12 @@ impl Connections {
         self.http2.clone().map(Session::Http2)
     }
 
-    async fn on_tcp(&mut self, connected: Connected<TcpLink>, dns: Duration) -> Share {
+    async fn on_tcp(
+        &mut self,
+        connected: Connected<TcpLink>,
+        dns: Duration,
+        forwarder: Option<Forwarder>,
+    ) -> Share {
         let Connected { link: reached, handshake } = connected;
         self.rtt = Some(reached.rtt);
         let session = match reached.sender {
@@ -373,7 +406,7 @@ impl Connections {
             }
             Sender::Http1(sender) => {
                 let pool = self.http1.get_or_insert_with(Pool::new);
-                Session::Http1(pool.turn().await.with(sender))
+                Session::Http1(pool.turn().await.with(sender), forwarder)
             }
         };
         Share { session, fresh: Some((dns, handshake)), reason: Arc::clone(&self.reason) }
@@ -397,8 +430,9 @@ fn bracketed(host: &str) -> String {
     if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
 }
 
-fn why_tcp(origin: &Origin, approach: &Approach) -> String {
+fn why_tcp(origin: &Origin, approach: &Approach, proxy: Option<&Proxy>) -> String {
     match approach {
+        _ if proxy.is_some() => "HTTP/3 does not go through a proxy".to_owned(),
         Approach::Blocked(since, probe) => {
             format!(
                 "UDP has been silent on this network since {}, and is tried again after {}",

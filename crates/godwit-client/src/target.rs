@@ -41,6 +41,15 @@ impl Origin {
         if self.port == default_port(self.secure) { host } else { format!("{host}:{}", self.port) }
     }
 
+    /// With the port in any case, as CONNECT names it.
+    pub(crate) fn authority_with_port(&self) -> String {
+        if self.host.contains(':') {
+            format!("[{}]:{}", self.host, self.port)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+
     /// `https` or `http`.
     pub fn scheme(&self) -> &'static str {
         if self.secure { "https" } else { "http" }
@@ -196,7 +205,11 @@ fn after_scheme(text: &str) -> Result<(bool, &str), String> {
     }
 }
 
-fn parse_authority(secure: bool, authority: &str) -> Result<Origin, String> {
+/// Reads `HOST:PORT`.
+///
+/// # Errors
+/// What was expected and what came, in words.
+pub(crate) fn parse_authority(secure: bool, authority: &str) -> Result<Origin, String> {
     if authority.contains('@') {
         return Err(
             "a user name or password in a URL is not sent; give it in a header 'Authorization: …'".to_owned()

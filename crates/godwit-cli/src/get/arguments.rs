@@ -166,6 +166,14 @@ pub(super) struct NetworkArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub(super) parallel: Option<u16>,
 
+    /// Send all requests through this HTTP proxy, http://USER:PASSWORD@HOST:PORT (HTTP/3 does not go through one)
+    #[arg(long, value_name = "URL", conflicts_with = "http3")]
+    pub(super) proxy: Option<String>,
+
+    /// Use the proxies that HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY name
+    #[arg(long, conflicts_with_all = ["proxy", "http3"])]
+    pub(super) env_proxy: bool,
+
     /// Use IPv4 only
     #[arg(short = '4', long, conflicts_with = "ipv6")]
     pub(super) ipv4: bool,

@@ -85,6 +85,12 @@ fn client(arguments: &Arguments) -> Result<Client, Failure> {
         .connect_timeout(network.connect_timeout)
         .failures_hold(WHOLE_RUN)
         .early_data(protocol.early_data);
+    if let Some(url) = &network.proxy {
+        builder = builder.proxy(url);
+    }
+    if network.env_proxy {
+        builder = builder.proxy_from_environment();
+    }
     if network.insecure {
         builder = builder.danger_accept_any_certificate();
     }

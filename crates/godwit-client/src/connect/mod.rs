@@ -6,6 +6,7 @@ pub(crate) mod interim;
 pub(crate) mod quic;
 mod refusal;
 pub(crate) mod tcp;
+pub(crate) mod tunnel;
 
 pub(crate) use happy::race_addresses;
 pub(crate) use refusal::{Blame, Refusal, most_telling};

@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use godwit::{ConnectError, ConnectionError, ConnectionErrorKind, http3};
+use http::StatusCode;
 
 /// Why one address did not do.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub(crate) enum Refusal {
     /// The server did not choose HTTP/2, which alone was allowed.
     NotHttp2,
     Hyper(hyper::Error),
+    /// The proxy makes no tunnel: it answered this, or nothing that makes sense.
+    NoTunnel(Option<StatusCode>),
 }
 
 /// Whom a failure speaks against.
@@ -59,7 +62,8 @@ impl Refusal {
             | Refusal::Http3(_)
             | Refusal::Tls(_)
             | Refusal::NotHttp2
-            | Refusal::Hyper(_) => 4,
+            | Refusal::Hyper(_)
+            | Refusal::NoTunnel(_) => 4,
             Refusal::NobodyListens | Refusal::TcpRefused => 3,
             Refusal::Silent | Refusal::TcpSilent | Refusal::Tcp(_) => 2,
             Refusal::Socket(_) | Refusal::Connect(_) => 1,

@@ -16,6 +16,7 @@ use tokio_rustls::TlsConnector;
 
 use super::interim::Guarded;
 use super::refusal::Refusal;
+use super::tunnel::Tunnel;
 use crate::body::RequestBody;
 use crate::causes::find;
 
@@ -65,12 +66,13 @@ impl Offer {
     }
 }
 
-/// `tls` is `None` for http.
+/// `tls` is `None` for http. With a `tunnel`, `address` is that of a proxy.
 pub(crate) async fn connect(
     address: SocketAddr,
     name: String,
     tls: Option<Arc<rustls::ClientConfig>>,
     offer: Offer,
+    tunnel: Option<Tunnel>,
 ) -> Result<TcpLink, Refusal> {
     let begun = instant_now();
     let stream = TcpStream::connect(address).await.map_err(|error| match error.kind() {
@@ -81,6 +83,10 @@ pub(crate) async fn connect(
     let sent_again = godwit_os::tcp::tcp_info(&stream).map(|info| info.retransmitted > 0);
     let was_difficult = sent_again.unwrap_or(rtt >= SENT_TWICE);
     let _ = stream.set_nodelay(true);
+    let stream = match tunnel {
+        Some(tunnel) => tunnel.open(stream).await?,
+        None => stream,
+    };
     let sender = match tls {
         None if offer == Offer::Http2 => http2(stream).await?,
         None => http1(stream).await?,

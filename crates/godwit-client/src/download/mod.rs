@@ -337,7 +337,7 @@ impl Transfer<'_> {
     /// Whether the status is what was hoped for.
     fn judge(self, response: &Response<ResponseBody>) -> Result<(), Error> {
         let status = response.status();
-        let text = format!("the server answered {}", in_words(status));
+        let text = format!("the server answered {}", explain::status_in_words(status));
         if status.is_client_error() || status.is_server_error() {
             return Err(Error::new(ErrorKind::Status, text));
         }
@@ -417,12 +417,4 @@ async fn next_frame(
         },
     })
     .await
-}
-
-/// `404 Not Found`.
-fn in_words(status: StatusCode) -> String {
-    match status.canonical_reason() {
-        Some(reason) => format!("{} {reason}", status.as_u16()),
-        None => status.as_u16().to_string(),
-    }
 }

@@ -24,8 +24,8 @@ impl NetworkId {
     }
 
     fn named(text: &str) -> NetworkId {
-        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text.as_bytes());
-        NetworkId(digest.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+        let digest = godwit_tls::sha256(text.as_bytes());
+        NetworkId(digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect())
     }
 }
 

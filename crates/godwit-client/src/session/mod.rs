@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use godwit::http3;
-use http::header::{HOST, HeaderName};
+use http::header::{HOST, HeaderName, PROXY_AUTHORIZATION};
 use http::uri::{PathAndQuery, Uri};
 use http::{HeaderValue, Request, Response, Version};
 use http_body::{Body, Frame, SizeHint};
@@ -24,10 +24,15 @@ use crate::body::RequestBody;
 /// The name of the server that was meant, for one that is reached as somebody's alternative (RFC 7838 section 5).
 const ALT_USED: HeaderName = HeaderName::from_static("alt-used");
 
+/// A proxy that is asked for whole URLs.
+pub(crate) struct Forwarder {
+    pub(crate) authorization: Option<HeaderValue>,
+}
+
 /// A share in a connection.
 pub(crate) enum Session {
     /// One of several connections, for one request at a time.
-    Http1(Lease),
+    Http1(Lease, Option<Forwarder>),
     Http2(http2::SendRequest<RequestBody>),
     Http3 {
         client: http3::Client,
@@ -37,6 +42,7 @@ pub(crate) enum Session {
 }
 
 /// The body of a response.
+#[derive(Debug)]
 pub(crate) enum ResponseBody {
     Http3(http3::Body),
     Tcp(Incoming),
@@ -45,7 +51,7 @@ pub(crate) enum ResponseBody {
 impl Session {
     pub(crate) fn version(&self) -> Version {
         match self {
-            Session::Http1(_) => Version::HTTP_11,
+            Session::Http1(..) => Version::HTTP_11,
             Session::Http2(_) => Version::HTTP_2,
             Session::Http3 { .. } => Version::HTTP_3,
         }
@@ -60,8 +66,15 @@ impl Session {
         mut request: Request<RequestBody>,
     ) -> Result<Response<ResponseBody>, ExchangeError> {
         match self {
-            Session::Http1(lease) => {
-                to_origin_form(&mut request);
+            Session::Http1(lease, forwarder) => {
+                name_host(&mut request);
+                match forwarder {
+                    None => to_origin_form(&mut request),
+                    Some(Forwarder { authorization }) => {
+                        let headers = request.headers_mut();
+                        authorization.and_then(|value| headers.insert(PROXY_AUTHORIZATION, value));
+                    }
+                }
                 Ok(lease.send(request).await?.map(ResponseBody::Tcp))
             }
             Session::Http2(mut sender) => {
@@ -92,12 +105,16 @@ impl Session {
     }
 }
 
-/// HTTP/1.1 names the server in `Host`, and in the request line only the path (RFC 9112 section 3.2.1).
-fn to_origin_form(request: &mut Request<RequestBody>) {
+/// HTTP/1.1 names the server in `Host` (RFC 9112 section 3.2).
+fn name_host(request: &mut Request<RequestBody>) {
     let authority = request.uri().authority().map(|authority| HeaderValue::try_from(authority.as_str()));
     if let Some(Ok(host)) = authority {
         request.headers_mut().insert(HOST, host);
     }
+}
+
+/// In the request line stands only the path (RFC 9112 section 3.2.1).
+fn to_origin_form(request: &mut Request<RequestBody>) {
     let path = request.uri().path_and_query().cloned();
     *request.uri_mut() = Uri::from(path.unwrap_or_else(|| PathAndQuery::from_static("/")));
 }

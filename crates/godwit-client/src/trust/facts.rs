@@ -37,7 +37,7 @@ impl Facts {
             Ok(Some(extension)) => extension.value.general_names.iter().filter_map(name).collect(),
             _ => Vec::new(),
         };
-        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, parsed.public_key().raw);
+        let digest = godwit_tls::sha256(parsed.public_key().raw);
         Ok(Facts {
             names,
             not_before: parsed.validity().not_before.timestamp(),

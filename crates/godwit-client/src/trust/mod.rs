@@ -10,9 +10,10 @@ mod roots;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use godwit_tls::danger::AcceptAnyCertificate;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, RootCertStore, SignatureScheme};
 
@@ -22,7 +23,7 @@ pub use roots::{RootsError, add_pem, load_roots, pem_problem, system_roots};
 
 /// The cryptography of every connection.
 pub(crate) fn crypto_provider() -> Arc<CryptoProvider> {
-    Arc::new(rustls::crypto::aws_lc_rs::default_provider())
+    godwit_tls::provider()
 }
 
 /// What certificates are checked against.
@@ -66,7 +67,7 @@ impl Trust {
     ) -> Result<(rustls::ClientConfig, Arc<Refused>), rustls::Error> {
         let refused = Arc::new(Refused::default());
         let verifier: Arc<dyn ServerCertVerifier> = match self {
-            Trust::Anybody => Arc::new(AcceptAny::new(crypto_provider())),
+            Trust::Anybody => Arc::new(AcceptAnyCertificate::new(crypto_provider())),
             Trust::Verifier(verifier) => {
                 Arc::new(Remembering { verifier: Arc::clone(verifier), refused: Arc::clone(&refused) })
             }
@@ -143,51 +144,5 @@ impl ServerCertVerifier for Remembering {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.verifier.supported_verify_schemes()
-    }
-}
-
-/// Accepts any certificate, but not a handshake that is not of its owner.
-#[derive(Debug)]
-pub struct AcceptAny(Arc<CryptoProvider>);
-
-impl AcceptAny {
-    /// Checks signatures with this provider.
-    pub fn new(provider: Arc<CryptoProvider>) -> AcceptAny {
-        AcceptAny(provider)
-    }
-}
-
-impl ServerCertVerifier for AcceptAny {
-    fn verify_server_cert(
-        &self,
-        _certificate: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _name: &ServerName<'_>,
-        _ocsp: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }

@@ -1,0 +1,7 @@
+//! The client against real servers and a real proxy on this machine.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod proxying;
+mod requests;
+mod support;
