@@ -6,7 +6,30 @@
 //! is remembered for each network. Connections are made as RFC 8305 has it (happy eyeballs), pooled for each origin
 //! and shared by all requests.
 //!
-//! [`download`] fetches URLs into files, and goes on where an earlier run stopped. [`trust`] is about certificates.
+//! ```
+//! # use std::io::{Read, Write};
+//! # let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+//! # let url = format!("http://{}/", listener.local_addr().unwrap());
+//! # std::thread::spawn(move || {
+//! #     let (mut stream, _) = listener.accept().unwrap();
+//! #     let _ = stream.read(&mut [0; 1024]);
+//! #     let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nhello\n");
+//! # });
+//! # #[cfg(feature = "client")]
+//! # async fn example(url: String) -> Result<(), Box<dyn std::error::Error>> {
+//! let client = godwit_client::Client::builder().build()?;
+//! let response = client.get(url).header("accept", "text/plain").send().await?;
+//! assert_eq!(response.status(), 200);
+//! assert_eq!(response.text().await?, "hello\n");
+//! # Ok(())
+//! # }
+//! # #[cfg(feature = "client")]
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example(url)).unwrap();
+//! ```
+//!
+//! [`download`] fetches URLs into files, and goes on where an earlier run stopped. [`trust`] is about certificates,
+//! [`dial`] about connections of bytes for those who speak HTTP on them by themselves. These two and [`alt_svc`] are
+//! what there is without the feature `client`.
 //!
 //! # Inside
 //! A request (`exchange`) asks its `server` for a share in a connection, a `session`: one face for all protocols. The
@@ -25,35 +48,65 @@
 )]
 
 pub mod alt_svc;
+#[cfg(feature = "client")]
 mod body;
+#[cfg(feature = "client")]
 mod builder;
+#[cfg(feature = "client")]
 mod causes;
+#[cfg(feature = "client")]
 mod client;
 mod connect;
+pub mod dial;
+#[cfg(feature = "client")]
 pub mod download;
+#[cfg(feature = "client")]
 mod error;
+#[cfg(feature = "client")]
 mod exchange;
+#[cfg(feature = "client")]
 mod explain;
+#[cfg(feature = "client")]
 mod memory;
+#[cfg(feature = "client")]
 mod network;
+#[cfg(feature = "client")]
 mod proxy;
+#[cfg(feature = "client")]
 mod race;
+#[cfg(feature = "client")]
 mod redirect;
+#[cfg(feature = "client")]
 mod request;
+#[cfg(feature = "client")]
 mod response;
+#[cfg(feature = "client")]
 mod server;
+#[cfg(feature = "client")]
 mod service;
+#[cfg(feature = "client")]
 mod session;
+#[cfg(feature = "client")]
 mod target;
 pub mod trust;
 
+#[cfg(feature = "client")]
 pub use body::BodySource;
+#[cfg(feature = "client")]
 pub use builder::{BuildError, ClientBuilder};
+#[cfg(feature = "client")]
 pub use client::Client;
+#[cfg(feature = "client")]
 pub use error::{Error, ErrorKind, Remedy};
+#[cfg(feature = "client")]
 pub use exchange::Route;
+#[cfg(feature = "client")]
 pub use network::Family;
+#[cfg(feature = "client")]
 pub use request::RequestBuilder;
+#[cfg(feature = "client")]
 pub use response::{Body, Response};
+#[cfg(feature = "client")]
 pub use server::Versions;
+#[cfg(feature = "client")]
 pub use target::{Origin, Target, shortened};

@@ -4,12 +4,12 @@
 //! shared, by as many exchanges as their windows have room for: an exchange whose client reads slowly then
 //! holds up nobody else.
 
-use crate::dial::Dialed;
 use crate::io::Io;
 use crate::lock;
 use crate::problem::{Problem, ProblemKind, chain};
 use crate::room::{Lines, Permit, Room};
 use crate::upload::View;
+use godwit_client::dial::Dialed;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use std::collections::VecDeque;
@@ -249,7 +249,7 @@ impl Pool {
         // Others may use it only if it counts.
         let counts = permit.is_some();
         let io = Io::new(dialed.stream, permit);
-        let http2 = dialed.http2 || (self.h2c && !http1);
+        let http2 = dialed.is_http2 || (self.h2c && !http1);
         if !http1 {
             self.speaks.store(if http2 { HTTP2 } else { HTTP1 }, Ordering::Relaxed);
         }

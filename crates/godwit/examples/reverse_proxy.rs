@@ -2,8 +2,8 @@
 //!
 //! Everything goes to the upstream, WebSockets included, apart from `/healthz`.
 use godwit::http3::{self, Body, Config};
-use godwit::proxy::{Proxy, ProxyLayer, Settings};
 use godwit::{Endpoint, ServerConfig};
+use godwit_proxy::{Proxy, ProxyLayer, Settings};
 use http::{Request, Response};
 use std::convert::Infallible;
 use tower::Layer;

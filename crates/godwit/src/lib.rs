@@ -171,8 +171,5 @@ pub use send_stream::SendStream;
 pub use shards::Shards;
 pub use stats::{EndpointStats, SocketStats};
 
-/// A reverse proxy, as a service for [`http3::Server`] and any other.
-#[cfg(feature = "proxy")]
-pub use godwit_proxy as proxy;
 /// The rustls that configurations are made with.
 pub use rustls;

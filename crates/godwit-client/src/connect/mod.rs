@@ -1,12 +1,18 @@
-//! Connections to one server: its addresses tried one after the other ([`race_addresses`]), over UDP ([`quic`]) or
-//! TCP ([`tcp`]).
+//! Connections to one server: its addresses tried one after the other ([`race_addresses`]), over UDP (`quic`) or TCP
+//! (`tcp`).
 
 mod happy;
+#[cfg(feature = "client")]
 pub(crate) mod interim;
+#[cfg(feature = "client")]
 pub(crate) mod quic;
+#[cfg(feature = "client")]
 mod refusal;
+#[cfg(feature = "client")]
 pub(crate) mod tcp;
+#[cfg(feature = "client")]
 pub(crate) mod tunnel;
 
 pub(crate) use happy::race_addresses;
+#[cfg(feature = "client")]
 pub(crate) use refusal::{Blame, Refusal, most_telling};

@@ -43,7 +43,6 @@ fn a_page_is_fetched() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "200 OK\nYou asked for /some/page.\n");
 }
 
-#[cfg(feature = "proxy")]
 #[test]
 fn a_page_is_fetched_from_another_server() {
     use std::io::{Read, Write};

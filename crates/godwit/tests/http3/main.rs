@@ -16,7 +16,6 @@ mod exchanges;
 mod extended;
 mod lifecycle;
 mod pressure;
-#[cfg(feature = "proxy")]
 mod proxied;
 mod room;
 mod support;

@@ -4,7 +4,7 @@ use crate::extended::{extended, permitting, pieces};
 use crate::support::{AnyService, World, get, service, text};
 use godwit::TransportConfig;
 use godwit::http3::{Body, OnInformational};
-use godwit::proxy::{Proxy, Settings};
+use godwit_proxy::{Proxy, Settings};
 use http::{Request, StatusCode};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};

@@ -1,0 +1,142 @@
+//! What certificates are checked against, and what was refused.
+//!
+//! A connection's errors do not say whose certificate was refused: each connection has a [`Refused`] of its own that
+//! remembers it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use godwit_tls::danger::AcceptAnyCertificate;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+use super::compression::decompressors;
+use super::facts::Facts;
+
+/// The cryptography of every connection.
+pub(crate) fn crypto_provider() -> Arc<CryptoProvider> {
+    godwit_tls::provider()
+}
+
+/// What certificates are checked against.
+#[derive(Clone, Debug)]
+pub(crate) enum Trust {
+    Anybody,
+    Verifier(Arc<WebPkiServerVerifier>),
+}
+
+impl Trust {
+    /// Believes these authorities.
+    ///
+    /// # Errors
+    /// If there are none.
+    pub(crate) fn in_roots(roots: RootCertStore) -> Result<Trust, String> {
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), crypto_provider());
+        verifier
+            .build()
+            .map(Trust::Verifier)
+            .map_err(|error| format!("no certificate can be checked: {error}"))
+    }
+
+    /// Settings for QUIC to one server, and who tells afterwards what was wrong with its certificate.
+    pub(crate) fn quic(&self) -> (godwit::ClientConfig, Arc<Refused>) {
+        let refused = Arc::new(Refused::default());
+        let config = match self {
+            Trust::Anybody => godwit::ClientConfig::danger_accept_any_certificate(),
+            Trust::Verifier(verifier) => {
+                let verifier = Remembering { verifier: Arc::clone(verifier), refused: Arc::clone(&refused) };
+                godwit::ClientConfig::verified_by(Arc::new(verifier))
+                    .certificate_decompressors(decompressors())
+            }
+        };
+        (config.key_log(key_log()), refused)
+    }
+
+    /// The same for TLS over TCP, with the application protocols to offer.
+    pub(crate) fn tls(
+        &self,
+        alpn: Vec<Vec<u8>>,
+    ) -> Result<(rustls::ClientConfig, Arc<Refused>), rustls::Error> {
+        let refused = Arc::new(Refused::default());
+        let verifier: Arc<dyn ServerCertVerifier> = match self {
+            Trust::Anybody => Arc::new(AcceptAnyCertificate::new(crypto_provider())),
+            Trust::Verifier(verifier) => {
+                Arc::new(Remembering { verifier: Arc::clone(verifier), refused: Arc::clone(&refused) })
+            }
+        };
+        let mut tls = rustls::ClientConfig::builder_with_provider(crypto_provider())
+            .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_no_client_auth();
+        tls.alpn_protocols = alpn;
+        tls.cert_decompressors = decompressors();
+        tls.key_log = key_log();
+        Ok((tls, refused))
+    }
+}
+
+/// The file that the environment variable SSLKEYLOGFILE names, if it is set.
+fn key_log() -> Arc<dyn rustls::KeyLog> {
+    Arc::new(rustls::KeyLogFile::new())
+}
+
+/// The certificate that was refused last.
+#[derive(Debug, Default)]
+pub(crate) struct Refused(Mutex<Option<Facts>>);
+
+impl Refused {
+    pub(crate) fn facts(&self) -> Option<Facts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, certificate: &CertificateDer<'_>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Facts::read(certificate).ok();
+    }
+}
+
+/// The usual checks, and a memory of what they refused.
+#[derive(Debug)]
+struct Remembering {
+    verifier: Arc<WebPkiServerVerifier>,
+    refused: Arc<Refused>,
+}
+
+impl ServerCertVerifier for Remembering {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        self.verifier
+            .verify_server_cert(certificate, intermediates, name, ocsp, now)
+            .inspect_err(|_| self.refused.note(certificate))
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.verifier.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.verifier.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.verifier.supported_verify_schemes()
+    }
+}
