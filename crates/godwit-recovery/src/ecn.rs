@@ -1,7 +1,7 @@
 //! Explicit congestion notification towards the peer: whether a path carries ECT(0), and what comes back.
 //!
 //! A path begins without marks. Once the handshake is over, one small packet with nothing but a PING is sent
-//! with ECT(0), beside the data; when the peer's counts show that it arrived with its mark, everything is
+//! with a mark, beside the data; when the peer's counts show that it arrived with its mark, everything is
 //! marked. Nothing that anybody waits for travels with a mark that has not been proved to pass, so that a path
 //! that drops marked packets costs no time at all, and one that erases marks costs one packet. Three probes
 //! lost while others pass, counts that are missing, too small or impossible, and marks that never mean anything
@@ -90,6 +90,8 @@ pub struct EcnValidation {
     probes_lost: u8,
     /// Reductions of the window since a marked packet last came without "congestion experienced".
     alarms: u8,
+    /// The codepoint of marked packets: ECT(0), or ECT(1) if the congestion controller wants that.
+    ect: Ecn,
     stats: EcnStats,
 }
 
@@ -102,8 +104,21 @@ impl EcnValidation {
             ready: true,
             probes_lost: 0,
             alarms: 0,
+            ect: Ecn::Ect0,
             stats: EcnStats { sent: 0, acked: 0, ce: 0 },
         }
+    }
+
+    /// The same, marking packets with this codepoint: ECT(1), or else ECT(0).
+    #[must_use]
+    pub const fn marking(mut self, ect: Ecn) -> Self {
+        self.ect = if let Ecn::Ect1 = ect { Ecn::Ect1 } else { Ecn::Ect0 };
+        self
+    }
+
+    /// The codepoint of probes.
+    pub const fn ect(&self) -> Ecn {
+        self.ect
     }
 
     /// What is known.
@@ -128,7 +143,7 @@ impl EcnValidation {
     /// The codepoint of packets sent now, probes aside.
     #[inline]
     pub const fn mark(&self) -> Ecn {
-        if let EcnState::Capable = self.state { Ecn::Ect0 } else { Ecn::NotEct }
+        if let EcnState::Capable = self.state { self.ect } else { Ecn::NotEct }
     }
 
     /// True if a probe is to be sent, in a datagram of its own.
@@ -250,17 +265,22 @@ impl EcnLedger {
     /// Compares the counts of the newest ACK frame with what was sent and acknowledged. Returns how many packets
     /// are new with "congestion experienced" on the path in use: those of paths that were left, of which some may
     /// have met congestion there, are left out.
-    pub(crate) fn check(&mut self, counts: Option<EcnCounts>) -> Result<u64, EcnFailure> {
+    pub(crate) fn check(&mut self, counts: Option<EcnCounts>, ect: Ecn) -> Result<u64, EcnFailure> {
         let before = self.reported;
         let counts = counts.unwrap_or(before);
         self.reported = counts;
-        let total = counts.ect0.saturating_add(counts.ce);
+        let by_codepoint = |counts: EcnCounts| match ect {
+            Ecn::Ect1 => (counts.ect1, counts.ect0),
+            _ => (counts.ect0, counts.ect1),
+        };
+        let ((ours_before, others_before), (ours, others)) = (by_codepoint(before), by_codepoint(counts));
+        let total = ours.saturating_add(counts.ce);
         let missing = self.acked > total;
         self.acked = self.acked.min(total);
         let elsewhere = std::mem::take(&mut self.elsewhere);
-        if counts.ect1 > before.ect1 || total > self.sent {
+        if others > others_before || total > self.sent {
             Err(EcnFailure::Remarked)
-        } else if missing || total < before.ect0.saturating_add(before.ce) {
+        } else if missing || total < ours_before.saturating_add(before.ce) {
             Err(EcnFailure::Bleached)
         } else {
             Ok(counts.ce.saturating_sub(before.ce).saturating_sub(elsewhere))

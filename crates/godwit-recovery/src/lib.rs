@@ -16,6 +16,7 @@
 
 pub mod ack_tracker;
 pub mod congestion;
+mod delivery;
 pub mod ecn;
 mod loss;
 pub mod mtu;
@@ -28,7 +29,7 @@ pub mod space;
 pub mod timer;
 
 pub use ack_tracker::{AckPolicy, AckTracker, EcnCounts, Received};
-pub use congestion::{Algorithm, Controller};
+pub use congestion::{Algorithm, CongestionControl, Controller, SavedState};
 pub use ecn::{EcnAcked, EcnFailure, EcnState, EcnStats, EcnValidation};
 pub use mtu::{BASE_MTU, MtuCounters, MtuSearch};
 pub use pacer::Pacer;

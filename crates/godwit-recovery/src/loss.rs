@@ -150,7 +150,7 @@ impl<T: Copy> SpaceRecovery<T> {
             }
             summary.packets = summary.packets.saturating_add(1);
             tally.packets_since_reduction = tally.packets_since_reduction.saturating_add(u32::from(is_next));
-            self.account(paths, now, &lost, &mut tally, &mut summary);
+            self.account(paths, now, (number, &lost), &mut tally, &mut summary);
             self.sent.for_each_token(number, |token| outcome(Outcome::Lost, token));
         }
         if summary.packets > 0 {
@@ -165,7 +165,7 @@ impl<T: Copy> SpaceRecovery<T> {
         &mut self,
         paths: &mut impl Paths,
         now: Time,
-        lost: &SentPacket,
+        (number, lost): (u64, &SentPacket),
         tally: &mut LossTally,
         summary: &mut LossSummary,
     ) {
@@ -194,7 +194,8 @@ impl<T: Copy> SpaceRecovery<T> {
         }
         tally.packets = tally.packets.saturating_add(1);
         tally.newest = tally.newest.max(Some(lost.sent_at));
-        path.on_packet_lost(now, lost.bytes, lost.sent_at);
+        let snapshot = if path.is_sampling() { self.sent.snapshot(number) } else { None };
+        path.on_packet_lost(now, lost, snapshot);
         // Only packets sent after the first sample count (RFC 9002 section 7.6.2).
         if lost.ack_eliciting && path.rtt.first_sample_at().is_some_and(|first| lost.sent_at > first) {
             tally.longest_run = tally.longest_run.max(self.persistent.on_lost(lost.sent_at));

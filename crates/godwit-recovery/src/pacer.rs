@@ -4,6 +4,7 @@
 //! millisecond's worth: timers are coarse, and a batch of segments costs one system call. While it waits,
 //! acknowledgements do not lure single packets out of it.
 
+use crate::congestion::Pacing;
 use godwit_base::Time;
 use std::time::Duration;
 
@@ -13,6 +14,9 @@ const MIN_BURST_PACKETS: u64 = 10;
 const BATCH_PACKETS: u64 = 64;
 /// The bucket holds this much time's worth of bytes.
 const BURST: Duration = Duration::from_millis(2);
+const NANOS_PER_SECOND: u128 = 1_000_000_000;
+/// However low a controller's rate is, a packet leaves after so long.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// The wait from an empty bucket.
 const QUANTUM: Duration = Duration::from_millis(1);
 
@@ -27,6 +31,8 @@ pub struct Pace {
     pub slow_start: bool,
     /// Size of a full packet in bytes.
     pub mtu: u16,
+    /// A rate of the congestion controller's own, instead of all that.
+    pub own: Option<Pacing>,
 }
 
 impl Pace {
@@ -42,6 +48,10 @@ impl Pace {
 
     /// Bytes that gather in `elapsed`.
     fn gathered(&self, elapsed: Duration) -> u64 {
+        if let Some(Pacing { rate, .. }) = self.own {
+            let bytes = u128::from(rate).saturating_mul(elapsed.as_nanos()) / NANOS_PER_SECOND;
+            return u64::try_from(bytes).unwrap_or(u64::MAX);
+        }
         let scaled = self.quadruple_bytes_per_rtt().saturating_mul(elapsed.as_nanos());
         let bytes = scaled.checked_div(self.rtt_nanos().saturating_mul(4)).unwrap_or(0);
         u64::try_from(bytes).unwrap_or(u64::MAX)
@@ -49,6 +59,10 @@ impl Pace {
 
     /// The time it takes to gather `bytes`, rounded up.
     fn time_for(&self, bytes: u64) -> Duration {
+        if let Some(Pacing { rate, .. }) = self.own {
+            let nanos = u128::from(bytes).saturating_mul(NANOS_PER_SECOND).div_ceil(u128::from(rate.max(1)));
+            return Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).min(LONGEST_WAIT);
+        }
         let scaled = u128::from(bytes).saturating_mul(4).saturating_mul(self.rtt_nanos());
         let nanos = scaled.div_ceil(self.quadruple_bytes_per_rtt().max(1));
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
@@ -61,6 +75,9 @@ impl Pace {
     /// What the bucket holds at most: two milliseconds' worth, or less where that is more than a full batch, but
     /// never below one millisecond's worth or ten packets.
     fn capacity(&self) -> u64 {
+        if let Some(Pacing { burst, .. }) = self.own {
+            return burst.max(u64::from(self.mtu));
+        }
         let burst = self.gathered(BURST);
         let batch = self.packets(BATCH_PACKETS).max(self.gathered(QUANTUM));
         burst.min(batch).max(self.packets(MIN_BURST_PACKETS))

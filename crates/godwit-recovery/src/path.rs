@@ -4,7 +4,10 @@
 //! lost nor discarded; a reduction of the window happens at most once per round trip (RFC 9002 section 7.3.2)
 //! and is undone when every packet it was made for turns out to have arrived.
 
-use crate::congestion::{Acked, Algorithm, Controller};
+use crate::congestion::{
+    Acked, CeMarks, CongestionControl, Controller, ControllerFactory, ControllerStart, Lost, SavedState, Sent,
+};
+use crate::delivery::{DeliverySampler, Snapshot};
 use crate::ecn::{EcnAcked, EcnValidation};
 use crate::loss::{LossTally, ReorderTolerance};
 use crate::mtu::{Arrived, MtuCounters, MtuSearch};
@@ -13,7 +16,7 @@ use crate::refused::Refused;
 use crate::rtt::RttEstimator;
 use crate::sent::SentPacket;
 use crate::space::{AckTally, LossSummary, SpuriousTally};
-use godwit_base::Time;
+use godwit_base::{Ecn, Time};
 use std::time::Duration;
 
 /// Lost packets of this many PTO periods make persistent congestion (RFC 9002 section 7.6.1,
@@ -40,8 +43,10 @@ pub struct PathSettings {
     /// Largest UDP payload the MTU search tries; not above `initial_mtu` is no search.
     pub max_mtu: u16,
     /// Congestion control.
-    pub algorithm: Algorithm,
-    /// Whether packets are marked with ECT(0) once the path has proved to carry it (RFC 9000 section 13.4).
+    pub congestion: CongestionControl,
+    /// What an earlier connection left for congestion control, if this one goes on where that was.
+    pub saved: Option<SavedState>,
+    /// Whether packets are marked once the path has proved to carry it (RFC 9000 section 13.4).
     pub ecn: bool,
 }
 
@@ -52,7 +57,8 @@ impl Default for PathSettings {
             initial_rtt: Duration::from_millis(333),
             initial_mtu: crate::mtu::BASE_MTU,
             max_mtu: 1472,
-            algorithm: Algorithm::Cubic,
+            congestion: CongestionControl::default(),
+            saved: None,
             ecn: true,
         }
     }
@@ -149,20 +155,29 @@ pub struct PathRecovery {
     peer_validated: bool,
     stats: PathStats,
     refused: Option<Box<Refused>>,
+    /// Only for a controller that asks for samples.
+    sampler: Option<Box<DeliverySampler>>,
 }
 
 impl PathRecovery {
     /// A path that begins at `now`.
     pub fn new(now: Time, settings: &PathSettings) -> Self {
         let mtu = MtuSearch::new(settings.initial_mtu, settings.max_mtu);
+        let start = ControllerStart {
+            saved: settings.saved,
+            ..ControllerStart::new(now, mtu.mtu(), settings.initial_rtt)
+        };
+        let controller = Controller::begin(&settings.congestion, &start);
+        let samples = controller.as_custom().is_some_and(|custom| custom.wants_rate_samples());
+        let ect = settings.congestion.custom().map_or(Ecn::Ect0, ControllerFactory::ect);
         PathRecovery {
             id: settings.id,
             rtt: RttEstimator::new(settings.initial_rtt),
             reorder: ReorderTolerance::new(),
-            controller: Controller::new(settings.algorithm, mtu.mtu()),
+            controller,
             pacer: Pacer::new(),
             mtu,
-            ecn: EcnValidation::new(settings.ecn),
+            ecn: EcnValidation::new(settings.ecn).marking(ect),
             in_flight: 0,
             event: CongestionEvent::default(),
             usage: Usage::default(),
@@ -172,6 +187,7 @@ impl PathRecovery {
             peer_validated: true,
             stats: PathStats::default(),
             refused: None,
+            sampler: samples.then(Box::default),
         }
     }
 
@@ -197,11 +213,6 @@ impl PathRecovery {
 
     pub(crate) const fn is_peer_validated(&self) -> bool {
         self.peer_validated
-    }
-
-    /// Puts another controller in place, for algorithms of the caller's own.
-    pub fn set_controller(&mut self, controller: Controller) {
-        self.controller = controller;
     }
 
     /// The controller, for inspection.
@@ -342,12 +353,36 @@ impl PathRecovery {
             smoothed_rtt: self.rtt.smoothed(),
             slow_start: self.controller.is_slow_start(),
             mtu: self.mtu.mtu(),
+            own: self.controller.as_custom().and_then(|custom| custom.pacing()),
         }
+    }
+
+    /// When [`PathRecovery::on_congestion_deadline`] is to be called: for congestion controllers with a deadline of their
+    /// own.
+    #[inline]
+    pub fn congestion_deadline(&self) -> Option<Time> {
+        self.controller.as_custom().and_then(|custom| custom.deadline())
+    }
+
+    /// The congestion controller's deadline has come.
+    pub fn on_congestion_deadline(&mut self, now: Time) {
+        if let Some(custom) = self.controller.custom() {
+            custom.on_deadline(now);
+        }
+    }
+
+    /// What is left to a later connection on this path.
+    pub fn export(&self) -> SavedState {
+        let own = self.controller.as_custom().and_then(|custom| custom.export());
+        own.unwrap_or(SavedState { rtt: self.rtt.smoothed(), window: self.window(), rate: 0 })
     }
 
     /// The sender ran out of data while both window and pacer would have let more go.
     pub fn on_app_limited(&mut self) {
         self.usage.paced_at = None;
+        if let Some(sampler) = &mut self.sampler {
+            sampler.on_app_limited(self.in_flight);
+        }
     }
 
     /// A probe timeout fired: the next one takes twice as long. After several in a row the MTU falls back to
@@ -369,7 +404,7 @@ impl PathRecovery {
 
     /// The peer reported CE marks for packets, the newest of which was sent at `sent_at` (RFC 9002 section 7.1).
     pub fn on_congestion_experienced(&mut self, now: Time, sent_at: Time) {
-        self.on_congestion(now, sent_at, &LossTally::default());
+        self.on_congestion(now, sent_at, None);
         // Should the losses of this round trip turn out spurious, the marks are still reason enough.
         self.event.reversible = false;
     }
@@ -378,6 +413,10 @@ impl PathRecovery {
     /// was reduced.
     pub(crate) fn on_ecn_valid(&mut self, now: Time, acked: &EcnAcked, ce: u64) -> bool {
         let congested = self.ecn.on_valid(acked, ce);
+        let bytes_in_flight = self.in_flight;
+        if let Some(custom) = self.controller.custom().filter(|_| acked.packets > 0 || ce > 0) {
+            custom.on_ecn(&CeMarks { now, marked: acked.packets, ce, bytes_in_flight });
+        }
         let Some(sent_at) = acked.newest_sent_at.filter(|_| congested) else { return false };
         let before = self.event.number;
         self.on_congestion_experienced(now, sent_at);
@@ -436,10 +475,36 @@ impl PathRecovery {
         }
     }
 
+    /// A packet in flight is about to be sent: what is to be remembered with it for delivery-rate samples.
+    #[inline]
+    pub(crate) fn snapshot(&mut self, now: Time, bytes: usize) -> Option<Snapshot> {
+        let sampler = self.sampler.as_mut()?;
+        Some(sampler.on_sent(now, to_u64(bytes), self.in_flight))
+    }
+
+    /// Whether packets have snapshots.
+    #[inline]
+    pub(crate) const fn is_sampling(&self) -> bool {
+        self.sampler.is_some()
+    }
+
+    /// A packet of this path arrived. `late` says that it had been found lost.
+    pub(crate) fn on_delivered(&mut self, number: u64, packet: &SentPacket, snapshot: Snapshot, late: bool) {
+        let Some(sampler) = &mut self.sampler else { return };
+        if late {
+            sampler.on_spurious(u64::from(packet.bytes));
+        }
+        sampler.on_delivered(number, packet.sent_at, u64::from(packet.bytes), snapshot);
+    }
+
     pub(crate) fn on_in_flight_sent(&mut self, now: Time, bytes: usize, ack_eliciting: bool) {
         self.on_other_sent(bytes);
         let bytes = to_u64(bytes);
         self.in_flight = self.in_flight.saturating_add(bytes);
+        let bytes_in_flight = self.in_flight;
+        if let Some(custom) = self.controller.custom() {
+            custom.on_sent(&Sent { now, bytes, bytes_in_flight, ack_eliciting });
+        }
         let pace = self.pace();
         self.pacer.on_sent(now, bytes, &pace);
         // In slow start half a window counts as used: it doubles in a round trip, and so may the data.
@@ -487,6 +552,8 @@ impl PathRecovery {
             self.controller.on_mtu_changed(self.mtu.mtu());
         }
         self.stats.bytes_acked = self.stats.bytes_acked.saturating_add(tally.bytes);
+        let min_rtt = self.rtt.min();
+        let delivery = self.sampler.as_mut().and_then(|sampler| sampler.sample(now, min_rtt));
         let Some((_, sent_at)) = tally.largest_sample else { return };
         if let Some(refused) = &mut self.refused {
             refused.on_acked(sent_at);
@@ -495,11 +562,13 @@ impl PathRecovery {
             now,
             // What led to a reduction was sent before it.
             bytes: if tally.summary.lost.congestion { 0 } else { tally.growth_bytes },
+            all_bytes: tally.bytes,
             largest_sent_at: sent_at,
             rtt_sample: tally.summary.rtt_sample,
             rtt: &self.rtt,
             bytes_in_flight: prior_in_flight,
             window_used: self.was_window_used_since(sent_at),
+            delivery,
         });
     }
 
@@ -515,7 +584,7 @@ impl PathRecovery {
         self.stats.packets_lost = self.stats.packets_lost.saturating_add(u64::from(tally.packets));
         self.stats.bytes_lost = self.stats.bytes_lost.saturating_add(tally.bytes);
         let Some(newest) = tally.newest else { return };
-        summary.congestion = self.on_congestion(now, newest, tally);
+        summary.congestion = self.on_congestion(now, newest, Some(tally));
         let limit = self.pto().saturating_mul(PERSISTENT_CONGESTION_THRESHOLD);
         if tally.longest_run > limit {
             summary.persistent_congestion = true;
@@ -526,9 +595,10 @@ impl PathRecovery {
         }
     }
 
-    /// Reduces the window, unless the newest packet concerned was sent before the last reduction. The
-    /// tally is empty for ECN.
-    fn on_congestion(&mut self, now: Time, newest: Time, tally: &LossTally) -> bool {
+    /// Reduces the window, unless the newest packet concerned was sent before the last reduction. There is
+    /// no tally for ECN.
+    fn on_congestion(&mut self, now: Time, newest: Time, losses: Option<&LossTally>) -> bool {
+        let tally = losses.copied().unwrap_or_default();
         if self.event.start.is_some_and(|start| newest <= start) {
             self.event.outstanding = self.event.outstanding.saturating_add(tally.packets);
             return false;
@@ -542,7 +612,10 @@ impl PathRecovery {
         };
         self.stats.congestion_events = self.stats.congestion_events.saturating_add(1);
         self.reorder.on_loss_event();
-        self.controller.on_congestion(now);
+        match (losses, self.controller.custom()) {
+            (None, Some(custom)) => custom.on_ce_congestion(now),
+            _ => self.controller.on_congestion(now),
+        }
         true
     }
 
@@ -596,8 +669,17 @@ impl PathRecovery {
         self.mtu.on_probe_lost(now, size);
     }
 
-    pub(crate) fn on_packet_lost(&mut self, now: Time, size: u16, sent_at: Time) {
-        if self.mtu.on_packet_lost(now, size, sent_at) {
+    /// A packet is lost, and not because it was a probe or did not leave this host.
+    pub(crate) fn on_packet_lost(&mut self, now: Time, lost: &SentPacket, snapshot: Option<Snapshot>) {
+        let (sent_at, bytes) = (lost.sent_at, u64::from(lost.bytes));
+        let sampled = self.sampler.as_mut().zip(snapshot);
+        let lost_since = sampled.map(|(sampler, snapshot)| sampler.on_lost(bytes, snapshot));
+        if let Some(custom) = self.controller.custom() {
+            let in_flight = snapshot.map(|snapshot| snapshot.in_flight);
+            let app_limited = snapshot.map(|snapshot| snapshot.app_limited);
+            custom.on_lost(&Lost { now, bytes, sent_at, in_flight, lost_since, app_limited });
+        }
+        if self.mtu.on_packet_lost(now, lost.bytes, sent_at) {
             self.controller.on_mtu_changed(self.mtu.mtu());
         }
     }

@@ -4,6 +4,7 @@
 //! order, so that both rings are only ever pushed at the back and popped at the front.
 
 use crate::SentInfo;
+use crate::delivery::Snapshot;
 use godwit_base::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -86,11 +87,19 @@ pub(crate) struct SentRing<T> {
     tokens: VecDeque<T>,
     /// Index of the first token in the ring since the ring began, wrapping.
     token_base: u32,
+    /// What delivery-rate samples need of each packet, by its index; empty where nobody asks for them.
+    snapshots: VecDeque<Option<Snapshot>>,
 }
 
 impl<T: Copy> SentRing<T> {
     pub(crate) fn new() -> Self {
-        SentRing { base: 0, packets: VecDeque::new(), tokens: VecDeque::new(), token_base: 0 }
+        SentRing {
+            base: 0,
+            packets: VecDeque::new(),
+            tokens: VecDeque::new(),
+            token_base: 0,
+            snapshots: VecDeque::new(),
+        }
     }
 
     /// The first packet to be added has this number. Only as long as there is none.
@@ -101,6 +110,7 @@ impl<T: Copy> SentRing<T> {
     pub(crate) fn shrink(&mut self) {
         self.packets.shrink_to_fit();
         self.tokens.shrink_to_fit();
+        self.snapshots.shrink_to_fit();
     }
 
     /// The packet number of the oldest packet in the ring, or of the next if it is empty.
@@ -144,6 +154,21 @@ impl<T: Copy> SentRing<T> {
         self.packets.push_back(packet);
     }
 
+    /// As [`SentRing::push`], with what delivery-rate samples need of the packet.
+    #[inline]
+    pub(crate) fn push_with(&mut self, packet: SentPacket, snapshot: Option<Snapshot>, tokens: &[T]) {
+        self.push(packet, tokens);
+        if snapshot.is_some() {
+            self.snapshots.resize(self.packets.len().saturating_sub(1), None);
+            self.snapshots.push_back(snapshot);
+        }
+    }
+
+    /// What [`SentRing::push_with`] was given for a packet.
+    pub(crate) fn snapshot(&self, number: u64) -> Option<Snapshot> {
+        *self.snapshots.get(self.index(number)?)?
+    }
+
     /// Calls `f` with every token of the packet, in the order they were pushed.
     pub(crate) fn for_each_token(&self, number: u64, mut f: impl FnMut(T)) {
         let Some(packet) = self.get(number) else { return };
@@ -157,6 +182,7 @@ impl<T: Copy> SentRing<T> {
 
     pub(crate) fn pop_front(&mut self) {
         let Some(packet) = self.packets.pop_front() else { return };
+        self.snapshots.pop_front();
         self.base = self.base.saturating_add(1);
         self.token_base = self.token_base.wrapping_add(u32::from(packet.token_count));
         for _ in 0..packet.token_count {
@@ -182,6 +208,7 @@ impl<T: Copy> SentRing<T> {
         if self.packets.capacity() > KEPT_CAPACITY.saturating_mul(4) {
             self.packets.shrink_to(KEPT_CAPACITY);
             self.tokens.shrink_to(KEPT_CAPACITY);
+            self.snapshots.shrink_to(KEPT_CAPACITY);
         }
     }
 

@@ -55,7 +55,7 @@ pub struct SentInfo {
     pub in_flight: bool,
     /// It is a probe of the path's MTU: losing it says nothing about congestion.
     pub mtu_probe: bool,
-    /// Its datagram carries ECT(0).
+    /// Its datagram carries an ECN mark.
     pub marked: bool,
 }
 
@@ -218,7 +218,8 @@ impl<T: Copy> SpaceRecovery<T> {
         if self.sent.len() >= MAX_TRACKED {
             self.forget_front();
         }
-        self.sent.push(SentPacket::new(&info, path.id()), tokens);
+        let snapshot = if info.in_flight { path.snapshot(info.now, info.bytes) } else { None };
+        self.sent.push_with(SentPacket::new(&info, path.id()), snapshot, tokens);
         if info.marked {
             self.ecn.on_marked_sent();
             path.ecn.on_marked_sent(info.now);
@@ -330,7 +331,7 @@ impl<T: Copy> SpaceRecovery<T> {
         if !acked.in_order || counts.is_none() && acked.packets == 0 && acked.elsewhere == 0 {
             return false;
         }
-        match self.ecn.check(counts) {
+        match self.ecn.check(counts, path.ecn.ect()) {
             Ok(ce) => path.on_ecn_valid(now, &acked, ce),
             // What a path that was left has erased says nothing about this one.
             Err(EcnFailure::Bleached) if acked.packets == 0 && acked.elsewhere > 0 => false,
@@ -368,17 +369,30 @@ impl<T: Copy> SpaceRecovery<T> {
                         self.ack_eliciting_in_flight = self.ack_eliciting_in_flight.saturating_sub(1);
                     }
                     packet.state = State::Acked { run: reach };
+                    self.sample(paths.concerned(), number, false);
                     self.sent.for_each_token(number, |token| outcome(Outcome::Acked, token));
                 }
                 State::Lost { at, event } => {
                     tally.on_spurious(paths, number, packet, at, event);
                     packet.state = State::Acked { run: reach };
+                    self.sample(paths.concerned(), number, true);
                     self.sent.for_each_token(number, |token| outcome(Outcome::Spurious, token));
                 }
             }
             number = number.saturating_add(1);
         }
         Ok(())
+    }
+
+    /// Counts a packet that arrived, for delivery-rate samples. `late` says that it had been declared lost.
+    #[inline]
+    fn sample(&self, path: &mut PathRecovery, number: u64, late: bool) {
+        if path.is_sampling()
+            && let Some(packet) = self.sent.get(number).filter(|packet| packet.path == path.id())
+            && let Some(snapshot) = self.sent.snapshot(number)
+        {
+            path.on_delivered(number, packet, snapshot, late);
+        }
     }
 
     /// Declares lost what the timer of [`TimerKind::LossTime`](crate::TimerKind::LossTime) announced.

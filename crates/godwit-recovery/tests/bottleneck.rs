@@ -101,7 +101,8 @@ struct Report {
 }
 
 fn run(scenario: Scenario, seconds: u64) -> Report {
-    let settings = PathSettings { algorithm: scenario.algorithm, max_mtu: 1200, ..PathSettings::default() };
+    let settings =
+        PathSettings { congestion: scenario.algorithm.into(), max_mtu: 1200, ..PathSettings::default() };
     let link = Link { scenario, rng: SeededRng::new(1), busy_until: Time::ZERO, dropped: 0 };
     let mut run = Run {
         link,

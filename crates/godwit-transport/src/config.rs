@@ -2,7 +2,7 @@
 
 use crate::datagrams::DatagramConfig;
 use crate::observe::ObserverFactory;
-use godwit_recovery::congestion::Algorithm;
+use godwit_recovery::congestion::CongestionControl;
 use godwit_tls::resumption::{Resumption, SessionTickets};
 use godwit_tls::secret_tap::tapped;
 use godwit_tls::secrets::ServerSecrets;
@@ -53,9 +53,9 @@ pub struct TransportConfig {
     /// jumbo frames and what a loopback interface carries. Neither what the local system sends on the route nor what
     /// the peer accepts is ever exceeded.
     pub max_mtu: u16,
-    /// Congestion control. Default CUBIC.
-    pub congestion: Algorithm,
-    /// Whether packets are marked with ECT(0) on paths that prove to carry it, and "congestion experienced" is
+    /// Congestion control: an algorithm that is here, or the program's own. Default CUBIC.
+    pub congestion: CongestionControl,
+    /// Whether packets are marked with ECT(0), or as the congestion controller wants it, on paths that prove to carry it, and "congestion experienced" is
     /// answered like a loss (RFC 9000 section 13.4). The peer's marks are reported in any case. Default true.
     pub ecn: bool,
     /// Connection ids the peer may give us beside the first (active_connection_id_limit). Default 4.
@@ -93,7 +93,7 @@ impl Default for TransportConfig {
             initial_rtt: Duration::from_millis(333),
             initial_mtu: 1200,
             max_mtu: 1472,
-            congestion: Algorithm::Cubic,
+            congestion: CongestionControl::default(),
             ecn: true,
             active_cid_limit: 4,
             datagrams: DatagramConfig::default(),

@@ -15,6 +15,7 @@
 mod address_token;
 mod cid;
 pub mod config;
+pub mod congestion;
 mod connection;
 mod datagrams;
 mod endpoint;
@@ -36,7 +37,7 @@ pub use datagrams::{DatagramConfig, DatagramOutcome, DatagramOverflow, DatagramS
 pub use endpoint::{AcceptError, Begun, ConnKey, Endpoint, Foreign, ForeignBatch, Incoming, IncomingKey};
 pub use error::{ConnectError, ConnectionError};
 pub use event::Event;
-pub use godwit_recovery::congestion::Algorithm as CongestionAlgorithm;
+pub use godwit_recovery::congestion::{Algorithm as CongestionAlgorithm, CongestionControl};
 pub use godwit_recovery::{EcnCounts, EcnFailure, EcnState, EcnStats, MtuCounters};
 pub use godwit_tls as tls;
 pub use godwit_tls::ExportError;

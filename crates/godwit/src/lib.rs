@@ -142,6 +142,7 @@ pub use error::{
     ConfigError, ConnectError, ConnectErrorKind, ConnectionError, ConnectionErrorKind, ReadError,
     ReadToEndError, WriteError,
 };
+pub use godwit_base::Time;
 pub use godwit_datapath::{Backend, Capabilities, Counters, SocketConfig};
 pub use godwit_engine::{HandedOn, Stopped};
 pub use godwit_os::affinity::pin_current_thread;
@@ -152,12 +153,14 @@ pub use godwit_transport::ResetAtError;
 pub use godwit_transport::tls::provider as crypto_provider;
 pub use godwit_transport::tls::secrets::ServerSecrets;
 pub use godwit_transport::{
-    CongestionAlgorithm, Direction, EcnCounts, EcnFailure, EcnState, EcnStats, MtuCounters, Side, StreamId,
+    CongestionAlgorithm, CongestionControl, Direction, EcnCounts, EcnFailure, EcnState, EcnStats,
+    MtuCounters, Side, StreamId,
 };
 pub use godwit_transport::{ConnectionStats, Evidence, MigrateError, PacketCounts, Progress};
 pub use godwit_transport::{
     DatagramConfig, DatagramOutcome, DatagramOverflow, DatagramStats, SendDatagramError,
 };
+pub use godwit_transport::{congestion, observe};
 #[cfg(all(feature = "hand-over", target_os = "linux"))]
 pub use hand_over::{Generation, Inheritance, Predecessor, Successor};
 #[cfg(feature = "tokio")]

@@ -25,7 +25,7 @@ fn transport(tuning: Tuning) -> TransportConfig {
         max_bidi_streams: STREAMS,
         max_uni_streams: STREAMS,
         max_mtu: tuning.mtu,
-        congestion: tuning.congestion,
+        congestion: tuning.congestion.into(),
         ..TransportConfig::default()
     }
 }

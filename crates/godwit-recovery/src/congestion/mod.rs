@@ -2,20 +2,30 @@
 //!
 //! An algorithm sees acknowledgements summed up per ACK frame, reductions at most once per round trip, and the
 //! withdrawal of a reduction that was made for nothing. Which packet belongs to which round trip is the path's
-//! business. No algorithm uses floating point, so that every platform computes the same window.
+//! business. No algorithm here uses floating point, so that every platform computes the same window.
+//!
+//! Programs bring their own as a [`ControllerFactory`], in [`CongestionControl::Custom`]: it makes a
+//! [`CongestionController`] for each path. Those may ask for [delivery-rate samples](RateSample), pace as they
+//! like, have a deadline of their own, begin with what an earlier connection knew and leave something to the next.
 
+mod controller;
 pub mod cubic;
 pub mod new_reno;
 
-use crate::RttEstimator;
+pub use controller::{
+    Acked, CeMarks, CongestionController, ControllerFactory, ControllerStart, Lost, Pacing, SavedState, Sent,
+};
+
+pub use crate::delivery::RateSample;
+
 use cubic::Cubic;
 use godwit_base::Time;
 use new_reno::NewReno;
-use std::fmt::Debug;
-use std::time::Duration;
+use std::sync::Arc;
 
 /// The algorithms that come with this crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Algorithm {
     /// NewReno as in RFC 9002 section 7 and appendix B.
     NewReno,
@@ -24,49 +34,35 @@ pub enum Algorithm {
     Cubic,
 }
 
-/// What one ACK frame acknowledged on a path.
-#[derive(Debug, Clone, Copy)]
-pub struct Acked<'a> {
-    /// When the ACK frame came.
-    pub now: Time,
-    /// Bytes newly acknowledged and sent after the last reduction of the window; may be 0.
-    pub bytes: u64,
-    /// When the largest packet newly acknowledged was sent.
-    pub largest_sent_at: Time,
-    /// The RTT sample of this ACK frame.
-    pub rtt_sample: Option<Duration>,
-    /// The path's RTT estimate, this sample included.
-    pub rtt: &'a RttEstimator,
-    /// Bytes in flight before this ACK frame.
-    pub bytes_in_flight: u64,
-    /// The sender used its window while these packets were sent. If not, the window must not grow (RFC 9002
-    /// section 7.8).
-    pub window_used: bool,
+/// Who controls the congestion of a connection's paths.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum CongestionControl {
+    /// An algorithm that comes with this crate.
+    BuiltIn(Algorithm),
+    /// The caller's own.
+    Custom(Arc<dyn ControllerFactory>),
 }
 
-/// A congestion control algorithm. Windows are in bytes.
-pub trait CongestionControl: Debug + Send {
-    /// Packets were acknowledged.
-    fn on_ack(&mut self, acked: &Acked<'_>);
-    /// The network is congested: reduce the window. Called at most once per round trip.
-    fn on_congestion(&mut self, now: Time);
-    /// Persistent congestion: reduce the window to the minimum (RFC 9002 section 7.6.2). Comes after
-    /// [`CongestionControl::on_congestion`] if that was due as well.
-    fn on_persistent_congestion(&mut self);
-    /// The last [`CongestionControl::on_congestion`] was made for packets that did arrive: undo it.
-    fn on_spurious_congestion(&mut self);
-    /// The network says "congested" whatever is sent, and what it said so far meant nothing: look for its
-    /// capacity anew.
-    fn on_false_alarm(&mut self) {}
-    /// Full packets have this size from now on.
-    fn on_mtu_changed(&mut self, mtu: u16);
-    /// The congestion window.
-    fn window(&self) -> u64;
-    /// The slow start threshold, once there is one.
-    fn slow_start_threshold(&self) -> Option<u64>;
-    /// True in slow start: the path is paced at twice the window per round trip.
-    fn is_slow_start(&self) -> bool {
-        self.slow_start_threshold().is_none_or(|threshold| self.window() < threshold)
+impl Default for CongestionControl {
+    fn default() -> Self {
+        CongestionControl::BuiltIn(Algorithm::default())
+    }
+}
+
+impl From<Algorithm> for CongestionControl {
+    fn from(algorithm: Algorithm) -> Self {
+        CongestionControl::BuiltIn(algorithm)
+    }
+}
+
+impl CongestionControl {
+    /// Whether the controllers are told of every packet, which costs a little for each.
+    pub(crate) fn custom(&self) -> Option<&dyn ControllerFactory> {
+        match self {
+            CongestionControl::BuiltIn(_) => None,
+            CongestionControl::Custom(factory) => Some(factory.as_ref()),
+        }
     }
 }
 
@@ -78,7 +74,7 @@ pub enum Controller {
     /// CUBIC.
     Cubic(Cubic),
     /// One that the caller brought along.
-    Custom(Box<dyn CongestionControl>),
+    Custom(Box<dyn CongestionController>),
 }
 
 macro_rules! each {
@@ -100,32 +96,40 @@ impl Controller {
         }
     }
 
-    /// See [`CongestionControl::on_ack`].
+    /// The controller of a path that begins like this.
+    pub fn begin(control: &CongestionControl, start: &ControllerStart) -> Self {
+        match control {
+            CongestionControl::BuiltIn(algorithm) => Controller::new(*algorithm, start.mtu),
+            CongestionControl::Custom(factory) => Controller::Custom(factory.controller(start)),
+        }
+    }
+
+    /// See [`CongestionController::on_ack`].
     pub fn on_ack(&mut self, acked: &Acked<'_>) {
         each!(self, inner => inner.on_ack(acked));
     }
 
-    /// See [`CongestionControl::on_congestion`].
+    /// See [`CongestionController::on_congestion`].
     pub fn on_congestion(&mut self, now: Time) {
         each!(self, inner => inner.on_congestion(now));
     }
 
-    /// See [`CongestionControl::on_persistent_congestion`].
+    /// See [`CongestionController::on_persistent_congestion`].
     pub fn on_persistent_congestion(&mut self) {
         each!(self, inner => inner.on_persistent_congestion());
     }
 
-    /// See [`CongestionControl::on_spurious_congestion`].
+    /// See [`CongestionController::on_spurious_congestion`].
     pub fn on_spurious_congestion(&mut self) {
         each!(self, inner => inner.on_spurious_congestion());
     }
 
-    /// See [`CongestionControl::on_false_alarm`].
+    /// See [`CongestionController::on_false_alarm`].
     pub fn on_false_alarm(&mut self) {
         each!(self, inner => inner.on_false_alarm());
     }
 
-    /// See [`CongestionControl::on_mtu_changed`].
+    /// See [`CongestionController::on_mtu_changed`].
     pub fn on_mtu_changed(&mut self, mtu: u16) {
         each!(self, inner => inner.on_mtu_changed(mtu));
     }
@@ -143,6 +147,23 @@ impl Controller {
     /// True in slow start.
     pub fn is_slow_start(&self) -> bool {
         each!(self, inner => inner.is_slow_start())
+    }
+
+    /// One that the caller brought along; those of this crate do without what only it is told.
+    #[inline]
+    pub(crate) fn custom(&mut self) -> Option<&mut dyn CongestionController> {
+        match self {
+            Controller::Custom(inner) => Some(inner.as_mut()),
+            Controller::NewReno(_) | Controller::Cubic(_) => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn as_custom(&self) -> Option<&dyn CongestionController> {
+        match self {
+            Controller::Custom(inner) => Some(inner.as_ref()),
+            Controller::NewReno(_) | Controller::Cubic(_) => None,
+        }
     }
 }
 
@@ -213,7 +234,7 @@ mod tests {
     #[derive(Debug)]
     struct Fixed(u64);
 
-    impl CongestionControl for Fixed {
+    impl CongestionController for Fixed {
         fn on_ack(&mut self, _: &Acked<'_>) {}
         fn on_congestion(&mut self, _: Time) {
             self.0 /= 2;

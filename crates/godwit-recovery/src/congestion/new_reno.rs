@@ -1,7 +1,7 @@
 //! NewReno: additive increase by one packet per round trip, halving on congestion (RFC 9002 section 7.3 and
 //! appendix B).
 
-use super::{Acked, CongestionControl, Fraction, initial_window, minimum_window, window_after_mtu_change};
+use super::{Acked, CongestionController, Fraction, initial_window, minimum_window, window_after_mtu_change};
 use godwit_base::Time;
 
 /// The NewReno controller.
@@ -28,7 +28,7 @@ impl NewReno {
     }
 }
 
-impl CongestionControl for NewReno {
+impl CongestionController for NewReno {
     fn on_ack(&mut self, acked: &Acked<'_>) {
         if !acked.window_used || acked.bytes == 0 {
             return;
@@ -89,6 +89,8 @@ mod tests {
     fn ack(reno: &mut NewReno, bytes: u64, window_used: bool) {
         let rtt = RttEstimator::new(Duration::from_millis(50));
         reno.on_ack(&Acked {
+            all_bytes: 0,
+            delivery: None,
             now: Time::ZERO,
             bytes,
             largest_sent_at: Time::ZERO,

@@ -10,7 +10,7 @@ use super::*;
 use proptest::prelude::*;
 
 fn pace(window: u64, rtt_ms: u64) -> Pace {
-    Pace { window, smoothed_rtt: Duration::from_millis(rtt_ms), slow_start: false, mtu: 1200 }
+    Pace { window, smoothed_rtt: Duration::from_millis(rtt_ms), slow_start: false, mtu: 1200, own: None }
 }
 
 /// Sends packets of 1200 bytes as fast as the pacer lets them go. Returns (bytes, waits, longest burst).
@@ -100,6 +100,7 @@ proptest! {
     ) {
         let pace = Pace {
             window, smoothed_rtt: Duration::from_micros(rtt_us), slow_start: false, mtu: 1200,
+            own: None,
         };
         let mut pacer = Pacer::new();
         let (mut now, mut sent) = (Time::ZERO, 0_u64);

@@ -7,6 +7,7 @@
 )]
 
 use super::*;
+use crate::congestion::Algorithm;
 use crate::{Outcome, SentInfo, SpaceId, SpaceRecovery};
 use godwit_base::SeededRng;
 
@@ -15,7 +16,7 @@ fn ms(millis: u64) -> Time {
 }
 
 fn path() -> PathRecovery {
-    let settings = PathSettings { algorithm: Algorithm::NewReno, ..PathSettings::default() };
+    let settings = PathSettings { congestion: Algorithm::NewReno.into(), ..PathSettings::default() };
     PathRecovery::new(Time::ZERO, &settings)
 }
 

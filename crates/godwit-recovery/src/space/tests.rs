@@ -25,7 +25,7 @@ struct Bench {
 
 impl Bench {
     fn new(id: SpaceId) -> Self {
-        let settings = PathSettings { algorithm: Algorithm::NewReno, ..PathSettings::default() };
+        let settings = PathSettings { congestion: Algorithm::NewReno.into(), ..PathSettings::default() };
         Bench {
             path: PathRecovery::new(Time::ZERO, &settings),
             space: SpaceRecovery::new(id),

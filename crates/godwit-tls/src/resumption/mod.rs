@@ -59,6 +59,9 @@ pub struct Remembered {
     pub rtt: Duration,
     /// The congestion window in bytes at the end; zero if unknown. Not used by itself.
     pub window: u64,
+    /// The rate at which the path delivered, in bytes per second, if the congestion controller has measured it; zero if
+    /// unknown. Only for controllers that a program brings.
+    pub rate: u64,
     /// What the application gave to be remembered, such as the settings that its 0-RTT requests keep to.
     pub application: Bytes,
 }

@@ -246,21 +246,29 @@ fn micros(duration: Duration) -> u64 {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, clippy::panic, reason = "tests")]
     use super::*;
-    use godwit_recovery::congestion::CongestionControl;
-    use godwit_recovery::{Controller, PathSettings};
+    use godwit_recovery::PathSettings;
+    use godwit_recovery::congestion::{
+        Acked, CongestionControl, CongestionController, ControllerFactory, ControllerStart,
+    };
 
     const MAX: Duration = Duration::from_millis(25);
     const MIN: Duration = Duration::from_millis(1);
 
     /// A window of so many packets.
-    #[derive(Debug)]
+    #[derive(Debug, Clone, Copy)]
     struct Fixed {
         packets: u64,
         slow_start: bool,
     }
 
-    impl CongestionControl for Fixed {
-        fn on_ack(&mut self, _acked: &godwit_recovery::congestion::Acked<'_>) {}
+    impl ControllerFactory for Fixed {
+        fn controller(&self, _start: &ControllerStart) -> Box<dyn CongestionController> {
+            Box::new(*self)
+        }
+    }
+
+    impl CongestionController for Fixed {
+        fn on_ack(&mut self, _acked: &Acked<'_>) {}
         fn on_congestion(&mut self, _now: Time) {}
         fn on_persistent_congestion(&mut self) {}
         fn on_spurious_congestion(&mut self) {}
@@ -275,10 +283,9 @@ mod tests {
 
     /// A path with this window and a round trip of 80 ms.
     fn path_with(packets: u64, slow_start: bool) -> PathRecovery {
-        let settings = PathSettings { initial_rtt: 80 * MIN, ..PathSettings::default() };
-        let mut path = PathRecovery::new(Time::ZERO, &settings);
-        path.set_controller(Controller::Custom(Box::new(Fixed { packets, slow_start })));
-        path
+        let congestion = CongestionControl::Custom(std::sync::Arc::new(Fixed { packets, slow_start }));
+        let settings = PathSettings { initial_rtt: 80 * MIN, congestion, ..PathSettings::default() };
+        PathRecovery::new(Time::ZERO, &settings)
     }
 
     fn path(packets: u64) -> PathRecovery {

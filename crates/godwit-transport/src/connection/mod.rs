@@ -127,6 +127,7 @@ impl Machine {
         let mut settings = path_settings(&config, &args.path);
         if let Some(memory) = &memory {
             settings.initial_rtt = memory.initial_rtt(settings.initial_rtt);
+            settings.saved = memory.saved();
         }
         negotiation.memory = memory;
         let mut recovery = PathRecovery::new(now, &settings);
@@ -271,7 +272,8 @@ fn path_settings(config: &TransportConfig, path: &PathKey) -> PathSettings {
         initial_rtt: config.initial_rtt,
         initial_mtu: config.initial_mtu,
         max_mtu: config.max_mtu.saturating_sub(longer),
-        algorithm: config.congestion,
+        congestion: config.congestion.clone(),
+        saved: None,
         ecn: config.ecn,
     }
 }

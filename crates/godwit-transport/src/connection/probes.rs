@@ -84,7 +84,7 @@ impl Machine {
         }
         let Some(room) = batch.reserve(ECN_PROBE_ROOM) else { return Transmitted::More };
         let Some(room) = room.get_mut(..ECN_PROBE_ROOM) else { return Transmitted::Idle };
-        turn.ecn = Ecn::Ect0;
+        turn.ecn = self.paths.path(turn.path).recovery.ecn().ect();
         // Its loss is no congestion, and nothing has to be sent again in its place.
         let len = self.build_probe(turn, &Frame::Ping, Counts::Not, room);
         self.commit_alone(turn, batch, len);

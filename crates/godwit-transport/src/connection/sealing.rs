@@ -111,7 +111,7 @@ impl Machine {
             ack_eliciting,
             in_flight,
             mtu_probe: packet.counts == Counts::MtuProbe,
-            marked: turn.ecn == Ecn::Ect0,
+            marked: turn.ecn != Ecn::NotEct,
         };
         let tokens = turn.buffers.tokens.get(packet.tokens.clone()).unwrap_or_default();
         let path = self.paths.path_mut(packet.path);

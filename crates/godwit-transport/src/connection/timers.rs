@@ -149,6 +149,7 @@ timers! {
     keep_alive_deadline => on_keep_alive;
     memory_deadline => on_memory_due;
     pacing_deadline => on_pacing;
+    congestion_deadline => on_congestion_deadline;
     path_deadline => on_path_timeout;
     part_deadline => on_part_timeout;
     ack_deadline => on_ack_due;
@@ -231,6 +232,17 @@ impl Machine {
 
     fn on_pacing(&mut self, _now: Time) {
         self.timers.pacing = None;
+    }
+
+    fn congestion_deadline(&self, _pto: Duration) -> Option<Time> {
+        self.paths.active().recovery.congestion_deadline()
+    }
+
+    fn on_congestion_deadline(&mut self, now: Time) {
+        let path = self.paths.active_mut();
+        path.recovery.on_congestion_deadline(now);
+        let id = path.id();
+        self.observe_recovery(id);
     }
 
     fn path_deadline(&self, _pto: Duration) -> Option<Time> {

@@ -2,7 +2,7 @@
 
 use crate::ClientConfig;
 use bytes::Bytes;
-use godwit_recovery::{PathRecovery, RttEstimator};
+use godwit_recovery::{PathRecovery, RttEstimator, SavedState};
 use godwit_tls::resumption::{Porter, Remembered, SessionKey, SessionStore, SessionTicket, TicketForm};
 use godwit_wire::version::is_known;
 use rustls::NamedGroup;
@@ -104,9 +104,18 @@ impl ServerMemory {
             return;
         }
         self.store.remember(&self.key(), &mut |remembered| {
+            let state = path.export();
             remembered.rtt = typical_rtt(path.rtt());
-            remembered.window = path.window();
+            (remembered.window, remembered.rate) = (state.window, state.rate);
         });
+    }
+
+    /// What the congestion controller of an earlier connection has left.
+    pub(crate) fn saved(&self) -> Option<SavedState> {
+        let Remembered { rtt, window, rate, .. } = self.remembered()?;
+        let mut saved = SavedState::default();
+        (saved.rtt, saved.window, saved.rate) = (rtt, window, rate);
+        (!rtt.is_zero()).then_some(saved)
     }
 
     /// With what estimate of the round-trip time to begin, instead of `default`.

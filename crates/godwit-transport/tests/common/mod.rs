@@ -7,6 +7,7 @@ use godwit_base::{RecvBatch, RecvMeta, SeededRng, SendBatch, SocketId, Time, Wal
 use godwit_transport::PathKey;
 use godwit_transport::observe::ObserverFactory;
 use godwit_transport::tls::deterministic;
+use godwit_transport::tls::resumption::Resumption;
 use godwit_transport::tls::secrets::ServerSecrets;
 use godwit_transport::{
     ClientConfig, ConnKey, Direction, Endpoint, EndpointConfig, Event, ServerConfig, TransportConfig,
@@ -58,8 +59,13 @@ impl Pair {
     }
 
     pub(crate) fn connect(&mut self, transport: TransportConfig) -> ConnKey {
+        self.connect_resuming(transport, Resumption::default())
+    }
+
+    pub(crate) fn connect_resuming(&mut self, transport: TransportConfig, resumption: Resumption) -> ConnKey {
         let path = PathKey { socket: SocketId(0), local: None, remote: SERVER.parse().unwrap() };
-        let config = ClientConfig::new(deterministic::client_config(&[b"test"]), Arc::new(transport));
+        let mut config = ClientConfig::new(deterministic::client_config(&[b"test"]), Arc::new(transport));
+        config.resumption = resumption;
         self.client.connect(self.now, &config, path, deterministic::SERVER_NAME, None).unwrap()
     }
 

@@ -7,7 +7,7 @@
 mod hystart;
 mod math;
 
-use super::{Acked, CongestionControl, Fraction, initial_window, minimum_window, window_after_mtu_change};
+use super::{Acked, CongestionController, Fraction, initial_window, minimum_window, window_after_mtu_change};
 use godwit_base::Time;
 use hystart::{HyStart, Phase};
 use math::{cubic_increase, time_to_plateau};
@@ -147,7 +147,7 @@ fn tenths(window: u64, tenths: u64) -> u64 {
     window.saturating_mul(tenths).checked_div(10).unwrap_or(0)
 }
 
-impl CongestionControl for Cubic {
+impl CongestionController for Cubic {
     fn on_ack(&mut self, acked: &Acked<'_>) {
         if self.is_slow_start() {
             self.slow_start(acked);

@@ -34,6 +34,8 @@ impl Flow {
         for _ in 0..ACKS {
             self.now += self.rtt / ACKS;
             self.cubic.on_ack(&Acked {
+                all_bytes: 0,
+                delivery: None,
                 now: self.now,
                 bytes: share,
                 largest_sent_at: self.now - self.rtt,
