@@ -32,11 +32,31 @@ pub type TransportMask = Mask<TransportEventKind>;
 
 /// What watches one connection.
 pub trait Observer {
-    /// The kinds of events that it wants to be told. Asked once, at the start.
+    /// The kinds of events that it wants to be told. They stay the same.
     fn mask(&self) -> TransportMask;
 
     /// Something happened. `now` never falls.
     fn on_event(&mut self, now: Time, event: &TransportEvent<'_>);
+}
+
+/// Two that watch the same connection. Each is told what it asked for.
+struct Both {
+    first: Box<dyn Observer + Send>,
+    second: Box<dyn Observer + Send>,
+}
+
+impl Observer for Both {
+    fn mask(&self) -> TransportMask {
+        self.first.mask().union(self.second.mask())
+    }
+
+    fn on_event(&mut self, now: Time, event: &TransportEvent<'_>) {
+        for observer in [&mut self.first, &mut self.second] {
+            if observer.mask().intersects(event.kind().mask()) {
+                observer.on_event(now, event);
+            }
+        }
+    }
 }
 
 /// What is known of a connection when it begins.
@@ -68,6 +88,18 @@ impl ObserverFactory {
         make: impl Fn(&ObserverInfo) -> Option<Box<dyn Observer + Send>> + Send + Sync + 'static,
     ) -> Self {
         ObserverFactory { make: Some(Arc::new(make)) }
+    }
+
+    /// Asks these and `other`: a connection may have an observer of each.
+    #[must_use]
+    pub fn and(self, other: ObserverFactory) -> Self {
+        if !self.is_set() || !other.is_set() {
+            return if self.is_set() { self } else { other };
+        }
+        ObserverFactory::new(move |info| match (self.observer(info), other.observer(info)) {
+            (Some(first), Some(second)) => Some(Box::new(Both { first, second })),
+            (first, second) => first.or(second),
+        })
     }
 
     /// True if connections may be watched.

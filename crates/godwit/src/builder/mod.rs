@@ -154,7 +154,14 @@ impl EndpointBuilder {
     /// Writes a trace of every connection into `folder`, which must exist: one file each, in qlog's
     /// JSON-SEQ form, for tools such as qvis. A file that cannot be made costs a warning, not the connection.
     pub fn qlog_dir(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.observe = crate::qlog::into_folder(folder.into());
+        self.observe = self.observe.and(crate::qlog::into_folder(folder.into()));
+        self
+    }
+
+    /// Has `observers` watch connections, beside those that were set before: they are asked for every connection that
+    /// begins, at either end, and nothing is computed of what no observer wants to be told.
+    pub fn observers(mut self, observers: ObserverFactory) -> Self {
+        self.observe = self.observe.and(observers);
         self
     }
 

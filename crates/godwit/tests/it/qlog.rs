@@ -1,6 +1,42 @@
 //! Traces in files.
 
 use crate::support::{Net, client_config};
+use godwit::Time;
+use godwit::observe::{Observer, ObserverFactory, TransportEvent, TransportEventKind, TransportMask};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counts connections that are over, and is told of nothing else.
+struct Counting(Arc<AtomicU64>);
+
+impl Observer for Counting {
+    fn mask(&self) -> TransportMask {
+        TransportEventKind::ConnectionClosed.mask()
+    }
+
+    fn on_event(&mut self, _: Time, event: &TransportEvent<'_>) {
+        assert!(matches!(event, TransportEvent::ConnectionClosed { .. }), "not wanted: {event:?}");
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test]
+async fn observers_of_a_program_watch_beside_one_another() {
+    let counts = [(); 3].map(|()| Arc::new(AtomicU64::new(0)));
+    let watching = |count: &Arc<AtomicU64>| {
+        let count = Arc::clone(count);
+        ObserverFactory::new(move |_| Some(Box::new(Counting(Arc::clone(&count)))))
+    };
+    let net = Net::NATIVE_V4;
+    let server = net.builder().server(crate::support::server_config()).observers(watching(&counts[0]));
+    let server = server.observers(watching(&counts[1])).build().unwrap();
+    let client = net.builder().observers(watching(&counts[2])).build().unwrap();
+    let connecting = client.connect(&client_config(), server.local_addr().unwrap(), "localhost").unwrap();
+    let (outgoing, incoming) = tokio::join!(connecting, async { server.accept().await.unwrap().await });
+    outgoing.unwrap().close(0, b"");
+    incoming.unwrap().closed().await;
+    assert_eq!(counts.map(|count| count.load(Ordering::Relaxed)), [1; 3]);
+}
 
 #[tokio::test]
 async fn every_connection_is_traced_at_both_ends() {
