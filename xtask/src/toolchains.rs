@@ -50,7 +50,10 @@ pub(crate) fn miri(filter: &[&str]) -> Result<(), String> {
 /// Packs every published crate as it would go to a registry; `verify` also builds each from its package.
 pub(crate) fn package(verify: bool) -> Result<(), String> {
     let mut command = cargo();
-    command.args(["package", "--workspace", "--exclude", "xtask", "--allow-dirty", "--quiet"]);
+    command.args(["package", "--workspace", "--allow-dirty", "--quiet"]);
+    for package in Workspace::read()?.packages.iter().filter(|package| !package.is_published) {
+        command.args(["--exclude", &package.name]);
+    }
     if !verify {
         command.arg("--no-verify");
     }

@@ -40,13 +40,6 @@ pub(crate) struct Dependency {
     pub(crate) is_ours: bool,
 }
 
-impl Package {
-    /// Whether it holds the project's chores, which nobody outside builds.
-    pub(crate) fn is_chores(&self) -> bool {
-        self.name == "xtask"
-    }
-}
-
 impl Workspace {
     /// Asks cargo.
     pub(crate) fn read() -> Result<Self, String> {
