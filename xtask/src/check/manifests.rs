@@ -4,6 +4,7 @@
 use super::metadata::{Dependency, Package, Workspace};
 use super::modules::{Sources, is_for_tests};
 use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
 use std::collections::BTreeSet;
 use std::path::Path;
 use syn::visit::Visit;
@@ -28,7 +29,7 @@ pub(crate) fn findings(
             findings.extend(for_the_registry(package));
         }
         let product = sources(&package.folder.join("src"))?;
-        if let Some(root) = product.get(Path::new("lib.rs")) {
+        if let Some(root) = product.get(Path::new("lib.rs")).filter(|_| package.is_published) {
             let missing = missing_lints(root)?;
             let late = LATE.contains(&package.name.as_str());
             if late && missing.is_empty() {
@@ -75,14 +76,18 @@ fn for_the_registry(package: &Package) -> Vec<String> {
 /// The lints that a crate's root does not deny.
 fn missing_lints(root: &str) -> Result<Vec<&'static str>, String> {
     let syntax = syn::parse_file(root).map_err(|error| error.to_string())?;
+    // `deny(…)`, `forbid(…)`, and either of them in a `cfg_attr(not(test), …)`.
     let denied: Vec<String> = syntax
         .attrs
         .iter()
-        .filter(|attribute| attribute.path().is_ident("deny") || attribute.path().is_ident("forbid"))
         .filter_map(|attribute| attribute.meta.require_list().ok())
-        .flat_map(|list| {
-            list.tokens.to_string().replace(' ', "").split(',').map(str::to_owned).collect::<Vec<_>>()
+        .map(|list| (list.path.to_token_stream().to_string(), list.tokens.to_string().replace(' ', "")))
+        .map(|(path, words)| match words.strip_prefix("not(test),") {
+            Some(inner) if path == "cfg_attr" => inner.to_owned(),
+            _ => format!("{path}({words})"),
         })
+        .filter(|words| words.starts_with("deny(") || words.starts_with("forbid("))
+        .flat_map(|words| words.split(['(', ',', ')']).map(str::to_owned).collect::<Vec<_>>())
         .collect();
     Ok(PANIC_LINTS.into_iter().filter(|lint| !denied.contains(&format!("clippy::{lint}"))).collect())
 }
@@ -105,7 +110,13 @@ fn unused(
     for folder in ["tests", "examples", "benches"] {
         everything.extend(sources(&package.folder.join(folder))?.into_values());
     }
-    everything.push_str(&std::fs::read_to_string(package.folder.join("README.md")).unwrap_or_default());
+    // Examples of pages that are documentation are tests.
+    let pages = everything.split("include_str!(\"").skip(1).filter_map(|rest| rest.split('"').next());
+    let pages: Vec<_> = pages
+        .filter(|page| page.ends_with(".md"))
+        .map(|page| package.folder.join("src").join(page))
+        .collect();
+    everything.extend(pages.into_iter().filter_map(|page| std::fs::read_to_string(page).ok()));
     let all: BTreeSet<&str> = everything.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
     let is_used = |one: &Dependency| {
         let name = one.rename.as_ref().unwrap_or(&one.name).replace('-', "_");
@@ -170,6 +181,8 @@ mod tests {
         let all = "#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)]\n\
                    #![deny(clippy::unreachable, clippy::indexing_slicing)]";
         assert_eq!(missing_lints(all), Ok(vec![]));
+        let not_in_tests = all.replace("#![deny", "#![cfg_attr(not(test), deny").replace(")]", "))]");
+        assert_eq!(missing_lints(&not_in_tests), Ok(vec![]));
         assert_eq!(missing_lints("#![deny(clippy::panic)]").map(|missing| missing.len()), Ok(4));
     }
 
