@@ -4,6 +4,7 @@
 //! client's end. What arrives in order waits in a plain queue; only what overtakes or is overtaken goes
 //! through a heap. Packets that arrive at the same instant on one wire keep the order in which they were sent.
 
+pub use crate::names::{HostId, WireId};
 use crate::trace::{Fate, LogEntry, Trace};
 use godwit_base::timer_queue::TimerQueue;
 use godwit_base::{Ecn, SendMeta, SocketId, Time};
@@ -14,14 +15,6 @@ use std::net::SocketAddr;
 
 /// Buffers kept for reuse.
 const POOL: usize = 4096;
-
-/// One of the simulated hosts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HostId(pub u32);
-
-/// One of the wires between hosts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WireId(pub u32);
 
 /// A packet on its way, or arrived.
 #[derive(Debug)]

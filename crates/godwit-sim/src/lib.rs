@@ -11,6 +11,7 @@
 pub mod app;
 pub mod apps;
 pub mod fabric;
+mod names;
 pub mod network;
 pub mod pattern;
 pub mod scenario;

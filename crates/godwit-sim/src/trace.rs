@@ -1,6 +1,6 @@
 //! What went over the wires: a hash of every packet, to prove that a run repeats, and a log to read.
 
-use crate::fabric::HostId;
+use crate::names::HostId;
 use godwit_base::{Ecn, Time};
 use godwit_link::{DropReason, Outcome};
 use std::fmt;

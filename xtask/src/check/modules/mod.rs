@@ -86,7 +86,7 @@ impl Crate {
             for path in imports.map(|import| &import.path).chain(&module.named) {
                 let Some(Target::Item(target)) = self.resolve(id, path, 0) else { continue };
                 let other = &self.modules[target];
-                if other.file != module.file && !module.path.starts_with(&other.path) {
+                if other.file != module.file && !self.is_in_the_family(module, other.file) {
                     arrows.push(Arrow {
                         from: self.place(module),
                         to: self.place(other),
@@ -98,6 +98,12 @@ impl Crate {
         arrows.sort();
         arrows.dedup();
         arrows
+    }
+
+    /// Whether a file is one of those in which the modules above this one stand.
+    fn is_in_the_family(&self, module: &Module, file: usize) -> bool {
+        let above = |id: &ModuleId| self.modules[*id].parent;
+        std::iter::successors(module.parent, above).any(|id| self.modules[id].file == file)
     }
 
     fn place(&self, module: &Module) -> Place {

@@ -36,8 +36,14 @@ fn names_are_followed_through_modules_globs_and_macros() {
 fn a_module_is_a_part_of_those_above_it() {
     let found = arrows(&[
         ("lib.rs", "mod a; mod b; pub struct Root;"),
-        ("a.rs", "mod child; pub(crate) struct Parent; mod inline { use super::Parent; fn f(_: Parent) {} }"),
-        ("a/child.rs", "use super::Parent; impl Parent { fn f(_: crate::Root) {} } pub(super) fn g() {}"),
+        (
+            "a.rs",
+            "mod child; pub(crate) struct Parent; pub(crate) mod kind { pub const X: u8 = 0; } mod inline { use super::Parent; fn f(_: Parent) {} }",
+        ),
+        (
+            "a/child.rs",
+            "use super::Parent; impl Parent { fn f(_: crate::Root) { super::kind::X; } } pub(super) fn g() {}",
+        ),
         ("b.rs", "fn f(_: crate::a::Parent) {}"),
     ]);
     assert_eq!(found, ["b.rs -> a.rs"]);
