@@ -17,6 +17,12 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
+/// The profile to check and test with, as two words of a command line.
+pub(crate) fn profile() -> [&'static str; 2] {
+    let name = if std::env::var_os("CI").is_some() { "ci" } else { "dev" };
+    ["--profile", name]
+}
+
 /// Runs to the end with our own input and output; an exit status other than 0 is an error.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     eprintln!("xtask: {}", describe(command));

@@ -57,7 +57,7 @@ fn stage(passed: &mut u32, name: &str, run: impl FnOnce() -> Result<(), String>)
 /// first.
 fn all_tests(tier: Tier) -> Result<(), String> {
     let mut command = cargo();
-    command.args(["test", "--workspace", "--quiet"]);
+    command.args(["test", "--workspace", "--quiet"]).args(shell::profile());
     if tier == Tier::Full {
         command.env("GODWIT_FULL", "1");
     }

@@ -18,10 +18,12 @@ use std::path::{Path, PathBuf};
 pub(crate) fn run() -> Result<(), String> {
     structure()?;
     shell::run(cargo().args(["fmt", "--all", "--check"]))?;
-    shell::run(cargo().args(["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))?;
+    let clippy = ["clippy", "--workspace", "--all-targets", "--quiet"];
+    shell::run(cargo().args(clippy).args(shell::profile()).args(["--", "-D", "warnings"]))?;
     shell::run(
         cargo()
             .args(["doc", "--workspace", "--no-deps", "--quiet", "--all-features"])
+            .args(shell::profile())
             .env("RUSTDOCFLAGS", "--cfg docsrs -D warnings"),
     )
 }
