@@ -189,7 +189,7 @@ mod tests {
         Banner {
             what: "its example site",
             identity,
-            targets: targets(addresses, Some("box")),
+            targets: targets(&addresses, Some("box")),
             granted: Some(Granted { gso: true, gro: false, receive_buffer, wanted_buffer: 7 << 20 }),
             ports: "4433".to_owned(),
             style: Style::PLAIN,
