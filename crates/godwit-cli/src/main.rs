@@ -23,7 +23,7 @@ mod units;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use cli::{Cli, Command};
 
@@ -39,8 +39,8 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(arguments),
         Command::Qlog(arguments) => qlog::run(arguments),
         Command::Interop(arguments) => interop::run(arguments),
-        Command::Completions(arguments) => manual::completions(&arguments),
-        Command::Man(arguments) => manual::man(&arguments),
+        Command::Completions(arguments) => manual::completions(&arguments, Cli::command()),
+        Command::Man(arguments) => manual::man(&arguments, Cli::command()),
     };
     match outcome {
         Ok(code) => code,

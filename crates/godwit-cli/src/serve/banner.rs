@@ -169,7 +169,7 @@ mod tests {
     use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
     use super::*;
-    use crate::certificates::Facts;
+    use godwit_certificates::Facts;
 
     fn identity(authority: Option<&str>) -> Identity {
         let mut facts = Facts::default();

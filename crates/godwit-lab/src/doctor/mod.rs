@@ -1,7 +1,7 @@
 //! What keeps HTTP/3 from working, and what to do about each thing found.
 //!
 //! Without a site this machine is examined ([`machine`]): sockets, buffers, offloads, limits, a handshake with itself.
-//! With one the way to that site as well ([`site`]): names and HTTPS records ([`records`]), TLS over TCP and the
+//! With one the way to that site as well ([`way`]): names and HTTPS records ([`records`]), TLS over TCP and the
 //! certificate ([`tls`], [`certificate`]), what is advertised, and QUIC to every address ([`quic`]). Each thing looked
 //! at is one [`Finding`]; those about one part of the world are a section.
 
@@ -13,6 +13,7 @@ mod records;
 mod report;
 mod site;
 mod tls;
+mod way;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -58,7 +59,7 @@ pub async fn examine(options: Options, show: &mut dyn FnMut(&Findings)) -> Diagn
     machine::examine(&mut findings).await;
     section(findings);
     if let Some(site) = &site {
-        site::examine(site, roots, dns, &mut section).await;
+        way::examine(site, roots, dns, &mut section).await;
     }
     diagnosis
 }
