@@ -7,6 +7,8 @@ use crate::problem::{Problem, ProblemKind, chain};
 use crate::time::UpstreamTime;
 use crate::tunnel::Stream;
 use bytes::Bytes;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, Response, StatusCode};
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use std::fmt;
@@ -202,5 +204,21 @@ impl http_body::Body for Body {
 impl From<String> for Body {
     fn from(text: String) -> Self {
         if text.is_empty() { Body::empty() } else { Body(Inner::Text(text.into())) }
+    }
+}
+
+impl Problem {
+    /// The answer to the client.
+    pub(crate) fn into_response(self) -> Response<Body> {
+        let text = format!("{}\n", self.status());
+        let mut response = Response::new(Body::from(text));
+        *response.status_mut() = self.status();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        if self.status() == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("5"));
+        }
+        response.extensions_mut().insert(self);
+        response
     }
 }

@@ -3,10 +3,10 @@
 use crate::RequestBody;
 use crate::body::Body;
 use crate::headers::{self, Facts};
-use crate::place::{Lease, Place};
+use crate::place::{Lease, Place, Places};
 use crate::pool::Connection;
 use crate::problem::{Problem, ProblemKind, chain};
-use crate::service::Inner;
+use crate::settings::Settings;
 use crate::time::UpstreamTime;
 use crate::tunnel::{self, Stream, Wanted};
 use crate::upload::{Upload, View};
@@ -54,9 +54,18 @@ struct Failure {
     stale: bool,
 }
 
+/// What every request that is passed on needs.
+#[derive(Debug)]
+pub(crate) struct Forwarder {
+    pub(crate) settings: Settings,
+    pub(crate) places: Places,
+    /// By which Via tells this proxy from others (RFC 9110 section 7.6.3).
+    pub(crate) pseudonym: String,
+}
+
 /// Answers a request.
-pub(crate) async fn forward(inner: &Arc<Inner>, request: Request<RequestBody>) -> Response<Body> {
-    let (outgoing, stream) = match prepare(inner, request).await {
+pub(crate) async fn forward(forwarder: &Arc<Forwarder>, request: Request<RequestBody>) -> Response<Body> {
+    let (outgoing, stream) = match prepare(forwarder, request).await {
         Ok(prepared) => prepared,
         Err(problem) => return problem.into_response(),
     };
@@ -64,16 +73,16 @@ pub(crate) async fn forward(inner: &Arc<Inner>, request: Request<RequestBody>) -
     let mut since = None;
     let mut retries = 0;
     loop {
-        let Some(at) = inner.places.choose(&tried) else {
+        let Some(at) = forwarder.places.choose(&tried) else {
             let problem = Problem::new(ProblemKind::NoUpstream, "no upstream is healthy");
             return problem.into_response();
         };
-        let Some(place) = inner.places.all.get(at) else {
+        let Some(place) = forwarder.places.all.get(at) else {
             return Problem::new(ProblemKind::NoUpstream, "there is no upstream").into_response();
         };
-        let failure = match attempt(inner, place, &outgoing, since).await {
+        let failure = match attempt(forwarder, place, &outgoing, since).await {
             Ok((response, lease)) => {
-                return answer(inner, outgoing, stream, (response, lease), retries).await;
+                return answer(forwarder, outgoing, stream, (response, lease), retries).await;
             }
             Err(failure) => failure,
         };
@@ -86,8 +95,8 @@ pub(crate) async fn forward(inner: &Arc<Inner>, request: Request<RequestBody>) -
         if failure.problem.kind() != ProblemKind::Busy {
             place.on_failure();
         }
-        let elsewhere = inner.places.all.len() > 1 || failure.problem.kind() == ProblemKind::Broken;
-        if again && elsewhere && retries < inner.settings.retries {
+        let elsewhere = forwarder.places.all.len() > 1 || failure.problem.kind() == ProblemKind::Broken;
+        if again && elsewhere && retries < forwarder.settings.retries {
             tracing::debug!(problem = %failure.problem, "a request is sent again");
             retries = retries.saturating_add(1);
             tried.push(at);
@@ -106,7 +115,7 @@ fn extended_connect(extensions: &mut http::Extensions) -> Option<ExtendedConnect
 /// Checks a request, and makes of it what upstreams see. In a tunnel made of bodies what the client sends is
 /// apart.
 async fn prepare(
-    inner: &Inner,
+    forwarder: &Forwarder,
     request: Request<RequestBody>,
 ) -> Result<(Outgoing, Option<RequestBody>), Problem> {
     let began = Instant::now();
@@ -136,7 +145,7 @@ async fn prepare(
         secure: peer.map_or(https, |peer| peer.secure),
         host: host.as_ref(),
     };
-    headers::on_request(&mut parts.headers, &facts, &inner.settings, &inner.pseudonym)?;
+    headers::on_request(&mut parts.headers, &facts, &forwarder.settings, &forwarder.pseudonym)?;
     let bodies = matches!(tunnel, Some(Wanted::Connect { client: None, .. }));
     if matches!(tunnel, Some(Wanted::Connect { .. })) {
         parts.method = Method::GET;
@@ -198,13 +207,13 @@ fn target(uri: &Uri) -> PathAndQuery {
 
 impl Outgoing {
     /// The request as one upstream gets it.
-    fn request(&self, inner: &Inner, place: &Place, http2: bool) -> Request<View> {
+    fn request(&self, forwarder: &Forwarder, place: &Place, http2: bool) -> Request<View> {
         let mut request = Request::new(self.upload.view());
         *request.method_mut() = self.method.clone();
         *request.version_mut() = if http2 { Version::HTTP_2 } else { Version::HTTP_11 };
         *request.uri_mut() = Uri::from(self.target.clone());
         *request.headers_mut() = self.headers.clone();
-        let host = headers::host_of(&inner.settings.host, self.host.as_ref(), &place.upstream);
+        let host = headers::host_of(&forwarder.settings.host, self.host.as_ref(), &place.upstream);
         headers::address(&mut request, host, place.upstream.scheme(), http2);
         let framed = self.headers.contains_key(CONTENT_LENGTH) || self.upload.is_empty();
         let headers = request.headers_mut();
@@ -272,7 +281,7 @@ impl Outgoing {
 
 /// Sends the request to one upstream, and waits for the head of the response.
 async fn attempt(
-    inner: &Inner,
+    forwarder: &Forwarder,
     place: &Arc<Place>,
     outgoing: &Outgoing,
     since: Option<Instant>,
@@ -292,9 +301,9 @@ async fn attempt(
             true => outgoing.send_continue(),
         }
     }
-    let request = outgoing.request(inner, place, http2);
+    let request = outgoing.request(forwarder, place, http2);
     let sent = send(&mut lease, request);
-    match watch(sent, outgoing, inner.settings.timeouts.response).await {
+    match watch(sent, outgoing, forwarder.settings.timeouts.response).await {
         Ok(Ok(mut response)) => {
             lease.note_keep_alive(response.headers());
             let upgraded = response.status() == StatusCode::SWITCHING_PROTOCOLS;
@@ -374,7 +383,7 @@ async fn watch<T>(
 
 /// Makes the upstream's response the client's.
 async fn answer(
-    inner: &Inner,
+    forwarder: &Forwarder,
     outgoing: Outgoing,
     stream: Option<RequestBody>,
     (response, lease): (Response<Incoming>, Lease),
@@ -387,7 +396,7 @@ async fn answer(
     let mut response = match outgoing.tunnel {
         Some(wanted) if parts.status == StatusCode::SWITCHING_PROTOCOLS => {
             let response = Response::from_parts(parts, incoming);
-            match begin_tunnel(inner, wanted, stream, response, lease).await {
+            match begin_tunnel(forwarder, wanted, stream, response, lease).await {
                 Ok(response) => response,
                 Err(problem) => problem.at(&name).into_response(),
             }
@@ -397,9 +406,9 @@ async fn answer(
             Problem::new(ProblemKind::Broken, detail).at(&name).into_response()
         }
         _ => {
-            headers::on_response(&mut parts.headers, parts.version, &inner.pseudonym);
+            headers::on_response(&mut parts.headers, parts.version, &forwarder.pseudonym);
             parts.version = Version::HTTP_11;
-            let body = Body::arriving(incoming, lease, time.clone(), inner.settings.timeouts.body);
+            let body = Body::arriving(incoming, lease, time.clone(), forwarder.settings.timeouts.body);
             Response::from_parts(parts, body)
         }
     };
@@ -408,19 +417,19 @@ async fn answer(
 }
 
 async fn begin_tunnel(
-    inner: &Inner,
+    forwarder: &Forwarder,
     wanted: Wanted,
     stream: Option<RequestBody>,
     mut response: Response<Incoming>,
     mut lease: Lease,
 ) -> Result<Response<Body>, Problem> {
     wanted.check(response.headers())?;
-    let limit = inner.settings.timeouts.tunnel;
+    let limit = forwarder.settings.timeouts.tunnel;
     let upstream = hyper::upgrade::on(&mut response);
     drop(lease.upgraded());
     let (mut parts, _) = response.into_parts();
     let upgrade = parts.headers.get(UPGRADE).cloned();
-    headers::on_response(&mut parts.headers, parts.version, &inner.pseudonym);
+    headers::on_response(&mut parts.headers, parts.version, &forwarder.pseudonym);
     parts.version = Version::HTTP_11;
     let client = match wanted {
         Wanted::Upgrade { client, .. } => {

@@ -14,29 +14,6 @@ use tokio::time::MissedTickBehavior;
 /// The most of a body that is read so that its connection ends in good order.
 const MAX_BODY: usize = 64 << 10;
 
-/// How many checks in a row said something else than what holds.
-#[derive(Debug, Default)]
-pub(crate) struct Verdict {
-    against: u32,
-}
-
-impl Verdict {
-    /// Whether the upstream is healthy after another check, if it `was`; `needed` are the answers in a row
-    /// that make it healthy and unhealthy.
-    pub(crate) fn on_check(&mut self, was: bool, good: bool, needed: (u32, u32)) -> bool {
-        if good == was {
-            self.against = 0;
-            return was;
-        }
-        self.against = self.against.saturating_add(1);
-        if self.against < if good { needed.0 } else { needed.1 } {
-            return was;
-        }
-        self.against = 0;
-        good
-    }
-}
-
 /// What is asked for at each check.
 #[derive(Debug, Clone)]
 pub(crate) struct Check {
@@ -120,18 +97,6 @@ impl Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn some_answers_in_a_row_are_needed() {
-        let mut verdict = Verdict::default();
-        let mut is = true;
-        let mut seen = String::new();
-        for good in "ggbbgbbbbbgbggbb".chars().map(|check| check == 'g') {
-            is = verdict.on_check(is, good, (2, 3));
-            seen.push(if is { 'H' } else { 'u' });
-        }
-        assert_eq!(seen, "HHHHHHHuuuuuuHHH");
-    }
 
     #[test]
     fn checks_are_checked() {

@@ -51,6 +51,7 @@ mod time;
 mod tunnel;
 mod upload;
 mod upstream;
+mod verdict;
 
 pub use body::Body;
 pub use godwit_body::{BoxError, ExtendedConnect, Informational, Peer};

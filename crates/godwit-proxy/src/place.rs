@@ -1,7 +1,6 @@
 //! The upstreams: what is known of each, which one is next, and a lease for each exchange.
 
 use crate::dial::Dialer;
-use crate::health::Verdict;
 use crate::lock;
 use crate::pool::{Connection, Entry, Http1, Pool};
 use crate::problem::{Problem, ProblemKind};
@@ -9,6 +8,7 @@ use crate::room::Permit;
 use crate::settings::{Balance, Settings};
 use crate::upload::Upload;
 use crate::upstream::{Scheme, Upstream};
+use crate::verdict::Verdict;
 use http::HeaderMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

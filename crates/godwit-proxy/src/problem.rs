@@ -1,8 +1,6 @@
 //! What can go wrong, as the client and as the log see it.
 
-use crate::body::Body;
-use http::header::{CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderValue, Response, StatusCode};
+use http::StatusCode;
 use std::fmt;
 use std::sync::Arc;
 
@@ -115,20 +113,6 @@ impl Problem {
     /// What happened, for the log.
     pub fn detail(&self) -> &str {
         &self.detail
-    }
-
-    /// The answer to the client.
-    pub(crate) fn into_response(self) -> Response<Body> {
-        let text = format!("{}\n", self.status);
-        let mut response = Response::new(Body::from(text));
-        *response.status_mut() = self.status;
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-        if self.status == StatusCode::SERVICE_UNAVAILABLE {
-            headers.insert(RETRY_AFTER, HeaderValue::from_static("5"));
-        }
-        response.extensions_mut().insert(self);
-        response
     }
 }
 

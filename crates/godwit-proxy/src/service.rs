@@ -3,7 +3,7 @@
 use crate::BoxError;
 use crate::body::Body;
 use crate::dial::{Dialer, TlsSetup};
-use crate::forward;
+use crate::forward::{self, Forwarder};
 use crate::health::Check;
 use crate::lock;
 use crate::place::{Place, Places, UpstreamStatus};
@@ -31,20 +31,17 @@ const SWEEP_EVERY: Duration = Duration::from_secs(5);
 /// Cloning is cheap and shares everything. Checks of the upstreams' health begin with the first clone that is
 /// made or used within a tokio runtime, and end with the last clone.
 #[derive(Debug, Clone)]
-pub struct Proxy(Arc<Inner>);
+pub struct Proxy(Arc<Shared>);
 
 #[derive(Debug)]
-pub(crate) struct Inner {
-    pub(crate) settings: Settings,
-    pub(crate) places: Places,
-    /// By which Via tells this proxy from others (RFC 9110 section 7.6.3).
-    pub(crate) pseudonym: String,
+struct Shared {
+    forwarder: Arc<Forwarder>,
     check: Option<Check>,
     started: AtomicBool,
     tasks: Mutex<Vec<AbortHandle>>,
 }
 
-impl Drop for Inner {
+impl Drop for Shared {
     fn drop(&mut self) {
         lock(&self.tasks).iter().for_each(AbortHandle::abort);
     }
@@ -78,10 +75,9 @@ impl Proxy {
             places.push(Arc::new(Place::new(upstream.clone(), dialer, &settings)));
         }
         let places = Places::new(places, settings.balance);
-        let proxy = Proxy(Arc::new(Inner {
-            settings,
-            places,
-            pseudonym: pseudonym(),
+        let forwarder = Arc::new(Forwarder { settings, places, pseudonym: pseudonym() });
+        let proxy = Proxy(Arc::new(Shared {
+            forwarder,
             check,
             started: AtomicBool::new(false),
             tasks: Mutex::default(),
@@ -94,7 +90,7 @@ impl Proxy {
 
     /// What is known of each upstream, in the order of the settings.
     pub fn status(&self) -> Vec<UpstreamStatus> {
-        self.0.places.all.iter().map(|place| place.status()).collect()
+        self.0.forwarder.places.all.iter().map(|place| place.status()).collect()
     }
 
     /// Answers a request.
@@ -105,7 +101,7 @@ impl Proxy {
     {
         self.start();
         let request = request.map(godwit_body::boxed);
-        forward::forward(&self.0, request).await
+        forward::forward(&self.0.forwarder, request).await
     }
 
     /// Begins what goes on in the background, once.
@@ -114,10 +110,11 @@ impl Proxy {
             return;
         }
         let mut tasks = lock(&self.0.tasks);
-        tasks.push(tokio::spawn(sweep(Arc::downgrade(&self.0))).abort_handle());
+        tasks.push(tokio::spawn(sweep(Arc::downgrade(&self.0.forwarder))).abort_handle());
         if let Some(check) = &self.0.check {
             tasks.extend(
                 self.0
+                    .forwarder
                     .places
                     .all
                     .iter()
@@ -127,11 +124,11 @@ impl Proxy {
     }
 }
 
-async fn sweep(inner: Weak<Inner>) {
+async fn sweep(forwarder: Weak<Forwarder>) {
     loop {
         tokio::time::sleep(SWEEP_EVERY).await;
-        let Some(inner) = inner.upgrade() else { return };
-        inner.places.all.iter().for_each(|place| place.pool.sweep());
+        let Some(forwarder) = forwarder.upgrade() else { return };
+        forwarder.places.all.iter().for_each(|place| place.pool.sweep());
     }
 }
 
