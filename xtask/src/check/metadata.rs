@@ -27,7 +27,7 @@ pub(crate) struct Package {
 }
 
 /// A dependency as a manifest declares it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Dependency {
     pub(crate) name: String,
     /// Whether it is there for tests, examples and benches alone.

@@ -35,6 +35,7 @@ pub(crate) fn structure() -> Result<(), String> {
     findings.extend(dependencies::findings(&workspace)?);
     findings.extend(deny::findings()?);
     findings.extend(manifests::findings(&workspace, &sources)?);
+    findings.extend(api::findings(&workspace, api::Mode::Compare)?);
     findings.extend(cycles::findings(&crates(&workspace)?));
     if findings.is_empty() {
         eprintln!(
