@@ -17,6 +17,7 @@
 pub mod ack_tracker;
 pub mod congestion;
 mod delivery;
+mod detection;
 pub mod ecn;
 mod loss;
 pub mod mtu;
@@ -26,6 +27,7 @@ mod refused;
 pub mod rtt;
 mod sent;
 pub mod space;
+mod summary;
 pub mod timer;
 
 pub use ack_tracker::{AckPolicy, AckTracker, EcnCounts, Received};

@@ -9,13 +9,13 @@ use crate::congestion::{
 };
 use crate::delivery::{DeliverySampler, Snapshot};
 use crate::ecn::{EcnAcked, EcnValidation};
-use crate::loss::{LossTally, ReorderTolerance};
+use crate::loss::ReorderTolerance;
 use crate::mtu::{Arrived, MtuCounters, MtuSearch};
 use crate::pacer::Pacer;
 use crate::refused::Refused;
 use crate::rtt::RttEstimator;
 use crate::sent::SentPacket;
-use crate::space::{AckTally, LossSummary, SpuriousTally};
+use crate::summary::{AckTally, LossSummary, LossTally, SpuriousTally};
 use godwit_base::{Ecn, Time};
 use std::time::Duration;
 

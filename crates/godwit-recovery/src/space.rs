@@ -13,102 +13,12 @@ use crate::loss::PersistentRun;
 use crate::mtu::Arrived;
 use crate::path::Paths;
 use crate::sent::{SentPacket, SentRing, State};
+pub use crate::summary::{AckError, AckSummary, LossSummary, Outcome, SentInfo, SpaceId};
+use crate::summary::{AckTally, SpuriousTally};
 use crate::{EcnCounts, PathRecovery};
 use godwit_base::{Rng, Time};
 use std::ops::RangeInclusive;
 use std::time::Duration;
-
-/// A packet number space (RFC 9000 section 12.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SpaceId {
-    /// Initial packets.
-    Initial,
-    /// Handshake packets.
-    Handshake,
-    /// 0-RTT and 1-RTT packets.
-    Data,
-}
-
-/// What became of the packet that carried a token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// The peer acknowledged it.
-    Acked,
-    /// It is declared lost: send its contents again.
-    Lost,
-    /// It was declared lost before, and now the peer acknowledged it after all.
-    Spurious,
-}
-
-/// A packet just sent.
-#[derive(Debug, Clone, Copy)]
-pub struct SentInfo {
-    /// What [`SpaceRecovery::next_packet_number`] gave.
-    pub packet_number: u64,
-    /// When it was sent.
-    pub now: Time,
-    /// Its size in bytes, with header and tag.
-    pub bytes: usize,
-    /// It carries a frame other than ACK, PADDING and CONNECTION_CLOSE (RFC 9002 section 2).
-    pub ack_eliciting: bool,
-    /// It counts toward bytes in flight: it is ack-eliciting or has PADDING.
-    pub in_flight: bool,
-    /// It is a probe of the path's MTU: losing it says nothing about congestion.
-    pub mtu_probe: bool,
-    /// Its datagram carries an ECN mark.
-    pub marked: bool,
-}
-
-/// The peer acknowledged what was never sent: a PROTOCOL_VIOLATION (RFC 9000 section 13.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AckError {
-    /// The packet number that was not sent.
-    pub packet_number: u64,
-}
-
-impl std::fmt::Display for AckError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "acknowledgement of packet {}, which was not sent", self.packet_number)
-    }
-}
-
-impl std::error::Error for AckError {}
-
-/// What one ACK frame changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct AckSummary {
-    /// Packets acknowledged for the first time, those once believed lost included.
-    pub newly_acked: u32,
-    /// At least one of them was ack-eliciting.
-    pub newly_acked_ack_eliciting: bool,
-    /// The highest packet number newly acknowledged.
-    pub largest_newly_acked: Option<u64>,
-    /// The round-trip time sample taken.
-    pub rtt_sample: Option<Duration>,
-    /// Packets declared lost before and acknowledged now.
-    pub spurious: u32,
-    /// Size of the MTU probe acknowledged; the path's MTU has risen accordingly.
-    pub mtu_probe_acked: Option<usize>,
-    /// What it says of packets sent with ECT(0), for [`SpaceRecovery::on_ecn_counts`].
-    pub ecn: EcnAcked,
-    /// What the ACK frame showed to be lost.
-    pub lost: LossSummary,
-}
-
-/// What one pass of loss detection found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LossSummary {
-    /// Packets declared lost.
-    pub packets: u32,
-    /// Their bytes, as far as they were in flight.
-    pub bytes: u64,
-    /// Size of the MTU probe among them.
-    pub mtu_probe_lost: Option<usize>,
-    /// The window was reduced.
-    pub congestion: bool,
-    /// Persistent congestion was established (RFC 9002 section 7.6).
-    pub persistent_congestion: bool,
-}
 
 /// Sent packets and loss detection of one packet number space.
 #[derive(Debug)]
@@ -503,38 +413,6 @@ impl<T: Copy> SpaceRecovery<T> {
     pub const fn largest_sent(&self) -> Option<u64> {
         self.next.checked_sub(1)
     }
-}
-
-/// What one ACK frame adds up to, before the path is told.
-#[derive(Debug)]
-pub(crate) struct AckTally {
-    pub(crate) summary: AckSummary,
-    /// Bytes that leave the path's flight.
-    pub(crate) bytes: u64,
-    /// Those of them sent since the last reduction of the window: only they can make it grow.
-    pub(crate) growth_bytes: u64,
-    /// The largest packet on this path newly acknowledged: number and time of sending.
-    pub(crate) largest_sample: Option<(u64, Time)>,
-    /// The newest packets newly acknowledged on this path, by size.
-    arrived: Arrived,
-    full_above: u16,
-    ecn_since: Time,
-    pub(crate) spurious: SpuriousTally,
-    recovery_start: Option<Time>,
-    prior_largest: Option<u64>,
-    now: Time,
-}
-
-/// What late acknowledgements say about reordering on the path.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct SpuriousTally {
-    pub(crate) packets: u32,
-    /// How many of them were charged to the current reduction of the window.
-    pub(crate) of_current_event: u32,
-    /// The farthest a packet came behind the largest acknowledged one, in packets.
-    pub(crate) distance: u64,
-    /// The longest time between sending and the wrong verdict.
-    pub(crate) verdict_after: Duration,
 }
 
 impl AckTally {
