@@ -4,10 +4,6 @@ use super::modules::{Arrow, Crate};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Files that need one another and are about to be taken apart, one group in each line: a cycle of today has to lie
-/// within one of them. One that is gone must leave the list.
-const KNOWN: &str = include_str!("cycles.known");
-
 /// Files that can all be reached from one another.
 struct Cycle<'a> {
     files: BTreeSet<&'a Path>,
@@ -18,34 +14,14 @@ struct Cycle<'a> {
 /// Every cycle of every crate of ours.
 pub(crate) fn findings(crates: &[(String, Crate)]) -> Vec<String> {
     let mut findings = Vec::new();
-    let mut known: Vec<(Vec<&str>, bool)> =
-        KNOWN.lines().map(|line| (line.split(' ').collect(), false)).collect();
     for (name, sources) in crates {
         let arrows = sources.arrows();
-        for cycle in cycles(&arrows) {
-            let excused = known.iter_mut().find(|(words, _)| {
-                words.split_first().is_some_and(|(owner, files)| owner == name && cycle.lies_within(files))
-            });
-            match excused {
-                Some((_, is_there)) => *is_there = true,
-                None => findings.push(cycle.describe(name)),
-            }
-        }
+        findings.extend(cycles(&arrows).iter().map(|cycle| cycle.describe(name)));
     }
-    let gone = known.iter().filter(|(_, is_there)| !is_there);
-    findings.extend(
-        gone.map(|(words, _)| {
-            format!("no cycle any more, strike it from the known ones: {}", words.join(" "))
-        }),
-    );
     findings
 }
 
 impl Cycle<'_> {
-    fn lies_within(&self, files: &[&str]) -> bool {
-        self.files.iter().all(|file| files.iter().any(|other| Path::new(other) == *file))
-    }
-
     fn describe(&self, name: &str) -> String {
         let files: Vec<String> = self.files.iter().map(|file| file.display().to_string()).collect();
         let mut text = format!("these files need one another: {name} {}", files.join(" "));
