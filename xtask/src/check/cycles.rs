@@ -12,10 +12,10 @@ struct Cycle<'a> {
 }
 
 /// Every cycle of every crate of ours.
-pub(crate) fn findings(crates: &[(String, Crate)]) -> Vec<String> {
+pub(crate) fn findings<'a>(crates: impl Iterator<Item = (&'a str, &'a Crate)>) -> Vec<String> {
     let mut findings = Vec::new();
-    for (name, sources) in crates {
-        let arrows = sources.arrows();
+    for (name, modules) in crates {
+        let arrows = modules.arrows();
         findings.extend(cycles(&arrows).iter().map(|cycle| cycle.describe(name)));
     }
     findings

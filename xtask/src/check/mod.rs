@@ -7,6 +7,7 @@ mod dependencies;
 mod manifests;
 pub(crate) mod metadata;
 mod modules;
+mod order;
 mod size;
 
 use crate::shell::{self, cargo};
@@ -36,7 +37,11 @@ pub(crate) fn structure() -> Result<(), String> {
     findings.extend(deny::findings()?);
     findings.extend(manifests::findings(&workspace, &sources)?);
     findings.extend(api::findings(&workspace, api::Mode::Compare)?);
-    findings.extend(cycles::findings(&crates(&workspace)?));
+    let crates = crates(&workspace)?;
+    findings.extend(
+        crates.iter().flat_map(|one| order::findings(&one.name, one.root, &one.sources, &one.modules)),
+    );
+    findings.extend(cycles::findings(crates.iter().map(|one| (one.name.as_str(), &one.modules))));
     if findings.is_empty() {
         eprintln!(
             "xtask: structure: no file, function or type too large, no file cycles, all dependencies point down"
@@ -46,15 +51,24 @@ pub(crate) fn structure() -> Result<(), String> {
     Err(format!("structure:\n  {}", findings.join("\n  ")))
 }
 
-/// The modules of every library and program of ours, with the name of the package.
-fn crates(workspace: &Workspace) -> Result<Vec<(String, Crate)>, String> {
+/// A library or program of ours.
+struct Read {
+    /// The name of its package.
+    name: String,
+    /// Its first file.
+    root: &'static str,
+    sources: Sources,
+    modules: Crate,
+}
+
+/// Every library and program of ours.
+fn crates(workspace: &Workspace) -> Result<Vec<Read>, String> {
     let mut crates = Vec::new();
     for package in &workspace.packages {
-        let folder = package.folder.join("src");
-        let sources = sources(&folder)?;
+        let sources = sources(&package.folder.join("src"))?;
         for root in ["lib.rs", "main.rs"].into_iter().filter(|root| sources.contains_key(Path::new(root))) {
-            let read = Crate::read(&sources, root).map_err(|why| format!("{}: {why}", package.name))?;
-            crates.push((package.name.clone(), read));
+            let modules = Crate::read(&sources, root).map_err(|why| format!("{}: {why}", package.name))?;
+            crates.push(Read { name: package.name.clone(), root, sources: sources.clone(), modules });
         }
     }
     Ok(crates)

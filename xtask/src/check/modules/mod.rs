@@ -10,7 +10,7 @@ mod tests;
 
 pub(crate) use read::{Sources, is_for_tests};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// How far a name is followed through re-exports before it is taken for one of another crate.
@@ -76,6 +76,11 @@ impl Crate {
     /// Reads the crate that begins in this file of the folder of sources.
     pub(crate) fn read(sources: &Sources, root: &str) -> Result<Self, String> {
         read::from_root(sources, root)
+    }
+
+    /// The paths of all modules below the root.
+    pub(crate) fn paths(&self) -> BTreeSet<String> {
+        self.modules.iter().skip(1).map(|module| module.path.join("::")).collect()
     }
 
     /// Every name that one file's code uses of another file.
