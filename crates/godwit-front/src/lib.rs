@@ -36,6 +36,13 @@
 //!   manager.
 //!
 //! Nothing here prints or ends the process: what an operator should know goes to [`Notices`].
+//!
+//! # Order of the modules
+//!
+//! From the bottom: `address`, `error`, `metrics`, `service`, `sessions`, `stop_listening`, `supervisor`,
+//! `client`, `connection_limits`, `inherited`, `settings`, `advertise`, `certificates`, `config`, `goaway`,
+//! `tcp_stream`, `access`, `sites`, `tcp_connection`, `connection_service`, `redirect_http`, `h3`, `listen`,
+//! `successor`, `tcp`, `server`, `builder`. Each may use those before it.
 
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 

@@ -8,6 +8,12 @@
 //! (`handshake`, `streams`, `cid`, `path`, and `godwit-recovery` for loss and congestion). Those that own frames have one
 //! face, `part`, and stand in one table, `connection/parts`: frames of the peer reach them from `connection/frames`, they
 //! write their own into packets, and hear of acknowledgements and losses.
+//!
+//! # Order of the modules
+//!
+//! From the bottom: `address_token`, `congestion`, `error`, `observe`, `path::id`, `packet`, `qlog`, `path`,
+//! `event`, `part`, `cid`, `datagrams`, `config`, `resumption`, `streams`, `handshake`, `connection`,
+//! `endpoint`. Each may use those before it.
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]

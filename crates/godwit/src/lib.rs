@@ -58,7 +58,7 @@
 //!
 //! # Order of the modules
 //!
-//! From the bottom: `code`, `error`, `resumption`, `config`, `qlog`, `stats`, `paths`, `socket_groups`, `generations`,
+//! From the bottom: `datapath`, `code`, `error`, `resumption`, `config`, `qlog`, `stats`, `paths`, `socket_groups`, `generations`,
 //! `polled`, `builder`; with `tokio` `handler`, `access`, `send_stream`, `recv_stream`, `connection`, `datagrams`,
 //! `settings`, `raw`, `target`, `connecting`, `incoming`, `parked`, `drain`, `endpoint`, `shards`, `builder::running`,
 //! `hand_over`; with `http3` `http3`.
