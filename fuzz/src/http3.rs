@@ -23,20 +23,11 @@ fn read(stream: &[u8], piece: usize) -> (Vec<(u64, Bytes)>, bool) {
     let mut frames = Vec::new();
     for piece in stream.chunks(piece) {
         let mut input = Bytes::copy_from_slice(piece);
-        loop {
-            let Some(current) = reader.current().or_else(|| reader.header(&mut input)) else { break };
+        while let Some(current) = reader.current().or_else(|| reader.header(&mut input)) {
             assert!(current.remaining <= current.len);
-            match reader.collect(&mut input) {
-                Some(payload) => {
-                    assert_eq!(
-                        payload.len() as u64,
-                        current.len,
-                        "a payload has the length that was announced"
-                    );
-                    frames.push((current.frame_type.0, payload));
-                }
-                None => break,
-            }
+            let Some(payload) = reader.collect(&mut input) else { break };
+            assert_eq!(payload.len() as u64, current.len, "a payload has the length that was announced");
+            frames.push((current.frame_type.0, payload));
         }
         assert!(input.is_empty(), "a reader takes everything");
     }

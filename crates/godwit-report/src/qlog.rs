@@ -72,9 +72,9 @@ enum Times {
 impl Times {
     /// As the trace says in its common fields, in the words of newer or older drafts of the format.
     fn of(header: &Value) -> Times {
-        let common = &header["trace"]["common_fields"];
-        let clock = common["reference_time"]["clock_type"].as_str();
-        match common["time_format"].as_str() {
+        let text = |pointer: &str| header.pointer(pointer).and_then(Value::as_str);
+        let clock = text("/trace/common_fields/reference_time/clock_type");
+        match text("/trace/common_fields/time_format") {
             Some("relative_to_previous_event" | "delta") => Times::Previous(0.0),
             Some("relative") => Times::Start,
             Some("absolute") => Times::Epoch(None),

@@ -66,7 +66,7 @@ impl Peek {
     }
 
     /// Bytes that have come so far, contiguous or not.
-    pub fn len(&self) -> u64 {
+    pub fn received(&self) -> u64 {
         self.received.len()
     }
 }

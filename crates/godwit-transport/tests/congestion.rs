@@ -196,8 +196,7 @@ fn a_transfer_is_driven_by_a_controller_from_outside() {
 #[test]
 fn a_controller_begins_with_what_the_one_before_has_left() {
     let (ours, store) = (Ours::default(), Arc::new(MemorySessions::new(10)));
-    let mut resumption = Resumption::default();
-    resumption.store = Some(store);
+    let resumption = Resumption { store: Some(store), ..Resumption::default() };
     let mut pair = Pair::new(&ObserverFactory::default(), common::transport());
     for _ in 0..2 {
         let client = pair.connect_resuming(transport(&ours), resumption.clone());

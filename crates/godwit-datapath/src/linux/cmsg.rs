@@ -36,14 +36,15 @@ impl Control {
 
     /// Appends a message. There is room for all that [`Control::write`] ever appends.
     fn push(&mut self, level: i32, kind: i32, data: &[u8]) {
-        let space = HEADER + data.len().next_multiple_of(WORD);
-        let Some(place) = self.bytes.get_mut(self.len..self.len + space) else { return };
-        place.fill(0);
-        place[..WORD].copy_from_slice(&(HEADER + data.len()).to_ne_bytes());
-        place[WORD..WORD + 4].copy_from_slice(&level.to_ne_bytes());
-        place[WORD + 4..HEADER].copy_from_slice(&kind.to_ne_bytes());
-        place[HEADER..HEADER + data.len()].copy_from_slice(data);
-        self.len += space;
+        let padded = data.len().next_multiple_of(WORD);
+        let end = self.len + HEADER + padded;
+        let (length, level, kind) =
+            ((HEADER + data.len()).to_ne_bytes(), level.to_ne_bytes(), kind.to_ne_bytes());
+        let padding = std::iter::repeat_n(&0, padded - data.len());
+        let message = length.iter().chain(&level).chain(&kind).chain(data).chain(padding);
+        let Some(place) = self.bytes.get_mut(self.len..end) else { return };
+        place.iter_mut().zip(message).for_each(|(to, from)| *to = *from);
+        self.len = end;
     }
 
     /// Writes what has to be told for a datagram, or several of `segment` bytes each, to an address of the

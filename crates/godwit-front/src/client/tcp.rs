@@ -316,6 +316,7 @@ mod tests {
         (Box::new(Told(tell)), told)
     }
 
+    #[expect(clippy::unwrap_used, reason = "a test on loopback")]
     async fn pair() -> (Metered, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();

@@ -77,14 +77,11 @@ pub(super) struct Rtt {
 
 impl Analysis {
     pub(super) fn new(header: Value) -> Analysis {
-        let trace = &header["trace"];
-        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let common = &trace["common_fields"];
-        let began = &common["reference_time"]["wall_clock_time"];
+        let text = |pointer: &str| header.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         Analysis {
-            vantage: word(&trace["vantage_point"]["type"]),
-            group: word(&common["group_id"]),
-            began: began.as_str().map(str::to_owned),
+            vantage: text("/trace/vantage_point/type").unwrap_or_default(),
+            group: text("/trace/common_fields/group_id").unwrap_or_default(),
+            began: text("/trace/common_fields/reference_time/wall_clock_time"),
             cut_off: false,
             length: Duration::ZERO,
             version: None,
@@ -175,14 +172,15 @@ impl Analysis {
                 self.version = data["chosen_version"].as_str().map(str::to_owned).or(self.version.take());
             }
             "alpn_information" => {
-                self.alpn = data["chosen_alpn"]["string_value"].as_str().map(str::to_owned);
+                let chosen = data.pointer("/chosen_alpn/string_value");
+                self.alpn = chosen.and_then(Value::as_str).map(str::to_owned);
             }
             _ => {}
         }
     }
 
     fn on_packet(&mut self, now: Duration, data: &Value, ours: bool) {
-        let kind = data["header"]["packet_type"].as_str().unwrap_or("unknown");
+        let kind = data.pointer("/header/packet_type").and_then(Value::as_str).unwrap_or("unknown");
         let bytes = length(data);
         count(if ours { &mut self.sent } else { &mut self.received }, kind, bytes);
         let (sent, received) = if ours { (bytes, 0) } else { (0, bytes) };

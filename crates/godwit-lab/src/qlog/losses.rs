@@ -28,6 +28,21 @@ pub(super) enum Cause {
     Line,
 }
 
+/// The causes in the order of [`Losses::counts`].
+const CAUSES: [Cause; 5] = [Cause::Probe, Cause::Late, Cause::Queue, Cause::Silence, Cause::Line];
+
+/// The count of a cause.
+fn of(counts: &mut [u64; 5], cause: Cause) -> &mut u64 {
+    let [probe, late, queue, silence, line] = counts;
+    match cause {
+        Cause::Probe => probe,
+        Cause::Late => late,
+        Cause::Queue => queue,
+        Cause::Silence => silence,
+        Cause::Line => line,
+    }
+}
+
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -93,11 +108,10 @@ impl Losses {
     }
 
     fn count(&mut self, cause: Cause, data: &Value) {
-        self.counts[cause as usize] += 1;
-        let header = &data["header"];
-        if let (Some(number), "1RTT") =
-            (header["packet_number"].as_u64(), header["packet_type"].as_str().unwrap_or_default())
-        {
+        *of(&mut self.counts, cause) += 1;
+        let kind = data.pointer("/header/packet_type").and_then(Value::as_str);
+        let number = data.pointer("/header/packet_number").and_then(Value::as_u64);
+        if let (Some(number), Some("1RTT")) = (number, kind) {
             if self.recent.len() == REMEMBERED {
                 self.recent.pop_front();
             }
@@ -111,8 +125,8 @@ impl Losses {
         self.recent.retain(|(number, cause)| {
             let alive = (first..=last).contains(number);
             if alive {
-                counts[*cause as usize] -= 1;
-                counts[Cause::Late as usize] += 1;
+                *of(counts, *cause) -= 1;
+                *of(counts, Cause::Late) += 1;
             }
             !alive
         });
@@ -124,8 +138,7 @@ impl Losses {
 
     /// The causes that there were.
     pub(super) fn causes(&self) -> impl Iterator<Item = (Cause, u64)> {
-        let all = [Cause::Probe, Cause::Late, Cause::Queue, Cause::Silence, Cause::Line];
-        all.into_iter().map(|cause| (cause, self.counts[cause as usize])).filter(|(_, count)| *count > 0)
+        CAUSES.into_iter().zip(self.counts).filter(|(_, count)| *count > 0)
     }
 
     /// Whether late acknowledgements are worth looking for.

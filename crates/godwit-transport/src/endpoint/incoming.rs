@@ -259,13 +259,13 @@ impl IncomingSet {
             }
             return Ok(());
         }
-        let (known, mut numbers) = (incoming.peek.len(), Numbers::default());
+        let (known, mut numbers) = (incoming.peek.received(), Numbers::default());
         let peeked = incoming.peek(datagram, &mut numbers);
         let kept = match peeked {
             Peeked::Malformed => return Err(Rejected::Malformed),
             Peeked::Complete => true,
             // One that says nothing new must not take the room of what is missing; nor must a damaged one.
-            Peeked::Partial => incoming.peek.len() > known,
+            Peeked::Partial => incoming.peek.received() > known,
             // Only the connection can tell whether 0-RTT packets are authentic.
             Peeked::Forged => begins_early(datagram) && !is_full,
         };
