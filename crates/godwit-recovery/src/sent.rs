@@ -182,7 +182,9 @@ impl<T: Copy> SentRing<T> {
 
     pub(crate) fn pop_front(&mut self) {
         let Some(packet) = self.packets.pop_front() else { return };
-        self.snapshots.pop_front();
+        if !self.snapshots.is_empty() {
+            self.snapshots.pop_front();
+        }
         self.base = self.base.saturating_add(1);
         self.token_base = self.token_base.wrapping_add(u32::from(packet.token_count));
         for _ in 0..packet.token_count {

@@ -259,6 +259,7 @@ impl<T: Copy> SpaceRecovery<T> {
         tally: &mut AckTally,
         outcome: &mut impl FnMut(Outcome, T),
     ) -> Result<(), AckError> {
+        let sampling = paths.concerned().is_sampling();
         let end = range.end().saturating_add(1).min(self.sent.end());
         let mut number = (*range.start()).max(self.sent.base());
         while number < end {
@@ -279,13 +280,17 @@ impl<T: Copy> SpaceRecovery<T> {
                         self.ack_eliciting_in_flight = self.ack_eliciting_in_flight.saturating_sub(1);
                     }
                     packet.state = State::Acked { run: reach };
-                    self.sample(paths.concerned(), number, false);
+                    if sampling {
+                        self.sample(paths.concerned(), number, false);
+                    }
                     self.sent.for_each_token(number, |token| outcome(Outcome::Acked, token));
                 }
                 State::Lost { at, event } => {
                     tally.on_spurious(paths, number, packet, at, event);
                     packet.state = State::Acked { run: reach };
-                    self.sample(paths.concerned(), number, true);
+                    if sampling {
+                        self.sample(paths.concerned(), number, true);
+                    }
                     self.sent.for_each_token(number, |token| outcome(Outcome::Spurious, token));
                 }
             }
@@ -295,10 +300,8 @@ impl<T: Copy> SpaceRecovery<T> {
     }
 
     /// Counts a packet that arrived, for delivery-rate samples. `late` says that it had been declared lost.
-    #[inline]
     fn sample(&self, path: &mut PathRecovery, number: u64, late: bool) {
-        if path.is_sampling()
-            && let Some(packet) = self.sent.get(number).filter(|packet| packet.path == path.id())
+        if let Some(packet) = self.sent.get(number).filter(|packet| packet.path == path.id())
             && let Some(snapshot) = self.sent.snapshot(number)
         {
             path.on_delivered(number, packet, snapshot, late);
@@ -418,6 +421,7 @@ impl<T: Copy> SpaceRecovery<T> {
 impl AckTally {
     fn new(now: Time, path: &PathRecovery, prior_largest: Option<u64>) -> Self {
         AckTally {
+            path: path.id(),
             now,
             summary: AckSummary::default(),
             bytes: 0,
@@ -433,12 +437,12 @@ impl AckTally {
     }
 
     #[inline]
-    fn count(&mut self, path: &PathRecovery, number: u64, packet: &SentPacket) {
-        let summary = &mut self.summary;
+    fn count(&mut self, number: u64, packet: &SentPacket) {
+        let (path, summary) = (self.path, &mut self.summary);
         summary.newly_acked = summary.newly_acked.saturating_add(1);
         summary.newly_acked_ack_eliciting |= packet.ack_eliciting;
         summary.largest_newly_acked = summary.largest_newly_acked.max(Some(number));
-        if packet.path != path.id() {
+        if packet.path != path {
             summary.ecn.elsewhere = summary.ecn.elsewhere.wrapping_add(u64::from(packet.marked));
             return;
         }
@@ -455,9 +459,8 @@ impl AckTally {
 
     #[inline]
     fn on_acked(&mut self, paths: &mut impl Paths, number: u64, packet: &SentPacket) {
-        let path = paths.concerned();
-        self.count(path, number, packet);
-        if packet.path != path.id() {
+        self.count(number, packet);
+        if packet.path != self.path {
             return self.on_acked_aside(paths, packet, true);
         }
         if self.largest_sample.is_none_or(|(largest, _)| largest < number) {
@@ -487,10 +490,9 @@ impl AckTally {
         at: Time,
         event: u32,
     ) {
-        let path = paths.concerned();
-        self.count(path, number, packet);
+        self.count(number, packet);
         self.summary.spurious = self.summary.spurious.saturating_add(1);
-        if packet.path != path.id() {
+        if packet.path != self.path {
             return self.on_acked_aside(paths, packet, false);
         }
         if packet.mtu_probe || event == 0 {
@@ -498,7 +500,7 @@ impl AckTally {
         }
         let tally = &mut self.spurious;
         tally.packets = tally.packets.saturating_add(1);
-        if event == path.congestion_event() {
+        if event == paths.concerned().congestion_event() {
             tally.of_current_event = tally.of_current_event.saturating_add(1);
         }
         tally.distance = tally.distance.max(self.prior_largest.unwrap_or(0).saturating_sub(number));

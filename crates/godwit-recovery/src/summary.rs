@@ -114,6 +114,8 @@ pub(crate) struct AckTally {
     pub(crate) spurious: SpuriousTally,
     pub(crate) recovery_start: Option<Time>,
     pub(crate) prior_largest: Option<u64>,
+    /// The id of the path that is concerned, and when that is.
+    pub(crate) path: u16,
     pub(crate) now: Time,
 }
 
