@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use godwit_lab::doctor::{self, Findings, Options, Site};
 
 use crate::error::Failure;
-use crate::output::{self, print, stdout_style};
+use crate::output::{self, print_or, stdout_style};
+
+const UNPRINTED: &str = "cannot print the findings";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -38,13 +40,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let (style, mut printed) = (stdout_style(), Ok(()));
     let mut show = |findings: &Findings| {
         if !arguments.json && printed.is_ok() {
-            printed = print(&findings.text(style));
+            printed = print_or(&findings.text(style), UNPRINTED);
         }
     };
     let diagnosis = runtime.block_on(doctor::examine(options, &mut show));
     // A name server that does not answer must not keep the program.
     runtime.shutdown_background();
     printed?;
-    print(&format!("{}\n", if arguments.json { diagnosis.json() } else { diagnosis.verdict() }))?;
+    let last = if arguments.json { diagnosis.json() } else { diagnosis.verdict() };
+    print_or(&format!("{last}\n"), UNPRINTED)?;
     Ok(if diagnosis.is_healthy() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

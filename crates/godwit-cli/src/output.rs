@@ -27,9 +27,14 @@ fn style(terminal: bool) -> Style {
 
 /// Writes to the standard output, at once.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    print_or(text, "cannot write to the standard output")
+}
+
+/// The same, and how it is said that it cannot be.
+pub(crate) fn print_or(text: &str, problem: &str) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    written.map_err(|error| Failure::new(format!("cannot write to the standard output: {}", plain(&error))))
+    written.map_err(|error| Failure::new(format!("{problem}: {}", plain(&error))))
 }
 
 /// The same where a reader may have closed the pipe because it has seen enough: false then.
