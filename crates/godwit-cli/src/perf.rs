@@ -9,7 +9,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use godwit::{Backend, CongestionAlgorithm};
 use godwit_lab::perf::{self, ClientOptions, ServerOptions};
 
-use crate::error::Failure;
+use crate::error::{Failure, plain};
 use crate::output::{self, print, stdout_style};
 use crate::{certificates, units};
 
@@ -189,7 +189,6 @@ impl ClientArguments {
         options.request = self.request;
         options.response = self.response;
         options.concurrency = self.concurrency;
-        options.pin = self.pin;
         options.authority = self.cacert;
         options.tuning = self.tuning.options()?;
         Ok(options)
@@ -250,6 +249,11 @@ fn serve(options: ServerOptions) -> Result<ExitCode, Failure> {
 }
 
 fn measure(arguments: ClientArguments) -> Result<ExitCode, Failure> {
+    if let Some(core) = arguments.pin {
+        let failed =
+            |error| Failure::new(format!("--pin {core}: {}; give a core of this machine", plain(&error)));
+        godwit::pin_current_thread(core).map_err(failed)?;
+    }
     let json = arguments.json;
     let report = perf::measure(&arguments.options()?)?;
     print(&if json { report.json() + "\n" } else { report.table(stdout_style()) })?;

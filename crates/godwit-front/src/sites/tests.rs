@@ -127,6 +127,13 @@ async fn redirects_and_rules_of_a_site() {
     assert_eq!(get(&front, "https://a.test/y%00").await.status, 400);
 }
 
+/// What stands for the pages of a program.
+const PAGES: &[godwit_layers::files::Page] = &[godwit_layers::files::Page {
+    path: "/index.html",
+    content_type: "text/html",
+    content: b"<p>a page</p>",
+}];
+
 #[tokio::test]
 async fn methods_that_nobody_serves_are_named() {
     let mut only = route("/*", respond("x"));
@@ -135,7 +142,7 @@ async fn methods_that_nobody_serves_are_named() {
         site(&["a.test"], vec![only]),
         settings::Site {
             hosts: vec![HostPattern::Any],
-            ..settings::Site::catch_all(settings::Handler::Pages(&[]))
+            ..settings::Site::catch_all(settings::Handler::Pages(PAGES))
         },
     ]);
     let ask = async |method: Method, uri: &str| {

@@ -200,7 +200,8 @@ mod tests {
     #[test]
     fn small_buffers_get_a_remedy() {
         let mut granted = Capabilities::new("test");
-        granted.recv_buffer = 212_992;
+        (granted.gso_segments, granted.recv_buffer) = (64, 212_992);
+        (granted.gro, granted.ecn, granted.packet_info) = (true, true, true);
         let mut findings = Findings::new("test");
         sockets(&mut findings, &granted);
         assert_eq!(findings.findings[0].level, Level::Warning);

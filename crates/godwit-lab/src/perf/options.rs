@@ -96,8 +96,6 @@ pub struct ClientOptions {
     pub response: u64,
     /// Handshakes at the same time.
     pub concurrency: u32,
-    /// Core to pin to.
-    pub pin: Option<usize>,
     /// Accept only certificates that go back to one in this PEM file; without it, any.
     pub authority: Option<PathBuf>,
     /// The transport's.
@@ -117,7 +115,6 @@ impl ClientOptions {
             request: 512,
             response: 8192,
             concurrency: 8,
-            pin: None,
             authority: None,
             tuning: Tuning::default(),
         }

@@ -31,12 +31,6 @@ const CLOSING: Duration = Duration::from_millis(500);
 pub fn measure(options: &ClientOptions) -> Result<Report, Error> {
     let target = Target::resolve(&options.target)?;
     let config = settings::client(options)?;
-    if let Some(core) = options.pin {
-        let failed = |error| {
-            Error::new(format!("cannot pin to core {core}: {}; give a core of this machine", plain(&error)))
-        };
-        godwit::pin_current_thread(core).map_err(failed)?;
-    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::new(format!("no runtime: {}", plain(&error))))?;
     runtime.block_on(run(options, target, config))
