@@ -192,22 +192,36 @@ impl<T: Copy> SentRing<T> {
         }
     }
 
+    /// Drops the oldest packets, which carried so many tokens, at once; the next has the number `base`.
+    fn forget(&mut self, packets: usize, tokens: u32, base: u64) {
+        let carried = usize::try_from(tokens).unwrap_or(usize::MAX);
+        self.packets.drain(..packets.min(self.packets.len()));
+        self.tokens.drain(..carried.min(self.tokens.len()));
+        self.snapshots.drain(..packets.min(self.snapshots.len()));
+        self.token_base = self.token_base.wrapping_add(tokens);
+        self.base = base;
+    }
+
     /// Pops what needs no longer be remembered: acknowledged packets, packets lost at least `retention` ago,
     /// and numbers left out, once the peer has acknowledged a later packet and not them.
     pub(crate) fn release(&mut self, now: Time, largest_acked: Option<u64>, retention: Duration) {
-        while let Some(packet) = self.packets.front() {
-            let done = match packet.state {
-                State::Acked { .. } => true,
-                State::Lost { at, .. } => now >= at + retention,
-                State::Skipped => largest_acked.is_some_and(|largest| largest > self.base),
-                State::Sent => false,
-            };
-            if !done {
-                return;
+        let done = |number: u64, packet: &SentPacket| match packet.state {
+            State::Acked { .. } => true,
+            State::Lost { at, .. } => now >= at + retention,
+            State::Skipped => largest_acked.is_some_and(|largest| largest > number),
+            State::Sent => false,
+        };
+        let (mut packets, mut tokens, mut number) = (0_usize, 0_u32, self.base);
+        for packet in &self.packets {
+            if !done(number, packet) {
+                break;
             }
-            self.pop_front();
+            packets = packets.saturating_add(1);
+            tokens = tokens.saturating_add(u32::from(packet.token_count));
+            number = number.saturating_add(1);
         }
-        if self.packets.capacity() > KEPT_CAPACITY.saturating_mul(4) {
+        self.forget(packets, tokens, number);
+        if self.packets.is_empty() && self.packets.capacity() > KEPT_CAPACITY.saturating_mul(4) {
             self.packets.shrink_to(KEPT_CAPACITY);
             self.tokens.shrink_to(KEPT_CAPACITY);
             self.snapshots.shrink_to(KEPT_CAPACITY);

@@ -47,6 +47,9 @@ pub(crate) trait Part {
         let _ = token;
     }
 
+    /// Whether [`Part::merge`] ever makes one token of two.
+    const MERGES: bool = false;
+
     /// Makes one token of two that were sent one after the other and fare alike, if it can.
     fn merge(token: &mut Self::Token, next: Self::Token) -> bool {
         let _ = (token, next);

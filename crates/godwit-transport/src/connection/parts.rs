@@ -55,14 +55,17 @@ macro_rules! parts {
             /// Makes one token of this and of `next`, if they are of one part and it can.
             #[inline]
             pub(crate) fn absorb(&mut self, next: RecoveryToken) -> bool {
-                match (self, next) {
-                    $($(
-                        (RecoveryToken::$variant(token), RecoveryToken::$variant(next)) => {
-                            <$part as Part>::merge(token, next)
-                        }
-                    )?)*
-                    _ => false,
-                }
+                $($(
+                    if <$part as Part>::MERGES
+                        && let RecoveryToken::$variant(next) = next
+                    {
+                        return match self {
+                            RecoveryToken::$variant(token) => <$part as Part>::merge(token, next),
+                            _ => false,
+                        };
+                    }
+                )?)*
+                false
             }
         }
 

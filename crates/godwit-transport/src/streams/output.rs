@@ -248,6 +248,8 @@ impl Part for Streams {
         }
     }
 
+    const MERGES: bool = true;
+
     #[inline]
     fn merge(token: &mut StreamToken, next: StreamToken) -> bool {
         token.absorb(next)
