@@ -40,6 +40,13 @@ pub(crate) struct SentPacket {
     pub(crate) marked: bool,
 }
 
+/// The tokens of one packet, as [`SentRing::for_each_of`] finds them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TokenRun {
+    first: u32,
+    count: u16,
+}
+
 impl SentPacket {
     pub(crate) fn new(info: &SentInfo, path: u16) -> Self {
         SentPacket {
@@ -69,6 +76,12 @@ impl SentPacket {
             mtu_probe: false,
             marked: false,
         }
+    }
+
+    /// Which tokens it carried.
+    #[inline]
+    pub(crate) const fn tokens(&self) -> TokenRun {
+        TokenRun { first: self.first_token, count: self.token_count }
     }
 
     pub(crate) fn is_outstanding_in_flight(&self) -> bool {
@@ -170,10 +183,16 @@ impl<T: Copy> SentRing<T> {
     }
 
     /// Calls `f` with every token of the packet, in the order they were pushed.
-    pub(crate) fn for_each_token(&self, number: u64, mut f: impl FnMut(T)) {
+    pub(crate) fn for_each_token(&self, number: u64, f: impl FnMut(T)) {
         let Some(packet) = self.get(number) else { return };
-        let first = usize::try_from(packet.first_token.wrapping_sub(self.token_base)).unwrap_or(usize::MAX);
-        for offset in 0..usize::from(packet.token_count) {
+        self.for_each_of(packet.tokens(), f);
+    }
+
+    /// The same for whoever has looked the packet up.
+    #[inline]
+    pub(crate) fn for_each_of(&self, tokens: TokenRun, mut f: impl FnMut(T)) {
+        let first = usize::try_from(tokens.first.wrapping_sub(self.token_base)).unwrap_or(usize::MAX);
+        for offset in 0..usize::from(tokens.count) {
             if let Some(token) = self.tokens.get(first.saturating_add(offset)) {
                 f(*token);
             }

@@ -280,10 +280,11 @@ impl<T: Copy> SpaceRecovery<T> {
                         self.ack_eliciting_in_flight = self.ack_eliciting_in_flight.saturating_sub(1);
                     }
                     packet.state = State::Acked { run: reach };
+                    let tokens = packet.tokens();
                     if sampling {
                         self.sample(paths.concerned(), number, false);
                     }
-                    self.sent.for_each_token(number, |token| outcome(Outcome::Acked, token));
+                    self.sent.for_each_of(tokens, |token| outcome(Outcome::Acked, token));
                 }
                 State::Lost { at, event } => {
                     tally.on_spurious(paths, number, packet, at, event);
