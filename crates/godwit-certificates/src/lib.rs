@@ -3,8 +3,8 @@
 //! - [`from_files`] reads `--cert` and `--key` and makes sure that they belong together.
 //! - [`local`] keeps a small certificate authority in the user's data folder and issues a certificate for this
 //!   machine's names from it.
-//! - [`store`] holds what is shown, by name, and exchanges it while the server runs.
-//! - [`managed`] keeps it fresh: [`watched`] notices files that change, [`local`] and [`acme`] renew.
+//! - `store` holds what is shown, by name, and exchanges it while the server runs.
+//! - `managed` keeps it fresh: `watched` notices files that change, [`local`] and [`acme`] renew.
 //! - [`acme`] has certificates issued automatically.
 
 #![deny(

@@ -30,7 +30,7 @@ pub enum Outcome {
 /// A packet just sent.
 #[derive(Debug, Clone, Copy)]
 pub struct SentInfo {
-    /// What [`SpaceRecovery::next_packet_number`] gave.
+    /// What `SpaceRecovery::next_packet_number` gave.
     pub packet_number: u64,
     /// When it was sent.
     pub now: Time,
@@ -76,7 +76,7 @@ pub struct AckSummary {
     pub spurious: u32,
     /// Size of the MTU probe acknowledged; the path's MTU has risen accordingly.
     pub mtu_probe_acked: Option<usize>,
-    /// What it says of packets sent with ECT(0), for [`SpaceRecovery::on_ecn_counts`].
+    /// What it says of packets sent with ECT(0), for `SpaceRecovery::on_ecn_counts`.
     pub ecn: EcnAcked,
     /// What the ACK frame showed to be lost.
     pub lost: LossSummary,

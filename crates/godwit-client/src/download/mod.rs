@@ -1,7 +1,7 @@
 //! Downloads: one URL fetched into a file or a writer, by way of redirects, and continued where an earlier run stopped
-//! ([`resume`]).
+//! (`resume`).
 //!
-//! No file stands under its final name before it is whole ([`sink`]).
+//! No file stands under its final name before it is whole (`sink`).
 
 mod part_name;
 mod resume;

@@ -1,8 +1,8 @@
 //! The same site over HTTP/2 and HTTP/3 behind the same bad link, side by side.
 //!
-//! - [`world`] sets the scene: [`site`] is what is visited, by `godwit serve` as everybody runs it; the link is one
-//!   for each visit ([`preset`], `godwit-relay`), between two [`namespaces`], over the kernel's own TCP.
-//! - [`visitors`] come and go, [`samples`] takes their times down, [`table`], [`html`] and [`json`] tell them.
+//! - `world` sets the scene: `site` is what is visited, by `godwit serve` as everybody runs it; the link is one
+//!   for each visit (`preset`, `godwit-relay`), between two `namespaces`, over the kernel's own TCP.
+//! - `visitors` come and go, `samples` takes their times down, `table`, `html` and `json` tell them.
 //!
 //! Both protocols are treated alike: the same server, certificate, files, order of requests, number of visitors and
 //! chances of loss. Nothing is left out of the figures; what was not answered counts with the time it was waited for.

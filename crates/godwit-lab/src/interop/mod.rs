@@ -3,10 +3,10 @@
 //! The runner starts a container for either end and says what it is to do; a program puts that into a [`Task`]. Files
 //! are served from one folder, fetched ones kept in another, and the server's certificate is in a third.
 //!
-//! - [`case`]: the test cases, and what each changes.
-//! - [`settings`]: TLS and transport for a case.
-//! - [`client`] and [`server`]: the two ends, over HTTP/0.9 ([`hq`]) or HTTP/3.
-//! - [`files`]: the folder that is served and the one that is filled.
+//! - `case`: the test cases, and what each changes.
+//! - `settings`: TLS and transport for a case.
+//! - `client` and `server`: the two ends, over HTTP/0.9 (`hq`) or HTTP/3.
+//! - `files`: the folder that is served and the one that is filled.
 
 mod case;
 mod client;

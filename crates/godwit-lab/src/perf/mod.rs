@@ -1,8 +1,8 @@
 //! The laboratory's yardstick, over the "perf" protocol of QUIC implementations.
 //!
-//! - [`protocol`]: what goes over a stream.
-//! - [`server`] and [`client`]: the two ends, both written against the public interface of crate `godwit` only.
-//! - [`latency`] and [`report`]: what is measured, and how it is told.
+//! - `protocol`: what goes over a stream.
+//! - `server` and `client`: the two ends, both written against the public interface of crate `godwit` only.
+//! - `latency` and `report`: what is measured, and how it is told.
 
 mod client;
 mod latency;

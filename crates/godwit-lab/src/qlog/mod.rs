@@ -1,8 +1,8 @@
 //! What a trace of a connection says.
 //!
-//! - [`analysis`]: one trace: what was sent, received and lost; with [`stalls`] (times in which nothing moved, and what
-//!   was waited for), [`losses`] (what probably became of the packets) and [`series`] (what is drawn).
-//! - [`text`] and [`svg`]: what is shown.
+//! - `analysis`: one trace: what was sent, received and lost; with `stalls` (times in which nothing moved, and what
+//!   was waited for), `losses` (what probably became of the packets) and `series` (what is drawn).
+//! - `text` and `svg`: what is shown.
 //!
 //! A trace may be of any length: nothing is kept per record, and lists have caps.
 

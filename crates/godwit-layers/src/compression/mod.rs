@@ -1,12 +1,12 @@
 //! Compression of responses as they pass.
 //!
-//! Compressed is what gains by it: text and its kin, of more than [`LEAST`] bytes or of unknown length, that is
+//! Compressed is what gains by it: text and its kin, of more than `LEAST` bytes or of unknown length, that is
 //! neither encoded nor a part of something, and whose sender does not forbid it (`no-transform`). A strong entity
 //! tag becomes weak, for the bytes are others. Streams stay streams: whenever the sender pauses, what it has sent so far
 //! goes out. Events (`text/event-stream`) are left alone altogether.
 //!
 //! Each compression takes memory while it lasts, up to some megabytes, and clients may be slow. All together have
-//! [`ROOM`]; where it does not suffice for the coding that would be best, a cheaper one is taken, or none.
+//! `ROOM`; where it does not suffice for the coding that would be best, a cheaper one is taken, or none.
 //!
 //! Compression tells who watches the length of encrypted responses something about their content. Where a page has
 //! a secret and also text that somebody else may choose (BREACH), switch it off for the site, or send such pages

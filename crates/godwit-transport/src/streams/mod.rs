@@ -114,7 +114,7 @@ impl fmt::Display for UnknownStream {
 
 impl std::error::Error for UnknownStream {}
 
-/// Why [`Streams::reset_at`] was refused.
+/// Why `Streams::reset_at` was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResetAtError {
     /// The peer does not know RESET_STREAM_AT, or its transport parameters have not come yet.
