@@ -208,38 +208,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_need_units() {
-        for (text, milliseconds) in
-            [("250ms", 250), ("5s", 5000), ("2m", 120_000), ("1 h", 3_600_000), ("1d", 86_400_000)]
-        {
-            assert_eq!(duration(text), Ok(Duration::from_millis(milliseconds)), "{text}");
-        }
-        for (text, remedy) in [
-            ("5", "add a unit, for example \"5s\""),
-            ("", "begin with a number"),
-            ("-5s", "begin with a number"),
-            ("1.5s", "smaller unit"),
-            ("5sec", "\"sec\" is no unit"),
-            ("0s", "more than nothing"),
-            ("400d", "a year"),
-            ("99999999999999999999s", "smaller number"),
-            ("18446744073709551615d", "a year"),
-        ] {
-            assert!(duration(text).unwrap_err().contains(remedy), "{text}: {:?}", duration(text));
-        }
+    fn quantities_are_read_as_everywhere_and_a_rate_may_be_left_out() {
+        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
+        assert!(duration("5").unwrap_err().contains("add a unit, for example \"5s\""));
+        assert!(duration("0s").unwrap_err().contains("more than nothing"));
         assert_eq!(duration_or_zero("0s"), Ok(Duration::ZERO));
-    }
-
-    #[test]
-    fn sizes_and_rates() {
-        for (text, bytes) in [("17", 17), ("64KiB", 65_536), ("10MB", 10_000_000), ("1 GiB", 1 << 30)] {
-            assert_eq!(size(text), Ok(bytes), "{text}");
-        }
-        for text in ["", "KiB", "1.5MB", "1 mb", "99999999999GiB", "-1"] {
-            assert!(size(text).is_err(), "{text}");
-        }
-        assert_eq!(rate("256B/s"), Ok(256));
-        assert!(rate("256B").unwrap_err().contains("/s"));
+        assert_eq!((size("64KiB"), rate("256B/s")), (Ok(65_536), Ok(256)));
+        assert!(size("1 mb").is_err());
         assert!(rate("0B/s").unwrap_err().contains("none"));
     }
 
