@@ -52,16 +52,28 @@ fn main() -> ExitCode {
     }
 }
 
-/// Diagnostics go to the standard error, and only when `RUST_LOG` asks for them.
+/// Diagnostics go to the standard error, and only when `RUST_LOG` asks for them, as `LEVEL` or
+/// `TARGET=LEVEL,TARGET=LEVEL…`.
 fn start_tracing() {
-    use tracing_subscriber::EnvFilter;
-    if std::env::var_os(EnvFilter::DEFAULT_ENV).is_none() {
-        return;
-    }
-    let colour = crate::output::stderr_style().is_coloured();
+    use tracing_subscriber::filter::{LevelFilter, Targets};
+    use tracing_subscriber::layer::SubscriberExt;
+    use tracing_subscriber::util::SubscriberInitExt;
+
+    let Ok(wanted) = std::env::var("RUST_LOG") else { return };
+    let targets = wanted.parse::<Targets>().unwrap_or_else(|error| {
+        let wanted = output::printable(&wanted);
+        let line = format!(
+            "godwit: RUST_LOG={wanted} is not LEVEL or TARGET=LEVEL,… ({error}): only errors are shown\n"
+        );
+        let _ = std::io::stderr().write_all(line.as_bytes());
+        Targets::new().with_default(LevelFilter::ERROR)
+    });
+    let colour = output::stderr_style().is_coloured();
     tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::from_default_env())
+        .with_max_level(LevelFilter::TRACE)
         .with_ansi(colour)
         .with_writer(std::io::stderr)
+        .finish()
+        .with(targets)
         .init();
 }
