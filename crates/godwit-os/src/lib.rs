@@ -20,5 +20,7 @@ pub mod route;
 pub mod tcp;
 #[cfg(target_os = "linux")]
 pub mod timer;
+#[cfg(target_os = "linux")]
+pub mod tun;
 #[cfg(unix)]
 pub mod user;

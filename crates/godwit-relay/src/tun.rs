@@ -8,9 +8,10 @@ use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use godwit_os::tun::TunDevice;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
-use tun_rs::AsyncDevice;
-pub use tun_rs::{DeviceBuilder, SyncDevice};
 
 use crate::{Clock, DelayQueue, Tally, VisitLink, Way, Weather};
 
@@ -25,8 +26,8 @@ const MOST_LINKS: usize = 20_000;
 type Key = (u8, u16);
 
 struct Packets {
-    client: AsyncDevice,
-    server: AsyncDevice,
+    client: AsyncFd<TunDevice>,
+    server: AsyncFd<TunDevice>,
     links: Weather,
     clock: Clock,
     tally: Arc<Tally>,
@@ -48,8 +49,8 @@ impl TunRelay {
     /// # Errors
     /// If there is no runtime or thread to be had.
     pub fn start(
-        client: SyncDevice,
-        server: SyncDevice,
+        client: TunDevice,
+        server: TunDevice,
         links: Weather,
         tally: Arc<Tally>,
     ) -> io::Result<TunRelay> {
@@ -80,10 +81,20 @@ impl Drop for TunRelay {
 }
 
 /// Relays until the future is dropped.
-async fn relay(client: SyncDevice, server: SyncDevice, links: Weather, tally: Arc<Tally>) -> io::Result<()> {
-    let (client, server) = (AsyncDevice::new(client)?, AsyncDevice::new(server)?);
+async fn relay(client: TunDevice, server: TunDevice, links: Weather, tally: Arc<Tally>) -> io::Result<()> {
+    let (client, server) = (readable(client)?, readable(server)?);
     let (visits, due) = (BTreeMap::new(), DelayQueue::new());
     Packets { client, server, links, clock: Clock::start(), tally, visits, due }.run().await
+}
+
+#[expect(deprecated, reason = "its successor is unsafe; a device owns its one descriptor while it lives")]
+fn readable(device: TunDevice) -> io::Result<AsyncFd<TunDevice>> {
+    AsyncFd::with_interest(device, Interest::READABLE)
+}
+
+/// Waits for a packet and reads it.
+async fn recv(device: &AsyncFd<TunDevice>, packet: &mut [u8]) -> io::Result<usize> {
+    device.async_io(Interest::READABLE, |device| device.recv(packet)).await
 }
 
 impl Packets {
@@ -92,9 +103,9 @@ impl Packets {
         loop {
             tokio::select! {
                 biased;
-                () = self.clock.sleep_until(self.due.next()) => self.deliver().await,
-                read = self.client.recv(&mut up) => self.turn(Way::Up, read?, &mut up),
-                read = self.server.recv(&mut down) => self.turn(Way::Down, read?, &mut down),
+                () = self.clock.sleep_until(self.due.next()) => self.deliver(),
+                read = recv(&self.client, &mut up) => self.turn(Way::Up, read?, &mut up),
+                read = recv(&self.server, &mut down) => self.turn(Way::Down, read?, &mut down),
             }
         }
     }
@@ -105,7 +116,7 @@ impl Packets {
         for _ in 0..TURN {
             self.pass(way, buffer.get(..len).unwrap_or_default());
             let device = if way == Way::Up { &self.client } else { &self.server };
-            match device.try_recv(buffer) {
+            match device.get_ref().recv(buffer) {
                 Ok(read) => len = read,
                 Err(_) => return,
             }
@@ -124,14 +135,14 @@ impl Packets {
         }
     }
 
-    async fn deliver(&mut self) {
+    fn deliver(&mut self) {
         let now = self.clock.now();
         while let Some((at, (way, packet))) = self.due.pop(now) {
             self.tally.on_delivery(at, now);
             // A device that takes no more has lost the packet.
             let _ = match way {
-                Way::Up => self.server.send(&packet).await,
-                Way::Down => self.client.send(&packet).await,
+                Way::Up => self.server.get_ref().send(&packet),
+                Way::Down => self.client.get_ref().send(&packet),
             };
         }
     }

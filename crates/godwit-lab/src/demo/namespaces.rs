@@ -7,8 +7,8 @@
 use std::io;
 use std::net::Ipv4Addr;
 
+use godwit_os::tun::TunDevice;
 use godwit_os::{namespaces, user};
-use godwit_relay::tun::{DeviceBuilder, SyncDevice};
 use godwit_text::plain_error as plain;
 
 use super::preset::MTU;
@@ -34,7 +34,7 @@ fn lacking(what: &str, problem: &str, remedy: &str) -> Error {
 }
 
 /// Moves into a namespace for the server and makes its device. The error says what is not permitted.
-pub(super) fn enter_server() -> Result<SyncDevice, Error> {
+pub(super) fn enter_server() -> Result<TunDevice, Error> {
     if !user::is_root() || namespaces::enter_network().is_err() {
         enter_user_namespace()?;
     }
@@ -43,7 +43,7 @@ pub(super) fn enter_server() -> Result<SyncDevice, Error> {
 }
 
 /// Moves on into another one for the visitors. What was started before stays with the server.
-pub(super) fn enter_client() -> Result<SyncDevice, Error> {
+pub(super) fn enter_client() -> Result<TunDevice, Error> {
     namespaces::enter_network()
         .map_err(|error| lacking("there is no second network namespace", &plain(&error), PERMIT))?;
     tune();
@@ -57,10 +57,10 @@ fn enter_user_namespace() -> Result<(), Error> {
     identity.keep().map_err(|error| lacking("user namespaces cannot be set up", &plain(&error), PERMIT))
 }
 
-fn device(address: Ipv4Addr) -> Result<SyncDevice, Error> {
+fn device(address: Ipv4Addr) -> Result<TunDevice, Error> {
     let mtu = u16::try_from(MTU).unwrap_or(u16::MAX);
-    let built = DeviceBuilder::new().name("godwit0").mtu(mtu).ipv4(address, PREFIX, None).build_sync();
-    built.map_err(|error| lacking("there is no TUN device", &plain(&error), PROVIDE))
+    let opened = TunDevice::open("godwit0", address, PREFIX, mtu);
+    opened.map_err(|error| lacking("there is no TUN device", &plain(&error), PROVIDE))
 }
 
 /// Every visit is a stranger's: nothing that TCP learnt from one is used for the next. Where the system does not
