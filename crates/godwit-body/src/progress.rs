@@ -123,6 +123,7 @@ pub enum Verdict {
 
 /// What a client has to keep to.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct ProgressLimits {
     /// What it has to take, as long as there is something to take.
     pub rate: MinimumRate,
@@ -130,6 +131,13 @@ pub struct ProgressLimits {
     pub header_timeout: Duration,
     /// Between requests.
     pub idle_timeout: Duration,
+}
+
+impl ProgressLimits {
+    /// These limits.
+    pub const fn new(rate: MinimumRate, header_timeout: Duration, idle_timeout: Duration) -> Self {
+        ProgressLimits { rate, header_timeout, idle_timeout }
+    }
 }
 
 /// Looks at a connection at regular times.

@@ -7,11 +7,19 @@ use std::sync::Arc;
 
 /// Who sent a request. Without it a reverse proxy does not tell its upstream the client's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Peer {
     /// Where the request came from.
     pub address: SocketAddr,
     /// Whether it came encrypted.
     pub secure: bool,
+}
+
+impl Peer {
+    /// This peer.
+    pub const fn new(address: SocketAddr, secure: bool) -> Self {
+        Peer { address, secure }
+    }
 }
 
 /// Where informational (1xx) responses are to go. Without it they are swallowed. Status 101 never comes here, and

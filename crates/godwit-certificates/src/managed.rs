@@ -21,6 +21,7 @@ const LOCAL: Duration = Duration::from_secs(3600);
 
 /// Where a server's certificates come from. Empty settings mean one of the local authority.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Settings {
     /// Files. The first of all certificates is the default, and files come first.
     pub files: Vec<FilePair>,
@@ -34,11 +35,19 @@ pub struct Settings {
 
 /// A certificate and its key in files, both PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FilePair {
     /// The chain, the server's own certificate first.
     pub certificate: PathBuf,
     /// Its private key.
     pub key: PathBuf,
+}
+
+impl FilePair {
+    /// These files.
+    pub fn new(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        FilePair { certificate: certificate.into(), key: key.into() }
+    }
 }
 
 /// The certificates of a server, and the tasks that keep them fresh. Dropped, the tasks end.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use godwit_lab::demo::{self, Conditions, Crowd, Figures, Setting, World};
+use godwit_lab::demo::{self, Crowd, Figures, Setting, World};
 
 use crate::error::{Failure, plain};
 use crate::output::{self, Style, instant_now, print, stdout_style};
@@ -89,13 +89,10 @@ impl Arguments {
             Preset::Good => demo::Preset::Good,
         };
         let mut options = demo::Options::new(preset, program);
-        let usual = options.conditions;
-        options.conditions = Conditions {
-            rtt: self.rtt.unwrap_or(usual.rtt),
-            loss: self.loss.unwrap_or(usual.loss),
-            megabits: self.rate.unwrap_or(usual.megabits),
-            ..usual
-        };
+        let conditions = &mut options.conditions;
+        conditions.rtt = self.rtt.unwrap_or(conditions.rtt);
+        conditions.loss = self.loss.unwrap_or(conditions.loss);
+        conditions.megabits = self.rate.unwrap_or(conditions.megabits);
         (options.seconds, options.seed) = (self.seconds, self.seed);
         Ok(options)
     }

@@ -34,7 +34,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if let Some(path) = &arguments.sketch {
         write(path, "sketch", &summary.encode())?;
     }
-    let settings = Settings { metric, expected_share: arguments.share };
+    let mut settings = Settings::default();
+    settings.metric = metric;
+    settings.expected_share = arguments.share;
     let report =
         Report::new(&summary, broken.as_ref(), &settings).ok_or_else(|| missing(metric, &summary))?;
     if let Some(path) = &arguments.html {

@@ -266,11 +266,9 @@ impl Network {
         config: ClientConfig,
         addresses: &[SocketAddr],
     ) -> Result<ClientConfig, rustls::Error> {
-        let transport = TransportConfig {
-            handshake_timeout: self.connect_timeout,
-            keep_alive: Some(KEEP_ALIVE),
-            ..TransportConfig::default()
-        };
+        let mut transport = TransportConfig::default();
+        transport.handshake_timeout = self.connect_timeout;
+        transport.keep_alive = Some(KEEP_ALIVE);
         let config = config.alpn([http3::ALPN]).transport(transport);
         let config = config.map_err(|error| rustls::Error::General(error.to_string()))?;
         let (Some(sessions), Some(address)) = (&self.sessions, addresses.first()) else { return Ok(config) };

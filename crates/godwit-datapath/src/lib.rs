@@ -115,6 +115,7 @@ pub trait Datapath: Send + fmt::Debug {
 
 /// Datagrams that the local system refused for their size. They count as lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TooLarge {
     /// Where they were to go.
     pub remote: SocketAddr,
@@ -124,8 +125,16 @@ pub struct TooLarge {
     pub max: Option<usize>,
 }
 
+impl TooLarge {
+    /// Datagrams of `size` bytes to `remote`, of which nobody says what would have passed.
+    pub const fn new(remote: SocketAddr, size: usize) -> Self {
+        TooLarge { remote, size, max: None }
+    }
+}
+
 /// A run that the local system did not take, or the rest of one. It counts as lost, but says nothing of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Refused {
     /// Its number in the batch, from 0.
     pub run: usize,
@@ -135,9 +144,17 @@ pub struct Refused {
     pub congested: bool,
 }
 
+impl Refused {
+    /// So many datagrams of a run, for another reason than that there was no room.
+    pub const fn new(run: usize, datagrams: usize) -> Self {
+        Refused { run, datagrams, congested: false }
+    }
+}
+
 /// What the network, or the system, said of a datagram sent earlier. It proves nothing: who knows the addresses can
 /// forge it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Unreachable {
     /// Where the datagram was to go, if that is where it was not taken; none if it is about something else.
     pub remote: Option<SocketAddr>,
@@ -145,6 +162,13 @@ pub struct Unreachable {
     pub kind: io::ErrorKind,
     /// How the datagram began, as far as it is quoted.
     pub quote: Quote,
+}
+
+impl Unreachable {
+    /// This, of datagrams to `remote`, with nothing quoted.
+    pub fn new(remote: Option<SocketAddr>, kind: io::ErrorKind) -> Self {
+        Unreachable { remote, kind, quote: Quote::default() }
+    }
 }
 
 /// The first bytes of a datagram.
@@ -234,11 +258,20 @@ const MAX_TOO_LARGE: usize = 32;
 
 /// The outcome of [`Datapath::receive`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Received {
     /// Runs added to the batch.
     pub runs: usize,
     /// Whether more may be waiting. If false, the socket is empty: waiting for readability is right.
     pub more: bool,
+}
+
+impl Received {
+    /// This outcome.
+    #[inline]
+    pub const fn new(runs: usize, more: bool) -> Self {
+        Received { runs, more }
+    }
 }
 
 /// The outcome of [`Datapath::send`].
@@ -252,6 +285,7 @@ pub enum Sent {
 
 /// How much of a [`SendBatch`] has been sent. Begins at the default; [`Datapath::send`] moves it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Progress {
     /// Runs dealt with completely.
     pub runs: usize,

@@ -456,7 +456,11 @@ fn what_a_narrow_route_refuses_is_told_with_what_it_carries() {
             assert!(got.iter().all(|(_, bytes)| bytes.len() == max), "{backend:?} {bound}");
             assert_eq!(got.len(), 11);
             let told: Vec<_> = std::iter::from_fn(|| from.next_too_large()).collect();
-            let expected = |size| TooLarge { remote, size, max: Some(max) };
+            let expected = |size| {
+                let mut expected = TooLarge::new(remote, size);
+                expected.max = Some(max);
+                expected
+            };
             assert_eq!(told, [expected(max + 1), expected(1472)], "each once, {backend:?} {bound}");
             assert!(from.counters().too_large >= 3);
         }

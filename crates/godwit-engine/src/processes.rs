@@ -33,6 +33,7 @@ pub trait OtherProcesses: Send + fmt::Debug {
 
 /// What [`OtherProcesses::take_in`] found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct TakenIn {
     /// Runs added to the batch.
     pub runs: usize,

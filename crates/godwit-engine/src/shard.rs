@@ -72,6 +72,7 @@ pub(crate) enum Transmit {
 
 /// The outcome of [`Shard::turn`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Turn {
     /// When to call again at the latest.
     pub deadline: Option<Time>,
@@ -221,7 +222,7 @@ impl<H> Shard<H> {
     fn report_errors(&mut self) {
         for socket in &mut self.sockets {
             let id = socket.id();
-            while let Some(Unreachable { remote, kind, quote }) = socket.next_unreachable() {
+            while let Some(Unreachable { remote, kind, quote, .. }) = socket.next_unreachable() {
                 self.sockets_version += 1;
                 if let Some(remote) = remote {
                     self.endpoint.on_unreachable(id, remote, quote.as_bytes(), kind);
@@ -285,10 +286,10 @@ impl<H> Shard<H> {
                 break;
             };
             let sent = socket.send(&self.send, &mut self.progress)?;
-            while let Some(TooLarge { remote, size, max }) = socket.next_too_large() {
+            while let Some(TooLarge { remote, size, max, .. }) = socket.next_too_large() {
                 self.endpoint.on_datagram_refused(self.now, remote, size, max);
             }
-            while let Some(Refused { run, datagrams, congested }) = socket.next_refused() {
+            while let Some(Refused { run, datagrams, congested, .. }) = socket.next_refused() {
                 self.endpoint.on_run_refused(run, datagrams, congested);
             }
             if sent == Sent::Blocked {

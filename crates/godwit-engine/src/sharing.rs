@@ -38,7 +38,7 @@ impl<H> Shard<H> {
             tracing::info!("no process is left that receives from the sockets: receiving again");
             self.receive_from_sockets();
         }
-        Ok(Received { runs: taken.runs, more: taken.more })
+        Ok(Received::new(taken.runs, taken.more))
     }
 
     fn receive_from_sockets(&mut self) {

@@ -10,8 +10,8 @@ use godwit_datapath::{
     memory::{Hub, MemorySocket},
 };
 use godwit_engine::{Driver, DriverConfig, Shard, ShardGroup, ShardHandle, Shards, Stopped, run_shards};
+use godwit_transport::TransportConfig;
 use godwit_transport::tls::deterministic;
-use godwit_transport::{ClientConfig, TransportConfig};
 use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -127,9 +127,10 @@ async fn deadlines_pass_although_nothing_is_heard() {
     let silent = socket("127.0.0.1:0", &SocketConfig::default());
     let (client, _task) =
         start(client(socket("127.0.0.1:0", &SocketConfig::default())), &DriverConfig::default());
-    let transport =
-        TransportConfig { handshake_timeout: Duration::from_millis(30), ..TransportConfig::default() };
-    let config = ClientConfig { transport: Arc::new(transport), ..common::client_config() };
+    let mut transport = TransportConfig::default();
+    transport.handshake_timeout = Duration::from_millis(30);
+    let mut config = common::client_config();
+    config.transport = Arc::new(transport);
     client.with(|cx, _| {
         let (now, path) = (cx.now(), cx.path_to(silent.local_addr()).unwrap());
         cx.endpoint_mut().connect(now, &config, path, deterministic::SERVER_NAME, None).unwrap();
@@ -203,7 +204,7 @@ impl Datapath for Forbidding {
         }
         for (number, (run, _)) in batch.runs().enumerate().skip(progress.runs) {
             let datagrams = run.len.div_ceil(run.segment);
-            self.refused.push_back(Refused { run: number, datagrams, congested: false });
+            self.refused.push_back(Refused::new(number, datagrams));
         }
         self.aside.send(batch, progress)
     }

@@ -1,33 +1,33 @@
 //! Makes of the configuration what `godwit_certificates` wants to know.
 
-use super::settings::{Challenge, HostPattern, Settings, Site, SiteTls};
+use super::settings::{Acme, Challenge, HostPattern, Settings, Site, SiteTls};
 use godwit_certificates::{FilePair, acme};
 
 /// Where the certificates of all sites come from.
 pub(super) fn certificates(settings: &Settings) -> godwit_certificates::Settings {
     let sites = |tls| settings.sites.iter().filter(move |site| site.tls == tls);
-    let files = settings.certificates.iter();
-    let pair = |files: &super::settings::CertificateFiles| FilePair {
-        certificate: files.chain.clone(),
-        key: files.key.clone(),
-    };
     let local: Vec<&Site> = sites(SiteTls::Local).collect();
-    godwit_certificates::Settings {
-        files: files.map(pair).collect(),
-        orders: sites(SiteTls::Acme).map(names).collect(),
-        acme: settings.acme.as_ref().map(|acme| acme::Settings {
-            directory: acme.directory.clone(),
-            email: acme.email.clone(),
-            accept_terms: acme.accept_terms,
-            folder: acme.folder.clone(),
-            method: match acme.challenge {
-                Challenge::TlsAlpn01 => acme::Method::TlsAlpn01,
-                Challenge::Http01 => acme::Method::Http01,
-            },
-            ca: acme.ca.clone(),
-        }),
-        local: (!local.is_empty()).then(|| local.into_iter().flat_map(names).collect()),
-    }
+    let mut certificates = godwit_certificates::Settings::default();
+    certificates.files =
+        settings.certificates.iter().map(|files| FilePair::new(&files.chain, &files.key)).collect();
+    certificates.orders = sites(SiteTls::Acme).map(names).collect();
+    certificates.acme = settings.acme.as_ref().map(acme);
+    certificates.local = (!local.is_empty()).then(|| local.into_iter().flat_map(names).collect());
+    certificates
+}
+
+fn acme(settings: &Acme) -> acme::Settings {
+    let mut acme = acme::Settings::default();
+    acme.directory.clone_from(&settings.directory);
+    acme.email.clone_from(&settings.email);
+    acme.accept_terms = settings.accept_terms;
+    acme.folder.clone_from(&settings.folder);
+    acme.method = match settings.challenge {
+        Challenge::TlsAlpn01 => acme::Method::TlsAlpn01,
+        Challenge::Http01 => acme::Method::Http01,
+    };
+    acme.ca.clone_from(&settings.ca);
+    acme
 }
 
 fn names(site: &Site) -> Vec<String> {

@@ -60,11 +60,9 @@ impl Options {
             ));
         }
         let limits = settings.limits.clone();
-        let transport = TransportConfig {
-            max_idle_timeout: limits.idle_timeout,
-            max_bidi_streams: limits.requests_per_connection.into(),
-            ..TransportConfig::default()
-        };
+        let mut transport = TransportConfig::default();
+        transport.max_idle_timeout = limits.idle_timeout;
+        transport.max_bidi_streams = limits.requests_per_connection.into();
         let mut config = quic_config(store)?
             .transport(transport)
             .map_err(|error| FrontError::new(format!("cannot set up HTTP/3: {error}")))?;
@@ -130,7 +128,8 @@ fn inherit(_: &Options, inheritance: Inheritance) -> (EndpointBuilder, usize) {
 }
 
 /// What the system gave the UDP socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Granted {
     /// Segments are sent together.
     pub gso: bool,

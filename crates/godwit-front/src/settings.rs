@@ -182,11 +182,19 @@ pub enum Challenge {
 
 /// A certificate chain and its key in PEM files.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CertificateFiles {
     /// The chain, the server's own certificate first.
     pub chain: PathBuf,
     /// Its private key.
     pub key: PathBuf,
+}
+
+impl CertificateFiles {
+    /// These files.
+    pub fn new(chain: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        CertificateFiles { chain: chain.into(), key: key.into() }
+    }
 }
 
 /// What is served under some host names.
@@ -458,11 +466,19 @@ pub enum UpstreamHost {
 
 /// Addresses that begin alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Network {
     /// The first of them.
     pub address: IpAddr,
     /// At most 32 or 128.
     pub prefix: u8,
+}
+
+impl Network {
+    /// The addresses whose first `prefix` bits are those of `address`.
+    pub const fn new(address: IpAddr, prefix: u8) -> Self {
+        Network { address, prefix }
+    }
 }
 
 /// How upstreams are watched.

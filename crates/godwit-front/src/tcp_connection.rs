@@ -135,7 +135,7 @@ impl ConnectionGuard<'_> {
         // HTTP/2's frames between requests are not the beginning of a head.
         let Limits { header_timeout, idle_timeout, send_timeout, minimum_rate, .. } = *limits;
         let rate = MinimumRate::new(send_timeout, minimum_rate);
-        let watch = ProgressWatch::new(&ProgressLimits { rate, header_timeout, idle_timeout });
+        let watch = ProgressWatch::new(&ProgressLimits::new(rate, header_timeout, idle_timeout));
         let mut watch = if C::HAS_GOAWAY { watch.without_heads() } else { watch };
         // Since when the client knows that it has been idle for too long.
         let mut idle_told: Option<Instant> = None;

@@ -139,10 +139,8 @@ async fn a_service_and_a_folder_over_all_protocols() {
     // Other settings, while it runs.
     let site = Site::catch_all(Handler::Service(RouteService::new(tower::service_fn(tell))));
     let mut settings = Settings::default();
-    settings.certificates = vec![godwit_front::settings::CertificateFiles {
-        chain: folder.join("chain.pem"),
-        key: folder.join("key.pem"),
-    }];
+    let (chain, key) = (folder.join("chain.pem"), folder.join("key.pem"));
+    settings.certificates = vec![godwit_front::settings::CertificateFiles::new(chain, key)];
     settings.sites = vec![site];
     settings.sites[0].tls = SiteTls::Files;
     running.reload(settings).unwrap();

@@ -110,7 +110,8 @@ impl RelayReceiver {
     /// # Errors
     /// None that a correct kernel gives.
     pub(crate) fn receive(&mut self, batch: &mut RecvBatch) -> io::Result<TakenIn> {
-        let mut taken = TakenIn { closed: self.closed, ..TakenIn::default() };
+        let mut taken = TakenIn::default();
+        taken.closed = self.closed;
         for _ in 0..MESSAGES {
             let Some(slot) = batch.free_slots().first_mut().filter(|_| !self.closed) else { break };
             let mut header = [0; header::LEN];

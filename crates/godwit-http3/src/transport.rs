@@ -16,6 +16,7 @@ pub enum Read {
 
 /// Why a stream cannot be read or written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StreamError {
     /// The peer reset it, with this code.
     Reset(u64),

@@ -31,6 +31,7 @@ impl Default for RequestLimits {
 
 /// Why a request is refused, and how that is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Refusal {
     /// The status to answer with.
     pub status: StatusCode,

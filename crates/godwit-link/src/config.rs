@@ -69,6 +69,7 @@ impl Rate {
 /// How much waits in front of the link before newcomers are dropped. The packet being sent counts, and
 /// an empty queue takes any packet. Bytes are those of [`IpVersion::wire_len`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum QueueLimit {
     /// Nothing is ever dropped.
     #[default]
@@ -81,6 +82,7 @@ pub enum QueueLimit {
 
 /// A delay that varies from packet to packet, evenly from zero to a maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum Jitter {
     /// The delay is constant.
     #[default]
@@ -139,6 +141,7 @@ pub struct Outage {
 
 /// What a link does to the ECN codepoints that senders set, before packets come to its queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum EcnHandling {
     /// They pass.
     #[default]
@@ -155,6 +158,7 @@ pub enum EcnHandling {
 
 /// One direction of a link. The default is perfect: no loss, no delay, no limit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct LinkConfig {
     /// Random loss in front of the queue.
     pub loss: Loss,
@@ -196,6 +200,7 @@ impl LinkConfig {
 
 /// Both directions of a client's access link.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct DuplexConfig {
     /// From the client to the server.
     pub up: LinkConfig,

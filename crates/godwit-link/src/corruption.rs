@@ -4,6 +4,7 @@ use godwit_base::{Rng, SeededRng};
 
 /// How badly a packet is damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Damage {
     /// One to so many bits are flipped.
     Bits(u16),

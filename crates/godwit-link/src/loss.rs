@@ -11,6 +11,7 @@ use std::time::Duration;
 
 /// How packets are lost at random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum Loss {
     /// None are.
     #[default]

@@ -15,6 +15,7 @@ const MAX_MAPPINGS: usize = 4096;
 
 /// What a rebinding changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Translation {
     /// The port: the translator lost its state.
     Port,
@@ -33,6 +34,7 @@ pub struct Rebinding {
 
 /// When mappings are forgotten. The default is no translation at all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct NatConfig {
     /// Scheduled times, in any order.
     pub rebindings: Vec<Rebinding>,

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 /// Processor time since the process began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Usage {
     /// Time on a core.
     pub ran: Duration,

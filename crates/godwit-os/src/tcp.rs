@@ -7,6 +7,7 @@ use std::time::Duration;
 
 /// A TCP connection's figures at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct TcpInfo {
     /// Smoothed round-trip time.
     pub rtt: Duration,

@@ -171,7 +171,7 @@ impl Datapath for End {
             runs += 1;
         }
         self.counters.datagrams_received += runs as u64;
-        Ok(Received { runs, more: !line.datagrams.is_empty() })
+        Ok(Received::new(runs, !line.datagrams.is_empty()))
     }
 
     fn send(&mut self, batch: &SendBatch, progress: &mut Progress) -> io::Result<Sent> {

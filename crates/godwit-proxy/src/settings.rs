@@ -8,6 +8,7 @@ use std::time::Duration;
 
 /// Settings of a [`crate::Proxy`]: plain values, all with defaults except `upstreams`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Settings {
     /// Where requests go; at least one.
     pub upstreams: Vec<Upstream>,
@@ -40,6 +41,7 @@ pub struct Settings {
 
 /// Limits of time of a [`crate::Proxy`].
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Timeouts {
     /// For making a connection, with TLS; and for waiting until there is room for it. Default 5 s.
     pub connect: Duration,
@@ -56,6 +58,7 @@ pub struct Timeouts {
 
 /// How `https` upstreams are verified.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Tls {
     /// Certificate authorities (PEM) instead of the system's.
     pub ca: Option<Vec<u8>>,
@@ -67,6 +70,7 @@ pub struct Tls {
 
 /// How one of several upstreams is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Balance {
     /// In turn.
     #[default]
@@ -77,6 +81,7 @@ pub enum Balance {
 
 /// What the upstream sees as Host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum HostHeader {
     /// What the client sent.
     #[default]
@@ -89,6 +94,7 @@ pub enum HostHeader {
 
 /// Regular checks of the upstreams' health.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Health {
     /// What is asked for. Default `/`.
     pub path: String,

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 /// How an upstream is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Scheme {
     /// HTTP/1.1 over TCP.
     Http,

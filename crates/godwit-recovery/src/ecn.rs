@@ -24,6 +24,7 @@ const ALWAYS_MARKED: u8 = 8;
 
 /// What is known of ECN on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum EcnState {
     /// Not wanted.
     #[default]
@@ -40,6 +41,7 @@ pub enum EcnState {
 
 /// Why a path is not used with ECN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EcnFailure {
     /// Marked packets were acknowledged and not reported as marked: something erases the marks, or the peer
     /// does not see them.
@@ -54,6 +56,7 @@ pub enum EcnFailure {
 
 /// What a path has seen of ECN, in packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct EcnStats {
     /// Sent with ECT(0).
     pub sent: u64,
@@ -65,6 +68,7 @@ pub struct EcnStats {
 
 /// What an ACK frame says of marked packets, apart from its counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct EcnAcked {
     /// Marked packets of this path that it newly acknowledges.
     pub packets: u64,

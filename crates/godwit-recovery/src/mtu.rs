@@ -58,6 +58,7 @@ pub struct MtuSearch {
 
 /// What an MTU search has done on its path. All figures only rise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct MtuCounters {
     /// Probes sent.
     pub probes_sent: u64,

@@ -32,6 +32,7 @@ const PROBE_SHARE: u64 = 8;
 
 /// How a path starts.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct PathSettings {
     /// Tells the packets of this path from those of others; no two paths of a connection that may have packets
     /// in flight at once may share it.
@@ -66,6 +67,7 @@ impl Default for PathSettings {
 
 /// Counters of a path, since it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct PathStats {
     /// Packets sent.
     pub packets_sent: u64,

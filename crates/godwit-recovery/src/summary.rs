@@ -63,6 +63,7 @@ impl std::error::Error for AckError {}
 
 /// What one ACK frame changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct AckSummary {
     /// Packets acknowledged for the first time, those once believed lost included.
     pub newly_acked: u32,
@@ -84,6 +85,7 @@ pub struct AckSummary {
 
 /// What one pass of loss detection found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct LossSummary {
     /// Packets declared lost.
     pub packets: u32,

@@ -101,8 +101,9 @@ struct Report {
 }
 
 fn run(scenario: Scenario, seconds: u64) -> Report {
-    let settings =
-        PathSettings { congestion: scenario.algorithm.into(), max_mtu: 1200, ..PathSettings::default() };
+    let mut settings = PathSettings::default();
+    settings.congestion = scenario.algorithm.into();
+    settings.max_mtu = 1200;
     let link = Link { scenario, rng: SeededRng::new(1), busy_until: Time::ZERO, dropped: 0 };
     let mut run = Run {
         link,

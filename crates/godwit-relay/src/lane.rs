@@ -24,6 +24,7 @@ pub struct Mercy {
 
 /// A packet that arrives.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Arrival {
     /// When.
     pub at: Time,
@@ -95,8 +96,8 @@ mod tests {
 
     #[test]
     fn after_so_many_losses_one_passes() {
-        let config =
-            LinkConfig { loss: Loss::Independent(Probability::percent(90.0)), ..LinkConfig::default() };
+        let mut config = LinkConfig::default();
+        config.loss = Loss::Independent(Probability::percent(90.0));
         let mercy = Mercy { most_in_a_row: Some(3), ..Mercy::default() };
         let fates = fates(&mut lane(config, mercy), 1000);
         assert!(fates.windows(4).all(|four| four.contains(&true)));
@@ -106,7 +107,9 @@ mod tests {
     #[test]
     fn what_may_not_be_damaged_is_whole() {
         let corrupt = Corrupt { probability: Probability::percent(100.0), damage: Damage::Bytes(3) };
-        let mut lane = lane(LinkConfig { corrupt: Some(corrupt), ..LinkConfig::default() }, Mercy::default());
+        let mut config = LinkConfig::default();
+        config.corrupt = Some(corrupt);
+        let mut lane = lane(config, Mercy::default());
         let mut damaged = |may| {
             lane.pass(Time::ZERO, 100, IpVersion::V4, may).is_some_and(|arrival| arrival.corruption.is_some())
         };

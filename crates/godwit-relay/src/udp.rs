@@ -49,6 +49,7 @@ pub enum End {
 
 /// A datagram that passes an end.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Passing<'a> {
     /// Which way it goes.
     pub way: Way,

@@ -70,6 +70,7 @@ impl VisitLink {
 
 /// What a relay has done, for both protocols together.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Tally {
     /// Packets that came to the link.
     pub packets: AtomicU64,
@@ -102,10 +103,8 @@ mod tests {
     #[test]
     fn twins_meet_the_same_weather() {
         let bursts = GilbertElliott::on_off(Duration::from_millis(990), Duration::from_millis(10));
-        let link = LinkConfig {
-            loss: Loss::Bursts(bursts),
-            ..LinkConfig::limited(Rate::megabits(40), Duration::from_millis(10), 1 << 17)
-        };
+        let mut link = LinkConfig::limited(Rate::megabits(40), Duration::from_millis(10), 1 << 17);
+        link.loss = Loss::Bursts(bursts);
         let links = Weather::new(DuplexConfig::symmetric(link), 7);
         let tally = Tally::default();
         let fate = |port, began: u64| {

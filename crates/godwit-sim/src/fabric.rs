@@ -447,15 +447,12 @@ mod tests {
 
     #[test]
     fn packets_arrive_where_they_are_sent_in_order_of_time() {
-        let mut pair = pair(LinkConfig {
-            delay: Duration::from_millis(10),
-            reorder: Some(Reorder { probability: Probability::new(0.3), extra: Duration::from_millis(4) }),
-            duplicate: Some(Duplicate {
-                probability: Probability::new(0.2),
-                after: Duration::from_millis(1),
-            }),
-            ..LinkConfig::default()
-        });
+        let mut link = LinkConfig::default();
+        link.delay = Duration::from_millis(10);
+        link.reorder = Some(Reorder { probability: Probability::new(0.3), extra: Duration::from_millis(4) });
+        link.duplicate =
+            Some(Duplicate { probability: Probability::new(0.2), after: Duration::from_millis(1) });
+        let mut pair = pair(link);
         let (client, server) = (pair.client, pair.server);
         let (a, b) = (pair.fabric.address(client).unwrap(), pair.fabric.address(server).unwrap());
         for step in 0..200_u64 {

@@ -195,7 +195,10 @@ impl Scenario {
     /// An endpoint configuration whose secrets follow from the seed.
     pub fn endpoint_config(&self, versions: Vec<u32>) -> EndpointConfig {
         let secrets = Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(self.seed)));
-        EndpointConfig { max_connections: 10_000, versions, ..EndpointConfig::new(secrets) }
+        let mut config = EndpointConfig::new(secrets);
+        config.max_connections = 10_000;
+        config.versions = versions;
+        config
     }
 
     /// A server's endpoint. One made later with the same scenario has the same secrets but another state.
@@ -209,8 +212,10 @@ impl Scenario {
 
     /// What the client connects with.
     pub fn client_config(&self) -> ClientConfig {
-        let config = ClientConfig::new(deterministic::client_config(&[ALPN]), Arc::new(self.client.clone()));
-        ClientConfig { version: self.version, ..config }
+        let tls = deterministic::client_config(&[ALPN]);
+        let mut config = ClientConfig::new(tls, Arc::new(self.client.clone()));
+        config.version = self.version;
+        config
     }
 
     /// Another client on its own link to the server of a simulation. `None` if there is no such server.

@@ -25,6 +25,7 @@ const NAME_TYPE_HOST: u8 = 0;
 
 /// What a ClientHello says that matters for choosing a configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ClientHello {
     /// The server's name, in lower case, if the client gave one.
     pub server_name: Option<String>,

@@ -7,12 +7,13 @@ use godwit_tls::resumption::{Resumption, SessionTickets};
 use godwit_tls::secret_tap::tapped;
 use godwit_tls::secrets::ServerSecrets;
 use std::net::{SocketAddrV4, SocketAddrV6};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-/// Settings of a connection's transport. Plain values with defaults; [`TransportConfig::validate`] says
-/// what does not fit together.
+/// Settings of a connection's transport: plain values with defaults, changed by assignment.
+/// [`TransportConfig::validate`] says what does not fit together.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct TransportConfig {
     /// Idle timeout offered to the peer (RFC 9000 section 10.1); zero is none. Default 30 s.
     pub max_idle_timeout: Duration,
@@ -141,6 +142,7 @@ impl TransportConfig {
 
 /// Settings of changes of address (RFC 9000 section 9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MigrationConfig {
     /// Whether a server lets clients change their address by their own will; what a NAT does is followed all the
     /// same (RFC 9000 section 9). Default true.
@@ -161,6 +163,7 @@ impl Default for MigrationConfig {
 
 /// What a client needs to begin a connection.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ClientConfig {
     /// TLS settings: roots, ALPN, client certificate. Must allow TLS 1.3.
     pub tls: Arc<rustls::ClientConfig>,
@@ -183,10 +186,10 @@ impl ClientConfig {
 
 /// What a server needs to accept connections.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ServerConfig {
-    /// TLS settings: certificates, ALPN. Must allow TLS 1.3. 0-RTT is accepted if their `max_early_data_size` is
-    /// not 0, and their sessions are kept in [`godwit_tls::resumption::EarlySessions`].
-    pub tls: Arc<rustls::ServerConfig>,
+    /// TLS settings with a tap for the secrets that the transport needs: the same for all connections.
+    pub(crate) tls: Arc<rustls::ServerConfig>,
     /// Transport settings.
     pub transport: Arc<TransportConfig>,
     /// Whether clients without a valid token are answered with a Retry. Default false.
@@ -194,37 +197,19 @@ pub struct ServerConfig {
     /// If 0-RTT is accepted: tickets that other processes open, given out beside those that are good for 0-RTT
     /// here. Default none.
     pub tickets: Option<Arc<SessionTickets>>,
-    #[doc(hidden)]
-    pub shared: SharedTls,
-}
-
-/// What the connections of one [`ServerConfig`] share: its TLS settings as connections have them, made once.
-#[derive(Debug, Default, Clone)]
-pub struct SharedTls(OnceLock<Derived>);
-
-#[derive(Debug, Clone)]
-struct Derived {
-    from: Arc<rustls::ServerConfig>,
-    tapped: Arc<rustls::ServerConfig>,
 }
 
 impl ServerConfig {
-    /// These settings, without Retry.
+    /// These settings, without Retry. Those of TLS (certificates, ALPN) must allow TLS 1.3. 0-RTT is accepted if their
+    /// `max_early_data_size` is not 0, and their sessions are kept in [`godwit_tls::resumption::EarlySessions`].
     pub fn new(tls: Arc<rustls::ServerConfig>, transport: Arc<TransportConfig>) -> Self {
-        ServerConfig { tls, transport, retry: false, tickets: None, shared: SharedTls::default() }
-    }
-
-    /// The TLS settings for a connection.
-    pub(crate) fn tapped(&self) -> Arc<rustls::ServerConfig> {
-        let derive = || Derived { from: self.tls.clone(), tapped: tapped(&self.tls) };
-        let derived = self.shared.0.get_or_init(derive);
-        // A clone may have been given others since.
-        if Arc::ptr_eq(&derived.from, &self.tls) { derived.tapped.clone() } else { tapped(&self.tls) }
+        ServerConfig { tls: tapped(&tls), transport, retry: false, tickets: None }
     }
 }
 
 /// Settings of an endpoint, common to all its connections.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct EndpointConfig {
     /// Keys for tokens, stateless resets and connection ids.
     pub secrets: Arc<ServerSecrets>,

@@ -107,7 +107,7 @@ impl CongestionController for Steady {
     }
 
     fn pacing(&self) -> Option<Pacing> {
-        Some(Pacing { rate: RATE, burst: BURST })
+        Some(Pacing::new(RATE, BURST))
     }
 
     fn wants_rate_samples(&self) -> bool {
@@ -196,7 +196,8 @@ fn a_transfer_is_driven_by_a_controller_from_outside() {
 #[test]
 fn a_controller_begins_with_what_the_one_before_has_left() {
     let (ours, store) = (Ours::default(), Arc::new(MemorySessions::new(10)));
-    let resumption = Resumption { store: Some(store), ..Resumption::default() };
+    let mut resumption = Resumption::default();
+    resumption.store = Some(store);
     let mut pair = Pair::new(&ObserverFactory::default(), common::transport());
     for _ in 0..2 {
         let client = pair.connect_resuming(transport(&ours), resumption.clone());

@@ -162,7 +162,8 @@ fn losses_are_told_one_by_one() {
 #[test]
 fn key_updates_and_moves_are_told() {
     let logs = Logs::default();
-    let config = TransportConfig { key_update_after: Some(50), ..transport() };
+    let mut config = transport();
+    config.key_update_after = Some(50);
     let (mut pair, client, server) = exchange(&logs, &config, 0);
     pair.client_address.set_port(4001);
     pair.say(client, b"from elsewhere");

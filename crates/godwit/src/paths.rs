@@ -51,7 +51,7 @@ pub struct PathStats {
 
 impl PathEvent {
     pub(crate) fn of(shard: &ShardCx<'_>, update: &PathUpdate) -> Self {
-        let PathUpdate { id, key, state } = *update;
+        let PathUpdate { id, key, state, .. } = *update;
         PathEvent { path: id.0, local: local_of(shard, &key), remote: key.remote, state }
     }
 }

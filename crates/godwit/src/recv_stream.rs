@@ -241,7 +241,7 @@ fn read(access: &mut Access<'_, '_>, id: StreamId, max: usize) -> Result<ReadChu
     };
     outcome.map_err(|error| match error {
         transport::ReadError::Reset(code) => ReadError::Reset(code),
-        transport::ReadError::Stopped | transport::ReadError::UnknownStream => ReadError::Stopped,
+        _ => ReadError::Stopped,
     })
 }
 

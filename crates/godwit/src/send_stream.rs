@@ -182,7 +182,7 @@ impl SendStream {
         match result {
             Some(Err(ResetAtError::Unsupported)) => Err(ResetAtError::Unsupported),
             // A stream that is unknown is over.
-            None | Some(Ok(()) | Err(ResetAtError::UnknownStream)) => {
+            None | Some(_) => {
                 self.over = true;
                 Ok(())
             }
@@ -341,8 +341,6 @@ fn write_error(access: &Access<'_, '_>, id: StreamId, error: transport::WriteErr
         transport::WriteError::Stopped(code) => WriteError::Stopped(code),
         transport::WriteError::Finished => WriteError::Finished,
         // It is over, and forgotten by the transport.
-        transport::WriteError::UnknownStream => {
-            access.state.stop_code(id).map_or(WriteError::Finished, WriteError::Stopped)
-        }
+        _ => access.state.stop_code(id).map_or(WriteError::Finished, WriteError::Stopped),
     }
 }

@@ -28,7 +28,9 @@ fn count() -> usize {
 }
 
 fn transport() -> TransportConfig {
-    TransportConfig { max_idle_timeout: Duration::from_mins(10), ..TransportConfig::default() }
+    let mut transport = TransportConfig::default();
+    transport.max_idle_timeout = Duration::from_mins(10);
+    transport
 }
 
 #[tokio::test]

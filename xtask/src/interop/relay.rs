@@ -92,15 +92,14 @@ impl Scenario {
         });
         let corrupt =
             Corrupt { probability: Probability::percent(self.corruption), damage: Damage::Bytes(3) };
-        LinkConfig {
-            delay: self.delay,
-            rate: Some(RATE),
-            queue: QueueLimit::Packets(QUEUE),
-            loss: Loss::Independent(Probability::percent(self.loss)),
-            corrupt: (self.corruption > 0.0).then_some(corrupt),
-            outages: outages.collect(),
-            ..LinkConfig::default()
-        }
+        let mut link = LinkConfig::default();
+        link.delay = self.delay;
+        link.rate = Some(RATE);
+        link.queue = QueueLimit::Packets(QUEUE);
+        link.loss = Loss::Independent(Probability::percent(self.loss));
+        link.corrupt = (self.corruption > 0.0).then_some(corrupt);
+        link.outages = outages.collect();
+        link
     }
 
     fn nat(&self) -> NatConfig {
@@ -108,7 +107,9 @@ impl Scenario {
         let every = (0..HORIZON / 5).map(|turn| at(1 + 5 * turn));
         let rebindings = self.rebinding.into_iter();
         let rebindings = rebindings.flat_map(|change| every.clone().map(move |at| Rebinding { at, change }));
-        NatConfig { rebindings: rebindings.collect(), idle_timeout: None }
+        let mut nat = NatConfig::default();
+        nat.rebindings = rebindings.collect();
+        nat
     }
 }
 
@@ -122,7 +123,7 @@ pub(super) struct Witness {
 
 impl Observer for Witness {
     fn on_datagram(&mut self, at: Duration, end: End, passing: Passing<'_>) -> bool {
-        let Passing { way, front, client, ecn, data } = passing;
+        let Passing { way, front, client, ecn, data, .. } = passing;
         let Trace { client: at_client, server: at_server, client_addresses, server_addresses, flooded } =
             &mut self.trace;
         *flooded |= at_client.len().max(at_server.len()) >= Trace::MOST;

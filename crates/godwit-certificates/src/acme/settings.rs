@@ -6,6 +6,7 @@ use crate::CertificateError;
 
 /// How an ACME server is shown that a name is ours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Method {
     /// By a certificate shown on port 443 (RFC 8737).
     #[default]
@@ -16,6 +17,7 @@ pub enum Method {
 
 /// An ACME server, and where to keep what it gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Settings {
     /// `letsencrypt`, `letsencrypt-staging`, or the URL of a directory.
     pub directory: String,

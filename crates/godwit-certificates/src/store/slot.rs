@@ -11,6 +11,7 @@ use crate::{Identity, provider};
 
 /// Where certificates come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Source {
     /// Two files, which somebody else renews.
     Files {
@@ -30,6 +31,7 @@ pub enum Source {
 
 /// What there is to know about one certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Report {
     /// As the certificate has them.
     pub names: Vec<String>,

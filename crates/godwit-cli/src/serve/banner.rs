@@ -186,11 +186,13 @@ mod tests {
 
     fn banner(identity: &Identity, receive_buffer: usize) -> Banner<'_> {
         let addresses = ["[::]:4433", "127.0.0.1:443", "[::1]:8443"].map(|text| text.parse().unwrap());
+        let mut granted = Granted::default();
+        (granted.gso, granted.receive_buffer, granted.wanted_buffer) = (true, receive_buffer, 7 << 20);
         Banner {
             what: "its example site",
             identity,
             targets: targets(&addresses, Some("box")),
-            granted: Some(Granted { gso: true, gro: false, receive_buffer, wanted_buffer: 7 << 20 }),
+            granted: Some(granted),
             ports: "4433".to_owned(),
             style: Style::PLAIN,
         }

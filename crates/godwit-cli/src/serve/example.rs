@@ -9,11 +9,11 @@ const SVG: &str = "image/svg+xml";
 
 macro_rules! page {
     ($name:literal, $content_type:expr) => {
-        Page {
-            path: concat!("/", $name),
-            content_type: $content_type,
-            content: include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/site/", $name)),
-        }
+        Page::new(
+            concat!("/", $name),
+            $content_type,
+            include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/site/", $name)),
+        )
     };
 }
 

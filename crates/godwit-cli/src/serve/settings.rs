@@ -21,7 +21,7 @@ pub(super) fn of_arguments(arguments: &Arguments) -> Settings {
     let mut site = Site::catch_all(handler);
     let certificates: Vec<CertificateFiles> = (arguments.cert.iter().cloned())
         .zip(arguments.key.iter().cloned())
-        .map(|(chain, key)| CertificateFiles { chain, key })
+        .map(|(chain, key)| CertificateFiles::new(chain, key))
         .collect();
     if !certificates.is_empty() {
         site.tls = SiteTls::Files;

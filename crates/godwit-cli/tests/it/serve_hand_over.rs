@@ -281,11 +281,9 @@ async fn over_http2(server: Rc<Server>, load: Rc<Load>, path: &str) {
 
 async fn over_http3(server: Rc<Server>, load: Rc<Load>, path: &str) {
     let roots = std::fs::read(server.authority()).unwrap();
-    let transport = TransportConfig {
-        keep_alive: Some(Duration::from_secs(5)),
-        handshake_timeout: Duration::from_secs(300),
-        ..TransportConfig::default()
-    };
+    let mut transport = TransportConfig::default();
+    transport.keep_alive = Some(Duration::from_secs(5));
+    transport.handshake_timeout = Duration::from_secs(300);
     let config = ClientConfig::with_roots_pem(&roots).unwrap().alpn([ALPN]).transport(transport).unwrap();
     let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = SocketAddr::from(([127, 0, 0, 1], server.port));

@@ -145,7 +145,9 @@ pub async fn wait_for<R>(
 }
 
 pub fn transport() -> Arc<TransportConfig> {
-    Arc::new(TransportConfig { max_mtu: 1472, ..TransportConfig::default() })
+    let mut transport = TransportConfig::default();
+    transport.max_mtu = 1472;
+    Arc::new(transport)
 }
 
 /// The secrets that all shards of this process share.
@@ -156,13 +158,12 @@ pub fn secrets() -> Arc<ServerSecrets> {
 }
 
 pub fn endpoint_config(shard: u8) -> EndpointConfig {
-    EndpointConfig {
-        shard,
-        max_connections: 1000,
-        max_incoming: 100,
-        versions: vec![1],
-        ..EndpointConfig::new(secrets())
-    }
+    let mut config = EndpointConfig::new(secrets());
+    config.shard = shard;
+    config.max_connections = 1000;
+    config.max_incoming = 100;
+    config.versions = vec![1];
+    config
 }
 
 pub fn server_endpoint(shard: u8) -> Endpoint {

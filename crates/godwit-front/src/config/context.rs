@@ -9,6 +9,7 @@ use crate::settings::{HostPattern, Site};
 
 /// How hard to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Scrutiny {
     /// The server is to start: what may pass by itself, such as a name that cannot be resolved at present, is
     /// no reason not to.

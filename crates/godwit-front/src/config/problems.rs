@@ -25,6 +25,7 @@ struct Finding {
 
 /// Problems and warnings as lines `FILE:LINE: what was expected, what came; remedy`.
 #[derive(Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Findings {
     /// With any of these the settings cannot be used.
     pub problems: Vec<String>,

@@ -98,7 +98,7 @@ impl Route {
 /// Whoever sent the request, in the words that services understand.
 fn name_peer(request: &mut Request<BoxBody>) {
     if let Some(client) = request.extensions().get::<Arc<Client>>() {
-        let peer = Peer { address: client.remote(), secure: client.tls_resumed().is_some() };
+        let peer = Peer::new(client.remote(), client.tls_resumed().is_some());
         request.extensions_mut().insert(peer);
     }
 }

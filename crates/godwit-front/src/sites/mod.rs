@@ -233,7 +233,7 @@ impl Sites {
         let (request, exceeded) = self.limited(request, entry);
         let response = site.respond(request, host.as_ref(), reader).await;
         if exceeded.is_so() {
-            let Refusal { status, reason } = Refusal::BODY_TOO_LARGE;
+            let Refusal { status, reason, .. } = Refusal::BODY_TOO_LARGE;
             return reader.page(status, reason);
         }
         response

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use godwit_proxy::{HostHeader, Network, Problem, ProblemKind, Proxy, Settings, Timeouts, Tls};
+use godwit_proxy::{Health, HostHeader, Network, Problem, ProblemKind, Proxy, Settings};
 use http::{Request, Response, StatusCode};
 
 use super::pages::Reader;
@@ -95,42 +95,42 @@ fn checked(settings: &settings::Proxy) -> Result<Settings, FrontError> {
             FrontError::file("cannot read the authorities in", path, plain_error(&error), remedy)
         })
     };
-    Ok(Settings {
-        upstreams: settings.upstreams.iter().map(upstream).collect::<Result<_, _>>()?,
-        balance: match settings.balance {
-            settings::Balance::RoundRobin => godwit_proxy::Balance::RoundRobin,
-            settings::Balance::LeastRequests => godwit_proxy::Balance::LeastRequests,
-        },
-        retries: settings.retries,
-        timeouts: Timeouts {
-            connect: settings.connect_timeout,
-            response: settings.response_timeout,
-            idle: settings.idle_timeout,
-            ..Timeouts::default()
-        },
-        max_idle: settings.max_idle,
-        max_connections: settings.max_connections.unwrap_or_default(),
-        host: match &settings.host {
-            settings::UpstreamHost::Keep => HostHeader::Keep,
-            settings::UpstreamHost::Upstream => HostHeader::Upstream,
-            settings::UpstreamHost::Name(name) => HostHeader::Name(name.clone()),
-        },
-        forwarded: settings.forwarded,
-        trust_forwarded: settings.trust_forwarded.iter().map(network).collect::<Result<_, _>>()?,
-        tls: Tls {
-            ca: settings.tls.ca.as_ref().map(ca).transpose()?,
-            name: settings.tls.name.clone(),
-            insecure: settings.tls.insecure,
-        },
-        health: settings.health.as_ref().map(|health| godwit_proxy::Health {
-            path: health.path.clone(),
-            interval: health.interval,
-            timeout: health.timeout,
-            healthy: health.healthy,
-            unhealthy: health.unhealthy,
-            status: health.status.as_u16(),
-        }),
-    })
+    let upstreams: Vec<godwit_proxy::Upstream> =
+        settings.upstreams.iter().map(upstream).collect::<Result<_, _>>()?;
+    let mut checked = Settings::to(upstreams);
+    checked.balance = match settings.balance {
+        settings::Balance::RoundRobin => godwit_proxy::Balance::RoundRobin,
+        settings::Balance::LeastRequests => godwit_proxy::Balance::LeastRequests,
+    };
+    checked.retries = settings.retries;
+    checked.timeouts.connect = settings.connect_timeout;
+    checked.timeouts.response = settings.response_timeout;
+    checked.timeouts.idle = settings.idle_timeout;
+    checked.max_idle = settings.max_idle;
+    checked.max_connections = settings.max_connections.unwrap_or_default();
+    checked.host = match &settings.host {
+        settings::UpstreamHost::Keep => HostHeader::Keep,
+        settings::UpstreamHost::Upstream => HostHeader::Upstream,
+        settings::UpstreamHost::Name(name) => HostHeader::Name(name.clone()),
+    };
+    checked.forwarded = settings.forwarded;
+    checked.trust_forwarded = settings.trust_forwarded.iter().map(network).collect::<Result<_, _>>()?;
+    checked.tls.ca = settings.tls.ca.as_ref().map(ca).transpose()?;
+    checked.tls.name.clone_from(&settings.tls.name);
+    checked.tls.insecure = settings.tls.insecure;
+    checked.health = settings.health.as_ref().map(health);
+    Ok(checked)
+}
+
+fn health(settings: &settings::Health) -> Health {
+    let mut health = Health::default();
+    health.path.clone_from(&settings.path);
+    health.interval = settings.interval;
+    health.timeout = settings.timeout;
+    health.healthy = settings.healthy;
+    health.unhealthy = settings.unhealthy;
+    health.status = settings.status.as_u16();
+    health
 }
 
 async fn pass_on(proxy: &Proxy, request: Request<BoxBody>) -> Response<BoxBody> {

@@ -128,11 +128,8 @@ async fn redirects_and_rules_of_a_site() {
 }
 
 /// What stands for the pages of a program.
-const PAGES: &[godwit_layers::files::Page] = &[godwit_layers::files::Page {
-    path: "/index.html",
-    content_type: "text/html",
-    content: b"<p>a page</p>",
-}];
+const PAGES: &[godwit_layers::files::Page] =
+    &[godwit_layers::files::Page::new("/index.html", "text/html", b"<p>a page</p>")];
 
 #[tokio::test]
 async fn methods_that_nobody_serves_are_named() {

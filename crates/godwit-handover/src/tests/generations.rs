@@ -9,7 +9,7 @@ use godwit_base::SocketId;
 use godwit_datapath::{SocketConfig, adopt};
 use godwit_engine::{Driver, DriverConfig, HandedOn, OsRng, Shard, ShardHandle, Stopped};
 use godwit_transport::tls::deterministic;
-use godwit_transport::{Endpoint, EndpointConfig, ServerConfig};
+use godwit_transport::{Endpoint, ServerConfig};
 use std::net::UdpSocket;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
@@ -24,7 +24,8 @@ fn start(shard: Shard<Echo>) -> (ShardHandle<Echo>, Task) {
 
 fn server(generation: u8, socket: UdpSocket) -> Shard<Echo> {
     let server = ServerConfig::new(deterministic::server_config(ALPN), transport());
-    let config = EndpointConfig { generation, ..endpoint_config(0) };
+    let mut config = endpoint_config(0);
+    config.generation = generation;
     let endpoint = Endpoint::new(config, Some(Arc::new(server)), Box::new(OsRng::new()));
     let socket = adopt(SocketId(0), socket, &SocketConfig::default()).unwrap();
     Shard::new(endpoint, vec![socket], Echo::default())

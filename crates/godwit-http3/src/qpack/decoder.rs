@@ -17,6 +17,7 @@ pub struct Field<'a> {
 
 /// Why a field section cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DecodeError {
     /// It is not a field section, or refers to entries that do not exist: a connection error
     /// QPACK_DECOMPRESSION_FAILED.

@@ -11,6 +11,7 @@ const SMALLEST_QUEUE: u64 = 64 << 10;
 
 /// A link by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Preset {
     /// A phone far from the mast: 350 ms, 3.5 % loss
     Mobile,
@@ -24,6 +25,7 @@ pub enum Preset {
 
 /// A link in figures: the same in both directions.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Conditions {
     /// There and back, with empty queues.
     pub rtt: Duration,
@@ -83,8 +85,10 @@ impl Conditions {
         let rate = Rate::megabits(self.megabits);
         let queue = rate.bytes_in(self.rtt).max(SMALLEST_QUEUE);
         let delay = self.rtt / 2;
-        let (loss, mtu) = (self.loss(), Some(MTU));
-        DuplexConfig::symmetric(LinkConfig { loss, mtu, ..LinkConfig::limited(rate, delay, queue) })
+        let mut link = LinkConfig::limited(rate, delay, queue);
+        link.loss = self.loss();
+        link.mtu = Some(MTU);
+        DuplexConfig::symmetric(link)
     }
 
     fn loss(&self) -> Loss {
@@ -131,6 +135,7 @@ mod tests {
                 Loss::None => 0.0,
                 Loss::Independent(probability) => probability.as_f64(),
                 Loss::Bursts(bursts) => bursts.average_loss(),
+                other => panic!("no preset has {other:?}"),
             };
             assert!((share - conditions.loss).abs() < 1e-6, "{preset:?}: {share}");
             assert_eq!(conditions.link().up.delay * 2, conditions.rtt);

@@ -80,7 +80,8 @@ impl Crowd {
             .with_no_client_auth();
         tls.alpn_protocols = vec![b"h2".to_vec()];
         tls.resumption = rustls::client::Resumption::disabled();
-        let transport = TransportConfig { handshake_timeout: HANDSHAKE, ..TransportConfig::default() };
+        let mut transport = TransportConfig::default();
+        transport.handshake_timeout = HANDSHAKE;
         let quic = ClientConfig::with_roots(roots).alpn([http3::ALPN]).resumption(false).transport(transport);
         Ok(Crowd {
             target,

@@ -5,6 +5,7 @@ use serde::Serialize;
 /// How it stands with one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Level {
     /// As it should be.
     Good,

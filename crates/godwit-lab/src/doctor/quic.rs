@@ -58,7 +58,8 @@ pub(super) async fn reach(site: &Site, address: SocketAddr) -> Result<Reached, P
 }
 
 async fn over(endpoint: &Endpoint, site: &Site, address: SocketAddr) -> Result<Reached, String> {
-    let transport = TransportConfig { handshake_timeout: LONGEST, ..TransportConfig::default() };
+    let mut transport = TransportConfig::default();
+    transport.handshake_timeout = LONGEST;
     let config = ClientConfig::danger_accept_any_certificate().alpn([http3::ALPN]).transport(transport);
     let config = config.map_err(|error| error.to_string())?;
     let begun = instant_now();

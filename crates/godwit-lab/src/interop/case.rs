@@ -7,6 +7,7 @@ use std::fmt;
 
 /// An end of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Role {
     /// Asks.
     Client,

@@ -100,12 +100,10 @@ fn provider(case: Case) -> Arc<CryptoProvider> {
 
 /// It waits long, and with windows small enough that they have to grow: some cases watch just that.
 fn transport(case: Case) -> TransportConfig {
-    let mut config = TransportConfig {
-        handshake_timeout: LONGEST,
-        max_idle_timeout: IDLE,
-        initial_connection_window: 256 << 10,
-        ..TransportConfig::default()
-    };
+    let mut config = TransportConfig::default();
+    config.handshake_timeout = LONGEST;
+    config.max_idle_timeout = IDLE;
+    config.initial_connection_window = 256 << 10;
     if case == Case::ZeroRtt {
         // What clients send in 1-RTT packets is counted: there must be no probes in it.
         config.max_mtu = config.initial_mtu;

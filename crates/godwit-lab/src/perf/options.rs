@@ -65,6 +65,7 @@ impl Default for ServerOptions {
 
 /// What a client measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Scenario {
     /// Bytes that arrive.
     Download,

@@ -234,7 +234,9 @@ mod tests {
     use super::*;
 
     fn usage(ran: Duration) -> Option<Usage> {
-        Some(Usage { ran, waited: Duration::ZERO })
+        let mut usage = Usage::default();
+        usage.ran = ran;
+        Some(usage)
     }
 
     #[test]

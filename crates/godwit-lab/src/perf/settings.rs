@@ -16,18 +16,17 @@ const STREAMS: u64 = 10_000;
 
 /// The settings that a server and a client share.
 fn transport(tuning: Tuning) -> TransportConfig {
-    TransportConfig {
-        max_idle_timeout: Duration::from_secs(30),
-        initial_stream_window: 16 << 20,
-        max_stream_window: 16 << 20,
-        initial_connection_window: 32 << 20,
-        max_connection_window: 32 << 20,
-        max_bidi_streams: STREAMS,
-        max_uni_streams: STREAMS,
-        max_mtu: tuning.mtu,
-        congestion: tuning.congestion.into(),
-        ..TransportConfig::default()
-    }
+    let mut transport = TransportConfig::default();
+    transport.max_idle_timeout = Duration::from_secs(30);
+    transport.initial_stream_window = 16 << 20;
+    transport.max_stream_window = 16 << 20;
+    transport.initial_connection_window = 32 << 20;
+    transport.max_connection_window = 32 << 20;
+    transport.max_bidi_streams = STREAMS;
+    transport.max_uni_streams = STREAMS;
+    transport.max_mtu = tuning.mtu;
+    transport.congestion = tuning.congestion.into();
+    transport
 }
 
 /// An endpoint's settings, but for its address.

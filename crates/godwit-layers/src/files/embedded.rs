@@ -17,6 +17,7 @@ use godwit_body::{BoxBody, bare, full};
 
 /// A page: what `include_bytes!` gives, and what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Page {
     /// With a slash at the beginning. `/index.html` also stands for `/`.
     pub path: &'static str,
@@ -24,6 +25,13 @@ pub struct Page {
     pub content_type: &'static str,
     /// All of it.
     pub content: &'static [u8],
+}
+
+impl Page {
+    /// This page.
+    pub const fn new(path: &'static str, content_type: &'static str, content: &'static [u8]) -> Self {
+        Page { path, content_type, content }
+    }
 }
 
 /// Pages inside the program, with their entity tags. Clones are cheap.

@@ -13,6 +13,7 @@ mod tests;
 
 /// Why a packet does not arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum DropReason {
     /// It was lost at random.
     Loss,
@@ -28,6 +29,7 @@ pub enum DropReason {
 
 /// How a packet arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Delivery {
     /// When.
     pub at: Time,
@@ -69,6 +71,7 @@ impl Outcome {
 
 /// What a link has done so far. Bytes are UDP payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Counters {
     /// Packets handed to the link.
     pub sent_packets: u64,

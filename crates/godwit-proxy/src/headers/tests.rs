@@ -18,7 +18,7 @@ fn settings(trusted: &str) -> Settings {
 }
 
 fn facts(peer: &str) -> Facts<'static> {
-    let peer = Peer { address: peer.parse().unwrap(), secure: true };
+    let peer = Peer::new(peer.parse().unwrap(), true);
     Facts { version: Version::HTTP_3, peer: Some(peer), secure: true, host: None }
 }
 

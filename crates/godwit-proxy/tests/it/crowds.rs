@@ -204,6 +204,8 @@ async fn busy_upstreams_have_not_failed_and_others_are_preferred() {
 #[test]
 fn none_is_too_few() {
     let upstream = "http://127.0.0.1:1".parse().unwrap();
-    let error = Proxy::new(Settings { max_connections: 0, ..Settings::to([upstream]) }).unwrap_err();
+    let mut settings = Settings::to([upstream]);
+    settings.max_connections = 0;
+    let error = Proxy::new(settings).unwrap_err();
     assert_eq!(error.field(), "max_connections");
 }

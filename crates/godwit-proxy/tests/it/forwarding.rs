@@ -48,7 +48,7 @@ async fn the_request_as_the_upstream_sees_it() {
             .body(Empty::<Bytes>::new())
             .unwrap();
         let address = "[::ffff:192.0.2.7]:1234".parse().unwrap();
-        request.extensions_mut().insert(Peer { address, secure: true });
+        request.extensions_mut().insert(Peer::new(address, true));
         let answer = text(proxy.handle(request).await).await;
         let mut lines = answer.lines();
         let first = lines.next().unwrap();
@@ -164,7 +164,7 @@ async fn a_trusted_peer_is_believed() {
         {
             request.headers_mut().insert(name, value.parse().unwrap());
         }
-        request.extensions_mut().insert(Peer { address: peer.parse().unwrap(), secure: false });
+        request.extensions_mut().insert(Peer::new(peer.parse().unwrap(), false));
         let answer = text(proxy.handle(request).await).await;
         assert!(answer.contains(expected), "{answer}");
     }

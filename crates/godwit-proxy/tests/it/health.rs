@@ -9,10 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-fn checked(settings: Settings) -> Proxy {
-    let health =
-        Health { path: "/healthz?x".to_owned(), interval: Duration::from_millis(20), ..Health::default() };
-    Proxy::new(Settings { health: Some(health), ..settings }).unwrap()
+fn checked(mut settings: Settings) -> Proxy {
+    let mut health = Health::default();
+    health.path = "/healthz?x".to_owned();
+    health.interval = Duration::from_millis(20);
+    settings.health = Some(health);
+    Proxy::new(settings).unwrap()
 }
 
 #[tokio::test]

@@ -153,10 +153,8 @@ async fn the_least_busy_one() {
         }
     };
     let servers = [server(answer.clone()).await, server(answer).await];
-    let settings = Settings {
-        balance: Balance::LeastRequests,
-        ..Settings::to(servers.iter().map(|server| server.url("http")))
-    };
+    let mut settings = Settings::to(servers.iter().map(|server| server.url("http")));
+    settings.balance = Balance::LeastRequests;
     let proxy = Proxy::new(settings).unwrap();
     let hanging = proxy.handle(get("/hang")).await;
     for _ in 0..10 {

@@ -1,7 +1,7 @@
 //! Upstreams, a front and clients.
 
 use bytes::Bytes;
-use godwit_proxy::{Body, BoxError, Peer, Proxy, Settings, Timeouts};
+use godwit_proxy::{Body, BoxError, Peer, Proxy, Settings};
 use http::{Request, Response};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -143,7 +143,7 @@ pub async fn front(proxy: &Proxy) -> Server {
             let address = stream.peer_addr().unwrap();
             let service = service_fn(move |mut request: Request<Incoming>| {
                 let proxy = proxy.clone();
-                request.extensions_mut().insert(Peer { address, secure: true });
+                request.extensions_mut().insert(Peer::new(address, true));
                 async move { Ok::<_, std::io::Error>(proxy.handle(request).await.map(any)) }
             });
             serve(stream, service).await;
@@ -153,8 +153,9 @@ pub async fn front(proxy: &Proxy) -> Server {
 }
 
 pub fn settings(server: &Server, scheme: &str) -> Settings {
-    let timeouts = Timeouts { connect: Duration::from_secs(10), ..Timeouts::default() };
-    Settings { timeouts, ..Settings::to([server.url(scheme)]) }
+    let mut settings = Settings::to([server.url(scheme)]);
+    settings.timeouts.connect = Duration::from_secs(10);
+    settings
 }
 
 pub fn proxy(server: &Server, scheme: &str) -> Proxy {

@@ -43,7 +43,17 @@ async fn secure(name: &str, alpn: &'static [&'static [u8]]) -> (crate::support::
 }
 
 fn with(server: &crate::support::Server, tls: Tls) -> Proxy {
-    Proxy::new(Settings { tls, ..settings(server, "https") }).unwrap()
+    let mut settings = settings(server, "https");
+    settings.tls = tls;
+    Proxy::new(settings).unwrap()
+}
+
+/// Of a server with this name, vouched for by one of these authorities.
+fn tls(ca: Vec<u8>, name: &str) -> Tls {
+    let mut tls = Tls::default();
+    tls.ca = Some(ca);
+    tls.name = Some(name.to_owned());
+    tls
 }
 
 const BOTH: &[&[u8]] = &[b"h2", b"http/1.1"];
@@ -55,8 +65,7 @@ async fn alpn_decides() {
         [(BOTH, "HTTP/2.0 Some(\"site.example\")"), (HTTP1, "HTTP/1.1 None"), (&[], "HTTP/1.1 None")]
     {
         let (server, certificate) = secure("inner.example", alpn).await;
-        let tls = Tls { ca: Some(certificate), name: Some("inner.example".to_owned()), insecure: false };
-        let proxy = with(&server, tls);
+        let proxy = with(&server, tls(certificate, "inner.example"));
         let mut requests = tokio::task::JoinSet::new();
         for _ in 0..20 {
             let proxy = proxy.clone();
@@ -75,17 +84,14 @@ async fn alpn_decides() {
 async fn certificates_are_verified() {
     let (server, certificate) = secure("inner.example", &[]).await;
     let (_, other) = secure("inner.example", &[]).await;
-    let tls = |ca: &[u8], name: &str, insecure| Tls {
-        ca: Some(ca.to_vec()),
-        name: Some(name.to_owned()),
-        insecure,
-    };
-    for (tls, status) in [
-        (tls(&certificate, "inner.example", false), 200),
-        (tls(&certificate, "other.example", false), 502),
-        (tls(&other, "inner.example", false), 502),
-        (tls(&other, "other.example", true), 200),
+    for (ca, name, insecure, status) in [
+        (&certificate, "inner.example", false, 200),
+        (&certificate, "other.example", false, 502),
+        (&other, "inner.example", false, 502),
+        (&other, "other.example", true, 200),
     ] {
+        let mut tls = tls(ca.clone(), name);
+        tls.insecure = insecure;
         let text = format!("{tls:?}").len();
         let response = with(&server, tls).handle(post("/", "abc")).await;
         assert_eq!(response.status(), status, "{text}");
@@ -97,22 +103,31 @@ async fn plain_where_tls_is_expected() {
     let server =
         server(|_: Request<hyper::body::Incoming>| async { Ok(Response::new(Full::<Bytes>::from("plain"))) })
             .await;
-    let proxy = with(&server, Tls { insecure: true, ..Tls::default() });
+    let mut anybody = Tls::default();
+    anybody.insecure = true;
+    let proxy = with(&server, anybody);
     assert_eq!(proxy.handle(get("/")).await.status(), 502);
 }
 
 #[test]
 fn settings_that_cannot_be_used() {
-    let upstream = || "https://a.example".parse::<godwit_proxy::Upstream>().unwrap();
     let field = |settings: Settings| Proxy::new(settings).unwrap_err().field();
+    let changed = |upstream: &str, change: &dyn Fn(&mut Settings)| {
+        let mut settings = Settings::to([upstream.parse().unwrap()]);
+        change(&mut settings);
+        field(settings)
+    };
+    let (secure, plain) = ("https://a.example", "http://a.example");
     assert_eq!(field(Settings::default()), "upstreams");
-    let tls = |tls| Settings { tls, ..Settings::to([upstream()]) };
-    assert_eq!(field(tls(Tls { ca: Some(b"nonsense".to_vec()), ..Tls::default() })), "ca");
-    let name = Some("a b".to_owned());
-    assert_eq!(field(tls(Tls { name, insecure: true, ca: None })), "tls_name");
-    let host = godwit_proxy::HostHeader::Name("a b".to_owned());
-    let plain = || Settings::to(["http://a.example".parse().unwrap()]);
-    assert_eq!(field(Settings { host, ..plain() }), "host");
-    let health = godwit_proxy::Health { path: "x".to_owned(), ..Default::default() };
-    assert_eq!(field(Settings { health: Some(health), ..plain() }), "health");
+    assert_eq!(changed(secure, &|settings| settings.tls.ca = Some(b"nonsense".to_vec())), "ca");
+    let unnamable = |settings: &mut Settings| {
+        settings.tls.name = Some("a b".to_owned());
+        settings.tls.insecure = true;
+    };
+    assert_eq!(changed(secure, &unnamable), "tls_name");
+    let host = || godwit_proxy::HostHeader::Name("a b".to_owned());
+    assert_eq!(changed(plain, &|settings| settings.host = host()), "host");
+    let mut health = godwit_proxy::Health::default();
+    health.path = "x".to_owned();
+    assert_eq!(changed(plain, &|settings| settings.health = Some(health.clone())), "health");
 }

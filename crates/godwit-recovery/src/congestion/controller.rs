@@ -22,6 +22,7 @@ pub struct Sent {
 
 /// What one ACK frame acknowledged on a path.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Acked<'a> {
     /// When the ACK frame came.
     pub now: Time,
@@ -43,6 +44,23 @@ pub struct Acked<'a> {
     /// The rate at which the path delivered, for controllers that
     /// [ask for it](CongestionController::wants_rate_samples).
     pub delivery: Option<RateSample>,
+}
+
+impl<'a> Acked<'a> {
+    /// At this time, so many bytes: sent just now, with nothing else in flight, and all of the window in use.
+    pub const fn new(now: Time, bytes: u64, rtt: &'a RttEstimator) -> Self {
+        Acked {
+            now,
+            bytes,
+            all_bytes: bytes,
+            largest_sent_at: now,
+            rtt_sample: None,
+            rtt,
+            bytes_in_flight: bytes,
+            window_used: true,
+            delivery: None,
+        }
+    }
 }
 
 /// A packet was found lost, and that means congestion: it was no probe of the path's MTU and did leave this host.
@@ -80,11 +98,19 @@ pub struct CeMarks {
 
 /// How fast packets may leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Pacing {
     /// Bytes per second.
     pub rate: u64,
     /// Bytes that may leave at once; at least one full packet may.
     pub burst: u64,
+}
+
+impl Pacing {
+    /// At `rate` bytes per second, in bursts of `burst` bytes.
+    pub const fn new(rate: u64, burst: u64) -> Self {
+        Pacing { rate, burst }
+    }
 }
 
 /// What a controller leaves to the controller of a later connection on the same path, which may trust it only as far as

@@ -14,6 +14,7 @@ use crate::summary::Table;
 
 /// Both sides of a roll-out.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Arms {
     /// Users without the offer, and users with it.
     pub comparison: Comparison,
@@ -29,6 +30,7 @@ pub struct Arms {
 
 /// The size of the side with the offer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Ratio {
     /// Its share of the requests.
     pub share: f64,

@@ -11,6 +11,7 @@ const LIMIT: f64 = 0.1;
 
 /// How alike the groups are in one respect.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Balance {
     /// In what.
     pub what: &'static str,

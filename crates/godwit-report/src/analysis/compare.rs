@@ -12,6 +12,7 @@ use crate::summary::Table;
 /// What a difference amounts to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Verdict {
     /// The second group is faster: the band lies below 0.
     Lower,
@@ -27,6 +28,7 @@ pub enum Verdict {
 
 /// How much a percentile of the second group differs from the first's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Difference {
     /// In per cent of the first group's.
     pub percent: f64,
@@ -38,6 +40,7 @@ pub struct Difference {
 
 /// Two groups of requests.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Comparison {
     /// What is compared.
     pub title: &'static str,
@@ -53,6 +56,7 @@ pub struct Comparison {
 
 /// Two groups of one class of requests.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Class {
     /// The class.
     pub label: String,

@@ -14,6 +14,7 @@ const BEYOND: f64 = 30.0;
 
 /// One percentile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Point {
     /// Its value in milliseconds; `None` without samples.
     pub ms: Option<f64>,
@@ -23,6 +24,7 @@ pub struct Point {
 
 /// The percentiles of a group of requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Distribution {
     /// How many requests there are.
     pub samples: u64,

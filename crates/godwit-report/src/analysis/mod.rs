@@ -28,6 +28,7 @@ pub use distribution::{Distribution, LABELS, Point, QUANTILES};
 
 /// What the report is to be about.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Settings {
     /// The time that is compared.
     pub metric: Metric,
@@ -43,6 +44,7 @@ impl Default for Settings {
 
 /// Classes of requests, side by side.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Breakdown {
     /// What they are classed by.
     pub title: &'static str,
@@ -52,6 +54,7 @@ pub struct Breakdown {
 
 /// One protocol by itself.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct ProtocolRow {
     /// Which one.
     pub protocol: Protocol,
@@ -68,6 +71,7 @@ pub struct ProtocolRow {
 /// How grave a remark is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Gravity {
     /// The comparison must not be read without it.
     Warning,
@@ -77,6 +81,7 @@ pub enum Gravity {
 
 /// Something to know when reading the figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Note {
     /// How grave it is.
     pub gravity: Gravity,
@@ -86,6 +91,7 @@ pub struct Note {
 
 /// What is counted but left out of the latencies.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct LeftOut {
     /// Responses with a status of 400 or more.
     pub errors: u64,
@@ -99,6 +105,7 @@ pub struct LeftOut {
 
 /// Everything that the outputs show.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Report {
     /// The time that is compared.
     pub metric: Metric,

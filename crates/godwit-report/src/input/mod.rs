@@ -52,6 +52,7 @@ impl fmt::Display for Source {
 
 /// Why a source cannot be read.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Problem {
     /// The operating system refused.
     Io(io::Error),

@@ -21,6 +21,7 @@ const TABLE: u64 = 2;
 
 /// Why a sketch file cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Refused {
     /// It does not begin as sketch files do.
     NotASketch,

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use godwit_transport::EarlyDataStatus;
 use godwit_transport::ReadChunk;
 use godwit_transport::tls::deterministic;
-use godwit_transport::tls::resumption::{EarlySessions, MemorySessions, Resumption};
+use godwit_transport::tls::resumption::{EarlySessions, MemorySessions};
 use godwit_transport::{ClientConfig, ConnKey, Direction, Event, ServerConfig, TransportConfig};
 use stats_alloc::Region;
 use std::sync::Arc;
@@ -74,8 +74,8 @@ impl Rig {
             Kind::Full | Kind::Resumed => deterministic::client_config(ALPN),
         };
         let store = (kind != Kind::Full).then(|| Arc::new(MemorySessions::default()) as _);
-        let resumption = Resumption { store, ..Resumption::default() };
-        let config = ClientConfig { resumption, ..ClientConfig::new(tls, transport) };
+        let mut config = ClientConfig::new(tls, transport);
+        config.resumption.store = store;
         Rig { kind, pair, config, visits: 0 }
     }
 

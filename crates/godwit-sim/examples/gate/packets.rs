@@ -54,13 +54,12 @@ struct Rig {
 
 impl Rig {
     fn new() -> Self {
-        let transport = Arc::new(TransportConfig {
-            initial_stream_window: 16 << 20,
-            initial_connection_window: 32 << 20,
-            initial_mtu: 1452,
-            max_mtu: 1452,
-            ..TransportConfig::default()
-        });
+        let mut transport = TransportConfig::default();
+        transport.initial_stream_window = 16 << 20;
+        transport.initial_connection_window = 32 << 20;
+        transport.initial_mtu = 1452;
+        transport.max_mtu = 1452;
+        let transport = Arc::new(transport);
         let tls = deterministic::server_config(&[b"gate"]);
         let mut pair = Pair::new(ServerConfig::new(tls, transport.clone()));
         let sender = pair.connect(&ClientConfig::new(deterministic::client_config(&[b"gate"]), transport));

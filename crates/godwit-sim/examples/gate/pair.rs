@@ -118,12 +118,11 @@ pub(super) fn secrets(seed: u64) -> ServerSecrets {
 }
 
 fn endpoint_config(seed: u64) -> EndpointConfig {
-    EndpointConfig {
-        max_connections: 10,
-        max_incoming: 10,
-        versions: vec![1],
-        ..EndpointConfig::new(Arc::new(secrets(seed)))
-    }
+    let mut config = EndpointConfig::new(Arc::new(secrets(seed)));
+    config.max_connections = 10;
+    config.max_incoming = 10;
+    config.versions = vec![1];
+    config
 }
 
 fn address(text: &str) -> SocketAddr {

@@ -46,15 +46,18 @@ impl Rig {
     pub(crate) fn new(seed: u64) -> Self {
         deterministic::seed(seed);
         provider::seed(seed);
-        let transport = Arc::new(TransportConfig {
-            max_idle_timeout: Duration::from_secs(5),
-            handshake_timeout: Duration::from_secs(3),
-            ..TransportConfig::default()
-        });
+        let mut transport = TransportConfig::default();
+        transport.max_idle_timeout = Duration::from_secs(5);
+        transport.handshake_timeout = Duration::from_secs(3);
+        let transport = Arc::new(transport);
         let (client_tls, server_tls) = provider::configs();
         let server = ServerConfig::new(server_tls, transport.clone());
         let secrets = |n| Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(n)));
-        let config = |n| EndpointConfig { max_connections: 64, ..EndpointConfig::new(secrets(n)) };
+        let config = |n| {
+            let mut config = EndpointConfig::new(secrets(n));
+            config.max_connections = 64;
+            config
+        };
         Rig {
             now: Time::from_nanos(1_000_000_000),
             client: Endpoint::new(config(1), None, Box::new(SeededRng::new(seed))),

@@ -35,7 +35,8 @@ fn windows_below_the_capacity_of_the_path_suffer_little() {
 #[test]
 fn losses_are_found_as_early_with_fewer_acknowledgements() {
     let loss = Loss::Independent(Probability::percent(0.1));
-    let link = LinkConfig { loss, ..LinkConfig::limited(Rate::megabits(100), ms(20), 500_000) };
+    let mut link = LinkConfig::limited(Rate::megabits(100), ms(20), 500_000);
+    link.loss = loss;
     let (mut sums, mut acks, mut ptos) = ([Duration::ZERO; 2], [0; 2], [0; 2]);
     for seed in seeds(6, 100) {
         for (at, enabled) in [false, true].into_iter().enumerate() {
@@ -54,7 +55,8 @@ fn losses_are_found_as_early_with_fewer_acknowledgements() {
 #[test]
 fn marks_are_heeded_in_time_with_fewer_acknowledgements() {
     let mark_above = QueueLimit::Bytes(150_000);
-    let link = LinkConfig { mark_above, ..LinkConfig::limited(Rate::megabits(100), ms(25), 700_000) };
+    let mut link = LinkConfig::limited(Rate::megabits(100), ms(25), 700_000);
+    link.mark_above = mark_above;
     let exchange = Exchange::download(40_000_000);
     let (usual, few) = (transfer(4, false, &link, exchange), transfer(4, true, &link, exchange));
     let acks = [&usual, &few].map(|report| report.up.delivered_packets);

@@ -179,11 +179,9 @@ fn run(scenario: &Scenario, bursts: u32, burst: u64, stream: bool, rest: Duratio
 #[test]
 fn every_outcome_is_told_right() {
     for seed in seeds(6, 100) {
-        let link = LinkConfig {
-            loss: Loss::Independent(Probability::percent(10.0)),
-            reorder: Some(Reorder { probability: Probability::percent(8.0), extra: ms(25) }),
-            ..LinkConfig::limited(Rate::megabits(10), ms(10), 60_000)
-        };
+        let mut link = LinkConfig::limited(Rate::megabits(10), ms(10), 60_000);
+        link.loss = Loss::Independent(Probability::percent(10.0));
+        link.reorder = Some(Reorder { probability: Probability::percent(8.0), extra: ms(25) });
         let mut scenario = Scenario::new(seed).link(DuplexConfig::symmetric(link)).transport(|transport| {
             transport.datagrams.send_buffer = 10_000;
             transport.datagrams.receive_buffer = 1 << 20;

@@ -8,14 +8,12 @@ use std::process::Command;
 const SWITCH: &str = "GODWIT_PRINT_TRACE";
 
 fn run(seed: u64) -> u64 {
-    let link = LinkConfig {
-        loss: Loss::Independent(Probability::percent(3.0)),
-        jitter: Jitter::Unordered(ms(3)),
-        reorder: Some(Reorder { probability: Probability::percent(5.0), extra: ms(5) }),
-        duplicate: Some(Duplicate { probability: Probability::percent(2.0), after: ms(1) }),
-        corrupt: Some(Corrupt { probability: Probability::percent(1.0), damage: Damage::Bits(3) }),
-        ..LinkConfig::limited(Rate::megabits(20), ms(10), 60_000)
-    };
+    let mut link = LinkConfig::limited(Rate::megabits(20), ms(10), 60_000);
+    link.loss = Loss::Independent(Probability::percent(3.0));
+    link.jitter = Jitter::Unordered(ms(3));
+    link.reorder = Some(Reorder { probability: Probability::percent(5.0), extra: ms(5) });
+    link.duplicate = Some(Duplicate { probability: Probability::percent(2.0), after: ms(1) });
+    link.corrupt = Some(Corrupt { probability: Probability::percent(1.0), damage: Damage::Bits(3) });
     let plan = vec![Exchange::two_way(100_000, 100_000), Exchange::request(10, 50_000)];
     crate::complete(&Scenario::new(seed).both_ways(link).plan(plan, 2)).trace_hash
 }

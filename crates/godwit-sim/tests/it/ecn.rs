@@ -10,11 +10,16 @@ use std::time::Duration;
 const RTT: Duration = Duration::from_millis(100);
 
 fn with_ecn(ecn: EcnHandling) -> LinkConfig {
-    LinkConfig { ecn, ..LinkConfig::limited(Rate::megabits(50), RTT / 2, 1 << 20) }
+    let mut link = LinkConfig::limited(Rate::megabits(50), RTT / 2, 1 << 20);
+    link.ecn = ecn;
+    link
 }
 
 fn up_and_down(up: EcnHandling, down: EcnHandling) -> DuplexConfig {
-    DuplexConfig { up: with_ecn(up), down: with_ecn(down), ..DuplexConfig::default() }
+    let mut link = DuplexConfig::default();
+    link.up = with_ecn(up);
+    link.down = with_ecn(down);
+    link
 }
 
 fn run(link: DuplexConfig, plan: Vec<Exchange>, ecn: bool) -> Report {
@@ -96,7 +101,8 @@ fn the_same_holds_whatever_else_is_lost() {
     let total = |ecn: bool, handling: EcnHandling| -> Duration {
         let run = |seed| {
             let loss = Loss::Independent(Probability::percent(2.0));
-            let link = LinkConfig { loss, ..with_ecn(handling) };
+            let mut link = with_ecn(handling);
+            link.loss = loss;
             let plan = vec![Exchange::request(300, 60_000)];
             let scenario = Scenario::new(seed).both_ways(link).plan(plan, 1);
             complete(&scenario.transport(|transport| transport.ecn = ecn)).duration
@@ -135,10 +141,8 @@ fn a_black_hole_in_mid_transfer_costs_one_timeout() {
 fn marks_instead_of_losses_when_the_queue_fills() {
     let transfer = |ecn: bool| {
         let limit = 500_000;
-        let link = LinkConfig {
-            mark_above: QueueLimit::Bytes(60_000),
-            ..LinkConfig::limited(Rate::megabits(20), ms(20), limit)
-        };
+        let mut link = LinkConfig::limited(Rate::megabits(20), ms(20), limit);
+        link.mark_above = QueueLimit::Bytes(60_000);
         let scenario = Scenario::new(8).both_ways(link).plan(vec![Exchange::download(20_000_000)], 1);
         complete(&scenario.transport(|transport| transport.ecn = ecn))
     };
@@ -156,16 +160,12 @@ fn counts_fit_under_loss_reordering_and_duplicates() {
     complete_all(
         seeds(40, 1_000),
         |seed| {
-            let link = LinkConfig {
-                loss: Loss::Independent(Probability::percent(5.0)),
-                jitter: godwit_link::Jitter::Unordered(ms(15)),
-                duplicate: Some(godwit_link::Duplicate {
-                    probability: Probability::percent(5.0),
-                    after: ms(3),
-                }),
-                mark_above: QueueLimit::Packets(8),
-                ..LinkConfig::limited(Rate::megabits(10), ms(20), 200_000)
-            };
+            let mut link = LinkConfig::limited(Rate::megabits(10), ms(20), 200_000);
+            link.loss = Loss::Independent(Probability::percent(5.0));
+            link.jitter = godwit_link::Jitter::Unordered(ms(15));
+            link.duplicate =
+                Some(godwit_link::Duplicate { probability: Probability::percent(5.0), after: ms(3) });
+            link.mark_above = QueueLimit::Packets(8);
             Scenario::new(seed).both_ways(link).plan(vec![Exchange::two_way(300_000, 300_000)], 1)
         },
         |report| {

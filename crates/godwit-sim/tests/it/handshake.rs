@@ -1,7 +1,7 @@
 //! Beginning a connection: versions, Retry, and those who must not be answered too much.
 
 use crate::{at, complete_all, delayed, ms, seeds};
-use godwit_link::{LinkConfig, Loss, Probability};
+use godwit_link::{Loss, Probability};
 use godwit_sim::apps::{ExchangeClient, Policy};
 use godwit_sim::scenario::Ending;
 use godwit_sim::{Exchange, HostId, Scenario, Simulation};
@@ -42,7 +42,8 @@ fn handshakes_survive_heavy_loss() {
         seeds(40, 2_000),
         |seed| {
             let loss = Loss::Independent(Probability::percent(25.0));
-            let link = LinkConfig { loss, ..delayed(20) };
+            let mut link = delayed(20);
+            link.loss = loss;
             Scenario::new(seed)
                 .both_ways(link)
                 .transport(patient)
@@ -70,7 +71,8 @@ fn retry_survives_loss_and_either_version() {
     complete_all(
         seeds(20, 500),
         |seed| {
-            let link = LinkConfig { loss: Loss::Independent(Probability::percent(10.0)), ..delayed(20) };
+            let mut link = delayed(20);
+            link.loss = Loss::Independent(Probability::percent(10.0));
             let mut scenario = Scenario::new(seed)
                 .both_ways(link)
                 .transport(patient)
@@ -164,7 +166,8 @@ fn a_server_that_says_nothing_is_given_up() {
 
 #[test]
 fn a_link_too_narrow_for_quic_is_given_up() {
-    let link = LinkConfig { mtu: Some(1_200), ..delayed(10) };
+    let mut link = delayed(10);
+    link.mtu = Some(1_200);
     let report = Scenario::new(10).both_ways(link).run();
     assert_eq!(report.ending, Ending::Broken(Some(ConnectionError::TimedOut)));
 }

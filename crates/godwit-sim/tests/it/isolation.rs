@@ -1,7 +1,7 @@
 //! One connection in trouble does not disturb another.
 
 use crate::{at, delayed, ms};
-use godwit_link::{Corrupt, Damage, DuplexConfig, LinkConfig, Loss, Probability};
+use godwit_link::{Corrupt, Damage, DuplexConfig, Loss, Probability};
 use godwit_sim::{Exchange, ExchangeClient, Scenario};
 use std::time::Duration;
 
@@ -10,11 +10,10 @@ fn a_connection_in_trouble_disturbs_nobody() {
     let scenario = Scenario::new(1).both_ways(delayed(10)).plan(vec![Exchange::two_way(500_000, 500_000)], 1);
     let alone = scenario.run();
     let mut troubled = scenario.clone();
-    troubled.link = DuplexConfig::symmetric(LinkConfig {
-        loss: Loss::Independent(Probability::percent(40.0)),
-        corrupt: Some(Corrupt { probability: Probability::percent(30.0), damage: Damage::Bytes(20) }),
-        ..delayed(30)
-    });
+    let mut link = delayed(30);
+    link.loss = Loss::Independent(Probability::percent(40.0));
+    link.corrupt = Some(Corrupt { probability: Probability::percent(30.0), damage: Damage::Bytes(20) });
+    troubled.link = DuplexConfig::symmetric(link);
     let mut simulation = scenario.build();
     for number in 3..6 {
         troubled.add_client(&mut simulation.network, simulation.server, number).unwrap();

@@ -13,7 +13,9 @@ const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 const NARROW: u16 = 1_280 - 28;
 
 fn ethernet() -> LinkConfig {
-    LinkConfig { mtu: Some(1_500), ..LinkConfig::limited(Rate::megabits(20), ms(20), 100_000) }
+    let mut link = LinkConfig::limited(Rate::megabits(20), ms(20), 100_000);
+    link.mtu = Some(1_500);
+    link
 }
 
 /// Which of the two sends the data.
@@ -96,7 +98,8 @@ fn an_upload_over_a_path_that_becomes_narrower_goes_on_within_three_probe_timeou
 fn random_loss_is_no_black_hole() {
     judge_all(seeds(10, 300), |seed| {
         let loss = Loss::Independent(Probability::percent(10.0));
-        let link = LinkConfig { loss, ..ethernet() };
+        let mut link = ethernet();
+        link.loss = loss;
         let report =
             Scenario::new(seed).both_ways(link).plan(vec![Exchange::two_way(1 << 20, 1 << 20)], 1).run();
         let holes = [report.client_stats, report.server_stats].map(|stats| stats.mtu_search.black_holes);
@@ -110,7 +113,8 @@ fn random_loss_is_no_black_hole() {
 #[test]
 fn the_first_flight_carries_the_probe() {
     let rtt = ms(350);
-    let link = LinkConfig { mtu: Some(1_500), ..LinkConfig::limited(Rate::megabits(20), rtt / 2, 1 << 20) };
+    let mut link = LinkConfig::limited(Rate::megabits(20), rtt / 2, 1 << 20);
+    link.mtu = Some(1_500);
     let plan = vec![Exchange::download(165_000)];
     let mut simulation = Scenario::new(1).both_ways(link).plan(plan, 1).build();
     // The server's handshake is complete and its first data leaves one and a half round trips after the start.
@@ -125,7 +129,8 @@ fn the_first_flight_carries_the_probe() {
 
 #[test]
 fn jumbo_frames_are_used_where_they_are_permitted() {
-    let link = LinkConfig { mtu: Some(9_000), ..LinkConfig::limited(Rate::megabits(100), ms(5), 1 << 20) };
+    let mut link = LinkConfig::limited(Rate::megabits(100), ms(5), 1 << 20);
+    link.mtu = Some(9_000);
     let scenario = Scenario::new(3).both_ways(link).plan(vec![Exchange::download(20 << 20)], 1);
     assert_eq!(complete(&scenario).server_stats.mtu, 1472);
     let permitted =

@@ -2,7 +2,7 @@
 
 use crate::{at, delayed, judge_all, ms, seeds, verify};
 use godwit_base::{Rng, SeededRng};
-use godwit_link::{DuplexConfig, LinkConfig, Loss, NatConfig, Probability, Rate, Rebinding, Translation};
+use godwit_link::{DuplexConfig, LinkConfig, Loss, Probability, Rate, Rebinding, Translation};
 use godwit_sim::scenario::Ending;
 use godwit_sim::{Exchange, ExchangeClient, Network, Report, Scenario};
 use std::time::Duration;
@@ -10,7 +10,9 @@ use std::time::Duration;
 fn rebinding(at_ms: &[(u64, Translation)], link: LinkConfig) -> DuplexConfig {
     let rebindings =
         at_ms.iter().map(|(time, change)| Rebinding { at: at(ms(*time)), change: *change }).collect();
-    DuplexConfig { nat: NatConfig { rebindings, idle_timeout: None }, ..DuplexConfig::symmetric(link) }
+    let mut link = DuplexConfig::symmetric(link);
+    link.nat.rebindings = rebindings;
+    link
 }
 
 #[test]
@@ -55,7 +57,8 @@ fn rebinding_is_followed_whatever_is_lost() {
     let changes = changes.map(|(after, change)| (ms(after), change));
     judge_all(seeds(10, 500), |seed| {
         let loss = Loss::Independent(Probability::percent(3.0));
-        let link = LinkConfig { loss, ..LinkConfig::limited(Rate::megabits(10), ms(15), 60_000) };
+        let mut link = LinkConfig::limited(Rate::megabits(10), ms(15), 60_000);
+        link.loss = loss;
         let plan = vec![Exchange::two_way(1 << 20, 1 << 20)];
         let mut scenario = Scenario::new(seed).both_ways(link).plan(plan, 1);
         // A client that only listens never learns that it is heard of no more: it must speak by itself.
@@ -66,8 +69,8 @@ fn rebinding_is_followed_whatever_is_lost() {
 
 #[test]
 fn a_translator_with_a_short_memory_is_no_trouble() {
-    let nat = NatConfig { rebindings: vec![], idle_timeout: Some(Duration::from_secs(2)) };
-    let link = DuplexConfig { nat, ..DuplexConfig::symmetric(delayed(10)) };
+    let mut link = DuplexConfig::symmetric(delayed(10));
+    link.nat.idle_timeout = Some(Duration::from_secs(2));
     let mut scenario = Scenario::new(2).link(link).plan(vec![Exchange::request(10, 1_000)], 1);
     scenario.close_when_done = false;
     let mut simulation = scenario.build();

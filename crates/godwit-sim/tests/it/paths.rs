@@ -115,7 +115,8 @@ fn a_client_moves_to_another_network_while_data_goes_on() {
 
 #[test]
 fn the_old_network_may_be_gone_already() {
-    let dead = LinkConfig { outages: vec![outage(ms(1_000), ms(900_000))], ..link(20, 20) };
+    let mut dead = link(20, 20);
+    dead.outages = vec![outage(ms(1_000), ms(900_000))];
     for plan in [Exchange::download(4 * MIB), Exchange::upload(4 * MIB)] {
         let mut simulation = Scenario::new(2).both_ways(dead.clone()).plan(vec![plan], 1).build();
         let (socket, _) = second_network(&mut simulation, link(20, 20));
@@ -131,7 +132,8 @@ fn the_old_network_may_be_gone_already() {
 fn a_network_that_leads_nowhere_is_not_moved_to() {
     let mut simulation =
         Scenario::new(3).both_ways(link(20, 20)).plan(vec![Exchange::two_way(12 * MIB, 12 * MIB)], 1).build();
-    let dead = LinkConfig { outages: vec![outage(ms(0), ms(900_000))], ..link(20, 20) };
+    let mut dead = link(20, 20);
+    dead.outages = vec![outage(ms(0), ms(900_000))];
     let (socket, _) = second_network(&mut simulation, dead);
     simulation.network.run_until(at(ms(500)), |_| false);
     let before = simulation.stats().0.packets_lost;
@@ -268,7 +270,11 @@ fn marks_prove_themselves_anew_on_every_network() {
         (Bleach, Pass, EcnState::Capable),
         (Drop, Pass, EcnState::Capable),
     ] {
-        let with = |ecn| LinkConfig { ecn, ..link(20, 30) };
+        let with = |ecn| {
+            let mut link = link(20, 30);
+            link.ecn = ecn;
+            link
+        };
         let (report, _) = move_between(with(first), with(second), true);
         let states = (report.client_stats.ecn, report.server_stats.ecn);
         assert_eq!(states, (ending, ending), "{first:?}, then {second:?}");
@@ -282,7 +288,11 @@ fn marks_prove_themselves_anew_on_every_network() {
 
 #[test]
 fn every_network_has_an_mtu_of_its_own() {
-    let with = |mtu| LinkConfig { mtu: Some(mtu), ..link(20, 30) };
+    let with = |mtu| {
+        let mut link = link(20, 30);
+        link.mtu = Some(mtu);
+        link
+    };
     for (first, second, found) in [(1_500, 1_280, 1_280 - 28), (1_280, 1_500, 1_500 - 28)] {
         let (report, _) = move_between(with(first), with(second), true);
         for stats in [report.client_stats, report.server_stats] {
@@ -296,7 +306,11 @@ fn every_network_has_an_mtu_of_its_own() {
 fn moves_succeed_whatever_is_lost() {
     judge_all(seeds(20, 500), |seed| {
         let loss = Loss::Independent(Probability::percent(5.0));
-        let lossy = |megabits, delay| LinkConfig { loss, ..link(megabits, delay) };
+        let lossy = |megabits, delay| {
+            let mut link = link(megabits, delay);
+            link.loss = loss;
+            link
+        };
         let plan = vec![Exchange::two_way(MIB, MIB)];
         let mut simulation = Scenario::new(seed).both_ways(lossy(10, 15)).plan(plan, 1).build();
         let seen = watch_ids(&mut simulation.network);

@@ -11,10 +11,10 @@ use godwit_sim::{Exchange, HostId, Network, Scenario};
 use godwit_transport::EarlyDataStatus;
 use godwit_transport::tls::deterministic;
 use godwit_transport::tls::resumption::{
-    EarlySessions, MemorySessions, Resumption, SessionKey, SessionStore, SessionTickets,
+    EarlySessions, MemorySessions, SessionKey, SessionStore, SessionTickets,
 };
 use godwit_transport::tls::secrets::ServerSecrets;
-use godwit_transport::{ClientConfig, Endpoint, EndpointConfig, ServerConfig, TransportConfig};
+use godwit_transport::{ClientConfig, Endpoint, ServerConfig, TransportConfig};
 use godwit_wire::version;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -58,8 +58,8 @@ impl Visit {
 
 fn server_endpoint(scenario: &Scenario, network: &mut Network, tls: Arc<rustls::ServerConfig>) -> Endpoint {
     let transport = Arc::new(scenario.server.clone());
-    let config =
-        ServerConfig { retry: scenario.policy == Policy::Retry, ..ServerConfig::new(tls, transport) };
+    let mut config = ServerConfig::new(tls, transport);
+    config.retry = scenario.policy == Policy::Retry;
     let rng = network.rng();
     let versions = scenario.server_versions.clone();
     Endpoint::new(scenario.endpoint_config(versions), Some(Arc::new(config)), rng)
@@ -74,7 +74,8 @@ fn early_server(scenario: &Scenario, network: &mut Network) -> Endpoint {
 fn server_with_both(scenario: &Scenario, network: &mut Network, secrets: &ServerSecrets) -> Endpoint {
     let tls = deterministic::early_server_config(ALPN, Arc::new(EarlySessions::new(100)));
     let tickets = Some(Arc::new(SessionTickets::new(secrets, tls.crypto_provider())));
-    let config = ServerConfig { tickets, ..ServerConfig::new(tls, Arc::new(scenario.server.clone())) };
+    let mut config = ServerConfig::new(tls, Arc::new(scenario.server.clone()));
+    config.tickets = tickets;
     let rng = network.rng();
     Endpoint::new(scenario.endpoint_config(vec![version::V1]), Some(Arc::new(config)), rng)
 }
@@ -86,15 +87,16 @@ impl World {
         let app = ExchangeServer::new(Policy::Accept);
         let server = network.add_host(scenario.server_address(), endpoint, app);
         let store = Arc::new(MemorySessions::default());
-        let resumption = Resumption { store: Some(store.clone()), ..Resumption::default() };
         let tls = deterministic::early_client_config(ALPN);
         let transport = Arc::new(scenario.client.clone());
-        let config =
-            ClientConfig { resumption, version: scenario.version, ..ClientConfig::new(tls, transport) };
+        let mut config = ClientConfig::new(tls, transport);
+        config.resumption.store = Some(store.clone());
+        config.version = scenario.version;
         let app = ExchangeClient::new(config.clone(), scenario.server_address(), Vec::new(), 1);
         let rng = network.rng();
         // Nothing happens there before the first visit.
-        let nobody = EndpointConfig { max_connections: 0, ..scenario.endpoint_config(vec![version::V1]) };
+        let mut nobody = scenario.endpoint_config(vec![version::V1]);
+        nobody.max_connections = 0;
         let home = network.add_host(scenario.client_address(2), Endpoint::new(nobody, None, rng), app);
         network.add_wire(home, server, DuplexConfig::symmetric(delayed(50))).unwrap();
         network.run_for(Duration::ZERO);
@@ -179,12 +181,8 @@ impl World {
     }
 
     fn key(&self) -> SessionKey {
-        SessionKey {
-            server_name: "localhost".to_owned(),
-            alpn: ALPN.iter().map(|name| name.to_vec()).collect(),
-            version: self.config.version,
-            network: 0,
-        }
+        let alpn = ALPN.iter().map(|name| name.to_vec()).collect();
+        SessionKey::new("localhost", alpn, self.config.version)
     }
 
     fn server_app(&self) -> &ExchangeServer {
@@ -294,11 +292,9 @@ fn zero_rtt_in_a_version_that_is_not_spoken_any_more_costs_one_round_trip() {
 
 #[test]
 fn zero_rtt_survives_loss_and_reordering() {
-    let link = LinkConfig {
-        loss: Loss::Independent(Probability::percent(10.0)),
-        jitter: Jitter::Unordered(ms(20)),
-        ..delayed(30)
-    };
+    let mut link = delayed(30);
+    link.loss = Loss::Independent(Probability::percent(10.0));
+    link.jitter = Jitter::Unordered(ms(20));
     judge_all(seeds(100, 1000), |seed| {
         let mut world = World::new(Scenario::new(seed));
         let plan = || vec![Exchange::request(8_000, 8_000); 5];
@@ -441,7 +437,8 @@ fn a_client_begins_with_the_version_that_it_has_tickets_of() {
 fn tickets_of_a_version_that_is_not_spoken_any_more_are_left_alone() {
     let mut world = world_with_a_server_that_moves(10);
     world.visit(vec![request()]);
-    let moved = SessionKey { version: version::V2, ..world.key() };
+    let mut moved = world.key();
+    moved.version = version::V2;
     assert!(world.store.has_ticket(&moved));
     world.spoken = vec![version::V1];
     let second = world.visit(vec![request()]);
@@ -464,9 +461,10 @@ fn a_server_that_has_given_the_version_of_the_tickets_up_is_still_reached() {
 fn world_with_a_server_that_moves(seed: u64) -> World {
     let mut world = World::new(Scenario::new(seed));
     let tls = deterministic::early_server_config(ALPN, Arc::new(EarlySessions::new(100)));
-    let config = ServerConfig { retry: true, ..ServerConfig::new(tls, Arc::default()) };
-    let settings = world.scenario.endpoint_config(vec![version::V1, version::V2]);
-    let settings = EndpointConfig { upgrade_to: Some(version::V2), ..settings };
+    let mut config = ServerConfig::new(tls, Arc::default());
+    config.retry = true;
+    let mut settings = world.scenario.endpoint_config(vec![version::V1, version::V2]);
+    settings.upgrade_to = Some(version::V2);
     let endpoint = Endpoint::new(settings, Some(Arc::new(config)), world.network.rng());
     world.network.replace_endpoint(world.server, endpoint);
     world

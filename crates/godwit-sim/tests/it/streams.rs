@@ -20,7 +20,8 @@ fn a_thousand_streams_survive_loss() {
         seeds(3, 100),
         |seed| {
             let loss = Loss::Independent(Probability::percent(3.0));
-            let link = LinkConfig { loss, ..LinkConfig::limited(Rate::megabits(20), ms(10), 100_000) };
+            let mut link = LinkConfig::limited(Rate::megabits(20), ms(10), 100_000);
+            link.loss = loss;
             let mut scenario =
                 Scenario::new(seed).both_ways(link).plan(vec![Exchange::request(300, 2_000); 1_000], 40);
             scenario.server.max_bidi_streams = 16;

@@ -4,8 +4,8 @@ use crate::network::run_rebound;
 use crate::{judge_all, ms, outage, seeds, verify};
 use godwit_base::{Rng, SeededRng};
 use godwit_link::{
-    Corrupt, Damage, DuplexConfig, Duplicate, EcnHandling, GilbertElliott, Jitter, LinkConfig, Loss,
-    NatConfig, Probability, QueueLimit, Rate, Reorder, Translation,
+    Corrupt, Damage, Duplicate, EcnHandling, GilbertElliott, Jitter, LinkConfig, Loss, Probability,
+    QueueLimit, Rate, Reorder, Translation,
 };
 use godwit_sim::apps::Policy;
 use godwit_sim::{Exchange, Scenario};
@@ -63,8 +63,18 @@ impl Dice {
         let dark = ms(self.below(3_000));
         let outages =
             if self.one_in(6) { vec![outage(dark, dark + ms(self.any_size(1_500)))] } else { vec![] };
-        let rest = LinkConfig::default();
-        LinkConfig { loss, queue, rate, delay, jitter, reorder, duplicate, corrupt, mtu, outages, ..rest }
+        let mut link = LinkConfig::default();
+        link.loss = loss;
+        link.queue = queue;
+        link.rate = rate;
+        link.delay = delay;
+        link.jitter = jitter;
+        link.reorder = reorder;
+        link.duplicate = duplicate;
+        link.corrupt = corrupt;
+        link.mtu = mtu;
+        link.outages = outages;
+        link
     }
 
     fn ecn(&mut self, link: &mut LinkConfig) {
@@ -125,7 +135,7 @@ impl Dice {
 pub(crate) fn scenario(seed: u64) -> (Scenario, Vec<(Duration, Translation)>) {
     let mut dice = Dice(SeededRng::new(seed ^ 0x5eed));
     let mut scenario = Scenario::new(seed);
-    scenario.link = DuplexConfig { up: dice.link(), down: dice.link(), nat: NatConfig::default() };
+    (scenario.link.up, scenario.link.down) = (dice.link(), dice.link());
     let changes = dice.rebindings();
     scenario.plan = (0..1 + dice.any_size(40)).map(|_| dice.exchange()).collect();
     scenario.concurrency = 1 + dice.any_size(20) as usize;

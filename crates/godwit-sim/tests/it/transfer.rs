@@ -12,17 +12,16 @@ const MIB: u64 = 1 << 20;
 
 /// Everything goes wrong at once.
 fn hostile() -> LinkConfig {
-    LinkConfig {
-        loss: Loss::Independent(Probability::percent(5.0)),
-        queue: QueueLimit::Packets(200),
-        rate: Some(Rate::megabits(50)),
-        delay: ms(15),
-        jitter: Jitter::InOrder(ms(2)),
-        reorder: Some(Reorder { probability: Probability::percent(5.0), extra: ms(8) }),
-        duplicate: Some(Duplicate { probability: Probability::percent(3.0), after: ms(1) }),
-        corrupt: Some(Corrupt { probability: Probability::percent(3.0), damage: Damage::Bits(8) }),
-        ..LinkConfig::default()
-    }
+    let mut link = LinkConfig::default();
+    link.loss = Loss::Independent(Probability::percent(5.0));
+    link.queue = QueueLimit::Packets(200);
+    link.rate = Some(Rate::megabits(50));
+    link.delay = ms(15);
+    link.jitter = Jitter::InOrder(ms(2));
+    link.reorder = Some(Reorder { probability: Probability::percent(5.0), extra: ms(8) });
+    link.duplicate = Some(Duplicate { probability: Probability::percent(3.0), after: ms(1) });
+    link.corrupt = Some(Corrupt { probability: Probability::percent(3.0), damage: Damage::Bits(8) });
+    link
 }
 
 #[test]
@@ -67,7 +66,9 @@ fn an_upload_fills_the_link_as_well() {
 fn asymmetric_rates_do_not_matter() {
     let down = LinkConfig::limited(Rate::megabits(50), ms(10), 200_000);
     let up = LinkConfig::limited(Rate::megabits(3), ms(10), 30_000);
-    let link = DuplexConfig { up, down, ..DuplexConfig::default() };
+    let mut link = DuplexConfig::default();
+    link.up = up;
+    link.down = down;
     let report = complete(&Scenario::new(3).link(link).plan(vec![Exchange::download(10_000_000)], 1));
     // Acknowledgements must fit into the thin direction.
     assert!(report.goodput() > 0.7 * 6_250_000.0, "goodput {} bytes/s: {report:#?}", report.goodput());
@@ -79,7 +80,8 @@ fn bursts_of_loss_are_survived() {
         seeds(5, 200),
         |seed| {
             let loss = Loss::Bursts(GilbertElliott::on_off(ms(800), ms(60)));
-            let link = LinkConfig { loss, ..LinkConfig::limited(Rate::megabits(30), ms(20), 150_000) };
+            let mut link = LinkConfig::limited(Rate::megabits(30), ms(20), 150_000);
+            link.loss = loss;
             Scenario::new(seed).both_ways(link).plan(vec![Exchange::two_way(MIB, MIB)], 1)
         },
         |_| {},
@@ -91,8 +93,9 @@ fn unordered_jitter_is_survived() {
     complete_all(
         seeds(5, 200),
         |seed| {
-            let link =
-                LinkConfig { jitter: Jitter::Unordered(ms(30)), delay: ms(20), ..LinkConfig::default() };
+            let mut link = LinkConfig::default();
+            link.jitter = Jitter::Unordered(ms(30));
+            link.delay = ms(20);
             Scenario::new(seed).both_ways(link).plan(vec![Exchange::two_way(MIB, MIB)], 1)
         },
         |_| {},
@@ -102,7 +105,8 @@ fn unordered_jitter_is_survived() {
 #[test]
 fn a_black_hole_of_two_seconds_is_crossed() {
     let outages = vec![outage(ms(1_000), ms(3_000))];
-    let link = LinkConfig { outages, ..LinkConfig::limited(Rate::megabits(20), ms(20), 100_000) };
+    let mut link = LinkConfig::limited(Rate::megabits(20), ms(20), 100_000);
+    link.outages = outages;
     let report = complete(&Scenario::new(4).both_ways(link).plan(vec![Exchange::download(5 * MIB)], 1));
     assert!(report.down.outage_drops > 0);
     // 2.1 s of sending, 2 s of darkness, and the wait of the last probe timeout.
@@ -112,7 +116,8 @@ fn a_black_hole_of_two_seconds_is_crossed() {
 #[test]
 fn the_mtu_search_finds_what_passes() {
     for (mtu, seed) in [(1_500, 1), (1_420, 2), (1_280, 3)] {
-        let link = LinkConfig { mtu: Some(mtu), ..LinkConfig::limited(Rate::megabits(20), ms(10), 100_000) };
+        let mut link = LinkConfig::limited(Rate::megabits(20), ms(10), 100_000);
+        link.mtu = Some(mtu);
         let plan = vec![Exchange::two_way(2 * MIB, 2 * MIB)];
         let report = complete(&Scenario::new(seed).both_ways(link).plan(plan, 1));
         let mean = report.down.delivered_bytes / report.down.delivered_packets;

@@ -1,7 +1,7 @@
 //! Which version a connection ends up with (RFC 9368, RFC 9369).
 
 use crate::{at, complete, complete_all, delayed, ms, seeds};
-use godwit_link::{LinkConfig, Loss, Probability, Reorder};
+use godwit_link::{Loss, Probability, Reorder};
 use godwit_sim::apps::{ExchangeClient, ExchangeServer, Policy};
 use godwit_sim::scenario::Ending;
 use godwit_sim::{Exchange, Scenario, Simulation};
@@ -100,11 +100,9 @@ fn the_move_survives_loss_reordering_and_key_updates() {
     complete_all(
         seeds(30, 1_000),
         |seed| {
-            let link = LinkConfig {
-                loss: Loss::Independent(Probability::percent(10.0)),
-                reorder: Some(Reorder { probability: Probability::percent(10.0), extra: ms(15) }),
-                ..delayed(20)
-            };
+            let mut link = delayed(20);
+            link.loss = Loss::Independent(Probability::percent(10.0));
+            link.reorder = Some(Reorder { probability: Probability::percent(10.0), extra: ms(15) });
             let mut scenario = Scenario::new(seed)
                 .both_ways(link)
                 .transport(|transport| {
@@ -143,7 +141,8 @@ fn beginning_again_survives_loss() {
     complete_all(
         seeds(20, 500),
         |seed| {
-            let link = LinkConfig { loss: Loss::Independent(Probability::percent(15.0)), ..delayed(20) };
+            let mut link = delayed(20);
+            link.loss = Loss::Independent(Probability::percent(15.0));
             let mut scenario = Scenario::new(seed)
                 .both_ways(link)
                 .transport(|transport| transport.handshake_timeout = Duration::from_secs(60))

@@ -38,6 +38,7 @@ use std::time::Duration;
 
 /// Under what something is remembered: what differs in any of these has nothing in common.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub struct SessionKey {
     /// The server's name, as it was asked for.
     pub server_name: String,
@@ -48,6 +49,13 @@ pub struct SessionKey {
     /// The network that the client was in, as the application numbers them. Tokens and round-trip times of one
     /// network mean nothing in another, and using them there would tell the server that the client has moved.
     pub network: u64,
+}
+
+impl SessionKey {
+    /// Of connections in network 0.
+    pub fn new(server_name: impl Into<String>, alpn: Vec<Vec<u8>>, version: u32) -> Self {
+        SessionKey { server_name: server_name.into(), alpn, version, network: 0 }
+    }
 }
 
 /// What a connection leaves to the next one beside tickets and tokens.
@@ -167,6 +175,7 @@ pub trait SessionStore: fmt::Debug + Send + Sync {
 /// Where a client's connections keep and find what outlives them. The default is nowhere; resumption is then
 /// what the TLS settings say.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Resumption {
     /// The store. With one, the session storage of the TLS settings is not used.
     pub store: Option<Arc<dyn SessionStore>>,

@@ -284,7 +284,9 @@ mod tests {
     /// A path with this window and a round trip of 80 ms.
     fn path_with(packets: u64, slow_start: bool) -> PathRecovery {
         let congestion = CongestionControl::Custom(std::sync::Arc::new(Fixed { packets, slow_start }));
-        let settings = PathSettings { initial_rtt: 80 * MIN, congestion, ..PathSettings::default() };
+        let mut settings = PathSettings::default();
+        settings.initial_rtt = 80 * MIN;
+        settings.congestion = congestion;
         PathRecovery::new(Time::ZERO, &settings)
     }
 

@@ -170,8 +170,8 @@ impl Machine {
         parameters.preferred_address = args.preferred;
         let parameters = negotiation::encode(&parameters, rng.next_u64())?;
         let tls = match &args.config.tickets {
-            Some(tickets) => BothKinds::install(&args.config.tapped(), tickets.clone()),
-            None => args.config.tapped(),
+            Some(tickets) => BothKinds::install(&args.config.tls, tickets.clone()),
+            None => args.config.tls.clone(),
         };
         let handshake = Handshake::server(tls, args.version, parameters)?;
         let recovery = PathRecovery::new(now, &path_settings(&config, &args.path));
@@ -267,15 +267,13 @@ impl Machine {
 fn path_settings(config: &TransportConfig, path: &PathKey) -> PathSettings {
     // What fits into a frame over IPv4 is too large for it over IPv6.
     let longer = if path.remote.is_ipv6() { IPV6_LONGER_HEADER } else { 0 };
-    PathSettings {
-        id: 0,
-        initial_rtt: config.initial_rtt,
-        initial_mtu: config.initial_mtu,
-        max_mtu: config.max_mtu.saturating_sub(longer),
-        congestion: config.congestion.clone(),
-        saved: None,
-        ecn: config.ecn,
-    }
+    let mut settings = PathSettings::default();
+    settings.initial_rtt = config.initial_rtt;
+    settings.initial_mtu = config.initial_mtu;
+    settings.max_mtu = config.max_mtu.saturating_sub(longer);
+    settings.congestion = config.congestion.clone();
+    settings.ecn = config.ecn;
+    settings
 }
 
 fn initial_keys(version: u32, dcid: &ConnectionId, side: Side) -> Result<keys::LevelKeys, ConnectError> {

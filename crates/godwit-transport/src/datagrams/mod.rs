@@ -29,6 +29,7 @@ use send::SendQueue;
 
 /// What becomes of a datagram for which the send queue has no room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum DatagramOverflow {
     /// The oldest of the queue make room: news matter more than completeness.
     #[default]
@@ -39,6 +40,7 @@ pub enum DatagramOverflow {
 
 /// Settings of datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DatagramConfig {
     /// Largest DATAGRAM frame accepted, in bytes with its type and length (max_datagram_frame_size); 0 is
     /// none. Default 65,535.

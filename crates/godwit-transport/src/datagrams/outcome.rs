@@ -56,6 +56,7 @@ impl DatagramOutcome {
 
 /// Counters of DATAGRAM frames, tagged or not. They only rise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct DatagramStats {
     /// Sent.
     pub sent: u64,

@@ -49,6 +49,7 @@ impl PathKey {
 
 /// How a path stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum PathState {
     /// It is being validated (RFC 9000 section 8.2), and does not carry the connection.
     Probing,
@@ -62,6 +63,7 @@ pub enum PathState {
 
 /// News of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct PathUpdate {
     /// Which path.
     pub id: PathId,

@@ -42,7 +42,8 @@ impl ServerMemory {
         let porter = verifier.and_then(|verifier| Porter::new(verifier, tls));
         let early = tls.enable_early_data;
         let (server_name, alpn) = (server_name.to_owned(), tls.alpn_protocols.clone());
-        let mut key = SessionKey { server_name, alpn, version: *configured, network: resumption.network };
+        let mut key = SessionKey::new(server_name, alpn, *configured);
+        key.network = resumption.network;
         let others = spoken.iter().copied().filter(|version| is_known(*version));
         let of_ticket = [*configured].into_iter().chain(others).find(|version| {
             key.version = *version;

@@ -108,7 +108,10 @@ impl Process {
         tls.alpn_protocols = vec![b"h3".to_vec()];
         tls.enable_early_data = true;
         let store: Arc<dyn SessionStore> = paper.clone();
-        Process { tls, resumption: Resumption { store: Some(store), verifier: Some(verifier), network: 0 } }
+        let mut resumption = Resumption::default();
+        resumption.store = Some(store);
+        resumption.verifier = Some(verifier);
+        Process { tls, resumption }
     }
 
     fn new(paper: &Arc<Paper>) -> Self {

@@ -55,6 +55,7 @@ pub enum ReadChunk {
 
 /// Why there is nothing to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReadError {
     /// The peer gave up sending, with this application error code.
     Reset(u64),
@@ -78,6 +79,7 @@ impl std::error::Error for ReadError {}
 
 /// Why nothing can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WriteError {
     /// `finish` was called.
     Finished,
@@ -116,6 +118,7 @@ impl std::error::Error for UnknownStream {}
 
 /// Why `Streams::reset_at` was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ResetAtError {
     /// The peer does not know RESET_STREAM_AT, or its transport parameters have not come yet.
     Unsupported,

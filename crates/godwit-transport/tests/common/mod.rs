@@ -41,9 +41,11 @@ pub(crate) fn transport() -> TransportConfig {
 impl Pair {
     pub(crate) fn new(observe: &ObserverFactory, transport: TransportConfig) -> Self {
         deterministic::seed(5);
-        let config = |seed| EndpointConfig {
-            observe: observe.clone(),
-            ..EndpointConfig::new(Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(seed))))
+        let config = |seed| {
+            let secrets = ServerSecrets::from_rng(&mut SeededRng::new(seed));
+            let mut config = EndpointConfig::new(Arc::new(secrets));
+            config.observe = observe.clone();
+            config
         };
         let server = ServerConfig::new(deterministic::server_config(&[b"test"]), Arc::new(transport));
         Pair {

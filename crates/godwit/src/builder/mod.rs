@@ -233,20 +233,18 @@ impl EndpointBuilder {
         sockets: Vec<Box<dyn Datapath>>,
         handler: H,
     ) -> Shard<H> {
-        let config = EndpointConfig {
-            shard: number,
-            generation: self.generation,
-            cid_len: CidCodec::MIN_LEN,
-            max_connections: self.max_connections,
-            max_incoming: self.max_incoming,
-            versions: match self.upgrade_to {
-                Some(version::V2) => vec![version::V2, version::V1],
-                _ => vec![version::V1, version::V2],
-            },
-            observe: self.observe.clone(),
-            upgrade_to: self.upgrade_to,
-            ..EndpointConfig::new(Arc::clone(&place.secrets))
+        let mut config = EndpointConfig::new(Arc::clone(&place.secrets));
+        config.shard = number;
+        config.generation = self.generation;
+        config.cid_len = CidCodec::MIN_LEN;
+        config.max_connections = self.max_connections;
+        config.max_incoming = self.max_incoming;
+        config.versions = match self.upgrade_to {
+            Some(version::V2) => vec![version::V2, version::V1],
+            _ => vec![version::V1, version::V2],
         };
+        config.observe = self.observe.clone();
+        config.upgrade_to = self.upgrade_to;
         let server = self.server.as_ref().map(ServerConfig::to_transport);
         let endpoint = godwit_transport::Endpoint::new(config, server, Box::new(OsRng::new()));
         place.membership.join(Shard::new(endpoint, sockets, handler))

@@ -219,9 +219,10 @@ impl ServerConfig {
 
     pub(crate) fn to_transport(&self) -> Arc<godwit_transport::ServerConfig> {
         let (tls, transport) = (Arc::clone(&self.tls), Arc::clone(&self.transport));
-        let tickets = self.sealed.clone().filter(|_| self.early_sessions > 0);
-        let config = godwit_transport::ServerConfig::new(tls, transport);
-        Arc::new(godwit_transport::ServerConfig { retry: self.retry, tickets, ..config })
+        let mut config = godwit_transport::ServerConfig::new(tls, transport);
+        config.retry = self.retry;
+        config.tickets = self.sealed.clone().filter(|_| self.early_sessions > 0);
+        Arc::new(config)
     }
 }
 

@@ -68,7 +68,7 @@ impl Transport for Io<'_> {
         let connection = self.connection.as_mut().ok_or(StreamError::Unknown)?;
         connection.write(id, data).map_err(|error| match error {
             WriteError::Stopped(code) => StreamError::Stopped(code),
-            WriteError::Finished | WriteError::Reset | WriteError::UnknownStream => StreamError::Unknown,
+            _ => StreamError::Unknown,
         })
     }
 
@@ -98,7 +98,7 @@ impl Transport for Io<'_> {
             Ok(ReadChunk::Finished) => Ok(Read::Finished),
             Ok(ReadChunk::Blocked) => Ok(Read::Blocked),
             Err(ReadError::Reset(code)) => Err(StreamError::Reset(code)),
-            Err(ReadError::Stopped | ReadError::UnknownStream) => Err(StreamError::Unknown),
+            Err(_) => Err(StreamError::Unknown),
         }
     }
 

@@ -8,7 +8,7 @@ use http::Extensions;
 /// Adds to a request's extensions what they say already, for a proxy.
 pub(super) fn describe(extensions: &mut Extensions) {
     if let Some(address) = extensions.get::<ConnectionInfo>().map(ConnectionInfo::remote) {
-        extensions.insert(godwit_body::Peer { address, secure: true });
+        extensions.insert(godwit_body::Peer::new(address, true));
     }
     if let Some(informational) = extensions.get::<Informational>().cloned() {
         extensions.insert(godwit_body::Informational::new(move |response| {

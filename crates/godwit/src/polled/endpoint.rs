@@ -44,6 +44,7 @@ pub enum PolledEvent {
 
 /// What to wait for after [`PolledEndpoint::poll`], beside the sockets becoming readable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Wait {
     /// When to poll again at the latest. It may be past: then at once, after a look at whatever else there is.
     pub until: Option<Instant>,

@@ -130,7 +130,8 @@ async fn trailers_alone() {
 async fn a_thousand_requests() {
     let open = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
     let counted = Arc::clone(&open);
-    let transport = TransportConfig { max_bidi_streams: 50, ..TransportConfig::default() };
+    let mut transport = TransportConfig::default();
+    transport.max_bidi_streams = 50;
     let world = World::with(
         godwit::http3::Server::new(),
         transport,

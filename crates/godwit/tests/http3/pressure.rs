@@ -18,12 +18,11 @@ const LEN: usize = 32 << 20;
 const MOST: usize = 4 << 20;
 
 fn transport() -> TransportConfig {
-    TransportConfig {
-        max_stream_window: 1 << 20,
-        max_connection_window: 1 << 20,
-        send_buffer: 1 << 20,
-        ..TransportConfig::default()
-    }
+    let mut transport = TransportConfig::default();
+    transport.max_stream_window = 1 << 20;
+    transport.max_connection_window = 1 << 20;
+    transport.send_buffer = 1 << 20;
+    transport
 }
 
 /// Waits long enough for a sender without limits to have made everything.
@@ -118,11 +117,9 @@ async fn forged_addresses_hold_few_handshakes() {
 #[tokio::test]
 async fn shutting_down_does_not_wait_for_handshakes() {
     let for_ever = Duration::from_secs(3600);
-    let transport = TransportConfig {
-        handshake_timeout: for_ever,
-        max_idle_timeout: for_ever,
-        ..TransportConfig::default()
-    };
+    let mut transport = TransportConfig::default();
+    transport.handshake_timeout = for_ever;
+    transport.max_idle_timeout = for_ever;
     let mut world = World::with(Server::new().drain_timeout(for_ever), transport, echo());
     let forger = one_way(world.addr).await;
     let (endpoint, config) = (client_endpoint(), client_config().alpn([ALPN]));

@@ -115,11 +115,9 @@ async fn whoever_is_in_the_door_at_the_end_is_served() {
 async fn a_short_response_that_is_not_taken_is_given_up() {
     let server = Server::new().minimum_rate(Duration::from_millis(700), 0);
     // It all fits into the server's buffer, and little of it into the client's window.
-    let transport = TransportConfig {
-        initial_stream_window: 4 << 10,
-        max_stream_window: 4 << 10,
-        ..TransportConfig::default()
-    };
+    let mut transport = TransportConfig::default();
+    transport.initial_stream_window = 4 << 10;
+    transport.max_stream_window = 4 << 10;
     let (tell, mut told) = mpsc::unbounded_channel();
     let short = service(move |request: http::Request<Body>| {
         let info = request.extensions().get::<ConnectionInfo>().unwrap().clone();
@@ -143,11 +141,9 @@ async fn a_short_response_that_is_not_taken_is_given_up() {
 #[tokio::test]
 async fn responses_may_be_taken_in_turn() {
     let server = Server::new().minimum_rate(Duration::from_secs(1), 1);
-    let transport = TransportConfig {
-        initial_stream_window: 4 << 10,
-        max_stream_window: 4 << 10,
-        ..TransportConfig::default()
-    };
+    let mut transport = TransportConfig::default();
+    transport.initial_stream_window = 4 << 10;
+    transport.max_stream_window = 4 << 10;
     // Some fit into the server's buffer, some do not.
     let lens = [200_000, 20_000, 200_000, 20_000, 200_000, 20_000, 200_000, 20_000];
     let bodies = service(move |request: http::Request<Body>| async move {
@@ -170,8 +166,8 @@ async fn responses_may_be_taken_in_turn() {
 #[tokio::test]
 async fn a_client_that_asks_for_nothing_is_sent_away() {
     let server = Server::new().idle_timeout(Duration::from_millis(200));
-    let transport =
-        TransportConfig { keep_alive: Some(Duration::from_millis(50)), ..TransportConfig::default() };
+    let mut transport = TransportConfig::default();
+    transport.keep_alive = Some(Duration::from_millis(50));
     let slow = service(|_| async {
         // A request may take longer than a client may be idle.
         tokio::time::sleep(Duration::from_millis(600)).await;
@@ -189,8 +185,9 @@ async fn a_service_is_ready_when_a_request_can_be_begun() {
     use std::future::poll_fn;
     use tower::Service;
 
-    let (release, hold) =
-        (Arc::new(Semaphore::new(0)), TransportConfig { max_bidi_streams: 1, ..TransportConfig::default() });
+    let release = Arc::new(Semaphore::new(0));
+    let mut hold = TransportConfig::default();
+    hold.max_bidi_streams = 1;
     let permits = Arc::clone(&release);
     let held = service(move |_| {
         let permits = Arc::clone(&permits);

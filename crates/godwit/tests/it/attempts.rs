@@ -124,11 +124,9 @@ fn what_the_network_says_is_known_at_once() {
             let client = net.reporting().build().unwrap();
             let server = net.server();
             // Probes and the end are far away: they do not find it out.
-            let patient = TransportConfig {
-                initial_rtt: Duration::from_secs(600),
-                handshake_timeout: Duration::from_secs(3600),
-                ..TransportConfig::default()
-            };
+            let mut patient = TransportConfig::default();
+            patient.initial_rtt = Duration::from_secs(600);
+            patient.handshake_timeout = Duration::from_secs(3600);
             let config = client_config().transport(patient).unwrap();
             let connecting = client.connect(&config, nobody, "localhost").unwrap();
             let mut evidence = Evidence::default();

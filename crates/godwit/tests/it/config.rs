@@ -41,7 +41,8 @@ fn text_that_is_no_certificate() {
 
 #[test]
 fn contradictions() {
-    let small = TransportConfig { initial_mtu: 1000, ..Default::default() };
+    let mut small = TransportConfig::default();
+    small.initial_mtu = 1000;
     let error = ClientConfig::danger_accept_any_certificate().transport(small).unwrap_err().to_string();
     assert!(error.contains("initial_mtu"), "{error}");
 }

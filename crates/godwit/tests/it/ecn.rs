@@ -38,7 +38,8 @@ async fn marks_pass_in_both_directions(net: Net) {
 }
 
 async fn nothing_is_marked_unless_wanted(net: Net) {
-    let plain = TransportConfig { ecn: false, ..Default::default() };
+    let mut plain = TransportConfig::default();
+    plain.ecn = false;
     let pair = net.pair_with(plain.clone(), plain).await;
     exchange(&pair).await;
     for stats in [pair.client.stats(), pair.server.stats()] {

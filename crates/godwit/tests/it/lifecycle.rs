@@ -68,7 +68,8 @@ async fn streams_keep_a_connection_open(net: Net) {
 }
 
 async fn idle_connections_time_out(net: Net) {
-    let brief = TransportConfig { max_idle_timeout: Duration::from_millis(200), ..Default::default() };
+    let mut brief = TransportConfig::default();
+    brief.max_idle_timeout = Duration::from_millis(200);
     // On a machine that is very busy, a handshake may take longer than that.
     let pair = loop {
         if let Ok(pair) = net.try_pair(brief.clone(), TransportConfig::default()).await
@@ -90,7 +91,8 @@ async fn idle_connections_time_out(net: Net) {
 }
 
 async fn keep_alive_keeps_alive(net: Net) {
-    let lively = TransportConfig { keep_alive: Some(Duration::from_millis(10)), ..Default::default() };
+    let mut lively = TransportConfig::default();
+    lively.keep_alive = Some(Duration::from_millis(10));
     let pair = net.pair_with(lively, TransportConfig::default()).await;
     // Nobody has anything to say, and yet more is said than a handshake and a search for the MTU take.
     while pair.client.stats().datagrams_sent < 60 || pair.server.stats().datagrams_sent < 60 {

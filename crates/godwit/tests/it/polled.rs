@@ -237,8 +237,8 @@ fn a_client_can_be_turned_away_and_a_stream_given_up() {
 
 #[test]
 fn time_passes_only_as_the_caller_says() {
-    let impatient =
-        TransportConfig { handshake_timeout: Duration::from_secs(3600), ..TransportConfig::default() };
+    let mut impatient = TransportConfig::default();
+    impatient.handshake_timeout = Duration::from_secs(3600);
     let mut client = client();
     let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let config = client_config().transport(impatient).unwrap();

@@ -115,7 +115,9 @@ fn config() -> ClientConfig {
     let keep_alive = Some(Duration::from_secs(5));
     // However busy the machine is, nobody's patience ends here.
     let handshake_timeout = Duration::from_secs(300);
-    let transport = TransportConfig { keep_alive, handshake_timeout, ..TransportConfig::default() };
+    let mut transport = TransportConfig::default();
+    transport.keep_alive = keep_alive;
+    transport.handshake_timeout = handshake_timeout;
     client_config().alpn(["echo"]).transport(transport).unwrap()
 }
 

@@ -127,7 +127,7 @@ impl Visitor {
 }
 
 fn key() -> SessionKey {
-    SessionKey { server_name: "localhost".to_owned(), alpn: vec![b"test".to_vec()], version: 1, network: 0 }
+    SessionKey::new("localhost", vec![b"test".to_vec()], 1)
 }
 
 async fn early_data_is_answered_before_the_handshake_is_over(net: Net) {

@@ -23,7 +23,8 @@ async fn a_server_takes_other_settings_for_new_clients(net: Net) {
         ours.map(|ours| (ours, theirs.unwrap()))
     };
     let (old, _old_peer) = connect("test").await.unwrap();
-    let few = TransportConfig { max_uni_streams: 1, ..TransportConfig::default() };
+    let mut few = TransportConfig::default();
+    few.max_uni_streams = 1;
     server.set_server_config(&server_config().alpn(["next"]).transport(few).unwrap());
     let (new, new_peer) = connect("next").await.unwrap();
     let _first = new.open_uni().await.unwrap();
@@ -128,7 +129,8 @@ fn an_idle_connection_is_closed_earlier_than_agreed_with_a_word() {
 
 #[test]
 fn the_peer_may_open_more_streams_later() {
-    let transport = TransportConfig { max_bidi_streams: 1, ..TransportConfig::default() };
+    let mut transport = TransportConfig::default();
+    transport.max_bidi_streams = 1;
     let config = server_config().transport(transport).unwrap();
     let (mut client, mut server) = (client(), Side::new(Endpoint::builder().server(config)));
     let (ours, theirs) = connect(&mut client, &mut server);

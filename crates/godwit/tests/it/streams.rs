@@ -62,7 +62,8 @@ async fn a_hundred_streams_at_once(net: Net) {
 }
 
 async fn more_streams_than_permitted(net: Net) {
-    let few = godwit::TransportConfig { max_bidi_streams: 3, ..Default::default() };
+    let mut few = godwit::TransportConfig::default();
+    few.max_bidi_streams = 3;
     let pair = net.pair_with(Default::default(), few).await;
     tokio::spawn(echo(pair.server));
     let exchanges = (0..50).map(|number: u32| {
@@ -210,7 +211,8 @@ async fn chunks_at_once(net: Net) {
 }
 
 async fn small_writes_share_datagrams(net: Net) {
-    let quiet = godwit::TransportConfig { max_mtu: 1200, ..Default::default() };
+    let mut quiet = godwit::TransportConfig::default();
+    quiet.max_mtu = 1200;
     let pair = net.pair_with(quiet.clone(), quiet).await;
     let mut send = pair.client.open_uni().await.unwrap();
     send.write_all(b"x").await.unwrap();

@@ -108,7 +108,9 @@ pub(crate) fn client_config() -> ClientConfig {
 
 /// Settings with which an unanswered handshake ends soon.
 pub(crate) fn impatient() -> TransportConfig {
-    TransportConfig { handshake_timeout: Duration::from_millis(150), ..TransportConfig::default() }
+    let mut transport = TransportConfig::default();
+    transport.handshake_timeout = Duration::from_millis(150);
+    transport
 }
 
 /// Runs a test on a runtime: one thread for IPv4, two workers for IPv6.

@@ -222,7 +222,9 @@ async fn settings_are_chosen_by_name_and_protocol_later(net: Net) {
 }
 
 fn slow_approval(millis: u64) -> TransportConfig {
-    TransportConfig { approval: Some(Duration::from_millis(millis)), ..TransportConfig::default() }
+    let mut transport = TransportConfig::default();
+    transport.approval = Some(Duration::from_millis(millis));
+    transport
 }
 
 async fn peers_are_approved_later(net: Net) {

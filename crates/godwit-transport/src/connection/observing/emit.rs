@@ -337,11 +337,11 @@ fn tuple_name(id: PathId) -> String {
 /// Nothing is told of a path on which ECN is not wanted.
 const fn ecn_name(state: EcnState) -> Option<EcnName> {
     match state {
-        EcnState::Off => None,
         EcnState::Testing => Some(EcnName::Testing),
         EcnState::Unknown => Some(EcnName::Unknown),
         EcnState::Capable => Some(EcnName::Capable),
         EcnState::Failed(_) => Some(EcnName::Failed),
+        _ => None,
     }
 }
 

@@ -255,7 +255,9 @@ proptest! {
 
 // Recovery states that can be told apart.
 fn recovery(mark: u16) -> PathRecovery {
-    PathRecovery::new(Time::ZERO, &PathSettings { id: mark, ..PathSettings::default() })
+    let mut settings = PathSettings::default();
+    settings.id = mark;
+    PathRecovery::new(Time::ZERO, &settings)
 }
 
 fn mark(recovery: &PathRecovery) -> u16 {

@@ -124,7 +124,8 @@ fn read(reader: &mut Reader<'_>) -> Option<(SessionKey, Entry)> {
         true => Some(read_remembered(reader)?),
         false => None,
     };
-    let key = SessionKey { server_name, alpn, version, network };
+    let mut key = SessionKey::new(server_name, alpn, version);
+    key.network = network;
     Some((key, Entry { used, tickets, tokens, remembered, group }))
 }
 
