@@ -7,21 +7,21 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![deny(clippy::indexing_slicing)]
 
-pub mod capped;
-pub mod datagram;
+mod capped;
+mod datagram;
 pub mod event;
-pub mod interval_set;
-pub mod ledger;
-pub mod rng;
+mod interval_set;
+mod ledger;
+mod rng;
 pub mod slab;
 pub mod steering;
-pub mod time;
+mod time;
 pub mod timer_queue;
 
 pub use capped::CappedQueue;
 pub use datagram::{Ecn, RecvBatch, RecvMeta, SendBatch, SendMeta, SendRun, SocketId};
 pub use interval_set::IntervalSet;
-pub use ledger::Budget;
+pub use ledger::{Budget, Exhausted};
 pub use rng::{Rng, SeededRng};
 pub use slab::Slab;
 pub use time::{Time, WallTime};

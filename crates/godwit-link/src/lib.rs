@@ -17,12 +17,12 @@
 #![deny(clippy::indexing_slicing)]
 
 mod bottleneck;
-pub mod config;
-pub mod corruption;
-pub mod link;
-pub mod loss;
-pub mod nat;
-pub mod probability;
+mod config;
+mod corruption;
+mod link;
+mod loss;
+mod nat;
+mod probability;
 
 pub use config::{
     Corrupt, DuplexConfig, Duplicate, EcnHandling, IpVersion, Jitter, LinkConfig, Outage, QueueLimit, Rate,

@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// Ranges remembered and reported at most.
-pub const MAX_RANGES: usize = 128;
+pub(crate) const MAX_RANGES: usize = 128;
 
 /// When the peer wants to be acknowledged (RFC 9000 section 13.2, draft-ietf-quic-ack-frequency).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

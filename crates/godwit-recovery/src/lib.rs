@@ -14,27 +14,26 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-pub mod ack_tracker;
+mod ack_tracker;
 pub mod congestion;
 mod delivery;
 mod detection;
-pub mod ecn;
+mod ecn;
 mod loss;
-pub mod mtu;
-pub mod pacer;
-pub mod path;
+mod mtu;
+mod pacer;
+mod path;
 mod refused;
-pub mod rtt;
+mod rtt;
 mod sent;
-pub mod space;
+mod space;
 mod summary;
-pub mod timer;
+mod timer;
 
 pub use ack_tracker::{AckPolicy, AckTracker, EcnCounts, Received};
 pub use congestion::{Algorithm, CongestionControl, Controller, SavedState};
 pub use ecn::{EcnAcked, EcnFailure, EcnState, EcnStats, EcnValidation};
 pub use mtu::{BASE_MTU, MtuCounters, MtuSearch};
-pub use pacer::Pacer;
 pub use path::{PathRecovery, PathSettings, PathStats, Paths};
 pub use rtt::RttEstimator;
 pub use space::{AckError, AckSummary, LossSummary, Outcome, SentInfo, SpaceId, SpaceRecovery};

@@ -22,7 +22,7 @@ const QUANTUM: Duration = Duration::from_millis(1);
 
 /// What the rate follows from.
 #[derive(Debug, Clone, Copy)]
-pub struct Pace {
+pub(crate) struct Pace {
     /// Congestion window in bytes.
     pub window: u64,
     /// Smoothed round-trip time.
@@ -93,7 +93,7 @@ impl Pace {
 
 /// The token bucket.
 #[derive(Debug, Clone, Default)]
-pub struct Pacer {
+pub(crate) struct Pacer {
     /// Bytes in the bucket.
     credit: u64,
     /// Bytes have been counted in until then; `None` until the first fill, which is to the brim.
@@ -104,7 +104,7 @@ pub struct Pacer {
 
 impl Pacer {
     /// A full bucket.
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Pacer { credit: 0, filled_at: None, held_until: None }
     }
 
@@ -126,7 +126,7 @@ impl Pacer {
     }
 
     /// When a packet of `bytes` may leave, or `None` if now.
-    pub fn next_send_time(&mut self, now: Time, bytes: u64, pace: &Pace) -> Option<Time> {
+    pub(crate) fn next_send_time(&mut self, now: Time, bytes: u64, pace: &Pace) -> Option<Time> {
         self.refill(now, pace);
         if let Some(until) = self.held_until {
             // The rate may have risen since the hold began: enough credit ends it early.
@@ -149,7 +149,7 @@ impl Pacer {
     }
 
     /// A packet of `bytes` left, with or without permission.
-    pub fn on_sent(&mut self, now: Time, bytes: u64, pace: &Pace) {
+    pub(crate) fn on_sent(&mut self, now: Time, bytes: u64, pace: &Pace) {
         self.refill(now, pace);
         self.credit = self.credit.saturating_sub(bytes);
     }

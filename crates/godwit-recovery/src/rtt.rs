@@ -7,7 +7,7 @@ use godwit_base::Time;
 use std::time::Duration;
 
 /// Timer granularity (RFC 9002 section 6.1.2, `kGranularity`).
-pub const GRANULARITY: Duration = Duration::from_millis(1);
+pub(crate) const GRANULARITY: Duration = Duration::from_millis(1);
 
 /// The estimate of one path's round-trip time.
 #[derive(Debug, Clone)]

@@ -132,12 +132,6 @@ impl Network {
         app.downcast_ref()
     }
 
-    /// The same, to change it.
-    pub fn app_mut<A: Application>(&mut self, host: HostId) -> Option<&mut A> {
-        let app: &mut dyn Any = self.hosts.get_mut(host.0 as usize)?.app.as_mut();
-        app.downcast_mut()
-    }
-
     /// Acts on a host from outside, now: `act` gets its application and what an application gets when it
     /// is called. `None` if there is no such host or its application is of another type.
     pub fn act<A: Application, R>(

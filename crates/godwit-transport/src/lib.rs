@@ -20,7 +20,7 @@
 
 mod address_token;
 mod cid;
-pub mod config;
+mod config;
 pub mod congestion;
 mod connection;
 mod datagrams;

@@ -7,14 +7,14 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-pub mod cid;
+mod cid;
 pub mod codec;
 pub mod constants;
-pub mod error;
+mod error;
 pub mod frame;
 pub mod header;
 pub mod packet_number;
-pub mod stream_id;
+mod stream_id;
 pub mod transport_parameters;
 pub mod version;
 

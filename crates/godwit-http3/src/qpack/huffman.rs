@@ -83,7 +83,7 @@ const fn derive() -> Tables {
 
 /// Why a string cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HuffmanError {
+pub(crate) enum HuffmanError {
     /// It contains the end-of-string symbol, or does not end in less than eight bits of one.
     Malformed,
     /// It is longer than the caller allows.
@@ -91,7 +91,7 @@ pub enum HuffmanError {
 }
 
 /// Bytes that `plain` takes once encoded.
-pub fn encoded_len(plain: &[u8]) -> usize {
+pub(crate) fn encoded_len(plain: &[u8]) -> usize {
     let bits = plain.iter().fold(0_usize, |bits, byte| {
         bits.saturating_add(usize::from(LENGTHS.get(usize::from(*byte)).copied().unwrap_or_default()))
     });
@@ -99,7 +99,7 @@ pub fn encoded_len(plain: &[u8]) -> usize {
 }
 
 /// Appends `plain`, encoded.
-pub fn encode(plain: &[u8], out: &mut impl BufMut) {
+pub(crate) fn encode(plain: &[u8], out: &mut impl BufMut) {
     // Never more than 7 + 30 bits.
     let (mut bits, mut count) = (0_u64, 0_u32);
     for byte in plain {
@@ -119,7 +119,7 @@ pub fn encode(plain: &[u8], out: &mut impl BufMut) {
 }
 
 /// Appends `coded`, decoded, of at most `limit` bytes.
-pub fn decode(coded: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), HuffmanError> {
+pub(crate) fn decode(coded: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), HuffmanError> {
     let mut rest = coded.iter();
     let (mut bits, mut count) = (0_u64, 0_u32);
     let mut room = limit;

@@ -4,12 +4,12 @@
 //! peer's: every field section stands alone, so that no section ever waits for another stream. A peer
 //! that nevertheless refers to, or inserts into, a dynamic table breaks the connection.
 
-pub mod decoder;
-pub mod encoder;
-pub mod huffman;
-pub mod prefix_int;
-pub mod static_table;
-pub mod streams;
+pub(crate) mod decoder;
+pub(crate) mod encoder;
+pub(crate) mod huffman;
+pub(crate) mod prefix_int;
+pub(crate) mod static_table;
+pub(crate) mod streams;
 
 pub use decoder::{DecodeError, Decoder, Field};
 pub use encoder::Encoder;

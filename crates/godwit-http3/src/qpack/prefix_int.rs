@@ -8,7 +8,7 @@ use super::huffman;
 
 /// Why an integer cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IntError {
+pub(crate) enum IntError {
     /// The bytes end within it.
     Truncated,
     /// It does not fit into 62 bits, or is longer than any such number needs.
@@ -16,10 +16,10 @@ pub enum IntError {
 }
 
 /// The most bytes an integer may take: one with the prefix, nine of seven bits each.
-pub const MAX_LEN: usize = 10;
+pub(crate) const MAX_LEN: usize = 10;
 
 /// Reads an integer whose first byte has `prefix` (1 to 8) bits of it.
-pub fn decode(reader: &mut Reader<'_>, prefix: u32) -> Result<u64, IntError> {
+pub(crate) fn decode(reader: &mut Reader<'_>, prefix: u32) -> Result<u64, IntError> {
     let first = reader.u8().map_err(|_| IntError::Truncated)?;
     let mask = mask(prefix);
     let mut value = u64::from(first & mask);
@@ -41,7 +41,7 @@ pub fn decode(reader: &mut Reader<'_>, prefix: u32) -> Result<u64, IntError> {
 }
 
 /// Appends `value` with `prefix` (1 to 8) bits of it in the first byte, whose other bits are `flags`.
-pub fn encode(value: u64, prefix: u32, flags: u8, out: &mut impl BufMut) {
+pub(crate) fn encode(value: u64, prefix: u32, flags: u8, out: &mut impl BufMut) {
     let mask = mask(prefix);
     if value < u64::from(mask) {
         out.put_u8(flags | value as u8);
@@ -58,7 +58,7 @@ pub fn encode(value: u64, prefix: u32, flags: u8, out: &mut impl BufMut) {
 
 /// Appends `text` with its length in the last `prefix` bits of the first byte, the Huffman flag in the
 /// bit before them and `flags` in the rest; Huffman-coded if that is shorter.
-pub fn encode_string(text: &[u8], prefix: u32, flags: u8, out: &mut impl BufMut) {
+pub(crate) fn encode_string(text: &[u8], prefix: u32, flags: u8, out: &mut impl BufMut) {
     let coded = huffman::encoded_len(text);
     if coded < text.len() {
         let huffman_flag = 1_u8.wrapping_shl(prefix);

@@ -113,7 +113,7 @@ const BY_NAME: [u8; 99] = [
 
 /// How much of a field the table holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Match {
+pub(crate) enum Match {
     /// Name and value stand at this index.
     Field(u64),
     /// Only the name does.
@@ -121,12 +121,12 @@ pub enum Match {
 }
 
 /// The name and value at `index`.
-pub fn entry(index: u64) -> Option<(&'static str, &'static str)> {
+pub(crate) fn entry(index: u64) -> Option<(&'static str, &'static str)> {
     TABLE.get(usize::try_from(index).ok()?).copied()
 }
 
 /// Searches for a field.
-pub fn find(name: &[u8], value: &[u8]) -> Option<Match> {
+pub(crate) fn find(name: &[u8], value: &[u8]) -> Option<Match> {
     let key = |index: &u8| entry(u64::from(*index)).unwrap_or_default();
     let at = BY_NAME.partition_point(|index| {
         let (other_name, other_value) = key(index);

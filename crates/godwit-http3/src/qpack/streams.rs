@@ -9,7 +9,7 @@ use godwit_wire::Reader;
 
 /// Which of the two streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// The peer's encoder speaks to our decoder.
     Encoder,
     /// The peer's decoder speaks to our encoder.
@@ -18,7 +18,7 @@ pub enum Kind {
 
 /// Reads the instructions of one stream, cut anywhere.
 #[derive(Debug)]
-pub struct Instructions {
+pub(crate) struct Instructions {
     kind: Kind,
     /// The beginning of an instruction whose rest has not arrived.
     partial: [u8; prefix_int::MAX_LEN],
@@ -27,12 +27,12 @@ pub struct Instructions {
 
 impl Instructions {
     /// A reader at the start of a stream, after its type.
-    pub fn new(kind: Kind) -> Self {
+    pub(crate) fn new(kind: Kind) -> Self {
         Instructions { kind, partial: [0; prefix_int::MAX_LEN], len: 0 }
     }
 
     /// Obeys the instructions in `input` and returns how many were complete.
-    pub fn receive(&mut self, input: &[u8]) -> Result<u32, Error> {
+    pub(crate) fn receive(&mut self, input: &[u8]) -> Result<u32, Error> {
         let mut count = 0_u32;
         for byte in input {
             let Some(slot) = self.partial.get_mut(self.len) else {

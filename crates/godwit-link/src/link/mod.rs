@@ -1,11 +1,11 @@
 //! The link itself: the stages in their order, and what each has done.
 
+use crate::Corruption;
 use crate::bottleneck::Bottleneck;
 use crate::config::{DuplexConfig, EcnHandling, IpVersion, Jitter, LinkConfig, Outage};
 use crate::loss::LossProcess;
 use crate::nat::Nat;
 use crate::probability::uniform;
-use crate::{Corruption, Loss};
 use godwit_base::{Ecn, Rng, SeededRng, Time};
 
 #[cfg(test)]
@@ -286,12 +286,6 @@ impl Link {
     /// Changes what becomes of ECN codepoints from now on.
     pub const fn set_ecn(&mut self, handling: EcnHandling) {
         self.config.ecn = handling;
-    }
-
-    /// Changes the random loss from now on; a burst model begins anew in its good state.
-    pub fn set_loss(&mut self, loss: Loss) {
-        self.config.loss = loss;
-        self.loss = LossProcess::new(self.config.loss, SeededRng::new(self.reorder_rng.next_u64()));
     }
 }
 

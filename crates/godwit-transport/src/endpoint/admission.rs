@@ -4,7 +4,7 @@
 //! whole endpoint and for each source network (/24 of IPv4, /56 of IPv6), their bytes for the whole.
 
 use super::demux::KeyedHash;
-use godwit_base::ledger::Budget;
+use godwit_base::Budget;
 use std::collections::HashMap;
 use std::net::IpAddr;
 

@@ -5,7 +5,7 @@ use super::slot::ConnectionSlot;
 use super::{ConnKey, Endpoint};
 use crate::connection::boundary::Transmitted;
 use crate::path::PathKey;
-use godwit_base::capped::CappedQueue;
+use godwit_base::CappedQueue;
 use godwit_base::{Ecn, SendBatch, SendMeta, SocketId, Time};
 use std::io;
 use std::net::SocketAddr;
