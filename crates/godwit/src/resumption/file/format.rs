@@ -4,7 +4,8 @@
 //! network byte order, byte strings and lists come after their length or number (4 bytes). An entry is: server name,
 //! list of application protocols, QUIC version (4), network (8); last use (8, seconds since the Unix epoch); key
 //! exchange group (2, 0 is none); list of tokens; list of tickets, each with its expiry (8), whether it permits 0-RTT
-//! (1), and itself; then 0, or 1 and round-trip time (8, nanoseconds), window (8) and application data.
+//! (1), and itself; then 0 for nothing; or 1 and round-trip time (8, nanoseconds), window (8) and application data; or 2
+//! and the same with the rate (8, bytes per second) after the window, where one was measured.
 
 use super::super::{Remembered, SessionKey};
 use super::content::{Content, Entry, MAX_SERVERS, MAX_TICKETS, MAX_TOKENS, Ticket};
@@ -18,6 +19,10 @@ const HEAD: &[u8] = b"godwit sessions 1\n";
 pub(super) const MAX_FILE: u64 = 2 << 20;
 /// Application protocols of one connection.
 const MAX_PROTOCOLS: usize = 64;
+/// What is remembered of a connection without a rate, as files had it before there were any.
+const WITHOUT_RATE: u8 = 1;
+/// The same with a rate.
+const WITH_RATE: u8 = 2;
 
 /// Why there is nothing to be had from a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,12 +88,21 @@ fn write(key: &SessionKey, entry: &Entry, out: &mut Vec<u8>) {
         out.push(ticket.early.into());
         put(out, &ticket.bytes);
     });
-    out.push(entry.remembered.is_some().into());
-    if let Some(Remembered { rtt, window, application, .. }) = &entry.remembered {
-        out.extend_from_slice(&u64::try_from(rtt.as_nanos()).unwrap_or(u64::MAX).to_be_bytes());
-        out.extend_from_slice(&window.to_be_bytes());
-        put(out, application);
+    match &entry.remembered {
+        Some(remembered) => write_remembered(remembered, out),
+        None => out.push(0),
     }
+}
+
+fn write_remembered(remembered: &Remembered, out: &mut Vec<u8>) {
+    let Remembered { rtt, window, rate, application, .. } = remembered;
+    out.push(if *rate == 0 { WITHOUT_RATE } else { WITH_RATE });
+    out.extend_from_slice(&u64::try_from(rtt.as_nanos()).unwrap_or(u64::MAX).to_be_bytes());
+    out.extend_from_slice(&window.to_be_bytes());
+    if *rate > 0 {
+        out.extend_from_slice(&rate.to_be_bytes());
+    }
+    put(out, application);
 }
 
 fn put(out: &mut Vec<u8>, bytes: &[u8]) {
@@ -120,19 +134,24 @@ fn read(reader: &mut Reader<'_>) -> Option<(SessionKey, Entry)> {
         let early = reader.flag()?;
         Some(Ticket { expires, early, bytes: reader.bytes()?.to_vec() })
     })?;
-    let remembered = match reader.flag()? {
-        true => Some(read_remembered(reader)?),
-        false => None,
+    let remembered = match reader.array()? {
+        [0] => None,
+        [WITHOUT_RATE] => Some(read_remembered(reader, false)?),
+        [WITH_RATE] => Some(read_remembered(reader, true)?),
+        _ => return None,
     };
     let mut key = SessionKey::new(server_name, alpn, version);
     key.network = network;
     Some((key, Entry { used, tickets, tokens, remembered, group }))
 }
 
-fn read_remembered(reader: &mut Reader<'_>) -> Option<Remembered> {
+fn read_remembered(reader: &mut Reader<'_>, with_rate: bool) -> Option<Remembered> {
     let mut remembered = Remembered::default();
     remembered.rtt = Duration::from_nanos(u64::from_be_bytes(reader.array()?));
     remembered.window = u64::from_be_bytes(reader.array()?);
+    if with_rate {
+        remembered.rate = u64::from_be_bytes(reader.array()?);
+    }
     remembered.application = Bytes::copy_from_slice(reader.bytes()?);
     Some(remembered)
 }

@@ -67,6 +67,25 @@ fn what_one_process_keeps_another_finds() {
 }
 
 #[test]
+fn a_rate_is_kept_and_files_without_one_are_read() {
+    let (_folder, path) = file();
+    let remember = |rate| {
+        FileSessionStore::open(&path).remember(&key("a", 1), &mut |remembered| {
+            remembered.window = 99_000;
+            remembered.rate = rate;
+            remembered.application = Bytes::from_static(b"settings");
+        });
+        (FileSessionStore::open(&path).remembered(&key("a", 1)).unwrap(), fs::read(&path).unwrap().len())
+    };
+    // Without one, the file is as it always was.
+    let (before, len_before) = remember(0);
+    let (after, len_after) = remember(1_250_000);
+    assert_eq!((before.rate, after.rate, len_after - len_before), (0, 1_250_000, 8));
+    assert_eq!((before.window, after.window), (99_000, 99_000));
+    assert_eq!((before.application, after.application), ("settings".into(), "settings".into()));
+}
+
+#[test]
 fn the_newest_of_the_kind_that_is_wanted_is_taken() {
     let (_folder, path) = file();
     let store = FileSessionStore::open(&path);
