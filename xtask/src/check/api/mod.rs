@@ -5,6 +5,7 @@
 //! are written out or derived. It knows no types: what a signature says is what it shows.
 
 mod faces;
+mod growth;
 
 use super::metadata::Workspace;
 use super::sources;
@@ -53,6 +54,7 @@ pub(crate) fn findings(workspace: &Workspace, mode: Mode) -> Result<Vec<String>,
         };
         let before: Vec<&str> = before.lines().collect();
         findings.extend(difference(&package.name, &before, &now));
+        findings.extend(growth::findings(&package.name, &now));
     }
     Ok(findings)
 }
