@@ -68,7 +68,8 @@ impl Server {
                 });
             }
         });
-        let endpoint = godwit::Endpoint::server(quic_config(store).unwrap(), any_address()).unwrap();
+        let endpoint =
+            godwit::Endpoint::server(quic_config(store).unwrap().build().unwrap(), any_address()).unwrap();
         let udp = endpoint.local_addr().unwrap();
         tokio::spawn(async move {
             let service = tower::service_fn(|_: Request<http3::Body>| answer());
@@ -106,7 +107,7 @@ impl Connection {
                 Connection::Http2(sender, leaf)
             }
             Protocol::Http3 => {
-                let config = godwit::ClientConfig::danger_accept_any_certificate();
+                let config = godwit::ClientConfig::danger_accept_any_certificate().build().unwrap();
                 let client = http3::Client::connect(quic, &config, server.udp, NAME).await.unwrap();
                 let leaf = client.connection().peer_certificates().remove(0);
                 Connection::Http3(client, leaf)

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use godwit::http3::{self, Client};
 use godwit::resumption::FileSessionStore;
-use godwit::{ClientConfig, Endpoint, TransportConfig};
+use godwit::{ClientConfig, ClientConfigBuilder, ConfigError, Endpoint, TransportConfig};
 use godwit_text::{instant_now, plain_error};
 use tokio::time::timeout;
 
@@ -263,17 +263,18 @@ impl Network {
 
     fn configure(
         &self,
-        config: ClientConfig,
+        config: ClientConfigBuilder,
         addresses: &[SocketAddr],
-    ) -> Result<ClientConfig, rustls::Error> {
+    ) -> Result<ClientConfig, ConfigError> {
         let mut transport = TransportConfig::default();
         transport.handshake_timeout = self.connect_timeout;
         transport.keep_alive = Some(KEEP_ALIVE);
         let config = config.alpn([http3::ALPN]).transport(transport);
-        let config = config.map_err(|error| rustls::Error::General(error.to_string()))?;
-        let (Some(sessions), Some(address)) = (&self.sessions, addresses.first()) else { return Ok(config) };
+        let (Some(sessions), Some(address)) = (&self.sessions, addresses.first()) else {
+            return config.build();
+        };
         let network = NetworkId::towards(*address).number();
-        Ok(config.sessions(Arc::clone(sessions) as _).network(network).early_data(self.early_data))
+        config.sessions(Arc::clone(sessions) as _).network(network).early_data(self.early_data).build()
     }
 
     async fn resolve(&self, origin: &Origin, host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
@@ -318,7 +319,7 @@ impl Network {
     }
 }
 
-fn unprepared(error: &rustls::Error) -> ConnectFailure {
+fn unprepared(error: &dyn std::error::Error) -> ConnectFailure {
     let error = Error::of_origin(ErrorKind::Connect, format!("cannot prepare a connection: {error}"));
     ConnectFailure { error, blame: Blame::Here }
 }

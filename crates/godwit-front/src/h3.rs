@@ -63,12 +63,11 @@ impl Options {
         let mut transport = TransportConfig::default();
         transport.max_idle_timeout = limits.idle_timeout;
         transport.max_bidi_streams = limits.requests_per_connection.into();
-        let mut config = quic_config(store)?
+        let config = quic_config(store)?
             .transport(transport)
+            .certificate_compression(settings.compress_certificates)
+            .build()
             .map_err(|error| FrontError::new(format!("cannot set up HTTP/3: {error}")))?;
-        if !settings.compress_certificates {
-            config = config.certificate_compression(false);
-        }
         let connections = ConnectionLimits::new(limits.connections, limits.connections_per_address);
         let (shards, qlog) = (settings.shards, settings.qlog.clone());
         let notices = notices.clone();

@@ -100,7 +100,7 @@ async fn over_h2(folder: &Path, address: SocketAddr, method: &str, path: &str) -
 
 async fn over_h3(address: SocketAddr, method: &str, path: &str) -> (StatusCode, Bytes) {
     let endpoint = godwit::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
-    let config = godwit::ClientConfig::danger_accept_any_certificate();
+    let config = godwit::ClientConfig::danger_accept_any_certificate().build().unwrap();
     let client = godwit::http3::Client::connect(&endpoint, &config, address, "a.test").await.unwrap();
     let response = match method {
         "POST" => client.send(request(method, path, true, Full::new(Bytes::from_static(b"sent")))).await,

@@ -18,8 +18,9 @@ const LEN: usize = 500_000;
 fn configs() -> (ServerConfig, ClientConfig) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
-    let server = ServerConfig::from_pem(certificate.as_bytes(), key.as_bytes()).unwrap().alpn(["transfer"]);
-    let client = ClientConfig::with_roots_pem(certificate.as_bytes()).unwrap().alpn(["transfer"]);
+    let server =
+        ServerConfig::from_pem(certificate.as_bytes(), key.as_bytes()).alpn(["transfer"]).build().unwrap();
+    let client = ClientConfig::with_roots_pem(certificate.as_bytes()).alpn(["transfer"]).build().unwrap();
     (server, client)
 }
 

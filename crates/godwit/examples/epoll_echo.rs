@@ -86,7 +86,7 @@ mod linux {
         addr: SocketAddr,
         connections: usize,
     ) -> Result<(), Box<dyn Error>> {
-        let config = ServerConfig::from_pem_files(certificate, key)?.alpn(["echo"]);
+        let config = ServerConfig::from_pem_files(certificate, key).alpn(["echo"]).build()?;
         let mut endpoint = Endpoint::builder().server(config).bind(addr).build_polled()?;
         println!("listening on {}", endpoint.local_addr()?);
         std::io::stdout().flush()?;
@@ -172,7 +172,7 @@ mod linux {
     }
 
     pub(super) fn ask(certificate: &str, addr: SocketAddr, streams: u64) -> Result<(), Box<dyn Error>> {
-        let config = ClientConfig::with_roots_file(certificate)?.alpn(["echo"]);
+        let config = ClientConfig::with_roots_file(certificate).alpn(["echo"]).build()?;
         let any_port = SocketAddr::new(if addr.is_ipv4() { [0; 4].into() } else { [0; 16].into() }, 0);
         let mut endpoint = Endpoint::builder().bind(any_port).build_polled()?;
         endpoint.connect(&config, addr, "localhost")?;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
     let mut arg = || args.next().ok_or("usage: hello_client AUTHORITY.pem ADDRESS:PORT NAME");
-    let config = ClientConfig::with_roots_file(arg()?)?.alpn(["hello"]);
+    let config = ClientConfig::with_roots_file(arg()?).alpn(["hello"]).build()?;
     let (server, name): (SocketAddr, String) = (arg()?.parse()?, arg()?);
     let any = if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
 

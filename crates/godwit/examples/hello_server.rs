@@ -6,7 +6,7 @@ use std::error::Error;
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let mut arg = || args.next().ok_or("usage: hello_server CERTIFICATE.pem KEY.pem ADDRESS:PORT");
-    let config = ServerConfig::from_pem_files(arg()?, arg()?)?.alpn(["hello"]);
+    let config = ServerConfig::from_pem_files(arg()?, arg()?).alpn(["hello"]).build()?;
     let endpoint = Endpoint::server(config, arg()?.parse()?)?;
     println!("listening on {}", endpoint.local_addr()?);
     while let Some(incoming) = endpoint.accept().await {

@@ -43,10 +43,11 @@ async fn main() -> Anything<()> {
     let option = |name: &str| options.get(name).cloned().ok_or(format!("--{name} is wanted"));
     match role.as_str() {
         "hq-server" => {
-            let config = ServerConfig::from_pem_files(option("cert")?, option("key")?)?.alpn([ALPN]);
+            let config =
+                ServerConfig::from_pem_files(option("cert")?, option("key")?).alpn([ALPN]).build()?;
             serve(config, option("listen")?.parse()?, PathBuf::from(option("root")?).into()).await
         }
-        "hq-client" => fetch(ClientConfig::with_roots_file(option("ca")?)?.alpn([ALPN]), urls).await,
+        "hq-client" => fetch(ClientConfig::with_roots_file(option("ca")?).alpn([ALPN]).build()?, urls).await,
         _ => Err("usage: hq_interop hq-server|hq-client OPTIONS".into()),
     }
 }

@@ -8,7 +8,7 @@ use std::{io::Write, net::SocketAddr};
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
     let mut arg = || args.next().ok_or("usage: http3_client AUTHORITY.pem ADDRESS:PORT PATH");
-    let (config, server) = (ClientConfig::with_roots_file(arg()?)?, arg()?.parse::<SocketAddr>()?);
+    let (config, server) = (ClientConfig::with_roots_file(arg()?).build()?, arg()?.parse::<SocketAddr>()?);
     let any = if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let endpoint = Endpoint::client(any.parse()?)?;
     let client = Client::connect(&endpoint, &config, server, "localhost").await?;

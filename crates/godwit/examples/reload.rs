@@ -19,7 +19,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut reload = signal(SignalKind::user_defined2())?;
     let inheritance = Inheritance::from_env()?;
     let generation = inheritance.as_ref().map_or(0, Inheritance::generation);
-    let config = ServerConfig::from_pem_files(certificate, key)?.alpn(["echo"]);
+    let config = ServerConfig::from_pem_files(certificate, key).alpn(["echo"]).build()?;
     let mut builder = Endpoint::builder().server(config).bind(addr.parse()?);
     if let Some(inheritance) = inheritance {
         builder = builder.inherit(inheritance);

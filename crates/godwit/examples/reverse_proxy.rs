@@ -16,7 +16,7 @@ async fn healthy(_: Request<Body>) -> Result<Response<Body>, Infallible> {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
     let mut arg = || args.next().ok_or("usage: reverse_proxy CERTIFICATE.pem KEY.pem ADDRESS:PORT UPSTREAM");
-    let config = ServerConfig::from_pem_files(arg()?, arg()?)?.alpn([http3::ALPN]);
+    let config = ServerConfig::from_pem_files(arg()?, arg()?).alpn([http3::ALPN]).build()?;
     let endpoint = Endpoint::server(config, arg()?.parse()?)?;
     let proxy = Proxy::new(Settings::to([arg()?.parse()?]))?;
     let layer = ProxyLayer::new(proxy, |request| request.uri.path() != "/healthz");

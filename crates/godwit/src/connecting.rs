@@ -59,7 +59,7 @@ impl Connecting {
 
     /// Gives the connection before the handshake is complete, if there is 0-RTT.
     ///
-    /// At a client: if a ticket of an earlier connection permits it, and [`crate::ClientConfig::early_data`] is
+    /// At a client: if a ticket of an earlier connection permits it, and [`crate::ClientConfigBuilder::early_data`] is
     /// set. What is written to streams then leaves with the first packets. If the server does not accept it, it
     /// is sent again by itself when the handshake is complete; the server has seen nothing of it until then.
     ///

@@ -12,7 +12,7 @@
 //! # let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
 //! # let (certificate, key) = (made.cert.pem().into_bytes(), made.signing_key.serialize_pem().into_bytes());
 //! // A server that sends back what it gets. `certificate` and `key` are in PEM format.
-//! let config = ServerConfig::from_pem(&certificate, &key)?.alpn(["echo"]);
+//! let config = ServerConfig::from_pem(&certificate, &key).alpn(["echo"]).build()?;
 //! let server = Endpoint::server(config, "127.0.0.1:0".parse()?)?;
 //! let addr = server.local_addr()?;
 //! tokio::spawn(async move {
@@ -28,7 +28,7 @@
 //!
 //! // A client that trusts that certificate.
 //! let client = Endpoint::client("127.0.0.1:0".parse()?)?;
-//! let config = ClientConfig::with_roots_pem(&certificate)?.alpn(["echo"]);
+//! let config = ClientConfig::with_roots_pem(&certificate).alpn(["echo"]).build()?;
 //! let connection = client.connect(&config, addr, "localhost")?.await?;
 //! let (mut send, mut recv) = connection.open_bi().await?;
 //! send.write_all(b"hello").await?;
@@ -131,7 +131,9 @@ pub mod datapath {
 
 pub use builder::EndpointBuilder;
 pub use code::{ApplicationCode, CodeTooLarge};
-pub use config::{ClientConfig, MigrationConfig, ServerConfig, TransportConfig};
+pub use config::{
+    ClientConfig, ClientConfigBuilder, MigrationConfig, ServerConfig, ServerConfigBuilder, TransportConfig,
+};
 #[cfg(feature = "tokio")]
 pub use connecting::{Approval, Connecting};
 #[cfg(feature = "tokio")]

@@ -114,7 +114,7 @@ mod tests {
     async fn nothing_is_kept_for_longer_than_a_minute() {
         let client = Endpoint::client(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-        let config = ClientConfig::with_roots_pem(made.cert.pem().as_bytes()).unwrap();
+        let config = ClientConfig::with_roots_pem(made.cert.pem().as_bytes()).build().unwrap();
         let nobody = SocketAddr::from(([127, 0, 0, 1], 9));
         let (parked, begin) = (Parked::default(), Clock::new().now());
         assert_eq!(parked.expire(begin), None);

@@ -37,8 +37,8 @@ fn transport() -> TransportConfig {
 async fn an_idle_connection_takes_few_bytes_of_its_server() {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let (chain, key) = (made.cert.pem(), made.signing_key.serialize_pem());
-    let config = ServerConfig::from_pem(chain.as_bytes(), key.as_bytes()).unwrap().alpn(["idle"]);
-    let config = config.transport(transport()).unwrap();
+    let config = ServerConfig::from_pem(chain.as_bytes(), key.as_bytes()).alpn(["idle"]);
+    let config = config.transport(transport()).build().unwrap();
     let address = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
     let endpoint = Endpoint::server(config, address).unwrap();
     // The first connections fill what all share: tables, buffers, the cryptographic library.
@@ -115,7 +115,8 @@ async fn clients_of_the_other_test() {
     let (server, count) = words.split_once(' ').unwrap();
     let (server, count): (SocketAddr, usize) = (server.parse().unwrap(), count.parse().unwrap());
     let endpoint = Endpoint::client(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)).unwrap();
-    let config = ClientConfig::danger_accept_any_certificate().alpn(["idle"]).transport(transport()).unwrap();
+    let config =
+        ClientConfig::danger_accept_any_certificate().alpn(["idle"]).transport(transport()).build().unwrap();
     let mut kept = Vec::with_capacity(count);
     while kept.len() < count {
         let batch = AT_ONCE.min(count - kept.len());

@@ -158,11 +158,11 @@ pub fn tcp_config(store: &Store) -> Result<rustls::ServerConfig, CertificateErro
     Ok(config)
 }
 
-/// TLS 1.3 for QUIC: HTTP/3.
+/// TLS 1.3 for QUIC: HTTP/3, with everything else to be set.
 ///
 /// # Errors
 /// If the cryptography has no protocol versions, which it has.
-pub fn quic_config(store: &Store) -> Result<godwit::ServerConfig, CertificateError> {
+pub fn quic_config(store: &Store) -> Result<godwit::ServerConfigBuilder, CertificateError> {
     let builder = rustls::ServerConfig::builder_with_provider(godwit::crypto_provider())
         .with_protocol_versions(&[&rustls::version::TLS13]);
     let config = finish(builder, store)?;

@@ -145,7 +145,7 @@ async fn over_http2(server: Rc<Server>, tally: Rc<Tally>) {
 
 async fn over_http3(server: Rc<Server>, tally: Rc<Tally>) {
     let roots = std::fs::read(server.authority()).unwrap();
-    let config = ClientConfig::with_roots_pem(&roots).unwrap().alpn([ALPN]);
+    let config = ClientConfig::with_roots_pem(&roots).alpn([ALPN]).build().unwrap();
     let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = SocketAddr::from(([127, 0, 0, 1], server.port));
     loop {

@@ -19,7 +19,7 @@ struct Quic {
 impl Quic {
     async fn connect(server: &Server) -> Quic {
         let roots = std::fs::read(server.authority()).unwrap();
-        let config = ClientConfig::with_roots_pem(&roots).unwrap().alpn([ALPN]);
+        let config = ClientConfig::with_roots_pem(&roots).alpn([ALPN]).build().unwrap();
         let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = ([127, 0, 0, 1], server.port).into();
         let client = Client::connect(&endpoint, &config, address, "localhost").await.unwrap();

@@ -284,7 +284,7 @@ async fn over_http3(server: Rc<Server>, load: Rc<Load>, path: &str) {
     let mut transport = TransportConfig::default();
     transport.keep_alive = Some(Duration::from_secs(5));
     transport.handshake_timeout = Duration::from_secs(300);
-    let config = ClientConfig::with_roots_pem(&roots).unwrap().alpn([ALPN]).transport(transport).unwrap();
+    let config = ClientConfig::with_roots_pem(&roots).alpn([ALPN]).transport(transport).build().unwrap();
     let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = SocketAddr::from(([127, 0, 0, 1], server.port));
     while !load.over.get() {

@@ -30,7 +30,7 @@ async fn lines(file: &Path, count: usize) -> Vec<Value> {
 /// Fetches over HTTP/3 on one connection, which stands as long as what is returned: whoever leaves at once does not
 /// acknowledge what came last.
 async fn fetch_h3(server: &Server, paths: &[&str]) -> (Client, Endpoint) {
-    let config = ClientConfig::with_roots_file(server.authority()).unwrap().alpn([ALPN]);
+    let config = ClientConfig::with_roots_file(server.authority()).alpn([ALPN]).build().unwrap();
     let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = std::net::SocketAddr::from(([127, 0, 0, 1], server.port));
     let client = Client::connect(&endpoint, &config, address, "localhost").await.unwrap();
@@ -251,7 +251,7 @@ async fn whoever_is_turned_away_is_told_of_as_well() {
     assert_eq!((&line["host"], &line["user_agent"]), (&"localhost".into(), &"plain/1".into()), "{line}");
 
     // A client that opens its window and then takes nothing.
-    let config = ClientConfig::with_roots_file(server.authority()).unwrap().alpn([ALPN]);
+    let config = ClientConfig::with_roots_file(server.authority()).alpn([ALPN]).build().unwrap();
     let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = std::net::SocketAddr::from(([127, 0, 0, 1], server.port));
     let client = Client::connect(&endpoint, &config, address, "localhost").await.unwrap();

@@ -38,9 +38,8 @@ impl FileServer {
         let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
         let rcgen::CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed(names).unwrap();
         std::fs::write(folder.path().join("certificate.pem"), cert.pem()).unwrap();
-        let config =
-            ServerConfig::from_pem(cert.pem().as_bytes(), signing_key.serialize_pem().as_bytes()).unwrap();
-        let config = config.alpn([http3::ALPN]);
+        let config = ServerConfig::from_pem(cert.pem().as_bytes(), signing_key.serialize_pem().as_bytes());
+        let config = config.alpn([http3::ALPN]).build().unwrap();
         let seen = Arc::new(Mutex::new(BTreeSet::new()));
         let service = Service {
             files: ServeDir::new(root).with_buf_chunk_size(PIECE),

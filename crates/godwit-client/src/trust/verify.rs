@@ -41,7 +41,7 @@ impl Trust {
     }
 
     /// Settings for QUIC to one server, and who tells afterwards what was wrong with its certificate.
-    pub(crate) fn quic(&self) -> (godwit::ClientConfig, Arc<Refused>) {
+    pub(crate) fn quic(&self) -> (godwit::ClientConfigBuilder, Arc<Refused>) {
         let refused = Arc::new(Refused::default());
         let config = match self {
             Trust::Anybody => godwit::ClientConfig::danger_accept_any_certificate(),

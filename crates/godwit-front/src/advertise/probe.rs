@@ -83,6 +83,7 @@ async fn shake_hands(target: SocketAddr, name: &str) -> Result<(), String> {
     let endpoint = Endpoint::client(SocketAddr::new(target.ip(), 0)).map_err(|error| error.to_string())?;
     // It is this very server; what its certificate is worth others decide.
     let config = ClientConfig::danger_accept_any_certificate().alpn([ALPN]).resumption(false);
+    let config = config.build().map_err(|error| error.to_string())?;
     let connecting = endpoint.connect(&config, target, name).map_err(|error| error.to_string())?;
     let outcome = connecting.await.map(drop).map_err(|error| error.to_string());
     endpoint.close(ErrorCode::H3_NO_ERROR, b"");
@@ -118,7 +119,8 @@ mod tests {
     async fn a_server_that_answers_is_advertised() {
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
-        let config = ServerConfig::from_pem(certificate.as_bytes(), key.as_bytes()).unwrap().alpn([ALPN]);
+        let config =
+            ServerConfig::from_pem(certificate.as_bytes(), key.as_bytes()).alpn([ALPN]).build().unwrap();
         let server = Endpoint::server(config, "127.0.0.1:0".parse().unwrap()).unwrap();
         let address = server.local_addr().unwrap();
         tokio::spawn(async move {

@@ -89,7 +89,7 @@ impl Crowd {
             count,
             recorder: Recorder::default(),
             tls: TlsConnector::from(Arc::new(tls)),
-            quic: quic.map_err(|error| failed(&error))?,
+            quic: quic.build().map_err(|error| failed(&error))?,
             until: instant_now() + Duration::from_secs(seconds),
         })
     }

@@ -45,8 +45,8 @@ fn server() -> Result<Endpoint, String> {
     let made =
         rcgen::generate_simple_self_signed(["localhost".to_owned()]).map_err(|error| error.to_string())?;
     let key = rustls::pki_types::PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
-    let config = ServerConfig::with_single_cert(vec![made.cert.der().clone()], key);
-    let config = config.map_err(|error| error.to_string())?.alpn([http3::ALPN]);
+    let config = ServerConfig::with_single_cert(vec![made.cert.der().clone()], key).alpn([http3::ALPN]);
+    let config = config.build().map_err(|error| error.to_string())?;
     Endpoint::server(config, (Ipv4Addr::LOCALHOST, 0).into()).map_err(|error| plain(&error))
 }
 
@@ -82,7 +82,8 @@ async fn handshake(findings: &mut Findings, endpoint: &Endpoint) {
     let outcome = timeout(LONGEST, async {
         let address = endpoint.local_addr().map_err(|error| plain(&error))?;
         let client = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).map_err(|error| plain(&error))?;
-        let config = ClientConfig::danger_accept_any_certificate();
+        let config = ClientConfig::danger_accept_any_certificate().build();
+        let config = config.map_err(|error| error.to_string())?;
         let connect = async { Client::connect(&client, &config, address, "localhost").await.map(drop) };
         let accept = async {
             if let Some(incoming) = endpoint.accept().await {

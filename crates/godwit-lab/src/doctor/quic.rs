@@ -61,7 +61,7 @@ async fn over(endpoint: &Endpoint, site: &Site, address: SocketAddr) -> Result<R
     let mut transport = TransportConfig::default();
     transport.handshake_timeout = LONGEST;
     let config = ClientConfig::danger_accept_any_certificate().alpn([http3::ALPN]).transport(transport);
-    let config = config.map_err(|error| error.to_string())?;
+    let config = config.build().map_err(|error| error.to_string())?;
     let begun = instant_now();
     let connecting = endpoint.connect(&config, address, &site.host).map_err(|error| error.to_string())?;
     let connection = connecting.await.map_err(|error| error.to_string())?;

@@ -69,7 +69,7 @@ pub(super) fn server(task: &Task) -> Result<ServerConfig, Error> {
     if task.case == Case::Migration {
         transport.migration.preferred_address = task.preferred;
     }
-    config.transport(transport).map_err(|error| Error::new(error.to_string()))
+    config.transport(transport).build().map_err(|error| Error::new(error.to_string()))
 }
 
 /// The client's settings. Whose certificate it is does not matter: the runner's authority is made anew for every
@@ -86,7 +86,7 @@ pub(super) fn client(task: &Task) -> Result<ClientConfig, Error> {
     tls.cert_decompressors.clear();
     let config = ClientConfig::from_rustls(tls).alpn([task.case.alpn()]).resumption(true);
     let config = config.early_data(task.case == Case::ZeroRtt);
-    config.transport(transport(task.case)).map_err(|error| Error::new(error.to_string()))
+    config.transport(transport(task.case)).build().map_err(|error| Error::new(error.to_string()))
 }
 
 fn provider(case: Case) -> Arc<CryptoProvider> {

@@ -53,17 +53,17 @@ pub(super) fn server(options: ServerOptions) -> Result<ServerConfig, Error> {
     tls.send_tls13_tickets = 0;
     tls.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
     let config = ServerConfig::from_rustls(tls).alpn([ALPN]).key_log(Arc::new(rustls::KeyLogFile::new()));
-    config.transport(transport(options.tuning)).map_err(|error| Error::new(error.to_string()))
+    config.transport(transport(options.tuning)).build().map_err(|error| Error::new(error.to_string()))
 }
 
 /// A client's settings.
 pub(super) fn client(options: &ClientOptions) -> Result<ClientConfig, Error> {
     let config = match &options.authority {
-        Some(file) => ClientConfig::with_roots_file(file).map_err(|error| Error::new(error.to_string()))?,
+        Some(file) => ClientConfig::with_roots_file(file),
         None => ClientConfig::danger_accept_any_certificate(),
     };
     let config = config.alpn([ALPN]).resumption(false).key_log(Arc::new(rustls::KeyLogFile::new()));
-    config.transport(transport(options.tuning)).map_err(|error| Error::new(error.to_string()))
+    config.transport(transport(options.tuning)).build().map_err(|error| Error::new(error.to_string()))
 }
 
 /// An ECDSA P-256 certificate that lives as long as this process.

@@ -1,14 +1,14 @@
 //! Settings of servers and clients.
 //!
-//! Both are TLS settings of rustls and a [`TransportConfig`]. They are cheap to clone, and a change applies
-//! to connections begun afterwards.
+//! Both are TLS settings of rustls and a [`TransportConfig`]. They are made by builders, chained by value, that end in
+//! one `build`: it says the first thing that did not fit. They are cheap to clone.
 
 mod client;
 mod server;
 
-pub use client::ClientConfig;
+pub use client::{ClientConfig, ClientConfigBuilder};
 pub use godwit_transport::{MigrationConfig, TransportConfig};
-pub use server::ServerConfig;
+pub use server::{ServerConfig, ServerConfigBuilder};
 
 use crate::error::ConfigError;
 use rustls::RootCertStore;

@@ -68,7 +68,7 @@ impl Client {
         let offers = !config.as_transport().tls.alpn_protocols.is_empty();
         let connecting = match offers {
             true => endpoint.connect(config, addr, name),
-            false => endpoint.connect(&config.clone().alpn([super::ALPN]), addr, name),
+            false => endpoint.connect(&config.offering(super::ALPN), addr, name),
         };
         let connection = connecting.map_err(Error::connect)?.await.map_err(Error::handshake)?;
         Self::on_connection(connection, name, Config::default())

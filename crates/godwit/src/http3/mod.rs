@@ -5,7 +5,7 @@
 //! use godwit::http3::{self, Body};
 //! use http::{Request, Response};
 //!
-//! let config = godwit::ServerConfig::from_pem(certificate, key)?.alpn([http3::ALPN]);
+//! let config = godwit::ServerConfig::from_pem(certificate, key).alpn([http3::ALPN]).build()?;
 //! let endpoint = godwit::Endpoint::server(config, "[::]:443".parse()?)?;
 //! let hello = tower::service_fn(|request: Request<Body>| async move {
 //!     Ok::<_, std::convert::Infallible>(Response::new(Body::from(format!("Hello, {}!\n", request.uri().path()))))
@@ -59,8 +59,8 @@ pub use informational::Informational;
 pub use server::Server;
 pub use server_event::ServerEvent;
 
-/// The name of HTTP/3 in ALPN (RFC 9114 section 3.1), for [`crate::ServerConfig::alpn`] and
-/// [`crate::ClientConfig::alpn`].
+/// The name of HTTP/3 in ALPN (RFC 9114 section 3.1), for [`crate::ServerConfigBuilder::alpn`] and
+/// [`crate::ClientConfigBuilder::alpn`].
 pub const ALPN: &[u8] = b"h3";
 
 /// An error of any type, as services and bodies have them.

@@ -13,10 +13,10 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
 //! # let (certificate, key) = (made.cert.pem().into_bytes(), made.signing_key.serialize_pem().into_bytes());
-//! let config = ServerConfig::from_pem(&certificate, &key)?.alpn(["hello"]);
+//! let config = ServerConfig::from_pem(&certificate, &key).alpn(["hello"]).build()?;
 //! let mut server = Endpoint::builder().server(config).bind("127.0.0.1:0".parse()?).build_polled()?;
 //! let mut client = Endpoint::builder().bind("127.0.0.1:0".parse()?).build_polled()?;
-//! let config = ClientConfig::with_roots_pem(&certificate)?.alpn(["hello"]);
+//! let config = ClientConfig::with_roots_pem(&certificate).alpn(["hello"]).build()?;
 //! client.connect(&config, server.local_addr()?, "localhost")?;
 //! let (mut connected, mut idle) = (false, false);
 //! while !idle {

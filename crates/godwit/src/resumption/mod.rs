@@ -2,8 +2,8 @@
 //!
 //! Clients keep tickets, address tokens and what they have learnt of the path in a [`SessionStore`], which every
 //! [`crate::ClientConfig`] has one of, in memory. With a [`FileSessionStore`] it outlives the process. Servers give
-//! out tickets: with [`crate::ServerConfig::session_tickets`] such that other processes know, with
-//! [`crate::ServerConfig::early_data`] such that 0-RTT is accepted.
+//! out tickets: with [`crate::ServerConfigBuilder::session_tickets`] such that other processes know, with
+//! [`crate::ServerConfigBuilder::early_data`] such that 0-RTT is accepted.
 
 mod file;
 

@@ -1,6 +1,6 @@
 //! Requests in 0-RTT packets, with sessions that were kept in a file.
 
-use crate::support::{CERTIFICATE, World, client_config, client_endpoint, echo, text};
+use crate::support::{CERTIFICATE, World, client_builder, client_endpoint, echo, text};
 use bytes::Bytes;
 use godwit::http3::{ALPN, Client, Config};
 use godwit::resumption::FileSessionStore;
@@ -13,14 +13,18 @@ use std::sync::Arc;
 /// With a register of sessions of its own.
 fn early_server() -> ServerConfig {
     let (certificate, key) = &*CERTIFICATE;
-    ServerConfig::from_pem(certificate.as_bytes(), key.as_bytes()).unwrap().alpn([ALPN]).early_data(10)
+    ServerConfig::from_pem(certificate.as_bytes(), key.as_bytes())
+        .alpn([ALPN])
+        .early_data(10)
+        .build()
+        .unwrap()
 }
 
 /// What another process does that knows the file only.
 async fn visit(world: &World, sessions: &Path) -> EarlyDataStatus {
     let store = Arc::new(FileSessionStore::open(sessions));
     assert_eq!(store.problem(), None);
-    let config = client_config().alpn([ALPN]).early_data(true).sessions(store);
+    let config = client_builder().alpn([ALPN]).early_data(true).sessions(store).build().unwrap();
     let endpoint = client_endpoint();
     let connection = match endpoint.connect(&config, world.addr, "localhost").unwrap().into_early() {
         Ok(early) => early,

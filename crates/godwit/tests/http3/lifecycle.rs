@@ -2,7 +2,7 @@
 
 use crate::bodies::{Long, digest};
 use crate::support::{
-    World, any, client_config, client_endpoint, echo, get, ok, server_endpoint, service, text,
+    World, any, client_builder, client_config, client_endpoint, echo, get, ok, server_endpoint, service, text,
 };
 use godwit::http3::{ALPN, Body, Client, Config, ErrorCode, ErrorKind, Server};
 use godwit::{ClientConfig, ConnectionErrorKind, Endpoint, ReadError, TransportConfig};
@@ -130,7 +130,7 @@ async fn a_server_without_http3() {
     let error = Client::connect(&client_endpoint(), &client_config(), addr, "localhost").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotHttp3);
     assert!(error.to_string().contains("does not speak HTTP/3"), "{error}");
-    let config = client_config().alpn(["other"]);
+    let config = client_builder().alpn(["other"]).build().unwrap();
     let error = Client::connect(&client_endpoint(), &config, addr, "localhost").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotHttp3);
     assert!(error.to_string().contains("other"), "{error}");
@@ -142,7 +142,7 @@ async fn a_client_without_http3() {
     let endpoint = server_endpoint(&TransportConfig::default(), &[ALPN, b"other"]);
     let addr = endpoint.local_addr().unwrap();
     let serving = tokio::spawn(async move { Server::new().serve(&endpoint, echo()).await });
-    let config = client_config().alpn(["other"]);
+    let config = client_builder().alpn(["other"]).build().unwrap();
     let connection = client_endpoint().connect(&config, addr, "localhost").unwrap().await.unwrap();
     let error = connection.closed().await;
     assert_eq!(error.application_code(), Some(ErrorCode::H3_VERSION_FALLBACK.value()));
@@ -152,7 +152,7 @@ async fn a_client_without_http3() {
 #[tokio::test]
 async fn a_server_that_is_not_trusted() {
     let world = World::new(echo());
-    let config = ClientConfig::with_roots(godwit::rustls::RootCertStore::empty());
+    let config = ClientConfig::with_roots(godwit::rustls::RootCertStore::empty()).build().unwrap();
     let error = Client::connect(&client_endpoint(), &config, world.addr, "localhost").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Connect);
     assert!(error.to_string().contains("certificate"), "{error}");
@@ -164,7 +164,7 @@ async fn a_server_that_is_not_trusted() {
 /// A connection on which a test speaks for itself.
 async fn by_hand(world: &World) -> (Endpoint, godwit::Connection) {
     let endpoint = client_endpoint();
-    let config = client_config().alpn([ALPN]);
+    let config = client_builder().alpn([ALPN]).build().unwrap();
     let connection = endpoint.connect(&config, world.addr, "localhost").unwrap().await.unwrap();
     (endpoint, connection)
 }
@@ -206,7 +206,11 @@ async fn a_client_that_breaks_the_rules() {
         Server::new().config(Config::default()).serve_connection(connection, echo()).await
     });
     let client = client_endpoint();
-    let connection = client.connect(&client_config().alpn([ALPN]), addr, "localhost").unwrap().await.unwrap();
+    let connection = client
+        .connect(&client_builder().alpn([ALPN]).build().unwrap(), addr, "localhost")
+        .unwrap()
+        .await
+        .unwrap();
     let (mut send, _recv) = connection.open_bi().await.unwrap();
     // DATA before HEADERS.
     send.write_all(&[0, 1, 0]).await.unwrap();

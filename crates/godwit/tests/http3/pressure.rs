@@ -1,7 +1,7 @@
 //! Nobody is made to hold what is not read.
 
 use crate::bodies::{Long, digest};
-use crate::support::{World, any, client_config, client_endpoint, echo, get, ok, service};
+use crate::support::{World, any, client_builder, client_endpoint, echo, get, ok, service};
 use godwit::TransportConfig;
 use godwit::http3::{ALPN, Body, Server};
 use http::Request;
@@ -101,7 +101,7 @@ async fn forged_addresses_hold_few_handshakes() {
     const MOST: usize = 3;
     let world = World::with(Server::new().handshakes_before_retry(MOST), TransportConfig::default(), echo());
     let forger = one_way(world.addr).await;
-    let (endpoint, config) = (client_endpoint(), client_config().alpn([ALPN]));
+    let (endpoint, config) = (client_endpoint(), client_builder().alpn([ALPN]).build().unwrap());
     let attempts: Vec<_> = (0..20).map(|_| endpoint.connect(&config, forger, "localhost").unwrap()).collect();
     for _ in 0..50 {
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -122,7 +122,7 @@ async fn shutting_down_does_not_wait_for_handshakes() {
     transport.max_idle_timeout = for_ever;
     let mut world = World::with(Server::new().drain_timeout(for_ever), transport, echo());
     let forger = one_way(world.addr).await;
-    let (endpoint, config) = (client_endpoint(), client_config().alpn([ALPN]));
+    let (endpoint, config) = (client_endpoint(), client_builder().alpn([ALPN]).build().unwrap());
     let attempt = endpoint.connect(&config, forger, "localhost").unwrap();
     while world.endpoint.stats().connections == 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;

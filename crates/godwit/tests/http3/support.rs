@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use godwit::http3::{ALPN, Body, Client, Server};
-use godwit::{ClientConfig, Endpoint, ServerConfig, TransportConfig};
+use godwit::{ClientConfig, ClientConfigBuilder, Endpoint, ServerConfig, TransportConfig};
 use http::{Request, Response};
 use std::future::Future;
 use std::net::SocketAddr;
@@ -82,7 +82,7 @@ impl World {
     }
 
     pub async fn client(&self) -> Client {
-        let config = client_config().transport(self.transport.clone()).unwrap();
+        let config = client_builder().transport(self.transport.clone()).build().unwrap();
         Client::connect(&client_endpoint(), &config, self.addr, "localhost").await.unwrap()
     }
 
@@ -97,8 +97,8 @@ impl World {
 
 pub fn server_endpoint(transport: &TransportConfig, alpn: &[&[u8]]) -> Endpoint {
     let (certificate, key) = &*CERTIFICATE;
-    let config = ServerConfig::from_pem(certificate.as_bytes(), key.as_bytes()).unwrap();
-    let config = config.alpn(alpn).transport(transport.clone()).unwrap();
+    let config = ServerConfig::from_pem(certificate.as_bytes(), key.as_bytes());
+    let config = config.alpn(alpn).transport(transport.clone()).build().unwrap();
     Endpoint::server(config, "127.0.0.1:0".parse().unwrap()).unwrap()
 }
 
@@ -107,8 +107,13 @@ pub fn client_endpoint() -> Endpoint {
 }
 
 /// Trusts the server, and names no protocol.
+pub fn client_builder() -> ClientConfigBuilder {
+    ClientConfig::with_roots_pem(CERTIFICATE.0.as_bytes())
+}
+
+/// The same, as they are.
 pub fn client_config() -> ClientConfig {
-    ClientConfig::with_roots_pem(CERTIFICATE.0.as_bytes()).unwrap()
+    client_builder().build().unwrap()
 }
 
 pub fn get(path: &str) -> Request<Body> {

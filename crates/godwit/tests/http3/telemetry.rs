@@ -122,7 +122,7 @@ async fn handshakes_and_ends_are_told() {
         assert_eq!(text(client.send(get("/")).await.unwrap()).await, kind);
     }
     // Nobody has told this client to trust the server.
-    let stranger = ClientConfig::with_roots(godwit::rustls::RootCertStore::empty());
+    let stranger = ClientConfig::with_roots(godwit::rustls::RootCertStore::empty()).build().unwrap();
     Client::connect(&endpoint, &stranger, world.addr, "localhost").await.unwrap_err();
     while !events.lock().unwrap().contains(&"failed") {
         tokio::task::yield_now().await;

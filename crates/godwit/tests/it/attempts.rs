@@ -1,6 +1,6 @@
 //! Attempts to connect: what is known of them before the end, and what becomes of those that nobody waits for.
 
-use crate::support::{Net, client_config, impatient, on_every_net, server_config};
+use crate::support::{Net, client_builder, client_config, impatient, on_every_net, server_builder};
 use godwit::{ConnectionErrorKind, Evidence, Progress, TransportConfig};
 use std::time::Duration;
 use tokio::net::UdpSocket;
@@ -14,7 +14,7 @@ on_every_net! {
 }
 
 async fn progress_is_told_as_it_is_made(net: Net) {
-    let server = net.server_with(server_config().retry(true));
+    let server = net.server_with(server_builder().retry(true).build().unwrap());
     let client = net.client();
     let connecting = client.connect(&client_config(), server.local_addr().unwrap(), "localhost").unwrap();
     let accepting = tokio::spawn(async move { (server.accept().await.unwrap().await.unwrap(), server) });
@@ -47,7 +47,7 @@ async fn first_packet(socket: &UdpSocket) -> (std::net::SocketAddr, Vec<u8>, Vec
 async fn silence_is_told_from_an_answer(net: Net) {
     let server = UdpSocket::bind(net.any_port()).await.unwrap();
     let client = net.client();
-    let config = client_config().transport(impatient()).unwrap();
+    let config = client_builder().transport(impatient()).build().unwrap();
     let mut connecting = client.connect(&config, server.local_addr().unwrap(), "localhost").unwrap();
     let sent = connecting.evidence_changed(Evidence::default()).await;
     assert_eq!(
@@ -127,7 +127,7 @@ fn what_the_network_says_is_known_at_once() {
             let mut patient = TransportConfig::default();
             patient.initial_rtt = Duration::from_secs(600);
             patient.handshake_timeout = Duration::from_secs(3600);
-            let config = client_config().transport(patient).unwrap();
+            let config = client_builder().transport(patient).build().unwrap();
             let connecting = client.connect(&config, nobody, "localhost").unwrap();
             let mut evidence = Evidence::default();
             while evidence.unreachable.is_none() {

@@ -1,6 +1,6 @@
 //! What people are told when a connection cannot be made.
 
-use crate::support::{Net, client_config, impatient, on_every_net, server_config};
+use crate::support::{Net, client_builder, client_config, impatient, on_every_net, server_config};
 use godwit::{ClientConfig, ConnectErrorKind, ConnectionError, ConnectionErrorKind as Kind, ServerConfig};
 use std::net::SocketAddr;
 
@@ -41,7 +41,7 @@ async fn an_untrusted_certificate(net: Net) {
     let mut other = rcgen::CertificateParams::new(["localhost".to_owned()]).unwrap();
     other.distinguished_name.push(rcgen::DnType::CommonName, "another authority");
     let other = other.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap();
-    let client = ClientConfig::with_roots_pem(other.pem().as_bytes()).unwrap().alpn(["test"]);
+    let client = ClientConfig::with_roots_pem(other.pem().as_bytes()).alpn(["test"]).build().unwrap();
     let (client, server) = failure(net, server_config(), client, "localhost").await;
     assert_eq!((client.kind(), server.kind()), (Kind::Tls, Kind::Tls));
     let text = client.to_string();
@@ -55,7 +55,7 @@ async fn an_untrusted_certificate(net: Net) {
 /// The same name with another key: what happens after a certificate was made anew.
 async fn a_certificate_of_a_namesake(net: Net) {
     let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let client = ClientConfig::with_roots_pem(other.cert.pem().as_bytes()).unwrap().alpn(["test"]);
+    let client = ClientConfig::with_roots_pem(other.cert.pem().as_bytes()).alpn(["test"]).build().unwrap();
     let (client, server) = failure(net, server_config(), client, "localhost").await;
     let text = client.to_string();
     assert!(text.ends_with("the authority of that name which is trusted here has another key"), "{text}");
@@ -72,7 +72,7 @@ async fn a_certificate_for_another_name(net: Net) {
 
 async fn any_certificate_if_asked_for(net: Net) {
     let (server, endpoint) = (net.server(), net.client());
-    let client = ClientConfig::danger_accept_any_certificate().alpn(["test"]);
+    let client = ClientConfig::danger_accept_any_certificate().alpn(["test"]).build().unwrap();
     let connecting = endpoint.connect(&client, server.local_addr().unwrap(), "elsewhere.test").unwrap();
     let accepting = async { server.accept().await.unwrap().await };
     let (client, server) = tokio::join!(connecting, accepting);
@@ -81,7 +81,8 @@ async fn any_certificate_if_asked_for(net: Net) {
 }
 
 async fn no_common_protocol(net: Net) {
-    let (client, server) = failure(net, server_config(), client_config().alpn(["other"]), "localhost").await;
+    let (client, server) =
+        failure(net, server_config(), client_builder().alpn(["other"]).build().unwrap(), "localhost").await;
     assert_eq!((client.kind(), server.kind()), (Kind::Tls, Kind::Tls));
     for error in [client, server] {
         let text = error.to_string();
@@ -93,7 +94,7 @@ async fn nobody_listens(net: Net) {
     let vacant = std::net::UdpSocket::bind(net.any_port()).unwrap();
     let addr = vacant.local_addr().unwrap();
     drop(vacant);
-    let config = client_config().transport(impatient()).unwrap();
+    let config = client_builder().transport(impatient()).build().unwrap();
     let error = net.client().connect(&config, addr, "localhost").unwrap().await.unwrap_err();
     assert_eq!(error.kind(), Kind::HandshakeTimedOut);
     assert!(error.to_string().starts_with("the handshake did not finish in time"), "{error}");
@@ -102,7 +103,7 @@ async fn nobody_listens(net: Net) {
 async fn a_server_that_serves_nothing(net: Net) {
     // A client's endpoint does not answer.
     let (nobody, client) = (net.client(), net.client());
-    let config = client_config().transport(impatient()).unwrap();
+    let config = client_builder().transport(impatient()).build().unwrap();
     let error =
         client.connect(&config, nobody.local_addr().unwrap(), "localhost").unwrap().await.unwrap_err();
     assert_eq!(error.kind(), Kind::HandshakeTimedOut);

@@ -1,6 +1,6 @@
 //! Deciding on those who want to connect.
 
-use crate::support::{Net, client_config, echo, impatient, on_every_net, server_config};
+use crate::support::{Net, client_builder, client_config, echo, impatient, on_every_net, server_builder};
 use godwit::{ConnectErrorKind, ConnectionErrorKind as Kind, Endpoint};
 use std::net::{IpAddr, SocketAddrV6};
 
@@ -19,7 +19,7 @@ on_every_net! {
 
 async fn what_is_known_of_an_incoming_client(net: Net) {
     let (server, client) = (net.server(), net.client());
-    let config = client_config().alpn(["test", "other"]);
+    let config = client_builder().alpn(["test", "other"]).build().unwrap();
     let connecting = client.connect(&config, server.local_addr().unwrap(), "localhost").unwrap();
     let incoming = server.accept().await.unwrap();
     assert_eq!(incoming.remote_address(), client.local_addr().unwrap());
@@ -48,7 +48,7 @@ async fn refusing(net: Net) {
 
 async fn ignoring(net: Net) {
     let (server, client) = (net.server(), net.client());
-    let config = client_config().transport(impatient()).unwrap();
+    let config = client_builder().transport(impatient()).build().unwrap();
     let connecting = client.connect(&config, server.local_addr().unwrap(), "localhost").unwrap();
     server.accept().await.unwrap().ignore();
     // It comes again and again until it has no more patience.
@@ -74,7 +74,7 @@ async fn retrying(net: Net) {
 }
 
 async fn retrying_by_configuration(net: Net) {
-    let (server, client) = (net.server_with(server_config().retry(true)), net.client());
+    let (server, client) = (net.server_with(server_builder().retry(true).build().unwrap()), net.client());
     let connecting = client.connect(&client_config(), server.local_addr().unwrap(), "localhost").unwrap();
     let incoming = server.accept().await.unwrap();
     assert!(incoming.is_validated());
@@ -84,11 +84,11 @@ async fn retrying_by_configuration(net: Net) {
 
 async fn settings_by_protocol(net: Net) {
     let (server, client) = (net.server(), net.client());
-    let config = client_config().alpn(["special"]);
+    let config = client_builder().alpn(["special"]).build().unwrap();
     let connecting = client.connect(&config, server.local_addr().unwrap(), "localhost").unwrap();
     let incoming = server.accept().await.unwrap();
     assert_eq!(incoming.alpn().next(), Some(&b"special"[..]));
-    let special = server_config().alpn(["special"]);
+    let special = server_builder().alpn(["special"]).build().unwrap();
     let (accepted, connected) = tokio::join!(incoming.accept_with(&special), connecting);
     assert_eq!(connected.unwrap().alpn().as_deref(), Some(&b"special"[..]));
     assert!(accepted.is_ok());
@@ -96,7 +96,7 @@ async fn settings_by_protocol(net: Net) {
 
 async fn quic_version_2(net: Net) {
     let (server, client) = (net.server(), net.client());
-    let config = client_config().version(0x6b33_43cf);
+    let config = client_builder().version(0x6b33_43cf).build().unwrap();
     let connecting = client.connect(&config, server.local_addr().unwrap(), "localhost").unwrap();
     let accepting = async { server.accept().await.unwrap().await };
     let (connected, accepted) = tokio::join!(connecting, accepting);

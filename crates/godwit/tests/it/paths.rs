@@ -1,6 +1,6 @@
 //! Connections that change their network path, over real sockets.
 
-use crate::support::{Net, Pair, client_config, echo, on_every_net, pattern, server_config};
+use crate::support::{Net, Pair, client_config, echo, on_every_net, pattern, server_builder, server_config};
 use godwit::{Connection, Endpoint, MigrateError, PathEvent, PathState, TransportConfig};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -101,7 +101,7 @@ async fn clients_go_where_the_server_would_rather_have_them(net: Net) {
         SocketAddr::V4(v4) => (Some(v4), None),
         SocketAddr::V6(v6) => (None, Some(v6)),
     };
-    let config = server_config().transport(transport).unwrap();
+    let config = server_builder().transport(transport).build().unwrap();
     let Ok(server_endpoint) = net.builder().bind(preferred).server(config).build() else {
         eprintln!("skipped: {preferred} was taken meanwhile");
         return;

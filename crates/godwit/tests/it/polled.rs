@@ -1,6 +1,6 @@
 //! Endpoints that the test polls itself, without a runtime.
 
-use crate::support::{client_config, pattern, server_config};
+use crate::support::{client_builder, client_config, pattern, server_config};
 use bytes::Bytes;
 use godwit::polled::{ConnKey, ConnectionError, Event, PolledEndpoint, PolledEvent, ReadChunk, ReadError};
 use godwit::{Direction, Endpoint, EndpointBuilder, MigrateError, PathState, TransportConfig};
@@ -241,7 +241,7 @@ fn time_passes_only_as_the_caller_says() {
     impatient.handshake_timeout = Duration::from_secs(3600);
     let mut client = client();
     let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let config = client_config().transport(impatient).unwrap();
+    let config = client_builder().transport(impatient).build().unwrap();
     let ours = client.endpoint.connect(&config, nobody.local_addr().unwrap(), "localhost").unwrap();
     #[expect(clippy::disallowed_methods, reason = "whoever polls reads the clock")]
     let mut now = Instant::now();

@@ -1,7 +1,7 @@
 //! Exchanging a server's process while its connections live.
 
 use crate::examples::example;
-use crate::support::{CERTIFICATE, Net, client_config, echo, pattern, server_config};
+use crate::support::{CERTIFICATE, Net, client_builder, client_config, echo, pattern, server_config};
 use godwit::{ClientConfig, Connection, ConnectionErrorKind, Endpoint, Successor, TransportConfig};
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -118,7 +118,7 @@ fn config() -> ClientConfig {
     let mut transport = TransportConfig::default();
     transport.keep_alive = keep_alive;
     transport.handshake_timeout = handshake_timeout;
-    client_config().alpn(["echo"]).transport(transport).unwrap()
+    client_builder().alpn(["echo"]).transport(transport).build().unwrap()
 }
 
 async fn connect(client: &Endpoint, service: &Service) -> Connection {

@@ -1,6 +1,6 @@
 //! Coming back to a server: resumed sessions, 0-RTT, tokens.
 
-use crate::support::{Net, client_config, echo, on_every_net, server_config};
+use crate::support::{Net, client_builder, echo, on_every_net, server_builder, server_config};
 use bytes::Bytes;
 use godwit::resumption::{
     MemorySessions, Remembered, SessionKey, SessionStore, SessionTicket, SessionTickets,
@@ -103,12 +103,14 @@ struct Visitor {
 impl Visitor {
     fn new(net: Net) -> Self {
         let store = Arc::new(Watched::default());
-        Visitor { endpoint: net.client(), config: client_config().sessions(store.clone()), store }
+        let config = client_builder().sessions(store.clone()).build().unwrap();
+        Visitor { endpoint: net.client(), config, store }
     }
 
     fn early(net: Net) -> Self {
         let visitor = Self::new(net);
-        Visitor { config: visitor.config.early_data(true), ..visitor }
+        let config = visitor.config.to_builder().early_data(true).build().unwrap();
+        Visitor { config, ..visitor }
     }
 
     fn connect(&self, addr: SocketAddr) -> Connecting {
@@ -131,7 +133,7 @@ fn key() -> SessionKey {
 }
 
 async fn early_data_is_answered_before_the_handshake_is_over(net: Net) {
-    let server = net.server_with(server_config().early_data(10));
+    let server = net.server_with(server_builder().early_data(10).build().unwrap());
     let visitor = Visitor::early(net);
     let addr = server.local_addr().unwrap();
     let serving = serve(&server);
@@ -153,7 +155,7 @@ async fn early_data_is_answered_before_the_handshake_is_over(net: Net) {
 }
 
 async fn early_streams_are_told_from_others(net: Net) {
-    let server = net.server_with(server_config().early_data(10));
+    let server = net.server_with(server_builder().early_data(10).build().unwrap());
     let visitor = Visitor::early(net);
     let addr = server.local_addr().unwrap();
     let serving = serve(&server);
@@ -172,11 +174,11 @@ async fn early_streams_are_told_from_others(net: Net) {
 
 async fn rejected_early_data_is_sent_again(net: Net) {
     let visitor = Visitor::early(net);
-    let server = net.server_with(server_config().early_data(10));
+    let server = net.server_with(server_builder().early_data(10).build().unwrap());
     serve(&server);
     visitor.visit(server.local_addr().unwrap()).await.close(0, b"");
     // Another process: it does not know the session.
-    let other = net.server_with(server_config().early_data(10));
+    let other = net.server_with(server_builder().early_data(10).build().unwrap());
     let serving = serve(&other);
     let connection = visitor.connect(other.local_addr().unwrap()).into_early().unwrap();
     let words = vec![9; 30_000];
@@ -193,9 +195,9 @@ async fn processes_with_the_same_keys_resume_each_others_sessions(net: Net) {
     let visitor = Visitor::new(net);
     let rotating = Arc::new(SessionTickets::new(&secrets, &godwit::crypto_provider()));
     let servers: [ServerConfig; 3] = [
-        server_config().early_data(5).session_tickets(rotating),
-        server_config().ticket_keys(&same),
-        server_config().ticket_keys(&ServerSecrets::from_bytes(&[8; 64])),
+        server_builder().early_data(5).session_tickets(rotating).build().unwrap(),
+        server_builder().ticket_keys(&same).build().unwrap(),
+        server_builder().ticket_keys(&ServerSecrets::from_bytes(&[8; 64])).build().unwrap(),
     ];
     let servers = servers.map(|config| net.server_with(config));
     servers.iter().for_each(|server| drop(serve(server)));
@@ -210,7 +212,10 @@ async fn processes_with_the_same_keys_resume_each_others_sessions(net: Net) {
 }
 
 async fn early_data_is_off_unless_asked_for(net: Net) {
-    let cases = [(server_config(), Visitor::early(net)), (server_config().early_data(5), Visitor::new(net))];
+    let cases = [
+        (server_config(), Visitor::early(net)),
+        (server_builder().early_data(5).build().unwrap(), Visitor::new(net)),
+    ];
     for (server, visitor) in cases {
         let server = net.server_with(server);
         serve(&server);
@@ -237,7 +242,7 @@ async fn tokens_are_kept_and_used(net: Net) {
     visitor.visit(addr).await.close(0, b"");
     assert!(visitor.store.remembered(&key()).is_some_and(|remembered| !remembered.rtt.is_zero()));
     visitor.visit(addr).await.close(0, b"");
-    visitor.config = visitor.config.network(1);
+    visitor.config = visitor.config.to_builder().network(1).build().unwrap();
     visitor.visit(addr).await.close(0, b"");
     assert_eq!(validated.await.unwrap(), [false, true, false], "not in another network");
 }

@@ -1,7 +1,7 @@
 //! Settings that change while connections live. Where time has to pass, it is skipped.
 
 use crate::polled::{Side, client, connect, server, until};
-use crate::support::{Net, client_config, on_every_net, server_config};
+use crate::support::{Net, client_builder, client_config, on_every_net, server_builder};
 use godwit::polled::{ConnKey, ConnectionError, Event, PolledEvent, TransportErrorCode};
 use godwit::{ConnectionErrorKind, Direction, Endpoint, TransportConfig};
 use std::time::Duration;
@@ -17,7 +17,7 @@ async fn a_server_takes_other_settings_for_new_clients(net: Net) {
     let (server, client) = (net.server(), net.client());
     let addr = server.local_addr().unwrap();
     let connect = async |alpn| {
-        let config = client_config().alpn([alpn]);
+        let config = client_builder().alpn([alpn]).build().unwrap();
         let connecting = client.connect(&config, addr, "localhost").unwrap();
         let (ours, theirs) = tokio::join!(connecting, async { server.accept().await.unwrap().await });
         ours.map(|ours| (ours, theirs.unwrap()))
@@ -25,7 +25,7 @@ async fn a_server_takes_other_settings_for_new_clients(net: Net) {
     let (old, _old_peer) = connect("test").await.unwrap();
     let mut few = TransportConfig::default();
     few.max_uni_streams = 1;
-    server.set_server_config(&server_config().alpn(["next"]).transport(few).unwrap());
+    server.set_server_config(&server_builder().alpn(["next"]).transport(few).build().unwrap());
     let (new, new_peer) = connect("next").await.unwrap();
     let _first = new.open_uni().await.unwrap();
     let mut second = Box::pin(new.open_uni());
@@ -131,7 +131,7 @@ fn an_idle_connection_is_closed_earlier_than_agreed_with_a_word() {
 fn the_peer_may_open_more_streams_later() {
     let mut transport = TransportConfig::default();
     transport.max_bidi_streams = 1;
-    let config = server_config().transport(transport).unwrap();
+    let config = server_builder().transport(transport).build().unwrap();
     let (mut client, mut server) = (client(), Side::new(Endpoint::builder().server(config)));
     let (ours, theirs) = connect(&mut client, &mut server);
     let mut connection = client.endpoint.connection(ours).unwrap();

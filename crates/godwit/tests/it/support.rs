@@ -1,8 +1,8 @@
 //! What the tests have in common.
 
 use godwit::{
-    Backend, ClientConfig, Connection, ConnectionError, Endpoint, EndpointBuilder, ServerConfig,
-    SocketConfig, TransportConfig,
+    Backend, ClientConfig, ClientConfigBuilder, Connection, ConnectionError, Endpoint, EndpointBuilder,
+    ServerConfig, ServerConfigBuilder, SocketConfig, TransportConfig,
 };
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -79,9 +79,9 @@ impl Net {
         client: TransportConfig,
         server: TransportConfig,
     ) -> Result<Pair, ConnectionError> {
-        let server_endpoint = self.server_with(server_config().transport(server).unwrap());
+        let server_endpoint = self.server_with(server_builder().transport(server).build().unwrap());
         let client_endpoint = self.client();
-        let config = client_config().transport(client).unwrap();
+        let config = client_builder().transport(client).build().unwrap();
         let addr = server_endpoint.local_addr().unwrap();
         let connecting = client_endpoint.connect(&config, addr, "localhost").unwrap();
         let accepting = async { server_endpoint.accept().await.unwrap().await };
@@ -97,13 +97,21 @@ pub(crate) struct Pair {
     pub(crate) server_endpoint: Endpoint,
 }
 
-pub(crate) fn server_config() -> ServerConfig {
+pub(crate) fn server_builder() -> ServerConfigBuilder {
     let (certificate, key) = &*CERTIFICATE;
-    ServerConfig::from_pem(certificate, key).unwrap().alpn(["test"])
+    ServerConfig::from_pem(certificate, key).alpn(["test"])
+}
+
+pub(crate) fn server_config() -> ServerConfig {
+    server_builder().build().unwrap()
+}
+
+pub(crate) fn client_builder() -> ClientConfigBuilder {
+    ClientConfig::with_roots_pem(&CERTIFICATE.0).alpn(["test"])
 }
 
 pub(crate) fn client_config() -> ClientConfig {
-    ClientConfig::with_roots_pem(&CERTIFICATE.0).unwrap().alpn(["test"])
+    client_builder().build().unwrap()
 }
 
 /// Settings with which an unanswered handshake ends soon.

@@ -1,11 +1,11 @@
 //! What TLS offers beside the handshake: client certificates, key logs, exported key material, the choice by name.
 
-use crate::support::{Net, client_config, echo, on_every_net, server_config};
+use crate::support::{Net, client_builder, client_config, echo, on_every_net, server_builder};
 use godwit::rustls::pki_types::CertificateDer;
 use godwit::rustls::{KeyLog, NamedGroup};
 use godwit::{
     ClientConfig, Connection, ConnectionError, ConnectionErrorKind, EarlyDataStatus, Endpoint, ExportError,
-    ServerConfig, ServerSecrets, TransportConfig,
+    ServerConfig, ServerConfigBuilder, ServerSecrets, TransportConfig,
 };
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
@@ -38,15 +38,15 @@ impl Identity {
     }
 
     fn client(&self) -> ClientConfig {
-        client_config().identity_pem(self.certificate.as_bytes(), self.key.as_bytes()).unwrap()
+        client_builder().identity_pem(self.certificate.as_bytes(), self.key.as_bytes()).build().unwrap()
     }
 }
 
 static KNOWN: LazyLock<Identity> = LazyLock::new(|| Identity::new("known.test"));
 static STRANGER: LazyLock<Identity> = LazyLock::new(|| Identity::new("stranger.test"));
 
-fn asking(required: bool) -> ServerConfig {
-    server_config().client_auth_pem(KNOWN.certificate.as_bytes(), required).unwrap()
+fn asking(required: bool) -> ServerConfigBuilder {
+    server_builder().client_auth_pem(KNOWN.certificate.as_bytes(), required)
 }
 
 /// Connects, and waits for an answer: a server that refuses says so only when the client believes to be connected.
@@ -71,7 +71,7 @@ async fn visit(
 async fn clients_show_their_certificates(net: Net) {
     let client = net.client();
     for required in [false, true] {
-        let server = net.server_with(asking(required));
+        let server = net.server_with(asking(required).build().unwrap());
         let config = KNOWN.client();
         for resumed in [false, true] {
             let (at_client, at_server) = visit(&client, &server, &config).await.unwrap();
@@ -79,31 +79,33 @@ async fn clients_show_their_certificates(net: Net) {
             assert_eq!(at_client.is_resumed(), resumed);
         }
     }
-    let server = net.server_with(asking(false));
+    let server = net.server_with(asking(false).build().unwrap());
     let (_, at_server) = visit(&client, &server, &client_config()).await.unwrap();
     assert!(at_server.peer_certificates().is_empty());
 }
 
 async fn clients_without_a_certificate_are_refused_where_one_is_required(net: Net) {
-    let (client, server) = (net.client(), net.server_with(asking(true)));
+    let (client, server) = (net.client(), net.server_with(asking(true).build().unwrap()));
     let error = visit(&client, &server, &client_config()).await.unwrap_err();
     assert_eq!((error.kind(), error.transport_code()), (ConnectionErrorKind::Tls, Some(0x100 + 116)));
     // One that nobody knows is worse than none.
     for required in [false, true] {
-        let server = net.server_with(asking(required));
+        let server = net.server_with(asking(required).build().unwrap());
         let error = visit(&client, &server, &STRANGER.client()).await.unwrap_err();
         assert_eq!(error.kind(), ConnectionErrorKind::Tls, "{error:?}");
     }
     assert!(visit(&client, &server, &KNOWN.client()).await.is_ok());
-    assert!(server_config().client_auth_pem(b"nothing", true).is_err());
-    assert!(client_config().identity_pem(KNOWN.certificate.as_bytes(), STRANGER.key.as_bytes()).is_err());
+    assert!(server_builder().client_auth_pem(b"nothing", true).build().is_err());
+    assert!(
+        client_builder().identity_pem(KNOWN.certificate.as_bytes(), STRANGER.key.as_bytes()).build().is_err()
+    );
 }
 
 async fn sessions_do_not_get_around_client_authentication(net: Net) {
     let secrets = ServerSecrets::from_bytes(&[3; 64]);
     let client = net.client();
-    let open = net.server_with(server_config().ticket_keys(&secrets));
-    let asking = net.server_with(asking(true).ticket_keys(&secrets));
+    let open = net.server_with(server_builder().ticket_keys(&secrets).build().unwrap());
+    let asking = net.server_with(asking(true).ticket_keys(&secrets).build().unwrap());
     let config = client_config();
     visit(&client, &open, &config).await.unwrap();
     let (again, _) = visit(&client, &open, &config).await.unwrap();
@@ -135,8 +137,10 @@ impl Lines {
 
 async fn both_ends_log_the_same_secrets(net: Net) {
     let (at_client, at_server) = (Arc::new(Lines::default()), Arc::new(Lines::default()));
-    let server = net.server_with(server_config().key_log(at_server.clone()));
-    visit(&net.client(), &server, &client_config().key_log(at_client.clone())).await.unwrap();
+    let server = net.server_with(server_builder().key_log(at_server.clone()).build().unwrap());
+    visit(&net.client(), &server, &client_builder().key_log(at_client.clone()).build().unwrap())
+        .await
+        .unwrap();
     let lines = at_client.sorted();
     assert_eq!(lines, at_server.sorted());
     let labels: Vec<&str> = lines.iter().map(|(label, ..)| label.as_str()).collect();
@@ -193,7 +197,7 @@ async fn settings_are_chosen_by_name_and_protocol_later(net: Net) {
     let roots = [sites[0].certificate.as_str(), &sites[1].certificate].concat();
     let client = net.client();
     for (at, name) in ["one.test", "two.test", "three.test"].into_iter().enumerate() {
-        let config = ClientConfig::with_roots_pem(roots.as_bytes()).unwrap().alpn(["later", "now"]);
+        let config = ClientConfig::with_roots_pem(roots.as_bytes()).alpn(["later", "now"]).build().unwrap();
         let connecting = client.connect(&config, addr, name).unwrap();
         let accepting = async {
             let incoming = server.accept().await.unwrap();
@@ -206,7 +210,7 @@ async fn settings_are_chosen_by_name_and_protocol_later(net: Net) {
                 return None;
             };
             let (certificate, key) = (site.certificate.as_bytes(), site.key.as_bytes());
-            let config = ServerConfig::from_pem(certificate, key).unwrap().alpn([&offered[at]]);
+            let config = ServerConfig::from_pem(certificate, key).alpn([&offered[at]]).build().unwrap();
             Some(incoming.accept_with(&config).await.unwrap())
         };
         let (connected, accepted) = tokio::join!(connecting, accepting);
@@ -228,8 +232,8 @@ fn slow_approval(millis: u64) -> TransportConfig {
 }
 
 async fn peers_are_approved_later(net: Net) {
-    let server = net.server_with(asking(true).transport(slow_approval(20_000)).unwrap());
-    let config = KNOWN.client().transport(slow_approval(20_000)).unwrap();
+    let server = net.server_with(asking(true).transport(slow_approval(20_000)).build().unwrap());
+    let config = KNOWN.client().to_builder().transport(slow_approval(20_000)).build().unwrap();
     let connecting = net.client().connect(&config, server.local_addr().unwrap(), "localhost").unwrap();
     let accepting = async {
         let peer = server.accept().await.unwrap().accept().approval().await.unwrap();
@@ -256,7 +260,7 @@ async fn peers_are_approved_later(net: Net) {
 async fn peers_that_nobody_approves_of_are_told(net: Net) {
     const UNKNOWN: u64 = 0x100 + 46;
     const DENIED: u64 = 0x100 + 49;
-    let server = net.server_with(server_config().transport(slow_approval(100)).unwrap());
+    let server = net.server_with(server_builder().transport(slow_approval(100)).build().unwrap());
     let addr = server.local_addr().unwrap();
     let client = net.client();
     for (at, code) in [DENIED, DENIED, UNKNOWN, UNKNOWN].into_iter().enumerate() {
@@ -283,11 +287,11 @@ async fn peers_that_nobody_approves_of_are_told(net: Net) {
 }
 
 async fn approved_peers_bring_early_data_afterwards(net: Net) {
-    let config = server_config().early_data(10).transport(slow_approval(20_000)).unwrap();
+    let config = server_builder().early_data(10).transport(slow_approval(20_000)).build().unwrap();
     let server = net.server_with(config);
     let addr = server.local_addr().unwrap();
     let client = net.client();
-    let config = client_config().early_data(true);
+    let config = client_builder().early_data(true).build().unwrap();
     let serve = async || {
         let connecting =
             server.accept().await.unwrap().accept().into_early().expect_err("not before approval");

@@ -103,8 +103,9 @@ impl TestServer {
         let authority = folder.path().join("ca.pem");
         let (chain, key, ca) = certificate(&settings);
         std::fs::write(&authority, ca).unwrap();
-        let config = ServerConfig::from_pem(chain.as_bytes(), key.as_bytes()).unwrap().alpn([settings.alpn]);
+        let config = ServerConfig::from_pem(chain.as_bytes(), key.as_bytes()).alpn([settings.alpn]);
         let config = if settings.early_data { config.early_data(100) } else { config };
+        let config = config.build().unwrap();
         let seen = Arc::new(Seen::default());
         let (listener, udp) = sockets();
         let address = listener.local_addr().unwrap();

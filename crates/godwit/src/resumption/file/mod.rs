@@ -25,7 +25,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// Keeps sessions in a file, for at most 256 servers (in one network each) and in at most 2 MiB; those not used for the
-/// longest time go first. Give it to [`crate::ClientConfig::sessions`].
+/// longest time go first. Give it to [`crate::ClientConfigBuilder::sessions`].
 ///
 /// **Whoever can read the file can read and change connections that are made with its tickets**, so it is its owner's
 /// alone (mode 0600), and its folder should be, too. A file of any other kind is left as it is, and nothing is kept.
