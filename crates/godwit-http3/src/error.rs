@@ -93,6 +93,7 @@ impl fmt::Display for ErrorCode {
 
 /// An error that ends the connection (RFC 9114 section 8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Error {
     /// The code the peer is told.
     pub code: ErrorCode,

@@ -20,6 +20,13 @@ pub struct Sent {
     pub ack_eliciting: bool,
 }
 
+impl Sent {
+    /// A packet that the peer must acknowledge.
+    pub const fn new(now: Time, bytes: u64, bytes_in_flight: u64) -> Self {
+        Sent { now, bytes, bytes_in_flight, ack_eliciting: true }
+    }
+}
+
 /// What one ACK frame acknowledged on a path.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
@@ -82,6 +89,13 @@ pub struct Lost {
     pub app_limited: Option<bool>,
 }
 
+impl Lost {
+    /// A packet of which no rate sample is kept.
+    pub const fn new(now: Time, bytes: u64, sent_at: Time) -> Self {
+        Lost { now, bytes, sent_at, in_flight: None, lost_since: None, app_limited: None }
+    }
+}
+
 /// What an ACK frame says of packets with an ECN mark.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
@@ -94,6 +108,13 @@ pub struct CeMarks {
     pub ce: u64,
     /// Bytes in flight.
     pub bytes_in_flight: u64,
+}
+
+impl CeMarks {
+    /// `ce` of `marked` packets met congestion.
+    pub const fn new(now: Time, marked: u64, ce: u64, bytes_in_flight: u64) -> Self {
+        CeMarks { now, marked, ce, bytes_in_flight }
+    }
 }
 
 /// How fast packets may leave.

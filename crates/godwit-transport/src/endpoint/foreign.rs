@@ -8,6 +8,7 @@ use godwit_base::RecvMeta;
 
 /// Whose datagrams a run holds, and what is known of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Foreign {
     /// Where they came in, their ECN codepoint, their bytes in all and the size of each.
     pub meta: RecvMeta,

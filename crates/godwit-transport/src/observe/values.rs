@@ -384,6 +384,7 @@ impl Value for Parameters<'_> {
 
 /// What loss recovery and congestion control of a path say. `None` is not known yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Recovery {
     /// The lowest round-trip time of late.
     pub min_rtt: Option<Duration>,
