@@ -19,6 +19,7 @@ pub mod congestion;
 mod delivery;
 mod detection;
 mod ecn;
+mod flight;
 mod loss;
 mod mtu;
 mod pacer;
@@ -28,6 +29,7 @@ mod rtt;
 mod sent;
 mod space;
 mod summary;
+mod tally;
 mod timer;
 
 pub use ack_tracker::{AckPolicy, AckTracker, EcnCounts, Received};

@@ -3,7 +3,7 @@
 
 use crate::RttEstimator;
 use crate::rtt::GRANULARITY;
-use crate::summary::SpuriousTally;
+use crate::tally::SpuriousTally;
 use godwit_base::Time;
 use std::time::Duration;
 

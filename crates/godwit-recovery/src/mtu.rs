@@ -52,7 +52,7 @@ pub struct MtuSearch {
     /// The size that passed before a silence, as long as it is not known whether it still does; else 0.
     doubted: u16,
     state: State,
-    evidence: Evidence,
+    suspicion: Suspicion,
     counters: MtuCounters,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct Arrived {
 
 /// What speaks for a black hole.
 #[derive(Debug, Clone, Copy, Default)]
-struct Evidence {
+struct Suspicion {
     arrived: Arrived,
     /// Full-size packets lost that were sent after the newest that arrived.
     lost: u8,
@@ -96,7 +96,7 @@ impl MtuSearch {
             ceiling: max.max(mtu),
             doubted: 0,
             state: State::Idle,
-            evidence: Evidence::default(),
+            suspicion: Suspicion::default(),
             counters: MtuCounters::default(),
         }
     }
@@ -153,19 +153,12 @@ impl MtuSearch {
         self.ceiling = self.ceiling.min(max);
         if self.mtu > max {
             self.mtu = max;
-            self.evidence = Evidence::default();
+            self.suspicion = Suspicion::default();
         }
         match self.state {
             State::Searching { probe, .. } if probe <= max => {}
             State::Searching { .. } | State::Complete { .. } => self.search(self.ceiling, now),
             State::Idle => {}
-        }
-    }
-
-    /// What is in flight will never be heard of: the path was left.
-    pub(crate) fn on_flight_forgotten(&mut self) {
-        if let State::Searching { in_flight, .. } = &mut self.state {
-            *in_flight = false;
         }
     }
 
@@ -224,7 +217,7 @@ impl MtuSearch {
             self.doubted = 0;
         }
         self.ceiling = self.ceiling.max(size);
-        self.evidence = Evidence::default();
+        self.suspicion = Suspicion::default();
         if matches!(self.state, State::Searching { probe, .. } if probe <= size) {
             let next = if self.ceiling == self.max { self.leap() } else { self.halfway() };
             self.search(next, now);
@@ -263,11 +256,11 @@ impl MtuSearch {
 
     /// Packets arrived; before the losses that the same ACK frame shows.
     pub(crate) fn on_packets_acked(&mut self, arrived: Arrived) {
-        let evidence = &mut self.evidence;
-        evidence.arrived.full = evidence.arrived.full.max(arrived.full);
-        evidence.arrived.lesser = evidence.arrived.lesser.max(arrived.lesser);
-        if evidence.lost_since.is_some_and(|since| arrived.full >= Some(since)) {
-            (evidence.lost, evidence.lost_since) = (0, None);
+        let suspicion = &mut self.suspicion;
+        suspicion.arrived.full = suspicion.arrived.full.max(arrived.full);
+        suspicion.arrived.lesser = suspicion.arrived.lesser.max(arrived.lesser);
+        if suspicion.lost_since.is_some_and(|since| arrived.full >= Some(since)) {
+            (suspicion.lost, suspicion.lost_since) = (0, None);
         }
     }
 
@@ -275,13 +268,13 @@ impl MtuSearch {
     pub(crate) fn on_packet_lost(&mut self, now: Time, size: u16, sent_at: Time) -> bool {
         // What is larger than the MTU was sent before it fell, and tells nothing of the sizes that are sent now.
         let full = size > self.full_above() && size <= self.mtu;
-        let evidence = &mut self.evidence;
-        if !full || evidence.arrived.full >= Some(sent_at) {
+        let suspicion = &mut self.suspicion;
+        if !full || suspicion.arrived.full >= Some(sent_at) {
             return false;
         }
-        evidence.lost = evidence.lost.saturating_add(1);
-        let since = *evidence.lost_since.get_or_insert(sent_at);
-        if evidence.lost < BLACK_HOLE_LOSSES || evidence.arrived.lesser < Some(since) {
+        suspicion.lost = suspicion.lost.saturating_add(1);
+        let since = *suspicion.lost_since.get_or_insert(sent_at);
+        if suspicion.lost < BLACK_HOLE_LOSSES || suspicion.arrived.lesser < Some(since) {
             return false;
         }
         self.ceiling = self.mtu.saturating_sub(1);
@@ -309,7 +302,7 @@ impl MtuSearch {
 
     /// Back to the base; the search goes on with `next`, or below the ceiling.
     fn fall_back(&mut self, now: Time, next: Option<u16>) {
-        self.evidence = Evidence::default();
+        self.suspicion = Suspicion::default();
         self.mtu = BASE_MTU;
         if self.state != State::Idle {
             self.search(next.unwrap_or_else(|| self.halfway()), now);

@@ -9,13 +9,15 @@ use crate::congestion::{
 };
 use crate::delivery::{DeliverySampler, Snapshot};
 use crate::ecn::{EcnAcked, EcnValidation};
+use crate::flight::Flights;
 use crate::loss::ReorderTolerance;
 use crate::mtu::{Arrived, MtuCounters, MtuSearch};
 use crate::pacer::Pacer;
 use crate::refused::Refused;
 use crate::rtt::RttEstimator;
 use crate::sent::SentPacket;
-use crate::summary::{AckTally, LossSummary, LossTally, SpuriousTally};
+use crate::summary::{LossSummary, SpaceId};
+use crate::tally::{AckTally, LossTally, SpuriousTally};
 use godwit_base::{Ecn, Time};
 use std::time::Duration;
 
@@ -34,8 +36,7 @@ const PROBE_SHARE: u64 = 8;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PathSettings {
-    /// Tells the packets of this path from those of others; no two paths of a connection that may have packets
-    /// in flight at once may share it.
+    /// Tells the packets of this path from those of others; no two paths of a connection may share it.
     pub id: u16,
     /// RTT assumed until the first sample. RFC 9002 section 6.2.2 recommends 333 ms.
     pub initial_rtt: Duration,
@@ -91,25 +92,30 @@ pub struct PathStats {
     pub ptos: u64,
 }
 
-/// The paths on which the packets of a space may have been sent, for what concerns one of them.
+/// The paths on which the packets of a space may have been sent.
 ///
 /// A path alone is one, too.
 pub trait Paths {
-    /// The path that is concerned: its timers, window and thresholds count.
-    fn concerned(&mut self) -> &mut PathRecovery;
+    /// The path in use: new packets are sent on it.
+    fn in_use(&mut self) -> &mut PathRecovery;
 
-    /// Another path, by the id that its packets have now; `None` if it was left or is no more.
-    fn other(&mut self, id: u16) -> Option<&mut PathRecovery>;
+    /// Calls `f` with every other path.
+    fn each_other(&mut self, f: &mut impl FnMut(&mut PathRecovery));
+
+    /// The path with this id; `None` if it is no more.
+    fn find(&mut self, id: u16) -> Option<&mut PathRecovery>;
 }
 
 impl Paths for PathRecovery {
     #[inline]
-    fn concerned(&mut self) -> &mut PathRecovery {
+    fn in_use(&mut self) -> &mut PathRecovery {
         self
     }
 
-    fn other(&mut self, _id: u16) -> Option<&mut PathRecovery> {
-        None
+    fn each_other(&mut self, _f: &mut impl FnMut(&mut PathRecovery)) {}
+
+    fn find(&mut self, id: u16) -> Option<&mut PathRecovery> {
+        (self.id == id).then_some(self)
     }
 }
 
@@ -142,6 +148,9 @@ struct Usage {
 #[derive(Debug)]
 pub struct PathRecovery {
     id: u16,
+    /// What of each space is under way on it.
+    pub(crate) flights: Flights,
+    in_use: bool,
     pub(crate) rtt: RttEstimator,
     pub(crate) reorder: ReorderTolerance,
     controller: Controller,
@@ -174,6 +183,8 @@ impl PathRecovery {
         let ect = settings.congestion.custom().map_or(Ecn::Ect0, ControllerFactory::ect);
         PathRecovery {
             id: settings.id,
+            flights: Flights::default(),
+            in_use: true,
             rtt: RttEstimator::new(settings.initial_rtt),
             reorder: ReorderTolerance::new(),
             controller,
@@ -193,9 +204,34 @@ impl PathRecovery {
         }
     }
 
-    /// The id from the settings, or from [`PathRecovery::forget_in_flight`].
+    /// The id from the settings.
     pub const fn id(&self) -> u16 {
         self.id
+    }
+
+    /// Whether new packets are sent on this path, as they are by default. On one that is not in use any more, what is still
+    /// under way is late after anything sent later, on whatever path, was acknowledged.
+    pub const fn set_in_use(&mut self, in_use: bool) {
+        self.in_use = in_use;
+    }
+
+    pub(crate) const fn is_in_use(&self) -> bool {
+        self.in_use
+    }
+
+    /// Packets of a space that were sent on this path with lower numbers have been acknowledged or declared lost.
+    pub const fn decided(&self, space: SpaceId) -> u64 {
+        self.flights.of(space).cursor
+    }
+
+    /// When the next packet of a space is to be declared lost by the time threshold.
+    pub const fn loss_time(&self, space: SpaceId) -> Option<Time> {
+        self.flights.of(space).loss_time
+    }
+
+    /// True if an ack-eliciting packet of a space is neither acknowledged nor lost.
+    pub const fn has_ack_eliciting_in_flight(&self, space: SpaceId) -> bool {
+        self.flights.of(space).ack_eliciting > 0
     }
 
     /// The peer's max_ack_delay (RFC 9000 section 18.2), 25 ms until it is known.
@@ -431,15 +467,6 @@ impl PathRecovery {
         true
     }
 
-    /// The path is left: what is in flight on it no longer counts, and what becomes of those packets is no
-    /// longer its concern. `id` is the path's new id, should it be used again.
-    pub fn forget_in_flight(&mut self, id: u16) {
-        self.id = id;
-        self.in_flight = 0;
-        self.refused = None;
-        self.mtu.on_flight_forgotten();
-    }
-
     /// How long a lost packet is remembered.
     pub(crate) fn retention(&self) -> Duration {
         self.pto()
@@ -468,7 +495,7 @@ impl PathRecovery {
     /// packet sent before the last reduction has had its answer. 0 if the loss does not mean congestion here.
     pub(crate) fn event_of_loss(&self, lost: &SentPacket) -> (u32, bool) {
         let CongestionEvent { number, start, .. } = self.event;
-        if lost.path != self.id || !lost.in_flight || lost.mtu_probe || self.was_refused(lost) {
+        if !lost.in_flight || lost.mtu_probe || self.was_refused(lost) {
             (0, false)
         } else if start.is_some_and(|start| lost.sent_at <= start) {
             (number, false)
@@ -543,13 +570,13 @@ impl PathRecovery {
     }
 
     /// The path's share of an ACK frame, after loss detection.
-    pub(crate) fn on_acked(&mut self, now: Time, tally: &AckTally, prior_in_flight: u64) {
+    pub(crate) fn on_acked(&mut self, now: Time, tally: &AckTally, congested: bool, prior_in_flight: u64) {
         self.last_activity = self.last_activity.max(now);
         self.ecn.on_acked();
         if self.peer_validated {
             self.pto_count = 0;
         }
-        if let Some(size) = tally.summary.mtu_probe_acked.and_then(|size| u16::try_from(size).ok()) {
+        if let Some(size) = tally.mtu_probe_acked {
             self.mtu.on_probe_acked(now, size);
             self.controller.on_mtu_changed(self.mtu.mtu());
         }
@@ -563,10 +590,10 @@ impl PathRecovery {
         self.controller.on_ack(&Acked {
             now,
             // What led to a reduction was sent before it.
-            bytes: if tally.summary.lost.congestion { 0 } else { tally.growth_bytes },
+            bytes: if congested { 0 } else { tally.growth_bytes },
             all_bytes: tally.bytes,
             largest_sent_at: sent_at,
-            rtt_sample: tally.summary.rtt_sample,
+            rtt_sample: tally.rtt_sample,
             rtt: &self.rtt,
             bytes_in_flight: prior_in_flight,
             window_used: self.was_window_used_since(sent_at),
@@ -639,27 +666,6 @@ impl PathRecovery {
             event.start = event.previous_start;
             self.stats.congestion_undone = self.stats.congestion_undone.saturating_add(1);
             self.controller.on_spurious_congestion();
-        }
-    }
-
-    /// A packet sent on this path was acknowledged together with packets of another, which the acknowledgement concerns.
-    /// It is credited here, and says nothing about the round-trip time.
-    pub(crate) fn on_acked_aside(&mut self, now: Time, packet: &SentPacket, newly: bool) {
-        let bytes = u64::from(packet.bytes);
-        self.last_activity = self.last_activity.max(now);
-        self.stats.bytes_acked = self.stats.bytes_acked.saturating_add(bytes);
-        if newly && packet.in_flight {
-            self.on_bytes_left(bytes);
-        }
-    }
-
-    /// A packet sent on this path was found lost together with packets of another, which loss detection concerned.
-    pub(crate) fn on_lost_aside(&mut self, packet: &SentPacket) {
-        let bytes = u64::from(packet.bytes);
-        if packet.in_flight {
-            self.on_bytes_left(bytes);
-            self.stats.packets_lost = self.stats.packets_lost.saturating_add(1);
-            self.stats.bytes_lost = self.stats.bytes_lost.saturating_add(bytes);
         }
     }
 

@@ -4,17 +4,16 @@
 //! [`SpaceRecovery::on_loss_timer`]. Output: tokens with their [`Outcome`], through the callback of the call
 //! that decided it.
 //!
-//! Invariants: packets are declared lost in order of their numbers, because both thresholds are monotonic in
-//! it; so `cursor`, the lowest packet whose fate is open, only ever rises and each packet is looked at once. A
-//! packet is handed out once as acknowledged, or once as lost and then at most once as spurious.
+//! Invariants: the packets of a path are declared lost in order of their numbers, because both thresholds are monotonic in
+//! it; so the lowest whose fate is open only ever rises, and a path looks at each packet once. A packet is handed out once as
+//! acknowledged, or once as lost and then at most once as spurious.
 
 use crate::ecn::{EcnAcked, EcnFailure, EcnLedger};
-use crate::loss::PersistentRun;
-use crate::mtu::Arrived;
+use crate::flight::Flight;
 use crate::path::Paths;
 use crate::sent::{SentPacket, SentRing, State};
 pub use crate::summary::{AckError, AckSummary, LossSummary, Outcome, SentInfo, SpaceId};
-use crate::summary::{AckTally, SpuriousTally};
+use crate::tally::{AckArrival, AckTallies, AckTally};
 use crate::{EcnCounts, PathRecovery};
 use godwit_base::{Rng, Time};
 use std::ops::RangeInclusive;
@@ -30,15 +29,6 @@ pub struct SpaceRecovery<T> {
     skip_at: Option<u64>,
     skip_interval: u64,
     pub(crate) largest_acked: Option<u64>,
-    /// The highest packet number acknowledged of those sent on the active path: what overtakes on another path
-    /// does not make a packet late.
-    pub(crate) overtaken_by: Option<u64>,
-    /// The lowest packet number not yet acknowledged or declared lost.
-    pub(crate) cursor: u64,
-    pub(crate) loss_time: Option<Time>,
-    pub(crate) ack_eliciting_in_flight: u64,
-    last_ack_eliciting: Option<Time>,
-    pub(crate) persistent: PersistentRun,
     ecn: EcnLedger,
 }
 
@@ -63,12 +53,6 @@ impl<T: Copy> SpaceRecovery<T> {
             skip_at: None,
             skip_interval: FIRST_SKIP,
             largest_acked: None,
-            overtaken_by: None,
-            cursor: 0,
-            loss_time: None,
-            ack_eliciting_in_flight: 0,
-            last_ack_eliciting: None,
-            persistent: PersistentRun::default(),
             ecn: EcnLedger::default(),
         }
     }
@@ -78,7 +62,6 @@ impl<T: Copy> SpaceRecovery<T> {
     pub fn begin_at(&mut self, first: u64) {
         debug_assert!(self.next == 0 && self.largest_acked.is_none(), "only the first packet can be chosen");
         self.next = first;
-        self.cursor = first;
         self.sent.begin_at(first);
     }
 
@@ -140,8 +123,7 @@ impl<T: Copy> SpaceRecovery<T> {
                 path.on_mtu_probe_sent(info.bytes);
             }
             if info.ack_eliciting {
-                self.ack_eliciting_in_flight = self.ack_eliciting_in_flight.saturating_add(1);
-                self.last_ack_eliciting = Some(info.now);
+                path.flights.of_mut(self.id).on_ack_eliciting_sent(info.now);
             }
         } else {
             path.on_other_sent(info.bytes);
@@ -166,14 +148,14 @@ impl<T: Copy> SpaceRecovery<T> {
         let disposable = self.sent.front().is_some_and(|packet| !packet.is_outstanding_in_flight());
         if disposable {
             self.sent.pop_front();
-            self.cursor = self.cursor.max(self.sent.base());
         }
     }
 
     /// Takes in an ACK frame: `ranges` descending, `ack_delay` scaled and, once the handshake is confirmed,
     /// capped at the peer's max_ack_delay. Loss detection runs as well.
     ///
-    /// It concerns one of `paths`; packets that were sent on others are credited to those.
+    /// Each of `paths` is told of the packets that were sent on it. The round-trip time sample, if there is one, is that of
+    /// the path on which the largest of them was sent.
     ///
     /// The work is bounded by the packets newly acknowledged and the number of ranges, however far the ranges
     /// reach.
@@ -192,39 +174,62 @@ impl<T: Copy> SpaceRecovery<T> {
         if largest >= self.next {
             return Err(AckError { packet_number: largest });
         }
-        let mut tally = AckTally::new(now, paths.concerned(), self.largest_acked);
+        let mut tallies = AckTallies::new(paths.in_use(), self.largest_acked);
         for range in ranges {
             if *range.end() > largest {
                 return Err(AckError { packet_number: *range.end() });
             }
-            self.ack_range(paths, range, &mut tally, outcome)?;
+            self.ack_range(paths, range, &mut tallies, outcome)?;
         }
-        tally.summary.ecn.in_order = self.largest_acked.is_none_or(|before| before < largest);
-        tally.summary.ecn.newest_sent_at = tally.largest_sample.map(|(_, sent_at)| sent_at);
+        let AckTallies { mut summary, mut first, mut others, .. } = tallies;
+        summary.ecn.in_order = self.largest_acked.is_none_or(|before| before < largest);
+        summary.ecn.newest_sent_at = first.largest_sample.map(|(_, sent_at)| sent_at);
         self.largest_acked = Some(self.largest_acked.map_or(largest, |before| before.max(largest)));
-        self.overtaken_by = self.overtaken_by.max(tally.largest_sample.map(|(number, _)| number));
-        if tally.summary.newly_acked == 0 {
-            return Ok(tally.summary);
+        if summary.newly_acked == 0 {
+            return Ok(summary);
         }
-        if tally.summary.newly_acked_ack_eliciting
+        let ack = AckArrival { now, largest, delay: ack_delay };
+        self.settle(paths.in_use(), &ack, &mut first, &mut summary, outcome);
+        paths.each_other(&mut |path| match others.iter_mut().find(|tally| tally.path == path.id()) {
+            Some(tally) => self.settle(path, &ack, tally, &mut summary, outcome),
+            // What came after its packets on another path shows them to be late.
+            None => summary.lost.add(&self.detect_lost(path, now, outcome)),
+        });
+        self.sent.release(now, self.largest_acked, paths.in_use().retention());
+        Ok(summary)
+    }
+
+    /// What an ACK frame acknowledges on one path, to that path.
+    fn settle(
+        &mut self,
+        path: &mut PathRecovery,
+        ack: &AckArrival,
+        tally: &mut AckTally,
+        summary: &mut AckSummary,
+        outcome: &mut impl FnMut(Outcome, T),
+    ) {
+        let flight = path.flights.of_mut(self.id);
+        flight.on_ack_eliciting_left(tally.ack_eliciting);
+        flight.largest_acked = flight.largest_acked.max(tally.largest_sample.map(|(number, _)| number));
+        if summary.newly_acked_ack_eliciting
             && let Some((number, sent_at)) = tally.largest_sample
-            && number == largest
+            && number == ack.largest
         {
-            let sample = now.saturating_since(sent_at);
-            paths.concerned().on_rtt_sample(now, sample, ack_delay);
-            tally.summary.rtt_sample = Some(sample);
+            let sample = ack.now.saturating_since(sent_at);
+            path.on_rtt_sample(ack.now, sample, ack.delay);
+            tally.rtt_sample = Some(sample);
+            summary.rtt_sample = Some(sample);
         }
-        let path = paths.concerned();
         path.on_spurious(tally.spurious);
         path.on_arrived(tally.arrived);
         let prior_in_flight = path.bytes_in_flight();
         path.on_bytes_left(tally.bytes);
-        tally.summary.lost = self.detect_lost(paths, now, outcome);
-        let path = paths.concerned();
-        path.on_acked(now, &tally, prior_in_flight);
-        self.sent.release(now, self.largest_acked, path.retention());
-        self.cursor = self.cursor.max(self.sent.base());
-        Ok(tally.summary)
+        let lost = self.detect_lost(path, ack.now, outcome);
+        summary.mtu_probe_acked = summary.mtu_probe_acked.or(tally.mtu_probe_acked.map(usize::from));
+        if tally.packets > 0 {
+            path.on_acked(ack.now, tally, lost.congestion, prior_in_flight);
+        }
+        summary.lost.add(&lost);
     }
 
     /// Takes in the ECN counts of the ACK frame whose summary said `acked`, and what their absence means (RFC
@@ -256,10 +261,9 @@ impl<T: Copy> SpaceRecovery<T> {
         &mut self,
         paths: &mut impl Paths,
         range: RangeInclusive<u64>,
-        tally: &mut AckTally,
+        tallies: &mut AckTallies,
         outcome: &mut impl FnMut(Outcome, T),
     ) -> Result<(), AckError> {
-        let sampling = paths.concerned().is_sampling();
         let end = range.end().saturating_add(1).min(self.sent.end());
         let mut number = (*range.start()).max(self.sent.base());
         while number < end {
@@ -275,22 +279,20 @@ impl<T: Copy> SpaceRecovery<T> {
                 }
                 State::Skipped => return Err(AckError { packet_number: number }),
                 State::Sent => {
-                    tally.on_acked(paths, number, packet);
-                    if packet.in_flight && packet.ack_eliciting {
-                        self.ack_eliciting_in_flight = self.ack_eliciting_in_flight.saturating_sub(1);
-                    }
+                    let sampling = tallies.on_acked(paths, number, packet);
                     packet.state = State::Acked { run: reach };
-                    let tokens = packet.tokens();
+                    let (tokens, path) = (packet.tokens(), packet.path);
                     if sampling {
-                        self.sample(paths.concerned(), number, false);
+                        self.sample(paths, path, number, false);
                     }
                     self.sent.for_each_of(tokens, |token| outcome(Outcome::Acked, token));
                 }
                 State::Lost { at, event } => {
-                    tally.on_spurious(paths, number, packet, at, event);
+                    let sampling = tallies.on_spurious(paths, number, packet, at, event);
                     packet.state = State::Acked { run: reach };
+                    let path = packet.path;
                     if sampling {
-                        self.sample(paths.concerned(), number, true);
+                        self.sample(paths, path, number, true);
                     }
                     self.sent.for_each_token(number, |token| outcome(Outcome::Spurious, token));
                 }
@@ -300,50 +302,47 @@ impl<T: Copy> SpaceRecovery<T> {
         Ok(())
     }
 
-    /// Counts a packet that arrived, for delivery-rate samples. `late` says that it had been declared lost.
-    fn sample(&self, path: &mut PathRecovery, number: u64, late: bool) {
-        if let Some(packet) = self.sent.get(number).filter(|packet| packet.path == path.id())
+    /// Counts a packet that arrived, for delivery-rate samples of its path. `late` says that it had been declared lost.
+    fn sample(&self, paths: &mut impl Paths, path: u16, number: u64, late: bool) {
+        if let Some(path) = paths.find(path)
+            && let Some(packet) = self.sent.get(number)
             && let Some(snapshot) = self.sent.snapshot(number)
         {
             path.on_delivered(number, packet, snapshot, late);
         }
     }
 
-    /// Declares lost what the timer of [`TimerKind::LossTime`](crate::TimerKind::LossTime) announced.
+    /// Declares lost what the timer of [`TimerKind::LossTime`](crate::TimerKind::LossTime) announced for this path.
     pub fn on_loss_timer(
         &mut self,
-        paths: &mut impl Paths,
+        path: &mut PathRecovery,
         now: Time,
         outcome: &mut impl FnMut(Outcome, T),
     ) -> LossSummary {
-        let summary = self.detect_lost(paths, now, outcome);
-        self.sent.release(now, self.largest_acked, paths.concerned().retention());
-        self.cursor = self.cursor.max(self.sent.base());
+        let summary = self.detect_lost(path, now, outcome);
+        self.sent.release(now, self.largest_acked, path.retention());
         summary
     }
 
-    /// Packets with lower numbers have been acknowledged or declared lost.
-    pub const fn decided(&self) -> u64 {
-        self.cursor
-    }
-
-    /// Packets from number `from` on that have been declared lost, and have not come after all, with whether
-    /// they probed the path's MTU. They are remembered for one more probe timeout.
-    pub fn lost_from(&self, from: u64) -> impl Iterator<Item = (u64, bool)> {
-        (from.max(self.sent.base())..self.cursor).filter_map(|number| {
+    /// Packets from number `from` to before `to` that were sent on the path with this id, have been declared lost and have
+    /// not come after all, with whether they probed its MTU. They are remembered for one more probe timeout.
+    pub fn lost_on(&self, path: u16, from: u64, to: u64) -> impl Iterator<Item = (u64, bool)> {
+        (from.max(self.sent.base())..to.min(self.sent.end())).filter_map(move |number| {
             let packet = self.sent.get(number)?;
-            matches!(packet.state, State::Lost { .. }).then_some((number, packet.mtu_probe))
+            let lost = packet.path == path && matches!(packet.state, State::Lost { .. });
+            lost.then_some((number, packet.mtu_probe))
         })
     }
 
-    /// Names what the `packets` oldest unacknowledged ack-eliciting packets carried, so that a probe can carry
+    /// Names what the `packets` oldest unacknowledged ack-eliciting packets on a path carried, so that a probe can carry
     /// it again. Nothing is declared lost (RFC 9002 section 6.2.4). Returns how many packets were found.
-    pub fn pto_tokens(&self, packets: usize, token: &mut impl FnMut(T)) -> usize {
+    pub fn pto_tokens(&self, path: &PathRecovery, packets: usize, token: &mut impl FnMut(T)) -> usize {
         let mut found = 0_usize;
-        let mut number = self.cursor;
+        let mut number = path.decided(self.id).max(self.sent.base());
         while found < packets {
             let Some(packet) = self.sent.get(number) else { break };
-            if packet.state == State::Sent && packet.ack_eliciting && !packet.mtu_probe {
+            let awaited = packet.state == State::Sent && packet.path == path.id();
+            if awaited && packet.ack_eliciting && !packet.mtu_probe {
                 found = found.saturating_add(1);
                 self.sent.for_each_token(number, &mut *token);
             }
@@ -357,55 +356,56 @@ impl<T: Copy> SpaceRecovery<T> {
     /// or when 0-RTT is rejected (RFC 9002 section 6.3, RFC 9001 section 4.6.2).
     pub fn declare_all_lost(
         &mut self,
-        path: &mut PathRecovery,
+        paths: &mut impl Paths,
         now: Time,
         outcome: &mut impl FnMut(Outcome, T),
     ) {
-        while let Some(packet) = self.sent.get_mut(self.cursor) {
-            if packet.state == State::Sent {
-                if packet.in_flight && packet.path == path.id() {
-                    path.on_bytes_left(u64::from(packet.bytes));
-                }
+        self.leave(paths);
+        self.declare_lost(None, now, outcome);
+    }
+
+    /// Nothing of the space is under way any more on any path.
+    fn leave(&self, paths: &mut impl Paths) {
+        let mut leave = |path: &mut PathRecovery| {
+            path.on_bytes_left(self.sent.in_flight_on(path.id()));
+            *path.flights.of_mut(self.id) = Flight::begin_at(self.next);
+        };
+        leave(paths.in_use());
+        paths.each_other(&mut leave);
+    }
+
+    /// Declares lost what was sent on the path with this id, or on any.
+    fn declare_lost(&mut self, path: Option<u16>, now: Time, outcome: &mut impl FnMut(Outcome, T)) {
+        for number in self.sent.base()..self.sent.end() {
+            let Some(packet) = self.sent.get_mut(number) else { break };
+            if packet.state == State::Sent && path.is_none_or(|path| path == packet.path) {
                 packet.state = State::Lost { at: now, event: 0 };
-                self.sent.for_each_token(self.cursor, |token| outcome(Outcome::Lost, token));
+                self.sent.for_each_token(number, |token| outcome(Outcome::Lost, token));
             }
-            self.cursor = self.cursor.saturating_add(1);
         }
-        self.ack_eliciting_in_flight = 0;
-        self.loss_time = None;
-        self.persistent.reset();
+    }
+
+    /// The path with this id is no more: what was sent on it and is not acknowledged is declared lost, and nobody's
+    /// congestion control hears of it.
+    pub fn on_path_gone(&mut self, path: u16, now: Time, outcome: &mut impl FnMut(Outcome, T)) {
+        self.declare_lost(Some(path), now, outcome);
     }
 
     /// As [`SpaceRecovery::declare_all_lost`], and for good: should one of these packets be acknowledged all the
     /// same, nothing comes of it. For 0-RTT that was rejected (RFC 9001 section 4.6.2).
-    pub fn abandon_all(&mut self, path: &mut PathRecovery, now: Time, outcome: &mut impl FnMut(Outcome, T)) {
-        self.declare_all_lost(path, now, outcome);
+    pub fn abandon_all(&mut self, paths: &mut impl Paths, now: Time, outcome: &mut impl FnMut(Outcome, T)) {
+        self.declare_all_lost(paths, now, outcome);
         while self.sent.front().is_some() {
             self.sent.pop_front();
         }
-        self.cursor = self.cursor.max(self.sent.base());
     }
 
-    /// Drops the space with its keys: its bytes leave the path's flight and the PTO back-off ends (RFC 9002
+    /// Drops the space with its keys: its bytes leave the flight of every path and the PTO back-off ends (RFC 9002
     /// section 6.2.2 and 6.4).
-    pub fn discard(self, path: &mut PathRecovery) {
-        path.on_bytes_left(self.sent.in_flight_on(path.id()));
-        path.reset_pto_count();
-    }
-
-    /// When the next packet is to be declared lost by the time threshold.
-    pub const fn loss_time(&self) -> Option<Time> {
-        self.loss_time
-    }
-
-    /// When the last ack-eliciting packet was sent, if any is unacknowledged: the start of the PTO.
-    pub const fn last_ack_eliciting_in_flight(&self) -> Option<Time> {
-        if self.ack_eliciting_in_flight > 0 { self.last_ack_eliciting } else { None }
-    }
-
-    /// True if an ack-eliciting packet is neither acknowledged nor lost.
-    pub const fn has_ack_eliciting_in_flight(&self) -> bool {
-        self.ack_eliciting_in_flight > 0
+    pub fn discard(self, paths: &mut impl Paths) {
+        self.leave(paths);
+        paths.in_use().reset_pto_count();
+        paths.each_other(&mut PathRecovery::reset_pto_count);
     }
 
     /// The highest packet number the peer acknowledged; packet numbers are encoded relative to it.
@@ -416,96 +416,6 @@ impl<T: Copy> SpaceRecovery<T> {
     /// The highest packet number sent.
     pub const fn largest_sent(&self) -> Option<u64> {
         self.next.checked_sub(1)
-    }
-}
-
-impl AckTally {
-    fn new(now: Time, path: &PathRecovery, prior_largest: Option<u64>) -> Self {
-        AckTally {
-            path: path.id(),
-            now,
-            summary: AckSummary::default(),
-            bytes: 0,
-            growth_bytes: 0,
-            largest_sample: None,
-            arrived: Arrived::default(),
-            full_above: path.full_above(),
-            ecn_since: path.ecn().since(),
-            spurious: SpuriousTally::default(),
-            recovery_start: path.recovery_start(),
-            prior_largest,
-        }
-    }
-
-    #[inline]
-    fn count(&mut self, number: u64, packet: &SentPacket) {
-        let (path, summary) = (self.path, &mut self.summary);
-        summary.newly_acked = summary.newly_acked.saturating_add(1);
-        summary.newly_acked_ack_eliciting |= packet.ack_eliciting;
-        summary.largest_newly_acked = summary.largest_newly_acked.max(Some(number));
-        if packet.path != path {
-            summary.ecn.elsewhere = summary.ecn.elsewhere.wrapping_add(u64::from(packet.marked));
-            return;
-        }
-        if packet.mtu_probe {
-            summary.mtu_probe_acked = Some(usize::from(packet.bytes));
-        }
-        let Arrived { full, lesser } = &mut self.arrived;
-        let newest = if packet.bytes > self.full_above { full } else { lesser };
-        *newest = (*newest).max(Some(packet.sent_at));
-        let ecn = &mut self.summary.ecn;
-        ecn.packets = ecn.packets.wrapping_add(u64::from(packet.marked));
-        ecn.proof |= packet.marked & (packet.sent_at >= self.ecn_since);
-    }
-
-    #[inline]
-    fn on_acked(&mut self, paths: &mut impl Paths, number: u64, packet: &SentPacket) {
-        self.count(number, packet);
-        if packet.path != self.path {
-            return self.on_acked_aside(paths, packet, true);
-        }
-        if self.largest_sample.is_none_or(|(largest, _)| largest < number) {
-            self.largest_sample = Some((number, packet.sent_at));
-        }
-        if packet.in_flight {
-            let bytes = u64::from(packet.bytes);
-            self.bytes = self.bytes.saturating_add(bytes);
-            if self.recovery_start.is_none_or(|start| packet.sent_at > start) {
-                self.growth_bytes = self.growth_bytes.saturating_add(bytes);
-            }
-        }
-    }
-
-    #[cold]
-    fn on_acked_aside(&self, paths: &mut impl Paths, packet: &SentPacket, newly: bool) {
-        if let Some(path) = paths.other(packet.path) {
-            path.on_acked_aside(self.now, packet, newly);
-        }
-    }
-
-    fn on_spurious(
-        &mut self,
-        paths: &mut impl Paths,
-        number: u64,
-        packet: &SentPacket,
-        at: Time,
-        event: u32,
-    ) {
-        self.count(number, packet);
-        self.summary.spurious = self.summary.spurious.saturating_add(1);
-        if packet.path != self.path {
-            return self.on_acked_aside(paths, packet, false);
-        }
-        if packet.mtu_probe || event == 0 {
-            return;
-        }
-        let tally = &mut self.spurious;
-        tally.packets = tally.packets.saturating_add(1);
-        if event == paths.concerned().congestion_event() {
-            tally.of_current_event = tally.of_current_event.saturating_add(1);
-        }
-        tally.distance = tally.distance.max(self.prior_largest.unwrap_or(0).saturating_sub(number));
-        tally.verdict_after = tally.verdict_after.max(at.saturating_since(packet.sent_at));
     }
 }
 

@@ -1,7 +1,6 @@
 //! What a packet number space, its paths and its user tell one another: plain records.
 
 use crate::ecn::EcnAcked;
-use crate::mtu::Arrived;
 use godwit_base::Time;
 use std::time::Duration;
 
@@ -99,51 +98,13 @@ pub struct LossSummary {
     pub persistent_congestion: bool,
 }
 
-/// What one ACK frame adds up to, before the path is told.
-#[derive(Debug)]
-pub(crate) struct AckTally {
-    pub(crate) summary: AckSummary,
-    /// Bytes that leave the path's flight.
-    pub(crate) bytes: u64,
-    /// Those of them sent since the last reduction of the window: only they can make it grow.
-    pub(crate) growth_bytes: u64,
-    /// The largest packet on this path newly acknowledged: number and time of sending.
-    pub(crate) largest_sample: Option<(u64, Time)>,
-    /// The newest packets newly acknowledged on this path, by size.
-    pub(crate) arrived: Arrived,
-    pub(crate) full_above: u16,
-    pub(crate) ecn_since: Time,
-    pub(crate) spurious: SpuriousTally,
-    pub(crate) recovery_start: Option<Time>,
-    pub(crate) prior_largest: Option<u64>,
-    /// The id of the path that is concerned, and when that is.
-    pub(crate) path: u16,
-    pub(crate) now: Time,
-}
-
-/// What late acknowledgements say about reordering on the path.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct SpuriousTally {
-    pub(crate) packets: u32,
-    /// How many of them were charged to the current reduction of the window.
-    pub(crate) of_current_event: u32,
-    /// The farthest a packet came behind the largest acknowledged one, in packets.
-    pub(crate) distance: u64,
-    /// The longest time between sending and the wrong verdict.
-    pub(crate) verdict_after: Duration,
-}
-
-/// What one pass of loss detection tells the path.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct LossTally {
-    /// Bytes that leave the path's flight.
-    pub(crate) bytes: u64,
-    /// Packets that mean congestion.
-    pub(crate) packets: u32,
-    /// Those of them sent after the last reduction of the window.
-    pub(crate) packets_since_reduction: u32,
-    /// When the newest of those was sent.
-    pub(crate) newest: Option<Time>,
-    /// The time spanned by the longest run of lost packets.
-    pub(crate) longest_run: Duration,
+impl LossSummary {
+    /// With what was found on another path.
+    pub(crate) fn add(&mut self, other: &LossSummary) {
+        self.packets = self.packets.saturating_add(other.packets);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.mtu_probe_lost = self.mtu_probe_lost.or(other.mtu_probe_lost);
+        self.congestion |= other.congestion;
+        self.persistent_congestion |= other.persistent_congestion;
+    }
 }

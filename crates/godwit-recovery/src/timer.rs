@@ -1,23 +1,24 @@
-//! The one loss-detection timer of a connection (RFC 9002 section 6.2 and appendix A.8).
+//! The one loss-detection timer of a path (RFC 9002 section 6.2 and appendix A.8).
 //!
-//! The timer is not kept: it is computed from the spaces and the path when it is asked for, so that sending
+//! The timer is not kept: it is computed from what is under way on the path when it is asked for, so that sending
 //! and receiving a packet do not pay for it.
 
-use crate::{PathRecovery, SpaceId, SpaceRecovery};
+use crate::{PathRecovery, SpaceId};
 use godwit_base::Time;
 use std::time::Duration;
 
 /// Why the timer fires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimerKind {
-    /// Packets of this space are due to be declared lost: call [`SpaceRecovery::on_loss_timer`].
+    /// Packets of this space are due to be declared lost: call
+    /// [`SpaceRecovery::on_loss_timer`](crate::SpaceRecovery::on_loss_timer).
     LossTime(SpaceId),
     /// A probe is due in this space: call [`PathRecovery::on_pto`], send one or two ack-eliciting packets
-    /// there, with what [`SpaceRecovery::pto_tokens`] names if there is nothing new.
+    /// there, with what [`SpaceRecovery::pto_tokens`](crate::SpaceRecovery::pto_tokens) names if there is nothing new.
     Pto(SpaceId),
 }
 
-/// What the timer depends on beyond the spaces and the path.
+/// What the timer depends on beyond the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimerInputs {
     /// The handshake is confirmed (RFC 9001 section 4.1.2); until then the Data space has no PTO.
@@ -31,15 +32,12 @@ pub struct TimerInputs {
     pub amplification_blocked: bool,
 }
 
-/// When the loss-detection timer is due and why, or `None` if there is nothing to wait for. `spaces` are those
-/// not yet dropped, in any order.
-pub fn timer<'a, T: Copy + 'a>(
-    spaces: impl IntoIterator<Item = &'a SpaceRecovery<T>, IntoIter: Clone>,
-    path: &PathRecovery,
-    inputs: TimerInputs,
-) -> Option<(Time, TimerKind)> {
-    let spaces = spaces.into_iter();
-    let loss = spaces.clone().filter_map(|space| Some((space.loss_time()?, space.id()))).min();
+/// The spaces, in the order in which they are probed if they are due at once.
+const SPACES: [SpaceId; 3] = [SpaceId::Initial, SpaceId::Handshake, SpaceId::Data];
+
+/// When the loss-detection timer is due and why, or `None` if there is nothing to wait for.
+pub fn timer(path: &PathRecovery, inputs: TimerInputs) -> Option<(Time, TimerKind)> {
+    let loss = SPACES.into_iter().filter_map(|id| Some((path.loss_time(id)?, id))).min();
     if let Some((time, id)) = loss {
         return Some((time, TimerKind::LossTime(id)));
     }
@@ -48,15 +46,15 @@ pub fn timer<'a, T: Copy + 'a>(
     }
     let mut earliest: Option<(Time, SpaceId)> = None;
     let mut in_flight = false;
-    for space in spaces {
-        let Some(since) = space.last_ack_eliciting_in_flight() else { continue };
+    for id in SPACES {
+        let Some(since) = path.flights.of(id).last_ack_eliciting() else { continue };
         in_flight = true;
-        let ack_delay = match space.id() {
+        let ack_delay = match id {
             SpaceId::Data if !inputs.handshake_confirmed => continue,
             SpaceId::Data => path.peer_max_ack_delay(),
             SpaceId::Initial | SpaceId::Handshake => Duration::ZERO,
         };
-        let due = (since + path.backed_off(path.rtt().pto().saturating_add(ack_delay)), space.id());
+        let due = (since + path.backed_off(path.rtt().pto().saturating_add(ack_delay)), id);
         earliest = Some(earliest.map_or(due, |other| other.min(due)));
     }
     // A client's server may be waiting for bytes that credit it (RFC 9002 section 6.2.2.1). And data that

@@ -182,7 +182,7 @@ impl Run {
             awaits_handshake: false,
             amplification_blocked: false,
         };
-        timer([&self.space], &self.path, inputs)
+        timer(&self.path, inputs)
     }
 
     fn sender(&mut self, now: Time) {

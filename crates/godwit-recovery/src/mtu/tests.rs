@@ -164,16 +164,6 @@ fn a_refusal_by_the_system_needs_no_loss() {
 }
 
 #[test]
-fn a_probe_that_is_forgotten_is_sent_again() {
-    let mut search = MtuSearch::new(1200, 1472);
-    search.start(Time::ZERO);
-    search.on_probe_sent(1472);
-    assert_eq!(search.next_probe(Time::ZERO), None);
-    search.on_flight_forgotten();
-    assert_eq!(search.next_probe(Time::ZERO), Some(1472));
-}
-
-#[test]
 fn the_peers_limit_holds() {
     let mut search = MtuSearch::new(1200, 9000);
     search.limit(1350);

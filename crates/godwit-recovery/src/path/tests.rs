@@ -177,12 +177,3 @@ fn what_never_left_is_no_congestion() {
     let summary = space.on_ack_received(&mut path, ms(1150), last, Duration::ZERO, ranges, &mut |_, ()| {});
     assert!(summary.unwrap().lost.congestion && path.window() < window);
 }
-
-#[test]
-fn a_path_that_is_left_forgets_its_flight() {
-    let (mut path, mut space) = (path(), SpaceRecovery::new(SpaceId::Handshake));
-    send(&mut space, &mut path, ms(0));
-    path.forget_in_flight(7);
-    ack(&mut space, &mut path, ms(50), 0);
-    assert_eq!((path.bytes_in_flight(), path.id()), (0, 7));
-}

@@ -13,6 +13,8 @@ use godwit_base::SeededRng;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
+mod paths;
+
 const SIZE: usize = 1200;
 
 /// A path and a space whose tokens are the packet numbers, with a log of outcomes.
@@ -93,7 +95,7 @@ fn an_ack_takes_packets_out_of_flight_and_samples_the_rtt() {
     assert_eq!((summary.newly_acked, summary.largest_newly_acked), (4, Some(3)));
     assert_eq!(bench.path.bytes_in_flight(), 0);
     assert_eq!(bench.tokens(Outcome::Acked), [0, 1, 2, 3]);
-    assert!(bench.space.last_ack_eliciting_in_flight().is_none());
+    assert!(!bench.path.has_ack_eliciting_in_flight(SpaceId::Initial));
     let again = bench.ack(ms(60), &[0..=3]).unwrap();
     assert_eq!(again, AckSummary::default());
     assert_eq!(bench.log.len(), 4);
@@ -146,19 +148,19 @@ fn the_time_threshold_is_nine_eighths_of_the_rtt() {
     bench.send(ms(0));
     bench.send(ms(0));
     bench.ack(ms(80), &[1..=1]).unwrap();
-    assert_eq!(bench.space.loss_time(), Some(ms(90)));
+    assert_eq!(bench.path.loss_time(SpaceId::Handshake), Some(ms(90)));
     let inputs = TimerInputs {
         handshake_confirmed: false,
         has_handshake_keys: true,
         awaits_handshake: false,
         amplification_blocked: true,
     };
-    let due = timer([&bench.space], &bench.path, inputs);
+    let due = timer(&bench.path, inputs);
     assert_eq!(due, Some((ms(90), TimerKind::LossTime(SpaceId::Handshake))));
     assert_eq!(bench.expire(ms(89)).packets, 0);
     assert_eq!(bench.expire(ms(90)).packets, 1);
     assert_eq!(bench.tokens(Outcome::Lost), [0]);
-    assert_eq!(bench.space.loss_time(), None);
+    assert_eq!(bench.path.loss_time(SpaceId::Handshake), None);
 }
 
 #[test]
@@ -283,27 +285,11 @@ fn a_probe_names_the_oldest_packets_without_losing_them() {
     bench.send(ms(0));
     bench.ack(ms(10), &[0..=0]).unwrap();
     let mut named = Vec::new();
-    assert_eq!(bench.space.pto_tokens(2, &mut |token| named.push(token)), 2);
+    assert_eq!(bench.space.pto_tokens(&bench.path, 2, &mut |token| named.push(token)), 2);
     assert_eq!(named, [2, 3]);
-    assert_eq!(bench.space.pto_tokens(9, &mut |_| {}), 2);
+    assert_eq!(bench.space.pto_tokens(&bench.path, 9, &mut |_| {}), 2);
     assert_eq!(bench.tokens(Outcome::Lost), []);
     assert_eq!(bench.path.bytes_in_flight(), 2 * SIZE as u64);
-}
-
-#[test]
-fn packets_of_another_path_do_not_touch_this_one() {
-    let mut bench = Bench::new(SpaceId::Handshake);
-    for _ in 0..6 {
-        bench.send(ms(0));
-    }
-    let settings = PathSettings { id: 1, ..PathSettings::default() };
-    let old = std::mem::replace(&mut bench.path, PathRecovery::new(ms(5), &settings));
-    assert_eq!(old.bytes_in_flight(), 6 * SIZE as u64);
-    let window = bench.path.window();
-    let summary = bench.ack(ms(50), &[5..=5]).unwrap();
-    assert_eq!((summary.rtt_sample, summary.lost.packets, summary.lost.congestion), (None, 3, false));
-    assert_eq!((bench.path.bytes_in_flight(), bench.path.window()), (0, window));
-    assert_eq!(bench.path.rtt().first_sample_at(), None);
 }
 
 #[test]
@@ -325,7 +311,7 @@ fn after_a_retry_everything_is_lost_without_congestion() {
     bench.space.declare_all_lost(&mut bench.path, ms(50), &mut |outcome, token| log.push((outcome, token)));
     assert_eq!(bench.tokens(Outcome::Lost), [0, 1]);
     assert_eq!((bench.path.bytes_in_flight(), bench.path.stats().congestion_events), (0, 0));
-    assert!(!bench.space.has_ack_eliciting_in_flight());
+    assert!(!bench.path.has_ack_eliciting_in_flight(SpaceId::Initial));
     bench.send(ms(50));
     bench.ack(ms(90), &[2..=2]).unwrap();
     assert_eq!(bench.path.bytes_in_flight(), 0);
@@ -338,7 +324,7 @@ fn packets_that_only_acknowledge_are_forgotten_at_the_cap() {
         bench.send_as(ms(0), false, false, 40);
     }
     assert_eq!(bench.space.sent.len(), MAX_TRACKED);
-    assert_eq!(bench.space.cursor, 10);
+    assert_eq!(bench.space.sent.base(), 10);
     assert!(bench.space.is_full());
     bench.ack(ms(9), &[0..=MAX_TRACKED as u64 + 9]).unwrap();
     assert!(!bench.space.is_full());
@@ -430,7 +416,7 @@ proptest! {
                 }
                 Step::Wait { millis } => {
                     now += Duration::from_millis(u64::from(millis));
-                    if bench.space.loss_time().is_some_and(|due| due <= now) {
+                    if bench.path.loss_time(SpaceId::Data).is_some_and(|due| due <= now) {
                         prop_assert!(bench.expire(now).packets > 0, "the timer is never set for nothing");
                     }
                 }
@@ -443,7 +429,7 @@ proptest! {
             let flight: u64 = fates.values().filter(open).map(|fate| fate.bytes).sum();
             prop_assert_eq!(bench.path.bytes_in_flight(), flight);
             let eliciting = fates.values().filter(open).filter(|fate| fate.ack_eliciting).count() as u64;
-            prop_assert_eq!(bench.space.ack_eliciting_in_flight, eliciting);
+            prop_assert_eq!(bench.path.flights.of(SpaceId::Data).ack_eliciting, eliciting);
             prop_assert!(bench.path.window() >= minimum_window(1200));
             for fate in fates.values() {
                 let fine = matches!(
@@ -455,7 +441,7 @@ proptest! {
             // What the receiver has is never open once it was acknowledged.
             let oldest_open = fates.iter().find(|(_, fate)| fate.outcomes.is_empty()).map(|(n, _)| *n);
             if let Some(oldest) = oldest_open {
-                prop_assert!(bench.space.cursor <= oldest);
+                prop_assert!(bench.path.decided(SpaceId::Data) <= oldest);
                 prop_assert!(bench.space.sent.base() <= oldest);
             }
         }
@@ -502,9 +488,11 @@ fn lost_packets_are_listed_from_a_number_on() {
         bench.send_as(ms(0), true, number == 2, SIZE);
     }
     bench.ack(ms(10), &[5..=5]).unwrap();
-    let listed = |bench: &Bench, from| bench.space.lost_from(from).collect::<Vec<_>>();
+    let listed = |bench: &Bench, from| bench.space.lost_on(0, from, u64::MAX).collect::<Vec<_>>();
     assert_eq!(listed(&bench, 0), [(0, false), (1, false), (2, true)]);
-    let decided = bench.space.decided();
+    let decided = bench.path.decided(SpaceId::Initial);
+    assert_eq!(bench.space.lost_on(0, 0, 2).count(), 2);
+    assert_eq!(bench.space.lost_on(7, 0, 8).count(), 0, "of another path");
     assert_eq!((decided, listed(&bench, decided)), (3, vec![]));
     bench.ack(ms(11), &[5..=5, 1..=1]).unwrap();
     assert_eq!(listed(&bench, 0), [(0, false), (2, true)]);
@@ -540,31 +528,6 @@ fn data_leaves_room_for_acknowledgements() {
     assert!(!bench.space.has_room_for_data() && !bench.space.is_full());
     bench.ack(ms(2), &[0..=9]).unwrap();
     assert!(bench.space.has_room_for_data());
-}
-
-#[test]
-fn a_packet_on_another_path_neither_samples_this_one_nor_overtakes_on_it() {
-    let mut bench = Bench::new(SpaceId::Initial);
-    let mut other = PathRecovery::new(Time::ZERO, &PathSettings { id: 9, ..PathSettings::default() });
-    for _ in 0..5 {
-        bench.send(ms(0));
-    }
-    let packet_number = bench.space.next_packet_number(&mut bench.rng);
-    let info = SentInfo {
-        packet_number,
-        now: ms(10),
-        bytes: SIZE,
-        ack_eliciting: false,
-        in_flight: false,
-        mtu_probe: false,
-        marked: false,
-    };
-    bench.space.on_packet_sent(&mut other, info, &[packet_number]);
-    let summary = bench.ack(ms(15), &[5..=5]).unwrap();
-    assert_eq!((summary.newly_acked, summary.rtt_sample, summary.lost.packets), (1, None, 0));
-    let summary = bench.ack(ms(100), &[4..=5]).unwrap();
-    assert_eq!((summary.rtt_sample, summary.lost.packets), (None, 2), "0 and 1 are three behind 4");
-    assert_eq!(bench.path.rtt().first_sample_at(), None);
 }
 
 #[test]

@@ -7,7 +7,7 @@
 )]
 
 use super::*;
-use crate::{PathSettings, SentInfo};
+use crate::{PathSettings, SentInfo, SpaceRecovery};
 use godwit_base::SeededRng;
 
 const CONFIRMED: TimerInputs = TimerInputs {
@@ -43,8 +43,7 @@ fn send(space: &mut SpaceRecovery<()>, path: &mut PathRecovery, now: Time) {
 
 #[test]
 fn nothing_in_flight_is_no_timer() {
-    let space = SpaceRecovery::<()>::new(SpaceId::Data);
-    assert_eq!(timer([&space], &path(), CONFIRMED), None);
+    assert_eq!(timer(&path(), CONFIRMED), None);
 }
 
 #[test]
@@ -52,16 +51,16 @@ fn the_pto_follows_the_last_packet_and_doubles() {
     let (mut space, mut path) = (SpaceRecovery::new(SpaceId::Handshake), path());
     send(&mut space, &mut path, ms(10));
     send(&mut space, &mut path, ms(20));
-    let due = |space, path: &PathRecovery| timer([space], path, CONFIRMED);
-    assert_eq!(due(&space, &path), Some((ms(320), TimerKind::Pto(SpaceId::Handshake))));
+    let due = |path: &PathRecovery| timer(path, CONFIRMED);
+    assert_eq!(due(&path), Some((ms(320), TimerKind::Pto(SpaceId::Handshake))));
     path.on_pto(ms(320));
-    assert_eq!(due(&space, &path), Some((ms(620), TimerKind::Pto(SpaceId::Handshake))));
+    assert_eq!(due(&path), Some((ms(620), TimerKind::Pto(SpaceId::Handshake))));
     path.on_pto(ms(620));
-    assert_eq!(due(&space, &path), Some((ms(1220), TimerKind::Pto(SpaceId::Handshake))));
+    assert_eq!(due(&path), Some((ms(1220), TimerKind::Pto(SpaceId::Handshake))));
     for _ in 0..100 {
         path.on_pto(ms(620));
     }
-    assert!(due(&space, &path).is_some_and(|(time, _)| time < ms(300 << 17)), "the back-off is capped");
+    assert!(due(&path).is_some_and(|(time, _)| time < ms(300 << 17)), "the back-off is capped");
 }
 
 #[test]
@@ -70,13 +69,13 @@ fn the_data_space_waits_for_confirmation_and_the_peers_delay() {
         (SpaceRecovery::new(SpaceId::Handshake), SpaceRecovery::new(SpaceId::Data), path());
     send(&mut data, &mut path, ms(0));
     let unconfirmed = TimerInputs { handshake_confirmed: false, ..CONFIRMED };
-    let due = timer([&handshake, &data], &path, unconfirmed);
+    let due = timer(&path, unconfirmed);
     assert_eq!(due, Some((ms(300), TimerKind::Pto(SpaceId::Handshake))), "the handshake probes in its place");
-    assert_eq!(timer([&data], &path, CONFIRMED), Some((ms(325), TimerKind::Pto(SpaceId::Data))));
+    assert_eq!(timer(&path, CONFIRMED), Some((ms(325), TimerKind::Pto(SpaceId::Data))));
     send(&mut handshake, &mut path, ms(100));
-    let due = timer([&handshake, &data], &path, unconfirmed);
+    let due = timer(&path, unconfirmed);
     assert_eq!(due, Some((ms(400), TimerKind::Pto(SpaceId::Handshake))));
-    let due = timer([&data, &handshake], &path, CONFIRMED);
+    let due = timer(&path, CONFIRMED);
     assert_eq!(due, Some((ms(325), TimerKind::Pto(SpaceId::Data))));
 }
 
@@ -85,29 +84,28 @@ fn a_server_out_of_credit_sets_no_pto() {
     let (mut space, mut path) = (SpaceRecovery::new(SpaceId::Initial), path());
     send(&mut space, &mut path, ms(0));
     let blocked = TimerInputs { amplification_blocked: true, ..CONFIRMED };
-    assert_eq!(timer([&space], &path, blocked), None);
+    assert_eq!(timer(&path, blocked), None);
 }
 
 #[test]
 fn a_client_probes_while_the_server_may_be_out_of_credit() {
-    let space = SpaceRecovery::<()>::new(SpaceId::Initial);
     let mut path = path();
     path.set_peer_validated(false);
     let early = TimerInputs { handshake_confirmed: false, has_handshake_keys: false, ..CONFIRMED };
-    assert_eq!(timer([&space], &path, early), Some((ms(300), TimerKind::Pto(SpaceId::Initial))));
+    assert_eq!(timer(&path, early), Some((ms(300), TimerKind::Pto(SpaceId::Initial))));
     let later = TimerInputs { has_handshake_keys: true, ..early };
-    assert_eq!(timer([&space], &path, later), Some((ms(300), TimerKind::Pto(SpaceId::Handshake))));
+    assert_eq!(timer(&path, later), Some((ms(300), TimerKind::Pto(SpaceId::Handshake))));
     path.on_pto(ms(300));
-    assert_eq!(timer([&space], &path, later), Some((ms(900), TimerKind::Pto(SpaceId::Handshake))));
+    assert_eq!(timer(&path, later), Some((ms(900), TimerKind::Pto(SpaceId::Handshake))));
     path.set_peer_validated(true);
-    assert_eq!(timer([&space], &path, later), None);
+    assert_eq!(timer(&path, later), None);
 }
 
 #[test]
 fn a_client_probes_until_its_handshake_is_complete() {
-    let (space, path) = (SpaceRecovery::<()>::new(SpaceId::Handshake), path());
+    let path = path();
     let waiting = TimerInputs { handshake_confirmed: false, awaits_handshake: true, ..CONFIRMED };
-    assert_eq!(timer([&space], &path, waiting), Some((ms(300), TimerKind::Pto(SpaceId::Handshake))));
+    assert_eq!(timer(&path, waiting), Some((ms(300), TimerKind::Pto(SpaceId::Handshake))));
     let complete = TimerInputs { awaits_handshake: false, ..waiting };
-    assert_eq!(timer([&space], &path, complete), None);
+    assert_eq!(timer(&path, complete), None);
 }

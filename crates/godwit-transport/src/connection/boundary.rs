@@ -23,11 +23,11 @@ pub(crate) struct ClientArgs<'a> {
     pub server_name: &'a str,
     /// Where the server is.
     pub path: PathKey,
-    /// Our id: the Source Machine ID of the first packets.
+    /// Our id: the Source Connection ID of the first packets.
     pub local_cid: ConnectionId,
     /// The reset token that goes with `local_cid`; a client does not announce it (RFC 9000 section 18.2).
     pub reset_token: ResetToken,
-    /// The random Destination Machine ID of the first packets.
+    /// The random Destination Connection ID of the first packets.
     pub initial_dcid: ConnectionId,
     /// A token from an earlier connection's NEW_TOKEN frame, for the first packets.
     pub token: Option<Bytes>,
@@ -50,14 +50,14 @@ pub(crate) struct ServerArgs<'a> {
     pub local_cid: ConnectionId,
     /// The reset token that goes with `local_cid`, for the transport parameters.
     pub reset_token: ResetToken,
-    /// The Destination Machine ID of the first Initial packet to be received: the Initial keys
+    /// The Destination Connection ID of the first Initial packet to be received: the Initial keys
     /// follow from it.
     pub client_dcid: ConnectionId,
-    /// The Destination Machine ID of the client's very first packet, before a Retry.
+    /// The Destination Connection ID of the client's very first packet, before a Retry.
     pub original_dcid: ConnectionId,
-    /// The Source Machine ID of our Retry, if there was one.
+    /// The Source Connection ID of our Retry, if there was one.
     pub retry_scid: Option<ConnectionId>,
-    /// The client's Source Machine ID.
+    /// The client's Source Connection ID.
     pub peer_scid: ConnectionId,
     /// Whether a token has proved the client's address.
     pub validated: bool,

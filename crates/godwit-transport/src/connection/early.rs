@@ -13,8 +13,8 @@
 
 use super::Machine;
 use super::input::Datagram;
-use super::space::Space;
 use crate::WireError;
+use crate::path::PathId;
 use crate::resumption::EarlyDataStatus;
 use godwit_base::Time;
 use godwit_recovery::SpaceId;
@@ -194,8 +194,8 @@ impl Machine {
     /// frames that are not the streams' data, which begins anew.
     pub(super) fn abandon_early(&mut self, now: Time) {
         let outcomes = &mut self.outcomes;
-        let paths = self.paths.recovery_mut(self.paths.active_id());
-        self.spaces.data.space.recovery.abandon_all(paths.path, now, &mut |outcome, token| {
+        let paths = &mut self.paths.recovery();
+        self.spaces.data.space.recovery.abandon_all(paths, now, &mut |outcome, token| {
             outcomes.push((outcome, token));
         });
         self.dispatch_outcomes(SpaceId::Data);
@@ -203,11 +203,11 @@ impl Machine {
 
     /// 0-RTT packets that were sent may have been lost with the Initial packet that is repeated now: what they
     /// carried goes with it.
-    pub(super) fn repeat_early(&mut self) {
-        let Space { recovery, probes, .. } = &mut self.spaces.data.space;
-        if self.early.sealing().is_some() && recovery.has_ack_eliciting_in_flight() {
-            *probes = 1;
-            self.repeat_oldest(SpaceId::Data, 1);
+    pub(super) fn repeat_early(&mut self, path: PathId) {
+        let recovery = &self.paths.path(path).recovery;
+        if self.early.sealing().is_some() && recovery.has_ack_eliciting_in_flight(SpaceId::Data) {
+            self.spaces.data.space.probes = 1;
+            self.repeat_oldest(path, SpaceId::Data, 1);
         }
     }
 }

@@ -3,11 +3,10 @@
 use super::Machine;
 use super::input::PacketInfo;
 use super::outcome::collect;
-use crate::path::PathId;
 use crate::{ConnectionError, WireError};
 use bytes::Bytes;
 use godwit_base::Time;
-use godwit_recovery::{EcnCounts, SpaceId};
+use godwit_recovery::{EcnCounts, Paths, SpaceId};
 use godwit_wire::frame::Ack;
 use godwit_wire::{Frame, Side, TransportErrorCode};
 
@@ -21,8 +20,7 @@ impl Machine {
     ) -> Result<(), WireError> {
         match frame {
             Frame::Padding(_) | Frame::Ping => Ok(()),
-            // It speaks of packets of the one space that all paths share, and so of the path in use.
-            Frame::Ack(ack) => self.on_ack(now, self.paths.active_id(), info, &ack),
+            Frame::Ack(ack) => self.on_ack(now, info, &ack),
             Frame::Crypto { offset, data } => self.on_crypto(now, info, offset, data),
             Frame::Stream { id, offset, data, fin } => {
                 self.parts.streams.on_stream(now, id, offset, data, fin)
@@ -89,13 +87,14 @@ impl Machine {
         }
     }
 
-    /// An acknowledgement of packets sent on `path`; what was sent on others is credited to those.
-    fn on_ack(&mut self, now: Time, path: PathId, info: &PacketInfo, ack: &Ack<'_>) -> Result<(), WireError> {
+    /// An acknowledgement. Every path hears of the packets that were sent on it; ECN counts and what the window permits concern
+    /// the one in use.
+    fn on_ack(&mut self, now: Time, info: &PacketInfo, ack: &Ack<'_>) -> Result<(), WireError> {
         super::stats::increment(&mut self.stats.acks_received);
         let delay = self.negotiation.ack_delay(info.space, ack.delay, self.lifecycle.is_confirmed());
         let Some(space) = self.spaces.get_mut(info.space) else { return Ok(()) };
         let outcomes = &mut self.outcomes;
-        let mut paths = self.paths.recovery_mut(path);
+        let mut paths = self.paths.recovery();
         let summary = space
             .recovery
             .on_ack_received(&mut paths, now, ack.largest, delay, ack.ranges.iter(), &mut |outcome, token| {
@@ -108,7 +107,7 @@ impl Machine {
                 )
             })?;
         let counts = ack.ecn.map(|counts| EcnCounts { ect0: counts.ect0, ect1: counts.ect1, ce: counts.ce });
-        let recovery = paths.path;
+        let recovery = paths.in_use();
         space.recovery.on_ecn_counts(recovery, now, summary.ecn, counts);
         if summary.newly_acked_ack_eliciting {
             space.probes = 0;
@@ -123,12 +122,12 @@ impl Machine {
             keys.on_ack_received(ack.largest, info.keys)?;
         }
         if info.space == SpaceId::Data && summary.newly_acked_ack_eliciting {
-            self.parts.ack_frequency.on_acked_packets(now, &self.paths.path(path).recovery);
+            self.parts.ack_frequency.on_acked_packets(now, &self.paths.active().recovery);
         }
         // Before room comes free: whoever waits for it is told by what may be held from now on.
-        self.parts.streams.on_congestion_window(self.paths.path(path).recovery.window());
+        self.parts.streams.on_congestion_window(self.paths.active().recovery.window());
         self.observe_lost(info.space, None);
-        self.observe_recovery(path);
+        self.observe_recovery(self.paths.active_id());
         self.dispatch_outcomes(info.space);
         Ok(())
     }

@@ -134,7 +134,7 @@ impl Machine {
             self.versions.on_initial_discarded();
         }
         if let Some(dropped) = dropped {
-            dropped.space.recovery.discard(&mut self.paths.active_mut().recovery);
+            dropped.space.recovery.discard(&mut self.paths.recovery());
             self.parts.handshake.discard(level_of(id));
             self.observe_discarded(id);
         }

@@ -26,12 +26,12 @@ const MAX_TOKEN: usize = 1024;
 #[derive(Debug)]
 pub(super) struct Negotiation {
     side: Side,
-    /// Our Source Machine ID in long headers.
+    /// Our Source Connection ID in long headers.
     pub(super) local_cid: ConnectionId,
-    /// The Destination Machine ID of the client's very first packet.
+    /// The Destination Connection ID of the client's very first packet.
     pub(super) original_dcid: ConnectionId,
     retry_scid: Option<ConnectionId>,
-    /// The peer's Source Machine ID, from its first packet.
+    /// The peer's Source Connection ID, from its first packet.
     peer_scid: Option<ConnectionId>,
     /// The token in our Initial packets.
     pub(super) token: Bytes,
@@ -297,11 +297,10 @@ impl Machine {
         // A server that asks for a Retry has kept nothing, 0-RTT packets included.
         for id in [SpaceId::Initial, SpaceId::Data] {
             let Some(space) = self.spaces.get_mut(id) else { continue };
-            let outcomes = &mut self.outcomes;
-            let paths = self.paths.recovery_mut(self.paths.active_id());
+            let (outcomes, mut paths) = (&mut self.outcomes, self.paths.recovery());
             space
                 .recovery
-                .declare_all_lost(paths.path, now, &mut |outcome, lost| outcomes.push((outcome, lost)));
+                .declare_all_lost(&mut paths, now, &mut |outcome, lost| outcomes.push((outcome, lost)));
             self.dispatch_outcomes(id);
         }
         self.negotiation.retry_scid = Some(scid);

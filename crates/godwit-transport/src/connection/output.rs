@@ -156,7 +156,7 @@ impl Machine {
         if roomy && self.spaces.get_mut(id)?.probes > 0 && !self.parts.handshake.has_crypto(level) {
             // Each probe says the oldest again, not only the first: a PING alone does not help a peer that
             // still misses the handshake message.
-            self.repeat_oldest(id, 1);
+            self.repeat_oldest(turn.path, id, 1);
         }
         let space = self.spaces.get_mut(id)?;
         let probing = roomy && space.probes > 0;

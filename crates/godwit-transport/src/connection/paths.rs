@@ -1,10 +1,11 @@
 //! What a connection does when its paths change (RFC 9000 section 9), or what was sent on them does not leave.
 
 use super::input::Datagram;
+use super::outcome::collect;
 use super::{Machine, path_settings};
 use crate::path::{PathEvent, PathId, PathKey, PathState};
 use godwit_base::Time;
-use godwit_recovery::PathRecovery;
+use godwit_recovery::{PathRecovery, SpaceId};
 use std::net::SocketAddr;
 
 impl Machine {
@@ -37,12 +38,14 @@ impl Machine {
                     self.migration.shares_id = !self.parts.remote_cids.assign(to);
                     self.parts.remote_cids.promote(to, from);
                     self.header_bits.on_new_path();
-                    self.forget_flight(from);
                     self.paths.path_mut(to).recovery.restart_ecn();
                     self.announce_path_state(to, PathState::Active);
                 }
                 PathEvent::Validated(id) => self.announce_path_state(id, PathState::Validated),
-                PathEvent::Abandoned(id, key) => self.on_path_abandoned(now, id, key),
+                PathEvent::Abandoned { id, key, recovery } => {
+                    self.lose_flight(now, recovery);
+                    self.on_path_abandoned(now, id, key);
+                }
                 // Nothing better is known: the idle timeout decides.
                 PathEvent::NoPath => {}
             }
@@ -51,32 +54,34 @@ impl Machine {
         }
     }
 
-    fn forget_flight(&mut self, left: PathId) {
-        let id = self.migration.next_recovery_id();
-        if let Some(path) = self.paths.get_mut(left) {
-            path.recovery.forget_in_flight(id);
-        }
+    /// What was sent on a path that is no more, and not acknowledged, is sent again.
+    fn lose_flight(&mut self, now: Time, recovery: u16) {
+        let outcomes = &mut self.outcomes;
+        let space = &mut self.spaces.data.space.recovery;
+        space.on_path_gone(recovery, now, &mut |outcome, token| collect(outcomes, outcome, token));
+        self.observe_path_gone(recovery);
+        self.dispatch_outcomes(SpaceId::Data);
     }
 
-    /// The local system refused to send a datagram of `size` bytes on the path with this key; `max` is the largest
-    /// that it does send there, if it tells.
+    /// The local system refused to send a datagram of `size` bytes to `remote`; `max` is the largest that it does send
+    /// there, if it tells. False if no path leads there.
     pub(crate) fn on_datagram_refused(
         &mut self,
         now: Time,
         remote: SocketAddr,
         size: usize,
         max: Option<usize>,
-    ) {
-        let id = self.paths.active_id();
-        let path = self.paths.path_mut(id);
-        if path.key().remote == remote {
-            let bytes = |size: usize| u16::try_from(size).unwrap_or(u16::MAX);
-            path.recovery.on_datagram_refused(now, bytes(size), max.map(bytes));
-            self.observe_recovery(id);
-        }
+    ) -> bool {
+        let Some(path) = self.paths.all_mut().find(|path| path.key().remote == remote) else { return false };
+        let bytes = |size: usize| u16::try_from(size).unwrap_or(u16::MAX);
+        path.recovery.on_datagram_refused(now, bytes(size), max.map(bytes));
+        let id = path.id();
+        self.observe_recovery(id);
+        true
     }
 
-    /// The local system did not send `datagrams` that were written at `sent_at`.
+    /// The local system did not send `datagrams` that were written at `sent_at`: those of the path in use, but for probes
+    /// of others, whose loss says nothing.
     pub(crate) fn on_refused(&mut self, sent_at: Time, datagrams: usize, congested: bool) {
         self.stats.on_refused(datagrams);
         if !congested {

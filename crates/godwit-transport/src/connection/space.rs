@@ -98,13 +98,6 @@ impl Spaces {
         }
     }
 
-    /// The sent packets of every space that exists, for the loss-detection timer.
-    pub(crate) fn recoveries(&self) -> impl Iterator<Item = &SpaceRecovery<RecoveryToken>> + Clone {
-        let initial = self.initial.iter().map(|initial| &initial.space.recovery);
-        let handshake = self.handshake.iter().map(|handshake| &handshake.space.recovery);
-        initial.chain(handshake).chain(std::iter::once(&self.data.space.recovery))
-    }
-
     /// When an acknowledgement is due at the latest.
     pub(crate) fn ack_deadline(&self) -> Option<godwit_base::Time> {
         let handshakes = [self.initial.as_deref(), self.handshake.as_deref()].into_iter().flatten();

@@ -5,7 +5,7 @@ use super::lifecycle::State;
 use super::outcome::collect;
 use crate::ConnectionError;
 use crate::packet::Buffers;
-use crate::path::PathId;
+use crate::path::{Path, PathId};
 use godwit_base::Time;
 use godwit_recovery::{SpaceId, TimerInputs, TimerKind};
 use godwit_wire::Side;
@@ -235,14 +235,16 @@ impl Machine {
     }
 
     fn congestion_deadline(&self, _pto: Duration) -> Option<Time> {
-        self.paths.active().recovery.congestion_deadline()
+        self.paths.timed().filter_map(|path| path.recovery.congestion_deadline()).min()
     }
 
     fn on_congestion_deadline(&mut self, now: Time) {
-        let path = self.paths.active_mut();
-        path.recovery.on_congestion_deadline(now);
-        let id = path.id();
-        self.observe_recovery(id);
+        for path in self.paths.all_mut() {
+            if path.recovery.congestion_deadline().is_some_and(|at| at <= now) {
+                path.recovery.on_congestion_deadline(now);
+            }
+        }
+        self.observe_recovery(self.paths.active_id());
     }
 
     fn path_deadline(&self, _pto: Duration) -> Option<Time> {
@@ -271,44 +273,43 @@ impl Machine {
     fn on_ack_due(&mut self, _now: Time) {}
 
     fn loss_deadline(&self, _pto: Duration) -> Option<Time> {
-        self.loss_timer(self.paths.active_id()).map(|(at, _)| at)
+        self.paths.timed().filter_map(|path| self.loss_timer(path)).map(|(at, _)| at).min()
     }
 
     fn on_loss_timeout(&mut self, now: Time) {
-        let path = self.paths.active_id();
-        match self.loss_timer(path) {
-            Some((_, TimerKind::LossTime(space))) => self.on_loss_time(now, path, space),
-            Some((_, TimerKind::Pto(space))) => self.on_pto(now, path, space),
-            None => {}
+        for id in self.paths.ids().into_iter().flatten() {
+            let timer = self.loss_timer(self.paths.path(id)).filter(|(at, _)| *at <= now);
+            match timer {
+                Some((_, TimerKind::LossTime(space))) => self.on_loss_time(now, id, space),
+                Some((_, TimerKind::Pto(space))) => self.on_pto(now, id, space),
+                None => {}
+            }
         }
     }
 
     /// When loss detection is due on a path, and why.
-    pub(super) fn loss_timer(&self, path: PathId) -> Option<(Time, TimerKind)> {
-        let path = self.paths.path(path);
+    pub(super) fn loss_timer(&self, path: &Path) -> Option<(Time, TimerKind)> {
         let inputs = TimerInputs {
             handshake_confirmed: self.lifecycle.is_confirmed(),
             has_handshake_keys: self.spaces.handshake.is_some(),
             awaits_handshake: self.side == Side::Client && self.lifecycle.is_handshaking(),
-            amplification_blocked: !path.can_send_anything(),
+            // Probes go where new data goes.
+            amplification_blocked: !self.paths.active().can_send_anything(),
         };
-        godwit_recovery::timer(self.spaces.recoveries(), &path.recovery, inputs)
+        godwit_recovery::timer(&path.recovery, inputs)
     }
 
     fn on_loss_time(&mut self, now: Time, path: PathId, id: SpaceId) {
         let Some(space) = self.spaces.get_mut(id) else { return };
-        let outcomes = &mut self.outcomes;
-        let mut paths = self.paths.recovery_mut(path);
-        space
-            .recovery
-            .on_loss_timer(&mut paths, now, &mut |outcome, token| collect(outcomes, outcome, token));
+        let (outcomes, recovery) = (&mut self.outcomes, &mut self.paths.path_mut(path).recovery);
+        space.recovery.on_loss_timer(recovery, now, &mut |outcome, token| collect(outcomes, outcome, token));
         self.observe_lost(id, Some(crate::observe::LossTrigger::TimeThreshold));
         self.observe_recovery(path);
         self.dispatch_outcomes(id);
     }
 
-    /// A probe timeout: two packets go out whatever the window says, with the oldest unacknowledged
-    /// content, so that the peer answers and loss can be told (RFC 9002 section 6.2.4).
+    /// A probe timeout on a path: two packets go out whatever the window says, with the oldest unacknowledged
+    /// content, so that the peer answers and loss can be told (RFC 9002 section 6.2.4). They go where new data goes.
     fn on_pto(&mut self, now: Time, path: PathId, id: SpaceId) {
         const PROBES: u8 = 2;
         self.paths.path_mut(path).recovery.on_pto(now);
@@ -320,17 +321,18 @@ impl Machine {
         if id == SpaceId::Data {
             self.parts.ack_frequency.on_pto();
         }
-        self.repeat_oldest(id, PROBES);
+        self.repeat_oldest(path, id, PROBES);
         // While keys of both levels exist, both may be what is missing at the other end.
+        let recovery = &self.paths.path(path).recovery;
         if id == SpaceId::Initial
             && let Some(handshake) = self.spaces.get_mut(SpaceId::Handshake)
-            && handshake.recovery.has_ack_eliciting_in_flight()
+            && recovery.has_ack_eliciting_in_flight(SpaceId::Handshake)
         {
             handshake.probes = PROBES;
-            self.repeat_oldest(SpaceId::Handshake, PROBES);
+            self.repeat_oldest(path, SpaceId::Handshake, PROBES);
         }
         if id != SpaceId::Data {
-            self.repeat_early();
+            self.repeat_early(path);
         }
         // A server that has dropped its Handshake keys cannot read a Handshake probe; if our address has
         // changed meanwhile, only a 1-RTT packet tells it.
@@ -339,12 +341,13 @@ impl Machine {
         }
     }
 
-    /// What the oldest `packets` unacknowledged packets of a space carried is to be sent again, without
+    /// What the oldest `packets` unacknowledged packets of a space on a path carried is to be sent again, without
     /// calling them lost.
-    pub(super) fn repeat_oldest(&mut self, id: SpaceId, packets: u8) {
+    pub(super) fn repeat_oldest(&mut self, path: PathId, id: SpaceId, packets: u8) {
         let mut tokens = Vec::new();
         if let Some(space) = self.spaces.get_mut(id) {
-            space.recovery.pto_tokens(usize::from(packets), &mut |token| tokens.push(token));
+            let path = &self.paths.path(path).recovery;
+            space.recovery.pto_tokens(path, usize::from(packets), &mut |token| tokens.push(token));
         }
         tokens.into_iter().for_each(|token| self.parts.repeat(token));
     }

@@ -46,7 +46,7 @@ struct Restart {
     tls: Arc<rustls::ClientConfig>,
     server_name: Box<str>,
     grease: u64,
-    /// The Destination Machine ID of the second attempt: with that of the first, a server that has taken that
+    /// The Destination Connection ID of the second attempt: with that of the first, a server that has taken that
     /// one after all would not see a new connection.
     dcid: ConnectionId,
 }
@@ -241,8 +241,7 @@ impl Machine {
         let keys = super::initial_keys(version, &self.negotiation.initial_keys_cid(), self.side)?;
         if let Some(initial) = self.spaces.initial.as_deref_mut() {
             // Nothing of the first attempt is acknowledged any more.
-            let paths = self.paths.recovery_mut(self.paths.active_id());
-            initial.space.recovery.declare_all_lost(paths.path, now, &mut |_, _| {});
+            initial.space.recovery.declare_all_lost(&mut self.paths.recovery(), now, &mut |_, _| {});
             initial.keys = keys;
         }
         // Nor are 0-RTT packets, which must not take the new flight's room.

@@ -83,8 +83,9 @@ impl Endpoint {
     pub fn on_datagram_refused(&mut self, now: Time, remote: SocketAddr, size: usize, max: Option<usize>) {
         let keys = std::mem::take(&mut self.queues.in_batch);
         for (key, _) in &keys {
-            if let Some(slot) = self.slots.get_mut(key.0).filter(|slot| slot.connection.remote() == remote) {
-                slot.connection.machine.on_datagram_refused(now, remote, size, max);
+            if let Some(slot) = self.slots.get_mut(key.0)
+                && slot.connection.machine.on_datagram_refused(now, remote, size, max)
+            {
                 self.touch(*key);
             }
         }

@@ -47,8 +47,15 @@ pub(crate) enum PathEvent {
     },
     /// The path is validated.
     Validated(PathId),
-    /// The path is forgotten: its connection id can be retired.
-    Abandoned(PathId, PathKey),
+    /// The path is forgotten: its connection id can be retired, and what is in flight on it will not be heard of.
+    Abandoned {
+        /// Which.
+        id: PathId,
+        /// Its addresses.
+        key: PathKey,
+        /// The id of its recovery state.
+        recovery: u16,
+    },
     /// The active path does not answer and there is no other.
     NoPath,
 }
@@ -67,27 +74,27 @@ pub(crate) struct PathSet {
     events: VecDeque<PathEvent>,
 }
 
-/// Loss recovery of a path, and of the others.
+/// Loss recovery of the active path, and of the others: packets of one space may have been sent on several.
 pub(crate) struct PathsRecovery<'a> {
-    /// The path that is concerned.
-    pub(crate) path: &'a mut PathRecovery,
-    /// The active path, if that is another.
-    active: Option<&'a mut Path>,
-    /// The rest.
-    before: &'a mut [Path],
-    after: &'a mut [Path],
+    active: &'a mut PathRecovery,
+    others: &'a mut [Path],
 }
 
 impl godwit_recovery::Paths for PathsRecovery<'_> {
     #[inline]
-    fn concerned(&mut self) -> &mut PathRecovery {
-        self.path
+    fn in_use(&mut self) -> &mut PathRecovery {
+        self.active
     }
 
-    fn other(&mut self, id: u16) -> Option<&mut PathRecovery> {
-        let active = self.active.iter_mut().map(|active| &mut **active);
-        let others = active.chain(self.before.iter_mut()).chain(self.after.iter_mut());
-        others.map(|path| &mut path.recovery).find(|recovery| recovery.id() == id)
+    fn each_other(&mut self, f: &mut impl FnMut(&mut PathRecovery)) {
+        self.others.iter_mut().for_each(|path| f(&mut path.recovery));
+    }
+
+    fn find(&mut self, id: u16) -> Option<&mut PathRecovery> {
+        if self.active.id() == id {
+            return Some(self.active);
+        }
+        self.others.iter_mut().map(|path| &mut path.recovery).find(|recovery| recovery.id() == id)
     }
 }
 
@@ -126,12 +133,12 @@ impl PathSet {
 
     /// A path by its number.
     pub(crate) fn get(&self, id: PathId) -> Option<&Path> {
-        std::iter::once(&self.active).chain(&self.others).find(|path| path.id == id)
+        self.all().find(|path| path.id == id)
     }
 
     /// A path by its number, to be changed.
     pub(crate) fn get_mut(&mut self, id: PathId) -> Option<&mut Path> {
-        std::iter::once(&mut self.active).chain(&mut self.others).find(|path| path.id == id)
+        self.all_mut().find(|path| path.id == id)
     }
 
     /// The number of the path that carries the connection.
@@ -152,23 +159,33 @@ impl PathSet {
         if id == self.active.id { &mut self.active } else { self.other_mut(id) }
     }
 
-    /// Loss recovery of the path with this number, and with it that of the others: packets of one space may have been sent
-    /// on several. If it is no more, the one that carries the connection stands in.
+    /// Loss recovery of every path.
     #[inline]
-    pub(crate) fn recovery_mut(&mut self, id: PathId) -> PathsRecovery<'_> {
-        let PathSet { active, others, .. } = self;
-        let at = if id == active.id { None } else { others.iter().position(|path| path.id == id) };
-        let Some(at) = at else {
-            let path = &mut active.recovery;
-            return PathsRecovery { path, active: None, before: others, after: &mut [] };
-        };
-        let (before, rest) = others.split_at_mut(at);
-        match rest {
-            [path, after @ ..] => {
-                PathsRecovery { path: &mut path.recovery, active: Some(active), before, after }
-            }
-            [] => PathsRecovery { path: &mut active.recovery, active: None, before, after: rest },
-        }
+    pub(crate) fn recovery(&mut self) -> PathsRecovery<'_> {
+        PathsRecovery { active: &mut self.active.recovery, others: &mut self.others }
+    }
+
+    /// Every path, the active one first.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Path> {
+        std::iter::once(&self.active).chain(&self.others)
+    }
+
+    /// Every path, to be changed.
+    pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut Path> {
+        std::iter::once(&mut self.active).chain(&mut self.others)
+    }
+
+    /// The paths that have timers: the active one, and those on which something is still in flight.
+    #[inline]
+    pub(crate) fn timed(&self) -> impl Iterator<Item = &Path> {
+        let others = self.others.iter().filter(|path| path.recovery.bytes_in_flight() > 0);
+        std::iter::once(&self.active).chain(others)
+    }
+
+    /// The numbers of all paths, for loops that change what they go through.
+    pub(crate) fn ids(&self) -> [Option<PathId>; PathSet::MAX_OTHERS.saturating_add(1)] {
+        let mut paths = self.all();
+        std::array::from_fn(|_| paths.next().map(Path::id))
     }
 
     #[cold]
@@ -199,7 +216,7 @@ impl PathSet {
 
     /// True if any path uses the socket.
     pub(crate) fn uses(&self, socket: SocketId) -> bool {
-        std::iter::once(&self.active).chain(&self.others).any(|path| path.key.socket == socket)
+        self.all().any(|path| path.key.socket == socket)
     }
 
     /// The other path with exactly these addresses.
@@ -276,7 +293,7 @@ impl PathSet {
         len: usize,
         fresh: impl FnOnce(PathId) -> PathRecovery,
     ) -> Option<PathId> {
-        if let Some(known) = std::iter::once(&self.active).chain(&self.others).find(|path| path.key == key) {
+        if let Some(known) = self.all().find(|path| path.key == key) {
             return Some(known.id);
         }
         let mut credit = Credit::NONE;
@@ -320,14 +337,6 @@ impl PathSet {
         self.others.iter().any(|path| path.id == id && path.wanted && path.challenge.is_some())
     }
 
-    /// Sends on `id` from now on. False if there is no such path.
-    #[cfg(test)]
-    pub(crate) fn activate(&mut self, now: Time, id: PathId) -> bool {
-        let Some(from) = self.switch_to(now, id) else { return self.active.id == id };
-        self.events.push_back(PathEvent::Migrated { from, to: id });
-        true
-    }
-
     /// A packet with a frame that is not a probe came on path `id`; `largest` says whether it has the
     /// highest packet number so far. A server follows its client there (RFC 9000 section 9.3).
     #[inline]
@@ -362,7 +371,7 @@ impl PathSet {
 
     /// A PATH_RESPONSE came, on whatever path (RFC 9000 section 8.2.3). Unexpected ones are ignored.
     pub(crate) fn on_path_response(&mut self, now: Time, data: [u8; 8], pto: Duration) {
-        let answered = std::iter::once(&mut self.active).chain(&mut self.others).find_map(|path| {
+        let answered = self.all_mut().find_map(|path| {
             let (proof, asked_at) = path.challenge.as_ref()?.on_response(data)?;
             Some((path, proof, asked_at))
         });
@@ -418,8 +427,7 @@ impl PathSet {
         if self.others.is_empty() && self.active.challenge.is_none() {
             return None;
         }
-        let paths = std::iter::once(&self.active).chain(&self.others);
-        let challenges = paths.filter_map(|path| path.challenge.as_ref()).map(Challenge::deadline);
+        let challenges = self.all().filter_map(|path| path.challenge.as_ref()).map(Challenge::deadline);
         let unused = self.others.iter().filter_map(|path| self.unused_at(path));
         challenges.chain(unused).min()
     }
@@ -475,6 +483,8 @@ impl PathSet {
             // Only a port differs: the network is the same, and so are its delay and capacity.
             std::mem::swap(&mut self.active.recovery, &mut other.recovery);
         }
+        self.active.recovery.set_in_use(true);
+        other.recovery.set_in_use(false);
         (self.active.wanted, other.last_used) = (false, now);
         Some(other.id)
     }
@@ -493,7 +503,9 @@ impl PathSet {
         }
         let id = PathId(self.next_id);
         self.next_id = self.next_id.checked_add(1)?;
-        self.others.push(Path { last_used: now, ..Path::new(id, key, fresh(id), credit) });
+        let mut recovery = fresh(id);
+        recovery.set_in_use(false);
+        self.others.push(Path { last_used: now, ..Path::new(id, key, recovery, credit) });
         Some(id)
     }
 
@@ -502,7 +514,8 @@ impl PathSet {
         self.others.retain(|path| {
             let gone = gone(path);
             if gone {
-                events.push_back(PathEvent::Abandoned(path.id, PathKey { local: path.local(), ..path.key }));
+                let key = PathKey { local: path.local(), ..path.key };
+                events.push_back(PathEvent::Abandoned { id: path.id, key, recovery: path.recovery.id() });
             }
             !gone
         });

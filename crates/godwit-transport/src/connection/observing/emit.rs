@@ -151,6 +151,22 @@ impl Machine {
 
     #[cold]
     pub(super) fn emit_lost(&mut self, space: SpaceId, trigger: Option<LossTrigger>) {
+        for id in self.paths.ids().into_iter().flatten() {
+            let path = &self.paths.path(id).recovery;
+            let (recovery, decided) = (path.id(), path.decided(space));
+            self.emit_lost_on(recovery, decided, space, trigger);
+        }
+    }
+
+    #[cold]
+    pub(super) fn emit_path_gone(&mut self, recovery: u16) {
+        self.emit_lost_on(recovery, u64::MAX, SpaceId::Data, None);
+        if let Some(watch) = &mut self.observation.watch {
+            watch.lost_from.retain(|(path, _)| *path != recovery);
+        }
+    }
+
+    fn emit_lost_on(&mut self, path: u16, decided: u64, space: SpaceId, trigger: Option<LossTrigger>) {
         let packet_type = match space {
             SpaceId::Initial => PacketName::Initial,
             SpaceId::Handshake => PacketName::Handshake,
@@ -159,10 +175,13 @@ impl Machine {
         let (Some(of_space), Some(watch)) = (self.spaces.get_mut(space), &mut self.observation.watch) else {
             return;
         };
-        let Some(from) = watch.lost_from.get_mut(space as usize) else { return };
-        let (recovery, start) = (&of_space.recovery, *from);
-        *from = recovery.decided();
-        for (number, mtu_probe) in recovery.lost_from(start) {
+        if watch.lost_from.iter().all(|(known, _)| *known != path) {
+            watch.lost_from.push((path, [0; 3]));
+        }
+        let known = watch.lost_from.iter_mut().find(|(known, _)| *known == path);
+        let Some(from) = known.and_then(|(_, spaces)| spaces.get_mut(space as usize)) else { return };
+        let start = std::mem::replace(from, decided);
+        for (number, mtu_probe) in of_space.recovery.lost_on(path, start, decided) {
             self.observation.emit(&TransportEvent::PacketLost {
                 header: PacketHeader::numbered(packet_type, number),
                 is_mtu_probe_packet: mtu_probe.then_some(true),
@@ -173,6 +192,9 @@ impl Machine {
 
     #[cold]
     pub(super) fn emit_recovery(&mut self, path: PathId) {
+        if path != self.paths.active_id() {
+            return;
+        }
         let path = &self.paths.path(path).recovery;
         let now = Recovery::of(path);
         let state = match path.controller().is_slow_start() {
@@ -245,10 +267,10 @@ impl Machine {
                 (id, MigrationState::MigrationComplete)
             }
             PathEvent::Validated(id) => (id, MigrationState::ProbingSuccessful),
-            PathEvent::Abandoned(id, _) => (id, MigrationState::ProbingAbandoned),
+            PathEvent::Abandoned { id, .. } => (id, MigrationState::ProbingAbandoned),
             PathEvent::NoPath => return,
         };
-        if matches!(event, PathEvent::Migrated { .. } | PathEvent::Abandoned(..)) {
+        if matches!(event, PathEvent::Migrated { .. } | PathEvent::Abandoned { .. }) {
             self.emit_tuple(id);
         }
         let name = tuple_name(id);

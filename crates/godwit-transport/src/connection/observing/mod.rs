@@ -42,12 +42,12 @@ struct Watch {
     mtu: Option<u16>,
     ecn: Option<EcnName>,
     key_phase: u64,
-    /// The Destination Machine ID of the packets sent.
+    /// The Destination Connection ID of the packets sent.
     remote_cid: ConnectionId,
-    /// The Destination Machine ID of the packets received.
+    /// The Destination Connection ID of the packets received.
     local_cid: Option<ConnectionId>,
-    /// Per packet number space, the first packet whose loss has not been told.
-    lost_from: [u64; 3],
+    /// By the id of a path's recovery state and per packet number space, the first packet whose loss has not been told.
+    lost_from: Vec<(u16, [u64; 3])>,
 }
 
 impl Observation {
@@ -69,7 +69,7 @@ impl Observation {
             key_phase: 0,
             remote_cid,
             local_cid: None,
-            lost_from: [0; 3],
+            lost_from: Vec::new(),
         }));
     }
 
@@ -164,7 +164,14 @@ impl Machine {
         }
     }
 
-    /// Something was sent, acknowledged or lost on a path.
+    /// A path is no more, and what was in flight on it is lost.
+    pub(super) fn observe_path_gone(&mut self, recovery: u16) {
+        if self.observation.wants(Kind::PacketLost.mask()) {
+            self.emit_path_gone(recovery);
+        }
+    }
+
+    /// Something was sent, acknowledged or lost on a path. What is told are the metrics of the one in use.
     #[inline]
     pub(super) fn observe_recovery(&mut self, path: PathId) {
         if self.observation.wants(RECOVERY) {

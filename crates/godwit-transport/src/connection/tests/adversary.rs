@@ -418,7 +418,7 @@ fn a_client_whose_old_path_is_dead_is_followed_even_without_an_id_for_it() {
         if timeouts < 2 {
             // To nobody.
             sent(&mut pair.server, pair.now, &mut pair.rng);
-            pair.now = pair.server.machine.loss_timer(pair.server.machine.paths.active_id()).unwrap().0;
+            pair.now = pair.server.machine.loss_timer(pair.server.machine.paths.active()).unwrap().0;
             pair.server.on_timeout(pair.now);
         }
     }
