@@ -239,7 +239,7 @@ impl Machine {
     }
 
     fn on_congestion_deadline(&mut self, now: Time) {
-        for path in self.paths.all_mut() {
+        for path in self.paths.timed_mut() {
             if path.recovery.congestion_deadline().is_some_and(|at| at <= now) {
                 path.recovery.on_congestion_deadline(now);
             }

@@ -182,6 +182,12 @@ impl PathSet {
         std::iter::once(&self.active).chain(others)
     }
 
+    /// The same, to be changed.
+    pub(crate) fn timed_mut(&mut self) -> impl Iterator<Item = &mut Path> {
+        let others = self.others.iter_mut().filter(|path| path.recovery.bytes_in_flight() > 0);
+        std::iter::once(&mut self.active).chain(others)
+    }
+
     /// The numbers of all paths, for loops that change what they go through.
     pub(crate) fn ids(&self) -> [Option<PathId>; PathSet::MAX_OTHERS.saturating_add(1)] {
         let mut paths = self.all();

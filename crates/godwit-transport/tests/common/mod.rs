@@ -26,7 +26,7 @@ pub(crate) struct Pair {
     pub(crate) now: Time,
     /// Every datagram of this number from the client is lost; 0 is none.
     pub(crate) lose_every: u64,
-    /// Where the client's datagrams come from.
+    /// Where the client's datagrams come from, and where those of the server reach it.
     pub(crate) client_address: SocketAddr,
     carried: u64,
     out: SendBatch,
@@ -71,8 +71,10 @@ impl Pair {
         self.client.connect(self.now, &config, path, deterministic::SERVER_NAME, None).unwrap()
     }
 
-    fn carry(&mut self, from_client: bool) {
+    /// What one side sends now, to the other.
+    pub(crate) fn carry(&mut self, from_client: bool) {
         let server: SocketAddr = SERVER.parse().unwrap();
+        let client = self.client_address;
         let (from, to, source) = match from_client {
             true => (&mut self.client, &mut self.server, self.client_address),
             false => (&mut self.server, &mut self.client, server),
@@ -82,6 +84,9 @@ impl Pair {
             for (meta, bytes) in self.out.datagrams() {
                 self.carried += 1;
                 if from_client && self.lose_every > 0 && self.carried.is_multiple_of(self.lose_every) {
+                    continue;
+                }
+                if !from_client && meta.remote != client {
                     continue;
                 }
                 let meta = RecvMeta {
