@@ -44,10 +44,9 @@ impl Value for FrameList<'_> {
 }
 
 fn visit_frame(frame: &Frame<'_>, ack_delay_exponent: u8, visitor: &mut dyn Visitor) {
-    visitor.text("frame_type", name_of(frame));
+    visitor.text("frame_type", frame.name());
     let mut number = |name: &str, value: u64| visitor.number(name, value);
     match frame {
-        Frame::Ping | Frame::HandshakeDone | Frame::ImmediateAck => {}
         Frame::Padding(len) => RawInfo::payload(*len).visit("raw", visitor),
         Frame::Ack(ack) => visit_ack(ack, ack_delay_exponent, visitor),
         Frame::ResetStream { id, code, final_size } => {
@@ -126,6 +125,8 @@ fn visit_frame(frame: &Frame<'_>, ack_delay_exponent: u8, visitor: &mut dyn Visi
             number("reordering_threshold", *reordering);
         }
         Frame::Datagram { data } => RawInfo::length(data.len()).visit("raw", visitor),
+        // Those of which there is nothing to say but their name.
+        _ => {}
     }
 }
 
@@ -156,34 +157,5 @@ const fn direction_name(direction: Direction) -> &'static str {
     match direction {
         Direction::Bidirectional => "bidirectional",
         Direction::Unidirectional => "unidirectional",
-    }
-}
-
-const fn name_of(frame: &Frame<'_>) -> &'static str {
-    match frame {
-        Frame::Padding(_) => "padding",
-        Frame::Ping => "ping",
-        Frame::Ack(_) => "ack",
-        Frame::ResetStream { .. } => "reset_stream",
-        Frame::StopSending { .. } => "stop_sending",
-        Frame::Crypto { .. } => "crypto",
-        Frame::NewToken { .. } => "new_token",
-        Frame::Stream { .. } => "stream",
-        Frame::MaxData { .. } => "max_data",
-        Frame::MaxStreamData { .. } => "max_stream_data",
-        Frame::MaxStreams { .. } => "max_streams",
-        Frame::DataBlocked { .. } => "data_blocked",
-        Frame::StreamDataBlocked { .. } => "stream_data_blocked",
-        Frame::StreamsBlocked { .. } => "streams_blocked",
-        Frame::NewConnectionId { .. } => "new_connection_id",
-        Frame::RetireConnectionId { .. } => "retire_connection_id",
-        Frame::PathChallenge { .. } => "path_challenge",
-        Frame::PathResponse { .. } => "path_response",
-        Frame::ConnectionClose { .. } | Frame::ApplicationClose { .. } => "connection_close",
-        Frame::HandshakeDone => "handshake_done",
-        Frame::ResetStreamAt { .. } => "reset_stream_at",
-        Frame::ImmediateAck => "immediate_ack",
-        Frame::AckFrequency { .. } => "ack_frequency",
-        Frame::Datagram { .. } => "datagram",
     }
 }

@@ -156,6 +156,36 @@ impl<'a> Frame<'a> {
         }
     }
 
+    /// Its name, as in qlog (draft-ietf-quic-qlog-quic-events).
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Frame::Padding(_) => "padding",
+            Frame::Ping => "ping",
+            Frame::Ack(_) => "ack",
+            Frame::ResetStream { .. } => "reset_stream",
+            Frame::StopSending { .. } => "stop_sending",
+            Frame::Crypto { .. } => "crypto",
+            Frame::NewToken { .. } => "new_token",
+            Frame::Stream { .. } => "stream",
+            Frame::MaxData { .. } => "max_data",
+            Frame::MaxStreamData { .. } => "max_stream_data",
+            Frame::MaxStreams { .. } => "max_streams",
+            Frame::DataBlocked { .. } => "data_blocked",
+            Frame::StreamDataBlocked { .. } => "stream_data_blocked",
+            Frame::StreamsBlocked { .. } => "streams_blocked",
+            Frame::NewConnectionId { .. } => "new_connection_id",
+            Frame::RetireConnectionId { .. } => "retire_connection_id",
+            Frame::PathChallenge { .. } => "path_challenge",
+            Frame::PathResponse { .. } => "path_response",
+            Frame::ConnectionClose { .. } | Frame::ApplicationClose { .. } => "connection_close",
+            Frame::HandshakeDone => "handshake_done",
+            Frame::ResetStreamAt { .. } => "reset_stream_at",
+            Frame::ImmediateAck => "immediate_ack",
+            Frame::AckFrequency { .. } => "ack_frequency",
+            Frame::Datagram { .. } => "datagram",
+        }
+    }
+
     /// True if the packet that carries it must be acknowledged (RFC 9000 section 13.2).
     pub const fn is_ack_eliciting(&self) -> bool {
         !matches!(
