@@ -2,7 +2,7 @@
 //!
 //! The endpoint makes the ids, so that it can steer packets by them; this component numbers them,
 //! announces them until the announcement is acknowledged, and takes them back when the peer retires
-//! them. It never holds more than [`LocalCids::MAX`] ids.
+//! them. It never holds more than [`LocalCids::WANTED`] ids, and one for the preferred address.
 
 use crate::WireError;
 use crate::packet::PacketBuilder;
@@ -14,10 +14,9 @@ use std::collections::VecDeque;
 /// The connection ids of this end.
 #[derive(Debug)]
 pub(crate) struct LocalCids {
-    /// Ids not retired by the peer, by ascending sequence number. At most [`LocalCids::MAX`].
+    /// Ids not retired by the peer, by ascending sequence number.
     issued: VecDeque<Issued>,
     next_sequence: u64,
-    retire_prior_to: u64,
     peer_limit: usize,
     unannounced: usize,
 }
@@ -35,20 +34,12 @@ struct Issued {
 
 impl LocalCids {
     /// Ids kept for the peer, whatever more it is ready to take.
-    const WANTED: usize = 4;
-    /// Ids held at most, those included that the peer was asked to retire and has not.
-    pub(crate) const MAX: usize = 2 * Self::WANTED;
+    pub(crate) const WANTED: usize = 4;
 
     /// With the id of the handshake, which has the sequence number 0.
     pub(crate) fn new(first: ConnectionId, reset_token: ResetToken) -> Self {
         let first = Issued { sequence: 0, cid: first, reset_token, pending: false, sent: true };
-        LocalCids {
-            issued: VecDeque::from([first]),
-            next_sequence: 1,
-            retire_prior_to: 0,
-            peer_limit: 1,
-            unannounced: 0,
-        }
+        LocalCids { issued: VecDeque::from([first]), next_sequence: 1, peer_limit: 1, unannounced: 0 }
     }
 
     /// The id of the preferred address, which is announced in the transport parameters: it has the sequence
@@ -66,8 +57,7 @@ impl LocalCids {
 
     /// How many ids are to be made and given to [`LocalCids::add`].
     pub(crate) fn wanted(&self) -> usize {
-        let active = self.issued.iter().filter(|issued| issued.sequence >= self.retire_prior_to).count();
-        self.peer_limit.saturating_sub(active).min(Self::MAX.saturating_sub(self.issued.len()))
+        self.peer_limit.saturating_sub(self.issued.len())
     }
 
     /// A new id, to be announced. Returns its sequence number, or `None` if no id is wanted.
@@ -82,27 +72,10 @@ impl LocalCids {
         Some(sequence)
     }
 
-    /// Asks the peer to replace every id it has. New ids are then [wanted](LocalCids::wanted). False, and
-    /// nothing happens, while the peer has not yet retired all ids of an earlier call.
+    /// How many ids the peer may use.
     #[cfg(test)]
-    pub(crate) fn replace_all(&mut self) -> bool {
-        if self.issued.front().is_some_and(|first| first.sequence < self.retire_prior_to) {
-            return false;
-        }
-        self.retire_prior_to = self.next_sequence;
-        true
-    }
-
-    /// The ids the peer may use, oldest first.
-    #[cfg(test)]
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &ConnectionId> {
-        self.issued.iter().map(|issued| &issued.cid)
-    }
-
-    /// The sequence number of an id that is in use.
-    #[cfg(test)]
-    pub(crate) fn sequence_of(&self, cid: &[u8]) -> Option<u64> {
-        self.issued.iter().find(|issued| issued.cid.as_bytes() == cid).map(|issued| issued.sequence)
+    pub(crate) fn len(&self) -> usize {
+        self.issued.len()
     }
 
     /// A RETIRE_CONNECTION_ID frame came in a packet that was sent to `used`. Returns the id that is no
@@ -167,7 +140,7 @@ impl Part for LocalCids {
         for issued in self.issued.iter_mut().filter(|issued| issued.pending) {
             let frame = Frame::NewConnectionId {
                 sequence: issued.sequence,
-                retire_prior_to: self.retire_prior_to.min(issued.sequence),
+                retire_prior_to: 0,
                 cid: issued.cid,
                 reset_token: issued.reset_token,
             };
@@ -225,8 +198,8 @@ mod tests {
     #[test]
     fn the_peers_limit_and_our_own_are_respected() {
         assert_eq!(LocalCids::new(cid(0), token(0)).wanted(), 0, "nothing before the limit is known");
-        assert_eq!(cids(2).iter().count(), 2);
-        assert_eq!(cids(1 << 62).iter().count(), LocalCids::WANTED);
+        assert_eq!(cids(2).len(), 2);
+        assert_eq!(cids(1 << 62).len(), LocalCids::WANTED);
     }
 
     #[test]
@@ -255,27 +228,24 @@ mod tests {
         cids.repeat(AnnouncedId(1));
         assert!(!cids.wants_to_send());
         assert_eq!(cids.wanted(), 1);
-        assert_eq!(cids.sequence_of(cid(2).as_bytes()), Some(2));
-        assert_eq!(cids.sequence_of(cid(1).as_bytes()), None);
+        let left: Vec<_> = cids.issued.iter().map(|issued| (issued.sequence, issued.cid)).collect();
+        assert_eq!(left, [(0, cid(0)), (2, cid(2))]);
     }
 
     #[test]
-    fn replacing_all_is_bounded() {
+    fn retired_ids_are_replaced_under_new_numbers() {
         let mut cids = cids(4);
         written(&mut cids, 500);
-        assert!(cids.replace_all());
-        for n in 4..8 {
+        for sequence in 0..3 {
+            assert!(cids.on_retire(sequence, cid(3).as_bytes()).unwrap().is_some());
+        }
+        for n in 4..7 {
             assert_eq!(cids.add(cid(n), token(n)), Some(u64::from(n)));
         }
-        assert_eq!(cids.wanted(), 0);
-        assert!(!cids.replace_all(), "the peer has not obeyed yet");
+        assert_eq!((cids.wanted(), cids.add(cid(7), token(7))), (0, None));
         let (payload, tokens, ()) =
             crate::packet::testing::payload::<AnnouncedId, _>(500, |packet| cids.write_frames(packet));
-        assert_eq!(tokens.len(), 4);
-        assert_eq!(payload[..3], [0x18, 4, 4], "type, sequence, retire_prior_to");
-        for sequence in 0..4 {
-            assert!(cids.on_retire(sequence, cid(7).as_bytes()).unwrap().is_some());
-        }
-        assert!(cids.replace_all());
+        assert_eq!(tokens.len(), 3);
+        assert_eq!(payload[..3], [0x18, 4, 0], "type, sequence, retire_prior_to");
     }
 }
