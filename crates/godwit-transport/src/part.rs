@@ -1,22 +1,40 @@
 //! The one face of a connection's parts.
 //!
-//! A part owns some frames: it says whether it wants to send any, writes them into packets, is told what became of what it
-//! wrote, says when it wants to be called, has news for the application, and gives memory back. Its other inputs, the
-//! frames of the peer and the calls of the application, are its own methods. It reports by what it returns and never
-//! reaches into another part.
+//! A part owns some frames: it takes those of the peer that concern nobody else, says whether it wants to send any, writes
+//! them into packets, is told what became of what it wrote, says when it wants to be called, has news for the application,
+//! and gives memory back. The calls of the application, and frames that concern others as well, are methods of its own. It
+//! reports by what it returns and never reaches into another part.
 //!
 //! The parts of a connection stand in one table, `connection/parts.rs`. Whoever adds one writes a file that implements
-//! [`Part`] and a line there: order of writing, outcomes, deadlines, news and memory follow from the table.
+//! [`Part`] and a line there: frames, order of writing, outcomes, deadlines, news and memory follow from the table.
 
-use crate::Event;
 use crate::packet::PacketBuilder;
+use crate::{Event, WireError};
 use godwit_base::Time;
 use godwit_recovery::Outcome;
+use godwit_wire::Frame;
+
+/// How long nothing has been heard of the peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Silence {
+    /// When its last packet came, or when the first packet was sent after that which it has to acknowledge (RFC 9000
+    /// section 10.1).
+    pub(crate) since: Time,
+    /// Such a packet has been sent: there is something to wait for.
+    pub(crate) awaits_answer: bool,
+}
 
 /// See the module. Everything has a default: a part says only what concerns it.
 pub(crate) trait Part {
     /// What is remembered of a frame until it is acknowledged or lost; [`NoToken`] if nothing is.
     type Token: Copy;
+
+    /// A frame of the peer, in a packet that may carry it. `None` if it is none of this part's.
+    #[inline]
+    fn on_frame(&mut self, now: Time, frame: &Frame<'_>) -> Option<Result<(), WireError>> {
+        let _ = (now, frame);
+        None
+    }
 
     /// True if [`Part::write_frames`] has something to write. Asked for every packet: it must cost next to nothing.
     fn wants_to_send(&self) -> bool {
@@ -56,8 +74,9 @@ pub(crate) trait Part {
         false
     }
 
-    /// When [`Part::on_timeout`] is to be called at the latest.
-    fn deadline(&self) -> Option<Time> {
+    /// When [`Part::on_timeout`] is to be called at the latest, if the present silence lasts. Afterwards it must be later.
+    fn deadline(&self, silence: &Silence) -> Option<Time> {
+        let _ = silence;
         None
     }
 

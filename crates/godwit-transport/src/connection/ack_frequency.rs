@@ -142,7 +142,7 @@ impl AckFrequency {
     }
 
     /// The peer's wish: what to do from now on, unless a later one is known already.
-    pub(crate) fn on_frame(
+    pub(crate) fn on_ack_frequency(
         &mut self,
         sequence: u64,
         threshold: u64,
@@ -395,14 +395,14 @@ mod tests {
     fn the_newest_wish_of_the_peer_holds_if_it_is_valid() {
         let mut acks = offered();
         let policy = |threshold| AckPolicy { threshold, max_ack_delay: 5 * MIN, reordering: 3 };
-        assert_eq!(acks.on_frame(7, 10, 5_000, 3), Ok(Some(policy(10))));
-        assert_eq!(acks.on_frame(6, 20, 5_000, 3), Ok(None));
-        assert_eq!(acks.on_frame(8, u64::MAX, 5_000, 3), Ok(Some(policy(u32::MAX))));
+        assert_eq!(acks.on_ack_frequency(7, 10, 5_000, 3), Ok(Some(policy(10))));
+        assert_eq!(acks.on_ack_frequency(6, 20, 5_000, 3), Ok(None));
+        assert_eq!(acks.on_ack_frequency(8, u64::MAX, 5_000, 3), Ok(Some(policy(u32::MAX))));
         for delay in [999, 1 << 14 << 10, u64::MAX] {
-            assert!(acks.on_frame(9, 10, delay, 3).is_err(), "{delay}");
+            assert!(acks.on_ack_frequency(9, 10, delay, 3).is_err(), "{delay}");
         }
         let mut mute = AckFrequency::default();
-        assert!(mute.on_frame(0, 10, 5_000, 3).is_err() && mute.on_immediate_ack().is_err());
+        assert!(mute.on_ack_frequency(0, 10, 5_000, 3).is_err() && mute.on_immediate_ack().is_err());
     }
 
     #[test]

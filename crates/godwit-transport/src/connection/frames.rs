@@ -22,24 +22,6 @@ impl Machine {
             Frame::Padding(_) | Frame::Ping => Ok(()),
             Frame::Ack(ack) => self.on_ack(now, info, &ack),
             Frame::Crypto { offset, data } => self.on_crypto(now, info, offset, data),
-            Frame::Stream { id, offset, data, fin } => {
-                self.parts.streams.on_stream(now, id, offset, data, fin)
-            }
-            Frame::ResetStream { id, code, final_size } => {
-                self.parts.streams.on_reset_stream(now, id, code, final_size)
-            }
-            Frame::ResetStreamAt { id, code, final_size, reliable_size } => {
-                self.parts.streams.on_reset_stream_at(now, id, code, final_size, reliable_size)
-            }
-            Frame::StopSending { id, code } => self.parts.streams.on_stop_sending(id, code),
-            Frame::MaxData { limit } => self.parts.streams.on_max_data(limit),
-            Frame::MaxStreamData { id, limit } => self.parts.streams.on_max_stream_data(id, limit),
-            Frame::MaxStreams { direction, limit } => self.parts.streams.on_max_streams(direction, limit),
-            Frame::DataBlocked { limit } => self.parts.streams.on_data_blocked(limit),
-            Frame::StreamDataBlocked { id, limit } => self.parts.streams.on_stream_data_blocked(id, limit),
-            Frame::StreamsBlocked { direction, limit } => {
-                self.parts.streams.on_streams_blocked(direction, limit)
-            }
             Frame::NewConnectionId { sequence, retire_prior_to, cid, reset_token } => {
                 self.parts.remote_cids.on_new_connection_id(sequence, retire_prior_to, cid, reset_token)?;
                 self.on_new_ids();
@@ -76,14 +58,18 @@ impl Machine {
                 Ok(())
             }
             Frame::AckFrequency { sequence, threshold, max_ack_delay, reordering } => {
-                if let Some(policy) =
-                    self.parts.ack_frequency.on_frame(sequence, threshold, max_ack_delay, reordering)?
-                {
+                if let Some(policy) = self.parts.ack_frequency.on_ack_frequency(
+                    sequence,
+                    threshold,
+                    max_ack_delay,
+                    reordering,
+                )? {
                     self.spaces.data.space.acks.set_policy(policy);
                 }
                 Ok(())
             }
-            Frame::Datagram { data } => self.parts.datagrams.on_frame(data),
+            // The others concern one part alone.
+            frame => self.parts.on_frame(now, &frame),
         }
     }
 

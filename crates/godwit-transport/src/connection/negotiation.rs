@@ -246,7 +246,8 @@ impl Machine {
         self.parts.ack_frequency.on_peer_parameters(offered, min, max);
         let idle = [self.config.max_idle_timeout, parameters.max_idle_timeout];
         let idle = idle.into_iter().filter(|timeout| !timeout.is_zero()).min();
-        self.timers.set_idle(idle, self.config.keep_alive);
+        self.timers.set_idle(idle);
+        self.parts.ping.set_keep_alive(self.config.keep_alive);
         self.negotiation.apply_limits(&mut self.paths.active_mut().recovery);
         self.parts.local_cids.set_peer_limit(parameters.active_cid_limit);
         if let Some(token) = parameters.stateless_reset_token {

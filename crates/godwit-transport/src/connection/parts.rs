@@ -1,17 +1,24 @@
 //! The parts of a connection: the one place where they are listed.
 //!
-//! From the table at the end follow the order in which parts write into a packet, whom an acknowledgement or a loss is
-//! told, which deadlines there are, whose news comes first, and what gives memory back. A part is a file that implements
-//! [`Part`], and a line there: the name of its field, its type and how it begins, and, if it wants to be told what became of
-//! its frames, the name of its tokens and their type.
+//! From the table at the end follow who takes a frame of the peer, the order in which parts write into a packet, whom an
+//! acknowledgement or a loss is told, which deadlines there are, whose news comes first, and what gives memory back. A part
+//! is a file that implements [`Part`], and a line there: the name of its field, its type and how it begins, and, if it wants
+//! to be told what became of its frames, the name of its tokens and their type.
+//!
+//! Two kinds of frames stand outside of it, because they do not belong to the connection as a whole, and because neither
+//! window nor pacer holds them back. ACK frames are of a packet number space: there are three, and what is acknowledged is of
+//! no other. PATH_CHALLENGE and PATH_RESPONSE are of a path: there are as many as there are paths, and they go on no other. What
+//! is in the table is asked once per packet whether it has something for whatever packet is next; those two are asked with the
+//! packet's space and path in hand ([`acks`](super::acks), [`PathSet`](crate::path::PathSet)), which no part is to know.
 
 use super::{ack_frequency, announcements, ping};
 use crate::cid::{AnnouncedId, LocalCids, RemoteCids, RetiredId};
 use crate::packet::{PacketBuilder, Turn};
-use crate::part::{NoToken, Part};
-use crate::{Event, Side, TransportConfig, datagrams, handshake, streams};
+use crate::part::{NoToken, Part, Silence};
+use crate::{Event, Side, TransportConfig, WireError, datagrams, handshake, streams};
 use godwit_base::Time;
 use godwit_recovery::Outcome;
+use godwit_wire::Frame;
 
 /// A packet whose tokens are those of this table.
 pub(crate) type Packet<'a> = PacketBuilder<'a, RecoveryToken>;
@@ -81,6 +88,15 @@ macro_rules! parts {
                 Parts { $($field: $begin),* }
             }
 
+            /// A frame of the peer to the part that owns it. One that is nobody's says nothing.
+            #[inline]
+            pub(crate) fn on_frame(&mut self, now: Time, frame: &Frame<'_>) -> Result<(), WireError> {
+                $(if let Some(taken) = Part::on_frame(&mut self.$field, now, frame) {
+                    return taken;
+                })*
+                Ok(())
+            }
+
             /// True if any part has something to write.
             #[inline]
             pub(crate) fn want_to_send(&self) -> bool {
@@ -118,13 +134,13 @@ macro_rules! parts {
 
             /// When [`Parts::on_timeout`] is to be called at the latest.
             #[inline]
-            pub(crate) fn deadline(&self) -> Option<Time> {
-                [$(Part::deadline(&self.$field)),*].into_iter().flatten().min()
+            pub(crate) fn deadline(&self, silence: &Silence) -> Option<Time> {
+                [$(Part::deadline(&self.$field, silence)),*].into_iter().flatten().min()
             }
 
             /// Time has passed: every part that is due is told.
-            pub(crate) fn on_timeout(&mut self, now: Time) {
-                $(if Part::deadline(&self.$field).is_some_and(|at| at <= now) {
+            pub(crate) fn on_timeout(&mut self, now: Time, silence: &Silence) {
+                $(if Part::deadline(&self.$field, silence).is_some_and(|at| at <= now) {
                     Part::on_timeout(&mut self.$field, now);
                 })*
             }

@@ -5,6 +5,7 @@ use super::lifecycle::State;
 use super::outcome::collect;
 use crate::ConnectionError;
 use crate::packet::Buffers;
+use crate::part::Silence;
 use crate::path::{Path, PathId};
 use godwit_base::Time;
 use godwit_recovery::{SpaceId, TimerInputs, TimerKind};
@@ -15,24 +16,14 @@ use std::time::Duration;
 /// short enough that of a rush of new connections the first leave room for the last.
 const RELEASE_MEMORY_AFTER: Duration = Duration::from_millis(250);
 
-/// PINGs that keep a connection alive are no closer together than this, whatever was asked for: each is answered, and the
-/// answer begins the next silence.
-const KEEP_ALIVE_MIN: Duration = Duration::from_millis(10);
-
 /// The deadlines that no component keeps.
 #[derive(Debug)]
 pub(super) struct Timers {
-    /// The start of the present silence (RFC 9000 section 10.1).
-    idle_since: Time,
-    /// An ack-eliciting packet has been sent since the last one received: another does not restart the
-    /// idle timer.
-    sent_since_received: bool,
+    /// Its beginning restarts the idle timer.
+    silence: Silence,
     idle_timeout: Option<Duration>,
     /// The application's own limit on silence.
     idle_limit: Option<Duration>,
-    keep_alive: Option<Duration>,
-    /// The PING that keeps the connection alive waits to be sent, for window or credit.
-    keep_alive_due: bool,
     /// When the handshake is given up.
     handshake: Option<Time>,
     /// When the pacer permits the next packet.
@@ -44,26 +35,18 @@ pub(super) struct Timers {
 impl Timers {
     pub(super) fn new(now: Time, handshake_timeout: Duration, idle_timeout: Option<Duration>) -> Self {
         Timers {
-            idle_since: now,
-            sent_since_received: false,
+            silence: Silence { since: now, awaits_answer: false },
             idle_timeout,
             idle_limit: None,
-            keep_alive: None,
-            keep_alive_due: false,
             handshake: Some(now + handshake_timeout),
             pacing: None,
             memory_released: false,
         }
     }
 
-    /// The idle timeout that both ends agreed on, and our own keep-alive interval.
-    pub(super) fn set_idle(&mut self, timeout: Option<Duration>, keep_alive: Option<Duration>) {
+    /// The idle timeout that both ends agreed on.
+    pub(super) fn set_idle(&mut self, timeout: Option<Duration>) {
         self.idle_timeout = timeout;
-        self.keep_alive = keep_alive;
-    }
-
-    pub(super) fn set_keep_alive(&mut self, interval: Option<Duration>) {
-        self.keep_alive = interval;
     }
 
     pub(super) fn set_idle_limit(&mut self, limit: Option<Duration>) {
@@ -79,16 +62,13 @@ impl Timers {
     }
 
     pub(super) fn on_received(&mut self, now: Time) {
-        self.idle_since = now;
+        self.silence = Silence { since: now, awaits_answer: false };
         self.memory_released = false;
-        self.sent_since_received = false;
-        self.keep_alive_due = false;
     }
 
     pub(super) fn on_ack_eliciting_sent(&mut self, now: Time) {
-        if !self.sent_since_received {
-            self.sent_since_received = true;
-            self.idle_since = now;
+        if !self.silence.awaits_answer {
+            self.silence = Silence { since: now, awaits_answer: true };
             self.memory_released = false;
         }
     }
@@ -99,21 +79,16 @@ impl Timers {
 
     fn idle(&self, pto: Duration) -> Option<Time> {
         // At least three probe timeouts, so that a lost packet does not end the connection (section 10.1).
-        self.idle_timeout.map(|timeout| self.idle_since + timeout.max(pto.saturating_mul(3)))
+        self.idle_timeout.map(|timeout| self.silence.since + timeout.max(pto.saturating_mul(3)))
     }
 
     /// When the application's limit on silence is reached. Not while a lost packet may be the reason.
     fn idle_limit(&self, pto: Duration) -> Option<Time> {
-        self.idle_limit.map(|limit| self.idle_since + limit.max(pto.saturating_mul(3)))
+        self.idle_limit.map(|limit| self.silence.since + limit.max(pto.saturating_mul(3)))
     }
 
     fn memory_release(&self) -> Option<Time> {
-        if self.memory_released { None } else { Some(self.idle_since + RELEASE_MEMORY_AFTER) }
-    }
-
-    fn keep_alive(&self) -> Option<Time> {
-        let waits = !self.sent_since_received && !self.keep_alive_due;
-        self.keep_alive.filter(|_| waits).map(|interval| self.idle_since + interval.max(KEEP_ALIVE_MIN))
+        if self.memory_released { None } else { Some(self.silence.since + RELEASE_MEMORY_AFTER) }
     }
 }
 
@@ -146,7 +121,6 @@ timers! {
     idle_deadline => on_idle;
     idle_limit_deadline => on_idle_limit;
     handshake_deadline => on_handshake_timeout;
-    keep_alive_deadline => on_keep_alive;
     memory_deadline => on_memory_due;
     pacing_deadline => on_pacing;
     congestion_deadline => on_congestion_deadline;
@@ -201,15 +175,6 @@ impl Machine {
         self.timers.handshake
     }
 
-    fn keep_alive_deadline(&self, _pto: Duration) -> Option<Time> {
-        self.timers.keep_alive()
-    }
-
-    fn on_keep_alive(&mut self, _now: Time) {
-        self.timers.keep_alive_due = true;
-        self.parts.ping.send();
-    }
-
     fn memory_deadline(&self, _pto: Duration) -> Option<Time> {
         self.timers.memory_release()
     }
@@ -257,11 +222,11 @@ impl Machine {
     }
 
     fn part_deadline(&self, _pto: Duration) -> Option<Time> {
-        self.parts.deadline()
+        self.parts.deadline(&self.timers.silence)
     }
 
     fn on_part_timeout(&mut self, now: Time) {
-        self.parts.on_timeout(now);
+        self.parts.on_timeout(now, &self.timers.silence);
     }
 
     /// An acknowledgement that may not be sent yet waits for credit, not for time.
@@ -350,19 +315,5 @@ impl Machine {
             space.recovery.pto_tokens(path, usize::from(packets), &mut |token| tokens.push(token));
         }
         tokens.into_iter().for_each(|token| self.parts.repeat(token));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keeping_alive_has_a_pace() {
-        let mut timers = Timers::new(Time::ZERO, Duration::from_secs(1), None);
-        timers.set_keep_alive(Some(Duration::ZERO));
-        assert_eq!(timers.keep_alive(), Some(Time::ZERO + KEEP_ALIVE_MIN));
-        timers.set_keep_alive(Some(Duration::MAX));
-        assert_eq!(timers.keep_alive(), Some(Time::MAX));
     }
 }

@@ -21,7 +21,9 @@ use crate::packet::PacketBuilder;
 use crate::part::Part;
 use crate::{Event, WireError};
 use bytes::Bytes;
+use godwit_base::Time;
 use godwit_recovery::Outcome;
+use godwit_wire::Frame;
 use godwit_wire::TransportErrorCode;
 use outcome::Outcomes;
 use receive::ReceiveQueue;
@@ -189,7 +191,7 @@ impl Datagrams {
     }
 
     /// A DATAGRAM frame. Fails if it is larger than what was announced, or nothing was (section 3).
-    pub(crate) fn on_frame(&mut self, data: &[u8]) -> Result<(), WireError> {
+    fn on_datagram(&mut self, data: &[u8]) -> Result<(), WireError> {
         // The frame may have had no length.
         let least = (data.len() as u64).saturating_add(1);
         if least > self.config.max_frame_size {
@@ -226,6 +228,11 @@ pub(crate) struct DatagramToken {
 /// Its data goes out by [`Datagrams::write_data`], after all other frames.
 impl Part for Datagrams {
     type Token = DatagramToken;
+
+    #[inline]
+    fn on_frame(&mut self, _now: Time, frame: &Frame<'_>) -> Option<Result<(), WireError>> {
+        if let Frame::Datagram { data } = frame { Some(self.on_datagram(data)) } else { None }
+    }
 
     #[inline]
     fn wants_to_send(&self) -> bool {

@@ -122,17 +122,17 @@ fn unread_datagrams_are_bounded_and_the_newest_stay() {
         config.receive_buffer = 3 * (100 + OVERHEAD);
         config.max_frame_size = 200;
     });
-    (0..10).for_each(|n| ours.on_frame(&[n; 100]).unwrap());
+    (0..10).for_each(|n| ours.on_datagram(&[n; 100]).unwrap());
     assert_eq!(ours.next_event(), Some(Event::DatagramsReadable));
     assert_eq!(ours.next_event(), None);
     let read: Vec<_> = std::iter::from_fn(|| ours.read()).collect();
     assert_eq!(read, [data(7, 100), data(8, 100), data(9, 100)]);
-    ours.on_frame(&[]).unwrap();
+    ours.on_datagram(&[]).unwrap();
     assert_eq!(ours.next_event(), Some(Event::DatagramsReadable));
     assert_eq!((ours.stats().received, ours.stats().dropped), (11, 7));
-    assert_eq!(ours.on_frame(&[0; 200]).unwrap_err().code, TransportErrorCode::PROTOCOL_VIOLATION);
+    assert_eq!(ours.on_datagram(&[0; 200]).unwrap_err().code, TransportErrorCode::PROTOCOL_VIOLATION);
     let mut none = datagrams(|config| config.max_frame_size = 0);
-    assert_eq!(none.on_frame(&[]).unwrap_err().code, TransportErrorCode::PROTOCOL_VIOLATION);
+    assert_eq!(none.on_datagram(&[]).unwrap_err().code, TransportErrorCode::PROTOCOL_VIOLATION);
 }
 
 #[test]

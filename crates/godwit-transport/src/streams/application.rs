@@ -63,7 +63,7 @@ impl Streams {
             self.budget.wait(id, send);
         }
         if len > 0 {
-            send.write(data, None);
+            send.write(data);
             self.budget.used = self.budget.used.saturating_add(len as u64);
             self.reschedule(slot);
         }
@@ -98,25 +98,6 @@ impl Streams {
         stream.send.as_ref().map(|send| send.buffered())
     }
 
-    /// Takes all of `data` whatever the send buffer holds; the tag comes back from
-    /// [`Streams::next_released`] when the data is no longer needed. For callers that bound their own
-    /// memory.
-    #[cfg(test)]
-    pub(crate) fn write_tagged(&mut self, id: StreamId, data: Bytes, tag: u64) -> Result<(), WriteError> {
-        let slot = self.store.find(id).ok_or(WriteError::UnknownStream)?;
-        let stream = self.store.at_mut(slot).ok_or(WriteError::UnknownStream)?;
-        let send = stream.send.as_mut().ok_or(WriteError::UnknownStream)?;
-        send.check_writable()?;
-        if data.is_empty() {
-            self.released.push_back((id, tag));
-            return Ok(());
-        }
-        self.budget.used = self.budget.used.saturating_add(data.len() as u64);
-        send.write(data, Some(tag));
-        self.reschedule(slot);
-        Ok(())
-    }
-
     /// Says that all data was written. [`crate::Event::Finished`] follows when the peer has acknowledged it all.
     pub(crate) fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
         let slot = self.store.find(id).ok_or(WriteError::UnknownStream)?;
@@ -130,9 +111,8 @@ impl Streams {
     /// or the stream was reset before.
     pub(crate) fn reset(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
         let slot = self.store.find(id).ok_or(UnknownStream)?;
-        let released = &mut self.released;
         let send = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()).ok_or(UnknownStream)?;
-        if let Some(freed) = send.reset(code.min(VARINT_MAX), &mut |tag| released.push_back((id, tag))) {
+        if let Some(freed) = send.reset(code.min(VARINT_MAX)) {
             self.after_reset(slot, freed);
         }
         Ok(())
@@ -152,11 +132,10 @@ impl Streams {
             return Err(ResetAtError::Unsupported);
         }
         let slot = self.store.find(id).ok_or(ResetAtError::UnknownStream)?;
-        let released = &mut self.released;
         let send = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut());
         let send = send.ok_or(ResetAtError::UnknownStream)?;
         let code = code.min(VARINT_MAX);
-        if let Some(freed) = send.reset_at(code, reliable_size, &mut |tag| released.push_back((id, tag))) {
+        if let Some(freed) = send.reset_at(code, reliable_size) {
             self.after_reset_at(slot, freed);
         }
         Ok(())

@@ -57,8 +57,7 @@ impl Streams {
                     && let Some(code) = send.reset_at_code()
                 {
                     // Part of a stream cannot be promised to this peer any more.
-                    let released = &mut self.released;
-                    freed.push((slot, send.reset(code, &mut |tag| released.push_back((stream.id, tag)))));
+                    freed.push((slot, send.reset(code)));
                 }
                 send.restart(settings.peer_limit(side, stream.id));
             }

@@ -1,9 +1,10 @@
 //! Frames from the peer (RFC 9000 sections 19.4, 19.5 and 19.8 to 19.14).
 
+use super::recv::RecvHalf;
 use super::{Streams, output};
 use crate::{Direction, Event, StreamId, WireError};
 use godwit_base::Time;
-use godwit_wire::TransportErrorCode;
+use godwit_wire::{Frame, TransportErrorCode};
 
 /// The half of a stream, seen from here, that a frame is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,10 +13,41 @@ enum Half {
     Send,
 }
 
+/// A frame of the peer to the stream that it is about.
+#[inline]
+pub(super) fn on_frame(streams: &mut Streams, now: Time, frame: &Frame<'_>) -> Option<Result<(), WireError>> {
+    Some(match *frame {
+        Frame::Stream { id, offset, data, fin } => streams.on_stream(now, id, offset, data, fin),
+        Frame::ResetStream { id, code, final_size } => streams.on_reset_stream(now, id, code, final_size),
+        Frame::ResetStreamAt { id, code, final_size, reliable_size } => {
+            streams.on_reset_stream_at(now, id, code, final_size, reliable_size)
+        }
+        Frame::StopSending { id, code } => streams.on_stop_sending(id, code),
+        Frame::MaxData { limit } => {
+            streams.raise_credit(limit);
+            Ok(())
+        }
+        Frame::MaxStreamData { id, limit } => streams.on_max_stream_data(id, limit),
+        Frame::MaxStreams { direction, limit } => {
+            streams.raise_stream_limit(direction, limit);
+            Ok(())
+        }
+        // Our limit depends on the reader alone, so there is nothing to do.
+        Frame::DataBlocked { .. } => Ok(()),
+        // It may open the stream, and must be for one that the peer sends on.
+        Frame::StreamDataBlocked { id, .. } => streams.resolve(id, Half::Receive).map(|_| ()),
+        Frame::StreamsBlocked { direction, limit } => {
+            streams.on_streams_blocked(direction, limit);
+            Ok(())
+        }
+        _ => return None,
+    })
+}
+
 impl Streams {
     /// STREAM.
     #[inline]
-    pub(crate) fn on_stream(
+    pub(super) fn on_stream(
         &mut self,
         now: Time,
         id: StreamId,
@@ -23,15 +55,55 @@ impl Streams {
         data: &[u8],
         fin: bool,
     ) -> Result<(), WireError> {
-        let Some(slot) = self.resolve(id, Half::Receive)? else { return Ok(()) };
-        let Some(stream) = self.store.at_mut(slot) else { return Ok(()) };
-        let Some(recv) = stream.recv.as_mut() else { return Ok(()) };
         let end = offset.saturating_add(data.len() as u64);
+        self.on_received(now, id, (end, fin), |recv, fresh| recv.on_data(now, offset, data, fin, fresh))
+    }
+
+    /// RESET_STREAM.
+    pub(super) fn on_reset_stream(
+        &mut self,
+        now: Time,
+        id: StreamId,
+        code: u64,
+        final_size: u64,
+    ) -> Result<(), WireError> {
+        self.on_received(now, id, (final_size, true), |recv, fresh| recv.on_reset(now, code, fresh))
+    }
+
+    /// RESET_STREAM_AT (draft-ietf-quic-reliable-stream-reset section 5): as RESET_STREAM, but the first
+    /// `reliable_size` bytes still arrive and are read before the reset is told.
+    pub(super) fn on_reset_stream_at(
+        &mut self,
+        now: Time,
+        id: StreamId,
+        code: u64,
+        final_size: u64,
+        reliable_size: u64,
+    ) -> Result<(), WireError> {
+        self.on_received(now, id, (final_size, true), |recv, fresh| {
+            recv.on_reset_at(now, code, fresh, reliable_size)
+        })
+    }
+
+    /// A frame that shows how far the peer has sent, and whether that is the end: what it says beyond that is for `act`,
+    /// with the bytes that count for the first time. It returns those that nobody will read.
+    #[inline]
+    fn on_received(
+        &mut self,
+        now: Time,
+        id: StreamId,
+        (end, fin): (u64, bool),
+        act: impl FnOnce(&mut RecvHalf, u64) -> Result<u64, WireError>,
+    ) -> Result<(), WireError> {
+        let Some(slot) = self.resolve(id, Half::Receive)? else { return Ok(()) };
+        let Some(recv) = self.store.at_mut(slot).and_then(|stream| stream.recv.as_mut()) else {
+            return Ok(());
+        };
         let fresh = recv.check(end, fin)?;
         self.window.check(fresh)?;
         self.window.on_received(now, fresh);
         self.stats.bytes_received = self.stats.bytes_received.saturating_add(fresh);
-        let discarded = recv.on_data(now, offset, data, fin, fresh)?;
+        let discarded = act(recv, fresh)?;
         if recv.take_news() {
             self.events.push_back(Event::Readable { id });
         }
@@ -43,81 +115,22 @@ impl Streams {
         Ok(())
     }
 
-    /// RESET_STREAM.
-    pub(crate) fn on_reset_stream(
-        &mut self,
-        now: Time,
-        id: StreamId,
-        code: u64,
-        final_size: u64,
-    ) -> Result<(), WireError> {
-        let Some(slot) = self.resolve(id, Half::Receive)? else { return Ok(()) };
-        let Some(recv) = self.store.at_mut(slot).and_then(|stream| stream.recv.as_mut()) else {
-            return Ok(());
-        };
-        let fresh = recv.check(final_size, true)?;
-        self.window.check(fresh)?;
-        self.window.on_received(now, fresh);
-        self.stats.bytes_received = self.stats.bytes_received.saturating_add(fresh);
-        let discarded = recv.on_reset(now, code, fresh)?;
-        if recv.take_news() {
-            self.events.push_back(Event::Readable { id });
-        }
-        self.discard(discarded);
-        self.reap(slot);
-        Ok(())
-    }
-
-    /// RESET_STREAM_AT (draft-ietf-quic-reliable-stream-reset section 5): as RESET_STREAM, but the first
-    /// `reliable_size` bytes still arrive and are read before the reset is told.
-    pub(crate) fn on_reset_stream_at(
-        &mut self,
-        now: Time,
-        id: StreamId,
-        code: u64,
-        final_size: u64,
-        reliable_size: u64,
-    ) -> Result<(), WireError> {
-        let Some(slot) = self.resolve(id, Half::Receive)? else { return Ok(()) };
-        let Some(recv) = self.store.at_mut(slot).and_then(|stream| stream.recv.as_mut()) else {
-            return Ok(());
-        };
-        let fresh = recv.check(final_size, true)?;
-        self.window.check(fresh)?;
-        self.window.on_received(now, fresh);
-        self.stats.bytes_received = self.stats.bytes_received.saturating_add(fresh);
-        let discarded = recv.on_reset_at(now, code, fresh, reliable_size)?;
-        if recv.take_news() {
-            self.events.push_back(Event::Readable { id });
-        }
-        self.discard(discarded);
-        self.reap(slot);
-        Ok(())
-    }
-
     /// STOP_SENDING. The stream is reset with the peer's code (RFC 9000 section 3.5), unless all of it is
     /// acknowledged or it was reset before.
-    pub(crate) fn on_stop_sending(&mut self, id: StreamId, code: u64) -> Result<(), WireError> {
+    pub(super) fn on_stop_sending(&mut self, id: StreamId, code: u64) -> Result<(), WireError> {
         let Some(slot) = self.resolve(id, Half::Send)? else { return Ok(()) };
-        let released = &mut self.released;
         let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()) else {
             return Ok(());
         };
-        if let Some(freed) = send.on_stop(code, &mut |tag| released.push_back((id, tag))) {
+        if let Some(freed) = send.on_stop(code) {
             self.events.push_back(Event::Stopped { id, code });
             self.after_reset(slot, freed);
         }
         Ok(())
     }
 
-    /// MAX_DATA.
-    pub(crate) fn on_max_data(&mut self, limit: u64) -> Result<(), WireError> {
-        self.raise_credit(limit);
-        Ok(())
-    }
-
     /// MAX_STREAM_DATA.
-    pub(crate) fn on_max_stream_data(&mut self, id: StreamId, limit: u64) -> Result<(), WireError> {
+    pub(super) fn on_max_stream_data(&mut self, id: StreamId, limit: u64) -> Result<(), WireError> {
         let Some(slot) = self.resolve(id, Half::Send)? else { return Ok(()) };
         if let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut())
             && limit > send.limit()
@@ -128,28 +141,11 @@ impl Streams {
         Ok(())
     }
 
-    /// MAX_STREAMS.
-    pub(crate) fn on_max_streams(&mut self, direction: Direction, limit: u64) -> Result<(), WireError> {
-        self.raise_stream_limit(direction, limit);
-        Ok(())
-    }
-
-    /// DATA_BLOCKED: our limit depends on the reader alone, so there is nothing to do.
-    pub(crate) fn on_data_blocked(&mut self, _limit: u64) -> Result<(), WireError> {
-        Ok(())
-    }
-
-    /// STREAM_DATA_BLOCKED: it may open the stream, and must be for one that the peer sends on.
-    pub(crate) fn on_stream_data_blocked(&mut self, id: StreamId, _limit: u64) -> Result<(), WireError> {
-        self.resolve(id, Half::Receive).map(|_| ())
-    }
-
     /// STREAMS_BLOCKED: what streams have finished since the last announcement is given out at once.
-    pub(crate) fn on_streams_blocked(&mut self, direction: Direction, limit: u64) -> Result<(), WireError> {
+    fn on_streams_blocked(&mut self, direction: Direction, limit: u64) {
         if self.limits.remote(direction).on_blocked(limit) {
             self.control |= output::max_streams_bit(direction);
         }
-        Ok(())
     }
 
     /// Finds the stream of a frame, opening it if the peer may, or none if it is over already.

@@ -1,8 +1,8 @@
 //! Streams: their states, data in order, flow control, limits, and who sends next.
 //!
 //! [`Streams`] is wiring over parts that own one concern each: the two halves of a stream with their
-//! buffers, windows and credit, the limits on opening streams, and the scheduler. Frames come in through
-//! `on_*`, go out through `write_control` and `write_data`, and return through `on_acked` and `on_lost`.
+//! buffers, windows and credit, the limits on opening streams, and the scheduler. To the connection they are one
+//! part (`part`): frames come in through `input`, go out through `output`, and what becomes of them returns there.
 //! The application learns from [`Streams::next_event`] that there is something to do, and then calls.
 //!
 //! Invariants: a stream exists from when it is opened until both its halves are over and the application
@@ -19,6 +19,7 @@ mod flow;
 mod input;
 mod limits;
 mod output;
+mod part;
 mod recv;
 mod scheduler;
 mod send;
@@ -228,7 +229,6 @@ pub(crate) struct Streams {
     control_queue: VecDeque<StreamId>,
     budget: WriteBudget,
     events: VecDeque<Event>,
-    released: VecDeque<(StreamId, u64)>,
     /// Streams opened (true) and over, for an observer; not kept without one.
     journal: Option<Vec<(StreamId, bool)>>,
     early: EarlyState,
@@ -254,7 +254,6 @@ impl Streams {
             control_queue: VecDeque::new(),
             budget: WriteBudget::new(config.send_buffer),
             events: VecDeque::new(),
-            released: VecDeque::new(),
             journal: None,
             early: EarlyState::default(),
             stats: StreamStats::default(),
@@ -310,12 +309,6 @@ impl Streams {
             budget.announced = Some(budget.limit);
             self.events.push_back(Event::IdealBufferChanged);
         }
-    }
-
-    /// The next tag of [`Streams::write_tagged`] whose data is acknowledged or was thrown away.
-    #[cfg(test)]
-    pub(crate) fn next_released(&mut self) -> Option<(StreamId, u64)> {
-        self.released.pop_front()
     }
 
     /// Remembers from now on which streams are opened and which are over.

@@ -7,7 +7,6 @@ use super::store::Stream;
 use super::token::StreamToken;
 use super::{Interest, SendHalf, Streams};
 use crate::packet::PacketBuilder;
-use crate::part::Part;
 use crate::{Direction, Event, StreamId};
 use godwit_wire::{Frame, NoRoom};
 use std::ops::Range;
@@ -64,7 +63,7 @@ impl Streams {
     }
 
     /// Writes as many frames other than STREAM as fit.
-    fn write_control<T: From<StreamToken>>(&mut self, packet: &mut PacketBuilder<'_, T>) {
+    pub(super) fn write_control<T: From<StreamToken>>(&mut self, packet: &mut PacketBuilder<'_, T>) {
         if self.control != 0 && self.write_own_control(packet).is_err() {
             return;
         }
@@ -161,11 +160,10 @@ impl Streams {
 
     /// STREAM data was acknowledged.
     #[inline]
-    fn on_data_acked(&mut self, id: StreamId, range: Range<u64>, fin: bool) {
+    pub(super) fn on_data_acked(&mut self, id: StreamId, range: Range<u64>, fin: bool) {
         let Some(slot) = self.store.find(id) else { return };
-        let released = &mut self.released;
         let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()) else { return };
-        let acked = send.on_acked(range, fin, &mut |tag| released.push_back((id, tag)));
+        let acked = send.on_acked(range, fin);
         self.on_freed(slot, acked.freed);
         if acked.finished {
             self.scheduler.remove(slot);
@@ -176,7 +174,7 @@ impl Streams {
         }
     }
 
-    fn on_data_lost(&mut self, id: StreamId, range: Range<u64>, fin: bool) {
+    pub(super) fn on_data_lost(&mut self, id: StreamId, range: Range<u64>, fin: bool) {
         let Some(slot) = self.store.find(id) else { return };
         let Some(stream) = self.store.at_mut(slot) else { return };
         let Some(send) = stream.send.as_mut() else { return };
@@ -187,7 +185,7 @@ impl Streams {
     }
 
     /// A frame that gave up sending was acknowledged.
-    fn on_reset_acked(&mut self, id: StreamId, acked: impl FnOnce(&mut SendHalf)) {
+    pub(super) fn on_reset_acked(&mut self, id: StreamId, acked: impl FnOnce(&mut SendHalf)) {
         let Some(slot) = self.store.find(id) else { return };
         if let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()) {
             acked(send);
@@ -195,80 +193,10 @@ impl Streams {
         }
     }
 
-    fn owe_again(&mut self, id: StreamId, frames: u8) {
+    pub(super) fn owe_again(&mut self, id: StreamId, frames: u8) {
         if let Some(slot) = self.store.find(id) {
             self.owe(slot, frames);
         }
-    }
-}
-
-impl Part for Streams {
-    type Token = StreamToken;
-
-    #[inline]
-    fn wants_to_send(&self) -> bool {
-        self.interest().any()
-    }
-
-    /// Frames other than STREAM: data comes after all other frames, see [`Streams::write_data`].
-    #[inline]
-    fn write_frames<T: From<StreamToken>>(&mut self, packet: &mut PacketBuilder<'_, T>) {
-        if self.interest().control {
-            self.write_control(packet);
-        }
-    }
-
-    #[inline]
-    fn on_acked(&mut self, token: StreamToken) {
-        match token {
-            StreamToken::Data { id, offset, len, fin } => {
-                self.on_data_acked(id, offset..offset.saturating_add(u64::from(len)), fin);
-            }
-            StreamToken::ResetAt { id, reliable_size } => {
-                self.on_reset_acked(id, |send| send.on_reset_at_acked(reliable_size));
-            }
-            StreamToken::Reset { id } => self.on_reset_acked(id, SendHalf::on_reset_acked),
-            StreamToken::StopSending { .. }
-            | StreamToken::MaxData
-            | StreamToken::MaxStreamData { .. }
-            | StreamToken::MaxStreams { .. } => {}
-        }
-    }
-
-    fn repeat(&mut self, token: StreamToken) {
-        match token {
-            StreamToken::Data { id, offset, len, fin } => {
-                self.on_data_lost(id, offset..offset.saturating_add(u64::from(len)), fin);
-            }
-            StreamToken::Reset { id } | StreamToken::ResetAt { id, .. } => self.owe_again(id, RESET),
-            StreamToken::StopSending { id } => self.owe_again(id, STOP),
-            StreamToken::MaxStreamData { id } => self.owe_again(id, MAX_STREAM_DATA),
-            StreamToken::MaxData => self.control |= MAX_DATA,
-            StreamToken::MaxStreams { direction } => self.control |= max_streams_bit(direction),
-        }
-    }
-
-    const MERGES: bool = true;
-
-    #[inline]
-    fn merge(token: &mut StreamToken, next: StreamToken) -> bool {
-        token.absorb(next)
-    }
-
-    fn next_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
-    }
-
-    fn release_memory(&mut self) {
-        for (_, stream) in self.store.iter_mut() {
-            if let Some(recv) = &mut stream.recv {
-                recv.release_memory();
-            }
-        }
-        self.control_queue.shrink_to_fit();
-        self.budget.waiting.shrink_to_fit();
-        self.events.shrink_to_fit();
-        self.released.shrink_to_fit();
     }
 }
 

@@ -125,8 +125,8 @@ impl SendHalf {
     }
 
     /// Takes data to send; [`SendHalf::check_writable`] comes first.
-    pub(super) fn write(&mut self, data: Bytes, tag: Option<u64>) {
-        self.buffer.push(data, tag);
+    pub(super) fn write(&mut self, data: Bytes) {
+        self.buffer.push(data);
     }
 
     /// The application has written all.
@@ -138,7 +138,7 @@ impl SendHalf {
     }
 
     /// Gives up sending. Returns the number of bytes freed, or none if it is too late.
-    pub(super) fn reset(&mut self, code: u64, released: &mut impl FnMut(u64)) -> Option<u64> {
+    pub(super) fn reset(&mut self, code: u64) -> Option<u64> {
         // The code cannot change once it was told; nor does the final size, which is what was sent.
         let code = match self.state {
             State::Open | State::Finishing => code,
@@ -148,19 +148,14 @@ impl SendHalf {
         self.state = State::Reset { code };
         self.fin_pending = false;
         self.write_waiting = false;
-        Some(self.buffer.clear(released))
+        Some(self.buffer.clear())
     }
 
     /// Gives up sending, but for the first `reliable_size` bytes of what was written. The size can be lowered
     /// by another call; the code stays. Returns the number of bytes freed, or none if it is too late.
-    pub(super) fn reset_at(
-        &mut self,
-        code: u64,
-        reliable_size: u64,
-        released: &mut impl FnMut(u64),
-    ) -> Option<u64> {
+    pub(super) fn reset_at(&mut self, code: u64, reliable_size: u64) -> Option<u64> {
         if reliable_size == 0 {
-            return self.reset(code, released);
+            return self.reset(code);
         }
         let (code, reliable_size) = match self.state {
             State::Open | State::Finishing => (code, reliable_size.min(self.buffer.end())),
@@ -170,13 +165,13 @@ impl SendHalf {
         self.state = State::ResetAt { code, reliable_size, acked: false };
         self.fin_pending = false;
         self.write_waiting = false;
-        Some(self.buffer.truncate(reliable_size, released))
+        Some(self.buffer.truncate(reliable_size))
     }
 
     /// The peer will not read on. Returns the bytes freed by the reset that follows, or none if the
     /// half was over or reset anyway.
-    pub(super) fn on_stop(&mut self, code: u64, released: &mut impl FnMut(u64)) -> Option<u64> {
-        let freed = self.reset(code, released)?;
+    pub(super) fn on_stop(&mut self, code: u64) -> Option<u64> {
+        let freed = self.reset(code)?;
         self.stopped = Some(code);
         Some(freed)
     }
@@ -346,8 +341,8 @@ impl SendHalf {
     }
 
     /// A STREAM frame was acknowledged.
-    pub(super) fn on_acked(&mut self, range: Range<u64>, fin: bool, released: &mut impl FnMut(u64)) -> Acked {
-        let freed = self.buffer.on_acked(range, released);
+    pub(super) fn on_acked(&mut self, range: Range<u64>, fin: bool) -> Acked {
+        let freed = self.buffer.on_acked(range);
         if fin && self.state == State::Finishing {
             self.fin_pending = false;
             self.fin_acked = true;
@@ -421,7 +416,7 @@ mod tests {
 
     fn filled(len: usize) -> SendHalf {
         let mut half = SendHalf::new(u64::MAX >> 2);
-        half.write((0..len).map(|at| at as u8).collect::<Vec<_>>().into(), None);
+        half.write((0..len).map(|at| at as u8).collect::<Vec<_>>().into());
         half
     }
 
@@ -463,11 +458,11 @@ mod tests {
         let mut room = [0; 100];
         let sent = half.write_frame(ID, 100, 0, &mut Writer::new(&mut room)).unwrap();
         assert_eq!(sent, SentFrame { offset: 0, len: 10, fin: true, fresh: true, resets: false });
-        half.on_acked(0..10, false, &mut |_| ());
+        half.on_acked(0..10, false);
         half.on_lost(0..10, true);
         let sent = half.write_frame(ID, 0, 0, &mut Writer::new(&mut room)).unwrap();
         assert_eq!((sent.offset, sent.len, sent.fin), (10, 0, true));
-        assert!(half.on_acked(10..10, true, &mut |_| ()).finished);
+        assert!(half.on_acked(10..10, true).finished);
         assert!(half.is_over());
     }
 
@@ -491,7 +486,7 @@ mod tests {
         let mut half = filled(100);
         let mut room = [0; 40];
         let sent = half.write_frame(ID, 100, 0, &mut Writer::new(&mut room)).unwrap();
-        assert_eq!(half.reset(7, &mut |_| ()), Some(100));
+        assert_eq!(half.reset(7), Some(100));
         assert_eq!(half.reset_frame(), Some((7, u64::from(sent.len))));
         half.on_lost(0..u64::from(sent.len), false);
         assert_eq!(half.readiness(100), Readiness::Idle);

@@ -17,7 +17,6 @@ use std::ops::Range;
 struct Entry {
     start: u64,
     data: Bytes,
-    tag: Option<u64>,
 }
 
 impl Entry {
@@ -65,12 +64,12 @@ impl SendBuffer {
         self.lost.first()
     }
 
-    /// Appends data. The tag is released with the last byte of it.
-    pub(super) fn push(&mut self, data: Bytes, tag: Option<u64>) {
+    /// Appends data.
+    pub(super) fn push(&mut self, data: Bytes) {
         if data.is_empty() {
             return;
         }
-        let entry = Entry { start: self.end, data, tag };
+        let entry = Entry { start: self.end, data };
         self.end = entry.end();
         self.entries.push_back(entry);
     }
@@ -128,9 +127,8 @@ impl SendBuffer {
         }
     }
 
-    /// Takes note that a range, sent before, was acknowledged. Hands out the tags of entries that are
-    /// done with. Returns the number of bytes freed.
-    pub(super) fn on_acked(&mut self, acked: Range<u64>, released: &mut impl FnMut(u64)) -> u64 {
+    /// Takes note that a range, sent before, was acknowledged. Returns the number of bytes freed.
+    pub(super) fn on_acked(&mut self, acked: Range<u64>) -> u64 {
         let acked = acked.start.max(self.base)..acked.end.min(self.unsent).min(self.end);
         if acked.start >= acked.end {
             return 0;
@@ -149,11 +147,8 @@ impl SendBuffer {
         }
         let freed = base.saturating_sub(self.base);
         self.base = base;
-        while let Some(entry) = self.entries.pop_front_if(|entry| entry.end() <= base) {
+        while self.entries.pop_front_if(|entry| entry.end() <= base).is_some() {
             self.cursor = self.cursor.saturating_sub(1);
-            if let Some(tag) = entry.tag {
-                released(tag);
-            }
         }
         freed
     }
@@ -168,12 +163,10 @@ impl SendBuffer {
     /// Throws away what lies beyond `end`, sent or not, but for what is acknowledged up to there: the stream
     /// was reset, and only this much is still to arrive. Nothing may be pushed afterwards. Returns the number
     /// of bytes freed.
-    pub(super) fn truncate(&mut self, end: u64, released: &mut impl FnMut(u64)) -> u64 {
+    pub(super) fn truncate(&mut self, end: u64) -> u64 {
         let end = end.clamp(self.base, self.end.max(self.base));
         let freed = self.end.saturating_sub(end);
-        while let Some(entry) = self.entries.pop_back_if(|entry| entry.start >= end) {
-            entry.tag.into_iter().for_each(&mut *released);
-        }
+        while self.entries.pop_back_if(|entry| entry.start >= end).is_some() {}
         if let Some(last) = self.entries.back_mut() {
             let kept = usize::try_from(end.saturating_sub(last.start)).unwrap_or(usize::MAX);
             last.data.truncate(kept);
@@ -189,11 +182,8 @@ impl SendBuffer {
     }
 
     /// Throws everything away: the stream was reset. Returns the number of bytes freed.
-    pub(super) fn clear(&mut self, released: &mut impl FnMut(u64)) -> u64 {
+    pub(super) fn clear(&mut self) -> u64 {
         let freed = self.buffered();
-        for tag in self.entries.drain(..).filter_map(|entry| entry.tag) {
-            released(tag);
-        }
         *self = SendBuffer { base: self.end, unsent: self.unsent, end: self.end, ..SendBuffer::default() };
         freed
     }
@@ -243,13 +233,13 @@ mod tests {
         #[test]
         fn agrees_with_a_byte_by_byte_model(ops in prop::collection::vec(op(), 0..120)) {
             let (mut buffer, mut model) = (SendBuffer::default(), Vec::<Byte>::new());
-            let (mut entries, mut released) = (Vec::<u64>::new(), Vec::new());
+            let mut entries = Vec::<u64>::new();
             for op in ops {
                 match op {
                     Op::Write(len) => {
                         let from = model.len() as u64;
                         let data: Vec<u8> = (from..from + len as u64).map(byte_at).collect();
-                        buffer.push(data.into(), Some(entries.len() as u64));
+                        buffer.push(data.into());
                         model.resize(model.len() + len, Byte::Unsent);
                         if len > 0 {
                             entries.push(model.len() as u64);
@@ -279,19 +269,19 @@ mod tests {
                     }
                     Op::Ack(at, len) => {
                         let range = at..(at + len).min(buffer.unsent());
-                        buffer.on_acked(range.clone(), &mut |tag| released.push(tag));
+                        buffer.on_acked(range.clone());
                         range.for_each(|at| model[at as usize] = Byte::Acked);
                     }
                 }
                 let done = model.iter().take_while(|b| **b == Byte::Acked).count() as u64;
                 prop_assert_eq!(buffer.buffered(), model.len() as u64 - done);
                 prop_assert_eq!(buffer.is_empty(), model.len() as u64 == done);
-                let due = entries.iter().filter(|end| **end <= done).count() as u64;
-                prop_assert_eq!(&released, &(0..due).collect::<Vec<_>>());
+                let kept = entries.iter().filter(|end| **end > done).count();
+                prop_assert_eq!(buffer.entries.len(), kept, "what is done with is not kept");
             }
             let kept = buffer.buffered();
-            prop_assert_eq!(buffer.clear(&mut |tag| released.push(tag)), kept);
-            prop_assert_eq!(released.len(), entries.len());
+            prop_assert_eq!(buffer.clear(), kept);
+            prop_assert!(buffer.entries.is_empty() && buffer.is_empty());
         }
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 impl Connection {
     /// Sends a PING after this much silence, 10 ms at least, or none.
     pub fn set_keep_alive(&mut self, interval: Option<Duration>) {
-        self.machine.timers.set_keep_alive(interval);
+        self.machine.parts.ping.set_keep_alive(interval);
     }
 
     /// Closes the connection after this much silence, if that is less than the idle timeout that both ends agreed on;

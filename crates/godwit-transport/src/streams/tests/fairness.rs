@@ -38,7 +38,7 @@ fn send(streams: &mut Streams, room: usize) -> Vec<(StreamId, u64)> {
 /// Sees to it that the stream has something to send.
 fn fill(streams: &mut Streams, id: StreamId) {
     if streams.buffered_on(id).unwrap() < 2 * MOST {
-        streams.write_tagged(id, Bytes::from_static(&[0; 8000]), 0).unwrap();
+        streams.write(id, Bytes::from_static(&[0; 8000])).unwrap();
     }
 }
 

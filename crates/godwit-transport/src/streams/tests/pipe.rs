@@ -242,27 +242,11 @@ impl End {
         let mut reader = Reader::new(payload);
         let streams = &mut self.streams;
         while !reader.is_empty() {
-            match Frame::decode(&mut reader).unwrap() {
-                Frame::Stream { id, offset, data, fin } => {
-                    assert!(!data.is_empty() || fin, "an empty frame says nothing");
-                    streams.on_stream(now, id, offset, data, fin)
-                }
-                Frame::ResetStream { id, code, final_size } => {
-                    streams.on_reset_stream(now, id, code, final_size)
-                }
-                Frame::ResetStreamAt { id, code, final_size, reliable_size } => {
-                    streams.on_reset_stream_at(now, id, code, final_size, reliable_size)
-                }
-                Frame::StopSending { id, code } => streams.on_stop_sending(id, code),
-                Frame::MaxData { limit } => streams.on_max_data(limit),
-                Frame::MaxStreamData { id, limit } => streams.on_max_stream_data(id, limit),
-                Frame::MaxStreams { direction, limit } => streams.on_max_streams(direction, limit),
-                Frame::DataBlocked { limit } => streams.on_data_blocked(limit),
-                Frame::StreamDataBlocked { id, limit } => streams.on_stream_data_blocked(id, limit),
-                Frame::StreamsBlocked { direction, limit } => streams.on_streams_blocked(direction, limit),
-                other => panic!("{other:?}"),
+            let frame = Frame::decode(&mut reader).unwrap();
+            if let Frame::Stream { data, fin, .. } = frame {
+                assert!(!data.is_empty() || fin, "an empty frame says nothing");
             }
-            .unwrap();
+            streams.on_frame(now, &frame).unwrap_or_else(|| panic!("{frame:?}")).unwrap();
         }
     }
 

@@ -70,6 +70,10 @@ fn stream_ids(payload: &[u8]) -> Vec<u64> {
     frames(payload).into_iter().filter_map(id).collect()
 }
 
+fn take(streams: &mut Streams, frame: Frame<'_>) -> Result<(), crate::WireError> {
+    streams.on_frame(NOW, &frame).unwrap()
+}
+
 fn code(result: Result<(), crate::WireError>) -> Option<TransportErrorCode> {
     result.err().map(|error| error.code)
 }
@@ -85,7 +89,7 @@ fn frames_for_the_wrong_half_or_an_unopened_stream_are_errors() {
     let beyond = id(Side::Client, BIDI, 4);
     assert_eq!(code(streams.on_stream(NOW, own_uni, 0, b"x", false)), state);
     assert_eq!(code(streams.on_reset_stream(NOW, own_uni, 0, 0)), state);
-    assert_eq!(code(streams.on_stream_data_blocked(own_uni, 0)), state);
+    assert_eq!(code(take(&mut streams, Frame::StreamDataBlocked { id: own_uni, limit: 0 })), state);
     assert_eq!(code(streams.on_stop_sending(peer_uni, 0)), state);
     assert_eq!(code(streams.on_max_stream_data(peer_uni, 0)), state);
     for frame in [
@@ -93,7 +97,7 @@ fn frames_for_the_wrong_half_or_an_unopened_stream_are_errors() {
         streams.on_reset_stream(NOW, unopened, 0, 0),
         streams.on_stop_sending(unopened, 0),
         streams.on_max_stream_data(unopened, 0),
-        streams.on_stream_data_blocked(unopened, 0),
+        take(&mut streams, Frame::StreamDataBlocked { id: unopened, limit: 0 }),
     ] {
         assert_eq!(code(frame), state);
     }
@@ -102,7 +106,7 @@ fn frames_for_the_wrong_half_or_an_unopened_stream_are_errors() {
         streams.on_reset_stream(NOW, beyond, 0, 0),
         streams.on_stop_sending(beyond, 0),
         streams.on_max_stream_data(beyond, 0),
-        streams.on_stream_data_blocked(beyond, 0),
+        take(&mut streams, Frame::StreamDataBlocked { id: beyond, limit: 0 }),
     ] {
         assert_eq!(code(frame), limit);
     }
@@ -134,7 +138,7 @@ fn using_a_stream_opens_those_before_it_once() {
     assert_eq!(events(&mut streams), [Event::Readable { id: id(Side::Client, BIDI, 0) }]);
     let accepted: Vec<_> = std::iter::from_fn(|| streams.accept(BIDI)).map(StreamId::index).collect();
     assert_eq!(accepted, [0, 1, 2]);
-    streams.on_stream_data_blocked(id(Side::Client, BIDI, 3), 0).unwrap();
+    take(&mut streams, Frame::StreamDataBlocked { id: id(Side::Client, BIDI, 3), limit: 0 }).unwrap();
     assert_eq!(events(&mut streams), [Event::StreamOpened { direction: BIDI }]);
 }
 
@@ -180,14 +184,14 @@ fn being_blocked_is_told_once_and_ends_with_an_event() {
     let (payload, _) = send(&mut streams, 100);
     assert_eq!(frames(&payload), [Frame::DataBlocked { limit: 10 }]);
     assert_eq!(streams.interest(), Interest::default());
-    streams.on_max_data(100).unwrap();
+    take(&mut streams, Frame::MaxData { limit: 100 }).unwrap();
     let (payload, _) = send(&mut streams, 100);
     assert_eq!(frames(&payload), [Frame::Stream { id: first, offset: 10, data: &[7; 10], fin: false }]);
     let (payload, _) = send(&mut streams, 100);
     assert_eq!(frames(&payload), [Frame::StreamDataBlocked { id: first, limit: 20 }]);
     assert_eq!(streams.interest(), Interest::default());
     streams.on_max_stream_data(first, 30).unwrap();
-    streams.on_max_streams(BIDI, 2).unwrap();
+    take(&mut streams, Frame::MaxStreams { direction: BIDI, limit: 2 }).unwrap();
     assert_eq!(events(&mut streams), [Event::StreamsAvailable { direction: BIDI }]);
     let (payload, _) = send(&mut streams, 100);
     assert_eq!(frames(&payload), [Frame::Stream { id: first, offset: 20, data: &[7; 10], fin: false }]);
@@ -311,22 +315,6 @@ fn the_send_buffer_follows_the_congestion_window() {
     assert_eq!(streams.write(id, all()), Ok(6 << 20), "the configured size in all");
     streams.on_congestion_window(12_000);
     assert_eq!(streams.write(id, all()), Ok(0));
-}
-
-#[test]
-fn tags_come_back_when_data_is_acknowledged_or_thrown_away() {
-    let mut streams = server();
-    let id = streams.open(UNI).unwrap();
-    streams.write_tagged(id, "abc".into(), 1).unwrap();
-    streams.write_tagged(id, Bytes::new(), 2).unwrap();
-    assert_eq!(streams.next_released(), Some((id, 2)));
-    streams.write_tagged(id, "def".into(), 3).unwrap();
-    let (_, tokens) = send(&mut streams, 6);
-    assert_eq!(streams.next_released(), None);
-    streams.on_acked(tokens[0]);
-    assert_eq!(streams.next_released(), Some((id, 1)));
-    streams.reset(id, 0).unwrap();
-    assert_eq!(streams.next_released(), Some((id, 3)));
 }
 
 #[test]
