@@ -21,6 +21,10 @@ impl Machine {
         match frame {
             Frame::Padding(_) | Frame::Ping => Ok(()),
             Frame::Ack(ack) => self.on_ack(now, info, &ack),
+            // By the shortest way: most frames are of this type.
+            Frame::Stream { id, offset, data, fin } => {
+                self.parts.streams.on_stream(now, id, offset, data, fin)
+            }
             Frame::Crypto { offset, data } => self.on_crypto(now, info, offset, data),
             Frame::NewConnectionId { sequence, retire_prior_to, cid, reset_token } => {
                 self.parts.remote_cids.on_new_connection_id(sequence, retire_prior_to, cid, reset_token)?;

@@ -103,6 +103,18 @@ pub(crate) struct Machine {
     outcomes: Vec<(Outcome, RecoveryToken)>,
 }
 
+/// What a connection begins with, by its side.
+struct Beginning {
+    side: Side,
+    version: u32,
+    config: Arc<TransportConfig>,
+    negotiation: Negotiation,
+    keys: keys::LevelKeys,
+    paths: PathSet,
+    parts: Parts,
+    versions: Versions,
+}
+
 /// Bytes by which an IPv6 header is longer than one of IPv4.
 const IPV6_LONGER_HEADER: u16 = 20;
 
@@ -134,26 +146,10 @@ impl Machine {
         recovery.set_peer_validated(false);
         let paths = PathSet::new(Side::Client, args.path, recovery, true);
         let keys = initial_keys(version, &args.initial_dcid, Side::Client)?;
-        let mut connection = Machine {
-            side: Side::Client,
-            version,
-            lifecycle: Lifecycle::new(),
-            negotiation,
-            spaces: Spaces::new(keys, config.max_ack_delay),
-            paths,
-            parts: Parts::new(Side::Client, &config, handshake, local_cids, remote_cids),
-            early: Early::default(),
-            timers: Timers::new(now, config.handshake_timeout, nonzero(config.max_idle_timeout)),
-            events: Events::default(),
-            versions,
-            header_bits: HeaderBits::new(Side::Client, config.spin_bit, rng),
-            migration: Migration::new(),
-            observation: Observation::default(),
-            stats: Counters::default(),
-            buffers: Buffers::default(),
-            outcomes: Vec::new(),
-            config,
-        };
+        let parts = Parts::new(Side::Client, &config, handshake, local_cids, remote_cids);
+        let beginning =
+            Beginning { side: Side::Client, version, config, negotiation, keys, paths, parts, versions };
+        let mut connection = Machine::begin(now, beginning, rng);
         if let Some(NewKeys::ZeroRtt(keys)) = connection.parts.handshake.next_keys() {
             connection.on_early_keys(*keys);
         }
@@ -187,26 +183,35 @@ impl Machine {
         if let Some(token) = args.new_token {
             parts.announcements.send_new_token(token);
         }
-        Ok(Machine {
-            side: Side::Server,
-            version: args.version,
+        let (side, version) = (Side::Server, args.version);
+        let paths = PathSet::new(side, args.path, recovery, args.validated);
+        let beginning = Beginning { side, version, config, negotiation, keys, paths, parts, versions };
+        Ok(Machine::begin(now, beginning, rng))
+    }
+
+    /// What is the same for both sides.
+    fn begin(now: Time, beginning: Beginning, rng: &mut dyn Rng) -> Self {
+        let Beginning { side, version, config, negotiation, keys, paths, parts, versions } = beginning;
+        Machine {
+            side,
+            version,
             lifecycle: Lifecycle::new(),
             negotiation,
             spaces: Spaces::new(keys, config.max_ack_delay),
-            paths: PathSet::new(Side::Server, args.path, recovery, args.validated),
+            paths,
             parts,
             early: Early::default(),
             timers: Timers::new(now, config.handshake_timeout, nonzero(config.max_idle_timeout)),
             events: Events::default(),
             versions,
-            header_bits: HeaderBits::new(Side::Server, config.spin_bit, rng),
+            header_bits: HeaderBits::new(side, config.spin_bit, rng),
             migration: Migration::new(),
             observation: Observation::default(),
             stats: Counters::default(),
             buffers: Buffers::default(),
             outcomes: Vec::new(),
             config,
-        })
+        }
     }
 
     /// A connection id made by the endpoint, with its reset token, to be announced to the peer. False if

@@ -47,7 +47,7 @@ pub(super) fn on_frame(streams: &mut Streams, now: Time, frame: &Frame<'_>) -> O
 impl Streams {
     /// STREAM.
     #[inline]
-    pub(super) fn on_stream(
+    pub(crate) fn on_stream(
         &mut self,
         now: Time,
         id: StreamId,
