@@ -29,6 +29,7 @@ mod rtt;
 mod sent;
 mod space;
 mod summary;
+mod tallies;
 mod tally;
 mod timer;
 
