@@ -4,30 +4,13 @@
 //! packets is answered by one ACK frame. Packets are remembered as at most [`MAX_RANGES`] ranges; what falls out
 //! at the lower end is taken for received, so that nothing is ever processed twice.
 
+use crate::AckPolicy;
 use godwit_base::{Ecn, IntervalSet, Time};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// Ranges remembered and reported at most.
 pub(crate) const MAX_RANGES: usize = 128;
-
-/// When the peer wants to be acknowledged (RFC 9000 section 13.2, draft-ietf-quic-ack-frequency).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AckPolicy {
-    /// Ack-eliciting packets that may wait for an acknowledgement; one more makes it due.
-    pub threshold: u32,
-    /// How long the first of them may wait.
-    pub max_ack_delay: Duration,
-    /// A missing packet so many places below the highest makes an acknowledgement due; 0 is never.
-    pub reordering: u64,
-}
-
-impl AckPolicy {
-    /// What holds until the peer asks for something else: every other packet, and whatever comes out of order.
-    pub const fn usual(max_ack_delay: Duration) -> Self {
-        AckPolicy { threshold: 1, max_ack_delay, reordering: 1 }
-    }
-}
 
 /// Packets received per ECN codepoint (RFC 9000 section 13.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -15,6 +15,7 @@
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
 mod ack_tracker;
+mod ack_policy;
 pub mod congestion;
 mod delivery;
 mod detection;
@@ -33,7 +34,8 @@ mod tallies;
 mod tally;
 mod timer;
 
-pub use ack_tracker::{AckPolicy, AckTracker, EcnCounts, Received};
+pub use ack_policy::AckPolicy;
+pub use ack_tracker::{AckTracker, EcnCounts, Received};
 pub use congestion::{Algorithm, CongestionControl, Controller, SavedState};
 pub use ecn::{EcnAcked, EcnFailure, EcnState, EcnStats, EcnValidation};
 pub use mtu::{BASE_MTU, MtuCounters, MtuSearch};

@@ -25,15 +25,6 @@ use std::time::Duration;
 const OUR_MIN_DELAY: Duration = Duration::from_millis(1);
 /// A delay of 2^14 ms or more is invalid (RFC 9000 section 18.2).
 const INVALID_DELAY: Duration = Duration::from_millis(1 << 14);
-/// Acknowledgements asked for per round trip while the window is full.
-const PER_ROUND_TRIP: u64 = 32;
-/// The part of the round trip that an acknowledgement may wait where packets are few: as much as loss detection
-/// allows for anyway (RFC 9002 section 6.1.2).
-const DELAY_PART: u32 = 8;
-/// Windows of fewer packets are acknowledged as usual.
-const LARGE_WINDOW: u64 = 96;
-/// The most packets that wait: their acknowledgement must not free more than a few batches at once.
-const MAX_THRESHOLD: u64 = 128;
 /// Packets that ask for an immediate acknowledgement after a probe timeout.
 const IMMEDIATE_PROBES: u8 = 2;
 
@@ -118,8 +109,9 @@ impl AckFrequency {
         let before = std::mem::replace(&mut self.window, path.window());
         let Some(peer) = self.peer.as_mut().filter(|peer| peer.state != State::InFlight) else { return };
         let grows = path.controller().is_slow_start() && path.window() > before.saturating_add(before / 4);
-        let policy = if grows { AckPolicy::usual(peer.max) } else { peer.best(path) };
-        if differs(&peer.wish, &policy) {
+        let usual = AckPolicy::usual(peer.max);
+        let policy = if grows { usual } else { AckPolicy::best(path, peer.min..=peer.max) };
+        if peer.wish.differs(&policy) {
             peer.wish = policy;
             peer.state = State::Pending;
         }
@@ -213,31 +205,6 @@ impl Part for AckFrequency {
     }
 }
 
-impl Peer {
-    /// What to ask for on a path whose window is not just being found.
-    fn best(&self, path: &PathRecovery) -> AckPolicy {
-        let packets = path.window().checked_div(u64::from(path.mtu())).unwrap_or(0);
-        if packets < LARGE_WINDOW {
-            return AckPolicy::usual(self.max);
-        }
-        let threshold = packets.checked_div(PER_ROUND_TRIP).unwrap_or(0).min(MAX_THRESHOLD);
-        let delay = path.rtt().smoothed().checked_div(DELAY_PART).unwrap_or_default();
-        AckPolicy {
-            threshold: u32::try_from(threshold).unwrap_or(1),
-            max_ack_delay: Duration::from_micros(micros(delay.min(self.max).max(self.min))),
-            reordering: path.packet_threshold(),
-        }
-    }
-}
-
-/// Whether a change is worth a frame: by half or more.
-fn differs(before: &AckPolicy, after: &AckPolicy) -> bool {
-    let far = |a: u64, b: u64| a.max(b).saturating_mul(2) >= a.min(b).saturating_mul(3);
-    far(u64::from(before.threshold), u64::from(after.threshold))
-        || far(micros(before.max_ack_delay), micros(after.max_ack_delay))
-        || before.reordering != after.reordering
-}
-
 fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
@@ -311,7 +278,7 @@ mod tests {
     #[test]
     fn small_windows_and_peers_that_offer_nothing_are_left_alone() {
         let mut acks = offered();
-        acks.on_acked_packets(Time::ZERO, &path(LARGE_WINDOW - 1));
+        acks.on_acked_packets(Time::ZERO, &path(95));
         assert!(!acks.wants_to_send() && acks.is_available());
         let mut acks = AckFrequency::default();
         acks.on_peer_parameters(Some(MIN), None, MAX);
@@ -403,12 +370,5 @@ mod tests {
         }
         let mut mute = AckFrequency::default();
         assert!(mute.on_ack_frequency(0, 10, 5_000, 3).is_err() && mute.on_immediate_ack().is_err());
-    }
-
-    #[test]
-    fn small_changes_are_not_worth_a_frame() {
-        let policy = |threshold, ms| AckPolicy { threshold, max_ack_delay: ms * MIN, reordering: 3 };
-        assert!(!differs(&policy(10, 10), &policy(14, 8)));
-        assert!(differs(&policy(10, 10), &policy(15, 10)) && differs(&policy(10, 10), &policy(10, 5)));
     }
 }
