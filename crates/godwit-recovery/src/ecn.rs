@@ -115,7 +115,7 @@ impl EcnValidation {
 
     /// The same, marking packets with this codepoint: ECT(1), or else ECT(0).
     #[must_use]
-    pub const fn marking(mut self, ect: Ecn) -> Self {
+    pub(crate) const fn marking(mut self, ect: Ecn) -> Self {
         self.ect = if let Ecn::Ect1 = ect { Ecn::Ect1 } else { Ecn::Ect0 };
         self
     }

@@ -198,7 +198,7 @@ impl MtuSearch {
     }
 
     /// The probe of this size left.
-    pub fn on_probe_sent(&mut self, size: u16) {
+    pub(crate) fn on_probe_sent(&mut self, size: u16) {
         self.counters.probes_sent = self.counters.probes_sent.saturating_add(1);
         if let State::Searching { probe, in_flight, .. } = &mut self.state
             && *probe == size
@@ -208,7 +208,7 @@ impl MtuSearch {
     }
 
     /// A probe arrived: the path carries `size`.
-    pub fn on_probe_acked(&mut self, now: Time, size: u16) {
+    pub(crate) fn on_probe_acked(&mut self, now: Time, size: u16) {
         if size <= self.mtu || size > self.max {
             return;
         }
@@ -225,7 +225,7 @@ impl MtuSearch {
     }
 
     /// A probe was lost. After three of one size the search goes on below it.
-    pub fn on_probe_lost(&mut self, now: Time, size: u16) {
+    pub(crate) fn on_probe_lost(&mut self, now: Time, size: u16) {
         self.counters.probes_lost = self.counters.probes_lost.saturating_add(1);
         let State::Searching { probe, lost, not_before, in_flight } = &mut self.state else { return };
         if *probe != size {

@@ -225,7 +225,7 @@ impl PathRecovery {
     }
 
     /// When the next packet of a space is to be declared lost by the time threshold.
-    pub const fn loss_time(&self, space: SpaceId) -> Option<Time> {
+    pub(crate) const fn loss_time(&self, space: SpaceId) -> Option<Time> {
         self.flights.of(space).loss_time
     }
 
@@ -436,7 +436,7 @@ impl PathRecovery {
     }
 
     /// Ends the PTO back-off: keys were dropped, or the peer validated the address.
-    pub fn reset_pto_count(&mut self) {
+    pub(crate) fn reset_pto_count(&mut self) {
         self.pto_count = 0;
     }
 

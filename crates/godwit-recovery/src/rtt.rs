@@ -93,7 +93,7 @@ impl RttEstimator {
 
     /// The larger of the smoothed RTT and the latest sample: the base of the time threshold (RFC 9002 section
     /// 6.1.2).
-    pub fn conservative(&self) -> Duration {
+    pub(crate) fn conservative(&self) -> Duration {
         self.smoothed.max(self.latest)
     }
 }

@@ -415,7 +415,8 @@ impl<T: Copy> SpaceRecovery<T> {
     }
 
     /// The highest packet number sent.
-    pub const fn largest_sent(&self) -> Option<u64> {
+    #[cfg(test)]
+    pub(crate) const fn largest_sent(&self) -> Option<u64> {
         self.next.checked_sub(1)
     }
 }

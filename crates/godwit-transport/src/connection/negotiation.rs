@@ -16,9 +16,6 @@ use godwit_wire::{ConnectionId, Side, TransportErrorCode, Writer};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// NEW_TOKEN tokens kept for the application at most.
-const MAX_NEW_TOKENS: usize = 4;
-
 /// Bytes of the longest token that leaves room for the rest of a client's Initial packet.
 const MAX_TOKEN: usize = 1024;
 
@@ -35,7 +32,6 @@ pub(super) struct Negotiation {
     peer_scid: Option<ConnectionId>,
     /// The token in our Initial packets.
     pub(super) token: Bytes,
-    new_tokens: Vec<Bytes>,
     peer: Option<Peer>,
     /// At a client with a session store: what is kept for its server.
     pub(super) memory: Option<Arc<ServerMemory>>,
@@ -62,7 +58,6 @@ impl Negotiation {
             retry_scid: None,
             peer_scid: None,
             token: Some(token).filter(|token| token.len() <= MAX_TOKEN).unwrap_or_default(),
-            new_tokens: Vec::new(),
             peer: None,
             memory: None,
             crypto_progress: false,
@@ -116,21 +111,11 @@ impl Negotiation {
         ours && welcome
     }
 
+    /// The server gave a token for the next connection to it (RFC 9000 section 8.1.3).
     pub(super) fn on_new_token(&mut self, token: &[u8]) {
-        if token.len() > MAX_TOKEN {
-            return;
+        if let Some(memory) = self.memory.as_ref().filter(|_| token.len() <= MAX_TOKEN) {
+            memory.put_token(Bytes::copy_from_slice(token));
         }
-        if let Some(memory) = &self.memory {
-            return memory.put_token(Bytes::copy_from_slice(token));
-        }
-        if self.new_tokens.len() >= MAX_NEW_TOKENS {
-            self.new_tokens.remove(0);
-        }
-        self.new_tokens.push(Bytes::copy_from_slice(token));
-    }
-
-    pub(super) fn take_new_token(&mut self) -> Option<Bytes> {
-        self.new_tokens.pop()
     }
 
     /// In what units the peer's ACK frames count delays, once it is known.

@@ -349,7 +349,8 @@ impl Endpoint {
     }
 
     /// The format of this endpoint's connection ids, for steering.
-    pub const fn cid_codec(&self) -> &CidCodec {
+    #[cfg(test)]
+    const fn cid_codec(&self) -> &CidCodec {
         &self.codec
     }
 

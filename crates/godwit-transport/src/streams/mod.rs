@@ -328,6 +328,7 @@ impl Streams {
     }
 
     /// True if any stream is open.
+    #[cfg(test)]
     pub(crate) const fn has_active_streams(&self) -> bool {
         self.store.len() > 0
     }

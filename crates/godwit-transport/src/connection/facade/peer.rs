@@ -62,12 +62,6 @@ impl Connection {
         self.machine.wants_approval()
     }
 
-    /// True while [`Connection::approve`] or [`Connection::refuse_peer`] is awaited: the peer's certificates, name
-    /// and application protocol are known.
-    pub fn awaits_approval(&self) -> bool {
-        self.machine.awaits_approval()
-    }
-
     /// The application approves of the peer: the connection is what it would have been without the question.
     /// Nothing happens if that was not asked.
     pub fn approve(&mut self, now: Time) {
@@ -84,11 +78,6 @@ impl Connection {
     /// server from the start.
     pub fn early_data_status(&self) -> EarlyDataStatus {
         self.machine.early.status()
-    }
-
-    /// A token for the next connection to this server, if it gave one (RFC 9000 section 8.1.3).
-    pub fn take_new_token(&mut self) -> Option<Bytes> {
-        self.machine.negotiation.take_new_token()
     }
 
     /// At a client with a session store: what former connections to the server in this network have left.

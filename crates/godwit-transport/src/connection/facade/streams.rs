@@ -108,11 +108,6 @@ impl Connection {
         self.machine.parts.streams.watch_ideal_buffer(known);
     }
 
-    /// True if any stream is open.
-    pub fn has_active_streams(&self) -> bool {
-        self.machine.parts.streams.has_active_streams()
-    }
-
     /// Whether a stream of the client's was opened with 0-RTT data, at a server: before it was known that the
     /// client is not somebody who repeats what another has sent.
     pub fn is_early(&self, id: StreamId) -> bool {

@@ -23,11 +23,11 @@ fn closed_with(event: Option<&Event>) -> Option<u8> {
 #[test]
 fn nothing_is_told_before_the_peer_is_approved() {
     let mut pair = Pair::new(asking());
-    assert!(pair.client.wants_approval() && !pair.client.awaits_approval());
+    assert!(pair.client.wants_approval() && !pair.client.machine.awaits_approval());
     pair.run(20);
     for end in [&mut pair.client, &mut pair.server] {
         assert_eq!(events(end), [Event::ApprovalWanted]);
-        assert!(end.awaits_approval() && end.open(Direction::Bidirectional).is_none());
+        assert!(end.machine.awaits_approval() && end.open(Direction::Bidirectional).is_none());
     }
     assert_eq!(pair.client.peer_certificates(), deterministic::certificates());
     assert_eq!(pair.server.server_name(), Some(deterministic::SERVER_NAME));
