@@ -14,8 +14,8 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
 
-mod ack_tracker;
 mod ack_policy;
+mod ack_tracker;
 pub mod congestion;
 mod delivery;
 mod detection;
