@@ -1,6 +1,5 @@
 //! How often acknowledgements are sent (RFC 9000 section 13.2), and what is best for a path (draft-ietf-quic-ack-frequency).
 
-use crate::PathRecovery;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -31,19 +30,23 @@ impl AckPolicy {
         AckPolicy { threshold: 1, max_ack_delay, reordering: 1 }
     }
 
-    /// What to ask of the peer on a path whose window is not just being found, with a delay in this range.
-    pub fn best(path: &PathRecovery, delays: RangeInclusive<Duration>) -> Self {
+    /// What to ask of the peer on a path whose window holds so many packets and is not just being found.
+    pub(crate) fn best(
+        packets: u64,
+        rtt: Duration,
+        reordering: u64,
+        delays: RangeInclusive<Duration>,
+    ) -> Self {
         let (min, max) = (*delays.start(), *delays.end());
-        let packets = path.window().checked_div(u64::from(path.mtu())).unwrap_or(0);
         if packets < LARGE_WINDOW {
             return AckPolicy::usual(max);
         }
         let threshold = packets.checked_div(PER_ROUND_TRIP).unwrap_or(0).min(MAX_THRESHOLD);
-        let delay = path.rtt().smoothed().checked_div(DELAY_PART).unwrap_or_default();
+        let delay = rtt.checked_div(DELAY_PART).unwrap_or_default();
         AckPolicy {
             threshold: u32::try_from(threshold).unwrap_or(1),
             max_ack_delay: Duration::from_micros(micros(delay.min(max).max(min))),
-            reordering: path.packet_threshold(),
+            reordering,
         }
     }
 

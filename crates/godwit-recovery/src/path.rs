@@ -4,6 +4,7 @@
 //! lost nor discarded; a reduction of the window happens at most once per round trip (RFC 9002 section 7.3.2)
 //! and is undone when every packet it was made for turns out to have arrived.
 
+use crate::ack_policy::AckPolicy;
 use crate::congestion::{
     Acked, CeMarks, CongestionControl, Controller, ControllerFactory, ControllerStart, Lost, SavedState, Sent,
 };
@@ -19,6 +20,7 @@ use crate::sent::SentPacket;
 use crate::summary::{LossSummary, SpaceId};
 use crate::tally::{AckTally, LossTally, SpuriousTally};
 use godwit_base::{Ecn, Time};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// Lost packets of this many PTO periods make persistent congestion (RFC 9002 section 7.6.1,
@@ -280,6 +282,12 @@ impl PathRecovery {
     /// How many later packets must be acknowledged before one is declared lost (RFC 9002 section 6.1.1).
     pub fn packet_threshold(&self) -> u64 {
         self.reorder.packet_threshold()
+    }
+
+    /// How often the peer had best acknowledge, with a delay in this range, while the window is not just being found.
+    pub fn best_ack_policy(&self, delays: RangeInclusive<Duration>) -> AckPolicy {
+        let packets = self.window().checked_div(u64::from(self.mtu())).unwrap_or(0);
+        AckPolicy::best(packets, self.rtt.smoothed(), self.packet_threshold(), delays)
     }
 
     /// The congestion window in bytes.

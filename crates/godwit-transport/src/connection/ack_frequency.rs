@@ -110,7 +110,7 @@ impl AckFrequency {
         let Some(peer) = self.peer.as_mut().filter(|peer| peer.state != State::InFlight) else { return };
         let grows = path.controller().is_slow_start() && path.window() > before.saturating_add(before / 4);
         let usual = AckPolicy::usual(peer.max);
-        let policy = if grows { usual } else { AckPolicy::best(path, peer.min..=peer.max) };
+        let policy = if grows { usual } else { path.best_ack_policy(peer.min..=peer.max) };
         if peer.wish.differs(&policy) {
             peer.wish = policy;
             peer.state = State::Pending;
