@@ -1,7 +1,8 @@
 //! Batched UDP: whole runs of datagrams in, whole runs of datagrams out.
 //!
 //! A [`Datapath`] is one socket. It receives into a [`RecvBatch`] and sends a [`SendBatch`], and knows
-//! nothing of QUIC. A [`DatapathFactory`] makes them. There are three kinds, and users may bring others:
+//! nothing of QUIC. A [`DatapathFactory`] makes them. There are three kinds, and users may bring others, most simply as a
+//! [`Carrier`] of single datagrams:
 //!
 //! - [`linux`]: the kernel's batching (`recvmmsg`, `sendmmsg`) and offloads (UDP GSO and GRO);
 //! - [`portable`]: every other system, and Linux too if asked for;
@@ -14,8 +15,8 @@
 //!
 //! # Order of the modules
 //!
-//! From the bottom: `address`, `config`, `linux` (and `steering`), `portable`, `memory`, `bind`, `factory`. Each may use
-//! those before it, and what is declared here.
+//! From the bottom: `address`, `config`, `linux` (and `steering`), `portable`, `memory`, `bind`, `factory`,
+//! `carrier`. Each may use those before it, and what is declared here.
 //!
 //! What else is asked of the operating system is in `godwit-os`; these are the only two crates with `unsafe` code.
 
@@ -29,6 +30,7 @@
 
 mod address;
 mod bind;
+mod carrier;
 mod config;
 mod factory;
 #[cfg(target_os = "linux")]
@@ -39,6 +41,7 @@ pub mod portable;
 pub mod steering;
 
 pub use bind::{BindError, adopt, bind, bind_group};
+pub use carrier::{Carried, Carrier, CarrierFactory};
 pub use config::{Backend, SocketConfig};
 pub use factory::DatapathFactory;
 

@@ -120,12 +120,14 @@ mod stats;
 mod target;
 
 /// Data paths that users bring, in place of UDP sockets: see [`EndpointBuilder::datapaths`].
+///
+/// The simplest is a [`Carrier`](datapath::Carrier), which sends and receives single datagrams.
 pub mod datapath {
     pub use godwit_base::{Ecn, RecvBatch, RecvMeta, SendBatch, SendMeta, SocketId};
     pub use godwit_datapath::memory::{Hub, MemorySocket};
     pub use godwit_datapath::{
-        Capabilities, Counters, Datapath, DatapathFactory, Progress, Received, Refused, Sent, TooLarge,
-        Unreachable,
+        Capabilities, Carried, Carrier, CarrierFactory, Counters, Datapath, DatapathFactory, Progress,
+        Received, Refused, Sent, TooLarge, Unreachable,
     };
 }
 
