@@ -182,7 +182,7 @@ impl PathRecovery {
         };
         let controller = Controller::begin(&settings.congestion, &start);
         let samples = controller.as_custom().is_some_and(|custom| custom.wants_rate_samples());
-        let ect = settings.congestion.custom().map_or(Ecn::Ect0, ControllerFactory::ect);
+        let ect = settings.congestion.factory().map_or(Ecn::Ect0, ControllerFactory::ect);
         PathRecovery {
             id: settings.id,
             flights: Flights::default(),

@@ -4,7 +4,7 @@
 //! withdrawal of a reduction that was made for nothing. Which packet belongs to which round trip is the path's
 //! business. No algorithm here uses floating point, so that every platform computes the same window.
 //!
-//! Programs bring their own as a [`ControllerFactory`], in [`CongestionControl::Custom`]: it makes a
+//! Programs bring their own by [`CongestionControl::custom`], or as a [`ControllerFactory`]: it makes a
 //! [`CongestionController`] for each path. Those may ask for [delivery-rate samples](RateSample), pace as they
 //! like, have a deadline of their own, begin with what an earlier connection knew and leave something to the next.
 
@@ -21,6 +21,7 @@ pub use crate::delivery::RateSample;
 use cubic::Cubic;
 use godwit_base::Time;
 use new_reno::NewReno;
+use std::fmt;
 use std::sync::Arc;
 
 /// The algorithms that come with this crate.
@@ -57,12 +58,37 @@ impl From<Algorithm> for CongestionControl {
 }
 
 impl CongestionControl {
-    /// Whether the controllers are told of every packet, which costs a little for each.
-    pub(crate) fn custom(&self) -> Option<&dyn ControllerFactory> {
+    /// The controllers that `make` makes, one for each path: what a [`ControllerFactory`] does that says nothing besides.
+    pub fn custom<C: CongestionController + 'static>(
+        make: impl Fn(&ControllerStart) -> C + Send + Sync + 'static,
+    ) -> Self {
+        CongestionControl::Custom(Arc::new(Making(make)))
+    }
+
+    /// Who makes the controllers, if they are the caller's own. They are told of every packet, which costs a little for
+    /// each.
+    pub(crate) fn factory(&self) -> Option<&dyn ControllerFactory> {
         match self {
             CongestionControl::BuiltIn(_) => None,
             CongestionControl::Custom(factory) => Some(factory.as_ref()),
         }
+    }
+}
+
+/// A factory that is nothing but a function.
+struct Making<F>(F);
+
+impl<C: CongestionController + 'static, F: Fn(&ControllerStart) -> C + Send + Sync> ControllerFactory
+    for Making<F>
+{
+    fn controller(&self, start: &ControllerStart) -> Box<dyn CongestionController> {
+        Box::new((self.0)(start))
+    }
+}
+
+impl<F> fmt::Debug for Making<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ControllerFactory")
     }
 }
 
