@@ -1,6 +1,8 @@
 //! What a client is built with.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +20,9 @@ use crate::trust::{RootsError, Trust, add_pem, load_roots};
 /// For connecting, if nothing else is said.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// For connections without requests, if nothing else is said.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
+
 /// Bytes of a body that are collected, if nothing else is said.
 const MAX_COLLECTED: usize = 64 << 20;
 
@@ -30,10 +35,12 @@ pub struct ClientBuilder {
     family: Family,
     connect_timeout: Duration,
     failures_hold: Duration,
+    idle_timeout: Duration,
     trust: TrustOptions,
     memory: MemoryPlace,
     sessions: Option<PathBuf>,
     early_data: bool,
+    known: BTreeMap<String, Vec<SocketAddr>>,
 }
 
 #[derive(Debug, Default)]
@@ -120,10 +127,12 @@ impl Default for ClientBuilder {
             family: Family::Any,
             connect_timeout: CONNECT_TIMEOUT,
             failures_hold: Duration::ZERO,
+            idle_timeout: IDLE_TIMEOUT,
             trust: TrustOptions::default(),
             memory: MemoryPlace::None,
             sessions: None,
             early_data: false,
+            known: BTreeMap::new(),
         }
     }
 }
@@ -170,6 +179,17 @@ impl ClientBuilder {
         ClientBuilder { family, ..self }
     }
 
+    /// Reaches `host` at these addresses, at their ports, in place of those that DNS would name: a server that DNS does
+    /// not know yet, or one of several.
+    pub fn addresses(
+        mut self,
+        host: impl Into<String>,
+        addresses: impl IntoIterator<Item = SocketAddr>,
+    ) -> ClientBuilder {
+        self.known.insert(host.into().to_ascii_lowercase(), addresses.into_iter().collect());
+        self
+    }
+
     /// The most time for finding a server's addresses, and the same again for connecting. Default 10 s.
     pub fn connect_timeout(self, limit: Duration) -> ClientBuilder {
         ClientBuilder { connect_timeout: limit, ..self }
@@ -179,6 +199,13 @@ impl ClientBuilder {
     /// it share the failure.
     pub fn failures_hold(self, time: Duration) -> ClientBuilder {
         ClientBuilder { failures_hold: time, ..self }
+    }
+
+    /// For how long the connections to a server are kept after its last response has been read. While requests are under
+    /// way they are kept alive; afterwards a client that lives long would otherwise hold them, and those over QUIC send a
+    /// packet every 10 s, as long as the servers do not close them. Default 90 s.
+    pub fn idle_timeout(self, time: Duration) -> ClientBuilder {
+        ClientBuilder { idle_timeout: time, ..self }
     }
 
     /// Trusts the certificate authorities in this file (PEM) besides the system's.
@@ -245,10 +272,12 @@ impl ClientBuilder {
             family: self.family,
             connect_timeout: self.connect_timeout,
             failures_hold: self.failures_hold,
+            idle_timeout: self.idle_timeout,
             proxies: self.proxy.build()?,
             memory,
             sessions: self.sessions.map(|file| Arc::new(FileSessionStore::open(&file))),
             early_data: self.early_data,
+            known: self.known,
         });
         Ok(Client::new(network, self.defaults))
     }

@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use godwit_text::{plain_error, shell_word, size};
@@ -14,6 +16,33 @@ pub struct Error {
     text: String,
     remedy: Option<Remedy>,
     whole_origin: bool,
+    tried: Arc<[Tried]>,
+}
+
+/// An address that was tried, and gave no connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Tried {
+    /// The address, with the port.
+    pub address: SocketAddr,
+    /// What came of it.
+    pub outcome: TriedOutcome,
+    /// The same as a sentence, without capital and full stop.
+    pub text: String,
+}
+
+/// What came of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TriedOutcome {
+    /// Nothing came back.
+    Silent,
+    /// The machine says that nobody listens on the port.
+    NobodyListens,
+    /// Somebody answered, but it came to no connection.
+    Failed,
+    /// This machine cannot send there.
+    NoWay,
 }
 
 /// What an [`Error`] is about.
@@ -101,7 +130,7 @@ impl fmt::Display for Remedy {
 impl Error {
     /// Something about one URL.
     pub fn new(kind: ErrorKind, text: impl Into<String>) -> Error {
-        Error { kind, text: text.into(), remedy: None, whole_origin: false }
+        Error { kind, text: text.into(), remedy: None, whole_origin: false, tried: Arc::default() }
     }
 
     /// Something about the server that all its URLs share.
@@ -112,6 +141,11 @@ impl Error {
     /// With what may help.
     pub(crate) fn remedy_of(self, remedy: Remedy) -> Error {
         Error { remedy: Some(remedy), ..self }
+    }
+
+    /// With the addresses that it is about.
+    pub(crate) fn having_tried(self, tried: Vec<Tried>) -> Error {
+        Error { tried: tried.into(), ..self }
     }
 
     /// The same about the way through a proxy.
@@ -184,6 +218,12 @@ impl Error {
     /// What may help, where that depends on how the client is used.
     pub fn remedy(&self) -> Option<&Remedy> {
         self.remedy.as_ref()
+    }
+
+    /// The addresses that were tried, where no connection came about. Of those that were begun when time ran out only the
+    /// first is here.
+    pub fn tried(&self) -> &[Tried] {
+        &self.tried
     }
 
     /// True if it is the server as a whole that cannot be used: its other URLs fail alike.

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use godwit_text::{plain_error, unix_now};
 use http::header::{ALT_SVC, CONTENT_LENGTH};
@@ -15,6 +14,7 @@ use crate::error::{Error, ErrorKind, Remedy};
 use crate::explain;
 use crate::network::Network;
 use crate::redirect::Hop;
+use crate::route::Route;
 use crate::server::{Server, Versions};
 use crate::session::{ExchangeError, ResponseBody, Session};
 use crate::target::Origin;
@@ -23,18 +23,6 @@ use crate::target::Origin;
 const ATTEMPTS: u32 = 5;
 /// From so many servers on those without connections are forgotten.
 const MOST_SERVERS: usize = 256;
-
-/// The connection that a request goes out on.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Route {
-    /// Its protocol.
-    pub version: Version,
-    /// Why it is this one.
-    pub reason: Arc<str>,
-    /// What DNS and the handshake took, if the connection was made for this request.
-    pub connect: Option<(Duration, Duration)>,
-}
 
 /// The servers, by origin and versions, and the way to them.
 pub(crate) struct Exchanges {
@@ -110,9 +98,9 @@ impl Exchanges {
         let is_auto = manner.versions == Versions::Auto;
         let mut attempt = 1;
         loop {
-            let share = server.session(&self.network).await?;
+            let (share, in_use) = server.session(&self.network).await?;
             let version = share.session.version();
-            on_route(Route { version, reason: share.reason, connect: share.fresh });
+            on_route(Route::new(version, share.reason, share.fresh, share.session.link()));
             let again = hop.body.is_repeatable() && attempt < ATTEMPTS;
             let is_http3 = version == Version::HTTP_3;
             match send(hop, manner.further, share.session).await {
@@ -133,7 +121,7 @@ impl Exchanges {
                     if manner.alone {
                         server.conclude(&self.network).await;
                     }
-                    return Ok(response);
+                    return Ok(response.map(|body| body.of(in_use)));
                 }
                 Err(Failed::Exchange(error)) => {
                     let lost = is_http3 && is_auto && hop.method.is_safe() && error.is_lost_connection();

@@ -48,7 +48,8 @@ pub(crate) fn no_address_of(origin: &Origin, family: &str, remedy: Remedy) -> Er
 /// No connection came about: at this address, if at any.
 pub(crate) fn refusal(
     origin: &Origin,
-    (address, refusal): &(Option<SocketAddr>, Refusal),
+    address: Option<SocketAddr>,
+    refusal: &Refusal,
     certificate: Option<&Facts>,
     limit: Duration,
 ) -> Error {
@@ -359,7 +360,7 @@ mod tests {
     fn silence_and_refusal_are_told_apart() {
         let limit = Duration::from_secs(10);
         let address = Some(SocketAddr::from(([192, 0, 2, 1], 4433)));
-        let text = |found| refusal(&origin("a.example"), &(address, found), None, limit);
+        let text = |found| refusal(&origin("a.example"), address, &found, None, limit);
         let silent = text(Refusal::Silent);
         assert!(silent.is_of_origin());
         assert_eq!(

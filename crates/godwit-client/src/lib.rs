@@ -4,7 +4,8 @@
 //! for QUIC that is no longer than it needs where UDP works. That QUIC does not work is concluded from evidence only:
 //! silence over UDP while TCP had no difficulty; nobody waits for it longer than a round trip, and what was found out
 //! is remembered for each network. Connections are made as RFC 8305 has it (happy eyeballs), pooled for each origin
-//! and shared by all requests.
+//! and shared by all requests. Those that no request has needed for [a while](ClientBuilder::idle_timeout) are closed,
+//! and made again when one does.
 //!
 //! ```
 //! # use std::io::{Read, Write};
@@ -81,6 +82,8 @@ mod request;
 #[cfg(feature = "client")]
 mod response;
 #[cfg(feature = "client")]
+mod route;
+#[cfg(feature = "client")]
 mod server;
 #[cfg(feature = "client")]
 mod service;
@@ -89,6 +92,8 @@ mod session;
 #[cfg(feature = "client")]
 mod target;
 pub mod trust;
+#[cfg(feature = "client")]
+mod usage;
 
 #[cfg(feature = "client")]
 pub use body::BodySource;
@@ -97,15 +102,15 @@ pub use builder::{BuildError, ClientBuilder};
 #[cfg(feature = "client")]
 pub use client::Client;
 #[cfg(feature = "client")]
-pub use error::{Error, ErrorKind, Remedy};
-#[cfg(feature = "client")]
-pub use exchange::Route;
+pub use error::{Error, ErrorKind, Remedy, Tried, TriedOutcome};
 #[cfg(feature = "client")]
 pub use network::Family;
 #[cfg(feature = "client")]
 pub use request::RequestBuilder;
 #[cfg(feature = "client")]
 pub use response::{Body, Response};
+#[cfg(feature = "client")]
+pub use route::Route;
 #[cfg(feature = "client")]
 pub use server::Versions;
 #[cfg(feature = "client")]

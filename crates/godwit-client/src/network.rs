@@ -1,5 +1,6 @@
 //! The way to servers: names become addresses, and those are tried one after the other, over UDP or TCP.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,7 +16,7 @@ use crate::connect::quic::{self, Evidence};
 use crate::connect::tcp::{self, KEEP_ALIVE, Offer, TcpLink};
 use crate::connect::tunnel::Tunnel;
 use crate::connect::{Blame, Refusal, most_telling, race_addresses};
-use crate::error::{Error, ErrorKind, Remedy};
+use crate::error::{Error, ErrorKind, Remedy, Tried};
 use crate::explain;
 use crate::memory::{Memory, NetworkId};
 use crate::proxy::{Proxies, Proxy};
@@ -37,7 +38,9 @@ pub(crate) struct Network {
     sessions: Option<Arc<FileSessionStore>>,
     early_data: bool,
     failures_hold: Duration,
+    idle_timeout: Duration,
     proxies: Proxies,
+    known: BTreeMap<String, Vec<SocketAddr>>,
 }
 
 /// What a [`Network`] is made with.
@@ -51,7 +54,11 @@ pub(crate) struct NetworkOptions {
     pub(crate) early_data: bool,
     /// How long a server that could not be reached is not tried again.
     pub(crate) failures_hold: Duration,
+    /// How long a connection without requests is kept.
+    pub(crate) idle_timeout: Duration,
     pub(crate) proxies: Proxies,
+    /// Where hosts are, of which DNS is not asked.
+    pub(crate) known: BTreeMap<String, Vec<SocketAddr>>,
 }
 
 /// Which addresses are used.
@@ -110,7 +117,9 @@ impl Network {
             sessions,
             early_data,
             failures_hold,
+            idle_timeout,
             proxies,
+            known,
         } = options;
         Network {
             trust,
@@ -122,7 +131,9 @@ impl Network {
             sessions,
             early_data,
             failures_hold,
+            idle_timeout,
             proxies,
+            known,
         }
     }
 
@@ -139,6 +150,11 @@ impl Network {
     /// How long a server that could not be reached is not tried again.
     pub(crate) fn failures_hold(&self) -> Duration {
         self.failures_hold
+    }
+
+    /// How long a connection without requests is kept.
+    pub(crate) fn idle_timeout(&self) -> Duration {
+        self.idle_timeout
     }
 
     /// What is remembered of servers and networks.
@@ -192,7 +208,8 @@ impl Network {
             let endpoint = self.endpoint(address);
             quic::handshake(endpoint, config.clone(), address, origin.host.clone(), Arc::clone(evidence))
         };
-        self.race(origin, addresses, attempt, &refused, || Refusal::Silent).await
+        let is_heard = || evidence.is_heard();
+        self.race(origin, addresses, attempt, &refused, || Refusal::Silent, is_heard).await
     }
 
     /// Connects to `origin` over TCP.
@@ -214,7 +231,7 @@ impl Network {
         });
         let attempt =
             |address| tcp::connect(address, origin.host.clone(), tls.clone(), offer, tunnel.clone());
-        let raced = self.race(origin, addresses, attempt, &refused, || Refusal::TcpSilent).await;
+        let raced = self.race(origin, addresses, attempt, &refused, || Refusal::TcpSilent, || false).await;
         raced.map_err(|failure| match proxy {
             // Certificates are those of the server.
             Some(proxy) if failure.error.kind() != ErrorKind::Certificate => {
@@ -231,6 +248,7 @@ impl Network {
         attempt: impl FnMut(SocketAddr) -> F,
         refused: &Refused,
         silent: impl Fn() -> Refusal,
+        is_heard: impl Fn() -> bool,
     ) -> Result<Connected<T>, ConnectFailure>
     where
         T: Send + 'static,
@@ -239,15 +257,29 @@ impl Network {
         let begun: Instant = instant_now();
         let mut refusals = Vec::new();
         let raced = race_addresses(addresses, attempt, &mut refusals);
-        if let Ok(Some(link)) = timeout(self.connect_timeout, raced).await {
+        let outcome = timeout(self.connect_timeout, raced).await;
+        if let Ok(Some(link)) = outcome {
             return Ok(Connected { link, handshake: begun.elapsed() });
         }
-        // At the end of the time some addresses may have refused and others are silent.
-        refusals.extend(addresses.first().map(|address| (*address, silent())));
-        let found = most_telling(refusals, silent());
-        let blame = found.1.blame();
-        let error = explain::refusal(origin, &found, refused.facts().as_ref(), self.connect_timeout);
-        Err(ConnectFailure { error, blame })
+        if outcome.is_err() {
+            // At the end of the time some addresses may have refused and others are silent.
+            let mut open =
+                addresses.iter().filter(|open| refusals.iter().all(|(address, _)| address != *open));
+            let first = open.next().map(|address| (*address, silent()));
+            refusals.extend(first);
+        }
+        let (facts, limit) = (refused.facts(), self.connect_timeout);
+        let explain =
+            |address, refusal: &_| explain::refusal(origin, address, refusal, facts.as_ref(), limit);
+        let tried = refusals.iter().map(|(address, refusal)| Tried {
+            address: *address,
+            outcome: refusal.outcome(is_heard()),
+            text: explain(Some(*address), refusal).text().to_owned(),
+        });
+        let tried = tried.collect();
+        let (address, refusal) = most_telling(refusals, silent());
+        let error = explain(address, &refusal).having_tried(tried);
+        Err(ConnectFailure { error, blame: refusal.blame() })
     }
 
     /// Closes every QUIC connection, and tells the servers.
@@ -278,10 +310,11 @@ impl Network {
     }
 
     async fn resolve(&self, origin: &Origin, host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
-        let found: Vec<SocketAddr> = match host.parse::<IpAddr>() {
+        let found: Vec<SocketAddr> = match (self.known.get(host), host.parse::<IpAddr>()) {
+            (Some(known), _) => known.clone(),
             // An IPv4 address in IPv6 notation is reached over IPv4: IPv6 sockets here do IPv6 only.
-            Ok(address) => vec![SocketAddr::new(address.to_canonical(), port)],
-            Err(_) => {
+            (None, Ok(address)) => vec![SocketAddr::new(address.to_canonical(), port)],
+            (None, Err(_)) => {
                 let found = tokio::net::lookup_host((host, port)).await;
                 found.map_err(|error| explain::unknown_host(host, &plain_error(&error)))?.collect()
             }

@@ -188,8 +188,9 @@ async fn fetch(
         }
         let further = HeaderMap::new();
         let manner = Manner { versions, alone: false, further: &further };
-        let mut nobody = |_| {};
-        let response = client.exchanges().response(&hop, manner, &mut nobody);
+        let mut route = None;
+        let mut on_route = |chosen| route = Some(chosen);
+        let response = client.exchanges().response(&hop, manner, &mut on_route);
         let response = match until {
             None => response.await?,
             Some((until, limit)) => {
@@ -199,7 +200,9 @@ async fn fetch(
         let location = response.headers().get(LOCATION).filter(|_| is_redirect(response.status()));
         let Some(location) = location.filter(|_| most_redirects > 0) else {
             let response = response.map(|body| Body::new(body, until));
-            return Ok(Response::new(response, hop.target, client.defaults().max_collected));
+            let unrouted = || Error::new(ErrorKind::Exchange, "a response came on no connection");
+            let route = route.ok_or_else(unrouted)?;
+            return Ok(Response::new(response, hop.target, route, client.defaults().max_collected));
         };
         if redirects >= most_redirects {
             let text = format!("redirected more than {most_redirects} times");

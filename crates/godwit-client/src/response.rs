@@ -13,6 +13,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use crate::causes::find;
 use crate::error::{Error, ErrorKind};
 use crate::explain;
+use crate::route::Route;
 use crate::session::ResponseBody;
 use crate::target::Target;
 
@@ -21,13 +22,14 @@ use crate::target::Target;
 pub struct Response {
     response: http::Response<Body>,
     target: Target,
+    route: Route,
     most: usize,
 }
 
 impl Response {
     /// `most`: bytes of a body that are collected.
-    pub(crate) fn new(response: http::Response<Body>, target: Target, most: usize) -> Response {
-        Response { response, target, most }
+    pub(crate) fn new(response: http::Response<Body>, target: Target, route: Route, most: usize) -> Response {
+        Response { response, target, route, most }
     }
 
     /// The status.
@@ -48,6 +50,11 @@ impl Response {
     /// The URL that it is the response of, which is another one than that of the request after a redirect.
     pub fn target(&self) -> &Target {
         &self.target
+    }
+
+    /// The connection that it came on: the address, the certificates, and why it was this protocol.
+    pub fn route(&self) -> &Route {
+        &self.route
     }
 
     /// The body, as it comes.

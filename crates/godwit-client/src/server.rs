@@ -5,6 +5,7 @@
 
 use std::fmt::Write;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use godwit::http3::Client;
@@ -16,7 +17,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use crate::body::RequestBody;
 use crate::connect::Blame;
-use crate::connect::tcp::{Offer, Sender, TcpLink};
+use crate::connect::tcp::{Offer, Sender, TcpFacts, TcpLink};
 use crate::error::{Error, ErrorKind};
 use crate::memory::{Approach, Http3Place};
 use crate::network::{ConnectFailure, Connected, Found, Network};
@@ -24,6 +25,7 @@ use crate::proxy::Proxy;
 use crate::race::{Attempt, HeadStart, Winner, contest};
 use crate::session::{Forwarder, Pool, Session};
 use crate::target::Origin;
+use crate::usage::{InUse, Usage};
 
 /// Which versions of HTTP may be spoken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,6 +40,8 @@ pub enum Versions {
     Http2,
     /// HTTP/3 alone.
     Http3,
+    /// HTTP/2 or HTTP/1.1, as the server prefers: nothing goes over UDP.
+    Tcp,
 }
 
 /// A server and the connections to it.
@@ -45,6 +49,9 @@ pub(crate) struct Server {
     origin: Origin,
     versions: Versions,
     connections: Mutex<Connections>,
+    usage: Arc<Usage>,
+    /// A task closes the connections when they have not been needed for long.
+    is_watched: AtomicBool,
 }
 
 #[derive(Default)]
@@ -55,7 +62,7 @@ struct Connections {
     http3: Option<Client>,
     /// Where HTTP/3 is, if not where the URL says.
     alternative: Option<Http3Place>,
-    http2: Option<http2::SendRequest<RequestBody>>,
+    http2: Option<(http2::SendRequest<RequestBody>, Arc<TcpFacts>)>,
     http1: Option<Arc<Pool>>,
     /// QUIC in the background.
     background: Option<Attempt>,
@@ -77,14 +84,23 @@ pub(crate) struct Share {
 
 impl Server {
     pub(crate) fn new(origin: Origin, versions: Versions) -> Server {
-        Server { origin, versions, connections: Mutex::default() }
+        let (connections, is_watched) = (Mutex::default(), AtomicBool::new(false));
+        Server { origin, versions, connections, usage: Usage::new(), is_watched }
     }
 
-    /// A connection, made now if there is none that takes requests. Others wait for it meanwhile.
+    /// A connection, made now if there is none that takes requests, and what says that it is needed. Others wait for it
+    /// meanwhile.
     ///
     /// # Errors
     /// If the server cannot be reached.
-    pub(crate) async fn session(&self, network: &Arc<Network>) -> Result<Share, Error> {
+    pub(crate) async fn session(self: &Arc<Self>, network: &Arc<Network>) -> Result<(Share, InUse), Error> {
+        let in_use = self.usage.begin();
+        let share = self.share(network).await?;
+        self.watch(network);
+        Ok((share, in_use))
+    }
+
+    async fn share(&self, network: &Arc<Network>) -> Result<Share, Error> {
         let asked = instant_now();
         let mut connections = self.connections.lock().await;
         if let Some((error, failed)) = &connections.failed
@@ -105,6 +121,45 @@ impl Server {
             Err(error) => {
                 connections.failed = Some((error.clone(), instant_now()));
                 Err(error)
+            }
+        }
+    }
+
+    /// Has the connections closed when they have not been needed for long.
+    fn watch(self: &Arc<Self>, network: &Arc<Network>) {
+        if self.is_watched.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (server, network, limit) =
+            (Arc::downgrade(self), Arc::downgrade(network), network.idle_timeout());
+        tokio::spawn(async move {
+            let mut pause = limit;
+            loop {
+                tokio::time::sleep(pause).await;
+                let (Some(server), Some(network)) = (server.upgrade(), network.upgrade()) else { return };
+                match server.close_idle(&network, limit).await {
+                    Some(again) => pause = again,
+                    None => return,
+                }
+            }
+        });
+    }
+
+    /// Closes the connections if they have not been needed for so long; otherwise says when to look again.
+    async fn close_idle(&self, network: &Arc<Network>, limit: Duration) -> Option<Duration> {
+        let mut connections = self.connections.lock().await;
+        match self.usage.idle() {
+            None => Some(limit),
+            Some(idle) if idle < limit => Some(limit - idle),
+            Some(_) => {
+                self.take_background(network, &mut connections).await;
+                (connections.http3, connections.http2, connections.http1) = (None, None, None);
+                if connections.background.is_some() {
+                    return Some(limit);
+                }
+                // Those who find it so look after what they make.
+                self.is_watched.store(false, Ordering::Relaxed);
+                None
             }
         }
     }
@@ -181,16 +236,20 @@ impl Server {
                 connections.http3 = Some(connected.link);
                 connected.handshake
             }
-            Versions::Http2 | Versions::Http1 => {
-                let offer = if self.versions == Versions::Http2 { Offer::Http2 } else { Offer::Http1 };
+            Versions::Http1 | Versions::Http2 | Versions::Tcp => {
+                let offer = match self.versions {
+                    Versions::Http1 => Offer::Http1,
+                    Versions::Http2 => Offer::Http2,
+                    _ => Offer::Either,
+                };
                 let connected = network.tcp(&self.origin, &found.addresses, offer).await.map_err(in_words)?;
                 connections.reason = "as asked".into();
-                return Ok(connections.on_tcp(connected, found.dns, self.forwarder(network)).await);
+                return Ok(self.on_tcp(network, connections, connected, found.dns).await);
             }
             Versions::Auto => match self.connect_auto(network, connections, &found).await? {
                 Ok(handshake) => handshake,
                 Err(connected) => {
-                    return Ok(connections.on_tcp(connected, found.dns, self.forwarder(network)).await);
+                    return Ok(self.on_tcp(network, connections, connected, found.dns).await);
                 }
             },
         };
@@ -299,14 +358,12 @@ impl Server {
         };
         let connected = network.tcp(&self.origin, &found.addresses, Offer::Http1).await.map_err(in_words)?;
         let fresh = Some((Duration::ZERO, connected.handshake));
-        match connected.link.sender {
-            Sender::Http1(sender) => Ok(Share {
-                session: Session::Http1(turn.with(sender), self.forwarder(network)),
-                fresh,
-                reason,
-            }),
-            Sender::Http2(sender) => Ok(Share { session: Session::Http2(sender), fresh, reason }),
-        }
+        let TcpLink { sender, facts, .. } = connected.link;
+        let session = match sender {
+            Sender::Http1(sender) => Session::Http1(turn.with(sender, facts), self.forwarder(network)),
+            Sender::Http2(sender) => Session::Http2(sender, facts),
+        };
+        Ok(Share { session, fresh, reason })
     }
 
     /// The proxy, if it is to be asked for whole URLs.
@@ -348,6 +405,28 @@ impl Server {
         }
     }
 
+    async fn on_tcp(
+        &self,
+        network: &Network,
+        connections: &mut Connections,
+        connected: Connected<TcpLink>,
+        dns: Duration,
+    ) -> Share {
+        let Connected { link: TcpLink { sender, facts, .. }, handshake } = connected;
+        connections.rtt = Some(facts.rtt);
+        let session = match sender {
+            Sender::Http2(sender) => {
+                connections.http2 = Some((sender.clone(), Arc::clone(&facts)));
+                Session::Http2(sender, facts)
+            }
+            Sender::Http1(sender) => {
+                let pool = connections.http1.get_or_insert_with(|| Pool::new(network.idle_timeout()));
+                Session::Http1(pool.turn().await.with(sender, facts), self.forwarder(network))
+            }
+        };
+        Share { session, fresh: Some((dns, handshake)), reason: Arc::clone(&connections.reason) }
+    }
+
     fn on_http3(
         &self,
         network: &Network,
@@ -381,35 +460,14 @@ impl Connections {
     /// A connection that takes many requests at a time, the best one.
     fn shared(&mut self) -> Option<Session> {
         self.http3.take_if(|client| client.is_closed());
-        self.http2.take_if(|sender| sender.is_closed());
+        self.http2.take_if(|(sender, _)| sender.is_closed());
         if let Some(client) = &self.http3 {
             let alt_used = self.alternative.as_ref().and_then(|alternative| {
                 HeaderValue::try_from(format!("{}:{}", bracketed(&alternative.host), alternative.port)).ok()
             });
             return Some(Session::Http3 { client: client.clone(), alt_used });
         }
-        self.http2.clone().map(Session::Http2)
-    }
-
-    async fn on_tcp(
-        &mut self,
-        connected: Connected<TcpLink>,
-        dns: Duration,
-        forwarder: Option<Forwarder>,
-    ) -> Share {
-        let Connected { link: reached, handshake } = connected;
-        self.rtt = Some(reached.rtt);
-        let session = match reached.sender {
-            Sender::Http2(sender) => {
-                self.http2 = Some(sender.clone());
-                Session::Http2(sender)
-            }
-            Sender::Http1(sender) => {
-                let pool = self.http1.get_or_insert_with(Pool::new);
-                Session::Http1(pool.turn().await.with(sender), forwarder)
-            }
-        };
-        Share { session, fresh: Some((dns, handshake)), reason: Arc::clone(&self.reason) }
+        self.http2.clone().map(|(sender, facts)| Session::Http2(sender, facts))
     }
 }
 

@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use godwit::{ConnectError, ConnectionError, ConnectionErrorKind, http3};
 use http::StatusCode;
 
+use crate::error::TriedOutcome;
+
 /// Why one address did not do.
 #[derive(Debug)]
 pub(crate) enum Refusal {
@@ -51,6 +53,16 @@ impl Refusal {
             Refusal::Socket(_) | Refusal::Connect(_) | Refusal::Tcp(_) => Blame::Here,
             Refusal::Quic(error) if error.kind() == ConnectionErrorKind::EndpointStopped => Blame::Here,
             _ => Blame::Server,
+        }
+    }
+
+    /// What came of an address where this happened; over UDP something may have come back.
+    pub(crate) fn outcome(&self, is_heard: bool) -> TriedOutcome {
+        match self {
+            Refusal::NobodyListens | Refusal::TcpRefused => TriedOutcome::NobodyListens,
+            Refusal::Socket(_) | Refusal::Connect(_) => TriedOutcome::NoWay,
+            _ if self.blame() == Blame::Silence && !is_heard => TriedOutcome::Silent,
+            _ => TriedOutcome::Failed,
         }
     }
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 use godwit_text::instant_now;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use rustls::pki_types::ServerName;
-use rustls::{AlertDescription, Error as TlsError};
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{AlertDescription, Error as TlsError, ProtocolVersion};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -35,10 +35,21 @@ const SENT_TWICE: Duration = Duration::from_millis(900);
 /// A connection.
 pub(crate) struct TcpLink {
     pub(crate) sender: Sender,
-    /// From the first packet to its answer.
-    pub(crate) rtt: Duration,
+    pub(crate) facts: Arc<TcpFacts>,
     /// The network lost the very first packet: then it is no wonder if UDP's is lost too.
     pub(crate) was_difficult: bool,
+}
+
+/// What is known of a connection.
+#[derive(Debug)]
+pub(crate) struct TcpFacts {
+    /// The server, or the proxy before it.
+    pub(crate) remote: SocketAddr,
+    /// From the first packet to its answer.
+    pub(crate) rtt: Duration,
+    /// `None` for http, as the certificates are none.
+    pub(crate) tls_version: Option<ProtocolVersion>,
+    pub(crate) certificates: Vec<CertificateDer<'static>>,
 }
 
 /// Where requests go in, in the protocol of the connection.
@@ -87,6 +98,7 @@ pub(crate) async fn connect(
         Some(tunnel) => tunnel.open(stream).await?,
         None => stream,
     };
+    let mut facts = TcpFacts { remote: address, rtt, tls_version: None, certificates: Vec::new() };
     let sender = match tls {
         None if offer == Offer::Http2 => http2(stream).await?,
         None => http1(stream).await?,
@@ -102,7 +114,15 @@ pub(crate) async fn connect(
                 }
                 _ => Refusal::Tls(error),
             })?;
-            let is_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+            let session = stream.get_ref().1;
+            facts.tls_version = session.protocol_version();
+            facts.certificates = session
+                .peer_certificates()
+                .unwrap_or_default()
+                .iter()
+                .map(|one| one.clone().into_owned())
+                .collect();
+            let is_h2 = session.alpn_protocol() == Some(b"h2");
             match (is_h2, offer) {
                 (true, _) => http2(stream).await?,
                 (false, Offer::Http2) => return Err(Refusal::NotHttp2),
@@ -110,7 +130,7 @@ pub(crate) async fn connect(
             }
         }
     };
-    Ok(TcpLink { sender, rtt, was_difficult })
+    Ok(TcpLink { sender, facts: Arc::new(facts), was_difficult })
 }
 
 async fn http1(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Result<Sender, Refusal> {

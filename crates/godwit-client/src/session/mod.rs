@@ -5,6 +5,7 @@ mod error;
 mod pool;
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -20,6 +21,9 @@ pub(crate) use error::ExchangeError;
 pub(crate) use pool::{Lease, Pool};
 
 use crate::body::RequestBody;
+use crate::connect::tcp::TcpFacts;
+use crate::route::Link;
+use crate::usage::InUse;
 
 /// The name of the server that was meant, for one that is reached as somebody's alternative (RFC 7838 section 5).
 const ALT_USED: HeaderName = HeaderName::from_static("alt-used");
@@ -33,7 +37,7 @@ pub(crate) struct Forwarder {
 pub(crate) enum Session {
     /// One of several connections, for one request at a time.
     Http1(Lease, Option<Forwarder>),
-    Http2(http2::SendRequest<RequestBody>),
+    Http2(http2::SendRequest<RequestBody>, Arc<TcpFacts>),
     Http3 {
         client: http3::Client,
         /// Where it goes, if the server's `Alt-Svc` said so.
@@ -43,17 +47,48 @@ pub(crate) enum Session {
 
 /// The body of a response.
 #[derive(Debug)]
-pub(crate) enum ResponseBody {
+pub(crate) struct ResponseBody {
+    from: Source,
+    /// The connection is needed until the body has been read or dropped.
+    in_use: Option<InUse>,
+}
+
+#[derive(Debug)]
+enum Source {
     Http3(http3::Body),
     Tcp(Incoming),
+}
+
+impl ResponseBody {
+    fn over_http3(body: http3::Body) -> ResponseBody {
+        ResponseBody { from: Source::Http3(body), in_use: None }
+    }
+
+    fn over_tcp(body: Incoming) -> ResponseBody {
+        ResponseBody { from: Source::Tcp(body), in_use: None }
+    }
+
+    /// For as long as it is there, its request is under way.
+    pub(crate) fn of(self, in_use: InUse) -> ResponseBody {
+        ResponseBody { in_use: Some(in_use), ..self }
+    }
 }
 
 impl Session {
     pub(crate) fn version(&self) -> Version {
         match self {
             Session::Http1(..) => Version::HTTP_11,
-            Session::Http2(_) => Version::HTTP_2,
+            Session::Http2(..) => Version::HTTP_2,
             Session::Http3 { .. } => Version::HTTP_3,
+        }
+    }
+
+    /// The connection.
+    pub(crate) fn link(&self) -> Link {
+        match self {
+            Session::Http1(lease, _) => Link::Tcp(Arc::clone(lease.facts())),
+            Session::Http2(_, facts) => Link::Tcp(Arc::clone(facts)),
+            Session::Http3 { client, .. } => Link::Quic(client.connection().clone()),
         }
     }
 
@@ -75,9 +110,9 @@ impl Session {
                         authorization.and_then(|value| headers.insert(PROXY_AUTHORIZATION, value));
                     }
                 }
-                Ok(lease.send(request).await?.map(ResponseBody::Tcp))
+                Ok(lease.send(request).await?.map(ResponseBody::over_tcp))
             }
-            Session::Http2(mut sender) => {
+            Session::Http2(mut sender, _) => {
                 *request.version_mut() = Version::HTTP_2;
                 let response = match sender.ready().await {
                     Ok(()) => sender.try_send_request(request).await.map_err(|mut error| {
@@ -86,7 +121,7 @@ impl Session {
                     }),
                     Err(error) => Err(ExchangeError::tcp(error, true)),
                 };
-                Ok(response?.map(ResponseBody::Tcp))
+                Ok(response?.map(ResponseBody::over_tcp))
             }
             Session::Http3 { client, alt_used } => {
                 alt_used.and_then(|value| request.headers_mut().insert(ALT_USED, value));
@@ -98,7 +133,7 @@ impl Session {
                 client
                     .send(request)
                     .await
-                    .map(|response| response.map(ResponseBody::Http3))
+                    .map(|response| response.map(ResponseBody::over_http3))
                     .map_err(ExchangeError::Http3)
             }
         }
@@ -127,25 +162,30 @@ impl Body for ResponseBody {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, ExchangeError>>> {
-        match self.get_mut() {
-            ResponseBody::Http3(body) => Pin::new(body).poll_frame(cx).map_err(ExchangeError::Http3),
-            ResponseBody::Tcp(body) => {
-                Pin::new(body).poll_frame(cx).map_err(|error| ExchangeError::tcp(error, false))
+        let body = self.get_mut();
+        let polled = match &mut body.from {
+            Source::Http3(from) => Pin::new(from).poll_frame(cx).map_err(ExchangeError::Http3),
+            Source::Tcp(from) => {
+                Pin::new(from).poll_frame(cx).map_err(|error| ExchangeError::tcp(error, false))
             }
+        };
+        if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
+            body.in_use = None;
         }
+        polled
     }
 
     fn is_end_stream(&self) -> bool {
-        match self {
-            ResponseBody::Http3(body) => body.is_end_stream(),
-            ResponseBody::Tcp(body) => body.is_end_stream(),
+        match &self.from {
+            Source::Http3(body) => body.is_end_stream(),
+            Source::Tcp(body) => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self {
-            ResponseBody::Http3(body) => body.size_hint(),
-            ResponseBody::Tcp(body) => body.size_hint(),
+        match &self.from {
+            Source::Http3(body) => body.size_hint(),
+            Source::Tcp(body) => body.size_hint(),
         }
     }
 }

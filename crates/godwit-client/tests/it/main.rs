@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+mod http3;
 mod proxying;
 mod requests;
 mod support;

@@ -1,29 +1,47 @@
 //! A server that speaks HTTP/2 and HTTP/1.1 (with or without TLS), one that speaks HTTP/3, and a proxy.
 
 use std::convert::Infallible;
+use std::fmt::Debug;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use godwit::{Endpoint, ServerConfig, http3};
 use godwit_client::{Client, ClientBuilder};
-use http::header::{AUTHORIZATION, HOST, LOCATION, PROXY_AUTHORIZATION};
+use http::header::{ALT_SVC, AUTHORIZATION, HOST, LOCATION, PROXY_AUTHORIZATION};
 use http::{Method, Request, Response, StatusCode};
+use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rustls::pki_types::PrivatePkcs8KeyDer;
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_rustls::TlsAcceptor;
 
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     /// PEM.
     pub(crate) certificate: String,
+    pub(crate) leaf: CertificateDer<'static>,
+    key: String,
     /// Connections that were made.
     pub(crate) connections: Arc<AtomicUsize>,
     secure: bool,
+    manner: Arc<Manner>,
+}
+
+/// What may change while a server runs.
+#[derive(Default)]
+struct Manner {
+    alt_svc: Mutex<Option<String>>,
+    /// New connections get no answer.
+    is_stalled: AtomicBool,
 }
 
 impl Server {
@@ -43,14 +61,19 @@ impl Server {
         let address = listener.local_addr().unwrap();
         let connections = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&connections);
+        let manner = Arc::<Manner>::default();
+        let shared = Arc::clone(&manner);
         tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
                 count.fetch_add(1, Ordering::SeqCst);
-                let acceptor = acceptor.clone();
+                let (acceptor, manner) = (acceptor.clone(), Arc::clone(&shared));
                 tokio::spawn(async move {
+                    if manner.is_stalled.load(Ordering::SeqCst) {
+                        std::future::pending::<()>().await;
+                    }
                     let builder = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
-                    let service = service_fn(answer);
+                    let service = service_fn(move |request| advertising(request, Arc::clone(&manner)));
                     let _ = match secure {
                         true => {
                             let Ok(stream) = acceptor.accept(stream).await else { return };
@@ -61,7 +84,19 @@ impl Server {
                 });
             }
         });
-        Server { address, certificate: made.cert.pem(), connections, secure }
+        let (certificate, leaf) = (made.cert.pem(), made.cert.der().clone());
+        let key = made.signing_key.serialize_pem();
+        Server { address, certificate, leaf, key, connections, secure, manner }
+    }
+
+    /// Says from now on that HTTP/3 is at this port.
+    pub(crate) fn advertise(&self, port: u16) {
+        *self.manner.alt_svc.lock().unwrap() = Some(format!("h3=\":{port}\""));
+    }
+
+    /// Answers on no new connection from now on.
+    pub(crate) fn stall(&self) {
+        self.manner.is_stalled.store(true, Ordering::SeqCst);
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -78,7 +113,104 @@ impl Server {
     }
 }
 
-async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+/// The same over HTTP/3, at a port of its own.
+pub(crate) struct Http3 {
+    pub(crate) address: SocketAddr,
+    /// Something comes for each connection that has ended.
+    pub(crate) closed: UnboundedReceiver<()>,
+    connections: Arc<AtomicUsize>,
+    gate: Arc<Semaphore>,
+}
+
+impl Http3 {
+    pub(crate) fn start(server: &Server) -> Http3 {
+        let config = ServerConfig::from_pem(server.certificate.as_bytes(), server.key.as_bytes());
+        let config = config.alpn([http3::ALPN]).build().unwrap();
+        let endpoint = Endpoint::server(config, (Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let address = endpoint.local_addr().unwrap();
+        let (connections, gate) = (Arc::<AtomicUsize>::default(), Arc::new(Semaphore::new(0)));
+        let (tell, closed) = unbounded_channel();
+        let (count, shared) = (Arc::clone(&connections), Arc::clone(&gate));
+        tokio::spawn(async move {
+            while let Some(incoming) = endpoint.accept().await {
+                let (count, gate, tell) = (Arc::clone(&count), Arc::clone(&shared), tell.clone());
+                tokio::spawn(async move {
+                    let Ok(connection) = incoming.await else { return };
+                    count.fetch_add(1, Ordering::SeqCst);
+                    let service = tower::service_fn(move |request| over_http3(request, Arc::clone(&gate)));
+                    let _ = http3::Server::new().serve_connection(connection, service).await;
+                    let _ = tell.send(());
+                });
+            }
+        });
+        Http3 { address, closed, connections, gate }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("https://localhost:{}{path}", self.address.port())
+    }
+
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+
+    /// Lets one response to `/gated` end.
+    pub(crate) fn open_gate(&self) {
+        self.gate.add_permits(1);
+    }
+}
+
+async fn over_http3(
+    request: Request<http3::Body>,
+    gate: Arc<Semaphore>,
+) -> Result<Response<Gated>, Infallible> {
+    if request.uri().path() == "/gated" {
+        let gate = Box::pin(async move { gate.acquire().await.unwrap().forget() });
+        return Ok(Response::new(Gated { data: Some("the beginning".into()), gate: Some(gate) }));
+    }
+    let (head, body) = answer(request).await?.into_parts();
+    let data = Some(body.collect().await.unwrap().to_bytes());
+    Ok(Response::from_parts(head, Gated { data, gate: None }))
+}
+
+/// A body that ends when its gate is open.
+struct Gated {
+    data: Option<Bytes>,
+    gate: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+impl Body for Gated {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match (self.data.take(), &mut self.gate) {
+            (Some(data), _) => Poll::Ready(Some(Ok(Frame::data(data)))),
+            (None, Some(gate)) => gate.as_mut().poll(cx).map(|()| None),
+            (None, None) => Poll::Ready(None),
+        }
+    }
+}
+
+async fn advertising(
+    request: Request<Incoming>,
+    manner: Arc<Manner>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let mut response = answer(request).await?;
+    if let Some(alt_svc) = &*manner.alt_svc.lock().unwrap() {
+        response.headers_mut().insert(ALT_SVC, alt_svc.parse().unwrap());
+    }
+    Ok(response)
+}
+
+async fn answer<B>(request: Request<B>) -> Result<Response<Full<Bytes>>, Infallible>
+where
+    B: Body,
+    B::Error: Debug,
+{
     let path = request.uri().path().to_owned();
     let respond = |status: StatusCode, text: String| {
         let mut response = Response::new(Full::new(Bytes::from(text)));
