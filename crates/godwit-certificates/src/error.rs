@@ -33,9 +33,3 @@ impl fmt::Display for CertificateError {
 }
 
 impl std::error::Error for CertificateError {}
-
-impl From<godwit_client::trust::RootsError> for CertificateError {
-    fn from(error: godwit_client::trust::RootsError) -> CertificateError {
-        CertificateError(error.to_string())
-    }
-}

@@ -1,29 +1,25 @@
-//! HTTPS for the few requests that an ACME server is sent: one connection each, with a time limit.
+//! The HTTP client for the few requests that an ACME server is sent.
 
 use std::error::Error as StdError;
 use std::future::Future;
-use std::io;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use godwit_client::trust::load_roots;
-use http::header::{HOST, RETRY_AFTER, USER_AGENT};
-use http::{HeaderValue, Request, Response, StatusCode, Uri};
-use http_body_util::{BodyExt, Full, Limited};
-use hyper_util::rt::TokioIo;
+use godwit_client::Versions;
+use http::header::{RETRY_AFTER, USER_AGENT};
+use http::{HeaderMap, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt, Full};
 use instant_acme::{BodyWrapper, BytesResponse, Error, HttpClient};
-use rustls::pki_types::ServerName;
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 
 use crate::CertificateError;
-use crate::provider;
 
 /// For a whole exchange.
 const LIMIT: Duration = Duration::from_secs(30);
+/// For an order some requests follow one another, and then none for weeks.
+const KEPT: Duration = Duration::from_secs(10);
 /// The largest answer that is read: certificate chains have a few kilobytes.
 const LARGEST: usize = 1 << 20;
 const NAME: &str = concat!("godwit/", env!("CARGO_PKG_VERSION"), " (instant-acme)");
@@ -31,7 +27,7 @@ const NAME: &str = concat!("godwit/", env!("CARGO_PKG_VERSION"), " (instant-acme
 /// Clones share what they know.
 #[derive(Clone)]
 pub(super) struct Client {
-    tls: TlsConnector,
+    http: godwit_client::Client,
     /// What the last refusal for being asked too often said about when to come again.
     pause: Arc<Mutex<Option<Duration>>>,
 }
@@ -42,13 +38,17 @@ impl Client {
     /// # Errors
     /// If a file cannot be read or used.
     pub(super) fn new(ca: &[PathBuf]) -> Result<Client, CertificateError> {
-        let roots = load_roots(ca)?;
-        let config = rustls::ClientConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()
-            .map_err(|error| CertificateError::new(format!("cannot set up TLS: {error}")))?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        Ok(Client { tls: TlsConnector::from(Arc::new(config)), pause: Arc::default() })
+        let mut http = godwit_client::Client::builder()
+            .versions(Versions::Tcp)
+            .max_redirects(0)
+            .max_collected(LARGEST)
+            .idle_timeout(KEPT)
+            .timeout(LIMIT);
+        for file in ca {
+            http = http.root_file(file);
+        }
+        let http = http.build().map_err(|error| CertificateError::new(error.to_string()))?;
+        Ok(Client { http, pause: Arc::default() })
     }
 
     /// How long the server wants to be left alone, said since the last call.
@@ -56,33 +56,24 @@ impl Client {
         self.pause.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    async fn exchange(
-        &self,
-        mut request: Request<BodyWrapper<Bytes>>,
-    ) -> Result<Response<Full<Bytes>>, Cause> {
-        let uri = request.uri().clone();
-        let (host, port) = target(&uri)?;
-        let stream = TcpStream::connect((host.trim_matches(['[', ']']), port)).await?;
-        let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned())?;
-        let stream = self.tls.connect(name, stream).await?;
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-        let driver = tokio::spawn(connection);
-        let authority = uri.authority().map_or(host, http::uri::Authority::as_str);
-        request.headers_mut().insert(HOST, HeaderValue::from_str(authority)?);
-        request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(NAME));
-        let path = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
-        *request.uri_mut() = path.parse()?;
-        let (head, body) = sender.send_request(request).await?.into_parts();
-        let body = Limited::new(body, LARGEST).collect().await?.to_bytes();
-        driver.abort();
-        self.note(&head);
-        Ok(Response::from_parts(head, Full::new(body)))
+    async fn exchange(&self, request: Request<BodyWrapper<Bytes>>) -> Result<Response<Full<Bytes>>, Cause> {
+        let (head, body) = request.into_parts();
+        let mut request = self.http.ask(head.method, https(&head.uri)?).header(USER_AGENT, NAME);
+        for (name, value) in head.headers.iter().filter(|(name, _)| *name != USER_AGENT) {
+            request = request.header(name, value);
+        }
+        let response = request.body(body.collect().await?.to_bytes()).send().await?;
+        self.note(response.status(), response.headers());
+        let mut answer = Response::new(Full::default());
+        *answer.status_mut() = response.status();
+        *answer.headers_mut() = response.headers().clone();
+        *answer.body_mut() = Full::new(response.bytes().await?);
+        Ok(answer)
     }
 
-    fn note(&self, head: &http::response::Parts) {
-        if matches!(head.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
-            let seconds =
-                head.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    fn note(&self, status: StatusCode, headers: &HeaderMap) {
+        if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+            let seconds = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
             *self.pause.lock().unwrap_or_else(PoisonError::into_inner) = seconds.map(Duration::from_secs);
         }
     }
@@ -96,22 +87,14 @@ impl HttpClient for Client {
         request: Request<BodyWrapper<Bytes>>,
     ) -> Pin<Box<dyn Future<Output = Result<BytesResponse, Error>> + Send>> {
         let client = self.clone();
-        Box::pin(async move {
-            match tokio::time::timeout(LIMIT, client.exchange(request)).await {
-                Ok(Ok(response)) => Ok(BytesResponse::from(response)),
-                Ok(Err(cause)) => Err(Error::Other(cause)),
-                Err(_) => {
-                    let silence = format!("no answer within {} s", LIMIT.as_secs());
-                    Err(Error::Other(io::Error::new(io::ErrorKind::TimedOut, silence).into()))
-                }
-            }
-        })
+        Box::pin(async move { client.exchange(request).await.map(BytesResponse::from).map_err(Error::Other) })
     }
 }
 
-fn target(uri: &Uri) -> Result<(&str, u16), Cause> {
+/// Keys and proofs are for nobody in between.
+fn https(uri: &Uri) -> Result<String, Cause> {
     match (uri.scheme_str(), uri.host()) {
-        (Some("https"), Some(host)) => Ok((host, uri.port_u16().unwrap_or(443))),
+        (Some("https"), Some(_)) => Ok(uri.to_string()),
         _ => Err(format!("{uri} is not an https:// URL").into()),
     }
 }
@@ -122,12 +105,10 @@ mod tests {
 
     #[test]
     fn only_https_is_spoken() {
-        let port = |text: &str| {
-            target(&text.parse().unwrap()).map(|(_, port)| port).map_err(|error| error.to_string())
-        };
-        assert_eq!(port("https://ca.test/dir"), Ok(443));
-        assert_eq!(port("https://[::1]:14000/dir"), Ok(14000));
-        assert!(port("http://ca.test/dir").unwrap_err().contains("https://"));
+        let asked = |text: &str| https(&text.parse().unwrap()).map_err(|error| error.to_string());
+        assert_eq!(asked("https://ca.test/dir").unwrap(), "https://ca.test/dir");
+        assert_eq!(asked("https://[::1]:14000/dir").unwrap(), "https://[::1]:14000/dir");
+        assert!(asked("http://ca.test/dir").unwrap_err().contains("https://"));
     }
 
     #[test]

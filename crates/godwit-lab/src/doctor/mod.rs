@@ -1,18 +1,17 @@
 //! What keeps HTTP/3 from working, and what to do about each thing found.
 //!
 //! Without a site this machine is examined (`machine`): sockets, buffers, offloads, limits, a handshake with itself.
-//! With one the way to that site as well (`way`): names and HTTPS records (`records`), TLS over TCP and the
-//! certificate (`tls`, `certificate`), what is advertised, and QUIC to every address (`quic`). Each thing looked
-//! at is one [`Finding`]; those about one part of the world are a section.
+//! With one the way to that site as well (`way`): names and HTTPS records (`records`), every address over TCP and QUIC
+//! (`probe`), the certificate (`certificate`), and what is advertised. Each thing looked at is one [`Finding`]; those
+//! about one part of the world are a section.
 
 mod certificate;
 mod finding;
 mod machine;
-mod quic;
+mod probe;
 mod records;
 mod report;
 mod site;
-mod tls;
 mod way;
 
 use std::net::SocketAddr;

@@ -8,9 +8,8 @@ use godwit_text::{duration, unix_now};
 use rustls::RootCertStore;
 
 use super::finding::Findings;
-use super::quic::{self, Problem, Reached};
+use super::probe::{self, Answer, Problem, Reached};
 use super::site::Site;
-use super::tls::{self, Answer};
 use super::{certificate, records};
 
 /// Addresses of a name that are tried.
@@ -51,7 +50,7 @@ pub(super) async fn examine(
     let mut findings = Findings::new(format!("HTTP/3 at UDP port {port}"));
     for address in addresses {
         let address = SocketAddr::new(address.ip(), port);
-        let reached = quic::reach(site, address).await;
+        let reached = probe::over_quic(site, address).await;
         over_quic(&mut findings, address, &reached, first);
     }
     section(findings);
@@ -60,7 +59,7 @@ pub(super) async fn examine(
 async fn over_tcp(findings: &mut Findings, site: &Site, addresses: &[SocketAddr]) -> Vec<Answer> {
     let mut answers = Vec::new();
     for address in addresses {
-        match tls::ask(site, *address).await {
+        match probe::over_tcp(site, *address).await {
             Ok(answer) => {
                 let version = match answer.version {
                     Some(rustls::ProtocolVersion::TLSv1_3) => "TLS 1.3",
