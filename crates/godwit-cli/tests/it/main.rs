@@ -3,10 +3,12 @@
 mod config_mistakes;
 mod demo;
 mod docs;
+mod doctor;
 mod get;
 mod get_auto;
 mod get_errors;
 mod get_hostile;
+mod get_proxy;
 mod get_sessions;
 mod get_support;
 mod perf;
