@@ -8,6 +8,7 @@ mod bench;
 mod check;
 mod gate;
 mod interop;
+mod outside;
 mod peers;
 mod shell;
 mod test;
@@ -29,6 +30,7 @@ usage: cargo xtask COMMAND
                     every crate as it would go to a registry; --verify builds each from its package
   gate [--bless]    instruction and allocation counts against the checked-in baseline
   bench             godwit perf beside quinn, interleaved, as a table
+  outside           the programs of examples/outside, built on what the libraries show and run against one another
   peers             install the peers that test --full talks to (pinned versions)
   peers --test [WORDS]
                     only the tests against them, or those whose name contains WORDS
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         ["bench"] => bench::run(),
         ["gate"] => gate::run(gate::Mode::Compare),
         ["gate", "--bless"] => gate::run(gate::Mode::Bless),
+        ["outside"] => outside::run(),
         ["peers"] => peers::install(),
         ["peers", "--test", filter @ ..] => peers::test_matching(&filter.join(" ")),
         ["interop", words @ ..] => interop::run(words),

@@ -1,7 +1,7 @@
 //! The one test command.
 //!
-//! The quick tier checks the code, runs every unit, property and scenario test, and holds the
-//! instruction counts against their baseline. The full tier runs the simulations with all their seeds, and adds real
+//! The quick tier checks the code, runs every unit, property and scenario test and the programs outside of the workspace,
+//! and holds the instruction counts against their baseline. The full tier runs the simulations with all their seeds, and adds real
 //! peers and a real browser.
 //!
 //! A full run from nothing mostly compiles. So nothing is built twice that one build can serve, and the peers are
@@ -9,7 +9,7 @@
 
 use crate::peers::install::Installed;
 use crate::shell::{self, cargo};
-use crate::{check, gate, interop, peers, toolchains};
+use crate::{check, gate, interop, outside, peers, toolchains};
 use std::thread;
 use std::time::Instant;
 
@@ -30,6 +30,7 @@ pub(crate) fn run(tier: Tier) -> Result<(), String> {
     let peers = (tier == Tier::Full).then(|| thread::spawn(Installed::prepare));
     let tests = if tier == Tier::Full { "tests and long simulations" } else { "tests" };
     stage(&mut passed, tests, || all_tests(tier))?;
+    stage(&mut passed, "programs outside of the workspace", outside::run)?;
     stage(&mut passed, "regression gate", || gate::run(gate::Mode::Compare))?;
     if tier == Tier::Full {
         stage(&mut passed, "oldest compiler", toolchains::oldest)?;

@@ -104,6 +104,12 @@ impl Process {
         }
     }
 
+    /// Interrupts it, as Ctrl-C does, and waits until it ends.
+    pub(crate) fn interrupt(self, limit: Duration) -> Result<Ended, String> {
+        let _ = Command::new("kill").args(["-INT", &self.id().to_string()]).status();
+        self.finish(limit)
+    }
+
     fn status(&mut self) -> Result<Option<ExitStatus>, String> {
         self.child.try_wait().map_err(|error| format!("{}: {error}", self.name))
     }
