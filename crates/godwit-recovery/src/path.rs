@@ -4,9 +4,14 @@
 //! lost nor discarded; a reduction of the window happens at most once per round trip (RFC 9002 section 7.3.2)
 //! and is undone when every packet it was made for turns out to have arrived.
 
+mod reduction;
+mod settings;
+
+pub use settings::{PathSettings, PathStats};
+
 use crate::ack_policy::AckPolicy;
 use crate::congestion::{
-    Acked, CeMarks, CongestionControl, Controller, ControllerFactory, ControllerStart, Lost, SavedState, Sent,
+    Acked, CeMarks, Controller, ControllerFactory, ControllerStart, Lost, SavedState, Sent,
 };
 use crate::delivery::{DeliverySampler, Snapshot};
 use crate::ecn::{EcnAcked, EcnValidation};
@@ -17,15 +22,13 @@ use crate::pacer::Pacer;
 use crate::refused::Refused;
 use crate::rtt::RttEstimator;
 use crate::sent::SentPacket;
-use crate::summary::{LossSummary, SpaceId};
-use crate::tally::{AckTally, LossTally, SpuriousTally};
+use crate::summary::SpaceId;
+use crate::tally::AckTally;
 use godwit_base::{Ecn, Time};
+use reduction::CongestionEvent;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Lost packets of this many PTO periods make persistent congestion (RFC 9002 section 7.6.1,
-/// `kPersistentCongestionThreshold`).
-const PERSISTENT_CONGESTION_THRESHOLD: u32 = 3;
 /// The PTO doubles at most this often.
 const MAX_BACKOFF: u32 = 16;
 /// After this many PTOs in a row a black hole for large packets is suspected.
@@ -33,66 +36,6 @@ const BLACK_HOLE_PTOS: u32 = 3;
 /// While data waits, an MTU probe takes at most this part of the window: one in eight lets a probe of Ethernet's size
 /// leave with the first flight.
 const PROBE_SHARE: u64 = 8;
-
-/// How a path starts.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct PathSettings {
-    /// Tells the packets of this path from those of others; no two paths of a connection may share it.
-    pub id: u16,
-    /// RTT assumed until the first sample. RFC 9002 section 6.2.2 recommends 333 ms.
-    pub initial_rtt: Duration,
-    /// UDP payload size assumed to pass, at least 1200 bytes.
-    pub initial_mtu: u16,
-    /// Largest UDP payload the MTU search tries; not above `initial_mtu` is no search.
-    pub max_mtu: u16,
-    /// Congestion control.
-    pub congestion: CongestionControl,
-    /// What an earlier connection left for congestion control, if this one goes on where that was.
-    pub saved: Option<SavedState>,
-    /// Whether packets are marked once the path has proved to carry it (RFC 9000 section 13.4).
-    pub ecn: bool,
-}
-
-impl Default for PathSettings {
-    fn default() -> Self {
-        PathSettings {
-            id: 0,
-            initial_rtt: Duration::from_millis(333),
-            initial_mtu: crate::mtu::BASE_MTU,
-            max_mtu: 1472,
-            congestion: CongestionControl::default(),
-            saved: None,
-            ecn: true,
-        }
-    }
-}
-
-/// Counters of a path, since it began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct PathStats {
-    /// Packets sent.
-    pub packets_sent: u64,
-    /// Bytes sent, QUIC headers included.
-    pub bytes_sent: u64,
-    /// Bytes acknowledged.
-    pub bytes_acked: u64,
-    /// Packets declared lost that count as congestion.
-    pub packets_lost: u64,
-    /// Bytes of the packets declared lost.
-    pub bytes_lost: u64,
-    /// Packets declared lost and acknowledged later.
-    pub spurious_losses: u64,
-    /// Reductions of the window.
-    pub congestion_events: u64,
-    /// Reductions taken back.
-    pub congestion_undone: u64,
-    /// Times persistent congestion was established.
-    pub persistent_congestion: u64,
-    /// Probe timeouts.
-    pub ptos: u64,
-}
 
 /// The paths on which the packets of a space may have been sent.
 ///
@@ -119,21 +62,6 @@ impl Paths for PathRecovery {
     fn find(&mut self, id: u16) -> Option<&mut PathRecovery> {
         (self.id == id).then_some(self)
     }
-}
-
-/// The reduction of the window that losses are charged to.
-#[derive(Debug, Clone, Copy, Default)]
-struct CongestionEvent {
-    /// Counts reductions; 0 is none yet.
-    number: u32,
-    /// Packets charged to it and not acknowledged after all.
-    outstanding: u32,
-    /// It can be undone: it was made for loss, and not for persistent congestion or ECN.
-    reversible: bool,
-    /// Packets sent until then belong to it.
-    start: Option<Time>,
-    /// `start` of the event before.
-    previous_start: Option<Time>,
 }
 
 /// Knowledge about whether the sender used its window, which decides whether the window may grow (RFC 9002
@@ -448,13 +376,6 @@ impl PathRecovery {
         self.pto_count = 0;
     }
 
-    /// The peer reported CE marks for packets, the newest of which was sent at `sent_at` (RFC 9002 section 7.1).
-    pub fn on_congestion_experienced(&mut self, now: Time, sent_at: Time) {
-        self.on_congestion(now, sent_at, None);
-        // Should the losses of this round trip turn out spurious, the marks are still reason enough.
-        self.event.reversible = false;
-    }
-
     /// The peer's ECN counts fit what was sent, with `ce` more packets that met congestion. True if the window
     /// was reduced.
     pub(crate) fn on_ecn_valid(&mut self, now: Time, acked: &EcnAcked, ce: u64) -> bool {
@@ -497,19 +418,6 @@ impl PathRecovery {
 
     pub(crate) const fn congestion_event(&self) -> u32 {
         self.event.number
-    }
-
-    /// Which reduction of the window a packet found lost now is charged to, and whether that is the next one: a
-    /// packet sent before the last reduction has had its answer. 0 if the loss does not mean congestion here.
-    pub(crate) fn event_of_loss(&self, lost: &SentPacket) -> (u32, bool) {
-        let CongestionEvent { number, start, .. } = self.event;
-        if !lost.in_flight || lost.mtu_probe || self.was_refused(lost) {
-            (0, false)
-        } else if start.is_some_and(|start| lost.sent_at <= start) {
-            (number, false)
-        } else {
-            (number.wrapping_add(1).max(1), true)
-        }
     }
 
     /// A packet in flight is about to be sent: what is to be remembered with it for delivery-rate samples.
@@ -613,68 +521,6 @@ impl PathRecovery {
     fn was_window_used_since(&self, sent_at: Time) -> bool {
         let Usage { filled_at, paced_at } = self.usage;
         filled_at.max(paced_at).is_some_and(|used_at| used_at >= sent_at)
-    }
-
-    /// The path's share of one pass of loss detection.
-    pub(crate) fn on_lost(&mut self, now: Time, tally: &LossTally, summary: &mut LossSummary) {
-        self.on_bytes_left(tally.bytes);
-        self.stats.packets_lost = self.stats.packets_lost.saturating_add(u64::from(tally.packets));
-        self.stats.bytes_lost = self.stats.bytes_lost.saturating_add(tally.bytes);
-        let Some(newest) = tally.newest else { return };
-        summary.congestion = self.on_congestion(now, newest, Some(tally));
-        let limit = self.pto().saturating_mul(PERSISTENT_CONGESTION_THRESHOLD);
-        if tally.longest_run > limit {
-            summary.persistent_congestion = true;
-            self.stats.persistent_congestion = self.stats.persistent_congestion.saturating_add(1);
-            self.event.reversible = false;
-            self.event.start = None;
-            self.controller.on_persistent_congestion();
-        }
-    }
-
-    /// Reduces the window, unless the newest packet concerned was sent before the last reduction. There is
-    /// no tally for ECN.
-    fn on_congestion(&mut self, now: Time, newest: Time, losses: Option<&LossTally>) -> bool {
-        let tally = losses.copied().unwrap_or_default();
-        if self.event.start.is_some_and(|start| newest <= start) {
-            self.event.outstanding = self.event.outstanding.saturating_add(tally.packets);
-            return false;
-        }
-        self.event = CongestionEvent {
-            number: self.event.number.wrapping_add(1).max(1),
-            outstanding: tally.packets_since_reduction,
-            reversible: tally.packets_since_reduction > 0,
-            start: Some(now),
-            previous_start: self.event.start,
-        };
-        self.stats.congestion_events = self.stats.congestion_events.saturating_add(1);
-        self.reorder.on_loss_event();
-        match (losses, self.controller.custom()) {
-            (None, Some(custom)) => custom.on_ce_congestion(now),
-            _ => self.controller.on_congestion(now),
-        }
-        true
-    }
-
-    /// Packets believed lost were acknowledged: widens the thresholds, and undoes the reduction of the window
-    /// if nothing is left of its reason (RFC 9438 section 4.9).
-    pub(crate) fn on_spurious(&mut self, tally: SpuriousTally) {
-        if tally.packets == 0 {
-            return;
-        }
-        self.stats.spurious_losses = self.stats.spurious_losses.saturating_add(u64::from(tally.packets));
-        self.reorder.on_spurious(&tally, &self.rtt);
-        let event = &mut self.event;
-        if tally.of_current_event == 0 {
-            return;
-        }
-        event.outstanding = event.outstanding.saturating_sub(tally.of_current_event);
-        if event.outstanding == 0 && event.reversible {
-            event.reversible = false;
-            event.start = event.previous_start;
-            self.stats.congestion_undone = self.stats.congestion_undone.saturating_add(1);
-            self.controller.on_spurious_congestion();
-        }
     }
 
     pub(crate) fn on_mtu_probe_sent(&mut self, size: usize) {
