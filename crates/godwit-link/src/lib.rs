@@ -8,9 +8,9 @@
 //! the same calls give the same answers on every machine.
 //!
 //! A packet passes the stages of a [`Link`] in this order: what becomes of its ECN codepoint
-//! ([`EcnHandling`]), random loss ([`loss`]), drop-tail queue and
+//! ([`EcnHandling`]), random loss ([`Loss`]), drop-tail queue and
 //! serialisation ([`Rate`], [`QueueLimit`]), outages ([`Outage`]), propagation delay, jitter, reordering,
-//! duplication, corruption ([`corruption`]), and the largest packet that passes (`mtu`). Every stage
+//! duplication, corruption ([`Corrupt`]), and the largest packet that passes (`mtu`). Every stage
 //! draws from its own generator, so that switching one on does not change what the others do.
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
