@@ -17,7 +17,8 @@ pub(super) fn findings(name: &str, list: &[String]) -> Vec<String> {
 
 /// The path of settings with public fields that others may write out.
 fn closed_settings<'a>(list: &[String], line: &'a str) -> Option<&'a str> {
-    let (path, attributes) = line.strip_prefix("struct ")?.split_once(' ').unwrap_or((line, ""));
+    let rest = line.strip_prefix("struct ")?;
+    let (path, attributes) = rest.split_once(' ').unwrap_or((rest, ""));
     let bare = path.split('<').next()?;
     let is_settings = SETTINGS.iter().any(|end| bare.ends_with(end));
     let field = format!("field {bare}.");
