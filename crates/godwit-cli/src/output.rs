@@ -2,9 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 
-pub(crate) use godwit_text::{
-    Style, date, duration, instant_now, printable, printable_bytes, shell_word, size, unix_now,
-};
+pub(crate) use godwit_text::{Style, duration, instant_now, printable, shell_word, size};
 
 use crate::error::{Failure, plain};
 

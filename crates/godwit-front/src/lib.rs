@@ -33,22 +33,26 @@
 //! - `connection_limits` and [`godwit_body::Progress`] are against clients that are too many or too slow;
 //!   `tcp_stream`, `goaway` and `stop_listening` lose nothing at the end of a connection and of the server.
 //! - [`Inherited`], `successor` and [`supervisor`] are for the processes before and after this one, and for the service
-//!   manager.
+//!   manager; [`Operation`] is for the person who sends signals.
+//! - [`Banner`], [`SiteAddress`] and [`Browser`] are for who sits at the machine: where the server is, and a browser that
+//!   trusts it.
 //!
 //! Nothing here prints or ends the process: what an operator should know goes to [`Notices`].
 //!
 //! # Order of the modules
 //!
-//! From the bottom: `address`, `error`, `metrics`, `service`, `sessions`, `stop_listening`, `supervisor`,
-//! `client`, `connection_limits`, `inherited`, `settings`, `advertise`, `certificates`, `config`, `goaway`,
+//! From the bottom: `address`, `site_address`, `browser`, `error`, `signals`, `metrics`, `service`, `sessions`,
+//! `stop_listening`, `supervisor`, `client`, `connection_limits`, `inherited`, `settings`, `advertise`, `certificates`, `config`, `goaway`,
 //! `tcp_stream`, `access`, `sites`, `tcp_connection`, `connection_service`, `redirect_http`, `h3`, `listen`,
-//! `successor`, `tcp`, `server`, `builder`. Each may use those before it.
+//! `successor`, `tcp`, `server`, `builder`, `banner`, `operation`. Each may use those before it.
 
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 
 mod access;
 mod address;
 mod advertise;
+mod banner;
+mod browser;
 mod builder;
 mod certificates;
 mod client;
@@ -61,11 +65,14 @@ mod h3;
 mod inherited;
 mod listen;
 mod metrics;
+mod operation;
 mod redirect_http;
 mod server;
 mod service;
 mod sessions;
 pub mod settings;
+mod signals;
+mod site_address;
 mod sites;
 mod stop_listening;
 mod successor;
@@ -76,6 +83,8 @@ mod tcp_stream;
 
 pub use address::parse_address;
 pub use advertise::dns;
+pub use banner::Banner;
+pub use browser::{Browser, Window};
 pub use builder::Builder;
 pub use error::FrontError;
 pub use godwit_body::BoxBody;
@@ -83,9 +92,12 @@ pub use godwit_certificates::Notices;
 pub use godwit_layers::files::FolderSettings;
 pub use h3::Granted;
 pub use inherited::{Before, Inherited};
+pub use operation::{Operation, OperationEnd, OperationSettings};
 pub use server::{Running, Server};
 pub use service::RouteService;
 pub use settings::{Settings, Site};
+pub use signals::Signals;
+pub use site_address::SiteAddress;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -231,6 +231,11 @@ impl Running {
         &self.addresses
     }
 
+    /// Who is told what happens.
+    pub(crate) fn notices(&self) -> &Notices {
+        &self.notices
+    }
+
     /// Serves by other settings from the next request on. What belongs to ports, and to the log, stays as it is until
     /// a restart, and a notice says so.
     ///

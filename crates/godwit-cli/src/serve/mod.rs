@@ -5,29 +5,24 @@
 //! answered until SIGINT or SIGTERM. What is then in progress has a time to finish; a second signal ends it at once.
 //! SIGUSR2 exchanges the process for a new one.
 //!
-//! All of it is done by `godwit-front`: here are the command line ([`arguments`], [`settings`]), what is printed
-//! ([`banner`], [`dns`]), the [`browser`], and the [`signals`] that [`running`] heeds.
+//! All of it is done by `godwit-front`: here are the command line ([`arguments`], [`settings`]) and what is printed
+//! ([`running`], [`dns`]).
 
 mod arguments;
-mod banner;
-mod browser;
 mod dns;
 mod example;
 mod running;
 mod settings;
-pub(crate) mod signals;
-mod target;
 
 use std::io::Write;
 use std::process::ExitCode;
 
 pub(crate) use arguments::Arguments;
 
-use godwit_front::config::{self, Findings, Scrutiny};
-use godwit_front::{Before, Inherited, Settings};
+use godwit_front::config::{self, Scrutiny};
+use godwit_front::{Before, Browser, Inherited, Settings};
 
 use crate::error::{Failure, plain};
-use browser::Browser;
 
 /// The exit code for a configuration that cannot be used, as for a command line that cannot.
 const UNUSABLE: u8 = 2;
@@ -60,7 +55,7 @@ fn read(arguments: &Arguments, scrutiny: Scrutiny) -> (Option<Settings>, String)
         return (Some(settings::of_arguments(arguments)), String::new());
     };
     let (settings, findings) = config::read(file, scrutiny);
-    print(&findings);
+    findings.lines().for_each(print_finding);
     (settings, findings.problems.first().map(ToString::to_string).unwrap_or_default())
 }
 
@@ -75,7 +70,7 @@ fn start(arguments: &Arguments, inherited: Inherited, before: &Before) -> Result
         end_with_input()?;
     }
     // The one that the older process has opened stays.
-    let browser = (arguments.open && !before.exists()).then(Browser::find).transpose()?;
+    let browser = (arguments.open && !before.exists()).then(find_browser).transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -84,6 +79,15 @@ fn start(arguments: &Arguments, inherited: Inherited, before: &Before) -> Result
     // A read that hangs on a network file system must not keep the program.
     runtime.shutdown_background();
     outcome.map(|()| ExitCode::SUCCESS)
+}
+
+fn find_browser() -> Result<Browser, Failure> {
+    Browser::find().ok_or_else(|| {
+        let names = Browser::NAMES.join(", ");
+        Failure::new(format!(
+            "--open needs Chromium or Chrome, and none of {names} is in PATH; install one, or leave --open out"
+        ))
+    })
 }
 
 /// Ends the program when its standard input ends, whatever it is doing.
@@ -101,12 +105,9 @@ fn say(line: &str) {
     let _ = std::io::stderr().write_all(format!("godwit: {line}\n").as_bytes());
 }
 
-/// Problems and warnings, each with file and line.
-fn print(findings: &Findings) {
-    let mut stderr = std::io::stderr().lock();
-    for line in findings.problems.iter().chain(&findings.warnings) {
-        let _ = stderr.write_all(format!("{line}\n").as_bytes());
-    }
+/// A problem or a warning, with file and line.
+fn print_finding(line: &str) {
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 /// What `--check` says of good settings.

@@ -1,21 +1,17 @@
-//! The server under the eyes of whoever started it: told with a banner, configured anew on SIGHUP, exchanged on
-//! SIGUSR2, ended in good order.
+//! The server under the eyes of whoever started it: told with a banner, operated by signals, ended in good order.
 
 use std::io::{IsTerminal, Write};
-use std::path::Path;
-use std::pin::pin;
 use std::time::Duration;
 
-use godwit_front::config::{self, Scrutiny};
 use godwit_front::settings::Handler;
-use godwit_front::{Inherited, Notices, Running, Server, Settings, supervisor};
+use godwit_front::{
+    Banner, Browser, Inherited, Notices, Operation, OperationEnd, OperationSettings, Server, Settings,
+    Signals, Window,
+};
 
 use super::arguments::Arguments;
-use super::banner::Banner;
-use super::browser::{Browser, Window};
-use super::signals::{Signals, Wish};
-use super::{print, say};
-use crate::error::Failure;
+use super::{print_finding, say};
+use crate::error::{Failure, plain};
 
 /// How long requests in progress may take after the first signal, where the settings do not say: under the eyes of
 /// a person, and as a service.
@@ -46,57 +42,34 @@ pub(super) async fn serve(
         .style(crate::output::stdout_style())
         .notices(Notices::new(say))
         .bind()?;
-    let mut signals = Signals::install()?;
-    let identity = server.identity().clone();
-    let banner =
-        Banner::new(&what, &identity, &server.addresses(), server.granted(), crate::output::stdout_style());
+    let signals = Signals::install()?;
+    let pin = server.identity().facts.pin.clone();
+    let title = format!("godwit {} serves {what}", env!("CARGO_PKG_VERSION"));
+    let banner = Banner::new(title, &server, crate::output::stdout_style());
     let takes_over = server.takes_over();
     let running = server.start().await?;
-    let watchdog = supervisor::watch();
-    supervisor::ready(&what);
+    let mut operated = OperationSettings::new(what);
+    operated.file.clone_from(&arguments.config);
+    operated.findings = Notices::new(print_finding);
+    let mut operation = Operation::begin(running, signals, operated);
     // Where an older process was, everybody knows how to reach the server.
-    let window = if takes_over { None } else { welcome(&banner, &identity.facts.pin, browser)? };
-
-    let mut server = Served { file: arguments.config.as_deref(), what: &what, running };
-    let handed_over = server.until_end(&mut signals).await;
-    if handed_over {
-        // It is the other process now that has to be alive.
-        watchdog.inspect(tokio::task::AbortHandle::abort);
-    } else {
-        supervisor::stopping();
-        if crate::output::stderr_style().is_coloured() {
-            let _ =
-                writeln!(std::io::stderr(), "\nfinishing what is in progress; Ctrl-C again stops at once");
-        }
+    let window = if takes_over { None } else { welcome(&banner, &pin, browser)? };
+    if operation.until_end().await == OperationEnd::Asked && crate::output::stderr_style().is_coloured() {
+        let _ = writeln!(std::io::stderr(), "\nfinishing what is in progress; Ctrl-C again stops at once");
     }
-    finish(&mut server.running, drain, handed_over, &mut signals).await;
-    server.running.flush_log();
+    operation.finish(drain).await;
     drop(window);
     Ok(())
 }
 
-/// Lets what is in progress finish. After a hand-over the first signal says only what is under way already: a service
-/// manager that ends the server tells all of its processes.
-async fn finish(running: &mut Running, limit: Duration, handed_over: bool, signals: &mut Signals) {
-    let told = async {
-        if handed_over {
-            signals.end().await;
-        }
-        signals.end().await;
-    };
-    tokio::select! {
-        () = running.shutdown(limit) => {}
-        () = told => {}
-    }
-}
-
 /// Prints the banner, and opens the browser if one is wanted.
-fn welcome(banner: &Banner<'_>, pin: &str, browser: Option<Browser>) -> Result<Option<Window>, Failure> {
+fn welcome(banner: &Banner, pin: &str, browser: Option<Browser>) -> Result<Option<Window>, Failure> {
     let _ = std::io::stdout().lock().write_all(banner.text().as_bytes());
-    match (browser, banner.target()) {
-        (Some(browser), Some(target)) => browser.open(target, pin).map(Some),
-        _ => Ok(None),
-    }
+    let (Some(browser), Some(site)) = (browser, banner.site()) else { return Ok(None) };
+    browser.open(site, pin).map(Some).map_err(|error| {
+        let remedy = "leave --open out and open the address by hand";
+        Failure::file("cannot start the browser", browser.path(), plain(&error), remedy)
+    })
 }
 
 fn what_is_served(arguments: &Arguments, settings: &Settings) -> String {
@@ -111,102 +84,5 @@ fn what_is_served(arguments: &Arguments, settings: &Settings) -> String {
         Some(Handler::Files(files)) => files.folder.display().to_string(),
         Some(Handler::Proxy(proxy)) => proxy.upstreams.join(", "),
         _ => "its example site".to_owned(),
-    }
-}
-
-/// What follows an attempt to hand over.
-#[derive(Clone, Copy)]
-enum After {
-    Serve,
-    /// Somebody asked for that meanwhile.
-    Reload,
-    End,
-    HandedOver,
-}
-
-/// A server, and where its settings come from.
-struct Served<'a> {
-    /// The configuration, if it is in a file.
-    file: Option<&'a Path>,
-    /// What is served, in words.
-    what: &'a str,
-    running: Running,
-}
-
-impl Served<'_> {
-    /// Does what signals ask for, until they ask for the end, or another process has taken over: true.
-    async fn until_end(&mut self, signals: &mut Signals) -> bool {
-        loop {
-            match (signals.next().await, self.file) {
-                (Wish::End, _) => return false,
-                (Wish::Reload, Some(file)) => {
-                    supervisor::reloading();
-                    self.reload(file).await;
-                    supervisor::ready(&file.display().to_string());
-                }
-                // Without a configuration it is the terminal that is gone.
-                (Wish::Reload, None) => return false,
-                (Wish::Reopen, _) => self.running.reopen_log(),
-                (Wish::HandOver, file) => match self.hand_over(signals).await {
-                    After::End => return false,
-                    After::HandedOver => return true,
-                    After::Serve => {}
-                    After::Reload => {
-                        if let Some(file) = file {
-                            self.reload(file).await;
-                        }
-                    }
-                },
-            }
-        }
-    }
-
-    /// Has a new process take over, and goes on serving if that fails.
-    async fn hand_over(&self, signals: &mut Signals) -> After {
-        supervisor::reloading();
-        let mut attempt = pin!(self.running.hand_over());
-        let mut after = After::Serve;
-        loop {
-            let wish = tokio::select! {
-                outcome = &mut attempt => match outcome {
-                    Ok(process) => {
-                        say(&format!("process {process} has taken over; finishing what is in progress"));
-                        supervisor::handed_over(process, self.what);
-                        return After::HandedOver;
-                    }
-                    Err(problem) => {
-                        say(&format!("no new process has taken over, this one goes on: {problem}"));
-                        supervisor::ready(self.what);
-                        return after;
-                    }
-                },
-                wish = signals.next() => wish,
-            };
-            match wish {
-                // Dropped, the attempt ends what it has started.
-                Wish::End => return After::End,
-                Wish::Reload if self.file.is_none() => return After::End,
-                // The new process reads it anyway.
-                Wish::Reload => after = After::Reload,
-                Wish::Reopen => self.running.reopen_log(),
-                Wish::HandOver => say("a new process is being started already; this wish is refused"),
-            }
-        }
-    }
-
-    /// Reads the configuration again. If there is anything wrong with it, the one before goes on.
-    async fn reload(&mut self, file: &Path) {
-        let path = file.to_owned();
-        let read = tokio::task::spawn_blocking(move || config::read(&path, Scrutiny::Start));
-        let Ok((settings, findings)) = read.await else { return };
-        print(&findings);
-        let outcome = match settings {
-            Some(settings) => self.running.reload(settings).map_err(|error| error.to_string()),
-            None => Err(format!("{} has mistakes", file.display())),
-        };
-        match outcome {
-            Ok(()) => say(&format!("{} is in force", file.display())),
-            Err(problem) => say(&format!("the configuration before stays in force: {problem}")),
-        }
     }
 }

@@ -33,6 +33,13 @@ pub struct Findings {
     pub warnings: Vec<String>,
 }
 
+impl Findings {
+    /// All of them, problems first.
+    pub fn lines(&self) -> impl Iterator<Item = &str> {
+        self.problems.iter().chain(&self.warnings).map(String::as_str)
+    }
+}
+
 impl Problems {
     pub(super) fn new(file: &Path, text: &str) -> Problems {
         let starts = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);

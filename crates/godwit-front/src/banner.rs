@@ -1,59 +1,54 @@
-//! What is printed at the start: where the server is, what it shows and speaks, and how to reach it.
+//! What is printed when a server starts: where it is, what it shows and speaks, and how to reach it from this machine.
 //! Never more than twelve lines.
 
-use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use godwit_certificates::Identity;
 use godwit_certificates::local::host_name;
-use godwit_front::Granted;
+use godwit_text::{Style, date, shell_word, size, unix_now};
 
-use super::browser;
-use super::target::Target;
-use crate::output::{Style, date, shell_word, size, unix_now};
+use crate::browser;
+use crate::{Granted, Server, SiteAddress};
 
 /// A receive buffer below this share of what was asked for is worth a hint.
 const ENOUGH: f64 = 0.5;
 
-/// What the banner tells.
+/// What is worth telling when a server starts.
 #[derive(Debug)]
-pub(super) struct Banner<'a> {
-    /// What is served.
-    what: &'a str,
-    identity: &'a Identity,
-    targets: Vec<Target>,
+pub struct Banner {
+    title: String,
+    identity: Arc<Identity>,
+    sites: Vec<SiteAddress>,
     granted: Option<Granted>,
     ports: String,
     style: Style,
 }
 
-impl<'a> Banner<'a> {
-    pub(super) fn new(
-        what: &'a str,
-        identity: &'a Identity,
-        addresses: &[SocketAddr],
-        granted: Option<Granted>,
-        style: Style,
-    ) -> Banner<'a> {
-        let host = host_name().filter(|name| identity.facts.names.contains(name));
+impl Banner {
+    /// Of this server; `title` is the first line.
+    pub fn new(title: impl Into<String>, server: &Server, style: Style) -> Banner {
+        let addresses = server.addresses();
+        let identity = Arc::clone(server.identity());
+        let machine = host_name().filter(|name| identity.facts.names.contains(name));
         let mut ports: Vec<String> = addresses.iter().map(|address| address.port().to_string()).collect();
         ports.dedup();
         Banner {
-            what,
+            title: title.into(),
             identity,
-            targets: targets(addresses, host.as_deref()),
-            granted,
+            sites: SiteAddress::all(&addresses, machine.as_deref()),
+            granted: server.granted(),
             ports: ports.join(", "),
             style,
         }
     }
 
     /// The best place to reach the server at from this machine.
-    pub(super) fn target(&self) -> Option<&Target> {
-        self.targets.first()
+    pub fn site(&self) -> Option<&SiteAddress> {
+        self.sites.first()
     }
 
     /// The lines, each with its end.
-    pub(super) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let mut text = String::new();
         for line in self.lines() {
             text.push_str(&line);
@@ -63,11 +58,8 @@ impl<'a> Banner<'a> {
     }
 
     fn lines(&self) -> Vec<String> {
-        let what = self.what;
-        let version = env!("CARGO_PKG_VERSION");
-        let title = format!("godwit {version} serves {what}");
-        let mut lines = vec![self.style.bold(&title).into_owned()];
-        let urls: Vec<String> = self.targets.iter().take(3).map(Target::url).collect();
+        let mut lines = vec![self.style.bold(&self.title).into_owned()];
+        let urls: Vec<String> = self.sites.iter().take(3).map(SiteAddress::url).collect();
         lines.push(self.row("address", &urls.join("  ")));
         lines.push(self.row("protocols", &self.protocols()));
         lines.push(self.row("certificate", &self.certificate()));
@@ -78,10 +70,10 @@ impl<'a> Banner<'a> {
             lines.push(self.row("UDP", &udp(granted)));
             lines.extend(remedy(granted).map(|remedy| self.row("", &remedy)));
         }
-        if let Some(target) = self.target() {
-            lines.push(self.row("browser", &self.browser(target)));
-            lines.push(self.row("curl", &self.command("curl --http3", target)));
-            lines.push(self.row("godwit", &self.command("godwit get", target)));
+        if let Some(site) = self.site() {
+            lines.push(self.row("browser", &self.browser(site)));
+            lines.push(self.row("curl", &self.command("curl --http3", site)));
+            lines.push(self.row("godwit", &self.command("godwit get", site)));
         }
         lines.push(String::new());
         lines
@@ -106,40 +98,22 @@ impl<'a> Banner<'a> {
         format!("{}; {end}", facts.names_in_words())
     }
 
-    fn browser(&self, target: &Target) -> String {
+    fn browser(&self, site: &SiteAddress) -> String {
         if self.identity.authority.is_none() {
-            return target.url();
+            return site.url();
         }
-        let flags = browser::trust_flags(target, &self.identity.facts.pin);
+        let flags = browser::trust_flags(site, &self.identity.facts.pin);
         let profile = std::env::temp_dir().join("godwit-profile");
         let profile = format!("--user-data-dir={}", profile.display());
-        format!("chromium {} {} {}", flags.join(" "), shell_word(&profile), target.url())
+        format!("chromium {} {} {}", flags.join(" "), shell_word(&profile), site.url())
     }
 
-    fn command(&self, program: &str, target: &Target) -> String {
+    fn command(&self, program: &str, site: &SiteAddress) -> String {
         let trust = self.identity.authority.as_ref().map_or_else(String::new, |authority| {
             format!(" --cacert {}", shell_word(&authority.display().to_string()))
         });
-        format!("{program}{trust} {}", target.url())
+        format!("{program}{trust} {}", site.url())
     }
-}
-
-/// Names for "every address", and the address itself otherwise: with HTTP/3 forced, a browser that is sent to
-/// `localhost` tries one address only, and that may not be the one that is bound.
-fn targets(addresses: &[SocketAddr], host: Option<&str>) -> Vec<Target> {
-    let mut targets = Vec::new();
-    for address in addresses {
-        let port = address.port();
-        match address.ip() {
-            ip if ip.is_unspecified() => {
-                targets.push(Target { host: "localhost".to_owned(), port });
-                targets.extend(host.map(|host| Target { host: host.to_owned(), port }));
-            }
-            IpAddr::V4(ip) => targets.push(Target { host: ip.to_string(), port }),
-            IpAddr::V6(ip) => targets.push(Target { host: format!("[{ip}]"), port }),
-        }
-    }
-    targets
 }
 
 fn udp(granted: &Granted) -> String {
@@ -184,14 +158,14 @@ mod tests {
         }
     }
 
-    fn banner(identity: &Identity, receive_buffer: usize) -> Banner<'_> {
+    fn banner(identity: Identity, receive_buffer: usize) -> Banner {
         let addresses = ["[::]:4433", "127.0.0.1:443", "[::1]:8443"].map(|text| text.parse().unwrap());
         let mut granted = Granted::default();
         (granted.gso, granted.receive_buffer, granted.wanted_buffer) = (true, receive_buffer, 7 << 20);
         Banner {
-            what: "its example site",
-            identity,
-            targets: targets(&addresses, Some("box")),
+            title: "godwit serves its example site".to_owned(),
+            identity: Arc::new(identity),
+            sites: SiteAddress::all(&addresses, Some("box")),
             granted: Some(granted),
             ports: "4433".to_owned(),
             style: Style::PLAIN,
@@ -201,7 +175,7 @@ mod tests {
     #[test]
     fn the_fullest_banner_has_at_most_twelve_lines() {
         let identity = identity(Some("/home/my user/ca.pem"));
-        let text = banner(&identity, 212_992).text();
+        let text = banner(identity, 212_992).text();
         assert!(text.lines().count() <= 12, "{text}");
         for expected in [
             "https://localhost:4433/  https://box:4433/  https://127.0.0.1/",
@@ -222,17 +196,10 @@ mod tests {
     #[test]
     fn no_hint_without_need() {
         let identity = identity(None);
-        let text = banner(&identity, 7 << 20).text();
+        let text = banner(identity, 7 << 20).text();
         assert!(
             !text.contains("sysctl") && !text.contains("cacert") && !text.contains("force-quic"),
             "{text}"
         );
-    }
-
-    #[test]
-    fn an_address_of_its_own_is_named_as_such() {
-        let addresses = ["127.0.0.1:4433".parse().unwrap(), "[::1]:443".parse().unwrap()];
-        let urls: Vec<String> = targets(&addresses, Some("box")).iter().map(Target::url).collect();
-        assert_eq!(urls, ["https://127.0.0.1:4433/", "https://[::1]/"]);
     }
 }

@@ -1,17 +1,16 @@
-//! The signals that the server heeds: SIGINT and SIGTERM end it, SIGHUP has it read its configuration again, SIGUSR1
+//! The signals that a server heeds: SIGINT and SIGTERM end it, SIGHUP has it read its configuration again, SIGUSR1
 //! open its log again, SIGUSR2 hand over to a new process. Elsewhere there is Ctrl-C.
 
 use std::io;
 
-use super::say;
-use crate::error::{Failure, plain};
-
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::FrontError;
+
 /// What somebody wants of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(crate) enum Wish {
     End,
     /// The terminal is gone, or the configuration has changed.
     Reload,
@@ -21,8 +20,9 @@ pub(super) enum Wish {
     HandOver,
 }
 
+/// The signals of this process that are about the server.
 #[derive(Debug)]
-pub(crate) struct Signals {
+pub struct Signals {
     #[cfg(unix)]
     interrupt: Signal,
     #[cfg(unix)]
@@ -36,10 +36,14 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// From here on the signals no longer end the program by themselves.
-    pub(crate) fn install() -> Result<Signals, Failure> {
-        Signals::try_install()
-            .map_err(|error| Failure::new(format!("cannot listen for Ctrl-C: {}", plain(&error))))
+    /// From here on the signals no longer end the program by themselves. In a tokio runtime with its I/O.
+    ///
+    /// # Errors
+    /// If the system does not let the process listen for them.
+    pub fn install() -> Result<Signals, FrontError> {
+        Signals::try_install().map_err(|error| {
+            FrontError::new(format!("cannot listen for Ctrl-C: {}", godwit_text::plain_error(&error)))
+        })
     }
 
     #[cfg(unix)]
@@ -54,7 +58,7 @@ impl Signals {
     }
 
     #[cfg(unix)]
-    pub(super) async fn next(&mut self) -> Wish {
+    pub(crate) async fn next(&mut self) -> Wish {
         tokio::select! {
             _ = self.interrupt.recv() => Wish::End,
             _ = self.terminate.recv() => Wish::End,
@@ -70,19 +74,8 @@ impl Signals {
     }
 
     #[cfg(not(unix))]
-    pub(super) async fn next(&mut self) -> Wish {
+    pub(crate) async fn next(&mut self) -> Wish {
         let _ = tokio::signal::ctrl_c().await;
         Wish::End
-    }
-
-    /// Waits for somebody to end the server, which does nothing else any more.
-    pub(crate) async fn end(&mut self) {
-        loop {
-            match self.next().await {
-                Wish::End => return,
-                Wish::HandOver => say("this process is finishing, and does not hand over any more"),
-                Wish::Reload | Wish::Reopen => {}
-            }
-        }
     }
 }

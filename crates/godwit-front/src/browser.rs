@@ -1,4 +1,4 @@
-//! Opens the site in a browser that trusts this server.
+//! A browser on this machine that trusts this server, whoever has signed its certificate.
 //!
 //! Browsers refuse QUIC with certificates of an authority that is not publicly known, even one the user has
 //! installed. Chromium makes an exception for hosts that it is told to reach by QUIC in any case; a pin of the key
@@ -8,60 +8,60 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use super::target::Target;
-use crate::error::{Failure, plain};
-
-/// In the order in which they are looked for.
-const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+use crate::SiteAddress;
 
 /// The flags that make Chromium speak QUIC to a host with this key at once.
-pub(super) fn trust_flags(target: &Target, pin: &str) -> [String; 2] {
+pub(crate) fn trust_flags(site: &SiteAddress, pin: &str) -> [String; 2] {
     [
-        format!("--origin-to-force-quic-on={}:{}", target.host, target.port),
+        format!("--origin-to-force-quic-on={}:{}", site.host, site.port),
         format!("--ignore-certificate-errors-spki-list={pin}"),
     ]
 }
 
-/// A browser on this machine.
+/// A browser on this machine: Chromium or Chrome.
 #[derive(Debug)]
-pub(super) struct Browser(PathBuf);
+pub struct Browser(PathBuf);
 
 impl Browser {
-    /// # Errors
-    /// If `PATH` has none.
-    pub(super) fn find() -> Result<Browser, Failure> {
+    /// The programs that [`Browser::find`] looks for, in this order.
+    pub const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+    /// The first of them that `PATH` has.
+    pub fn find() -> Option<Browser> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-        find_in(&folders).map(Browser).ok_or_else(|| {
-            let names = NAMES.join(", ");
-            Failure::new(format!(
-                "--open needs Chromium or Chrome, and none of {names} is in PATH; install one, or leave --open out"
-            ))
-        })
+        find_in(&folders).map(Browser)
     }
 
-    /// Starts it with a profile of its own, which is removed with the returned window.
-    pub(super) fn open(self, target: &Target, pin: &str) -> Result<Window, Failure> {
-        let failed = |error: io::Error| {
-            let remedy = "leave --open out and open the address by hand";
-            Failure::file("cannot start the browser", &self.0, plain(&error), remedy)
-        };
-        let profile = Profile::create().map_err(failed)?;
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Opens a site whose certificate has this key (the SHA-256 of its public key in base64, as
+    /// [`godwit_certificates::Facts::pin`] has it), with a profile of its own, which is removed with the returned
+    /// window.
+    ///
+    /// # Errors
+    /// If the folder of the profile cannot be made, or the browser not be started.
+    pub fn open(&self, site: &SiteAddress, pin: &str) -> io::Result<Window> {
+        let profile = Profile::create()?;
         let mut command = Command::new(&self.0);
-        command.args(trust_flags(target, pin)).arg("--no-first-run").arg("--no-default-browser-check");
+        command.args(trust_flags(site, pin)).arg("--no-first-run").arg("--no-default-browser-check");
         command.arg(format!("--user-data-dir={}", profile.0.display()));
         if is_root() {
             // Chromium's sandbox does not start for root.
             command.arg("--no-sandbox");
         }
-        command.arg(target.url()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let process = command.spawn().map_err(failed)?;
+        command.arg(site.url()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let process = command.spawn()?;
         Ok(Window { process, _profile: profile })
     }
 }
 
 fn find_in(folders: &[PathBuf]) -> Option<PathBuf> {
-    let candidates = NAMES.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    let candidates =
+        Browser::NAMES.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
     candidates.into_iter().find(|path| is_program(path))
 }
 
@@ -89,7 +89,7 @@ fn is_root() -> bool {
 
 /// A running browser; it is closed when dropped.
 #[derive(Debug)]
-pub(super) struct Window {
+pub struct Window {
     process: Child,
     /// Dropped after the process has ended.
     _profile: Profile,
@@ -129,8 +129,8 @@ mod tests {
 
     #[test]
     fn the_flags_name_host_port_and_key() {
-        let target = Target { host: "localhost".to_owned(), port: 443 };
-        let flags = trust_flags(&target, "a/b+c=");
+        let site = SiteAddress::new("localhost", 443);
+        let flags = trust_flags(&site, "a/b+c=");
         assert_eq!(
             flags,
             ["--origin-to-force-quic-on=localhost:443", "--ignore-certificate-errors-spki-list=a/b+c="]

@@ -1,0 +1,213 @@
+//! A server under the eyes of an operator: its settings are read anew on SIGHUP, its log is opened anew on SIGUSR1, its
+//! process is exchanged on SIGUSR2, and SIGINT or SIGTERM end it. The service manager learns of each step.
+
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::time::Duration;
+
+use godwit_certificates::Notices;
+use tokio::task::AbortHandle;
+
+use crate::config::{self, Scrutiny};
+use crate::server::Running;
+use crate::signals::{Signals, Wish};
+use crate::supervisor;
+
+/// What an operation goes by.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct OperationSettings {
+    /// What is served, in words.
+    pub what: String,
+    /// The configuration that SIGHUP has read again. Default none: then it ends the server, as it is a terminal that is
+    /// gone.
+    pub file: Option<PathBuf>,
+    /// Is told each line of what is found in the file. Default nobody.
+    pub findings: Notices,
+}
+
+impl OperationSettings {
+    /// Without a configuration file.
+    pub fn new(what: impl Into<String>) -> OperationSettings {
+        OperationSettings { what: what.into(), file: None, findings: Notices::ignored() }
+    }
+}
+
+/// Why [`Operation::until_end`] is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OperationEnd {
+    /// A signal asked for the end.
+    Asked,
+    /// Another process has taken over.
+    HandedOver,
+}
+
+/// A server that does what signals ask for. What comes of it is told by the server's notices.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use godwit_front::{FolderSettings, Operation, OperationSettings, Server, Signals};
+///
+/// let server = Server::builder().listen("[::]:443".parse()?).files("/", FolderSettings::new("site")).bind()?;
+/// let signals = Signals::install()?;
+/// let mut operation = Operation::begin(server.start().await?, signals, OperationSettings::new("my site"));
+/// operation.until_end().await;
+/// operation.finish(std::time::Duration::from_secs(30)).await;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Operation {
+    settings: OperationSettings,
+    running: Running,
+    signals: Signals,
+    /// What tells the service manager that the server is alive.
+    watchdog: Option<AbortHandle>,
+    handed_over: bool,
+}
+
+/// What follows an attempt to hand over.
+#[derive(Clone, Copy)]
+enum After {
+    Serve,
+    /// Somebody asked for that meanwhile.
+    Reload,
+    End,
+    HandedOver,
+}
+
+impl Operation {
+    /// Tells the service manager that the server is ready. `signals` are best installed before the server started, so
+    /// that none is lost.
+    pub fn begin(running: Running, signals: Signals, settings: OperationSettings) -> Operation {
+        let watchdog = supervisor::watch();
+        supervisor::ready(&settings.what);
+        Operation { settings, running, signals, watchdog, handed_over: false }
+    }
+
+    /// Does what signals ask for, until they ask for the end, or another process has taken over.
+    pub async fn until_end(&mut self) -> OperationEnd {
+        let end = self.heed_signals().await;
+        self.handed_over = end == OperationEnd::HandedOver;
+        match end {
+            // It is the other process now that has to be alive.
+            OperationEnd::HandedOver => self.watchdog.iter().for_each(AbortHandle::abort),
+            OperationEnd::Asked => supervisor::stopping(),
+        }
+        end
+    }
+
+    /// Lets what is in progress finish for so long at most, unless a signal asks for the end once more. After a hand-over
+    /// the first one says only what is under way already: a service manager that ends the server tells all of its
+    /// processes.
+    pub async fn finish(mut self, limit: Duration) {
+        let Operation { running, signals, handed_over, .. } = &mut self;
+        let notices = running.notices().clone();
+        let told = async {
+            if *handed_over {
+                end(signals, &notices).await;
+            }
+            end(signals, &notices).await;
+        };
+        tokio::select! {
+            () = running.shutdown(limit) => {}
+            () = told => {}
+        }
+        self.running.flush_log();
+    }
+
+    async fn heed_signals(&mut self) -> OperationEnd {
+        let file = self.settings.file.clone();
+        loop {
+            match (self.signals.next().await, &file) {
+                (Wish::End, _) => return OperationEnd::Asked,
+                (Wish::Reload, Some(file)) => {
+                    supervisor::reloading();
+                    self.reload(file).await;
+                    supervisor::ready(&file.display().to_string());
+                }
+                // Without a configuration it is the terminal that is gone.
+                (Wish::Reload, None) => return OperationEnd::Asked,
+                (Wish::Reopen, _) => self.running.reopen_log(),
+                (Wish::HandOver, file) => match self.hand_over().await {
+                    After::End => return OperationEnd::Asked,
+                    After::HandedOver => return OperationEnd::HandedOver,
+                    After::Serve => {}
+                    After::Reload => {
+                        if let Some(file) = file {
+                            self.reload(file).await;
+                        }
+                    }
+                },
+            }
+        }
+    }
+
+    /// Has a new process take over, and goes on serving if that fails.
+    async fn hand_over(&mut self) -> After {
+        let Operation { settings, running, signals, .. } = self;
+        let say = |line: &str| running.notices().say(line);
+        supervisor::reloading();
+        let mut attempt = pin!(running.hand_over());
+        let mut after = After::Serve;
+        loop {
+            let wish = tokio::select! {
+                outcome = &mut attempt => match outcome {
+                    Ok(process) => {
+                        say(&format!("process {process} has taken over; finishing what is in progress"));
+                        supervisor::handed_over(process, &settings.what);
+                        return After::HandedOver;
+                    }
+                    Err(problem) => {
+                        say(&format!("no new process has taken over, this one goes on: {problem}"));
+                        supervisor::ready(&settings.what);
+                        return after;
+                    }
+                },
+                wish = signals.next() => wish,
+            };
+            match wish {
+                // Dropped, the attempt ends what it has started.
+                Wish::End => return After::End,
+                Wish::Reload if settings.file.is_none() => return After::End,
+                // The new process reads it anyway.
+                Wish::Reload => after = After::Reload,
+                Wish::Reopen => running.reopen_log(),
+                Wish::HandOver => say("a new process is being started already; this wish is refused"),
+            }
+        }
+    }
+
+    /// Reads the configuration again. If there is anything wrong with it, the one before goes on.
+    async fn reload(&mut self, file: &Path) {
+        let path = file.to_owned();
+        let read = tokio::task::spawn_blocking(move || config::read(&path, Scrutiny::Start));
+        let Ok((settings, findings)) = read.await else { return };
+        findings.lines().for_each(|line| self.settings.findings.say(line));
+        let outcome = match settings {
+            Some(settings) => self.running.reload(settings).map_err(|error| error.to_string()),
+            None => Err(format!("{} has mistakes", file.display())),
+        };
+        let notices = self.running.notices();
+        match outcome {
+            Ok(()) => notices.say(&format!("{} is in force", file.display())),
+            Err(problem) => {
+                notices.say(&format!("the configuration before stays in force: {problem}"));
+            }
+        }
+    }
+}
+
+/// Waits for somebody to end the server, which does nothing else any more.
+async fn end(signals: &mut Signals, notices: &Notices) {
+    loop {
+        match signals.next().await {
+            Wish::End => return,
+            Wish::HandOver => {
+                notices.say("this process is finishing, and does not hand over any more");
+            }
+            Wish::Reload | Wish::Reopen => {}
+        }
+    }
+}
