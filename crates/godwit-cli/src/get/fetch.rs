@@ -1,72 +1,62 @@
-//! All URLs, so many at a time: each is a download of `godwit-client`, followed by the report.
+//! All URLs, each a download of `godwit-client`, followed by the report.
 
 use std::io::{IsTerminal, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use godwit_client::download::{self, Download, Observer, Remark, Timing};
-use godwit_client::{BodySource, Client, Error, Route, Target, Versions};
+use godwit_client::download::{self, Batch, Download, Observer, Remark, Timing, head_in_text};
+use godwit_client::{BodySource, Error, Route, Target};
 use http::{HeaderMap, StatusCode, Version};
 
-use super::plan::{Destination, Item, Plan};
+use super::plan::{Destination, Plan};
 use super::remedy::in_words;
 use super::report::Report;
-use crate::output::printable_bytes;
 
-/// What all downloads share.
+/// Everything that is to be fetched, and who tells of it.
 pub(super) struct Job {
-    pub(super) client: Client,
     pub(super) plan: Plan,
     pub(super) report: Report,
 }
 
-/// Fetches everything.
-pub(super) async fn fetch_all(job: Arc<Job>) {
-    let work = job.plan.work();
-    let workers = usize::try_from(work).unwrap_or(usize::MAX).min(job.plan.parallel);
-    let next = Arc::new(AtomicU64::new(0));
-    let mut tasks = tokio::task::JoinSet::new();
-    for _ in 0..workers {
-        let (job, next) = (Arc::clone(&job), Arc::clone(&next));
-        tasks.spawn(async move {
-            while let Some((item, versions)) = job.plan.task(next.fetch_add(1, Ordering::Relaxed)) {
-                let (timing, outcome) = fetch(&job, item, versions).await;
-                job.report.done(&item.target, &timing, outcome);
-            }
-        });
+impl Batch for Job {
+    fn count(&self) -> u64 {
+        self.plan.rounds.count()
     }
-    while let Some(ended) = tasks.join_next().await {
-        if let Err(error) = ended
-            && error.is_panic()
-        {
-            std::panic::resume_unwind(error.into_panic());
-        }
-    }
-}
 
-async fn fetch(job: &Job, item: &Item, versions: Versions) -> (Timing, Result<(), Error>) {
-    let exchange = &job.plan.exchange;
-    let destination = match &item.destination {
-        Destination::Discard => download::Destination::Discard,
-        Destination::File(path) => download::Destination::File(path.clone()),
-        Destination::Stdout => {
-            download::Destination::Writer { name: "the standard output".to_owned(), to: stdout() }
+    fn download(&self, number: u64) -> Option<(Download, download::Destination)> {
+        let (item, versions) = self.plan.task(number)?;
+        let destination = match &item.destination {
+            Destination::Discard => download::Destination::Discard,
+            Destination::File(path) => download::Destination::File(path.clone()),
+            Destination::Stdout => {
+                download::Destination::Writer { name: "the standard output".to_owned(), to: stdout() }
+            }
+        };
+        let exchange = &self.plan.exchange;
+        let mut download = Download::new(item.target.clone());
+        download.method = exchange.method.clone();
+        download.headers = exchange.headers.clone();
+        download.authority = exchange.authority.clone();
+        download.body = exchange.source.as_ref().map_or_else(BodySource::empty, |source| source.body());
+        download.continued = exchange.continued;
+        download.redirects = exchange.redirects;
+        download.max_time = exchange.max_time;
+        download.versions = versions;
+        download.alone = self.plan.fresh;
+        Some((download, destination))
+    }
+
+    fn observer(&self, number: u64) -> Box<dyn Observer + '_> {
+        let Some((item, _)) = self.plan.task(number) else { return Box::new(()) };
+        let in_front = item.destination == Destination::Stdout;
+        let heads = self.plan.exchange.print_head;
+        Box::new(Watch { report: &self.report, target: &item.target, heads, in_front })
+    }
+
+    fn on_done(&self, number: u64, timing: &Timing, outcome: Result<(), Error>) {
+        if let Some((item, _)) = self.plan.task(number) {
+            self.report.done(&item.target, timing, outcome);
         }
-    };
-    let mut download = Download::new(item.target.clone());
-    download.method = exchange.method.clone();
-    download.headers = exchange.headers.clone();
-    download.authority = exchange.authority.clone();
-    download.body = exchange.source.as_ref().map_or_else(BodySource::empty, |source| source.body());
-    download.continued = exchange.continued;
-    download.redirects = exchange.redirects;
-    download.max_time = exchange.max_time;
-    download.versions = versions;
-    download.alone = job.plan.fresh;
-    let in_front = item.destination == Destination::Stdout;
-    let watch = Watch { report: &job.report, target: &item.target, heads: exchange.print_head, in_front };
-    download.run(&job.client, destination, &watch).await
+    }
 }
 
 /// Tells the report of one URL.
@@ -95,7 +85,7 @@ impl Observer for Watch<'_> {
         }
         // A terminal would obey what a server may put there; a file shall have it as it came.
         let terminal = std::io::stdout().is_terminal();
-        let head = head(status, version, headers, terminal);
+        let head = head_in_text(status, version, headers, terminal);
         if self.in_front {
             return Ok(Some(head));
         }
@@ -140,47 +130,8 @@ fn stdout() -> Box<dyn Write + Send> {
     Box::new(std::io::stdout())
 }
 
-/// The head of a response as HTTP/1.1 would write it. For a terminal with nothing in it that is not to be seen.
-fn head(status: StatusCode, version: Version, headers: &HeaderMap, terminal: bool) -> Bytes {
-    let mut text = match version {
-        Version::HTTP_3 => format!("HTTP/3 {}\r\n", status.as_u16()),
-        Version::HTTP_2 => format!("HTTP/2 {}\r\n", status.as_u16()),
-        version => {
-            format!("{version:?} {} {}\r\n", status.as_u16(), status.canonical_reason().unwrap_or(""))
-        }
-    }
-    .into_bytes();
-    for (name, value) in headers {
-        text.extend_from_slice(name.as_str().as_bytes());
-        text.extend_from_slice(b": ");
-        match terminal {
-            true => text.extend_from_slice(printable_bytes(value.as_bytes()).as_bytes()),
-            false => text.extend_from_slice(value.as_bytes()),
-        }
-        text.extend_from_slice(b"\r\n");
-    }
-    text.extend_from_slice(b"\r\n");
-    text.into()
-}
-
 fn print(head: &[u8]) -> Result<(), Error> {
     let mut stdout = std::io::stdout().lock();
     let printed = stdout.write_all(head).and_then(|()| stdout.flush());
     printed.map_err(|error| Error::writing(&"the standard output", 0, &error))
-}
-
-#[cfg(test)]
-mod tests {
-    use http::HeaderValue;
-
-    use super::*;
-
-    #[test]
-    fn a_head_commands_no_terminal() {
-        let mut headers = HeaderMap::new();
-        headers.insert("x-a", HeaderValue::from_bytes(b"a\x9b2J\xe2\x80\xaeb \xc3\xbc").unwrap());
-        let of = |terminal| head(StatusCode::OK, Version::HTTP_11, &headers, terminal);
-        assert_eq!(of(true), "HTTP/1.1 200 OK\r\nx-a: a\\x9b2J\\u{202e}b ü\r\n\r\n");
-        assert_eq!(&of(false)[..], b"HTTP/1.1 200 OK\r\nx-a: a\x9b2J\xe2\x80\xaeb \xc3\xbc\r\n\r\n");
-    }
 }

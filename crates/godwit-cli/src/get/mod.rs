@@ -2,18 +2,16 @@
 //!
 //! The work is done by `godwit-client`. Here stands what a person says and is told:
 //!
-//! - [`arguments`] is what one can say, [`plan`] what that means: URLs, [`names`] of files, headers, and the
-//!   [`source`] of what is sent.
-//! - [`fetch`] starts the downloads; [`report`] tells of them, [`repeat`] in figures; [`remedy`] names the options
-//!   that may help when something failed; [`interrupt`] is Ctrl-C.
+//! - [`arguments`] is what one can say, [`plan`] what that means: URLs, files, headers, and the [`source`] of what is
+//!   sent.
+//! - [`fetch`] makes downloads of it; [`report`] tells of them; [`remedy`] names the options that may help when
+//!   something failed; [`interrupt`] is Ctrl-C.
 
 mod arguments;
 mod fetch;
 mod interrupt;
-mod names;
 mod plan;
 mod remedy;
-mod repeat;
 mod report;
 mod source;
 
@@ -22,6 +20,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use godwit_client::download::run_all;
 use godwit_client::{Client, Family};
 
 pub(crate) use arguments::Arguments;
@@ -57,15 +56,16 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::new(format!("cannot start: {}", plain(&error))))?;
     let interrupted = interrupt::listen()?;
     let all_well = runtime.block_on(async {
-        let job = Arc::new(Job { client, plan, report });
+        let parallel = plan.parallel;
+        let job = Arc::new(Job { plan, report });
         let all_well = tokio::select! {
-            () = fetch::fetch_all(Arc::clone(&job)) => job.report.finish(),
+            () = run_all(&client, Arc::clone(&job), parallel) => job.report.finish(),
             Ok(()) = interrupted => {
                 job.report.interrupted();
                 false
             }
         };
-        job.client.close().await;
+        client.close().await;
         all_well
     });
     // A name that DNS does not find must not keep the program.

@@ -4,19 +4,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use godwit_client::download::{HeaderLineError, HeaderLines, Rounds, file_names};
 use godwit_client::{Error, Target, Versions, shortened};
-use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, RANGE, TE, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_TYPE, RANGE, USER_AGENT};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use super::arguments::Arguments;
-use super::names::file_names;
 use super::source::Source;
 use crate::error::{Failure, plain};
 use crate::input::read_at_most;
-
-/// Headers that HTTP/3 does not have (RFC 9114 section 4.2).
-const OF_HTTP1: [&str; 5] = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
 
 /// URLs fetched at a time, if nothing else is asked for.
 const PARALLEL: u16 = 100;
@@ -30,10 +27,10 @@ pub(super) struct Plan {
     pub(super) exchange: Exchange,
     /// URLs fetched at a time.
     pub(super) parallel: usize,
-    /// At least one; several only with `repeat`.
-    pub(super) versions: Vec<Versions>,
-    /// How often each URL is fetched, if it is only to be measured.
-    pub(super) repeat: Option<u32>,
+    /// In which order they are fetched, by which versions, and how often.
+    pub(super) rounds: Rounds,
+    /// They are only to be measured.
+    pub(super) measures: bool,
     /// Each request has a connection of its own.
     pub(super) fresh: bool,
 }
@@ -106,29 +103,21 @@ impl Plan {
         }
         let destinations = destinations(arguments, &targets)?;
         let items = targets.into_iter().zip(destinations);
-        let items = items.map(|(target, destination)| Item { target, destination }).collect();
+        let items: Vec<Item> = items.map(|(target, destination)| Item { target, destination }).collect();
+        let mut rounds = Rounds::new(items.len());
+        rounds.versions = versions;
         let repeat = arguments.repeat.repeat;
-        let parallel = arguments.network.parallel.unwrap_or(if repeat.is_some() { 1 } else { PARALLEL });
+        rounds.rounds = repeat.unwrap_or(1);
+        let measures = repeat.is_some();
+        let parallel = arguments.network.parallel.unwrap_or(if measures { 1 } else { PARALLEL });
         let fresh = arguments.repeat.fresh;
-        Ok(Plan { items, exchange, parallel: parallel.into(), versions, repeat, fresh })
+        Ok(Plan { items, exchange, parallel: parallel.into(), rounds, measures, fresh })
     }
 
-    /// How many requests that makes, redirects not counted.
-    pub(super) fn work(&self) -> u64 {
-        (self.items.len() as u64)
-            .saturating_mul(self.versions.len() as u64)
-            .saturating_mul(self.repeat.unwrap_or(1).into())
-    }
-
-    /// The `number`th of them: those that are to be compared follow each other, so that they meet the same weather.
+    /// What is fetched by the `number`th download, and how.
     pub(super) fn task(&self, number: u64) -> Option<(&Item, Versions)> {
-        if number >= self.work() {
-            return None;
-        }
-        let versions = self.versions.len() as u64;
-        let version = self.versions.get(usize::try_from(number % versions).ok()?)?;
-        let item = self.items.get(usize::try_from(number / versions % self.items.len() as u64).ok()?)?;
-        Some((item, *version))
+        let (item, versions) = self.rounds.get(number)?;
+        Some((self.items.get(item)?, versions))
     }
 }
 
@@ -165,7 +154,7 @@ impl Exchange {
         if method == Method::HEAD && source.is_some() {
             return Err("-X HEAD with --data: a HEAD request has no body; leave out one of them".to_owned());
         }
-        let (mut headers, authority) = parse_headers(&request.headers)?;
+        let HeaderLines { mut headers, authority, .. } = parse_headers(&request.headers)?;
         let mut or_default = |name: HeaderName, value: &'static str| {
             headers.entry(name).or_insert(HeaderValue::from_static(value));
         };
@@ -205,41 +194,15 @@ fn parse_method(text: &str) -> Result<Method, String> {
     }
 }
 
-fn parse_headers(texts: &[String]) -> Result<(HeaderMap, Option<Authority>), String> {
-    let mut headers = HeaderMap::new();
-    let mut authority = None;
+fn parse_headers(texts: &[String]) -> Result<HeaderLines, String> {
+    let mut lines = HeaderLines::default();
     for text in texts {
-        let (name, value) =
-            parse_header(text).map_err(|problem| format!("-H '{}': {problem}", text.escape_debug()))?;
-        if name == HOST {
-            let parsed = Authority::try_from(value.as_bytes());
-            authority =
-                Some(parsed.map_err(|_| format!("-H '{text}': expected a host name, perhaps with a port"))?);
-        } else {
-            headers.try_append(name, value).map_err(|_| "too many headers (-H)".to_owned())?;
-        }
+        lines.add(text).map_err(|problem| match problem {
+            HeaderLineError::TooMany => "too many headers (-H)".to_owned(),
+            problem => format!("-H '{}': {problem}", text.escape_debug()),
+        })?;
     }
-    Ok((headers, authority))
-}
-
-fn parse_header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
-    let (name, value) = text.split_once(':').ok_or("expected 'NAME: VALUE'")?;
-    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
-        if name.is_empty() {
-            "expected 'NAME: VALUE'; names that begin with : are made from the URL and the method".to_owned()
-        } else {
-            format!("{} is not the name of a header", name.escape_debug())
-        }
-    })?;
-    let value = HeaderValue::from_bytes(value.trim_matches([' ', '\t']).as_bytes())
-        .map_err(|_| "the value has control characters in it".to_owned())?;
-    if OF_HTTP1.contains(&name.as_str()) || (name == TE && value != "trailers") {
-        return Err(format!("HTTP/3 has no {name} header; leave it out"));
-    }
-    if name == CONTENT_LENGTH {
-        return Err("the length is that of the body and is sent by itself; leave it out".to_owned());
-    }
-    Ok((name, value))
+    Ok(lines)
 }
 
 fn targets(arguments: &Arguments) -> Result<Vec<Target>, Wrong> {
@@ -370,11 +333,12 @@ mod tests {
     #[test]
     fn the_protocol_is_left_open_unless_it_is_named() {
         let of = |line: &[&str]| plan(line).unwrap();
-        assert_eq!(of(&["https://a/"]).versions, [Versions::Auto]);
-        assert_eq!(of(&["https://a/", "--http1.1"]).versions, [Versions::Http1]);
+        assert_eq!(of(&["https://a/"]).rounds.versions, [Versions::Auto]);
+        assert_eq!(of(&["https://a/", "--http1.1"]).rounds.versions, [Versions::Http1]);
         let measured = of(&["https://a/", "--repeat", "9", "--http3", "--http2", "--fresh"]);
-        assert_eq!(measured.versions, [Versions::Http2, Versions::Http3]);
-        assert_eq!((measured.repeat, measured.fresh, measured.parallel), (Some(9), true, 1));
+        assert_eq!(measured.rounds.versions, [Versions::Http2, Versions::Http3]);
+        assert_eq!((measured.rounds.rounds, measured.fresh, measured.parallel), (9, true, 1));
+        assert!(measured.measures && !of(&["https://a/"]).measures);
         assert_eq!(measured.items[0].destination, Destination::Discard);
         assert_eq!(of(&["https://a/"]).parallel, 100);
         assert_eq!(of(&["https://a/"]).exchange.redirects, None);

@@ -1,19 +1,16 @@
 //! What the person at the terminal is told: progress, errors, timings, a summary. All on the standard error.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::io::{IsTerminal, Write as _};
+use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use godwit_client::download::Timing;
-use godwit_client::{Error, Origin, Route, Target};
+use godwit_client::download::{Samples, Tally, Timing, rate_in_words, version_name};
+use godwit_client::{Error, Route, Target};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::arguments::OutputArguments;
 use super::plan::{Destination, Plan};
 use super::remedy::in_words;
-use super::repeat::{Samples, name_of};
 use crate::output::{duration, instant_now, printable, size};
 
 /// Tells what happens, and counts.
@@ -29,17 +26,7 @@ pub(super) struct Report {
     /// Only figures are wanted.
     measures: bool,
     total: u64,
-    tally: Mutex<Tally>,
-}
-
-#[derive(Default)]
-struct Tally {
-    fetched: u64,
-    failed: u64,
-    bytes: u64,
-    /// Servers that could not be used, and how many more URLs were lost with each after the first.
-    unreachable: BTreeMap<Origin, u64>,
-    samples: Samples,
+    so_far: Mutex<(Tally, Samples)>,
 }
 
 /// Failures told one by one while a URL is fetched again and again.
@@ -48,8 +35,8 @@ const TOLD: u64 = 5;
 impl Report {
     pub(super) fn new(plan: &Plan, output: &OutputArguments) -> Report {
         let (quiet, verbose, timing) = (output.quiet, output.verbose, output.timing);
-        let total = plan.work();
-        let measures = plan.repeat.is_some();
+        let total = plan.rounds.count();
+        let measures = plan.measures;
         let to_stdout = measures
             || plan.items.iter().any(|item| item.destination == Destination::Stdout)
             || plan.exchange.print_head;
@@ -57,10 +44,10 @@ impl Report {
         let in_the_way = to_stdout && std::io::stdout().is_terminal();
         let bar = (watched && !in_the_way).then(|| new_bar(total));
         let summary = watched && !to_stdout;
-        let tally = Mutex::default();
+        let so_far = Mutex::default();
         let counts_bytes = total == 1;
         let begun = instant_now();
-        Report { begun, bar, counts_bytes, quiet, verbose, timing, summary, measures, total, tally }
+        Report { begun, bar, counts_bytes, quiet, verbose, timing, summary, measures, total, so_far }
     }
 
     /// What comes is the rest of something that an earlier run began.
@@ -99,7 +86,7 @@ impl Report {
     /// A request goes out on this connection.
     pub(super) fn chosen(&self, target: &Target, route: &Route) {
         if self.verbose {
-            let name = name_of(route.version);
+            let name = version_name(route.version);
             let text = match route.connect {
                 Some(_) => format!("{name}: {}", route.reason),
                 None => format!("{name} on the same connection"),
@@ -111,23 +98,20 @@ impl Report {
     /// A URL is through.
     pub(super) fn done(&self, target: &Target, timing: &Timing, outcome: Result<(), Error>) {
         if let Err(error) = &outcome {
-            let enough = self.measures && self.tally().failed >= TOLD;
-            let told = enough || (error.is_of_origin() && self.is_told(target.origin()));
-            if !told {
-                self.print(&format!("godwit: {target}: {}", in_words(error, target.origin())));
+            let origin = target.origin();
+            let enough = self.measures && self.so_far().0.failed >= TOLD;
+            if !enough && !self.so_far().0.is_known(origin, error) {
+                self.print(&format!("godwit: {target}: {}", in_words(error, origin)));
             }
         }
         if self.timing {
-            self.print(&format!("godwit: {target}: {}", timing_in_words(timing)));
+            self.print(&format!("godwit: {target}: {timing}"));
         }
-        let mut tally = self.tally();
-        tally.bytes += timing.bytes;
+        let mut so_far = self.so_far();
+        let (tally, samples) = &mut *so_far;
+        tally.add(timing, outcome.is_ok());
         if self.measures {
-            tally.samples.add(timing, outcome.is_ok());
-        }
-        match outcome {
-            Ok(()) => tally.fetched += 1,
-            Err(_) => tally.failed += 1,
+            samples.add(timing, outcome.is_ok());
         }
         if let (Some(bar), false) = (&self.bar, self.counts_bytes) {
             bar.set_message(size(tally.bytes));
@@ -140,12 +124,13 @@ impl Report {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
-        let tally = self.tally();
+        let so_far = self.so_far();
+        let (tally, samples) = &*so_far;
         if self.measures {
-            let _ = std::io::stdout().lock().write_all(tally.samples.table().as_bytes());
+            let _ = std::io::stdout().lock().write_all(samples.table().as_bytes());
         }
-        for (origin, more) in tally.unreachable.iter().filter(|(_, more)| **more > 0) {
-            let urls = if *more == 1 { "URL" } else { "URLs" };
+        for (origin, more) in tally.known() {
+            let urls = if more == 1 { "URL" } else { "URLs" };
             eprint(&format!("godwit: {origin}: {more} more {urls} failed for the same reason"));
         }
         if tally.failed > 0 && self.total > 1 {
@@ -161,7 +146,7 @@ impl Report {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
-        let tally = self.tally();
+        let tally = &self.so_far().0;
         let left = self.total.saturating_sub(tally.fetched + tally.failed);
         let text = if self.total == 1 {
             String::new()
@@ -171,17 +156,6 @@ impl Report {
         eprint(&format!("godwit: interrupted{text}"));
     }
 
-    /// Whether the server's failure has been printed for another URL of it.
-    fn is_told(&self, origin: &Origin) -> bool {
-        let mut tally = self.tally();
-        if let Some(more) = tally.unreachable.get_mut(origin) {
-            *more += 1;
-            return true;
-        }
-        tally.unreachable.insert(origin.clone(), 0);
-        false
-    }
-
     fn print(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| eprint(line)),
@@ -189,8 +163,8 @@ impl Report {
         }
     }
 
-    fn tally(&self) -> MutexGuard<'_, Tally> {
-        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    fn so_far(&self) -> MutexGuard<'_, (Tally, Samples)> {
+        self.so_far.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -218,32 +192,8 @@ fn style(template: &str) -> ProgressStyle {
     plain().template(template).map_or_else(|_| plain(), |style| style.progress_chars("━╸ "))
 }
 
-fn timing_in_words(timing: &Timing) -> String {
-    let mut text = match timing.connect {
-        Some((dns, handshake)) => format!("dns {}, handshake {}", duration(dns), duration(handshake)),
-        None => "no new connection".to_owned(),
-    };
-    if let Some(first_byte) = timing.first_byte {
-        let _ = write!(text, ", first byte {}", duration(first_byte));
-    }
-    let _ = write!(text, ", total {}, {}", duration(timing.total), size(timing.bytes));
-    if let Some(rate) = rate(timing.bytes, timing.total) {
-        let _ = write!(text, ", {rate}/s");
-    }
-    if let Some(version) = timing.version {
-        let _ = write!(text, ", {}", name_of(version));
-    }
-    text
-}
-
 fn summary(urls: u64, bytes: u64, elapsed: Duration) -> String {
     let files = if urls == 1 { String::new() } else { format!("{urls} URLs, ") };
-    let rate = rate(bytes, elapsed).map(|rate| format!(", {rate}/s")).unwrap_or_default();
+    let rate = rate_in_words(bytes, elapsed).map(|rate| format!(", {rate}")).unwrap_or_default();
     format!("{files}{} in {}{rate}", size(bytes), duration(elapsed))
-}
-
-/// Bytes per second, where there is enough to divide.
-fn rate(bytes: u64, elapsed: Duration) -> Option<String> {
-    let seconds = elapsed.as_secs_f64();
-    (bytes > 0 && seconds > 0.0).then(|| size((bytes as f64 / seconds) as u64))
 }

@@ -1,19 +1,26 @@
 //! Downloads: one URL fetched into a file or a writer, by way of redirects, and continued where an earlier run stopped
-//! (`resume`).
+//! (`resume`); and many of them, so many at a time ([`run_all`]), with what people write and read about them: headers
+//! ([`HeaderLines`]), names of files ([`file_names`]), figures ([`Timing`], [`Samples`], [`Tally`]).
 //!
 //! No file stands under its final name before it is whole (`sink`).
 
+mod batch;
+mod head;
+mod header_lines;
+mod names;
 mod part_name;
 mod resume;
+mod samples;
 mod sink;
+mod tally;
+mod timing;
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
-use godwit_text::instant_now;
 use http::header::{CONTENT_LENGTH, CONTENT_RANGE, LOCATION, RANGE};
 use http::uri::Authority;
 use http::{HeaderMap, Method, Response, StatusCode, Version};
@@ -32,8 +39,15 @@ use crate::target::Target;
 use resume::{Progress, Verdict};
 use sink::Sink;
 
+pub use batch::{Batch, Rounds, run_all};
+pub use head::head_in_text;
+pub use header_lines::{HeaderLineError, HeaderLines};
+pub use names::file_names;
 pub use part_name::MAX_NAME;
+pub use samples::Samples;
 pub use sink::{Destination, remove_unfinished};
+pub use tally::Tally;
+pub use timing::{Timing, rate_in_words, version_name};
 
 /// What is to be fetched, and how.
 #[derive(Clone, Debug)]
@@ -115,31 +129,6 @@ pub enum Remark {
     AlreadyWhole,
     /// The response redirects, which was not to be followed; its body was fetched.
     Redirects(Error),
-}
-
-/// How long things took, counted from the beginning of the download.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct Timing {
-    begun: Instant,
-    /// DNS and handshake, if a connection was made.
-    pub connect: Option<(Duration, Duration)>,
-    /// When the last response's head was there.
-    pub first_byte: Option<Duration>,
-    /// All of it.
-    pub total: Duration,
-    /// Bytes of the body that came.
-    pub bytes: u64,
-    /// The protocol of the last request.
-    pub version: Option<Version>,
-}
-
-impl Timing {
-    /// Begins now.
-    pub fn begin() -> Timing {
-        let (connect, first_byte, version) = (None, None, None);
-        Timing { begun: instant_now(), connect, first_byte, total: Duration::ZERO, bytes: 0, version }
-    }
 }
 
 impl Download {

@@ -15,7 +15,8 @@ pub(super) fn kept_part_name(name: &str) -> String {
     format!(".{}{suffix}", shorten(name, MAX_NAME - 1 - suffix.len()))
 }
 
-fn shorten(name: &str, max: usize) -> &str {
+/// At most `max` bytes of `name`, whole characters only.
+pub(super) fn shorten(name: &str, max: usize) -> &str {
     name.get(..name.floor_char_boundary(max)).unwrap_or(name)
 }
 

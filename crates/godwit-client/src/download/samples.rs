@@ -1,24 +1,23 @@
-//! `--repeat`: how long requests took, as percentiles for each protocol.
+//! How long downloads took, as percentiles for each protocol.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-use godwit_client::download::Timing;
-use http::Version;
+use godwit_text::duration;
 
-use crate::output::duration;
+use super::timing::{Timing, version_name};
 
 /// The percentiles shown, in thousandths.
 const SHOWN: [(u64, &str); 5] = [(500, "P50"), (900, "P90"), (950, "P95"), (990, "P99"), (999, "P99.9")];
 
-/// What was measured, by protocol.
-#[derive(Debug, Default)]
-pub(super) struct Samples {
+/// What was measured of many downloads, by protocol.
+#[derive(Clone, Debug, Default)]
+pub struct Samples {
     groups: BTreeMap<&'static str, Group>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Group {
     connect: Vec<Duration>,
     first_byte: Vec<Duration>,
@@ -27,11 +26,12 @@ struct Group {
 }
 
 impl Samples {
-    pub(super) fn add(&mut self, timing: &Timing, is_success: bool) {
-        let name = timing.version.map_or("no connection", name_of);
+    /// One more download. Of those that failed only the number is kept.
+    pub fn add(&mut self, timing: &Timing, is_success: bool) {
+        let name = timing.version.map_or("no connection", version_name);
         let group = self.groups.entry(name).or_default();
         if !is_success {
-            group.failed += 1;
+            group.failed = group.failed.saturating_add(1);
             return;
         }
         group.total.push(timing.total);
@@ -39,9 +39,10 @@ impl Samples {
         group.connect.extend(timing.connect.map(|(dns, handshake)| dns + handshake));
     }
 
-    /// A table for the terminal. A percentile that needs more samples than there are is left out: it would be the
-    /// maximum under another name.
-    pub(super) fn table(&self) -> String {
+    /// A table, 78 columns wide: from the beginning to the connection, to the first byte, and to the end. A percentile that needs more
+    /// samples than there are is left out: it would be the maximum under another name.
+    #[must_use]
+    pub fn table(&self) -> String {
         let mut text = format!("{:<24}{:>9}", "", "requests");
         for (_, name) in SHOWN {
             let _ = write!(text, "{name:>9}");
@@ -87,18 +88,10 @@ fn percentile(sorted: &[Duration], thousandths: u64) -> Option<Duration> {
     sorted.get(usize::try_from(rank - 1).ok()?).copied()
 }
 
-/// `HTTP/3`, `HTTP/2`, `HTTP/1.1`, `HTTP/1.0`.
-pub(super) fn name_of(version: Version) -> &'static str {
-    match version {
-        Version::HTTP_3 => "HTTP/3",
-        Version::HTTP_2 => "HTTP/2",
-        Version::HTTP_10 => "HTTP/1.0",
-        _ => "HTTP/1.1",
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use http::Version;
+
     use super::*;
 
     fn sorted(count: u64) -> Vec<Duration> {

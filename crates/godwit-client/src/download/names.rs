@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use godwit_client::download::MAX_NAME;
+use percent_encoding::percent_decode_str;
+
+use super::part_name::{MAX_NAME, shorten};
 
 /// For a URL whose path ends in `/`.
 const INDEX: &str = "index.html";
 
-/// One name for each path of a URL, in the order given. A name that was used before gets `.1`, `.2` and so on.
-pub(super) fn file_names<'a>(paths: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+/// One file name for each path of a URL, in the order given: its last part, unescaped, without what could lead out of a
+/// folder, and `index.html` where there is none. A name that was used before gets `.1`, `.2` and so on.
+pub fn file_names<'a>(paths: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut used = BTreeSet::new();
     let mut unique = |path| {
         let name = file_name(path);
@@ -25,7 +28,7 @@ pub(super) fn file_names<'a>(paths: impl IntoIterator<Item = &'a str>) -> Vec<St
 /// The end of a path as a file name: unescaped, without separators and control characters.
 fn file_name(path: &str) -> String {
     let last = path.rsplit('/').next().unwrap_or("");
-    let decoded = unescape(last);
+    let decoded = percent_decode_str(last).decode_utf8_lossy();
     let name: String = decoded.chars().map(|c| if is_unsafe(c) { '_' } else { c }).collect();
     match name.as_str() {
         "" | "." | ".." => INDEX.to_owned(),
@@ -38,39 +41,14 @@ fn is_unsafe(c: char) -> bool {
     c.is_control() || matches!(c, '/' | '\\' | '\u{fffd}') || (cfg!(windows) && "<>:\"|?*".contains(c))
 }
 
-fn unescape(text: &str) -> String {
-    let digit = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        match (byte, digit(bytes.get(at + 1)), digit(bytes.get(at + 2))) {
-            (b'%', Some(high), Some(low)) => {
-                decoded.push(u8::try_from(high * 16 + low).unwrap_or(b'_'));
-                at += 3;
-            }
-            _ => {
-                decoded.push(byte);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
-}
-
 /// Cuts the middle out of a name that is too long, so that its extension stays.
 fn keep_extension(name: &str) -> String {
     if name.len() <= MAX_NAME {
         return name.to_owned();
     }
-    let extension = name.rfind('.').map_or("", |dot| &name[dot..]);
-    let extension = if extension.len() <= 16 { extension } else { "" };
+    let extension = name.rfind('.').and_then(|dot| name.get(dot..));
+    let extension = extension.filter(|extension| extension.len() <= 16).unwrap_or_default();
     format!("{}{extension}", shorten(name, MAX_NAME - extension.len()))
-}
-
-/// At most `max` bytes of `text`, whole characters only.
-fn shorten(text: &str, max: usize) -> &str {
-    &text[..text.floor_char_boundary(max)]
 }
 
 #[cfg(test)]
