@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use godwit_lab::demo::{self, Crowd, Figures, Setting, World};
+use godwit_lab::demo::{self, Crowd, Figures, LiveTable, Setting, World};
 
 use crate::error::{Failure, plain};
-use crate::output::{self, Style, instant_now, print, stdout_style};
+use crate::output::{self, instant_now, print, stdout_style};
 
 /// How often the table is drawn.
 const REDRAW: Duration = Duration::from_millis(500);
@@ -127,7 +127,7 @@ fn unwritable(file: &Path, error: &std::io::Error) -> Failure {
 /// The figures at the end, or nothing after Ctrl-C.
 async fn measure(world: &World, quiet: bool) -> Result<Option<Figures>, Failure> {
     let crowd = world.crowd()?;
-    let mut live = Live { style: stdout_style(), lines: 0 };
+    let mut live = LiveTable::new(stdout_style());
     tokio::select! {
         () = crowd.come_and_go() => {}
         () = show(&crowd, world.setting().seconds(), &mut live), if !quiet => {}
@@ -135,13 +135,13 @@ async fn measure(world: &World, quiet: bool) -> Result<Option<Figures>, Failure>
     }
     let figures = crowd.figures();
     if std::io::stdout().is_terminal() && !quiet {
-        live.draw(&figures, "");
+        let _ = print(&live.draw(&figures, ""));
     }
     Ok(Some(figures))
 }
 
 /// Tells how it stands, again and again.
-async fn show(crowd: &Crowd, seconds: u64, live: &mut Live) {
+async fn show(crowd: &Crowd, seconds: u64, live: &mut LiveTable) {
     let began = instant_now();
     let terminal = std::io::stdout().is_terminal();
     let mut ticks = tokio::time::interval(if terminal { REDRAW } else { LINE_EVERY });
@@ -154,33 +154,10 @@ async fn show(crowd: &Crowd, seconds: u64, live: &mut Live) {
                 Some(left) if left > 0 => format!("{left} s to go; Ctrl-C ends it"),
                 _ => "waiting for what is under way".to_owned(),
             };
-            live.draw(&crowd.figures(), &note);
+            let _ = print(&live.draw(&crowd.figures(), &note));
         } else {
             let _ = print(&crowd.figures().progress(passed));
         }
-    }
-}
-
-/// Draws a table over the one before.
-#[derive(Debug)]
-struct Live {
-    style: Style,
-    lines: usize,
-}
-
-impl Live {
-    fn draw(&mut self, figures: &Figures, note: &str) {
-        let mut text = String::new();
-        if self.lines > 0 {
-            text = format!("\x1b[{}A\x1b[J", self.lines);
-        }
-        let mut body = figures.table(self.style);
-        if !note.is_empty() {
-            body += &format!("{}\n", self.style.dim(note));
-        }
-        self.lines = body.lines().count();
-        text.push_str(&body);
-        let _ = print(&text);
     }
 }
 

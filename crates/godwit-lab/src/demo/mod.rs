@@ -2,7 +2,7 @@
 //!
 //! - `world` sets the scene: `site` is what is visited, by `godwit serve` as everybody runs it; the link is one
 //!   for each visit (`preset`, `godwit-relay`), between two `namespaces`, over the kernel's own TCP.
-//! - `visitors` come and go, `samples` takes their times down, `table`, `html` and `json` tell them.
+//! - `visitors` come and go, `samples` takes their times down, `table`, `live`, `html` and `json` tell them.
 //!
 //! Both protocols are treated alike: the same server, certificate, files, order of requests, number of visitors and
 //! chances of loss. Nothing is left out of the figures; what was not answered counts with the time it was waited for.
@@ -10,6 +10,7 @@
 mod chart;
 mod html;
 mod json;
+mod live;
 #[cfg(target_os = "linux")]
 mod namespaces;
 mod preset;
@@ -20,6 +21,7 @@ mod table;
 mod visitors;
 mod world;
 
+pub use live::LiveTable;
 pub use preset::{Conditions, Preset};
 pub use samples::Figures;
 pub use setting::Setting;
