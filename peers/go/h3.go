@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -20,11 +19,7 @@ func h3Server(arguments []string) error {
 	if err != nil {
 		return err
 	}
-	address, err := net.ResolveUDPAddr("udp", options.listen)
-	if err != nil {
-		return err
-	}
-	socket, err := net.ListenUDP("udp", address)
+	socket, err := listenUDP(options.listen)
 	if err != nil {
 		return err
 	}

@@ -22,21 +22,7 @@ func hqServer(arguments []string) error {
 	if err != nil {
 		return err
 	}
-	for {
-		connection, err := listener.Accept(context.Background())
-		if err != nil {
-			return err
-		}
-		go func() {
-			for {
-				stream, err := connection.AcceptStream(context.Background())
-				if err != nil {
-					return
-				}
-				go hqAnswer(stream, options.root)
-			}
-		}()
-	}
+	return answerStreams(listener, func(stream *quic.Stream) { hqAnswer(stream, options.root) })
 }
 
 func hqAnswer(stream *quic.Stream, root string) {

@@ -84,11 +84,7 @@ func (options *interopOptions) serve() error {
 	if options.testcase == "http3" {
 		options.tls = http3.ConfigureTLSConfig(options.tls)
 	}
-	address, err := net.ResolveUDPAddr("udp", options.listen)
-	if err != nil {
-		return err
-	}
-	socket, err := net.ListenUDP("udp", address)
+	socket, err := listenUDP(options.listen)
 	if err != nil {
 		return err
 	}
@@ -105,21 +101,7 @@ func (options *interopOptions) serve() error {
 		server := http3.Server{Handler: http.FileServer(http.Dir(options.www))}
 		return server.ServeListener(listener)
 	}
-	for {
-		connection, err := listener.Accept(context.Background())
-		if err != nil {
-			return err
-		}
-		go func() {
-			for {
-				stream, err := connection.AcceptStream(context.Background())
-				if err != nil {
-					return
-				}
-				go hqAnswer(stream, options.www)
-			}
-		}()
-	}
+	return answerStreams(listener, func(stream *quic.Stream) { hqAnswer(stream, options.www) })
 }
 
 func (options *interopOptions) fetch(requests []string) error {

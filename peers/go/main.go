@@ -81,6 +81,39 @@ func (options serveOptions) listener(alpn string) (*quic.Listener, error) {
 	return listener, err
 }
 
+// acceptor is what a listener of connections does.
+type acceptor interface {
+	Accept(context.Context) (*quic.Conn, error)
+}
+
+// answerStreams answers every bidirectional stream of every connection, until there are no more connections.
+func answerStreams(listener acceptor, answer func(*quic.Stream)) error {
+	for {
+		connection, err := listener.Accept(context.Background())
+		if err != nil {
+			return err
+		}
+		go func() {
+			for {
+				stream, err := connection.AcceptStream(context.Background())
+				if err != nil {
+					return
+				}
+				go answer(stream)
+			}
+		}()
+	}
+}
+
+// listenUDP opens a socket at an address, "HOST:PORT".
+func listenUDP(address string) (*net.UDPConn, error) {
+	resolved, err := net.ResolveUDPAddr("udp", address)
+	if err != nil {
+		return nil, err
+	}
+	return net.ListenUDP("udp", resolved)
+}
+
 // trustOptions says whom a client trusts.
 type trustOptions struct {
 	ca       string

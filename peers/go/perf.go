@@ -29,21 +29,7 @@ func perfServer(arguments []string) error {
 	if err != nil {
 		return err
 	}
-	for {
-		connection, err := listener.Accept(context.Background())
-		if err != nil {
-			return err
-		}
-		go func() {
-			for {
-				stream, err := connection.AcceptStream(context.Background())
-				if err != nil {
-					return
-				}
-				go perfAnswer(stream)
-			}
-		}()
-	}
+	return answerStreams(listener, perfAnswer)
 }
 
 func perfAnswer(stream *quic.Stream) {

@@ -1,6 +1,13 @@
 // Chromium without a window, that trusts one key and never leaves the loopback.
 
+import { parseArgs } from "node:util";
 import { chromium } from "playwright-core";
+
+/** The command line: what stands without a name, and the options that every program has, with `more` of its own. */
+export function commandLine(more) {
+  const text = { type: "string" };
+  return parseArgs({ allowPositionals: true, options: { url: text, pin: text, browser: text, ...more } });
+}
 
 /** Starts it; `options.args` are added. Whatever hangs, it is ended after `options.limit` milliseconds. */
 export async function launch({ browser, pin, args = [], limit = 90_000 }) {

@@ -6,19 +6,9 @@
 // QUIC; naming an unused port of the host as forced allows a private certificate authority there without
 // forcing anything.
 
-import { parseArgs } from "node:util";
-import { launch } from "./browser.mjs";
+import { commandLine, launch } from "./browser.mjs";
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    url: { type: "string" },
-    pin: { type: "string" },
-    browser: { type: "string" },
-    screenshot: { type: "string" },
-    netlog: { type: "string" },
-  },
-});
+const { values, positionals } = commandLine({ screenshot: { type: "string" }, netlog: { type: "string" } });
 const mode = positionals[0];
 const url = new URL(values.url);
 const forced = mode === "forced" ? url.host : `${url.hostname}:1`;

@@ -8,18 +8,9 @@ import { createHash } from "node:crypto";
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
-import { launch } from "./browser.mjs";
+import { commandLine, launch } from "./browser.mjs";
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    url: { type: "string" },
-    pin: { type: "string" },
-    browser: { type: "string" },
-    size: { type: "string", default: `${8 << 20}` },
-  },
-});
+const { values, positionals } = commandLine({ size: { type: "string", default: `${8 << 20}` } });
 const [protocol] = positionals;
 const url = new URL(values.url);
 const size = Number(values.size);

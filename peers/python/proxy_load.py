@@ -211,14 +211,19 @@ def requests(options, proxy):
         pass
     figure(f"{count / (time.monotonic() - start):.0f} requests a second")
     pool.close()
+    # The pool of upstream connections, the allocator's reserves and the log's buffers fill up at the beginning.
+    return left_over(proxy, before, tally) or grown(marks[1:], 10)
+
+
+def left_over(proxy, before, tally):
+    """What went wrong, or was not given back: there were `before` descriptors."""
     left = proxy.settled(before)
     figure(f"descriptors before {before}, after {left}")
     if tally.bad:
         return f"{tally.bad}"
     if left > before:
         return f"{left - before} descriptors are left over"
-    # The pool of upstream connections, the allocator's reserves and the log's buffers fill up at the beginning.
-    return grown(marks[1:], 10)
+    return None
 
 
 def grown(marks, percent):
@@ -263,13 +268,7 @@ def slow(options, proxy):
     figure(f"{clients} clients of {length} bytes in {time.monotonic() - start:.0f} s; memory before {empty} KiB")
     if marks:
         figure(f"memory while all read: {min(marks)} to {max(marks)} KiB, {(max(marks) - empty) / clients:.0f} KiB a client")
-    left = proxy.settled(before)
-    figure(f"descriptors before {before}, after {left}")
-    if tally.bad:
-        return f"{tally.bad}"
-    if left > before:
-        return f"{left - before} descriptors are left over"
-    return grown(marks, 10)
+    return left_over(proxy, before, tally) or grown(marks, 10)
 
 
 def under_load(options, act, until, allowed=()):
