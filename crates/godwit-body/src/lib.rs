@@ -3,7 +3,7 @@
 //! Requests and responses of all protocols have a [`BoxBody`], so that a service needs not know where a body came
 //! from or where it goes. Bodies are streams: nothing here collects one, and a wrapper holds no data back.
 //!
-//! - [`Counted`], [`Limited`] and [`Timed`] wrap a body of any type.
+//! - [`Counted`], [`Limited`] and [`Timed`] wrap a body of any type, as [`Wrapped`] does with a [`Wrapper`] of anybody's.
 //! - [`MinimumRate`] says what a peer has to move in a time; [`Progress`] and [`ProgressWatch`] judge a connection by
 //!   it.
 //! - [`Peer`], [`Informational`] and [`ExtendedConnect`] are what a server puts into a request's extensions.
@@ -18,11 +18,13 @@ mod progress;
 mod rate;
 mod request;
 mod timed;
+mod wrapped;
 
 pub use boxed::{BoxBody, BoxError, bare, boxed, empty, full};
-pub use counted::Counted;
-pub use limited::{Exceeded, Limited};
+pub use counted::{Counted, Counter};
+pub use limited::{Exceeded, Limit, Limited};
 pub use progress::{Progress, ProgressLimits, ProgressWatch, Verdict};
 pub use rate::MinimumRate;
 pub use request::{ExtendedConnect, Informational, Peer};
-pub use timed::{Late, Timed};
+pub use timed::{Late, Timed, Timer};
+pub use wrapped::{FramePoll, Wrapped, Wrapper, data_of};

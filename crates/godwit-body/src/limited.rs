@@ -1,17 +1,18 @@
 //! A body that may not have more than so many bytes.
 
 use crate::BoxError;
-use bytes::Bytes;
-use http_body::{Body, Frame, SizeHint};
-use std::pin::Pin;
+use crate::wrapped::{FramePoll, Wrapped, Wrapper, data_of};
+use http_body::Body;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
-/// Lets no more of a body through than a limit: then it fails.
+/// A body of which no more than a limit is let through: then it fails.
+pub type Limited<B> = Wrapped<B, Limit>;
+
+/// Lets so many bytes through.
 #[derive(Debug)]
-pub struct Limited<B> {
-    body: B,
+pub struct Limit {
     left: u64,
     exceeded: Arc<AtomicBool>,
 }
@@ -27,51 +28,30 @@ impl Exceeded {
     }
 }
 
-impl<B> Limited<B> {
+impl<B: Body<Error = BoxError>> Limited<B> {
     /// At most so many bytes of `body`.
     pub fn new(body: B, most: u64) -> Self {
-        Limited { body, left: most, exceeded: Arc::default() }
+        Wrapped::with(body, Limit { left: most, exceeded: Arc::default() })
     }
 
     /// For asking later.
     pub fn exceeded(&self) -> Exceeded {
-        Exceeded(Some(Arc::clone(&self.exceeded)))
+        Exceeded(Some(Arc::clone(&self.wrapper().exceeded)))
     }
 }
 
-impl<B> Body for Limited<B>
-where
-    B: Body<Data = Bytes> + Unpin,
-    B::Error: Into<BoxError>,
-{
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let this = self.get_mut();
-        let frame = ready!(Pin::new(&mut this.body).poll_frame(cx));
-        if let Some(Ok(frame)) = &frame
-            && let Some(data) = frame.data_ref()
-        {
-            match this.left.checked_sub(data.len() as u64) {
-                Some(left) => this.left = left,
-                None => {
-                    this.exceeded.store(true, Ordering::Relaxed);
-                    return Poll::Ready(Some(Err("the request's body is larger than allowed".into())));
-                }
+impl Wrapper for Limit {
+    fn on_answer(&mut self, answer: FramePoll, _: &mut Context<'_>) -> FramePoll {
+        let bytes = data_of(&answer).map_or(0, |data| data.len() as u64);
+        match self.left.checked_sub(bytes) {
+            Some(left) => {
+                self.left = left;
+                answer
+            }
+            None => {
+                self.exceeded.store(true, Ordering::Relaxed);
+                Poll::Ready(Some(Err("the request's body is larger than allowed".into())))
             }
         }
-        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }

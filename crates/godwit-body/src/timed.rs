@@ -1,8 +1,9 @@
 //! A body whose sender may not keep its reader waiting for long.
 
+use crate::wrapped::{FramePoll, Wrapped, Wrapper, data_of};
 use crate::{BoxError, MinimumRate};
 use bytes::Bytes;
-use http_body::{Body, Frame, SizeHint};
+use http_body::Body;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,9 +13,11 @@ use tokio::time::{Instant, Sleep};
 
 /// A body that fails if its sender moves too little. Only time in which somebody wants it counts, and there is no
 /// timer before somebody has to wait.
+pub type Timed<B> = Wrapped<B, Timer>;
+
+/// Waits for so long.
 #[derive(Debug)]
-pub struct Timed<B> {
-    body: B,
+pub struct Timer {
     rate: MinimumRate,
     /// Set when it fails.
     late: Arc<AtomicBool>,
@@ -36,13 +39,15 @@ impl Late {
     }
 }
 
-impl<B> Timed<B> {
+impl<B: Body<Error = BoxError>> Timed<B> {
     /// `late` is told if the body fails.
     pub fn new(body: B, rate: MinimumRate, late: &Late) -> Self {
         let (waiting, waited, moved, sleep) = (None, Duration::ZERO, 0, None);
-        Timed { body, rate, late: Arc::clone(&late.0), waiting, waited, moved, sleep }
+        Wrapped::with(body, Timer { rate, late: Arc::clone(&late.0), waiting, waited, moved, sleep })
     }
+}
 
+impl Timer {
     fn on_arrival(&mut self, bytes: usize) {
         let Some(since) = self.waiting.take() else { return };
         self.waited += Instant::now().saturating_duration_since(since);
@@ -65,47 +70,24 @@ impl<B> Timed<B> {
     }
 }
 
-impl<B> Body for Timed<B>
-where
-    B: Body<Data = Bytes> + Unpin,
-    B::Error: Into<BoxError>,
-{
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let this = self.get_mut();
-        match Pin::new(&mut this.body).poll_frame(cx) {
-            Poll::Ready(frame) => {
-                let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()).and_then(Frame::data_ref);
-                this.on_arrival(data.map_or(0, Bytes::len));
-                Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
-            }
-            Poll::Pending => {
-                ready!(this.poll_late(cx));
-                this.late.store(true, Ordering::Relaxed);
-                Poll::Ready(Some(Err("the request's body did not arrive in time".into())))
-            }
+impl Wrapper for Timer {
+    fn on_answer(&mut self, answer: FramePoll, cx: &mut Context<'_>) -> FramePoll {
+        if answer.is_ready() {
+            self.on_arrival(data_of(&answer).map_or(0, Bytes::len));
+            return answer;
         }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        ready!(self.poll_late(cx));
+        self.late.store(true, Ordering::Relaxed);
+        Poll::Ready(Some(Err("the request's body did not arrive in time".into())))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BoxBody, boxed};
-    use http_body_util::{BodyExt, Full};
+    use crate::{BoxBody, boxed, full};
+    use http_body::Frame;
+    use http_body_util::BodyExt;
     use tokio::sync::mpsc;
 
     /// A body that yields what is sent to it.
@@ -115,10 +97,7 @@ mod tests {
         type Data = Bytes;
         type Error = BoxError;
 
-        fn poll_frame(
-            mut self: Pin<&mut Self>,
-            cx: &mut Context<'_>,
-        ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> FramePoll {
             self.0.poll_recv(cx).map(|data| data.map(|data| Ok(Frame::data(data))))
         }
     }
@@ -145,7 +124,7 @@ mod tests {
     async fn a_body_at_once_is_never_late() {
         let late = Late::default();
         let rate = MinimumRate::new(Duration::ZERO, u64::MAX);
-        let body = Timed::new(Full::new(Bytes::from_static(b"abc")), rate, &late);
+        let body = Timed::new(full("abc"), rate, &late);
         assert_eq!(body.size_hint().exact(), Some(3));
         assert_eq!(body.collect().await.unwrap().to_bytes(), "abc");
         assert!(!late.is_so());

@@ -4,19 +4,19 @@
 //! 408); on the way out the connection learns whether the client has taken what it was given, and HTTP/1.1 clients
 //! are told when a connection takes no further request.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use godwit_body::{BoxBody, BoxError, Late, MinimumRate, Timed, boxed, full};
+use godwit_body::{BoxBody, BoxError, FramePoll, Late, MinimumRate, Timed, Wrapped, Wrapper, boxed, full};
 use http::header::{CONNECTION, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Version};
-use http_body::{Body, Frame, SizeHint};
+use http_body::Body;
+use http_body_util::BodyExt;
 use tower::Service;
 
-use super::access::Logged;
+use super::access::{Logged, unlogged};
 use super::settings::Limits;
 use super::sites::Front;
 use godwit_body::Progress;
@@ -29,7 +29,7 @@ pub(super) struct ConnectionService(Arc<Inner>);
 struct Inner {
     front: Front,
     /// Of TCP connections: HTTP/3 looks after slow clients itself.
-    pace: Option<Arc<Progress>>,
+    progress: Option<Arc<Progress>>,
     /// What a client has to send of a body.
     rate: MinimumRate,
     /// No further request is taken on this connection.
@@ -41,11 +41,11 @@ impl ConnectionService {
     pub(super) fn new(
         front: Front,
         limits: &Limits,
-        pace: Option<Arc<Progress>>,
+        progress: Option<Arc<Progress>>,
         leaving: Arc<AtomicBool>,
     ) -> ConnectionService {
         let rate = MinimumRate::new(limits.send_timeout, limits.minimum_rate);
-        ConnectionService(Arc::new(Inner { front, pace, rate, leaving }))
+        ConnectionService(Arc::new(Inner { front, progress, rate, leaving }))
     }
 
     /// Has the request answered.
@@ -55,7 +55,7 @@ impl ConnectionService {
         B::Error: Into<BoxError>,
     {
         let version = request.version();
-        let underway = self.0.pace.clone().map(UnderWay::new);
+        let underway = self.0.progress.clone().map(UnderWay::new);
         let late = Late::default();
         let request = self.limit(request, &late);
         let mut front = self.0.front.clone();
@@ -66,7 +66,7 @@ impl ConnectionService {
         if version <= Version::HTTP_11 && (self.0.leaving.load(Ordering::Relaxed) || is_too_late(&response)) {
             close_after(&mut response);
         }
-        response.map(|body| Departing { body, underway })
+        response.map(|body| Wrapped::with(body, Departure(underway)))
     }
 
     /// A tunnel may be silent for as long as it likes.
@@ -78,13 +78,13 @@ impl ConnectionService {
         if request.method() == Method::CONNECT || request.body().is_end_stream() {
             return request.map(boxed);
         }
-        request.map(|body| boxed(Timed::new(body, self.0.rate, late)))
+        request.map(|body| boxed(Timed::new(body.map_err(Into::into), self.0.rate, late)))
     }
 }
 
 fn too_late() -> Response<Logged> {
-    let mut response =
-        Response::new(full("408 Request Timeout: the request's body did not arrive in time\n").into());
+    let text = "408 Request Timeout: the request's body did not arrive in time\n";
+    let mut response = Response::new(unlogged(full(text)));
     *response.status_mut() = StatusCode::REQUEST_TIMEOUT;
     let text = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(http::header::CONTENT_TYPE, text);
@@ -104,20 +104,20 @@ fn close_after(response: &mut Response<Logged>) {
 /// A request whose response is not over, and whether the transport holds a piece of it.
 #[derive(Debug)]
 struct UnderWay {
-    pace: Arc<Progress>,
+    progress: Arc<Progress>,
     held: bool,
 }
 
 impl UnderWay {
-    fn new(pace: Arc<Progress>) -> UnderWay {
-        pace.on_request();
-        UnderWay { pace, held: false }
+    fn new(progress: Arc<Progress>) -> UnderWay {
+        progress.on_request();
+        UnderWay { progress, held: false }
     }
 
     fn set_held(&mut self, held: bool) {
         match (self.held, held) {
-            (false, true) => self.pace.on_held(),
-            (true, false) => self.pace.on_taken(),
+            (false, true) => self.progress.on_held(),
+            (true, false) => self.progress.on_taken(),
             _ => {}
         }
         self.held = held;
@@ -127,68 +127,55 @@ impl UnderWay {
 impl Drop for UnderWay {
     fn drop(&mut self) {
         self.set_held(false);
-        self.pace.on_response_over();
+        self.progress.on_response_over();
     }
 }
 
 /// A response's body on its way to the client.
-pub(super) struct Departing {
-    body: Logged,
-    /// Of TCP connections.
-    underway: Option<UnderWay>,
-}
+pub(super) type Departing = Wrapped<Logged, Departure>;
 
-impl Departing {
+/// Of TCP connections: what the transport holds.
+pub(super) struct Departure(Option<UnderWay>);
+
+impl Departure {
     fn set_held(&mut self, held: bool) {
-        if let Some(underway) = &mut self.underway {
+        if let Some(underway) = &mut self.0 {
             underway.set_held(held);
         }
     }
 }
 
-impl Body for Departing {
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let this = self.get_mut();
-        // Whoever asks for more has taken what there was.
-        this.set_held(false);
-        let frame = ready!(Pin::new(&mut this.body).poll_frame(cx));
-        this.set_held(matches!(frame, Some(Ok(_))));
-        Poll::Ready(frame)
+impl<E> Wrapper<E> for Departure {
+    /// Whoever asks for more has taken what there was.
+    fn on_asked(&mut self) {
+        self.set_held(false);
     }
 
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+    fn on_answer(&mut self, answer: FramePoll<E>, _: &mut Context<'_>) -> FramePoll<E> {
+        self.set_held(matches!(answer, Poll::Ready(Some(Ok(_)))));
+        answer
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use godwit_body::full;
+    use std::pin::Pin;
 
     use super::*;
 
     #[test]
     fn a_response_that_waits_for_its_client_is_held() {
-        let pace = Arc::new(Progress::default());
-        let mut departing =
-            Departing { body: full("abc").into(), underway: Some(UnderWay::new(Arc::clone(&pace))) };
-        assert!(!pace.is_idle());
+        let progress = Arc::new(Progress::default());
+        let underway = UnderWay::new(Arc::clone(&progress));
+        let mut departing = Wrapped::with(unlogged(full("abc")), Departure(Some(underway)));
+        let is_held = |departing: &Departing| departing.wrapper().0.as_ref().unwrap().held;
+        assert!(!progress.is_idle());
         let mut cx = Context::from_waker(std::task::Waker::noop());
         assert!(matches!(Pin::new(&mut departing).poll_frame(&mut cx), Poll::Ready(Some(Ok(_)))));
-        assert!(departing.underway.as_ref().unwrap().held);
+        assert!(is_held(&departing));
         assert!(matches!(Pin::new(&mut departing).poll_frame(&mut cx), Poll::Ready(None)));
-        assert!(!departing.underway.as_ref().unwrap().held);
+        assert!(!is_held(&departing));
         drop(departing);
-        assert!(pace.is_idle());
+        assert!(progress.is_idle());
     }
 }

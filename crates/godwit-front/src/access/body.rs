@@ -1,12 +1,10 @@
 //! Responses' bodies, whose bytes and end the log wants to know.
 
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
-use bytes::Bytes;
-use http_body::{Body, Frame, SizeHint};
+use http_body::Body;
 
-use godwit_body::{BoxBody, BoxError};
+use godwit_body::{BoxBody, FramePoll, Wrapped, Wrapper};
 
 /// How a response's body has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,20 +24,27 @@ pub(super) trait BodyObserver: Send {
 }
 
 /// A response's body. Its entry, if it has one, is told of the end, and of a body that is dropped before.
-pub(crate) struct Logged {
-    body: BoxBody,
+pub(crate) type Logged = Wrapped<BoxBody, Follower>;
+
+/// Follows a body for an entry.
+pub(crate) struct Follower {
     entry: Option<Box<dyn BodyObserver>>,
     /// Bytes that are still to come, if that was known at the beginning.
     left: Option<u64>,
 }
 
-impl Logged {
-    /// `bodiless`: the body is dropped unread, and that is how it should be.
-    pub(super) fn new(body: BoxBody, entry: Box<dyn BodyObserver>, bodiless: bool) -> Logged {
-        let left = if bodiless { Some(0) } else { body.size_hint().exact() };
-        Logged { body, entry: Some(entry), left }
-    }
+/// `bodiless`: the body is dropped unread, and that is how it should be.
+pub(super) fn logged(body: BoxBody, entry: Box<dyn BodyObserver>, bodiless: bool) -> Logged {
+    let left = if bodiless { Some(0) } else { body.size_hint().exact() };
+    Wrapped::with(body, Follower { entry: Some(entry), left })
+}
 
+/// A body of nobody's interest.
+pub(crate) fn unlogged(body: BoxBody) -> Logged {
+    Wrapped::with(body, Follower { entry: None, left: None })
+}
+
+impl Follower {
     fn over(&mut self, end: BodyEnd) {
         if let Some(entry) = self.entry.take() {
             entry.body_over(end);
@@ -47,52 +52,28 @@ impl Logged {
     }
 }
 
-impl From<BoxBody> for Logged {
-    /// Of nobody's interest.
-    fn from(body: BoxBody) -> Logged {
-        Logged { body, entry: None, left: None }
-    }
-}
-
-impl Body for Logged {
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let this = self.get_mut();
-        let frame = ready!(Pin::new(&mut this.body).poll_frame(cx));
-        match &frame {
-            Some(Ok(frame)) => {
-                if let (Some(data), Some(entry)) = (frame.data_ref(), &mut this.entry) {
+impl<E> Wrapper<E> for Follower {
+    fn on_answer(&mut self, answer: FramePoll<E>, _: &mut Context<'_>) -> FramePoll<E> {
+        match &answer {
+            Poll::Ready(Some(Ok(frame))) => {
+                if let (Some(data), Some(entry)) = (frame.data_ref(), &mut self.entry) {
                     entry.add(data.len());
-                    this.left = this.left.map(|left| left.saturating_sub(data.len() as u64));
+                    self.left = self.left.map(|left| left.saturating_sub(data.len() as u64));
                 }
                 if frame.is_trailers() {
-                    this.left = Some(0);
+                    self.left = Some(0);
                 }
             }
-            Some(Err(_)) => this.over(BodyEnd::Failed),
-            None => this.left = Some(0),
+            Poll::Ready(Some(Err(_))) => self.over(BodyEnd::Failed),
+            Poll::Ready(None) => self.left = Some(0),
+            Poll::Pending => {}
         }
-        Poll::Ready(frame)
+        answer
     }
 
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-impl Drop for Logged {
     /// Whoever takes a body to its end drops it once the last of it is on its way.
-    fn drop(&mut self) {
-        let complete = self.left == Some(0) || self.body.is_end_stream();
+    fn on_dropped(&mut self, is_end: bool) {
+        let complete = self.left == Some(0) || is_end;
         self.over(if complete { BodyEnd::Complete } else { BodyEnd::Dropped });
     }
 }

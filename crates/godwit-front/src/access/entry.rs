@@ -10,7 +10,7 @@ use godwit_report::record::{Arm, Outcome, Protocol, WhyNotH3};
 use http::header::{ALT_SVC, HOST, HeaderName, REFERER, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 
-use super::body::{BodyEnd, BodyObserver, Logged};
+use super::body::{BodyEnd, BodyObserver, Logged, logged};
 use super::time::unix_ms;
 use super::{Inner, Observer, Site};
 use crate::advertise::Choice;
@@ -205,7 +205,7 @@ impl Entry {
         self.add_alt_svc(response.headers_mut());
         self.add_server_timing(response.headers_mut());
         let bodiless = self.head_only || has_no_body(response.status());
-        response.map(|body| Logged::new(body, Box::new(self), bodiless))
+        response.map(|body| logged(body, Box::new(self), bodiless))
     }
 
     fn add_alt_svc(&self, headers: &mut HeaderMap) {

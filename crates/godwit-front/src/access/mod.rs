@@ -39,7 +39,7 @@ use super::advertise::{Policy, SharedAdvertiser};
 use super::client::Client;
 use super::metrics::{Metrics, Refusal, SiteCounters, Transport};
 use super::settings;
-pub(crate) use body::Logged;
+pub(crate) use body::{Logged, unlogged};
 pub(crate) use entry::Entry;
 pub(crate) use log::Log;
 pub(crate) use refused::Shed;
