@@ -2,8 +2,8 @@
 //! paths.
 //!
 //! [`provider()`] is the cryptography for every TLS configuration that is used with QUIC. [`keys`] protects packets with
-//! what the handshake agreed on, [`secrets`] holds the secrets of a server, [`resumption`] what outlives a connection, and
-//! [`client_hello`] reads a client's first message before there is any TLS state for it. [`deterministic`] is TLS
+//! what the handshake agreed on, [`secrets`] holds the secrets of a server, [`resumption`] what outlives a connection,
+//! [`verifier`] helps to verify servers in one's own way, and [`client_hello`] reads a client's first message before there is any TLS state for it. [`deterministic`] is TLS
 //! without chance, for simulations and tests.
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
@@ -21,6 +21,7 @@ mod random;
 pub mod resumption;
 pub mod secret_tap;
 pub mod secrets;
+pub mod verifier;
 
 pub use assembler::Assembler;
 pub use exporter::{ExportError, Exporter};

@@ -6,11 +6,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use godwit_tls::danger::AcceptAnyCertificate;
+use godwit_tls::verifier::{Judge, JudgedBy, Shown, Signatures};
+use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::pki_types::CertificateDer;
 
 use super::compression::decompressors;
 use super::facts::Facts;
@@ -46,8 +47,7 @@ impl Trust {
         let config = match self {
             Trust::Anybody => godwit::ClientConfig::danger_accept_any_certificate(),
             Trust::Verifier(verifier) => {
-                let verifier = Remembering { verifier: Arc::clone(verifier), refused: Arc::clone(&refused) };
-                godwit::ClientConfig::verified_by(Arc::new(verifier))
+                godwit::ClientConfig::verified_by(Remembering::verifier(verifier, &refused))
                     .certificate_decompressors(decompressors())
             }
         };
@@ -62,9 +62,7 @@ impl Trust {
         let refused = Arc::new(Refused::default());
         let verifier: Arc<dyn ServerCertVerifier> = match self {
             Trust::Anybody => Arc::new(AcceptAnyCertificate::new(crypto_provider())),
-            Trust::Verifier(verifier) => {
-                Arc::new(Remembering { verifier: Arc::clone(verifier), refused: Arc::clone(&refused) })
-            }
+            Trust::Verifier(verifier) => Remembering::verifier(verifier, &refused),
         };
         let mut tls = rustls::ClientConfig::builder_with_provider(crypto_provider())
             .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?
@@ -104,39 +102,19 @@ struct Remembering {
     refused: Arc<Refused>,
 }
 
-impl ServerCertVerifier for Remembering {
-    fn verify_server_cert(
-        &self,
-        certificate: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
-        ocsp: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        self.verifier
-            .verify_server_cert(certificate, intermediates, name, ocsp, now)
-            .inspect_err(|_| self.refused.note(certificate))
+impl Remembering {
+    fn verifier(verifier: &Arc<WebPkiServerVerifier>, refused: &Arc<Refused>) -> Arc<JudgedBy<Remembering>> {
+        let (verifier, refused) = (Arc::clone(verifier), Arc::clone(refused));
+        Arc::new(JudgedBy::judge(Remembering { verifier, refused }))
+    }
+}
+
+impl Judge for Remembering {
+    fn judge(&self, shown: &Shown<'_>) -> Result<(), rustls::Error> {
+        shown.judged_by(&*self.verifier).inspect_err(|_| self.refused.note(shown.certificate))
     }
 
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.verifier.verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.verifier.verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.verifier.supported_verify_schemes()
+    fn signatures(&self) -> Signatures<'_> {
+        Signatures::Verifier(&*self.verifier)
     }
 }

@@ -1,9 +1,10 @@
 //! The judge of servers' certificates, where tickets are read back.
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use crate::verifier::{Judge, JudgedBy, Shown, Signatures};
+use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::SecureRandom;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
+use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::{DigitallySignedStruct, Error};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -15,10 +16,11 @@ use std::sync::Arc;
 /// call in which it happens, is known by a secret made for it, and its certificates are judged by the other verifier
 /// as of now. So tickets that were kept while less was asked of servers, or before a certificate expired, are of no
 /// use.
+pub type PortableVerifier = JudgedBy<JudgeOfTickets>;
+
+/// Judges as another verifier does, also what is read back.
 #[derive(Debug)]
-pub struct PortableVerifier {
-    inner: Arc<dyn ServerCertVerifier>,
-}
+pub struct JudgeOfTickets(Arc<dyn ServerCertVerifier>);
 
 /// The handshake within the process, of this thread.
 struct Inside {
@@ -52,55 +54,22 @@ impl Drop for InsideGuard {
 impl PortableVerifier {
     /// Judges as `inner` does.
     pub fn new(inner: Arc<dyn ServerCertVerifier>) -> Self {
-        PortableVerifier { inner }
+        JudgedBy::judge(JudgeOfTickets(inner))
     }
 }
 
-impl ServerCertVerifier for PortableVerifier {
-    fn verify_server_cert(
-        &self,
-        certificate: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
-        ocsp: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        let now = INSIDE.with_borrow(|inside| inside.as_ref().map_or(now, |inside| inside.now));
-        self.inner.verify_server_cert(certificate, intermediates, name, ocsp, now)
+impl Judge for JudgeOfTickets {
+    fn judge(&self, shown: &Shown<'_>) -> Result<(), Error> {
+        let now = INSIDE.with_borrow(|inside| inside.as_ref().map_or(shown.now, |inside| inside.now));
+        Shown { now, ..*shown }.judged_by(&*self.0)
     }
 
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.inner.verify_tls12_signature(message, certificate, signature)
+    fn signatures(&self) -> Signatures<'_> {
+        Signatures::Verifier(&*self.0)
     }
 
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let sealed = INSIDE
-            .with_borrow(|inside| inside.as_ref().is_some_and(|inside| signature.signature() == inside.seal));
-        if sealed {
-            return Ok(HandshakeSignatureValid::assertion());
-        }
-        self.inner.verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.inner.supported_verify_schemes()
-    }
-
-    fn requires_raw_public_keys(&self) -> bool {
-        self.inner.requires_raw_public_keys()
-    }
-
-    fn root_hint_subjects(&self) -> Option<&[DistinguishedName]> {
-        self.inner.root_hint_subjects()
+    fn takes_unchecked(&self, _: &CertificateDer<'_>, signature: &DigitallySignedStruct) -> bool {
+        INSIDE
+            .with_borrow(|inside| inside.as_ref().is_some_and(|inside| signature.signature() == inside.seal))
     }
 }
