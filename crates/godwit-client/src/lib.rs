@@ -37,16 +37,8 @@
 //! server makes its connections by way of the `network` (`connect`: TCP, TLS and QUIC to one address after the other)
 //! and of the `race`, as the `memory` advises. `explain` puts into words why something failed.
 
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::unreachable,
-        clippy::indexing_slicing
-    )
-)]
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
+#![deny(clippy::indexing_slicing)]
 
 pub mod alt_svc;
 #[cfg(feature = "client")]
