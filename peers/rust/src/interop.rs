@@ -1,6 +1,7 @@
 //! The interop runner's contract: the environment says what to do, and 127 is the status for what is not supported.
 
-use crate::endpoint::{TrustAll, bind};
+use crate::endpoint::bind;
+use crate::trust_all::TrustAll;
 use crate::{files, h3_roles, hq_roles};
 use anyhow::{Context, Result, bail};
 use clap::Args;

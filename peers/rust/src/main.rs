@@ -11,6 +11,7 @@ mod hq_roles;
 mod interop;
 mod perf;
 mod site;
+mod trust_all;
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};

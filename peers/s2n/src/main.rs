@@ -3,15 +3,17 @@
 //! There is no HTTP/3 for it in the registry, with rustls it does not resume sessions, and it has no 0-RTT and no setting
 //! for key updates, preferred addresses or version 2.
 
+#[path = "../../rust/src/trust_all.rs"]
+mod trust_all;
+
 use anyhow::{Context, Result};
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, aws_lc_rs};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{CipherSuite, DigitallySignedStruct, KeyLogFile, SignatureScheme, version};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{CipherSuite, KeyLogFile, version};
 use s2n_quic::client::Connect;
 use s2n_quic::connection::Handle;
-use s2n_quic::provider::tls::rustls::{Client as ClientTls, Server as ServerTls, rustls};
+use s2n_quic::provider::tls::rustls::{Client as ClientTls, Server as ServerTls};
 use s2n_quic::provider::{endpoint_limits, limits};
 use s2n_quic::stream::BidirectionalStream;
 use s2n_quic::{Client, Server};
@@ -22,6 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
+use trust_all::TrustAll;
 
 const ALPN: &[u8] = b"hq-interop";
 const UNSUPPORTED: i32 = 127;
@@ -161,49 +164,4 @@ async fn all(connection: Handle, paths: &[String], folder: &Path) -> Result<()> 
         ended??;
     }
     Ok(())
-}
-
-/// Checks that the server has the key of its certificate, but not whose it is.
-#[derive(Debug)]
-struct TrustAll(WebPkiSupportedAlgorithms);
-
-impl TrustAll {
-    fn new() -> Self {
-        Self(aws_lc_rs::default_provider().signature_verification_algorithms)
-    }
-}
-
-impl ServerCertVerifier for TrustAll {
-    fn verify_server_cert(
-        &self,
-        _leaf: &CertificateDer<'_>,
-        _chain: &[CertificateDer<'_>],
-        _name: &ServerName<'_>,
-        _ocsp: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls12_signature(message, certificate, signature, &self.0)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls13_signature(message, certificate, signature, &self.0)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_schemes()
-    }
 }
