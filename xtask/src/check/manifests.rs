@@ -1,8 +1,9 @@
 //! What every library crate declares: what a registry asks for, that its code does not panic, and no dependency that
 //! it does not use.
 
+use super::items::is_for_tests;
 use super::metadata::{Dependency, Package, Workspace};
-use super::modules::{Sources, is_for_tests};
+use super::modules::Sources;
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::BTreeSet;

@@ -4,6 +4,7 @@ pub(crate) mod api;
 mod cycles;
 mod deny;
 mod dependencies;
+mod items;
 mod manifests;
 pub(crate) mod metadata;
 mod modules;

@@ -1,6 +1,7 @@
 //! The public items of a crate, from the root on, by the paths under which others find them.
 
-use super::super::modules::{Sources, is_for_tests};
+use super::super::items::{attributes, is_for_tests, name_of};
+use super::super::modules::Sources;
 use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -165,7 +166,7 @@ impl List<'_> {
                 let tree = self.tree;
                 let items = tree.modules.get(&other).into_iter().flatten();
                 let found: Vec<&Item> =
-                    items.filter(|item| name_of(item).is_some_and(|it| it == own)).collect();
+                    items.filter(|item| name_of(item).is_some_and(|it| *it == own)).collect();
                 for item in &found {
                     self.item(item, prefix, Some(name), true);
                 }
@@ -202,7 +203,7 @@ impl List<'_> {
         if !is_public(visibility) && !is_reexported {
             return;
         }
-        let Some(own) = name_of(item) else { return };
+        let Some(own) = name_of(item).map(ToString::to_string) else { return };
         let path = format!("{prefix}{}", name.unwrap_or(&own));
         let mut lines = Vec::new();
         let marks = marks(attributes(item));
@@ -316,24 +317,6 @@ fn marks(attributes: &[Attribute]) -> String {
     marks
 }
 
-fn attributes(item: &Item) -> &[Attribute] {
-    match item {
-        Item::Const(item) => &item.attrs,
-        Item::Enum(item) => &item.attrs,
-        Item::Fn(item) => &item.attrs,
-        Item::Impl(item) => &item.attrs,
-        Item::Macro(item) => &item.attrs,
-        Item::Mod(item) => &item.attrs,
-        Item::Static(item) => &item.attrs,
-        Item::Struct(item) => &item.attrs,
-        Item::Trait(item) => &item.attrs,
-        Item::Type(item) => &item.attrs,
-        Item::Union(item) => &item.attrs,
-        Item::Use(item) => &item.attrs,
-        _ => &[],
-    }
-}
-
 fn visibility(item: &Item) -> Option<&Visibility> {
     Some(match item {
         Item::Const(item) => &item.vis,
@@ -344,20 +327,6 @@ fn visibility(item: &Item) -> Option<&Visibility> {
         Item::Trait(item) => &item.vis,
         Item::Type(item) => &item.vis,
         Item::Union(item) => &item.vis,
-        _ => return None,
-    })
-}
-
-fn name_of(item: &Item) -> Option<String> {
-    Some(match item {
-        Item::Const(item) => item.ident.to_string(),
-        Item::Enum(item) => item.ident.to_string(),
-        Item::Fn(item) => item.sig.ident.to_string(),
-        Item::Static(item) => item.ident.to_string(),
-        Item::Struct(item) => item.ident.to_string(),
-        Item::Trait(item) => item.ident.to_string(),
-        Item::Type(item) => item.ident.to_string(),
-        Item::Union(item) => item.ident.to_string(),
         _ => return None,
     })
 }

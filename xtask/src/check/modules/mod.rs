@@ -8,7 +8,7 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use read::{Sources, is_for_tests};
+pub(crate) use read::Sources;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

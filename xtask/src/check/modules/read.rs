@@ -1,5 +1,6 @@
 //! Reading a crate's files into modules.
 
+use super::super::items::{attributes, is_for_tests, name_of};
 use super::{Crate, Import, Module, ModuleId};
 use proc_macro2::{TokenStream, TokenTree};
 use std::collections::BTreeMap;
@@ -32,7 +33,7 @@ impl Reader<'_> {
                 continue;
             }
             let known = &mut self.result.modules[id];
-            known.items.extend(names(item));
+            known.items.extend(name_of(item).map(ToString::to_string));
             let mut collector = Collector { module: known };
             collector.visit_item(item);
         }
@@ -67,53 +68,6 @@ impl Reader<'_> {
 fn syntax(sources: &Sources, file: &Path) -> Result<syn::File, String> {
     let text = sources.get(file).ok_or_else(|| format!("{}: no such file", file.display()))?;
     syn::parse_file(text).map_err(|error| format!("{}: {error}", file.display()))
-}
-
-/// The names that an item gives to its module.
-fn names(item: &Item) -> Option<String> {
-    let name = match item {
-        Item::Const(item) => &item.ident,
-        Item::Enum(item) => &item.ident,
-        Item::Fn(item) => &item.sig.ident,
-        Item::Macro(item) => item.ident.as_ref()?,
-        Item::Static(item) => &item.ident,
-        Item::Struct(item) => &item.ident,
-        Item::Trait(item) => &item.ident,
-        Item::TraitAlias(item) => &item.ident,
-        Item::Type(item) => &item.ident,
-        Item::Union(item) => &item.ident,
-        _ => return None,
-    };
-    Some(name.to_string())
-}
-
-fn attributes(item: &Item) -> &[Attribute] {
-    match item {
-        Item::Const(item) => &item.attrs,
-        Item::Enum(item) => &item.attrs,
-        Item::Fn(item) => &item.attrs,
-        Item::Impl(item) => &item.attrs,
-        Item::Macro(item) => &item.attrs,
-        Item::Mod(item) => &item.attrs,
-        Item::Static(item) => &item.attrs,
-        Item::Struct(item) => &item.attrs,
-        Item::Trait(item) => &item.attrs,
-        Item::Type(item) => &item.attrs,
-        Item::Use(item) => &item.attrs,
-        _ => &[],
-    }
-}
-
-/// Whether an attribute leaves something to tests: `cfg(test)`, `cfg(all(test, …))`, `test`.
-pub(crate) fn is_for_tests(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|attribute| {
-        if attribute.path().is_ident("test") {
-            return true;
-        }
-        let Ok(list) = attribute.meta.require_list() else { return false };
-        let condition = list.tokens.to_string().replace(' ', "");
-        attribute.path().is_ident("cfg") && (condition == "test" || condition.starts_with("all(test,"))
-    })
 }
 
 fn path_attribute(attributes: &[Attribute]) -> Option<String> {
