@@ -1,12 +1,6 @@
 //! A proxy between real connections on loopback.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::panic,
-    unreachable_pub,
-    reason = "tests"
-)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "tests")]
+#![allow(clippy::panic, unreachable_pub, reason = "tests")]
 
 mod continuing;
 mod crowds;

@@ -1,12 +1,6 @@
 //! HTTP/3 over real sockets.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::panic,
-    unreachable_pub,
-    reason = "tests"
-)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "tests")]
+#![allow(clippy::panic, unreachable_pub, reason = "tests")]
 
 mod bodies;
 mod breaking;
@@ -16,6 +10,9 @@ mod exchanges;
 mod extended;
 mod lifecycle;
 mod pressure;
+#[path = "../it/programs.rs"]
+#[expect(dead_code, reason = "the other tests read more of it")]
+mod programs;
 mod proxied;
 mod room;
 mod support;

@@ -15,6 +15,7 @@ mod lifecycle;
 mod mtu;
 mod paths;
 mod polled;
+mod programs;
 mod qlog;
 #[cfg(target_os = "linux")]
 mod reload;

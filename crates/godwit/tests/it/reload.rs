@@ -1,6 +1,6 @@
 //! Exchanging a server's process while its connections live.
 
-use crate::examples::example;
+use crate::programs::example;
 use crate::support::{CERTIFICATE, Net, client_builder, client_config, echo, pattern, server_config};
 use godwit::{ClientConfig, Connection, ConnectionErrorKind, Endpoint, Successor, TransportConfig};
 use std::io::{BufRead, BufReader};
