@@ -40,7 +40,7 @@ pub use carrier::{Carried, Carrier, CarrierFactory};
 pub use config::{Backend, SocketConfig};
 pub use factory::DatapathFactory;
 
-use godwit_base::{RecvBatch, SendBatch, SendMeta, SocketId};
+use godwit_base::{RecvBatch, RecvMeta, SendBatch, SendMeta, SocketId};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::task::Waker;
@@ -433,6 +433,37 @@ pub struct Counters {
     pub too_large: u64,
     /// Runs refused otherwise: no route, forbidden by a filter, no memory.
     pub refused: u64,
+}
+
+impl Counters {
+    fn on_run(&mut self, run: &RecvMeta) {
+        self.runs_received += 1;
+        self.datagrams_received += run.len.div_ceil(run.stride) as u64;
+    }
+}
+
+/// Takes over the runs that lie in the first `received` free slots, as far as `meta_of` knows what they are. Returns how
+/// many these are.
+#[inline]
+fn push_runs(
+    batch: &mut RecvBatch,
+    received: usize,
+    mut meta_of: impl FnMut(usize) -> Option<RecvMeta>,
+) -> usize {
+    let before = batch.len();
+    let mut skipped = 0;
+    for at in 0..received {
+        let Some(meta) = meta_of(at) else {
+            skipped += 1;
+            continue;
+        };
+        // A run that is left out leaves a gap: the next ones move down.
+        if skipped > 0 {
+            batch.free_slots().swap(0, skipped);
+        }
+        batch.push(meta);
+    }
+    batch.len().saturating_sub(before)
 }
 
 impl std::ops::AddAssign for Counters {

@@ -139,22 +139,11 @@ impl Datapath for PortableSocket {
             Err(_) => return Ok(Received { runs: 0, more: true }),
         };
         self.counters.receive_calls += 1;
-        let before = batch.len();
-        let mut skipped = 0;
-        for meta in metas.iter().take(received) {
-            match self.meta_of(meta) {
-                Some(meta) => {
-                    if skipped > 0 {
-                        batch.free_slots().swap(0, skipped);
-                    }
-                    self.counters.datagrams_received += meta.len.div_ceil(meta.stride) as u64;
-                    batch.push(meta);
-                }
-                None => skipped += 1,
-            }
-        }
-        let runs = batch.len().saturating_sub(before);
-        self.counters.runs_received += runs as u64;
+        let runs = crate::push_runs(batch, received, |at| {
+            let meta = self.meta_of(metas.get(at)?)?;
+            self.counters.on_run(&meta);
+            Some(meta)
+        });
         Ok(Received { runs, more: received == asked })
     }
 

@@ -1,5 +1,4 @@
 //! What needs no socket: cutting runs into pieces, and the network in memory.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use super::*;
 use godwit_base::{Ecn, SendMeta};

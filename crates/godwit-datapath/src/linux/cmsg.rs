@@ -3,6 +3,7 @@
 //! They are written and read as plain bytes after the kernel's own layout: a length of the machine's
 //! word size that counts the header too, level and type as `int`, the data, padding to the word size.
 
+use super::field::Field;
 use crate::address;
 use godwit_base::Ecn;
 use std::mem::size_of;
@@ -15,18 +16,7 @@ const HEADER: usize = WORD + 8;
 const ROOM: usize = 192;
 
 /// A buffer of control messages.
-#[derive(Debug, Clone, Copy)]
-#[repr(align(8))]
-pub(super) struct Control {
-    bytes: [u8; ROOM],
-    len: usize,
-}
-
-impl Default for Control {
-    fn default() -> Self {
-        Control { bytes: [0; ROOM], len: 0 }
-    }
-}
+pub(super) type Control = Field<ROOM>;
 
 impl Control {
     /// Forgets all messages.
@@ -102,22 +92,6 @@ impl Control {
             rest = after;
         }
         None
-    }
-
-    /// What the kernel is given to read.
-    pub(super) fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
-    }
-
-    /// Where the kernel may write; [`Control::set_len`] must follow.
-    pub(super) fn space(&mut self) -> &mut [u8] {
-        self.len = 0;
-        &mut self.bytes
-    }
-
-    /// Tells how much the kernel wrote.
-    pub(super) fn set_len(&mut self, len: usize) {
-        self.len = len.min(ROOM);
     }
 }
 

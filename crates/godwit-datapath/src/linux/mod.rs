@@ -7,6 +7,7 @@
 
 mod cmsg;
 mod errors;
+mod field;
 mod probe;
 pub(crate) mod route;
 mod sockaddr;
@@ -224,23 +225,11 @@ impl Datapath for LinuxSocket {
             }
         };
         self.counters.receive_calls += 1;
-        let before = batch.len();
-        let mut skipped = 0;
-        for at in 0..received {
-            match self.meta_of(at).filter(|meta| meta.len > 0) {
-                Some(meta) => {
-                    // A run that is left out leaves a gap: the next ones move down.
-                    if skipped > 0 {
-                        batch.free_slots().swap(0, skipped);
-                    }
-                    self.counters.datagrams_received += meta.len.div_ceil(meta.stride) as u64;
-                    batch.push(meta);
-                }
-                None => skipped += 1,
-            }
-        }
-        let runs = batch.len().saturating_sub(before);
-        self.counters.runs_received += runs as u64;
+        let runs = crate::push_runs(batch, received, |at| {
+            let meta = self.meta_of(at).filter(|meta| meta.len > 0)?;
+            self.counters.on_run(&meta);
+            Some(meta)
+        });
         Ok(Received { runs, more: received == asked })
     }
 

@@ -1,17 +1,13 @@
 //! Socket addresses as the kernel lays them out, written and read as plain bytes.
 
+use super::field::Field;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 const V4_LEN: usize = 16;
 const V6_LEN: usize = 28;
 
 /// A `sockaddr_in` or `sockaddr_in6`.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(align(8))]
-pub(super) struct Name {
-    bytes: [u8; V6_LEN],
-    len: usize,
-}
+pub(super) type Name = Field<V6_LEN>;
 
 impl Name {
     /// Writes `addr`.
@@ -49,22 +45,6 @@ impl Name {
             }
             _ => None,
         }
-    }
-
-    /// What the kernel is given to read.
-    pub(super) fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
-    }
-
-    /// Where the kernel may write; [`Name::set_len`] must follow.
-    pub(super) fn space(&mut self) -> &mut [u8] {
-        self.len = 0;
-        &mut self.bytes
-    }
-
-    /// Tells how much the kernel wrote.
-    pub(super) fn set_len(&mut self, len: usize) {
-        self.len = len.min(V6_LEN);
     }
 
     fn array<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
