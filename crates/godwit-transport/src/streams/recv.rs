@@ -51,6 +51,14 @@ pub(super) struct RecvHalf {
     armed: bool,
 }
 
+/// What a reset finds.
+enum ResetOf {
+    /// A stream of which data is missing, or not read; `size` is all of it.
+    Open { size: u64 },
+    /// One that nobody reads any more, or to whose end all data came; `unread` is new of what nobody will read.
+    Ended { unread: u64 },
+}
+
 /// What RESET_STREAM_AT says of a stream that is still read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Cut {
@@ -147,19 +155,14 @@ impl RecvHalf {
     ///
     /// A reset after all data came is ignored, as section 3.2 permits.
     pub(super) fn on_reset(&mut self, now: Time, code: u64, fresh: u64) -> Result<u64, WireError> {
-        self.check_code(code)?;
-        self.window.on_received(now, fresh);
-        let size = self.window.received();
-        let complete = self.final_size.replace(size) == Some(self.assembler.ready());
-        Ok(match self.state {
-            State::Open if !complete => {
+        Ok(match self.begin_reset(now, code, fresh)? {
+            ResetOf::Open { size } => {
                 let end = self.cut.take().map_or(size, |cut| cut.at);
                 self.state = State::Reset { code };
                 self.assembler.clear();
                 end.saturating_sub(self.assembler.offset())
             }
-            State::Stopped { .. } => fresh,
-            State::Open | State::Reset { .. } | State::ResetRead { .. } | State::DataRead => 0,
+            ResetOf::Ended { unread } => unread,
         })
     }
 
@@ -173,20 +176,30 @@ impl RecvHalf {
         fresh: u64,
         reliable: u64,
     ) -> Result<u64, WireError> {
-        self.check_code(code)?;
-        self.window.on_received(now, fresh);
-        let size = self.window.received();
-        let complete = self.final_size.replace(size) == Some(self.assembler.ready());
-        Ok(match self.state {
-            State::Open if !complete => {
+        Ok(match self.begin_reset(now, code, fresh)? {
+            ResetOf::Open { size } => {
                 let before = self.cut.map_or(size, |cut| cut.at);
                 let at = reliable.max(self.assembler.ready()).min(before);
                 self.cut = Some(Cut { code, at });
                 self.assembler.truncate(at);
                 before.saturating_sub(at)
             }
-            State::Stopped { .. } => fresh,
-            State::Open | State::Reset { .. } | State::ResetRead { .. } | State::DataRead => 0,
+            ResetOf::Ended { unread } => unread,
+        })
+    }
+
+    /// Takes the final size that a reset tells.
+    fn begin_reset(&mut self, now: Time, code: u64, fresh: u64) -> Result<ResetOf, WireError> {
+        self.check_code(code)?;
+        self.window.on_received(now, fresh);
+        let size = self.window.received();
+        let complete = self.final_size.replace(size) == Some(self.assembler.ready());
+        Ok(match self.state {
+            State::Open if !complete => ResetOf::Open { size },
+            State::Stopped { .. } => ResetOf::Ended { unread: fresh },
+            State::Open | State::Reset { .. } | State::ResetRead { .. } | State::DataRead => {
+                ResetOf::Ended { unread: 0 }
+            }
         })
     }
 
@@ -297,7 +310,7 @@ impl RecvHalf {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, clippy::panic, reason = "tests")]
+    #![allow(clippy::arithmetic_side_effects, reason = "tests")]
     use super::*;
 
     fn receive(half: &mut RecvHalf, offset: u64, data: &[u8], fin: bool) -> Result<u64, TransportErrorCode> {
