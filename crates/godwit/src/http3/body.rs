@@ -4,6 +4,7 @@ use super::error::Error;
 use super::exchange::RecvHalf;
 use super::stream::Piece;
 use bytes::Bytes;
+use godwit_body::FramePoll;
 use http_body::{Frame, SizeHint};
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -81,10 +82,7 @@ impl http_body::Body for Body {
     type Data = Bytes;
     type Error = Error;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> FramePoll<Error> {
         self.poll_piece(cx).map_ok(|piece| match piece {
             Piece::Data(data) => Frame::data(data),
             Piece::Trailers(trailers) => Frame::trailers(trailers),

@@ -45,6 +45,7 @@ mod request_task;
 mod send_body;
 mod server;
 mod server_event;
+mod service;
 mod stream;
 mod stream_queue;
 mod watching;
@@ -58,6 +59,7 @@ pub use godwit_http3::{Config, ErrorCode, Protocol};
 pub use informational::Informational;
 pub use server::Server;
 pub use server_event::ServerEvent;
+pub use service::HttpService;
 
 /// The name of HTTP/3 in ALPN (RFC 9114 section 3.1), for [`crate::ServerConfigBuilder::alpn`] and
 /// [`crate::ClientConfigBuilder::alpn`].

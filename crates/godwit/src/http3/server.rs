@@ -1,21 +1,18 @@
 //! Servers: settings, the loop over connections, and the loop over a connection's requests.
 
-use super::BoxError;
 use super::admission::Admission;
-use super::body::Body;
 use super::connection_info::ConnectionInfo;
 use super::error::{Error, ErrorKind};
 use super::link::Link;
 use super::protocol::Arrival;
 use super::request_task::Task;
 use super::server_event::{Observer, ServerEvent};
+use super::service::HttpService;
 use super::watching;
 use crate::{Connection, Endpoint, Incoming};
-use bytes::Bytes;
 use godwit_base::Time;
 use godwit_body::MinimumRate;
 use godwit_http3::{Config, ErrorCode};
-use http::{Request, Response};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -26,13 +23,12 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tower::Service;
 
 /// How to serve HTTP/3. A plain value with defaults; `serve` and its relatives do the serving.
 ///
-/// A service is any `tower` service from `http::Request<`[`Body`]`>` to an `http::Response` of any body
-/// whose data is `Bytes`. It is cloned for every request, and each request is served in a task of its own.
-/// A request's extensions hold a [`ConnectionInfo`] and an [`super::Informational`].
+/// A service is any [`HttpService`]: a `tower` service from `http::Request<`[`Body`](super::Body)`>` to an
+/// `http::Response` of any body whose data is `Bytes`. It is cloned for every request, and each request is served in a
+/// task of its own. A request's extensions hold a [`ConnectionInfo`] and an [`super::Informational`].
 ///
 /// If [`Config::enable_connect_protocol`] is set, an extended CONNECT (RFC 9220) comes with a
 /// [`super::Protocol`] in its extensions. A response with a status of success makes it a tunnel: its body is
@@ -150,14 +146,7 @@ impl Server {
     /// name [`super::ALPN`]; connections that speak another protocol are closed.
     ///
     /// Dropping the future closes the connections at once; [`Server::serve_until`] ends in good order.
-    pub async fn serve<S, B>(&self, endpoint: &Endpoint, service: S)
-    where
-        S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
-        S::Error: Into<BoxError>,
-        S::Future: Send,
-        B: http_body::Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
-    {
+    pub async fn serve<S: HttpService>(&self, endpoint: &Endpoint, service: S) {
         self.serve_until(endpoint, service, std::future::pending()).await;
     }
 
@@ -166,14 +155,12 @@ impl Server {
     /// sent before the client could know, and those with which a handshake under way ends. All that is
     /// finished, for as long as [`Server::drain_timeout`] says. When this is ready all connections are
     /// closed; [`Endpoint::wait_idle`] waits until the clients have been told.
-    pub async fn serve_until<S, B>(&self, endpoint: &Endpoint, service: S, shutdown: impl Future<Output = ()>)
-    where
-        S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
-        S::Error: Into<BoxError>,
-        S::Future: Send,
-        B: http_body::Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
-    {
+    pub async fn serve_until<S: HttpService>(
+        &self,
+        endpoint: &Endpoint,
+        service: S,
+        shutdown: impl Future<Output = ()>,
+    ) {
         let (stop, stopped) = watch::channel(false);
         let mut connections = JoinSet::new();
         // Held once here and once by each handshake under way.
@@ -223,14 +210,11 @@ impl Server {
     /// # Errors
     /// If it is not for HTTP/3, or ends in any other way than closed without an error or by either
     /// application.
-    pub async fn serve_connection<S, B>(&self, connection: Connection, service: S) -> Result<(), Error>
-    where
-        S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
-        S::Error: Into<BoxError>,
-        S::Future: Send,
-        B: http_body::Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
-    {
+    pub async fn serve_connection<S: HttpService>(
+        &self,
+        connection: Connection,
+        service: S,
+    ) -> Result<(), Error> {
         self.serve_connection_until(connection, service, std::future::pending()).await
     }
 
@@ -238,19 +222,12 @@ impl Server {
     ///
     /// # Errors
     /// As [`Server::serve_connection`].
-    pub async fn serve_connection_until<S, B>(
+    pub async fn serve_connection_until<S: HttpService>(
         &self,
         connection: Connection,
         service: S,
         shutdown: impl Future<Output = ()>,
-    ) -> Result<(), Error>
-    where
-        S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
-        S::Error: Into<BoxError>,
-        S::Future: Send,
-        B: http_body::Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
-    {
+    ) -> Result<(), Error> {
         let alpn = connection.alpn();
         if alpn.as_deref() != Some(super::ALPN) {
             connection.close(ErrorCode::H3_VERSION_FALLBACK, b"this is an HTTP/3 server");
@@ -290,19 +267,13 @@ impl Server {
     }
 
     /// Serves a client from its first packet on. `handshake` is held until it is through.
-    async fn serve_incoming<S, B>(
+    async fn serve_incoming<S: HttpService>(
         &self,
         incoming: Incoming,
         handshake: Arc<()>,
         service: S,
         mut stopped: watch::Receiver<bool>,
-    ) where
-        S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
-        S::Error: Into<BoxError>,
-        S::Future: Send,
-        B: http_body::Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
-    {
+    ) {
         let remote = incoming.remote_address();
         self.observer.tell(|| ServerEvent::HandshakeBegun { remote });
         let mut told = stopped.clone();
