@@ -3,9 +3,8 @@
 use std::io::{IsTerminal, Write};
 
 use bytes::Bytes;
-use godwit_client::download::{self, Batch, Download, Observer, Remark, Timing, head_in_text};
+use godwit_client::download::{self, Batch, Download, Head, Observer, Remark, Timing};
 use godwit_client::{BodySource, Error, Route, Target};
-use http::{HeaderMap, StatusCode, Version};
 
 use super::plan::{Destination, Plan};
 use super::remedy::in_words;
@@ -74,18 +73,13 @@ impl Observer for Watch<'_> {
         self.report.chosen(self.target, route);
     }
 
-    fn on_head(
-        &self,
-        status: StatusCode,
-        version: Version,
-        headers: &HeaderMap,
-    ) -> Result<Option<Bytes>, Error> {
+    fn on_head(&self, head: &Head<'_>) -> Result<Option<Bytes>, Error> {
         if !self.heads {
             return Ok(None);
         }
         // A terminal would obey what a server may put there; a file shall have it as it came.
         let terminal = std::io::stdout().is_terminal();
-        let head = head_in_text(status, version, headers, terminal);
+        let head = head.to_text(terminal);
         if self.in_front {
             return Ok(Some(head));
         }

@@ -23,7 +23,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_RANGE, LOCATION, RANGE};
 use http::uri::Authority;
-use http::{HeaderMap, Method, Response, StatusCode, Version};
+use http::{HeaderMap, Method, Response, StatusCode};
 use http_body::{Body, Frame};
 
 use crate::body::BodySource;
@@ -40,7 +40,7 @@ use resume::{Progress, Verdict};
 use sink::Sink;
 
 pub use batch::{Batch, Rounds, run_all};
-pub use head::head_in_text;
+pub use head::Head;
 pub use header_lines::{HeaderLineError, HeaderLines};
 pub use names::file_names;
 pub use part_name::MAX_NAME;
@@ -88,13 +88,8 @@ pub trait Observer: Send + Sync {
     ///
     /// # Errors
     /// Any error ends the download.
-    fn on_head(
-        &self,
-        status: StatusCode,
-        version: Version,
-        headers: &HeaderMap,
-    ) -> Result<Option<Bytes>, Error> {
-        let _ = (status, version, headers);
+    fn on_head(&self, head: &Head<'_>) -> Result<Option<Bytes>, Error> {
+        let _ = head;
         Ok(None)
     }
 
@@ -207,8 +202,7 @@ impl Transfer<'_> {
         let response = loop {
             let response = self.response(&hop, progress.as_ref(), timing).await?;
             timing.first_byte = Some(timing.begun.elapsed());
-            let head = self.observer.on_head(response.status(), response.version(), response.headers())?;
-            if let Some(head) = head {
+            if let Some(head) = self.observer.on_head(&Head::of(&response))? {
                 sink.push_aside(head)?;
             }
             match self.step(hop, response, &mut redirects, &mut progress, &mut sink)? {
