@@ -105,19 +105,10 @@ impl Page {
         }
         let title = self.paint(Paint::Bold, &title);
         self.line(&title);
-        let left_out = &report.left_out;
         let mut text = counted(report.lines, "line", "lines");
-        let parts = [
-            (left_out.errors, "with a status of 400 or more"),
-            (left_out.unfinished, "not finished"),
-            (left_out.tunnels, "tunnels"),
-            (left_out.without_time, "without a time"),
-            (report.broken, "broken"),
-        ];
-        let parts: Vec<_> = parts.iter().filter(|(number, _)| *number > 0).collect();
-        for (place, (number, what)) in parts.iter().enumerate() {
-            let _ =
-                write!(text, "{}{} {what}", if place == 0 { "; left out: " } else { ", " }, count(*number));
+        for (place, (number, what)) in report.left_out.named(report.broken).enumerate() {
+            let start = if place == 0 { "; left out: " } else { ", " };
+            let _ = write!(text, "{start}{} {what}", count(number));
         }
         self.paragraph("", "", &text);
         self.line("");

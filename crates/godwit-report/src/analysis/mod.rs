@@ -103,6 +103,20 @@ pub struct LeftOut {
     pub without_time: u64,
 }
 
+impl LeftOut {
+    /// How many of each kind, with its name, and `broken` lines; those of which there are none are not named.
+    pub(crate) fn named(&self, broken: u64) -> impl Iterator<Item = (u64, &'static str)> {
+        let parts = [
+            (self.errors, "with a status of 400 or more"),
+            (self.unfinished, "not finished"),
+            (self.tunnels, "tunnels"),
+            (self.without_time, "without a time"),
+            (broken, "broken"),
+        ];
+        parts.into_iter().filter(|(number, _)| *number > 0)
+    }
+}
+
 /// Everything that the outputs show.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]

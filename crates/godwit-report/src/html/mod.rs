@@ -82,16 +82,8 @@ fn head(out: &mut String, report: &Report) -> fmt::Result {
         escaped(&report.headline),
         count(report.lines)
     )?;
-    let left_out = &report.left_out;
-    let parts = [
-        (left_out.errors, "with a status of 400 or more"),
-        (left_out.unfinished, "not finished"),
-        (left_out.tunnels, "tunnels"),
-        (left_out.without_time, "without a time"),
-        (report.broken, "broken"),
-    ];
     let mut start = "; left out: ";
-    for (number, what) in parts.into_iter().filter(|(number, _)| *number > 0) {
+    for (number, what) in report.left_out.named(report.broken) {
         write!(out, "{start}{} {what}", count(number))?;
         start = ", ";
     }
