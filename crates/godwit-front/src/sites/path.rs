@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 
 use http::uri::{PathAndQuery, Uri};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 /// A path as it is compared with routes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,23 +115,22 @@ pub(super) fn without_prefix(uri: &Uri, prefix: &str) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
+/// What may stand neither in a path nor in a query (RFC 3986 section 3.3), but for the marks that divide them.
+pub(super) const INVALID: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'<')
+    .add(b'>')
+    .add(b'\\')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
+
 /// Encodes what may not stand in a path, and what would be read as something else there.
 fn encode(path: &str) -> String {
-    use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-    const SPECIAL: &AsciiSet = &CONTROLS
-        .add(b' ')
-        .add(b'"')
-        .add(b'#')
-        .add(b'%')
-        .add(b'<')
-        .add(b'>')
-        .add(b'?')
-        .add(b'\\')
-        .add(b'^')
-        .add(b'`')
-        .add(b'{')
-        .add(b'|')
-        .add(b'}');
+    const SPECIAL: &AsciiSet = &INVALID.add(b'#').add(b'%').add(b'?');
     utf8_percent_encode(path, SPECIAL).to_string()
 }
 

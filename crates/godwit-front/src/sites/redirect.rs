@@ -7,9 +7,10 @@
 
 use http::header::{CONTENT_LENGTH, HeaderValue, LOCATION};
 use http::{Response, StatusCode, Uri};
-use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
+use percent_encoding::percent_encode;
 
 use super::host::Host;
+use super::path::INVALID;
 use godwit_body::{BoxBody, bare};
 
 /// Where a redirect leads, with places for parts of the request.
@@ -137,17 +138,6 @@ impl Template {
 
 /// Leaves what is valid in a path or query, percent signs too, and encodes the rest.
 fn encoded(text: &str) -> String {
-    const INVALID: &AsciiSet = &CONTROLS
-        .add(b' ')
-        .add(b'"')
-        .add(b'<')
-        .add(b'>')
-        .add(b'\\')
-        .add(b'^')
-        .add(b'`')
-        .add(b'{')
-        .add(b'|')
-        .add(b'}');
     percent_encode(text.as_bytes(), INVALID).to_string()
 }
 
