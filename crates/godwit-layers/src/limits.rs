@@ -99,8 +99,7 @@ impl RequestLimits {
 mod tests {
     use super::*;
     use bytes::Bytes;
-    use godwit_body::{BoxError, full};
-    use http_body::Frame;
+    use godwit_body::{BoxError, FramePoll, full};
     use http_body_util::BodyExt;
     use std::pin::Pin;
     use std::task::{Context, Poll, ready};
@@ -147,10 +146,7 @@ mod tests {
         type Data = Bytes;
         type Error = BoxError;
 
-        fn poll_frame(
-            mut self: Pin<&mut Self>,
-            cx: &mut Context<'_>,
-        ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> FramePoll {
             while let Some(last) = self.0.last_mut() {
                 match ready!(Pin::new(last).poll_frame(cx)) {
                     Some(frame) => return Poll::Ready(Some(frame)),

@@ -7,6 +7,7 @@ use crate::problem::{Problem, ProblemKind, chain};
 use crate::time::UpstreamTime;
 use crate::tunnel::Stream;
 use bytes::Bytes;
+use godwit_body::FramePoll;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Response, StatusCode};
 use http_body::{Body as _, Frame, SizeHint};
@@ -86,7 +87,7 @@ impl Body {
 }
 
 impl Arriving {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> FramePoll {
         if self.lease.is_none() {
             return Poll::Ready(None);
         }
@@ -120,7 +121,7 @@ impl Arriving {
         }
     }
 
-    fn poll_alarm(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+    fn poll_alarm(&mut self, cx: &mut Context<'_>) -> FramePoll {
         let (Some(limit), Some(since)) = (self.limit, self.waiting_since) else { return Poll::Pending };
         let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(since + limit)));
         if alarm.deadline() < since + limit {
@@ -167,10 +168,7 @@ impl http_body::Body for Body {
     type Data = Bytes;
     type Error = BoxError;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> FramePoll {
         match &mut self.0 {
             Inner::Empty => Poll::Ready(None),
             Inner::Text(text) => {

@@ -6,6 +6,7 @@
 
 use crate::{BoxError, RequestBody, lock};
 use bytes::Bytes;
+use godwit_body::FramePoll;
 use http_body::{Body, Frame, SizeHint};
 use std::fmt;
 use std::future::poll_fn;
@@ -177,7 +178,7 @@ impl Upload {
 }
 
 impl State {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> FramePoll {
         let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) else {
             self.waiting_since.get_or_insert_with(Instant::now);
             self.remember(cx);
@@ -230,10 +231,7 @@ impl Body for View {
     type Data = Bytes;
     type Error = BoxError;
 
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> FramePoll {
         let mut state = lock(&self.shared.0);
         if self.generation != state.generation {
             return Poll::Ready(Some(Err("the request was sent elsewhere".into())));

@@ -24,7 +24,7 @@ use super::*;
 use crate::client::tcp::Metered;
 use crate::client::{Client, Facts};
 use crate::settings::{AccessLog, Advertise, ClientAddress, LogFormat, LogTarget};
-use godwit_body::{BoxBody, BoxError, Counted, boxed, empty, full};
+use godwit_body::{BoxBody, BoxError, Counted, FramePoll, boxed, empty, full};
 use godwit_report::record::Protocol;
 
 const PORT: u16 = 443;
@@ -247,10 +247,7 @@ impl http_body::Body for Pieces {
     type Data = Bytes;
     type Error = BoxError;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> FramePoll {
         Poll::Ready(self.0.pop_front().map(|piece| piece.map(Frame::data)))
     }
 }

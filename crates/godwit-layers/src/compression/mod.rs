@@ -33,7 +33,7 @@ use tower::{Layer, Service};
 
 use crate::coding::{self, Accepted, Coding};
 use encoder::Encoder;
-use godwit_body::{BoxBody, BoxError, boxed};
+use godwit_body::{BoxBody, BoxError, FramePoll, boxed};
 
 /// Below this many bytes a response is about as short as it gets.
 const LEAST: u64 = 1024;
@@ -370,10 +370,7 @@ impl Body for Compressed {
     type Data = Bytes;
     type Error = BoxError;
 
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> FramePoll {
         let this = self.get_mut();
         for _ in 0..SLICES {
             if let End::Compressed(trailers) = &mut this.end {

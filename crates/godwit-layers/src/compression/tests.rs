@@ -38,10 +38,7 @@ impl Body for Fed {
     type Data = Bytes;
     type Error = BoxError;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> FramePoll {
         self.0.poll_recv(cx).map(|frame| frame.map(Ok))
     }
 }
@@ -163,10 +160,7 @@ async fn a_sender_who_fails_is_not_taken_for_one_who_ended() {
     impl Body for Broken {
         type Data = Bytes;
         type Error = BoxError;
-        fn poll_frame(
-            mut self: Pin<&mut Self>,
-            _cx: &mut Context<'_>,
-        ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        fn poll_frame(mut self: Pin<&mut Self>, _cx: &mut Context<'_>) -> FramePoll {
             let first = std::mem::replace(&mut self.0, false);
             Poll::Ready(Some(if first { Ok(Frame::data("x".into())) } else { Err("broken".into()) }))
         }
