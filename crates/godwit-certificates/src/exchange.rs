@@ -148,7 +148,7 @@ async fn tls(address: SocketAddr, protocol: &[u8]) -> (TlsStream<TcpStream>, Lea
         .with_safe_default_protocol_versions()
         .unwrap()
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(AnyCertificate(None)))
+        .with_custom_certificate_verifier(AnyCertificate::verifier(None))
         .with_no_client_auth();
     config.alpn_protocols = vec![protocol.to_vec()];
     let stream = TcpStream::connect(address).await.unwrap();

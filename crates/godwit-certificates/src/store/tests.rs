@@ -34,7 +34,7 @@ fn client(schemes: Option<Vec<SignatureScheme>>) -> Arc<ClientConfig> {
         .with_safe_default_protocol_versions()
         .unwrap()
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(AnyCertificate(schemes)))
+        .with_custom_certificate_verifier(AnyCertificate::verifier(schemes))
         .with_no_client_auth();
     config.alpn_protocols = vec![b"h2".to_vec()];
     Arc::new(config)
