@@ -84,7 +84,7 @@ impl PersistentRun {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests")]
+    #![allow(clippy::arithmetic_side_effects, reason = "tests")]
     use super::*;
 
     const MS: Duration = Duration::from_millis(1);

@@ -109,7 +109,7 @@ fn weigh(old: Duration, weight: u32, new: Duration, total: u32) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests")]
+    #![allow(clippy::arithmetic_side_effects, reason = "tests")]
     use super::*;
     use proptest::prelude::*;
 

@@ -256,7 +256,7 @@ impl<T: Copy> SentRing<T> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests")]
+    #![allow(clippy::arithmetic_side_effects, reason = "tests")]
     use super::*;
     use proptest::prelude::*;
 

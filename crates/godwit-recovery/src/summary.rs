@@ -45,6 +45,15 @@ pub struct SentInfo {
     pub marked: bool,
 }
 
+#[cfg(test)]
+impl SentInfo {
+    /// A packet as most are: with data, and nothing special about it.
+    pub(crate) fn ordinary(packet_number: u64, now: Time, bytes: usize) -> Self {
+        let (ack_eliciting, in_flight) = (true, true);
+        SentInfo { packet_number, now, bytes, ack_eliciting, in_flight, mtu_probe: false, marked: false }
+    }
+}
+
 /// The peer acknowledged what was never sent: a PROTOCOL_VIOLATION (RFC 9000 section 13.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AckError {

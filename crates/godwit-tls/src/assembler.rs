@@ -108,12 +108,7 @@ fn exceeded() -> WireError {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        reason = "tests"
-    )]
+    #![allow(clippy::arithmetic_side_effects, reason = "tests")]
     use super::*;
     use proptest::prelude::*;
 

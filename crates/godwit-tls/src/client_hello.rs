@@ -177,13 +177,7 @@ fn vector16<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        clippy::panic,
-        reason = "tests"
-    )]
+    #![allow(clippy::arithmetic_side_effects, reason = "tests")]
     use super::*;
     use proptest::prelude::*;
 

@@ -196,12 +196,7 @@ impl Content {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        reason = "tests"
-    )]
+    #![allow(clippy::arithmetic_side_effects, reason = "tests")]
     use super::*;
     use godwit_base::SeededRng;
     use proptest::prelude::*;

@@ -194,7 +194,7 @@ impl<'a> Writer<'a> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "tests")]
+    #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
     use super::*;
     use proptest::prelude::*;

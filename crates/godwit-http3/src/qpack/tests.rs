@@ -1,4 +1,4 @@
-#![allow(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::panic, reason = "tests")]
+#![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
 use super::streams::{Instructions, Kind};
 use super::*;

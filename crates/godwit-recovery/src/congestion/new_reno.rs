@@ -81,7 +81,7 @@ impl CongestionController for NewReno {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests")]
+    #![allow(clippy::arithmetic_side_effects, reason = "tests")]
     use super::*;
     use crate::RttEstimator;
     use std::time::Duration;

@@ -1,10 +1,4 @@
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::panic,
-    reason = "tests"
-)]
+#![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
 use super::*;
 use crate::congestion::Algorithm;
@@ -22,15 +16,7 @@ fn path() -> PathRecovery {
 
 fn send(space: &mut SpaceRecovery<()>, path: &mut PathRecovery, now: Time) {
     let packet_number = space.next_packet_number(&mut SeededRng::new(1));
-    let info = SentInfo {
-        packet_number,
-        now,
-        bytes: 1200,
-        ack_eliciting: true,
-        in_flight: true,
-        mtu_probe: false,
-        marked: false,
-    };
+    let info = SentInfo::ordinary(packet_number, now, 1200);
     space.on_packet_sent(path, info, &[]);
 }
 

@@ -1,10 +1,4 @@
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::panic,
-    reason = "tests"
-)]
+#![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
 use super::*;
 use crate::congestion::{Algorithm, minimum_window};

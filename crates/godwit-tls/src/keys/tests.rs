@@ -1,11 +1,5 @@
 //! The test vectors of RFC 9001 appendix A and RFC 9369 appendix A.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::panic,
-    reason = "tests"
-)]
+#![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
 use super::test_vectors::*;
 use super::*;

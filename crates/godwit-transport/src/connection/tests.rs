@@ -1,11 +1,5 @@
 //! Two connections back to back, without an endpoint and without a network.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::panic,
-    reason = "tests"
-)]
+#![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
 mod acknowledging;
 mod adversary;

@@ -113,7 +113,6 @@ fn continues(run: &Foreign, next: &Foreign) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
     use super::*;
     use godwit_base::{Ecn, SocketId};
 

@@ -1,12 +1,6 @@
 //! Two endpoints with real connections, and a wire between them that a test can tamper with.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::panic,
-    reason = "tests"
-)]
+#![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
 use super::*;
 use crate::ConnectionError;

@@ -51,7 +51,6 @@ impl Strays {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
     use super::*;
     use godwit_base::SocketId;
 

@@ -1,12 +1,6 @@
 //! The endpoint against handshakes made by hand.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::panic,
-    reason = "tests"
-)]
+#![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
 use super::*;
 use crate::cid::Route;

@@ -126,12 +126,7 @@ fn data_room(offset: u64, waiting: u64, room: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        reason = "tests"
-    )]
+    #![allow(clippy::arithmetic_side_effects, reason = "tests")]
     use super::*;
     use crate::packet::testing::payload;
     use godwit_wire::Reader;

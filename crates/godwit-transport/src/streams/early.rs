@@ -99,7 +99,6 @@ impl Streams {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
     use super::super::StreamToken;
     use super::*;
     use crate::TransportConfig;

@@ -402,12 +402,7 @@ fn fit(room: usize, id: StreamId, offset: u64, available: u64) -> Option<(u64, b
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        reason = "tests"
-    )]
+    #![allow(clippy::arithmetic_side_effects, reason = "tests")]
     use super::*;
     use godwit_wire::{Direction, Frame, Reader, Side};
     use proptest::prelude::*;

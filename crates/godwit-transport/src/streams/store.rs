@@ -171,12 +171,7 @@ const fn kind(id: StreamId) -> usize {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        reason = "tests"
-    )]
+    #![allow(clippy::arithmetic_side_effects, reason = "tests")]
     use super::*;
     use godwit_wire::{Direction, Side};
     use proptest::prelude::*;

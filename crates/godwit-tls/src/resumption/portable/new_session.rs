@@ -103,12 +103,7 @@ pub(super) fn message_of(session: &NewSession, early: bool) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        reason = "tests"
-    )]
+    #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
     use super::*;
 
