@@ -19,7 +19,8 @@ impl AnyCertificate {
         let mut algorithms = provider().signature_verification_algorithms;
         if let Some(schemes) = schemes {
             let known = algorithms.mapping.iter().copied();
-            algorithms.mapping = known.filter(|(known, _)| schemes.contains(known)).collect::<Vec<_>>().leak();
+            algorithms.mapping =
+                known.filter(|(known, _)| schemes.contains(known)).collect::<Vec<_>>().leak();
         }
         Arc::new(JudgedBy::judge(AnyCertificate(algorithms)))
     }
