@@ -33,8 +33,8 @@ pub(super) fn try_lock(path: &Path) -> io::Result<Option<File>> {
 
 /// Eight hexadecimal digits that stand for a text in the name of a file.
 pub(super) fn mark(text: &str) -> String {
-    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text.as_bytes());
-    digest.as_ref().iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    let digest = godwit_tls::sha256(text.as_bytes());
+    digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Writes a file readable by its owner only. It replaces an older one in one step.

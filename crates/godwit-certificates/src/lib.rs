@@ -54,7 +54,7 @@ pub struct Identity {
 
 /// The cryptography of every TLS connection of the program.
 pub fn provider() -> Arc<CryptoProvider> {
-    Arc::new(rustls::crypto::aws_lc_rs::default_provider())
+    Arc::new(godwit_tls::rustls_provider())
 }
 
 /// Reads a certificate chain and its key from PEM files.

@@ -30,7 +30,8 @@
 //!
 //! [`download`] fetches URLs into files, and goes on where an earlier run stopped. [`trust`] is about certificates,
 //! [`dial`] about connections of bytes for those who speak HTTP on them by themselves. These two and [`alt_svc`] are
-//! what there is without the feature `client`.
+//! what there is without the feature `client`. Cryptography is by aws-lc-rs (feature `aws-lc-rs`, a default) or by ring
+//! (`ring`, without the default features).
 //!
 //! # Inside
 //! A request (`exchange`) asks its `server` for a share in a connection, a `session`: one face for all protocols. The

@@ -63,7 +63,7 @@ async fn tls(
     address: SocketAddr,
     protocol: &[u8],
 ) -> tokio_rustls::client::TlsStream<TcpStream> {
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let provider = Arc::new(godwit_tls::rustls_provider());
     let mut config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()

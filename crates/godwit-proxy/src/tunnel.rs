@@ -7,7 +7,6 @@
 use crate::place::Lease;
 use crate::problem::{Problem, ProblemKind};
 use crate::{BoxError, RequestBody, lock};
-use aws_lc_rs::digest;
 use bytes::{Bytes, BytesMut};
 use http::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
 use http::{HeaderMap, HeaderValue};
@@ -98,17 +97,15 @@ impl Wanted {
 fn new_key() -> Result<HeaderValue, Problem> {
     let mut nonce = [0_u8; 16];
     let none = |_| Problem::new(ProblemKind::Broken, "there are no random numbers");
-    aws_lc_rs::rand::fill(&mut nonce).map_err(none)?;
+    godwit_tls::fill_random(&mut nonce).map_err(none)?;
     HeaderValue::try_from(base64(&nonce))
         .map_err(|_| Problem::new(ProblemKind::Broken, "a key that is not a value"))
 }
 
 /// What Sec-WebSocket-Accept must say for a key (RFC 6455 section 4.2.2).
 fn accept(key: &HeaderValue) -> String {
-    let mut context = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
-    context.update(key.as_bytes());
-    context.update(b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
-    base64(context.finish().as_ref())
+    let text = [key.as_bytes(), b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"].concat();
+    base64(&godwit_tls::sha1(&text))
 }
 
 /// RFC 4648 section 4.

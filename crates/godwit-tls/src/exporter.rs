@@ -3,9 +3,9 @@
 //! rustls exports while it lives, and a server lets go of it when the handshake is confirmed. What is kept is the
 //! exporter secret alone, which passes through the configuration's key log.
 
+use crate::crypto::digest;
 use crate::keys::expand_label;
 use crate::provider;
-use aws_lc_rs::digest;
 use rustls::CipherSuite;
 use std::fmt;
 

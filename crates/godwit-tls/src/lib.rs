@@ -5,6 +5,12 @@
 //! what the handshake agreed on, [`secrets`] holds the secrets of a server, [`resumption`] what outlives a connection,
 //! [`verifier`] helps to verify servers in one's own way, and [`client_hello`] reads a client's first message before there is any TLS state for it. [`deterministic`] is TLS
 //! without chance, for simulations and tests.
+//!
+//! # Features
+//!
+//! - `aws-lc-rs` (default): cryptography by aws-lc-rs.
+//! - `ring`: cryptography by ring. It has no post-quantum key exchange, and masks headers one by one. Where both are
+//!   switched on it is aws-lc-rs; there must be one of them.
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
@@ -12,8 +18,10 @@
 pub mod alert;
 mod assembler;
 pub mod client_hello;
+mod crypto;
 pub mod danger;
 pub mod deterministic;
+mod digests;
 mod exporter;
 pub mod keys;
 mod provider;
@@ -24,6 +32,7 @@ pub mod secrets;
 pub mod verifier;
 
 pub use assembler::Assembler;
+pub use digests::{Sha256, sha1, sha256};
 pub use exporter::{ExportError, Exporter};
-pub use provider::provider;
-pub use random::{NoRandomness, fill_random, sha256};
+pub use provider::{provider, rustls_provider};
+pub use random::{NoRandomness, fill_random};

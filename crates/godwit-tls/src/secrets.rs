@@ -5,8 +5,8 @@
 //! live, over restarts and on every machine behind one address. The *token key* may be changed at any time:
 //! tokens sealed with the one before it stay valid until the next change.
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use aws_lc_rs::hmac;
+use crate::crypto::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use crate::crypto::{hmac, open_detached};
 use godwit_base::Rng;
 use godwit_wire::{ConnectionId, ResetToken};
 use std::fmt;
@@ -142,7 +142,7 @@ impl ServerSecrets {
         let keys = [self.token.as_ref(), self.previous_token.as_ref()];
         let authentic = keys.into_iter().flatten().any(|key| {
             let nonce = Nonce::assume_unique_for_key(*nonce);
-            key.open_separate_gather(nonce, Aad::from([kind]), sealed, tag, opened).is_ok()
+            open_detached(key, nonce, &[kind], (sealed, tag), opened).is_some()
         });
         if !authentic {
             return None;

@@ -7,9 +7,9 @@
 //! The server says `listening ADDRESS:PORT`. The client fetches every URL on one connection and prints
 //! `- SIZE SHA256 - PATH` for each. Hosts are addresses or `localhost`, which is 127.0.0.1.
 
-use aws_lc_rs::digest::{Context, SHA256};
 use bytes::Bytes;
 use godwit::{ClientConfig, Connection, Endpoint, RecvStream, SendStream, ServerConfig};
+use godwit_tls::Sha256;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs::File;
@@ -137,12 +137,12 @@ async fn request(connection: Connection, path: &str) -> Anything<String> {
     let (mut send, mut recv) = connection.open_bi().await?;
     send.write_all(format!("GET {path}\r\n").as_bytes()).await?;
     send.finish()?;
-    let (mut size, mut hash) = (0, Context::new(&SHA256));
+    let (mut size, mut hash) = (0, Sha256::new());
     while let Some(data) = recv.read_chunk(usize::MAX).await? {
         size += data.len();
         hash.update(&data);
     }
-    let hash: String = hash.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash: String = hash.finish().iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(format!("- {size} {hash} - {path}"))
 }
 

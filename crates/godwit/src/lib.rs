@@ -55,6 +55,9 @@
 //!   [`polled`] API alone, and no runtime among the dependencies.
 //! - `http3` (default): [`http3`], servers and clients.
 //! - `hand-over`: exchanging the process for a newer one while its connections live (Linux).
+//! - `aws-lc-rs` (default) or `ring`: the library of cryptography. There must be one of them, and where both are on it
+//!   is aws-lc-rs. ring is quicker to build; it has no post-quantum key exchange, and masks the headers of packets one
+//!   by one.
 //!
 //! # Order of the modules
 //!

@@ -274,7 +274,7 @@ fn identifier(identity: &Identity) -> Option<CertificateIdentifier<'static>> {
 /// A random number, so that servers that failed together do not come back together.
 fn chance() -> u8 {
     let mut byte = [0];
-    let _ = aws_lc_rs::rand::fill(&mut byte);
+    let _ = godwit_tls::fill_random(&mut byte);
     byte[0]
 }
 

@@ -9,8 +9,6 @@
 
 use std::time::Duration;
 
-use aws_lc_rs::digest::{SHA256, digest};
-
 use super::problem::Kind;
 
 const HOUR: u64 = 3600;
@@ -33,8 +31,8 @@ impl Span {
 
 /// From 0 to 999, always the same for a certificate.
 pub(super) fn spread_of(certificate: &[u8]) -> i64 {
-    let hash = digest(&SHA256, certificate);
-    let number = hash.as_ref().iter().take(4).fold(0_i64, |number, byte| number << 8 | i64::from(*byte));
+    let hash = godwit_tls::sha256(certificate);
+    let number = hash.iter().take(4).fold(0_i64, |number, byte| number << 8 | i64::from(*byte));
     number % 1000
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use aws_lc_rs::digest;
+use godwit_tls::Sha256;
 use rustls::sign::CertifiedKey;
 use rustls::{SignatureAlgorithm, SignatureScheme};
 
@@ -76,8 +76,8 @@ impl Table {
     }
 
     /// The same where nobody would see a difference, also in another process.
-    pub(super) fn digest(&self) -> digest::Digest {
-        let mut context = digest::Context::new(&digest::SHA256);
+    pub(super) fn digest(&self) -> [u8; 32] {
+        let mut context = Sha256::new();
         for certified in &self.all {
             context.update(&(certified.cert.len() as u64).to_be_bytes());
             for certificate in &certified.cert {

@@ -111,14 +111,14 @@ impl Store {
     /// What a process needs that takes over, so that clients can resume their sessions there: a secret.
     pub fn sessions(&self) -> Vec<u8> {
         let _held = self.slots();
-        [self.0.table.load().digest().as_ref(), &self.0.tickets.to_bytes()].concat()
+        [self.0.table.load().digest().as_slice(), &self.0.tickets.to_bytes()].concat()
     }
 
     /// Goes on with the sessions of the process before, if it showed the same certificates. Returns whether it does.
     pub fn resume_sessions(&self, sessions: &[u8]) -> bool {
         let _held = self.slots();
         let digest = self.0.table.load().digest();
-        sessions.strip_prefix(digest.as_ref()).is_some_and(|keys| self.0.tickets.adopt(keys))
+        sessions.strip_prefix(&digest).is_some_and(|keys| self.0.tickets.adopt(keys))
     }
 
     fn slots(&self) -> MutexGuard<'_, Vec<Arc<Slot>>> {

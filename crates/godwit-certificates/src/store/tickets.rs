@@ -46,13 +46,13 @@ impl Keys {
 
     fn fresh() -> Option<Keys> {
         let mut bytes = [0; 2 * KEY];
-        aws_lc_rs::rand::fill(&mut bytes).ok()?;
+        godwit_tls::fill_random(&mut bytes).ok()?;
         Some(Keys::new(ServerSecrets::from_bytes(&bytes), unix_now()))
     }
 
     fn next(&self, now: i64) -> Option<Keys> {
         let mut key = [0; KEY];
-        aws_lc_rs::rand::fill(&mut key).ok()?;
+        godwit_tls::fill_random(&mut key).ok()?;
         let secrets = self.secrets.rotated_to(key);
         // Tickets of a key that should have been changed long ago are too old.
         let secrets = if now.saturating_sub(self.since) < 2 * PERIOD {

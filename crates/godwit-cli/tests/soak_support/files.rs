@@ -1,6 +1,6 @@
 //! What is served, and what it must be when it has arrived.
 
-use aws_lc_rs::digest::{Context, Digest, SHA256};
+use godwit_tls::Sha256;
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(crate) struct Served {
     /// Of its URL, with the slash at the beginning.
     pub(crate) path: String,
     length: u64,
-    digest: Digest,
+    digest: [u8; 32],
 }
 
 impl Site {
@@ -53,7 +53,7 @@ impl Site {
 impl Served {
     fn write(root: &Path, path: String, length: u64) -> Served {
         let mut file = BufWriter::new(File::create(root.join(&path[1..])).unwrap());
-        let mut context = Context::new(&SHA256);
+        let mut context = Sha256::new();
         // Bytes that differ by file and place, so that what is lost, doubled or swapped shows.
         let seed =
             path.bytes().fold(0_u64, |seed, byte| seed.wrapping_mul(0x100_0000_01b3) ^ u64::from(byte));
@@ -78,7 +78,7 @@ impl Served {
     #[track_caller]
     pub(crate) fn assert_equal(&self, arrived: &Path) {
         let mut file = File::open(arrived).unwrap();
-        let mut context = Context::new(&SHA256);
+        let mut context = Sha256::new();
         let (mut block, mut length) = (vec![0; 64 << 10], 0);
         loop {
             match file.read(&mut block).unwrap() {
@@ -90,7 +90,7 @@ impl Served {
             }
         }
         assert_eq!(length, self.length, "length of {}", self.path);
-        assert_eq!(context.finish().as_ref(), self.digest.as_ref(), "SHA-256 of {}", self.path);
+        assert_eq!(context.finish(), self.digest, "SHA-256 of {}", self.path);
     }
 }
 

@@ -11,7 +11,6 @@ use std::io;
 use std::net::IpAddr;
 use std::path::Path;
 
-use aws_lc_rs::rand;
 use http::HeaderMap;
 use http::header::{COOKIE, USER_AGENT};
 use siphasher::sip::SipHasher13;
@@ -103,7 +102,7 @@ impl UserKey {
     pub(crate) fn random() -> UserKey {
         let mut key = [0; KEY_LEN];
         // It fails only where the operating system has no random numbers; then nothing here works.
-        let _ = rand::fill(&mut key);
+        let _ = godwit_tls::fill_random(&mut key);
         UserKey(key)
     }
 

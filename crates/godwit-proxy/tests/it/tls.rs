@@ -11,14 +11,13 @@ use hyper_util::server::conn::auto;
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 /// A server for these protocols, and its certificate.
 async fn secure(name: &str, alpn: &'static [&'static [u8]]) -> (crate::support::Server, Vec<u8>) {
     let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
-    let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+    let mut config = ServerConfig::builder_with_provider(Arc::new(godwit_tls::rustls_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()

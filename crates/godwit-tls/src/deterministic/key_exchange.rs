@@ -1,6 +1,6 @@
 //! X25519 (RFC 7748) with private keys from the thread's seeded generator.
 
-use aws_lc_rs::agreement::{PrivateKey, PublicKey, UnparsedPublicKey, X25519, agree};
+use crate::crypto::X25519PrivateKey;
 use rustls::crypto::{ActiveKeyExchange, GetRandomFailed, SharedSecret, SupportedKxGroup};
 use rustls::ffdhe_groups::FfdheGroup;
 use rustls::{Error, NamedGroup, PeerMisbehaved};
@@ -12,8 +12,8 @@ impl SupportedKxGroup for SeededX25519 {
     fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
         let mut bytes = [0; 32];
         super::fill(&mut bytes);
-        let private = PrivateKey::from_private_key(&X25519, &bytes).map_err(|_| GetRandomFailed)?;
-        let public = private.compute_public_key().map_err(|_| GetRandomFailed)?;
+        let private = X25519PrivateKey::new(&bytes).ok_or(GetRandomFailed)?;
+        let public = private.public_key().ok_or(GetRandomFailed)?;
         Ok(Box::new(Exchange { private, public }))
     }
 
@@ -27,18 +27,14 @@ impl SupportedKxGroup for SeededX25519 {
 }
 
 struct Exchange {
-    private: PrivateKey,
-    public: PublicKey,
+    private: X25519PrivateKey,
+    public: [u8; 32],
 }
 
 impl ActiveKeyExchange for Exchange {
     fn complete(self: Box<Self>, peer_pub_key: &[u8]) -> Result<SharedSecret, Error> {
-        let refused = Error::from(PeerMisbehaved::InvalidKeyShare);
-        if peer_pub_key.len() != 32 {
-            return Err(refused);
-        }
-        let peer = UnparsedPublicKey::new(&X25519, peer_pub_key);
-        agree(&self.private, peer, refused, |secret| Ok(SharedSecret::from(secret)))
+        let shared = |peer: &[u8; 32]| self.private.agree(peer, |secret| SharedSecret::from(secret));
+        peer_pub_key.try_into().ok().and_then(shared).ok_or(PeerMisbehaved::InvalidKeyShare.into())
     }
 
     fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
@@ -46,7 +42,7 @@ impl ActiveKeyExchange for Exchange {
     }
 
     fn pub_key(&self) -> &[u8] {
-        self.public.as_ref()
+        &self.public
     }
 
     fn group(&self) -> NamedGroup {

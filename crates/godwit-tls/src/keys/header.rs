@@ -2,7 +2,7 @@
 //! sending.
 
 use super::SealFailed;
-use crate::provider::{MASK_LEN, SAMPLE_LEN};
+use crate::crypto::{MASK_LEN, SAMPLE_LEN};
 use godwit_wire::Reader;
 use godwit_wire::packet_number::TruncatedPacketNumber;
 use rustls::quic::HeaderProtectionKey;

@@ -2,8 +2,8 @@
 //! section 3.3) and the integrity tag of Retry packets (RFC 9001 section 5.8, RFC 9369 section 3.3.3).
 
 use super::{LevelKeys, TAG_LEN};
+use crate::crypto::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use crate::provider;
-use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use godwit_wire::version::{V1, V2};
 use godwit_wire::{ConnectionId, Side};
 use rustls::quic::Version;

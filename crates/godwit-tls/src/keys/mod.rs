@@ -16,7 +16,8 @@ mod tests;
 pub use header::{HeaderOpener, HeaderSealer, PacketSpan};
 pub use initial::{initial, retry_integrity_tag, tls_version};
 pub use one_rtt::{KeysUsed, OneRtt};
-pub use schedule::{Ratchet, Schedule, expand_label};
+pub(crate) use schedule::expand_label;
+pub use schedule::{Ratchet, Schedule};
 
 use rustls::quic::{DirectionalKeys, Keys, PacketKey};
 use std::fmt;

@@ -2,8 +2,8 @@
 //! rather than by rustls: for a client that has moved to another version than the one its TLS was begun with.
 
 use super::{HeaderOpener, HeaderSealer, LevelKeys, Opener, Sealer};
+use crate::crypto::hkdf::{Algorithm, KeyType, Prk};
 use crate::provider::{self, Protection};
-use aws_lc_rs::hkdf::{Algorithm, KeyType, Prk};
 use godwit_wire::version::{V1, V2};
 use rustls::CipherSuite;
 use rustls::quic::{HeaderProtectionKey, PacketKey};
@@ -80,7 +80,7 @@ impl Schedule {
 }
 
 /// HKDF-Expand-Label of RFC 8446 section 7.1. `None` if the label, the context or the output is too long.
-pub fn expand_label(
+pub(crate) fn expand_label(
     hash: Algorithm,
     secret: &[u8],
     label: &[u8],

@@ -1,33 +1,23 @@
-//! QUIC packet protection on aws-lc-rs: AES-128-GCM, AES-256-GCM and ChaCha20-Poly1305.
+//! QUIC packet protection: AES-128-GCM, AES-256-GCM and ChaCha20-Poly1305.
 //!
 //! rustls hands out keys as trait objects that cannot be told apart, so the batched header protection
 //! hides behind its ordinary call: [`HeaderProtectionKey::encrypt_in_place`] with a sample of n x 16
 //! bytes (n of 2 or more) writes n x 5 bytes of masks to `packet_number` and leaves `first` alone. A
 //! provider that does not know this extension has to refuse a sample of that length.
 //!
-//! The masks of a batch come from one run of AES over all samples (RFC 9001 section 5.4.3), which keeps
-//! the AES unit's pipeline full: about 1.6 ns a mask in a batch of 44 against 8 ns one by one. Below
-//! three samples, and for ChaCha20, one by one is the faster way. Nothing allocates after the first
-//! batch.
+//! The masks of a batch come from one run of AES over all samples where the library of cryptography has that
+//! ([`crypto::MaskRuns`]), for two samples and for ChaCha20 one by one.
 
-use super::{MASK_LEN, SAMPLE_LEN};
-use aws_lc_rs::aead::{self, Aad, LessSafeKey, UnboundKey};
-use aws_lc_rs::cipher::{self, StreamingEncryptingKey, UnboundCipherKey};
+use crate::crypto::aead::{self, Aad, LessSafeKey, UnboundKey};
+use crate::crypto::{self, BlockCipher, MASK_LEN, MaskRuns, SAMPLE_LEN};
 use rustls::Error;
 use rustls::crypto::cipher::{AeadKey, Iv, Nonce};
 use rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey, Tag};
-use std::sync::{Mutex, OnceLock};
-
-/// Samples that go through AES in one run.
-const RUN: usize = 64;
-
-/// Fewest samples for which a run pays.
-const WORTH_A_RUN: usize = 3;
 
 pub(super) static AES_128_GCM: Protection = Protection {
     aead: &aead::AES_128_GCM,
     header: &aead::quic::AES_128,
-    block_cipher: Some(&cipher::AES_128),
+    block_cipher: crypto::AES_128,
     // RFC 9001 section 6.6.
     confidentiality_limit: 1 << 23,
     integrity_limit: 1 << 52,
@@ -36,7 +26,7 @@ pub(super) static AES_128_GCM: Protection = Protection {
 pub(super) static AES_256_GCM: Protection = Protection {
     aead: &aead::AES_256_GCM,
     header: &aead::quic::AES_256,
-    block_cipher: Some(&cipher::AES_256),
+    block_cipher: crypto::AES_256,
     confidentiality_limit: 1 << 23,
     integrity_limit: 1 << 52,
 };
@@ -54,7 +44,7 @@ pub(super) static CHACHA20_POLY1305: Protection = Protection {
 pub(crate) struct Protection {
     aead: &'static aead::Algorithm,
     header: &'static aead::quic::Algorithm,
-    block_cipher: Option<&'static cipher::Algorithm>,
+    block_cipher: Option<&'static BlockCipher>,
     confidentiality_limit: u64,
     integrity_limit: u64,
 }
@@ -85,8 +75,8 @@ impl Protection {
     fn header_key(&self, key: AeadKey, valid: bool) -> Box<dyn HeaderProtectionKey> {
         let bytes = key.as_ref().get(..self.key_len()).filter(|_| valid).unwrap_or_default();
         let single = aead::quic::HeaderProtectionKey::new(self.header, bytes).ok();
-        let block_cipher = self.block_cipher.filter(|_| valid).map(|cipher| (cipher, key, self.key_len()));
-        Box::new(HeaderKey { single, block_cipher, run: OnceLock::new() })
+        let runs = MaskRuns::new(self.block_cipher.filter(|_| valid), key, self.key_len());
+        Box::new(HeaderKey { single, runs })
     }
 }
 
@@ -185,10 +175,7 @@ impl PacketKey for AeadPacketKey {
 
 struct HeaderKey {
     single: Option<aead::quic::HeaderProtectionKey>,
-    /// The block cipher, its key and the length of that, for runs. `None` where there is no block cipher.
-    block_cipher: Option<(&'static cipher::Algorithm, AeadKey, usize)>,
-    /// Made when the first run is asked for: keys that only receive, and idle connections, never pay.
-    run: OnceLock<Option<Box<Mutex<StreamingEncryptingKey>>>>,
+    runs: MaskRuns,
 }
 
 impl HeaderKey {
@@ -215,39 +202,13 @@ impl HeaderKey {
         if !samples.len().is_multiple_of(SAMPLE_LEN) || masks.len() != count.saturating_mul(MASK_LEN) {
             return Err(refused());
         }
-        if count >= WORTH_A_RUN && self.masks_in_runs(samples, masks).is_some() {
+        if self.runs.masks(samples, masks).is_some() {
             return Ok(());
         }
         for (sample, mask) in samples.chunks(SAMPLE_LEN).zip(masks.chunks_mut(MASK_LEN)) {
             mask.copy_from_slice(&self.mask(sample)?);
         }
         Ok(())
-    }
-
-    fn masks_in_runs(&self, samples: &[u8], masks: &mut [u8]) -> Option<()> {
-        let run = self.run.get_or_init(|| {
-            let (algorithm, key, len) = self.block_cipher.as_ref()?;
-            let key = UnboundCipherKey::new(algorithm, key.as_ref().get(..*len)?).ok()?;
-            StreamingEncryptingKey::ecb_pkcs7(key).ok().map(|key| Box::new(Mutex::new(key)))
-        });
-        // A connection is used by one thread at a time: the lock is there for the `Sync` that rustls
-        // asks for.
-        let mut key = run.as_ref()?.try_lock().ok()?;
-        // Padding would only be added at the end of the stream, which never comes.
-        let mut blocks = [0; RUN * SAMPLE_LEN + SAMPLE_LEN];
-        let runs = samples.chunks(RUN * SAMPLE_LEN).zip(masks.chunks_mut(RUN * MASK_LEN));
-        for (samples, masks) in runs {
-            let room = blocks.get_mut(..samples.len().checked_add(SAMPLE_LEN)?)?;
-            let update = key.update(samples, room).ok()?;
-            let blocks = update.written().chunks_exact(SAMPLE_LEN);
-            if blocks.len() != samples.len() / SAMPLE_LEN {
-                return None;
-            }
-            for (mask, block) in masks.chunks_mut(MASK_LEN).zip(blocks) {
-                mask.copy_from_slice(block.get(..MASK_LEN)?);
-            }
-        }
-        Some(())
     }
 }
 

@@ -1,4 +1,4 @@
-//! The cryptography handed to rustls: aws-lc-rs with QUIC packet protection of our own.
+//! The cryptography handed to rustls: the library's with QUIC packet protection of our own.
 //!
 //! [`provider`] is the provider for every TLS configuration that is used with QUIC. Its three TLS 1.3
 //! cipher suites differ from those of rustls in two things: their header protection keys can compute the
@@ -13,18 +13,12 @@ pub(crate) mod ticket_secret;
 
 pub(crate) use algorithm::Protection;
 
-use ::aws_lc_rs::hkdf;
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use crate::crypto::{hkdf, in_rustls};
+use rustls::crypto::CryptoProvider;
 use rustls::quic::{Algorithm, Suite};
 use rustls::{CipherSuite, CipherSuiteCommon, NamedGroup, SupportedCipherSuite, Tls13CipherSuite};
 use std::sync::{Arc, LazyLock};
 use ticket_secret::TicketHkdf;
-
-/// Bytes of a header protection sample (RFC 9001 section 5.4.2).
-pub(crate) const SAMPLE_LEN: usize = 16;
-
-/// Bytes of a header protection mask (RFC 9001 section 5.4.1).
-pub(crate) const MASK_LEN: usize = 5;
 
 struct Suites {
     aes_128: Option<&'static Tls13CipherSuite>,
@@ -33,7 +27,7 @@ struct Suites {
 }
 
 static SUITES: LazyLock<Suites> = LazyLock::new(|| {
-    use aws_lc_rs::cipher_suite::{
+    use in_rustls::cipher_suite::{
         TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256,
     };
     Suites {
@@ -44,7 +38,7 @@ static SUITES: LazyLock<Suites> = LazyLock::new(|| {
 });
 
 static PROVIDER: LazyLock<Arc<CryptoProvider>> = LazyLock::new(|| {
-    let mut provider = aws_lc_rs::default_provider();
+    let mut provider = in_rustls::default_provider();
     let ours = [SUITES.aes_128, SUITES.aes_256, SUITES.chacha20];
     let rest = provider.cipher_suites.iter().copied().filter(|suite| suite.tls13().is_none());
     // The sort keeps the order of the others: X25519 is next, and clients send a share of it beside the hybrid one.
@@ -54,10 +48,16 @@ static PROVIDER: LazyLock<Arc<CryptoProvider>> = LazyLock::new(|| {
     Arc::new(provider)
 });
 
-/// The aws-lc-rs provider with our QUIC packet protection. AES-128-GCM is preferred, and the post-quantum hybrid
-/// X25519MLKEM768 for the key exchange; signatures and the cipher suites of TLS 1.2 are those of rustls.
+/// The library's provider with our QUIC packet protection. AES-128-GCM is preferred, and for the key exchange the
+/// post-quantum hybrid X25519MLKEM768, which ring does not have; signatures and the cipher suites of TLS 1.2 are those
+/// of rustls.
 pub fn provider() -> Arc<CryptoProvider> {
     PROVIDER.clone()
+}
+
+/// The provider as rustls has it, for TLS that has nothing to do with QUIC.
+pub fn rustls_provider() -> CryptoProvider {
+    in_rustls::default_provider()
 }
 
 /// The suite that protects Initial packets, whatever TLS negotiates (RFC 9001 section 5.2).

@@ -4,9 +4,10 @@
 //! token key of [`ServerSecrets`] and change with it: tickets of the key before the present one are still
 //! opened, older ones cost their client a full handshake, which takes no more round trips.
 
+use crate::crypto::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use crate::crypto::open_detached;
+use crate::digests::sha256;
 use crate::secrets::{KEY_LEN, ServerSecrets};
-use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use aws_lc_rs::digest;
 use rustls::crypto::{CryptoProvider, SecureRandom};
 use rustls::server::ProducesTickets;
 use std::fmt;
@@ -61,8 +62,7 @@ impl SessionTickets {
     #[must_use]
     pub fn scoped(&self, scope: &[u8]) -> Self {
         let keys = Arc::clone(&self.keys);
-        let scope = digest::digest(&digest::SHA256, scope);
-        SessionTickets { random: self.random, keys, context: [CONTEXT, scope.as_ref()].concat() }
+        SessionTickets { random: self.random, keys, context: [CONTEXT, &sha256(scope)].concat() }
     }
 
     fn seal(&self, session: &[u8]) -> Option<Vec<u8>> {
@@ -90,7 +90,7 @@ impl SessionTickets {
         let mut session = vec![0; sealed.len()];
         let authentic = [&keys.present, &keys.previous].into_iter().flatten().any(|key| {
             let nonce = Nonce::assume_unique_for_key(*nonce);
-            key.open_separate_gather(nonce, Aad::from(&self.context), sealed, tag, &mut session).is_ok()
+            open_detached(key, nonce, &self.context, (sealed, tag), &mut session).is_some()
         });
         authentic.then_some(session)
     }

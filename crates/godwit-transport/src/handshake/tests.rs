@@ -376,6 +376,7 @@ fn exported_key_material_is_that_of_tls_and_outlives_it() {
     }
 }
 
+#[cfg(feature = "aws-lc-rs")]
 #[test]
 fn the_hybrid_group_comes_first_and_its_classical_part_beside_it() {
     let (mut client, mut server) = ends_with(None);

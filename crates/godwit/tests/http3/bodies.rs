@@ -1,9 +1,9 @@
 //! Bodies made for tests.
 
 use crate::support::BoxError;
-use aws_lc_rs::digest::{Context, SHA256};
 use bytes::Bytes;
 use godwit::http3::{Body, Error};
+use godwit_tls::Sha256;
 use http::HeaderMap;
 use http_body::Frame;
 use http_body_util::BodyExt;
@@ -47,13 +47,13 @@ impl Long {
 
     /// The hash of `len` bytes of such a body.
     pub fn hash(len: usize) -> String {
-        let mut hash = Context::new(&SHA256);
+        let mut hash = Sha256::new();
         let mut at = 0;
         while at < len {
             hash.update(&chunk(at / CHUNK, CHUNK.min(len - at)));
             at += CHUNK;
         }
-        hex(hash.finish().as_ref())
+        hex(&hash.finish())
     }
 }
 
@@ -104,7 +104,7 @@ pub struct Digest {
 
 /// Reads a body to its end.
 pub async fn digest(mut body: Body) -> Result<Digest, Error> {
-    let (mut hash, mut len, mut trailers) = (Context::new(&SHA256), 0, None);
+    let (mut hash, mut len, mut trailers) = (Sha256::new(), 0, None);
     while let Some(frame) = body.frame().await {
         match frame?.into_data() {
             Ok(data) => {
@@ -114,7 +114,7 @@ pub async fn digest(mut body: Body) -> Result<Digest, Error> {
             Err(frame) => trailers = frame.into_trailers().ok(),
         }
     }
-    Ok(Digest { len, hash: hex(hash.finish().as_ref()), trailers })
+    Ok(Digest { len, hash: hex(&hash.finish()), trailers })
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -1,9 +1,9 @@
 //! Data on streams, and how streams end.
 
 use crate::support::{Net, Pair, echo, on_every_net, pattern};
-use aws_lc_rs::digest;
 use bytes::Bytes;
 use godwit::{ReadError, ReadToEndError, WriteError};
+use godwit_tls::Sha256;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -86,16 +86,16 @@ async fn a_large_transfer(net: Net) {
     let server = pair.server;
     tokio::spawn(async move {
         let (mut send, mut recv) = server.accept_bi().await.unwrap();
-        let mut hash = digest::Context::new(&digest::SHA256);
+        let mut hash = Sha256::new();
         while let Some(chunk) = recv.read_chunk(usize::MAX).await.unwrap() {
             hash.update(&chunk);
         }
-        send.write_all(hash.finish().as_ref()).await.unwrap();
+        send.write_all(&hash.finish()).await.unwrap();
         send.finish().unwrap();
         server.closed().await;
     });
     let block = Bytes::from(pattern(5, 1 << 20));
-    let mut hash = digest::Context::new(&digest::SHA256);
+    let mut hash = Sha256::new();
     let (mut send, mut recv) = pair.client.open_bi().await.unwrap();
     for at in 0..BLOCKS {
         let piece = block.slice(at..);
@@ -107,7 +107,7 @@ async fn a_large_transfer(net: Net) {
         }
     }
     send.finish().unwrap();
-    assert_eq!(recv.read_to_end(100).await.unwrap(), hash.finish().as_ref());
+    assert_eq!(recv.read_to_end(100).await.unwrap(), hash.finish());
     assert!(pair.client.stats().stream_bytes_sent > 60 << 20);
 }
 

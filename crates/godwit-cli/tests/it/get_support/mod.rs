@@ -362,6 +362,5 @@ pub(crate) fn contents(length: usize) -> Bytes {
 }
 
 pub(crate) fn sha256(data: &[u8]) -> String {
-    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, data);
-    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    godwit_tls::sha256(data).iter().map(|byte| format!("{byte:02x}")).collect()
 }

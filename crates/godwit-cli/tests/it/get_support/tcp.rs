@@ -24,7 +24,7 @@ pub(crate) fn acceptor(settings: &Settings, chain: &str, key: &str) -> Option<Tl
     };
     let chain = CertificateDer::pem_slice_iter(chain.as_bytes()).collect::<Result<Vec<_>, _>>().unwrap();
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let provider = Arc::new(godwit_tls::rustls_provider());
     let builder = rustls::ServerConfig::builder_with_provider(provider);
     let builder = builder.with_safe_default_protocol_versions().unwrap();
     let mut config = builder.with_no_client_auth().with_single_cert(chain, key).unwrap();

@@ -33,7 +33,7 @@ fn packets(count: usize, seed: u64) -> (Vec<PacketSpan>, Vec<u8>) {
 
 #[test]
 fn a_batch_is_the_same_as_one_by_one_and_can_be_undone() {
-    let foreign = rustls::crypto::aws_lc_rs::default_provider();
+    let foreign = provider::rustls_provider();
     let ours = keys(&provider::provider(), rustls::Side::Client);
     let theirs = keys(&foreign, rustls::Side::Client);
     let openers = keys(&foreign, rustls::Side::Server);
