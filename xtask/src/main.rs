@@ -6,6 +6,7 @@
 
 mod bench;
 mod check;
+mod features;
 mod gate;
 mod interop;
 mod outside;
@@ -24,6 +25,7 @@ usage: cargo xtask COMMAND
                     structure, dependencies, formatting, lints, documentation; --structure stops before what needs
                     the compiler
   api [--bless]     what each library shows to the world against its api.txt
+  features          the library with features switched off, and with ring
   msrv              everything built with the oldest compiler that is promised, where it is installed
   miri [CRATES]     unit tests of the crates that call nothing outside Rust, under Miri
   package [--verify]
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         ["check", "--structure"] => check::structure(),
         ["api"] => check::api::run(check::api::Mode::Compare),
         ["api", "--bless"] => check::api::run(check::api::Mode::Bless),
+        ["features"] => features::test(),
         ["msrv"] => toolchains::oldest(),
         ["miri", words @ ..] => toolchains::miri(words),
         ["package"] => toolchains::package(false),

@@ -9,7 +9,7 @@
 
 use crate::peers::install::Installed;
 use crate::shell::{self, cargo};
-use crate::{check, gate, interop, outside, peers, toolchains};
+use crate::{check, features, gate, interop, outside, peers, toolchains};
 use std::thread;
 use std::time::Instant;
 
@@ -33,6 +33,7 @@ pub(crate) fn run(tier: Tier) -> Result<(), String> {
     stage(&mut passed, "programs outside of the workspace", outside::run)?;
     stage(&mut passed, "regression gate", || gate::run(gate::Mode::Compare))?;
     if tier == Tier::Full {
+        stage(&mut passed, "features", features::test)?;
         stage(&mut passed, "oldest compiler", toolchains::oldest)?;
         stage(&mut passed, "packages", || toolchains::package(false))?;
     }
