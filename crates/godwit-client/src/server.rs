@@ -369,7 +369,7 @@ impl Server {
     /// The proxy, if it is to be asked for whole URLs.
     fn forwarder(&self, network: &Network) -> Option<Forwarder> {
         let proxy = network.proxy(&self.origin).filter(|_| !self.origin.secure)?;
-        Some(Forwarder { authorization: proxy.authorization.clone() })
+        Some(Forwarder { origin: self.origin.clone(), authorization: proxy.authorization.clone() })
     }
 
     /// Begins to connect to HTTP/3 in the background, if that is worth a try.

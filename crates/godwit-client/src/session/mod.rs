@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use godwit::http3;
 use http::header::{HOST, HeaderName, PROXY_AUTHORIZATION};
-use http::uri::{PathAndQuery, Uri};
+use http::uri::{Authority, PathAndQuery, Uri};
 use http::{HeaderValue, Request, Response, Version};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -23,6 +23,7 @@ pub(crate) use pool::{Lease, Pool};
 use crate::body::RequestBody;
 use crate::connect::tcp::TcpFacts;
 use crate::route::Link;
+use crate::target::Origin;
 use crate::usage::InUse;
 
 /// The name of the server that was meant, for one that is reached as somebody's alternative (RFC 7838 section 5).
@@ -30,6 +31,8 @@ const ALT_USED: HeaderName = HeaderName::from_static("alt-used");
 
 /// A proxy that is asked for whole URLs.
 pub(crate) struct Forwarder {
+    /// The server of the URL, whatever `Host` says.
+    pub(crate) origin: Origin,
     pub(crate) authorization: Option<HeaderValue>,
 }
 
@@ -105,7 +108,8 @@ impl Session {
                 name_host(&mut request);
                 match forwarder {
                     None => to_origin_form(&mut request),
-                    Some(Forwarder { authorization }) => {
+                    Some(Forwarder { origin, authorization }) => {
+                        to_absolute_form(&mut request, &origin);
                         let headers = request.headers_mut();
                         authorization.and_then(|value| headers.insert(PROXY_AUTHORIZATION, value));
                     }
@@ -145,6 +149,15 @@ fn name_host(request: &mut Request<RequestBody>) {
     let authority = request.uri().authority().map(|authority| HeaderValue::try_from(authority.as_str()));
     if let Some(Ok(host)) = authority {
         request.headers_mut().insert(HOST, host);
+    }
+}
+
+/// In the request line stands the whole URL, as it was given (RFC 9112 section 3.2.2).
+fn to_absolute_form(request: &mut Request<RequestBody>, origin: &Origin) {
+    let mut parts = request.uri().clone().into_parts();
+    parts.authority = Authority::try_from(origin.authority()).ok().or(parts.authority);
+    if let Ok(uri) = Uri::from_parts(parts) {
+        *request.uri_mut() = uri;
     }
 }
 
