@@ -95,6 +95,7 @@ impl Exchanges {
         on_route: &mut OnRoute<'_>,
     ) -> Result<Response<ResponseBody>, Error> {
         let server = self.server(&hop.target.origin, manner);
+        let proxy = self.network.proxy(&hop.target.origin);
         let is_auto = manner.versions == Versions::Auto;
         let mut attempt = 1;
         loop {
@@ -116,6 +117,12 @@ impl Exchanges {
                 // It came too early for the server, which will take it once the handshake is over (RFC 8470).
                 Ok(response) if again && is_http3 && response.status() == StatusCode::TOO_EARLY => {}
                 Ok(response) => {
+                    // In a tunnel it would be the server's.
+                    if let Some(proxy) = proxy.filter(|_| !hop.target.origin.secure)
+                        && response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED
+                    {
+                        return Err(explain::wants_credentials().through(proxy));
+                    }
                     let values = response.headers().get_all(ALT_SVC).iter().cloned().collect();
                     server.on_alt_svc(&self.network, values).await;
                     if manner.alone {
@@ -129,7 +136,11 @@ impl Exchanges {
                         server.distrust_http3(&self.network).await;
                     }
                     if !again || !(lost || error.is_unprocessed()) {
-                        return Err(explain::exchange(&error));
+                        let error = explain::exchange(&error);
+                        return Err(match proxy {
+                            Some(proxy) => error.through(proxy),
+                            None => error,
+                        });
                     }
                 }
                 Err(Failed::Here(error)) => return Err(error),

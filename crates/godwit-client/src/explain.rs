@@ -10,8 +10,8 @@ use http::StatusCode;
 use rustls::{CertificateError, Error as TlsError};
 
 use crate::causes::find;
-use crate::connect::Refusal;
 use crate::connect::interim::TooMany;
+use crate::connect::{NoTunnel, Refusal};
 use crate::error::{Error, ErrorKind, Remedy, seconds};
 use crate::session::ExchangeError;
 use crate::target::Origin;
@@ -97,18 +97,37 @@ pub(crate) fn refusal(
             return Error::of_origin(ErrorKind::Connect, text).remedy_of(Remedy::OtherVersions);
         }
         Refusal::Hyper(error) => format!("cannot begin HTTP on port {port}: {}", causes(error)),
-        Refusal::NoTunnel(Some(StatusCode::PROXY_AUTHENTICATION_REQUIRED)) => {
-            "it wants a user name and a password that it knows; give them as http://USER:PASSWORD@HOST:PORT"
-                .to_owned()
-        }
-        Refusal::NoTunnel(Some(status)) => format!(
-            "it makes no tunnel to {}:{} but answers {}; does it permit that?",
-            origin.host,
-            origin.port,
-            status_in_words(*status)
-        ),
-        Refusal::NoTunnel(None) => "it makes no tunnel; is it a proxy for HTTP?".to_owned(),
+        Refusal::NoTunnel(why) => return no_tunnel(origin, why, &limit),
     };
+    Error::of_origin(ErrorKind::Connect, text)
+}
+
+/// The proxy was reached, but does not lead to the server.
+fn no_tunnel(origin: &Origin, why: &NoTunnel, limit: &str) -> Error {
+    let to = origin.authority_with_port();
+    let text = match why {
+        NoTunnel::Answered(StatusCode::PROXY_AUTHENTICATION_REQUIRED) => return wants_credentials(),
+        NoTunnel::Answered(status) => {
+            let status = status_in_words(*status);
+            format!("it makes no tunnel to {to} but answers {status}; does it permit that?")
+        }
+        NoTunnel::Silent => format!("it did not answer CONNECT in {limit}; is it a proxy for HTTP?"),
+        NoTunnel::TooManyInterim => format!("{TooMany}; ask the proxy's operator"),
+        NoTunnel::Broken(error) if error.is_parse() => {
+            "its answer to CONNECT is not HTTP; is it a proxy for HTTP?".to_owned()
+        }
+        NoTunnel::Broken(_) => {
+            format!("it closed the connection when it was asked for a tunnel to {to}; does it permit that?")
+        }
+        NoTunnel::Garbled => "it makes no tunnel; is it a proxy for HTTP?".to_owned(),
+    };
+    Error::of_origin(ErrorKind::Connect, text)
+}
+
+/// A proxy answered 407 (RFC 9110 section 15.5.8).
+pub(crate) fn wants_credentials() -> Error {
+    let text =
+        "it wants a user name and a password that it knows; give them as http://USER:PASSWORD@HOST:PORT";
     Error::of_origin(ErrorKind::Connect, text)
 }
 

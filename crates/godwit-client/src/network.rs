@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use crate::connect::quic::{self, Evidence};
 use crate::connect::tcp::{self, KEEP_ALIVE, Offer, TcpLink};
 use crate::connect::tunnel::Tunnel;
-use crate::connect::{Blame, Refusal, most_telling, race_addresses};
+use crate::connect::{Blame, NoTunnel, Refusal, most_telling, race_addresses};
 use crate::error::{Error, ErrorKind, Remedy, Tried};
 use crate::explain;
 use crate::memory::{Memory, NetworkId};
@@ -225,13 +225,16 @@ impl Network {
         let (tls, refused) = self.trust.tls(offer.alpn()).map_err(|error| unprepared(&error))?;
         let tls = origin.secure.then(|| Arc::new(tls));
         let proxy = self.proxy(origin);
-        let tunnel = proxy.filter(|_| origin.secure).map(|proxy| Tunnel {
-            to: origin.authority_with_port(),
-            authorization: proxy.authorization.clone(),
-        });
+        let tunnel = proxy
+            .filter(|_| origin.secure)
+            .map(|proxy| Tunnel::new(origin.authority_with_port(), proxy.authorization.clone()));
         let attempt =
             |address| tcp::connect(address, origin.host.clone(), tls.clone(), offer, tunnel.clone());
-        let raced = self.race(origin, addresses, attempt, &refused, || Refusal::TcpSilent, || false).await;
+        let silent = || match &tunnel {
+            Some(tunnel) if tunnel.is_waiting() => Refusal::NoTunnel(NoTunnel::Silent),
+            _ => Refusal::TcpSilent,
+        };
+        let raced = self.race(origin, addresses, attempt, &refused, silent, || false).await;
         raced.map_err(|failure| match proxy {
             // Certificates are those of the server.
             Some(proxy) if failure.error.kind() != ErrorKind::Certificate => {

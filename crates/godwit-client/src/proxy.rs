@@ -35,6 +35,9 @@ impl Proxy {
             Some((user, place)) => (Some(user), place),
             None => (None, rest),
         };
+        if place.is_empty() || place.starts_with(':') {
+            return Err("expected http://HOST:PORT, got no host".to_owned());
+        }
         let wrong = |problem: String| format!("expected http://HOST:PORT: {problem}");
         let origin = parse_authority(false, place).map_err(wrong)?;
         let authorization = user.map(basic).transpose()?;
@@ -151,9 +154,13 @@ mod tests {
         let with_user = Proxy::parse("http://Aladdin:open%20sesame@proxy:1").unwrap();
         assert_eq!(with_user.authorization.clone().unwrap(), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
         assert!(!format!("{with_user:?}").contains("sesame"));
-        for (url, problem) in
-            [("socks5://a:1", "got socks5://"), ("http://", "host is missing"), ("http://a:x", "HOST:PORT")]
-        {
+        for (url, problem) in [
+            ("socks5://a:1", "got socks5://"),
+            ("http://", "HOST:PORT, got no host"),
+            ("", "got no host"),
+            (":1", "got no host"),
+            ("http://a:x", "HOST:PORT"),
+        ] {
             let error = Proxy::parse(url).unwrap_err();
             assert!(error.contains(problem), "{url}: {error}");
         }

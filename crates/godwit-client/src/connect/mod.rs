@@ -15,4 +15,4 @@ pub(crate) mod tunnel;
 
 pub(crate) use happy::race_addresses;
 #[cfg(feature = "client")]
-pub(crate) use refusal::{Blame, Refusal, most_telling};
+pub(crate) use refusal::{Blame, NoTunnel, Refusal, most_telling};

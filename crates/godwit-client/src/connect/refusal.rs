@@ -30,8 +30,23 @@ pub(crate) enum Refusal {
     /// The server did not choose HTTP/2, which alone was allowed.
     NotHttp2,
     Hyper(hyper::Error),
-    /// The proxy makes no tunnel: it answered this, or nothing that makes sense.
-    NoTunnel(Option<StatusCode>),
+    /// The proxy makes no tunnel.
+    NoTunnel(NoTunnel),
+}
+
+/// What a proxy did in place of a tunnel.
+#[derive(Debug)]
+pub(crate) enum NoTunnel {
+    /// It answered this.
+    Answered(StatusCode),
+    /// Nothing came back in time.
+    Silent,
+    /// It sent informational responses, and no other.
+    TooManyInterim,
+    /// The connection to it failed before its answer was there.
+    Broken(hyper::Error),
+    /// Nothing that makes sense came.
+    Garbled,
 }
 
 /// Whom a failure speaks against.
@@ -48,7 +63,7 @@ pub(crate) enum Blame {
 impl Refusal {
     pub(crate) fn blame(&self) -> Blame {
         match self {
-            Refusal::Silent | Refusal::TcpSilent => Blame::Silence,
+            Refusal::Silent | Refusal::TcpSilent | Refusal::NoTunnel(NoTunnel::Silent) => Blame::Silence,
             Refusal::Quic(error) if error.kind() == ConnectionErrorKind::HandshakeTimedOut => Blame::Silence,
             Refusal::Socket(_) | Refusal::Connect(_) | Refusal::Tcp(_) => Blame::Here,
             Refusal::Quic(error) if error.kind() == ConnectionErrorKind::EndpointStopped => Blame::Here,
