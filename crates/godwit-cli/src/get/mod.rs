@@ -37,15 +37,15 @@ const USAGE: u8 = 2;
 const WHOLE_RUN: Duration = Duration::from_secs(365 * 86_400);
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let plan = match Plan::new(&arguments) {
-        Ok(plan) => plan,
+    let prepared = Plan::new(&arguments).and_then(|plan| Ok((plan, client(&arguments)?)));
+    let (plan, client) = match prepared {
+        Ok(prepared) => prepared,
         Err(Wrong::World(failure)) => return Err(failure),
         Err(Wrong::Usage(text)) => {
             let _ = writeln!(std::io::stderr(), "godwit: {}", printable(&text));
             return Ok(ExitCode::from(USAGE));
         }
     };
-    let client = client(&arguments)?;
     if let Some(problem) = client.session_file_problem().filter(|_| !arguments.output.quiet) {
         let _ = writeln!(std::io::stderr(), "godwit: warning: no sessions are kept: {}", printable(&problem));
     }
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn client(arguments: &Arguments) -> Result<Client, Failure> {
+fn client(arguments: &Arguments) -> Result<Client, Wrong> {
     let (network, protocol) = (&arguments.network, &arguments.protocol);
     let family = match (network.ipv4, network.ipv6) {
         (true, _) => Family::V4,
@@ -112,5 +112,5 @@ fn client(arguments: &Arguments) -> Result<Client, Failure> {
             }
         }
     }
-    builder.build().map_err(|error| Failure::new(error.to_string()))
+    builder.build().map_err(remedy::of_client)
 }

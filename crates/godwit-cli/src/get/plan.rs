@@ -11,6 +11,7 @@ use http::uri::Authority;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use super::arguments::Arguments;
+use super::remedy;
 use super::source::Source;
 use crate::error::{Failure, plain};
 use crate::input::read_at_most;
@@ -208,7 +209,7 @@ fn parse_headers(texts: &[String]) -> Result<HeaderLines, String> {
 fn targets(arguments: &Arguments) -> Result<Vec<Target>, Wrong> {
     let mut targets = Vec::new();
     for text in &arguments.urls {
-        let target = Target::parse(text)
+        let target = remedy::target(text)
             .map_err(|problem| format!("{}: {problem}", shortened(text).escape_debug()))?;
         targets.push(target);
     }
@@ -229,7 +230,7 @@ fn targets(arguments: &Arguments) -> Result<Vec<Target>, Wrong> {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let target = Target::parse(line).map_err(|problem| {
+            let target = remedy::target(line).map_err(|problem| {
                 format!("{shown}, line {number}: {}: {problem}", shortened(line).escape_debug())
             })?;
             targets.push(target);

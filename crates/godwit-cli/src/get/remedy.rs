@@ -1,8 +1,10 @@
 //! What may help when something failed, with the names of the options of `godwit get`.
 
-use godwit_client::{Error, Origin, Remedy};
+use godwit_client::{BuildError, Error, Origin, Remedy, Target};
 
+use super::plan::Wrong;
 use crate::certificates::local;
+use crate::error::Failure;
 use crate::output::shell_word;
 
 /// The error about a URL of `origin` in one line that ends with what to do.
@@ -44,11 +46,32 @@ fn trust_issuer(origin: &Origin) -> String {
     }
 }
 
+/// Reads a URL.
+pub(super) fn target(text: &str) -> Result<Target, String> {
+    // The library knows no options.
+    Target::parse(text).map_err(|problem| problem.replace("give it in a header '", "give it with -H '"))
+}
+
+/// Why there is no client: a bad proxy is wrong usage, as any bad value is.
+pub(super) fn of_client(error: BuildError) -> Wrong {
+    match error {
+        BuildError::Proxy { name, problem } if name == "proxy" => Wrong::Usage(format!("--proxy: {problem}")),
+        BuildError::Proxy { name, problem } => {
+            Wrong::Usage(format!("--env-proxy: {name} in the environment: {problem}"))
+        }
+        BuildError::MemoryFile { file, problem } => Wrong::World(Failure::file(
+            "memory of servers",
+            &file,
+            problem,
+            "--alt-svc takes a file that godwit wrote, or one that does not exist yet",
+        )),
+        error => Wrong::World(Failure::new(error.to_string())),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io;
-
-    use godwit_client::Target;
 
     use super::*;
 

@@ -12,6 +12,7 @@ fn wrong_usage_ends_with_code_2() {
         (&["http://a.example/", "--http3"], "godwit: http://a.example/: HTTP/3 is always encrypted"),
         (&["https://a.example/", "--http2", "--http3"], "exclude each other"),
         (&["a.example"], "write https://a.example"),
+        (&["https://user:pw@a.example/"], "is not sent; give it with -H 'Authorization: …'"),
         (&["https://a.example:x/"], "expected HOST:PORT"),
         (&["https://a.example/", "https://b.example/"], "give -O"),
         (&["https://a.example/", "-H", "no colon"], "expected 'NAME: VALUE'"),
@@ -23,6 +24,18 @@ fn wrong_usage_ends_with_code_2() {
         [&[][..], &["https://a.example/", "-4", "-6"], &["https://a.example/", "--parallel", "0"]]
     {
         assert_eq!(Run::of(get().args(arguments)).code, Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_memory_that_is_something_else_names_its_option() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x");
+    fs::write(&file, "garbage").unwrap();
+    for path in [folder.path(), &file] {
+        let path = path.to_str().unwrap();
+        Run::of(get().args(["--alt-svc", path, "https://127.0.0.1:1/"]))
+            .expect_failure(1, &["memory of servers", path, "; --alt-svc takes a file that godwit wrote"]);
     }
 }
 

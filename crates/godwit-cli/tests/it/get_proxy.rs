@@ -91,3 +91,18 @@ fn a_proxy_that_does_not_do_is_named() {
     get("127.0.0.1:1", "https://127.0.0.1:2/")
         .expect_failure(1, &["through the proxy 127.0.0.1:1", "refused"]);
 }
+
+#[test]
+fn a_bad_proxy_is_wrong_usage() {
+    let get = |arguments: &[&str], variable: Option<&str>| {
+        let mut command = crate::get_support::get();
+        command.args(["--no-alt-svc", "https://127.0.0.1:2/"]).args(arguments);
+        command.envs(variable.map(|value| ("https_proxy", value)));
+        Run::of(&mut command)
+    };
+    for url in ["socks5://x:1", "", "http://", "http://a b", "http://x:0"] {
+        get(&["--proxy", url], None).expect_failure(2, &["godwit: --proxy: expected http://HOST:PORT"]);
+    }
+    get(&["--env-proxy"], Some("socks5://x:1"))
+        .expect_failure(2, &["https_proxy in the environment: expected http://HOST:PORT, got socks5://"]);
+}
