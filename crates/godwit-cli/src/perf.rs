@@ -240,7 +240,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn serve(options: ServerOptions) -> Result<ExitCode, Failure> {
-    let server = perf::Server::start(options)?;
+    let listen = options.listen;
+    let server = perf::Server::start(options).map_err(|error| {
+        let text = error.to_string();
+        match text.strip_prefix(&format!("cannot listen on {listen}: ")) {
+            Some(problem) => Failure::new(format!("--listen {listen}: {problem}")),
+            None => Failure::new(text),
+        }
+    })?;
     print(&format!("listening on {}\n", server.local_addr()?))?;
     output::runtime()?.block_on(async { output::interrupted().await });
     print(&format!("{}\n", server.summary(stdout_style())))?;

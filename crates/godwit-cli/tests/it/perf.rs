@@ -57,6 +57,16 @@ fn client(target: &str, options: &str) -> Output {
     Command::new(PROGRAM).args(["perf", "client", target]).args(options.split_whitespace()).output().unwrap()
 }
 
+#[test]
+fn an_address_in_use_names_the_option() {
+    let server = Server::start(&[]);
+    let address = format!("127.0.0.1:{}", server.port);
+    let output = Command::new(PROGRAM).args(["perf", "server", "--listen", &address]).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.starts_with(&format!("godwit: --listen {address}: ")), "{stderr}");
+}
+
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
