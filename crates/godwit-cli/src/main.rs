@@ -26,11 +26,38 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use cli::{Cli, Command};
+use error::{Failure, plain};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let outcome = match Cli::try_parse() {
+        Ok(cli) => run(cli),
+        Err(help) if !help.use_stderr() => print_help(&help),
+        Err(wrong) => wrong.exit(),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(failure) => {
+            let line = format!("godwit: {}\n", output::printable(&failure.to_string()));
+            let _ = std::io::stderr().write_all(line.as_bytes());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What was asked for in place of a command: `--help`, or `--version`.
+fn print_help(help: &clap::Error) -> Result<ExitCode, Failure> {
+    let printed = help.print().and_then(|()| std::io::stdout().flush());
+    match printed {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(format!("cannot write to the standard output: {}", plain(&error))))
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn run(cli: Cli) -> Result<ExitCode, Failure> {
     start_tracing();
-    let outcome = match cli.command {
+    match cli.command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Get(arguments) => get::run(arguments),
         Command::Report(arguments) => report::run(arguments),
@@ -41,14 +68,6 @@ fn main() -> ExitCode {
         Command::Interop(arguments) => interop::run(arguments),
         Command::Completions(arguments) => manual::completions(&arguments, Cli::command()),
         Command::Man(arguments) => manual::man(&arguments, Cli::command()),
-    };
-    match outcome {
-        Ok(code) => code,
-        Err(failure) => {
-            let line = format!("godwit: {}\n", output::printable(&failure.to_string()));
-            let _ = std::io::stderr().write_all(line.as_bytes());
-            ExitCode::FAILURE
-        }
     }
 }
 

@@ -57,7 +57,8 @@ fn write_pages(folder: &Path, program: Command) -> Result<ExitCode, Failure> {
 
 fn print(text: &[u8]) -> Result<ExitCode, Failure> {
     // Whoever has read enough closes the pipe.
-    print_while_read(text)?;
+    print_while_read(text)
+        .map_err(|failure| Failure::new(format!("{failure}; look at where the output goes")))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -184,6 +184,9 @@ fn what_cannot_be_printed_is_no_success() {
         (&["doctor"], "cannot print the findings: no space left"),
         (&["doctor", "--json"], "cannot print the findings: no space left"),
         (&["serve", "print-dns", "a.test"], "cannot print the records: no space left"),
+        (&["completions", "bash"], "no space left on device; look at where the output goes"),
+        (&["get", "--help"], "cannot write to the standard output: no space left"),
+        (&["--version"], "cannot write to the standard output: no space left"),
     ] {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let output = godwit(data.path(), arguments).stdout(full).output().unwrap();
