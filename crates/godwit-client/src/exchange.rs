@@ -117,14 +117,14 @@ impl Exchanges {
                 // It came too early for the server, which will take it once the handshake is over (RFC 8470).
                 Ok(response) if again && is_http3 && response.status() == StatusCode::TOO_EARLY => {}
                 Ok(response) => {
-                    // In a tunnel it would be the server's.
+// In a tunnel it would be the server's.
                     if let Some(proxy) = proxy.filter(|_| !hop.target.origin.secure)
                         && response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED
                     {
                         return Err(explain::wants_credentials().through(proxy));
                     }
-                    let values = response.headers().get_all(ALT_SVC).iter().cloned().collect();
-                    server.on_alt_svc(&self.network, values).await;
+                    let values: Vec<_> = response.headers().get_all(ALT_SVC).iter().cloned().collect();
+                    server.on_alt_svc(&self.network, &values);
                     if manner.alone {
                         server.conclude(&self.network).await;
                     }

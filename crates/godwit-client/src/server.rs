@@ -4,8 +4,8 @@
 //! HTTP/3 as soon as a connection for it is there.
 
 use std::fmt::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex as SyncMutex, MutexGuard as SyncGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use godwit::http3::Client;
@@ -19,7 +19,7 @@ use crate::body::RequestBody;
 use crate::connect::Blame;
 use crate::connect::tcp::{Offer, Sender, TcpFacts, TcpLink};
 use crate::error::{Error, ErrorKind};
-use crate::memory::{Approach, Http3Place};
+use crate::memory::{Approach, Http3Place, NetworkId};
 use crate::network::{ConnectFailure, Connected, Found, Network};
 use crate::proxy::Proxy;
 use crate::race::{Attempt, HeadStart, Winner, contest};
@@ -48,10 +48,22 @@ pub enum Versions {
 pub(crate) struct Server {
     origin: Origin,
     versions: Versions,
+    /// Held while a connection is made.
     connections: Mutex<Connections>,
+    /// Never held for long: responses that are there do not wait for a connection.
+    way: SyncMutex<Way>,
     usage: Arc<Usage>,
     /// A task closes the connections when they have not been needed for long.
     is_watched: AtomicBool,
+}
+
+/// What is known of the way to the server.
+#[derive(Default)]
+struct Way {
+    /// The network that it was last looked up on.
+    network: Option<NetworkId>,
+    /// The round-trip time, from the TCP handshake.
+    rtt: Option<Duration>,
 }
 
 #[derive(Default)]
@@ -66,8 +78,6 @@ struct Connections {
     http1: Option<Arc<Pool>>,
     /// QUIC in the background.
     background: Option<Attempt>,
-    /// The round-trip time, from the TCP handshake.
-    rtt: Option<Duration>,
     /// TCP's first packet was lost.
     difficult: bool,
     reason: Arc<str>,
@@ -84,8 +94,12 @@ pub(crate) struct Share {
 
 impl Server {
     pub(crate) fn new(origin: Origin, versions: Versions) -> Server {
-        let (connections, is_watched) = (Mutex::default(), AtomicBool::new(false));
-        Server { origin, versions, connections, usage: Usage::new(), is_watched }
+        let (connections, way) = (Mutex::default(), SyncMutex::default());
+        Server { origin, versions, connections, way, usage: Usage::new(), is_watched: AtomicBool::new(false) }
+    }
+
+    fn way(&self) -> SyncGuard<'_, Way> {
+        self.way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A connection, made now if there is none that takes requests, and what says that it is needed. Others wait for it
@@ -178,16 +192,16 @@ impl Server {
     }
 
     /// A response had `Alt-Svc` headers: what they say holds from the next request on.
-    pub(crate) async fn on_alt_svc(&self, network: &Network, values: Vec<HeaderValue>) {
+    pub(crate) fn on_alt_svc(&self, network: &Network, values: &[HeaderValue]) {
         if !self.may_race(network) || values.is_empty() {
             return;
         }
-        let connections = self.connections.lock().await;
-        let Some(found) = &connections.found else { return };
+        let way = self.way();
+        let Some(here) = &way.network else { return };
         let mut memory = network.memory();
-        memory.on_headers(&self.origin, &found.network, values.iter().map(HeaderValue::as_bytes), unix_now());
-        if let Some(rtt) = connections.rtt {
-            memory.on_rtt(&self.origin, &found.network, rtt);
+        memory.on_headers(&self.origin, here, values.iter().map(HeaderValue::as_bytes), unix_now());
+        if let Some(rtt) = way.rtt {
+            memory.on_rtt(&self.origin, here, rtt);
         }
     }
 
@@ -210,7 +224,7 @@ impl Server {
         let now = unix_now();
         if background.evidence.is_heard() {
             network.memory().on_heard(&self.origin, &found.network, now);
-        } else if let Some(flights) = background.unanswered(connections.rtt.unwrap_or_default())
+        } else if let Some(flights) = background.unanswered(self.way().rtt.unwrap_or_default())
             && !connections.difficult
         {
             network.memory().on_silence(&self.origin, &found.network, flights, now);
@@ -223,6 +237,7 @@ impl Server {
             Some(found) => Found { dns: Duration::ZERO, ..found },
             None => network.find_origin(&self.origin).await?,
         };
+        self.way().network = Some(found.network.clone());
         connections.found = Some(found.clone());
         let handshake = match self.versions {
             Versions::Http3 if network.proxy(&self.origin).is_some() => {
@@ -413,7 +428,7 @@ impl Server {
         dns: Duration,
     ) -> Share {
         let Connected { link: TcpLink { sender, facts, .. }, handshake } = connected;
-        connections.rtt = Some(facts.rtt);
+        self.way().rtt = Some(facts.rtt);
         let session = match sender {
             Sender::Http2(sender) => {
                 connections.http2 = Some((sender.clone(), Arc::clone(&facts)));
@@ -500,5 +515,40 @@ fn why_tcp(origin: &Origin, approach: &Approach, proxy: Option<&Proxy>) -> Strin
         }
         _ if !origin.secure => "http:// is not encrypted, HTTP/3 always is".to_owned(),
         _ => "the server is not known to offer HTTP/3".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::memory::Memory;
+    use crate::network::{Family, NetworkOptions};
+    use crate::proxy::Proxies;
+    use crate::trust::Trust;
+
+    #[tokio::test]
+    async fn what_a_response_offers_is_noted_while_a_connection_is_made() {
+        let origin = Origin { secure: true, host: "a.test".to_owned(), port: 443 };
+        let server = Server::new(origin.clone(), Versions::Auto);
+        let network = Network::new(NetworkOptions {
+            trust: Trust::Anybody,
+            family: Family::Any,
+            connect_timeout: Duration::ZERO,
+            memory: Memory::forgetful(),
+            sessions: None,
+            early_data: false,
+            failures_hold: Duration::ZERO,
+            idle_timeout: Duration::ZERO,
+            proxies: Proxies::default(),
+            known: BTreeMap::new(),
+        });
+        let here = NetworkId::towards("127.0.0.1:443".parse().unwrap());
+        server.way().network = Some(here.clone());
+        let _connecting = server.connections.lock().await;
+        server.on_alt_svc(&network, &[HeaderValue::from_static("h3=\":443\"")]);
+        let approach = network.memory().approach(&origin, &here, unix_now());
+        assert!(matches!(approach, Approach::Ahead(..)));
     }
 }
