@@ -9,7 +9,7 @@ use super::request_task::Task;
 use super::server_event::{Observer, ServerEvent};
 use super::service::HttpService;
 use super::watching;
-use crate::{Connection, Endpoint, Incoming};
+use crate::{Connecting, Connection, ConnectionError, Endpoint, Incoming};
 use godwit_base::Time;
 use godwit_body::MinimumRate;
 use godwit_http3::{Config, ErrorCode};
@@ -276,18 +276,9 @@ impl Server {
     ) {
         let remote = incoming.remote_address();
         self.observer.tell(|| ServerEvent::HandshakeBegun { remote });
-        let mut told = stopped.clone();
-        let too_late = async {
-            let _ = told.wait_for(|stopped| *stopped).await;
-            tokio::time::sleep(self.drain_timeout.min(HANDSHAKE_AT_THE_END)).await;
-        };
-        let shaken = tokio::select! {
-            shaken = incoming.accept() => shaken,
-            // Whoever is not through has asked for nothing yet.
-            () = too_late => {
-                self.observer.tell(|| ServerEvent::HandshakeFailed { remote });
-                return tracing::debug!(%remote, "a handshake is given up");
-            }
+        let Some(shaken) = self.handshake(incoming.accept(), stopped.clone()).await else {
+            self.observer.tell(|| ServerEvent::HandshakeFailed { remote });
+            return tracing::debug!(%remote, "a handshake is given up");
         };
         let connection = match shaken {
             Ok(connection) => connection,
@@ -308,6 +299,26 @@ impl Server {
             Ok(()) => tracing::debug!(%remote, "a connection ended"),
             Err(error) => tracing::debug!(%remote, %error, "a connection broke"),
         }
+    }
+
+    /// Waits for the end of a handshake; `None` if that takes too long when the server shuts down.
+    async fn handshake(
+        &self,
+        mut connecting: Connecting,
+        mut stopped: watch::Receiver<bool>,
+    ) -> Option<Result<Connection, ConnectionError>> {
+        let patience = self.drain_timeout.min(HANDSHAKE_AT_THE_END);
+        let late = async {
+            let _ = stopped.wait_for(|stopped| *stopped).await;
+            tokio::time::sleep(patience).await;
+        };
+        tokio::select! {
+            shaken = &mut connecting => return Some(shaken),
+            () = late => {}
+        }
+        // Who has answered may believe that the handshake is over, and have asked for something.
+        connecting.evidence().rtt?;
+        tokio::time::timeout(self.drain_timeout - patience, connecting).await.ok()
     }
 
     /// Has every request served. Returns why the connection is over.
@@ -370,7 +381,7 @@ impl Server {
     }
 }
 
-/// How long handshakes may take when the server shuts down.
+/// How long handshakes may take when the server shuts down and nothing shows that the client is still there.
 const HANDSHAKE_AT_THE_END: Duration = Duration::from_secs(3);
 /// Time between the two steps of GOAWAY, beside three round trips, and the most in all.
 const LAST_CALL: Duration = Duration::from_millis(20);

@@ -82,6 +82,23 @@ async fn shutting_down_does_not_wait_for_ever() {
 }
 
 #[tokio::test]
+async fn handshakes_of_clients_that_have_answered_have_their_time() {
+    let mut world = World::new(echo());
+    let mut transport = TransportConfig::default();
+    transport.approval = Some(Duration::from_secs(20));
+    let config = client_builder().alpn(&[ALPN]).transport(transport).build().unwrap();
+    let endpoint = client_endpoint();
+    let peer = endpoint.connect(&config, world.addr, "localhost").unwrap().approval().await.unwrap();
+    world.begin_shutdown();
+    // Longer than a handshake is given whose client may be gone.
+    tokio::time::sleep(Duration::from_millis(3500)).await;
+    let connection = peer.approve().unwrap();
+    let reason = connection.closed().await;
+    assert_eq!(reason.application_code(), Some(ErrorCode::H3_NO_ERROR.value()), "{reason}");
+    world.shut_down().await;
+}
+
+#[tokio::test]
 async fn what_arrived_before_the_end_can_be_read() {
     const LEN: usize = 60_000;
     let mut world = World::new(service(|_| async { ok(any(Long::new(LEN))) }));
