@@ -28,6 +28,7 @@ use super::inherited::{Inheritance, Inherited};
 use super::settings::Datapath;
 use super::settings::{Limits, Settings};
 use super::sites::Front;
+use super::stop_listening::abandoned;
 use crate::FrontError;
 use godwit_certificates::{Notices, Store, quic_config};
 
@@ -220,7 +221,7 @@ impl Socket {
     }
 }
 
-/// HTTP/3 at work on one socket.
+/// HTTP/3 at work on one socket. Dropped, it ends at once.
 #[derive(Debug)]
 pub(super) struct Running {
     /// The address as it was asked for.
@@ -229,6 +230,7 @@ pub(super) struct Running {
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "it is only kept"))]
     engine: Engine,
     front: watch::Sender<Option<Front>>,
+    /// Turns true when the shards are to finish. Dropped, they end at once.
     stop: watch::Sender<bool>,
     /// Closed when the last shard has ended.
     ended: mpsc::Receiver<()>,
@@ -276,20 +278,21 @@ pub(super) async fn drain(running: Vec<Running>, handed_over: bool) {
     }
 }
 
-/// One shard from its first to its last request. Ends as well when nobody can give it a service any more.
+/// One shard from its first to its last request. Ends at once when nobody can stop it any more.
 async fn shard(
     endpoint: Endpoint,
     server: http3::Server,
     limits: Limits,
     mut fronts: watch::Receiver<Option<Front>>,
-    mut stop: watch::Receiver<bool>,
+    stop: watch::Receiver<bool>,
     done: mpsc::Sender<()>,
 ) {
     let front = match fronts.wait_for(Option::is_some).await.as_deref() {
         Ok(Some(front)) => front.clone(),
         _ => return,
     };
-    let stopped = async move { drop(stop.wait_for(|stop| *stop).await) };
+    let mut stops = stop.clone();
+    let stopped = async move { drop(stops.wait_for(|stop| *stop).await) };
     let Ok(address) = endpoint.local_addr() else { return };
     let (observer, metrics) = (front.observer().clone(), Arc::clone(front.observer().metrics()));
     metrics.add_endpoint(&endpoint);
@@ -303,7 +306,10 @@ async fn shard(
         }
         async move { Ok::<_, Infallible>(service.answer(request).await) }
     });
-    server.serve_until(&endpoint, service, stopped).await;
+    tokio::select! {
+        () = server.serve_until(&endpoint, service, stopped) => {}
+        () = abandoned(stop) => {}
+    }
     endpoint.close(ErrorCode::H3_NO_ERROR, b"");
     endpoint.wait_idle().await;
     drop(done);

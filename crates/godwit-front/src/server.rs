@@ -186,7 +186,7 @@ impl Server {
             certificates,
             front,
             succession,
-            tcp,
+            tcp: Some(tcp),
             http3,
             chores,
             handed_over,
@@ -213,7 +213,8 @@ pub struct Running {
     certificates: Option<Certificates>,
     front: Front,
     succession: Succession,
-    tcp: tcp::Server,
+    /// `None` once it is shut down.
+    tcp: Option<tcp::Server>,
     http3: Vec<h3::Running>,
     chores: Chores,
     handed_over: AtomicBool,
@@ -276,7 +277,7 @@ impl Running {
         Ok(process)
     }
 
-    /// Takes no more connections, and lets what is in progress finish for so long at most.
+    /// Takes no more connections, and lets what is in progress finish for so long at most. What is left then is cut.
     pub async fn shutdown(&mut self, grace: Duration) {
         let handed_over = self.handed_over.load(Ordering::Relaxed);
         self.front.observer().metrics().set_ready(false);
@@ -285,9 +286,15 @@ impl Running {
             self.chores.end();
             self.certificates = None;
         }
-        let http3 = std::mem::take(&mut self.http3);
-        let drained = async {
-            tokio::join!(self.tcp.drain(handed_over), h3::drain(http3, handed_over));
+        let (tcp, http3) = (self.tcp.take(), std::mem::take(&mut self.http3));
+        // Dropped with it at the end of the time, they end at once.
+        let drained = async move {
+            let tcp = async {
+                if let Some(tcp) = &tcp {
+                    tcp.drain(handed_over).await;
+                }
+            };
+            tokio::join!(tcp, h3::drain(http3, handed_over));
         };
         let _ = tokio::time::timeout(grace, drained).await;
         self.flush_log();

@@ -9,9 +9,15 @@
 use std::time::Duration;
 
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 /// About the longest round trip of a client whose last acknowledgement may be on its way.
 const PERIOD: Duration = Duration::from_millis(250);
+
+/// Ready when nobody is left who could say that it is time to finish: then there is nothing to wait for.
+pub(super) async fn abandoned(mut stop: watch::Receiver<bool>) {
+    while stop.changed().await.is_ok() {}
+}
 
 /// Says how long to accept from now on; nobody new begins a connection meanwhile.
 pub(super) fn refuse_new(listener: &TcpListener) -> Duration {

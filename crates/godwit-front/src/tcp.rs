@@ -37,7 +37,7 @@ use super::listen::Tcp;
 use super::redirect_http::Redirect;
 use super::settings::Limits;
 use super::sites::Front;
-use super::stop_listening;
+use super::stop_listening::{self, abandoned};
 use super::tcp_connection::{
     ConnectionGuard, HANDSHAKE, client, http1_builder, http2_builder, time_for_last_request,
 };
@@ -65,7 +65,7 @@ pub(super) enum Purpose {
     Redirect(Redirect),
 }
 
-/// All TCP connections of the program.
+/// All TCP connections of the program. Dropped, it ends them at once.
 pub(super) struct Server {
     shared: Arc<Shared>,
     /// Turns true when the server is to finish.
@@ -161,7 +161,13 @@ async fn accept_until_dropped(
                 };
                 let (shared, purpose, stop) = (Arc::clone(shared), purpose.clone(), stop.clone());
                 let stream = ClientStream::new(stream, (permit, admission));
-                tokio::spawn(async move { connection(stream, &shared, purpose, stop).await });
+                let cut = abandoned(stop.clone());
+                tokio::spawn(async move {
+                    tokio::select! {
+                        () = connection(stream, &shared, purpose, stop) => {}
+                        () = cut => {}
+                    }
+                });
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {

@@ -164,3 +164,78 @@ async fn what_cannot_be_served_is_said_at_once() {
         .bind();
     assert!(missing.unwrap_err().to_string().contains("cannot serve"));
 }
+
+/// No test waits for it; it only keeps a broken one from hanging.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Answers with a body that does not end.
+async fn endless(_: Request<BoxBody>) -> Result<Response<Endless>, Infallible> {
+    Ok(Response::new(Endless { begun: false }))
+}
+
+struct Endless {
+    begun: bool,
+}
+
+impl hyper::body::Body for Endless {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<hyper::body::Frame<Bytes>, Infallible>>> {
+        if std::mem::replace(&mut self.begun, true) {
+            return std::task::Poll::Pending;
+        }
+        std::task::Poll::Ready(Some(Ok(hyper::body::Frame::data(Bytes::from_static(b"a beginning")))))
+    }
+}
+
+/// Three downloads that do not end, one over each protocol, are ended by `end`.
+async fn cut_by(end: impl AsyncFnOnce(Running)) {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let (chain, key) = certificate(folder);
+    let server = Server::builder()
+        .listen("127.0.0.1:0".parse().unwrap())
+        .certificate(chain, key)
+        .service("/", tower::service_fn(endless))
+        .bind()
+        .unwrap();
+    let running = server.start().await.unwrap();
+    let address = running.addresses()[0];
+    let stream = TokioIo::new(tls(folder, address, b"http/1.1").await);
+    let (mut h1, connection) = http1::handshake(stream).await.unwrap();
+    tokio::spawn(connection);
+    let h1_body = h1.send_request(request("GET", "/", false, Empty::<Bytes>::new())).await.unwrap();
+    let stream = TokioIo::new(tls(folder, address, b"h2").await);
+    let (mut h2, connection) = http2::handshake(TokioExecutor::new(), stream).await.unwrap();
+    tokio::spawn(connection);
+    let h2_body = h2.send_request(request("GET", "/", true, Empty::<Bytes>::new())).await.unwrap();
+    let endpoint = godwit::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+    let config = godwit::ClientConfig::danger_accept_any_certificate().build().unwrap();
+    let h3 = godwit::http3::Client::connect(&endpoint, &config, address, "a.test").await.unwrap();
+    let h3_body = h3.send(request("GET", "/", true, Empty::<Bytes>::new())).await.unwrap();
+    end(running).await;
+    let cut = async {
+        assert!(h1_body.into_body().collect().await.is_err());
+        assert!(h2_body.into_body().collect().await.is_err());
+        assert!(h3_body.into_body().collect().await.is_err());
+    };
+    tokio::time::timeout(LONG, cut).await.expect("they go on");
+}
+
+#[tokio::test]
+async fn dropped_it_ends_at_once() {
+    cut_by(async |running| drop(running)).await;
+}
+
+#[tokio::test]
+async fn what_is_left_at_the_end_of_the_grace_is_cut() {
+    cut_by(async |mut running| {
+        running.shutdown(Duration::from_millis(50)).await;
+        std::mem::forget(running);
+    })
+    .await;
+}
