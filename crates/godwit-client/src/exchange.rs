@@ -117,7 +117,7 @@ impl Exchanges {
                 // It came too early for the server, which will take it once the handshake is over (RFC 8470).
                 Ok(response) if again && is_http3 && response.status() == StatusCode::TOO_EARLY => {}
                 Ok(response) => {
-// In a tunnel it would be the server's.
+                    // In a tunnel it would be the server's.
                     if let Some(proxy) = proxy.filter(|_| !hop.target.origin.secure)
                         && response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED
                     {

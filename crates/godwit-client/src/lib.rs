@@ -41,6 +41,7 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![deny(clippy::indexing_slicing)]
 
+#[cfg_attr(not(feature = "client"), allow(dead_code, reason = "the client reads what it may follow"))]
 pub mod alt_svc;
 #[cfg(feature = "client")]
 mod body;

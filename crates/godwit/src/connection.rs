@@ -33,6 +33,7 @@ impl Connection {
         Connection { shared }
     }
 
+    #[cfg(feature = "http3")]
     pub(crate) fn into_shared(self) -> Arc<ConnectionHandle> {
         self.shared
     }

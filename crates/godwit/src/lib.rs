@@ -101,7 +101,7 @@ mod parked;
 mod paths;
 pub mod polled;
 mod qlog;
-#[cfg(feature = "tokio")]
+#[cfg(feature = "http3")]
 mod raw;
 #[cfg(feature = "tokio")]
 mod recv_stream;

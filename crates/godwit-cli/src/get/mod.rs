@@ -28,7 +28,8 @@ pub(crate) use arguments::Arguments;
 use crate::error::{Failure, plain};
 use crate::output::printable;
 use fetch::Job;
-use plan::{Plan, Wrong};
+use plan::Plan;
+use remedy::Wrong;
 use report::Report;
 
 /// The exit code for wrong usage.

@@ -11,7 +11,7 @@ use http::uri::Authority;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use super::arguments::Arguments;
-use super::remedy;
+use super::remedy::{Wrong, target};
 use super::source::Source;
 use crate::error::{Failure, plain};
 use crate::input::read_at_most;
@@ -67,21 +67,6 @@ pub(super) struct Exchange {
     pub(super) redirects: Option<u8>,
     /// Go on with what an earlier run has left.
     pub(super) continued: bool,
-}
-
-/// Why nothing can be done.
-#[derive(Debug)]
-pub(super) enum Wrong {
-    /// The command line makes no sense: exit code 2.
-    Usage(String),
-    /// Something it names cannot be used: exit code 1.
-    World(Failure),
-}
-
-impl From<String> for Wrong {
-    fn from(text: String) -> Wrong {
-        Wrong::Usage(text)
-    }
 }
 
 impl Plan {
@@ -209,8 +194,8 @@ fn parse_headers(texts: &[String]) -> Result<HeaderLines, String> {
 fn targets(arguments: &Arguments) -> Result<Vec<Target>, Wrong> {
     let mut targets = Vec::new();
     for text in &arguments.urls {
-        let target = remedy::target(text)
-            .map_err(|problem| format!("{}: {problem}", shortened(text).escape_debug()))?;
+        let target =
+            target(text).map_err(|problem| format!("{}: {problem}", shortened(text).escape_debug()))?;
         targets.push(target);
     }
     if let Some(path) = &arguments.url_file {
@@ -230,7 +215,7 @@ fn targets(arguments: &Arguments) -> Result<Vec<Target>, Wrong> {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let target = remedy::target(line).map_err(|problem| {
+            let target = target(line).map_err(|problem| {
                 format!("{shown}, line {number}: {}: {problem}", shortened(line).escape_debug())
             })?;
             targets.push(target);

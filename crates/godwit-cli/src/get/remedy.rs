@@ -1,11 +1,26 @@
-//! What may help when something failed, with the names of the options of `godwit get`.
+//! What went wrong before anything was fetched, and what may help when something failed, with the names of the options of
+//! `godwit get`.
 
 use godwit_client::{BuildError, Error, Origin, Remedy, Target};
 
-use super::plan::Wrong;
 use crate::certificates::local;
 use crate::error::Failure;
 use crate::output::shell_word;
+
+/// Why nothing can be done.
+#[derive(Debug)]
+pub(super) enum Wrong {
+    /// The command line makes no sense: exit code 2.
+    Usage(String),
+    /// Something it names cannot be used: exit code 1.
+    World(Failure),
+}
+
+impl From<String> for Wrong {
+    fn from(text: String) -> Wrong {
+        Wrong::Usage(text)
+    }
+}
 
 /// The error about a URL of `origin` in one line that ends with what to do.
 pub(super) fn in_words(error: &Error, origin: &Origin) -> String {

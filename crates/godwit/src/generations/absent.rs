@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// What a builder has got from an older generation: nothing.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Inherited;
+pub(crate) struct Inherited {}
 
 impl Inherited {
     pub(crate) fn sockets(&self, _: usize, _: &SocketConfig) -> io::Result<Option<SocketGroups>> {

@@ -1,4 +1,5 @@
 //! What a protocol in raw mode is to the handler of its shard.
+#![cfg_attr(not(feature = "http3"), expect(dead_code, reason = "so far HTTP/3 is the only such protocol"))]
 
 use godwit_base::Time;
 use godwit_engine::ShardCx;

@@ -86,7 +86,7 @@ async fn handshakes_of_clients_that_have_answered_have_their_time() {
     let mut world = World::new(echo());
     let mut transport = TransportConfig::default();
     transport.approval = Some(Duration::from_secs(20));
-    let config = client_builder().alpn(&[ALPN]).transport(transport).build().unwrap();
+    let config = client_builder().alpn([ALPN]).transport(transport).build().unwrap();
     let endpoint = client_endpoint();
     let peer = endpoint.connect(&config, world.addr, "localhost").unwrap().approval().await.unwrap();
     world.begin_shutdown();
