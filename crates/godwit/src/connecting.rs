@@ -66,7 +66,7 @@ impl Connecting {
     /// At a server: if it accepts 0-RTT from this client. Streams that the client opened with 0-RTT data can be
     /// accepted and answered at once; [`crate::RecvStream::is_early`] is true for them.
     ///
-    /// [`Connection::connected`] waits for the handshake. WaitUntil then it may still fail, and nobody is known to
+    /// [`Connection::connected`] waits for the handshake. Until then it may still fail, and nobody is known to
     /// be at the other end: what arrives at the server may be what somebody has recorded.
     ///
     /// # Errors

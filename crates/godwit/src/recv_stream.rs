@@ -50,7 +50,7 @@ impl RecvStream {
         RecvStream { shared, id, end: None, early }
     }
 
-    /// At a server: whether the client opened the stream with 0-RTT data. WaitUntil the handshake is complete it may
+    /// At a server: whether the client opened the stream with 0-RTT data. Until the handshake is complete it may
     /// be somebody who repeats what they have recorded: what is asked for must be something that may happen
     /// twice, or has to wait for [`crate::Connection::connected`].
     pub fn is_early(&self) -> bool {

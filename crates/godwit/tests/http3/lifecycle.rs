@@ -6,9 +6,11 @@ use crate::support::{
 };
 use godwit::http3::{ALPN, Body, Client, Config, ErrorCode, ErrorKind, Server};
 use godwit::{ClientConfig, ConnectionErrorKind, Endpoint, ReadError, TransportConfig};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::net::UdpSocket;
+use tokio::sync::{Semaphore, mpsc, watch};
 
 #[tokio::test]
 async fn shutting_down_under_load() {
@@ -84,18 +86,48 @@ async fn shutting_down_does_not_wait_for_ever() {
 #[tokio::test]
 async fn handshakes_of_clients_that_have_answered_have_their_time() {
     let mut world = World::new(echo());
-    let mut transport = TransportConfig::default();
-    transport.approval = Some(Duration::from_secs(20));
-    let config = client_builder().alpn([ALPN]).transport(transport).build().unwrap();
+    let (addr, mended) = half_a_flight(world.addr).await;
     let endpoint = client_endpoint();
-    let peer = endpoint.connect(&config, world.addr, "localhost").unwrap().approval().await.unwrap();
+    let mut connecting = endpoint.connect(&client_config(), addr, "localhost").unwrap();
+    while !connecting.heard_from_peer() {
+        connecting.evidence_changed(connecting.evidence()).await;
+    }
     world.begin_shutdown();
     // Longer than a handshake is given whose client may be gone.
-    tokio::time::sleep(Duration::from_millis(3500)).await;
-    let connection = peer.approve().unwrap();
+    let early = tokio::time::timeout(Duration::from_millis(3500), &mut connecting).await;
+    assert!(early.is_err(), "{early:?}");
+    mended.send(true).unwrap();
+    let connection = connecting.await.unwrap();
     let reason = connection.closed().await;
     assert_eq!(reason.application_code(), Some(ErrorCode::H3_NO_ERROR.value()), "{reason}");
     world.shut_down().await;
+}
+
+/// A way to a server for one client on which, until it is told that all is well again, only the first datagram of the
+/// server's flight arrives: the client acknowledges it, and cannot finish the handshake.
+async fn half_a_flight(server: SocketAddr) -> (SocketAddr, watch::Sender<bool>) {
+    let (front, back) =
+        (UdpSocket::bind("127.0.0.1:0").await.unwrap(), UdpSocket::bind("127.0.0.1:0").await.unwrap());
+    let addr = front.local_addr().unwrap();
+    let (mended, whole) = watch::channel(false);
+    tokio::spawn(async move {
+        let (mut up, mut down) = ([0; 2048], [0; 2048]);
+        let (mut client, mut first) = (None, true);
+        while whole.has_changed().is_ok() {
+            tokio::select! {
+                Ok((len, from)) = front.recv_from(&mut up) => {
+                    client = Some(from);
+                    back.send_to(&up[..len], server).await.unwrap();
+                }
+                Ok((len, _)) = back.recv_from(&mut down) => {
+                    if std::mem::take(&mut first) || *whole.borrow() {
+                        front.send_to(&down[..len], client.unwrap()).await.unwrap();
+                    }
+                }
+            }
+        }
+    });
+    (addr, mended)
 }
 
 #[tokio::test]
