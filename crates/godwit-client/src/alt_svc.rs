@@ -107,8 +107,11 @@ fn parse_entry(entry: &str, quoted: bool) -> Result<Alternative, String> {
     let first = parts.next().unwrap_or_default();
     let (protocol, place) = first.split_once('=').ok_or_else(|| format!("{first:?} has no ="))?;
     let (protocol, place) = (protocol.trim(), place.trim());
+    if !is_token(protocol) {
+        return Err(format!("{protocol:?} is not a protocol"));
+    }
     let inside = unquote(place).filter(|_| !quoted || place.starts_with('"'));
-    let authority = inside.ok_or_else(|| format!("{place} is not in quotation marks"))?;
+    let authority = inside.ok_or_else(|| format!("{place:?} is not in quotation marks"))?;
     let (host, port) = authority.rsplit_once(':').ok_or_else(|| format!("{authority:?} has no port"))?;
     let port = port.parse().ok().filter(|port| *port > 0).ok_or_else(|| format!("{port:?} is not a port"))?;
     let host = match host {
@@ -138,6 +141,12 @@ fn parse_host(host: &str) -> Option<String> {
     }
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     (host.len() <= 253 && host.bytes().all(allowed)).then(|| host.to_ascii_lowercase())
+}
+
+/// RFC 9110 section 5.6.2.
+fn is_token(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(allowed)
 }
 
 /// Splits at a separator that does not stand in quotes.
@@ -201,9 +210,17 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_left_out() {
-        for value in
-            ["", "h3", r#"h3=":0""#, r#"h3=":x""#, r#"h3="a b:1""#, r#"h3=":443"#, r#"h3=":1";ma=-1"#]
-        {
+        for value in [
+            "",
+            "h3",
+            r#"=":443""#,
+            r#"h"3=":443""#,
+            r#"h3=":0""#,
+            r#"h3=":x""#,
+            r#"h3="a b:1""#,
+            r#"h3=":443"#,
+            r#"h3=":1";ma=-1"#,
+        ] {
             assert_eq!(parse_http3([value.as_bytes()]), None, "{value}");
         }
         assert_eq!(parse_http3(std::iter::empty()), None);
@@ -233,6 +250,8 @@ mod tests {
         for (text, problem) in [
             ("h3", "has no ="),
             ("h3=:443", "quotation marks"),
+            ("h 3=\":443\"", "not a protocol"),
+            ("=\":443\"", "not a protocol"),
             ("h3=\"443\"", "no port"),
             ("h3=\":x\"", "not a port"),
             ("h3=\":443\"; ma=x", "no age"),
