@@ -1,6 +1,10 @@
 //! What the fuzz targets check. The targets only hand the bytes over; ordinary tests replay the
 //! checked-in corpus, and inputs made of it by chance, through the same functions.
 
+pub mod client;
+pub mod hex;
 pub mod http3;
 pub mod mutate;
+pub mod replay;
+pub mod tls;
 pub mod wire;

@@ -1,22 +1,26 @@
-//! Replays seeds of the fuzzers' corpus, and inputs made of them by chance, through the checks of the fuzz targets.
+//! Plays the fuzzers' checked-in corpus, and inputs made of it by chance, through the checks of the fuzz targets.
 //!
-//! `GODWIT_WRITE_CORPUS=1 cargo test -p godwit-http3 --test corpus` writes the seeds for the fuzzers to begin with.
+//! `GODWIT_WRITE_CORPUS=1 cargo test -p godwit-http3 --test corpus` writes the seeds anew.
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::arithmetic_side_effects, reason = "tests")]
 
 #[path = "../../../fuzz/src/http3.rs"]
 #[expect(unreachable_pub, reason = "it is public where it stands")]
 mod checks;
+#[path = "../../../fuzz/src/hex.rs"]
+#[expect(unreachable_pub, reason = "it is public where it stands")]
+mod hex;
 #[path = "../../../fuzz/src/mutate.rs"]
 #[expect(unreachable_pub, reason = "it is public where it stands")]
 mod mutate;
+#[path = "../../../fuzz/src/replay.rs"]
+#[expect(unreachable_pub, reason = "it is public where it stands")]
+mod replay;
 
-use std::fs;
+use replay::Target;
 use std::path::{Path, PathBuf};
 
 /// Name, bytes in hexadecimal, and whether they are understood to their end.
 type Seed = (&'static str, &'static str, bool);
-/// Name, check and seeds of a fuzz target.
-type Target = (&'static str, fn(&[u8]) -> bool, &'static [Seed]);
 
 /// The first byte is the size of the pieces in which the stream comes.
 const FRAMES: &[Seed] = &[
@@ -53,53 +57,31 @@ const QPACK: &[Seed] = &[
     ("endless_integer", "0000 ff ffffffffffffffffff", false),
 ];
 
-const TARGETS: [Target; 3] = [
-    ("http3_frames", checks::frames, FRAMES),
-    ("http3_settings", checks::settings, SETTINGS),
-    ("qpack", checks::qpack, QPACK),
-];
-
-fn folder(target: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target)
+/// The targets, and their seeds with the bytes in hexadecimal.
+fn targets() -> [Target; 3] {
+    type Check = fn(&[u8]) -> bool;
+    let targets: [(_, Check, _); 3] = [
+        ("http3_frames", checks::frames, FRAMES),
+        ("http3_settings", checks::settings, SETTINGS),
+        ("qpack", checks::qpack, QPACK),
+    ];
+    targets.map(|(name, check, seeds)| {
+        let seeds =
+            seeds.iter().map(|(name, text, understood)| (*name, hex::bytes(text), *understood)).collect();
+        Target { name, check, seeds }
+    })
 }
 
-fn bytes_of(hex: &str) -> Vec<u8> {
-    let digits: Vec<u8> =
-        hex.chars().filter_map(|digit| digit.to_digit(16).map(|digit| digit as u8)).collect();
-    digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus")
 }
 
 #[test]
-fn seeds_are_understood_as_they_are_meant() {
-    for (target, check, seeds) in TARGETS {
-        for (name, hex, understood) in seeds {
-            let bytes = bytes_of(hex);
-            if std::env::var_os("GODWIT_WRITE_CORPUS").is_some() {
-                fs::create_dir_all(folder(target)).expect("the corpus can be written");
-                fs::write(folder(target).join(name), &bytes).expect("the corpus can be written");
-            }
-            assert_eq!(check(&bytes), *understood, "{target}/{name}");
-            assert_eq!(
-                fs::read(folder(target).join(name)).ok(),
-                Some(bytes),
-                "{target}/{name} is checked in"
-            );
-        }
-    }
+fn the_seeds_are_understood_as_they_are_meant() {
+    replay::seeds(&corpus(), &targets());
 }
 
-/// Every seed cut at every byte, and inputs made of the seeds by chance, the same in every run.
 #[test]
-fn what_is_made_of_the_seeds_holds_no_surprises() {
-    for (target, check, seeds) in TARGETS {
-        let seeds: Vec<Vec<u8>> = seeds.iter().map(|(_, hex, _)| bytes_of(hex)).collect();
-        for seed in &seeds {
-            for end in 0..=seed.len() {
-                check(&seed[..end]);
-            }
-        }
-        let understood =
-            (0..mutate::rounds()).filter(|round| check(&mutate::mutated(&seeds, *round))).count();
-        assert!(understood > 0, "{target}: some of them are understood");
-    }
+fn what_is_made_of_the_corpus_holds_no_surprises() {
+    replay::surprises(&corpus(), &targets());
 }

@@ -1,4 +1,4 @@
-//! Replays the fuzzers' checked-in corpus, and keeps the seeds in it what the lists here say.
+//! Plays the fuzzers' checked-in corpus, and inputs made of it by chance, through the checks of the fuzz targets.
 //!
 //! `GODWIT_WRITE_CORPUS=1 cargo test -p godwit-wire --test corpus` writes the seeds anew.
 #![allow(clippy::indexing_slicing, clippy::panic, reason = "tests")]
@@ -6,16 +6,20 @@
 #[path = "../../../fuzz/src/wire.rs"]
 #[expect(unreachable_pub, reason = "it is public where it stands")]
 mod checks;
+#[path = "../../../fuzz/src/hex.rs"]
+#[expect(unreachable_pub, reason = "it is public where it stands")]
+mod hex;
 #[path = "../../../fuzz/src/mutate.rs"]
 #[expect(unreachable_pub, reason = "it is public where it stands")]
 mod mutate;
+#[path = "../../../fuzz/src/replay.rs"]
+#[expect(unreachable_pub, reason = "it is public where it stands")]
+mod replay;
 
-use std::collections::BTreeMap;
-use std::fs;
+use replay::Target;
 use std::path::{Path, PathBuf};
 
-/// Name, bytes in hexadecimal (`*N` repeats the byte before it up to N times in all), and whether they
-/// are understood.
+/// Name, bytes in hexadecimal ([`hex::bytes`]), and whether they are understood.
 type Seed = (&'static str, &'static str, bool);
 
 const FRAMES: &[Seed] = &[
@@ -107,90 +111,31 @@ const PARAMETERS: &[Seed] = &[
     ("cut_short", "01 04 08 c0000000", false),
 ];
 
-type Check = fn(&[u8]) -> bool;
-
-const TARGETS: [(&str, Check, &[Seed]); 3] = [
-    ("frames", checks::frames, FRAMES),
-    ("header", checks::header, HEADERS),
-    ("transport_parameters", checks::transport_parameters, PARAMETERS),
-];
-
-fn bytes_of(hex: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for word in hex.split_whitespace() {
-        let (digits, times) = word.split_once('*').unwrap_or((word, "1"));
-        assert!(digits.len() % 2 == 0 && (digits.len() == 2 || times == "1"), "{word}");
-        for _ in 0..times.parse().expect("a number after *") {
-            bytes.extend(digits.as_bytes().chunks(2).map(|pair| {
-                let digit = |at: usize| char::from(pair[at]).to_digit(16).expect("a hexadecimal digit") as u8;
-                digit(0) << 4 | digit(1)
-            }));
-        }
-    }
-    bytes
+/// The targets, and their seeds with the bytes in hexadecimal.
+fn targets() -> [Target; 3] {
+    type Check = fn(&[u8]) -> bool;
+    let targets: [(_, Check, _); 3] = [
+        ("frames", checks::frames, FRAMES),
+        ("header", checks::header, HEADERS),
+        ("transport_parameters", checks::transport_parameters, PARAMETERS),
+    ];
+    targets.map(|(name, check, seeds)| {
+        let seeds =
+            seeds.iter().map(|(name, text, understood)| (*name, hex::bytes(text), *understood)).collect();
+        Target { name, check, seeds }
+    })
 }
 
-fn folder(target: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target)
-}
-
-fn checked_in(target: &str) -> BTreeMap<String, Vec<u8>> {
-    let entries = fs::read_dir(folder(target)).unwrap_or_else(|error| panic!("{target}: {error}"));
-    entries
-        .map(|entry| {
-            let path = entry.expect("a readable folder").path();
-            let name = path.file_name().expect("an entry has a name").to_string_lossy().into_owned();
-            (name, fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
-        })
-        .collect()
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus")
 }
 
 #[test]
-fn the_seeds_are_understood_or_not_as_they_should_be() {
-    for (target, check, seeds) in TARGETS {
-        for (name, hex, understood) in seeds {
-            assert_eq!(check(&bytes_of(hex)), *understood, "{target}/{name}");
-        }
-    }
+fn the_seeds_are_understood_as_they_are_meant() {
+    replay::seeds(&corpus(), &targets());
 }
 
-#[test]
-fn the_seeds_are_checked_in() {
-    for (target, _, seeds) in TARGETS {
-        if std::env::var_os("GODWIT_WRITE_CORPUS").is_some() {
-            fs::create_dir_all(folder(target)).expect("the corpus can be written");
-            for (name, hex, _) in seeds {
-                fs::write(folder(target).join(name), bytes_of(hex)).expect("the corpus can be written");
-            }
-        }
-        let files = checked_in(target);
-        for (name, hex, _) in seeds {
-            assert_eq!(files.get(*name), Some(&bytes_of(hex)), "{target}/{name}");
-        }
-    }
-}
-
-/// Every file of the corpus, whole and cut at every byte.
-#[test]
-fn the_corpus_holds_no_surprises() {
-    for (target, check, seeds) in TARGETS {
-        let files = checked_in(target);
-        assert!(files.len() >= seeds.len());
-        for bytes in files.values() {
-            for end in 0..=bytes.len() {
-                check(&bytes[..end]);
-            }
-        }
-    }
-}
-
-/// Inputs made of the corpus by chance, the same in every run.
 #[test]
 fn what_is_made_of_the_corpus_holds_no_surprises() {
-    for (target, check, _) in TARGETS {
-        let seeds: Vec<Vec<u8>> = checked_in(target).into_values().collect();
-        let understood =
-            (0..mutate::rounds()).filter(|round| check(&mutate::mutated(&seeds, *round))).count();
-        assert!(understood > 0, "{target}: some of them are understood");
-    }
+    replay::surprises(&corpus(), &targets());
 }

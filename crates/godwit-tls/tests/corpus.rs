@@ -1,0 +1,74 @@
+//! Plays the fuzzers' checked-in corpus, and inputs made of it by chance, through the checks of the fuzz targets.
+//!
+//! `GODWIT_WRITE_CORPUS=1 cargo test -p godwit-tls --test corpus` writes the seeds anew.
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::arithmetic_side_effects, reason = "tests")]
+
+#[path = "../../../fuzz/src/tls.rs"]
+#[expect(unreachable_pub, reason = "it is public where it stands")]
+mod checks;
+#[path = "../../../fuzz/src/hex.rs"]
+#[expect(unreachable_pub, reason = "it is public where it stands")]
+mod hex;
+#[path = "../../../fuzz/src/mutate.rs"]
+#[expect(unreachable_pub, reason = "it is public where it stands")]
+mod mutate;
+#[path = "../../../fuzz/src/replay.rs"]
+#[expect(unreachable_pub, reason = "it is public where it stands")]
+mod replay;
+
+use replay::Target;
+use std::path::{Path, PathBuf};
+
+/// Name, bytes in hexadecimal ([`hex::bytes`]), and whether they are understood. The first byte says where the
+/// message is cut in two.
+type Seed = (&'static str, &'static str, bool);
+
+const CLIENT_HELLOS: &[Seed] = &[
+    (
+        "usual",
+        "10 01 00005e 0303 07*32 00 0002 1301 01 00 0033002b000302030400000014001200000f5757572e4578616d706c652e6f726700100010000e0268330a68712d696e7465726f70",
+        true,
+    ),
+    ("no_extensions", "00 01 00002b 0303 07*32 00 0002 1301 01 00 0000", true),
+    (
+        "early_data_and_parameters",
+        "ff 01 000043 0303 07*32 00 0002 1301 01 00 001800000006000400000161002a000000390006040480100000",
+        true,
+    ),
+    ("more_behind", "30 01 000034 0303 07*32 00 0002 1301 01 00 0009001000050003026833 0101", true),
+    ("name_of_another_type", "20 01 000035 0303 07*32 00 0002 1301 01 00 000a00000006000401000178", true),
+    ("cut", "05 01 00003f 0303 07*32 00 0002 1301 01 00 001400000010000e00000b6578616d706c652e6f", false),
+    ("not_a_client_hello", "00 02 000000", false),
+    ("longest", "01 01 ffffff", false),
+    ("too_short", "00 01 000001 00", false),
+    (
+        "two_names",
+        "00 01 00003f 0303 07*32 00 0002 1301 01 00 00140000000600040000016100000006000400000162",
+        false,
+    ),
+    (
+        "not_a_name",
+        "00 01 00003e 0303 07*32 00 0002 1301 01 00 00130000000f000d00000a6e6f742061206e616d65",
+        false,
+    ),
+    ("empty_protocol", "00 01 000032 0303 07*32 00 0002 1301 01 00 000700100003000100", false),
+];
+
+fn targets() -> [Target; 1] {
+    let seeds = CLIENT_HELLOS.iter().map(|(name, text, understood)| (*name, hex::bytes(text), *understood));
+    [Target { name: "client_hello", check: checks::client_hello, seeds: seeds.collect() }]
+}
+
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus")
+}
+
+#[test]
+fn the_seeds_are_understood_as_they_are_meant() {
+    replay::seeds(&corpus(), &targets());
+}
+
+#[test]
+fn what_is_made_of_the_corpus_holds_no_surprises() {
+    replay::surprises(&corpus(), &targets());
+}
