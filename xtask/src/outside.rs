@@ -67,7 +67,7 @@ fn code_lines(text: &str) -> usize {
 }
 
 fn talk(built: &Path, folder: &Path) -> Result<(), String> {
-    // The front door's certificate is made by an authority that lies in there.
+    // The server's certificate is made by an authority that lies in there.
     let data = folder.join("data");
     let authority = data.join("godwit/ca.pem").display().to_string();
     let start = |name: &str, arguments: &[&str]| {

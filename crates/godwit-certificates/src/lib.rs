@@ -1,6 +1,7 @@
-//! The certificate a server shows: read from PEM files, or issued by an authority of this user's own.
+//! The certificates that a server shows, by name: from PEM files, from ACME servers, or from an authority of this
+//! user's own.
 //!
-//! - [`from_files`] reads `--cert` and `--key` and makes sure that they belong together.
+//! - [`from_files`] reads a certificate chain and its key and makes sure that they belong together.
 //! - [`local`] keeps a small certificate authority in the user's data folder and issues a certificate for this
 //!   machine's names from it.
 //! - `store` holds what is shown, by name, and exchanges it while the server runs.

@@ -1,4 +1,4 @@
-//! A front door for sites, as a library: what `godwit serve` does, for programs of your own.
+//! A server for sites, as a library: what `godwit serve` does, for programs of your own.
 //!
 //! One `tower` service stands behind HTTP/3, HTTP/2 and HTTP/1.1 on one port. It finds a request's site and route, and
 //! answers with files, another server's response, a redirect, a fixed answer or a service of yours.

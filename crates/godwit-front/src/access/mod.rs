@@ -1,6 +1,6 @@
 //! What becomes of requests: counted, logged, and answered with what the client should know.
 //!
-//! The front door gives every request to an [`Observer`] and gets an [`Entry`], which follows it to its end:
+//! The server gives every request to an [`Observer`] and gets an [`Entry`], which follows it to its end:
 //!
 //! ```text
 //! let mut entry = observer.begin(&request);
