@@ -87,8 +87,9 @@ async fn shutting_down_does_not_wait_for_ever() {
 async fn handshakes_of_clients_that_have_answered_have_their_time() {
     let mut world = World::new(echo());
     let (addr, mended) = half_a_flight(world.addr).await;
+    let config = client_builder().alpn([ALPN]).build().unwrap();
     let endpoint = client_endpoint();
-    let mut connecting = endpoint.connect(&client_config(), addr, "localhost").unwrap();
+    let mut connecting = endpoint.connect(&config, addr, "localhost").unwrap();
     while !connecting.heard_from_peer() {
         connecting.evidence_changed(connecting.evidence()).await;
     }
