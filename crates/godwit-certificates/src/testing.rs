@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use godwit_tls::verifier::{Judge, JudgedBy, Shown, Signatures};
+use godwit_tls::verifier::{CertificateCheck, Shown, Signatures, Verifier};
 use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls::pki_types::CertificateDer;
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
@@ -15,19 +15,19 @@ pub(super) struct AnyCertificate(WebPkiSupportedAlgorithms);
 
 impl AnyCertificate {
     /// `Some` restricts the signatures that it can check.
-    pub(super) fn verifier(schemes: Option<Vec<SignatureScheme>>) -> Arc<JudgedBy<AnyCertificate>> {
+    pub(super) fn verifier(schemes: Option<Vec<SignatureScheme>>) -> Arc<Verifier<AnyCertificate>> {
         let mut algorithms = provider().signature_verification_algorithms;
         if let Some(schemes) = schemes {
             let known = algorithms.mapping.iter().copied();
             algorithms.mapping =
                 known.filter(|(known, _)| schemes.contains(known)).collect::<Vec<_>>().leak();
         }
-        Arc::new(JudgedBy::judge(AnyCertificate(algorithms)))
+        Arc::new(Verifier::with_check(AnyCertificate(algorithms)))
     }
 }
 
-impl Judge for AnyCertificate {
-    fn judge(&self, _: &Shown<'_>) -> Result<(), Error> {
+impl CertificateCheck for AnyCertificate {
+    fn check(&self, _: &Shown<'_>) -> Result<(), Error> {
         Ok(())
     }
 

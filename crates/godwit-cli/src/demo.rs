@@ -1,4 +1,4 @@
-//! `godwit demo`: HTTP/2 and HTTP/3 side by side on the same bad link. World, visitors and figures are `godwit-lab`'s;
+//! `godwit demo`: HTTP/2 and HTTP/3 side by side on the same bad link. The testbed, its visitors and the figures are `godwit-lab`'s;
 //! here are the command line and what is drawn on a terminal meanwhile.
 
 use std::io::IsTerminal;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use godwit_lab::demo::{self, Crowd, Figures, LiveTable, Setting, World};
+use godwit_lab::demo::{self, Figures, LiveTable, Setting, Testbed, Visitors};
 
 use crate::error::{Failure, plain};
 use crate::output::{self, instant_now, print, stdout_style};
@@ -102,15 +102,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if let Some(file) = &arguments.html {
         check_writable(file)?;
     }
-    let world = World::make(&arguments.options()?)?;
+    let testbed = Testbed::make(&arguments.options()?)?;
     let runtime = output::runtime()?;
     if !arguments.json {
-        print(&world.setting().heading(stdout_style()))?;
+        print(&testbed.setting().heading(stdout_style()))?;
     }
-    let Some(figures) = runtime.block_on(measure(&world, arguments.json))? else {
+    let Some(figures) = runtime.block_on(measure(&testbed, arguments.json))? else {
         return Ok(ExitCode::from(INTERRUPTED));
     };
-    tell(&arguments, world.setting(), &figures)?;
+    tell(&arguments, testbed.setting(), &figures)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -125,15 +125,15 @@ fn unwritable(file: &Path, error: &std::io::Error) -> Failure {
 }
 
 /// The figures at the end, or nothing after Ctrl-C.
-async fn measure(world: &World, quiet: bool) -> Result<Option<Figures>, Failure> {
-    let crowd = world.crowd()?;
+async fn measure(testbed: &Testbed, quiet: bool) -> Result<Option<Figures>, Failure> {
+    let visitors = testbed.visitors()?;
     let mut live = LiveTable::new(stdout_style());
     tokio::select! {
-        () = crowd.come_and_go() => {}
-        () = show(&crowd, world.setting().seconds(), &mut live), if !quiet => {}
+        () = visitors.run() => {}
+        () = show(&visitors, testbed.setting().seconds(), &mut live), if !quiet => {}
         () = output::interrupted() => return Ok(None),
     }
-    let figures = crowd.figures();
+    let figures = visitors.figures();
     if std::io::stdout().is_terminal() && !quiet {
         let _ = print(&live.draw(&figures, ""));
     }
@@ -141,7 +141,7 @@ async fn measure(world: &World, quiet: bool) -> Result<Option<Figures>, Failure>
 }
 
 /// Tells how it stands, again and again.
-async fn show(crowd: &Crowd, seconds: u64, live: &mut LiveTable) {
+async fn show(visitors: &Visitors, seconds: u64, live: &mut LiveTable) {
     let began = instant_now();
     let terminal = std::io::stdout().is_terminal();
     let mut ticks = tokio::time::interval(if terminal { REDRAW } else { LINE_EVERY });
@@ -154,9 +154,9 @@ async fn show(crowd: &Crowd, seconds: u64, live: &mut LiveTable) {
                 Some(left) if left > 0 => format!("{left} s to go; Ctrl-C ends it"),
                 _ => "waiting for what is under way".to_owned(),
             };
-            let _ = print(&live.draw(&crowd.figures(), &note));
+            let _ = print(&live.draw(&visitors.figures(), &note));
         } else {
-            let _ = print(&crowd.figures().progress(passed));
+            let _ = print(&visitors.figures().progress(passed));
         }
     }
 }

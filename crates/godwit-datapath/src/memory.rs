@@ -22,12 +22,12 @@ pub struct Hub {
 /// What a socket has not received yet, and who waits for it.
 #[derive(Debug, Default)]
 struct Queue {
-    parcels: VecDeque<Parcel>,
+    runs: VecDeque<QueuedRun>,
     waker: Option<Waker>,
 }
 
 #[derive(Debug)]
-struct Parcel {
+struct QueuedRun {
     from: SocketAddr,
     ecn: Ecn,
     segment: usize,
@@ -84,40 +84,33 @@ impl Datapath for MemorySocket {
         let Some(queue) = queues.get_mut(&self.addr) else { return Ok(Received::default()) };
         let mut runs = 0;
         while let Some(slot) = batch.free_slots().first_mut() {
-            let Some(parcel) = queue.parcels.pop_front() else { return Ok(Received { runs, more: false }) };
-            let Some(place) = slot.get_mut(..parcel.bytes.len()) else {
+            let Some(run) = queue.runs.pop_front() else { return Ok(Received { runs, more: false }) };
+            let Some(place) = slot.get_mut(..run.bytes.len()) else {
                 self.counters.truncated += 1;
                 continue;
             };
-            place.copy_from_slice(&parcel.bytes);
-            let (len, stride) = (parcel.bytes.len(), parcel.segment.min(parcel.bytes.len()));
+            place.copy_from_slice(&run.bytes);
+            let (len, stride) = (run.bytes.len(), run.segment.min(run.bytes.len()));
             let local = Some(self.addr.ip());
-            batch.push(RecvMeta {
-                socket: self.id,
-                local,
-                remote: parcel.from,
-                ecn: parcel.ecn,
-                len,
-                stride,
-            });
+            batch.push(RecvMeta { socket: self.id, local, remote: run.from, ecn: run.ecn, len, stride });
             self.counters.runs_received += 1;
             self.counters.datagrams_received += len.div_ceil(stride) as u64;
             runs += 1;
         }
-        Ok(Received { runs, more: !queue.parcels.is_empty() })
+        Ok(Received { runs, more: !queue.runs.is_empty() })
     }
 
     fn send(&mut self, batch: &SendBatch, progress: &mut Progress) -> io::Result<Sent> {
         let mut queues = self.hub.lock();
         for piece in crate::pieces(batch, *progress, self.id, |_| SendBatch::MAX_SEGMENTS) {
             if let Some(queue) = queues.get_mut(&piece.meta.remote) {
-                if queue.parcels.len() >= self.hub.capacity {
+                if queue.runs.len() >= self.hub.capacity {
                     self.counters.send_blocked += 1;
                     return Ok(Sent::Blocked);
                 }
                 let from = self.from(&piece.meta);
                 let bytes = piece.payload.into();
-                queue.parcels.push_back(Parcel { from, ecn: piece.meta.ecn, segment: piece.segment, bytes });
+                queue.runs.push_back(QueuedRun { from, ecn: piece.meta.ecn, segment: piece.segment, bytes });
                 queue.waker.take().into_iter().for_each(Waker::wake);
             }
             self.counters.datagrams_sent += piece.datagrams() as u64;
@@ -157,7 +150,7 @@ impl Datapath for MemorySocket {
 
     fn wake_on_arrival(&self, waker: &Waker) {
         if let Some(queue) = self.hub.lock().get_mut(&self.addr) {
-            match queue.parcels.is_empty() {
+            match queue.runs.is_empty() {
                 true => queue.waker = Some(waker.clone()),
                 false => waker.wake_by_ref(),
             }

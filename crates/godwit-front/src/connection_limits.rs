@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::metrics::{CrowdedOut, Transport};
+use super::metrics::{OverLimit, Transport};
 
 /// Counts the connections of one transport. Clones count together.
 #[derive(Clone, Debug)]
@@ -64,10 +64,10 @@ impl ConnectionLimits {
     }
 
     /// Connections that were not let in so far.
-    pub(super) fn refused(&self, transport: Transport) -> CrowdedOut {
+    pub(super) fn refused(&self, transport: Transport) -> OverLimit {
         let [of_all, of_client] = &self.0.refused;
         let (of_all, of_client) = (of_all.load(Ordering::Relaxed), of_client.load(Ordering::Relaxed));
-        CrowdedOut { transport, of_all, of_client }
+        OverLimit { transport, of_all, of_client }
     }
 
     fn open(&self) -> std::sync::MutexGuard<'_, Open> {
@@ -122,7 +122,7 @@ mod tests {
         let _again = limits.admit(ip("192.0.2.1")).unwrap();
         assert!(limits.admit(ip("192.0.2.1")).is_none());
         drop(other);
-        let CrowdedOut { of_all, of_client, .. } = limits.refused(Transport::Tcp);
+        let OverLimit { of_all, of_client, .. } = limits.refused(Transport::Tcp);
         assert_eq!((of_all, of_client, limits.open().by_client.len()), (0, 2, 1));
     }
 

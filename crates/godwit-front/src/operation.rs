@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 
 use crate::config::{self, Scrutiny};
 use crate::server::Running;
-use crate::signals::{Signals, Wish};
+use crate::signals::{Command, Signals};
 use crate::supervisor;
 
 /// What an operation goes by.
@@ -121,16 +121,16 @@ impl Operation {
         let file = self.settings.file.clone();
         loop {
             match (self.signals.next().await, &file) {
-                (Wish::End, _) => return OperationEnd::Asked,
-                (Wish::Reload, Some(file)) => {
+                (Command::End, _) => return OperationEnd::Asked,
+                (Command::Reload, Some(file)) => {
                     supervisor::reloading();
                     self.reload(file).await;
                     supervisor::ready(&file.display().to_string());
                 }
                 // Without a configuration it is the terminal that is gone.
-                (Wish::Reload, None) => return OperationEnd::Asked,
-                (Wish::Reopen, _) => self.running.reopen_log(),
-                (Wish::HandOver, file) => match self.hand_over().await {
+                (Command::Reload, None) => return OperationEnd::Asked,
+                (Command::Reopen, _) => self.running.reopen_log(),
+                (Command::HandOver, file) => match self.hand_over().await {
                     After::End => return OperationEnd::Asked,
                     After::HandedOver => return OperationEnd::HandedOver,
                     After::Serve => {}
@@ -152,7 +152,7 @@ impl Operation {
         let mut attempt = pin!(running.hand_over());
         let mut after = After::Serve;
         loop {
-            let wish = tokio::select! {
+            let command = tokio::select! {
                 outcome = &mut attempt => match outcome {
                     Ok(process) => {
                         say(&format!("process {process} has taken over; finishing what is in progress"));
@@ -165,16 +165,16 @@ impl Operation {
                         return after;
                     }
                 },
-                wish = signals.next() => wish,
+                command = signals.next() => command,
             };
-            match wish {
+            match command {
                 // Dropped, the attempt ends what it has started.
-                Wish::End => return After::End,
-                Wish::Reload if settings.file.is_none() => return After::End,
+                Command::End => return After::End,
+                Command::Reload if settings.file.is_none() => return After::End,
                 // The new process reads it anyway.
-                Wish::Reload => after = After::Reload,
-                Wish::Reopen => running.reopen_log(),
-                Wish::HandOver => say("a new process is being started already; this wish is refused"),
+                Command::Reload => after = After::Reload,
+                Command::Reopen => running.reopen_log(),
+                Command::HandOver => say("a new process is being started already; this wish is refused"),
             }
         }
     }
@@ -203,11 +203,11 @@ impl Operation {
 async fn end(signals: &mut Signals, notices: &Notices) {
     loop {
         match signals.next().await {
-            Wish::End => return,
-            Wish::HandOver => {
+            Command::End => return,
+            Command::HandOver => {
                 notices.say("this process is finishing, and does not hand over any more");
             }
-            Wish::Reload | Wish::Reopen => {}
+            Command::Reload | Command::Reopen => {}
         }
     }
 }

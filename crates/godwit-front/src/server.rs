@@ -167,15 +167,15 @@ impl Server {
         certificates.start();
         report(&observer, &front, certificates.store());
         let (quic_limits, tcp_limits) = (self.quic.limits().clone(), tcp.connection_limits().clone());
-        observer.metrics().ask_crowded_out(move || {
+        observer.metrics().ask_over_limit(move || {
             vec![tcp_limits.refused(Transport::Tcp), quic_limits.refused(Transport::Quic)]
         });
-        let mut chores = Chores::default();
+        let mut background = BackgroundTasks::default();
         if let Some(figures) = self.figures {
             notices.say(&format!("metrics are at http://{}/metrics", figures.address()));
-            chores.add(tokio::spawn(figures.serve(Arc::clone(observer.metrics()))).abort_handle());
+            background.add(tokio::spawn(figures.serve(Arc::clone(observer.metrics()))).abort_handle());
         }
-        chores.add(advertise(&settings, &observer, addresses.clone()).await);
+        background.add(advertise(&settings, &observer, addresses.clone()).await);
         observer.metrics().set_ready(true);
         let certificates = Some(certificates);
         let handed_over = AtomicBool::new(false);
@@ -188,7 +188,7 @@ impl Server {
             succession,
             tcp: Some(tcp),
             http3,
-            chores,
+            background,
             handed_over,
         })
     }
@@ -216,7 +216,7 @@ pub struct Running {
     /// `None` once it is shut down.
     tcp: Option<tcp::Server>,
     http3: Vec<h3::Running>,
-    chores: Chores,
+    background: BackgroundTasks,
     handed_over: AtomicBool,
 }
 
@@ -283,7 +283,7 @@ impl Running {
         self.front.observer().metrics().set_ready(false);
         if handed_over {
             // These are the other process's now. Otherwise certificates are looked after until the last handshake.
-            self.chores.end();
+            self.background.end();
             self.certificates = None;
         }
         let (tcp, http3) = (self.tcp.take(), std::mem::take(&mut self.http3));
@@ -335,19 +335,19 @@ fn tls_over_tcp(store: &Store, settings: &Settings) -> Result<rustls::ServerConf
 
 /// What only the serving process does. Dropped, it ends.
 #[derive(Default)]
-struct Chores(Vec<AbortHandle>);
+struct BackgroundTasks(Vec<AbortHandle>);
 
-impl Chores {
-    fn add(&mut self, chore: AbortHandle) {
-        self.0.push(chore);
+impl BackgroundTasks {
+    fn add(&mut self, task: AbortHandle) {
+        self.0.push(task);
     }
 
     fn end(&mut self) {
-        self.0.drain(..).for_each(|chore| chore.abort());
+        self.0.drain(..).for_each(|task| task.abort());
     }
 }
 
-impl Drop for Chores {
+impl Drop for BackgroundTasks {
     fn drop(&mut self) {
         self.end();
     }

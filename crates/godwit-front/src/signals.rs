@@ -8,9 +8,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::FrontError;
 
-/// What somebody wants of the server.
+/// What a signal asks the server to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum Command {
     End,
     /// The terminal is gone, or the configuration has changed.
     Reload,
@@ -58,13 +58,13 @@ impl Signals {
     }
 
     #[cfg(unix)]
-    pub(crate) async fn next(&mut self) -> Wish {
+    pub(crate) async fn next(&mut self) -> Command {
         tokio::select! {
-            _ = self.interrupt.recv() => Wish::End,
-            _ = self.terminate.recv() => Wish::End,
-            _ = self.hang_up.recv() => Wish::Reload,
-            _ = self.first_user.recv() => Wish::Reopen,
-            _ = self.second_user.recv() => Wish::HandOver,
+            _ = self.interrupt.recv() => Command::End,
+            _ = self.terminate.recv() => Command::End,
+            _ = self.hang_up.recv() => Command::Reload,
+            _ = self.first_user.recv() => Command::Reopen,
+            _ = self.second_user.recv() => Command::HandOver,
         }
     }
 
@@ -74,8 +74,8 @@ impl Signals {
     }
 
     #[cfg(not(unix))]
-    pub(crate) async fn next(&mut self) -> Wish {
+    pub(crate) async fn next(&mut self) -> Command {
         let _ = tokio::signal::ctrl_c().await;
-        Wish::End
+        Command::End
     }
 }

@@ -1,8 +1,8 @@
 //! The body of a response: what comes from the upstream as it is asked for, or a tunnel, or a short text.
 
 use crate::BoxError;
+use crate::backend::Lease;
 use crate::headers;
-use crate::place::Lease;
 use crate::problem::{Problem, ProblemKind, chain};
 use crate::time::UpstreamTime;
 use crate::tunnel::Stream;
@@ -150,8 +150,8 @@ impl Arriving {
     fn fail(&mut self, kind: ProblemKind, detail: String) -> BoxError {
         let mut problem = Problem::new(kind, detail);
         if let Some(lease) = self.lease.take() {
-            lease.place.on_failure();
-            problem = problem.at(&lease.place.name);
+            lease.backend.on_failure();
+            problem = problem.at(&lease.backend.name);
         }
         tracing::debug!(%problem, "a response was not passed on to its end");
         Box::new(problem)

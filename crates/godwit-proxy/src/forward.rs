@@ -1,9 +1,9 @@
 //! One request's way: checked, sent to an upstream, sent again elsewhere if that is safe, and answered.
 
 use crate::RequestBody;
+use crate::backend::{Backend, Backends, Lease};
 use crate::body::Body;
 use crate::headers::{self, Facts};
-use crate::place::{Lease, Place, Places};
 use crate::pool::Connection;
 use crate::problem::{Problem, ProblemKind, chain};
 use crate::settings::Settings;
@@ -58,7 +58,7 @@ struct Failure {
 #[derive(Debug)]
 pub(crate) struct Forwarder {
     pub(crate) settings: Settings,
-    pub(crate) places: Places,
+    pub(crate) backends: Backends,
     /// By which Via tells this proxy from others (RFC 9110 section 7.6.3).
     pub(crate) pseudonym: String,
 }
@@ -73,14 +73,14 @@ pub(crate) async fn forward(forwarder: &Arc<Forwarder>, request: Request<Request
     let mut since = None;
     let mut retries = 0;
     loop {
-        let Some(at) = forwarder.places.choose(&tried) else {
+        let Some(at) = forwarder.backends.choose(&tried) else {
             let problem = Problem::new(ProblemKind::NoUpstream, "no upstream is healthy");
             return problem.into_response();
         };
-        let Some(place) = forwarder.places.all.get(at) else {
+        let Some(backend) = forwarder.backends.all.get(at) else {
             return Problem::new(ProblemKind::NoUpstream, "there is no upstream").into_response();
         };
-        let failure = match attempt(forwarder, place, &outgoing, since).await {
+        let failure = match attempt(forwarder, backend, &outgoing, since).await {
             Ok((response, lease)) => {
                 return answer(forwarder, outgoing, stream, (response, lease), retries).await;
             }
@@ -93,16 +93,16 @@ pub(crate) async fn forward(forwarder: &Arc<Forwarder>, request: Request<Request
             continue;
         }
         if failure.problem.kind() != ProblemKind::Busy {
-            place.on_failure();
+            backend.on_failure();
         }
-        let elsewhere = forwarder.places.all.len() > 1 || failure.problem.kind() == ProblemKind::Broken;
+        let elsewhere = forwarder.backends.all.len() > 1 || failure.problem.kind() == ProblemKind::Broken;
         if again && elsewhere && retries < forwarder.settings.retries {
             tracing::debug!(problem = %failure.problem, "a request is sent again");
             retries = retries.saturating_add(1);
             tried.push(at);
             continue;
         }
-        return refuse(failure.problem, place, &outgoing, retries);
+        return refuse(failure.problem, backend, &outgoing, retries);
     }
 }
 
@@ -207,14 +207,14 @@ fn target(uri: &Uri) -> PathAndQuery {
 
 impl Outgoing {
     /// The request as one upstream gets it.
-    fn request(&self, forwarder: &Forwarder, place: &Place, http2: bool) -> Request<View> {
+    fn request(&self, forwarder: &Forwarder, backend: &Backend, http2: bool) -> Request<View> {
         let mut request = Request::new(self.upload.view());
         *request.method_mut() = self.method.clone();
         *request.version_mut() = if http2 { Version::HTTP_2 } else { Version::HTTP_11 };
         *request.uri_mut() = Uri::from(self.target.clone());
         *request.headers_mut() = self.headers.clone();
-        let host = headers::host_of(&forwarder.settings.host, self.host.as_ref(), &place.upstream);
-        headers::address(&mut request, host, place.upstream.scheme(), http2);
+        let host = headers::host_of(&forwarder.settings.host, self.host.as_ref(), &backend.upstream);
+        headers::address(&mut request, host, backend.upstream.scheme(), http2);
         let framed = self.headers.contains_key(CONTENT_LENGTH) || self.upload.is_empty();
         let headers = request.headers_mut();
         if !http2 {
@@ -282,18 +282,18 @@ impl Outgoing {
 /// Sends the request to one upstream, and waits for the head of the response.
 async fn attempt(
     forwarder: &Forwarder,
-    place: &Arc<Place>,
+    backend: &Arc<Backend>,
     outgoing: &Outgoing,
     since: Option<Instant>,
 ) -> Result<(Response<Incoming>, Lease), Failure> {
-    let connected = place.connect(outgoing.tunnel.is_some(), since).await;
+    let connected = backend.connect(outgoing.tunnel.is_some(), since).await;
     let (connection, reused) = connected.map_err(|problem| Failure {
-        problem: problem.at(&place.name),
+        problem: problem.at(&backend.name),
         safe: true,
         stale: false,
     })?;
     let http2 = matches!(connection, Connection::Http2(_));
-    let mut lease = Lease::new(place, connection, &outgoing.upload);
+    let mut lease = Lease::new(backend, connection, &outgoing.upload);
     if outgoing.expects {
         match http2 {
             false => outgoing.upload.hold(),
@@ -301,7 +301,7 @@ async fn attempt(
             true => outgoing.send_continue(),
         }
     }
-    let request = outgoing.request(forwarder, place, http2);
+    let request = outgoing.request(forwarder, backend, http2);
     let sent = send(&mut lease, request);
     match watch(sent, outgoing, forwarder.settings.timeouts.response).await {
         Ok(Ok(mut response)) => {
@@ -309,12 +309,12 @@ async fn attempt(
             let upgraded = response.status() == StatusCode::SWITCHING_PROTOCOLS;
             if upgraded && outgoing.tunnel.is_none() {
                 let problem = Problem::new(ProblemKind::Broken, "the upstream changed protocols unasked");
-                return Err(Failure { problem: problem.at(&place.name), safe: false, stale: false });
+                return Err(Failure { problem: problem.at(&backend.name), safe: false, stale: false });
             }
             if headers::has_foreign_coding(response.headers()) {
                 let detail = "the response has a transfer coding that was not asked for";
                 let problem = Problem::new(ProblemKind::Broken, detail);
-                return Err(Failure { problem: problem.at(&place.name), safe: false, stale: false });
+                return Err(Failure { problem: problem.at(&backend.name), safe: false, stale: false });
             }
             if !upgraded {
                 response.extensions_mut().remove::<OnUpgrade>();
@@ -327,12 +327,12 @@ async fn attempt(
                 return Err(Failure { problem, safe: false, stale: false });
             }
             let detail = format!("no response came: {}", chain(&error));
-            let problem = Problem::new(ProblemKind::Broken, detail).at(&place.name);
+            let problem = Problem::new(ProblemKind::Broken, detail).at(&backend.name);
             Err(Failure { problem, safe: unsent || outgoing.is_idempotent(), stale: reused })
         }
         Err(limit) => {
             let detail = format!("no response came within {limit:?}");
-            let problem = Problem::new(ProblemKind::ResponseTimeout, detail).at(&place.name);
+            let problem = Problem::new(ProblemKind::ResponseTimeout, detail).at(&backend.name);
             Err(Failure { problem, safe: false, stale: false })
         }
     }
@@ -390,9 +390,9 @@ async fn answer(
     retries: u32,
 ) -> Response<Body> {
     let waited = outgoing.began.elapsed().saturating_sub(outgoing.upload.waited());
-    let time = UpstreamTime::new(Arc::clone(&lease.place.name), retries, waited, true);
+    let time = UpstreamTime::new(Arc::clone(&lease.backend.name), retries, waited, true);
     let (mut parts, incoming) = response.into_parts();
-    let name = Arc::clone(&lease.place.name);
+    let name = Arc::clone(&lease.backend.name);
     let mut response = match outgoing.tunnel {
         Some(wanted) if parts.status == StatusCode::SWITCHING_PROTOCOLS => {
             let response = Response::from_parts(parts, incoming);
@@ -460,10 +460,10 @@ async fn begin_tunnel(
 }
 
 /// The answer if there is none from an upstream.
-fn refuse(problem: Problem, place: &Place, outgoing: &Outgoing, retries: u32) -> Response<Body> {
+fn refuse(problem: Problem, backend: &Backend, outgoing: &Outgoing, retries: u32) -> Response<Body> {
     tracing::debug!(%problem, "a request could not be proxied");
     let waited = outgoing.began.elapsed().saturating_sub(outgoing.upload.waited());
     let mut response = problem.into_response();
-    response.extensions_mut().insert(UpstreamTime::new(Arc::clone(&place.name), retries, waited, false));
+    response.extensions_mut().insert(UpstreamTime::new(Arc::clone(&backend.name), retries, waited, false));
     response
 }

@@ -1,6 +1,6 @@
 //! Regular checks of an upstream's health.
 
-use crate::place::Place;
+use crate::backend::Backend;
 use crate::pool::Connection;
 use crate::settings::{Health, HostHeader, SettingsError};
 use crate::upload::Upload;
@@ -42,38 +42,38 @@ impl Check {
     }
 
     /// Checks again and again.
-    pub(crate) async fn run(self, place: Arc<Place>) {
+    pub(crate) async fn run(self, backend: Arc<Backend>) {
         let mut ticks = tokio::time::interval(self.health.interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
             let good =
-                tokio::time::timeout(self.health.timeout, self.once(&place)).await.unwrap_or_else(|_| {
-                    tracing::debug!(upstream = &*place.name, "a health check took too long");
+                tokio::time::timeout(self.health.timeout, self.once(&backend)).await.unwrap_or_else(|_| {
+                    tracing::debug!(upstream = &*backend.name, "a health check took too long");
                     false
                 });
-            place.on_check(good, (self.health.healthy, self.health.unhealthy));
+            backend.on_check(good, (self.health.healthy, self.health.unhealthy));
         }
     }
 
-    async fn once(&self, place: &Place) -> bool {
-        let mut connection = match place.dial_for_check().await {
+    async fn once(&self, backend: &Backend) -> bool {
+        let mut connection = match backend.dial_for_check().await {
             Ok(connection) => connection,
             Err(problem) => {
-                tracing::debug!(upstream = &*place.name, %problem, "a health check failed");
+                tracing::debug!(upstream = &*backend.name, %problem, "a health check failed");
                 return false;
             }
         };
         let http2 = matches!(connection, Connection::Http2(_));
         let upload = Upload::new(RequestBody::new(Empty::new().map_err(|never| match never {})), None);
-        let host = headers::host_of(&self.host, None, &place.upstream);
+        let host = headers::host_of(&self.host, None, &backend.upstream);
         let mut request = Request::new(upload.view());
         *request.method_mut() = Method::GET;
         if http2 {
             *request.version_mut() = Version::HTTP_2;
         }
         *request.uri_mut() = Uri::from(self.path.clone());
-        headers::address(&mut request, host, place.upstream.scheme(), http2);
+        headers::address(&mut request, host, backend.upstream.scheme(), http2);
         let agent = http::HeaderValue::from_static("godwit-health");
         request.headers_mut().insert(http::header::USER_AGENT, agent);
         let response = match &mut connection {
@@ -87,7 +87,7 @@ impl Check {
                 status.as_u16() == self.health.status
             }
             Err(error) => {
-                tracing::debug!(upstream = &*place.name, %error, "a health check failed");
+                tracing::debug!(upstream = &*backend.name, %error, "a health check failed");
                 false
             }
         }

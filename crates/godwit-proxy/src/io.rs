@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::room::Permit;
+use crate::permits::Permit;
 
 /// A connection with its permit to exist.
 #[derive(Debug)]

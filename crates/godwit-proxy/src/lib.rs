@@ -25,7 +25,7 @@
 //! | response | [`Problem`] | why the proxy answered by itself |
 //!
 //! # Inside
-//! A request (`forward`) goes to one of several places (`place`), on a connection from that place's pool
+//! A request (`forward`) goes to one of the upstreams (`backend`), on a connection from its pool
 //! (`pool`) or a new one (`dial`). Bodies (`upload`, `body`) are never collected: each side is asked for more
 //! only when the other has room. Whoever drops the response, or its body, before the end gives up the
 //! exchange: an HTTP/1.1 connection is closed, an HTTP/2 stream is reset.
@@ -34,6 +34,7 @@
 //! again only if nothing of its body was taken and either nothing was sent or its method is idempotent
 //! (RFC 9110 section 9.2.2); a message that broke off is never passed on as complete.
 
+mod backend;
 mod body;
 mod dial;
 mod forward;
@@ -41,10 +42,9 @@ mod headers;
 mod health;
 mod io;
 mod layer;
-mod place;
+mod permits;
 mod pool;
 mod problem;
-mod room;
 mod service;
 mod settings;
 mod time;
@@ -53,10 +53,10 @@ mod upload;
 mod upstream;
 mod verdict;
 
+pub use backend::UpstreamStatus;
 pub use body::Body;
 pub use godwit_body::{BoxError, ExtendedConnect, Informational, Peer};
 pub use layer::{ProxyLayer, ProxyService};
-pub use place::UpstreamStatus;
 pub use problem::{Problem, ProblemKind};
 pub use service::Proxy;
 pub use settings::{

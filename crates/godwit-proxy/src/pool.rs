@@ -6,8 +6,8 @@
 
 use crate::io::Io;
 use crate::lock;
+use crate::permits::{Permit, Permits, Queues};
 use crate::problem::{Problem, ProblemKind, chain};
-use crate::room::{Lines, Permit, Room};
 use crate::upload::View;
 use godwit_client::dial::Dialed;
 use hyper::client::conn::{http1, http2};
@@ -57,7 +57,7 @@ pub(crate) struct Http1 {
 pub(crate) struct Http2 {
     pub(crate) sender: http2::SendRequest<View>,
     load: Arc<AtomicUsize>,
-    waiting: Arc<Lines>,
+    waiting: Arc<Queues>,
     /// Of a connection that is not shared.
     _task: Option<Task>,
 }
@@ -111,7 +111,7 @@ const HTTP2: u8 = 2;
 #[derive(Debug, Default)]
 struct Dialing {
     ordinary: tokio::sync::Mutex<()>,
-    picky: tokio::sync::Mutex<()>,
+    selective: tokio::sync::Mutex<()>,
 }
 
 /// Connections to one upstream.
@@ -123,7 +123,7 @@ pub(crate) struct Pool {
     /// With prior knowledge.
     h2c: bool,
     dialing: Dialing,
-    pub(crate) room: Room,
+    pub(crate) permits: Permits,
     max_idle: usize,
     idle_timeout: Duration,
 }
@@ -146,7 +146,7 @@ impl Pool {
             speaks: AtomicU8::new(speaks),
             h2c,
             dialing: Dialing::default(),
-            room: Room::new(max_connections),
+            permits: Permits::new(max_connections),
             max_idle,
             idle_timeout,
         }
@@ -158,14 +158,14 @@ impl Pool {
     }
 
     /// Whether connections that others can use are of no use to somebody who asks for this.
-    pub(crate) fn is_picky(&self, http1: bool, since: Option<Instant>) -> bool {
+    pub(crate) fn is_selective(&self, http1: bool, since: Option<Instant>) -> bool {
         self.may_share() && (http1 || since.is_some())
     }
 
     /// Waits for whoever is making a connection that can perhaps be shared.
-    pub(crate) async fn turn_to_dial(&self, picky: bool) -> MutexGuard<'_, ()> {
-        match picky {
-            true => self.dialing.picky.lock().await,
+    pub(crate) async fn turn_to_dial(&self, selective: bool) -> MutexGuard<'_, ()> {
+        match selective {
+            true => self.dialing.selective.lock().await,
             false => self.dialing.ordinary.lock().await,
         }
     }
@@ -192,18 +192,18 @@ impl Pool {
 
     /// As [`Pool::take`], or the right to make a connection: waits for either.
     pub(crate) async fn enter(&self, http1: bool, since: Option<Instant>) -> Entry {
-        let picky = self.is_picky(http1, since);
-        let _first = self.room.be_first(picky).await;
+        let selective = self.is_selective(http1, since);
+        let _first = self.permits.be_first(selective).await;
         // It keeps its place while connections come and go that are of no use.
-        let mut permit = pin!(self.room.permit());
+        let mut permit = pin!(self.permits.permit());
         loop {
             if let Some(connection) = self.take(http1, since) {
                 return Entry::Connection(connection);
             }
-            if self.room.is_full() && (http1 || since.is_some()) {
+            if self.permits.is_full() && (http1 || since.is_some()) {
                 drop(self.give_up_one());
             }
-            if let Some(permit) = self.room.wait(picky, permit.as_mut()).await {
+            if let Some(permit) = self.permits.wait(selective, permit.as_mut()).await {
                 return Entry::Permit(permit);
             }
         }
@@ -236,7 +236,7 @@ impl Pool {
         shared.used = Instant::now();
         shared.load.fetch_add(1, Ordering::Relaxed);
         let (sender, load) = (shared.sender.clone(), Arc::clone(&shared.load));
-        Some(Http2 { sender, load, waiting: Arc::clone(self.room.lines()), _task: None })
+        Some(Http2 { sender, load, waiting: Arc::clone(self.permits.queues()), _task: None })
     }
 
     /// Makes a connection of bytes.
@@ -271,7 +271,7 @@ impl Pool {
         let (sender, connection) =
             builder.handshake(TokioIo::new(io)).await.map_err(|error| not_http(&error))?;
         let room = Arc::new(AtomicUsize::new(1));
-        let (seen, waiting) = (Arc::clone(&room), Arc::clone(self.room.lines()));
+        let (seen, waiting) = (Arc::clone(&room), Arc::clone(self.permits.queues()));
         let task = tokio::spawn(async move {
             let mut connection = pin!(connection);
             let ended = poll_fn(|cx| {
@@ -287,7 +287,7 @@ impl Pool {
             }
         });
         let (load, task) = (Arc::new(AtomicUsize::new(1)), Task(task.abort_handle()));
-        let waiting = Arc::clone(self.room.lines());
+        let waiting = Arc::clone(self.permits.queues());
         if !shares {
             return Ok(Http2 { sender, load, waiting, _task: Some(task) });
         }
@@ -320,7 +320,7 @@ impl Pool {
         let oldest = if idle.len() > self.max_idle { idle.pop_front() } else { None };
         drop(idle);
         drop(oldest);
-        self.room.lines().on_freed();
+        self.permits.queues().on_freed();
     }
 
     /// Closes what has been unused for too long, or is closed already.

@@ -1,12 +1,12 @@
 //! The proxy as a service.
 
 use crate::BoxError;
+use crate::backend::{Backend, Backends, UpstreamStatus};
 use crate::body::Body;
 use crate::dial::{Dialer, TlsSetup};
 use crate::forward::{self, Forwarder};
 use crate::health::Check;
 use crate::lock;
-use crate::place::{Place, Places, UpstreamStatus};
 use crate::settings::{HostHeader, Settings, SettingsError};
 use crate::upstream::Scheme;
 use bytes::Bytes;
@@ -69,13 +69,13 @@ impl Proxy {
         let check = settings.health.as_ref().map(|health| Check::new(health, &settings.host)).transpose()?;
         let needed = settings.upstreams.iter().any(|upstream| upstream.scheme() == Scheme::Https);
         let tls = TlsSetup::new(&settings.tls, needed)?;
-        let mut places = Vec::with_capacity(settings.upstreams.len());
+        let mut backends = Vec::with_capacity(settings.upstreams.len());
         for upstream in &settings.upstreams {
             let dialer = Dialer::new(upstream, &tls)?;
-            places.push(Arc::new(Place::new(upstream.clone(), dialer, &settings)));
+            backends.push(Arc::new(Backend::new(upstream.clone(), dialer, &settings)));
         }
-        let places = Places::new(places, settings.balance);
-        let forwarder = Arc::new(Forwarder { settings, places, pseudonym: pseudonym() });
+        let backends = Backends::new(backends, settings.balance);
+        let forwarder = Arc::new(Forwarder { settings, backends, pseudonym: pseudonym() });
         let proxy = Proxy(Arc::new(Shared {
             forwarder,
             check,
@@ -90,7 +90,7 @@ impl Proxy {
 
     /// What is known of each upstream, in the order of the settings.
     pub fn status(&self) -> Vec<UpstreamStatus> {
-        self.0.forwarder.places.all.iter().map(|place| place.status()).collect()
+        self.0.forwarder.backends.all.iter().map(|backend| backend.status()).collect()
     }
 
     /// Answers a request.
@@ -115,10 +115,10 @@ impl Proxy {
             tasks.extend(
                 self.0
                     .forwarder
-                    .places
+                    .backends
                     .all
                     .iter()
-                    .map(|place| tokio::spawn(check.clone().run(Arc::clone(place))).abort_handle()),
+                    .map(|backend| tokio::spawn(check.clone().run(Arc::clone(backend))).abort_handle()),
             );
         }
     }
@@ -128,7 +128,7 @@ async fn sweep(forwarder: Weak<Forwarder>) {
     loop {
         tokio::time::sleep(SWEEP_EVERY).await;
         let Some(forwarder) = forwarder.upgrade() else { return };
-        forwarder.places.all.iter().for_each(|place| place.pool.sweep());
+        forwarder.backends.all.iter().for_each(|backend| backend.pool.sweep());
     }
 }
 

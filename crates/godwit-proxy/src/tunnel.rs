@@ -4,7 +4,7 @@
 //! request's extensions gives, and without that the bodies of the request and the response. Each direction
 //! ends by itself; when one breaks, or nothing passes for too long, both do.
 
-use crate::place::Lease;
+use crate::backend::Lease;
 use crate::problem::{Problem, ProblemKind};
 use crate::{BoxError, RequestBody, lock};
 use bytes::{Bytes, BytesMut};

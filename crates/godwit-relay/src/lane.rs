@@ -12,10 +12,10 @@ pub enum Way {
     Down,
 }
 
-/// What a lane does beside the model of the link.
+/// What a lane does beside the model of the link: exceptions to its losses.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct Mercy {
+pub struct LaneSettings {
     /// Numbers of the packets that are lost whatever the model says, from 1.
     pub lost: Vec<u64>,
     /// So many packets in a row are lost or damaged at most; without a figure, as many as it happens.
@@ -36,7 +36,7 @@ pub struct Arrival {
 #[derive(Debug)]
 pub struct Lane {
     link: Link,
-    mercy: Mercy,
+    settings: LaneSettings,
     count: u64,
     /// Losses, or damages, in a row.
     run: u32,
@@ -45,18 +45,18 @@ pub struct Lane {
 impl Lane {
     /// A lane over this link.
     #[must_use]
-    pub fn new(link: Link, mercy: Mercy) -> Lane {
-        Lane { link, mercy, count: 0, run: 0 }
+    pub fn new(link: Link, settings: LaneSettings) -> Lane {
+        Lane { link, settings, count: 0, run: 0 }
     }
 
     /// What becomes of a datagram of `len` bytes that is sent now, headers of IP and UDP not counted: when it arrives,
     /// if it does. What may not be damaged arrives as it is.
     pub fn pass(&mut self, now: Time, len: usize, ip: IpVersion, may_be_damaged: bool) -> Option<Arrival> {
         self.count = self.count.saturating_add(1);
-        if self.mercy.lost.contains(&self.count) {
+        if self.settings.lost.contains(&self.count) {
             return None;
         }
-        let spared = self.mercy.most_in_a_row.is_some_and(|most| self.run >= most);
+        let spared = self.settings.most_in_a_row.is_some_and(|most| self.run >= most);
         let mut outcome = self.link.send(now, len, ip);
         // After so many in a row the next one passes.
         while spared && matches!(outcome, Outcome::Dropped(DropReason::Loss)) {
@@ -80,8 +80,8 @@ mod tests {
 
     use super::*;
 
-    fn lane(config: LinkConfig, mercy: Mercy) -> Lane {
-        Lane::new(Link::new(config, SeededRng::new(1)), mercy)
+    fn lane(config: LinkConfig, settings: LaneSettings) -> Lane {
+        Lane::new(Link::new(config, SeededRng::new(1)), settings)
     }
 
     fn fates(lane: &mut Lane, count: u64) -> Vec<bool> {
@@ -90,16 +90,16 @@ mod tests {
 
     #[test]
     fn what_is_listed_is_lost() {
-        let mercy = Mercy { lost: vec![2, 3], ..Mercy::default() };
-        assert_eq!(fates(&mut lane(LinkConfig::default(), mercy), 4), [true, false, false, true]);
+        let settings = LaneSettings { lost: vec![2, 3], ..LaneSettings::default() };
+        assert_eq!(fates(&mut lane(LinkConfig::default(), settings), 4), [true, false, false, true]);
     }
 
     #[test]
     fn after_so_many_losses_one_passes() {
         let mut config = LinkConfig::default();
         config.loss = Loss::Independent(Probability::percent(90.0));
-        let mercy = Mercy { most_in_a_row: Some(3), ..Mercy::default() };
-        let fates = fates(&mut lane(config, mercy), 1000);
+        let settings = LaneSettings { most_in_a_row: Some(3), ..LaneSettings::default() };
+        let fates = fates(&mut lane(config, settings), 1000);
         assert!(fates.windows(4).all(|four| four.contains(&true)));
         assert!(fates.windows(3).any(|three| !three.contains(&true)));
     }
@@ -109,7 +109,7 @@ mod tests {
         let corrupt = Corrupt { probability: Probability::percent(100.0), damage: Damage::Bytes(3) };
         let mut config = LinkConfig::default();
         config.corrupt = Some(corrupt);
-        let mut lane = lane(config, Mercy::default());
+        let mut lane = lane(config, LaneSettings::default());
         let mut damaged = |may| {
             lane.pass(Time::ZERO, 100, IpVersion::V4, may).is_some_and(|arrival| arrival.corruption.is_some())
         };

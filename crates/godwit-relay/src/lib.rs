@@ -2,7 +2,7 @@
 //!
 //! The core is synchronous: [`Lane`] is one direction of a link, [`DelayQueue`] holds what is under way, [`Clock`]
 //! tells the time of the link. On it stand two relays: [`udp`] for datagrams on the loopback, and [`tun`] for IP packets
-//! between two devices, where each visit of a client has a link of its own ([`Weather`]).
+//! between two devices, where each visit of a client has a link of its own ([`VisitLinks`]).
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![deny(clippy::indexing_slicing)]
@@ -10,7 +10,7 @@
 mod clock;
 mod delay;
 mod lane;
-mod weather;
+mod visit_link;
 
 #[cfg(all(feature = "tun", target_os = "linux"))]
 pub mod tun;
@@ -19,5 +19,5 @@ pub mod udp;
 
 pub use clock::Clock;
 pub use delay::DelayQueue;
-pub use lane::{Arrival, Lane, Mercy, Way};
-pub use weather::{Tally, VisitLink, Weather};
+pub use lane::{Arrival, Lane, LaneSettings, Way};
+pub use visit_link::{RelayCounters, VisitLink, VisitLinks};

@@ -1,6 +1,6 @@
 //! IP packets go from one TUN device to the other, each after its time or not at all.
 //!
-//! TCP and UDP of the same client port are twins and have links of the same chances. Anything but TCP and UDP over
+//! TCP and UDP of the same client port have links of the same random choices. Anything but TCP and UDP over
 //! IPv4 is dropped.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
 
-use crate::{Clock, DelayQueue, Tally, VisitLink, Way, Weather};
+use crate::{Clock, DelayQueue, RelayCounters, VisitLink, VisitLinks, Way};
 
 /// The largest IP packet that passes, in bytes.
 const LARGEST: usize = 1500;
@@ -28,9 +28,9 @@ type Key = (u8, u16);
 struct Packets {
     client: AsyncFd<TunDevice>,
     server: AsyncFd<TunDevice>,
-    links: Weather,
+    links: VisitLinks,
     clock: Clock,
-    tally: Arc<Tally>,
+    counters: Arc<RelayCounters>,
     visits: BTreeMap<Key, VisitLink>,
     due: DelayQueue<(Way, Vec<u8>)>,
 }
@@ -51,15 +51,15 @@ impl TunRelay {
     pub fn start(
         client: TunDevice,
         server: TunDevice,
-        links: Weather,
-        tally: Arc<Tally>,
+        links: VisitLinks,
+        counters: Arc<RelayCounters>,
     ) -> io::Result<TunRelay> {
         let (stop, stopped) = oneshot::channel::<()>();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let body = move || {
             runtime.block_on(async {
                 tokio::select! {
-                    outcome = relay(client, server, links, tally) => if let Err(error) = outcome {
+                    outcome = relay(client, server, links, counters) => if let Err(error) = outcome {
                         tracing::error!(%error, "the relay has failed");
                     },
                     _ = stopped => {}
@@ -81,10 +81,15 @@ impl Drop for TunRelay {
 }
 
 /// Relays until the future is dropped.
-async fn relay(client: TunDevice, server: TunDevice, links: Weather, tally: Arc<Tally>) -> io::Result<()> {
+async fn relay(
+    client: TunDevice,
+    server: TunDevice,
+    links: VisitLinks,
+    counters: Arc<RelayCounters>,
+) -> io::Result<()> {
     let (client, server) = (readable(client)?, readable(server)?);
     let (visits, due) = (BTreeMap::new(), DelayQueue::new());
-    Packets { client, server, links, clock: Clock::start(), tally, visits, due }.run().await
+    Packets { client, server, links, clock: Clock::start(), counters, visits, due }.run().await
 }
 
 #[expect(deprecated, reason = "its successor is unsafe; a device owns its one descriptor while it lives")]
@@ -130,7 +135,7 @@ impl Packets {
             self.visits.pop_first();
         }
         let link = self.visits.entry(key).or_insert_with(|| self.links.of(key.1, now));
-        if let Some(at) = link.send(way, now, packet.len(), &self.tally) {
+        if let Some(at) = link.send(way, now, packet.len(), &self.counters) {
             self.due.push(at, (way, packet.to_vec()));
         }
     }
@@ -138,7 +143,7 @@ impl Packets {
     fn deliver(&mut self) {
         let now = self.clock.now();
         while let Some((at, (way, packet))) = self.due.pop(now) {
-            self.tally.on_delivery(at, now);
+            self.counters.on_delivery(at, now);
             // A device that takes no more has lost the packet.
             let _ = match way {
                 Way::Up => self.server.get_ref().send(&packet),

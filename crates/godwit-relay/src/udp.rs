@@ -17,7 +17,7 @@ use godwit_datapath::{Datapath, Progress, SocketConfig, bind};
 use godwit_link::{IpVersion, Link, LinkConfig, Nat, NatConfig};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::{Arrival, Clock, DelayQueue, Lane, Mercy, Way};
+use crate::{Arrival, Clock, DelayQueue, Lane, LaneSettings, Way};
 
 /// The longest sleep: this often the relay looks whether it is still wanted.
 const NAP: u16 = 50;
@@ -29,9 +29,9 @@ pub struct Options {
     /// The link, in either direction.
     pub link: LinkConfig,
     /// What the way to the server does besides.
-    pub up: Mercy,
+    pub up: LaneSettings,
     /// What the way to the client does besides.
-    pub down: Mercy,
+    pub down: LaneSettings,
     /// The translation of addresses in front of the clients.
     pub nat: NatConfig,
     /// The number that all chances follow from.
@@ -187,7 +187,8 @@ impl<O: Observer> Worker<O> {
     fn new(bound: Bound, servers: Vec<SocketAddr>, options: Options, observer: O) -> Worker<O> {
         let Options { link, up, down, nat, seed } = options;
         let mut rng = SeededRng::new(seed);
-        let mut lane = |mercy| Lane::new(Link::new(link.clone(), SeededRng::new(rng.next_u64())), mercy);
+        let mut lane =
+            |settings| Lane::new(Link::new(link.clone(), SeededRng::new(rng.next_u64())), settings);
         Worker {
             clock: Clock::start(),
             fronts: bound.fronts,

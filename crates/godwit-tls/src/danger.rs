@@ -1,13 +1,13 @@
 //! Taking any certificate, for those who know what they do: tests, laboratories, and peers that are known otherwise.
 
-use crate::verifier::{Judge, JudgedBy, Shown, Signatures};
+use crate::verifier::{CertificateCheck, Shown, Signatures, Verifier};
 use rustls::Error;
 use rustls::crypto::CryptoProvider;
 use std::sync::Arc;
 
 /// Accepts every certificate, whoever issued it and whatever its names and dates are. It verifies nothing but that the
 /// server has the certificate's key: **whoever is on the path can pretend to be the server.**
-pub type AcceptAnyCertificate = JudgedBy<Anybody>;
+pub type AcceptAnyCertificate = Verifier<Anybody>;
 
 /// Takes every certificate.
 #[derive(Debug)]
@@ -16,12 +16,12 @@ pub struct Anybody(Arc<CryptoProvider>);
 impl AcceptAnyCertificate {
     /// With the signature algorithms of `provider`.
     pub fn new(provider: Arc<CryptoProvider>) -> Self {
-        JudgedBy(Anybody(provider))
+        Verifier(Anybody(provider))
     }
 }
 
-impl Judge for Anybody {
-    fn judge(&self, _: &Shown<'_>) -> Result<(), Error> {
+impl CertificateCheck for Anybody {
+    fn check(&self, _: &Shown<'_>) -> Result<(), Error> {
         Ok(())
     }
 

@@ -1,5 +1,5 @@
-//! Verifying servers' certificates in a way of one's own: a judge says which certificate is taken, and everything else that
-//! TLS asks of a verifier is done as usual.
+//! Verifying servers' certificates in a way of one's own: a [`CertificateCheck`] says which certificate is accepted, and
+//! everything else that TLS asks of a verifier is done as usual.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
@@ -19,16 +19,16 @@ pub struct Shown<'a> {
     pub name: &'a ServerName<'a>,
     /// What an authority says of its validity, if anything (OCSP).
     pub ocsp: &'a [u8],
-    /// The time as of which it is judged.
+    /// The time as of which it is checked.
     pub now: UnixTime,
 }
 
 impl Shown<'_> {
-    /// Has another verifier judge.
+    /// Has another verifier check them.
     ///
     /// # Errors
     /// Its errors.
-    pub fn judged_by(&self, verifier: &dyn ServerCertVerifier) -> Result<(), Error> {
+    pub fn checked_by(&self, verifier: &dyn ServerCertVerifier) -> Result<(), Error> {
         let Shown { certificate, intermediates, name, ocsp, now } = *self;
         verifier.verify_server_cert(certificate, intermediates, name, ocsp, now).map(drop)
     }
@@ -42,36 +42,36 @@ pub enum Signatures<'a> {
     Verifier(&'a dyn ServerCertVerifier),
 }
 
-/// Who says which certificate is taken.
-pub trait Judge: fmt::Debug + Send + Sync {
-    /// Judges the certificates of a server.
+/// Says which certificates of servers are accepted.
+pub trait CertificateCheck: fmt::Debug + Send + Sync {
+    /// Checks the certificates of a server.
     ///
     /// # Errors
-    /// Why they are not taken.
-    fn judge(&self, shown: &Shown<'_>) -> Result<(), Error>;
+    /// Why they are not accepted.
+    fn check(&self, shown: &Shown<'_>) -> Result<(), Error>;
 
     /// Who checks that the server has the key.
     fn signatures(&self) -> Signatures<'_>;
 
-    /// Whether a signature of TLS 1.3 is taken without that check.
+    /// Whether a signature of TLS 1.3 is accepted without that check.
     fn takes_unchecked(&self, certificate: &CertificateDer<'_>, signature: &DigitallySignedStruct) -> bool {
         let _ = (certificate, signature);
         false
     }
 }
 
-/// The verifier that a judge makes.
+/// A verifier for TLS with this check of certificates.
 #[derive(Debug)]
-pub struct JudgedBy<J>(pub(crate) J);
+pub struct Verifier<C>(pub(crate) C);
 
-impl<J> JudgedBy<J> {
-    /// Takes what `judge` takes.
-    pub fn judge(judge: J) -> Self {
-        JudgedBy(judge)
+impl<C> Verifier<C> {
+    /// Accepts what `check` accepts.
+    pub fn with_check(check: C) -> Self {
+        Verifier(check)
     }
 }
 
-impl<J: Judge> ServerCertVerifier for JudgedBy<J> {
+impl<C: CertificateCheck> ServerCertVerifier for Verifier<C> {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -81,7 +81,7 @@ impl<J: Judge> ServerCertVerifier for JudgedBy<J> {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let shown = Shown { certificate, intermediates, name, ocsp, now };
-        self.0.judge(&shown).map(|()| ServerCertVerified::assertion())
+        self.0.check(&shown).map(|()| ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use godwit_tls::danger::AcceptAnyCertificate;
-use godwit_tls::verifier::{Judge, JudgedBy, Shown, Signatures};
+use godwit_tls::verifier::{CertificateCheck, Shown, Signatures, Verifier};
 use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
@@ -103,15 +103,15 @@ struct Remembering {
 }
 
 impl Remembering {
-    fn verifier(verifier: &Arc<WebPkiServerVerifier>, refused: &Arc<Refused>) -> Arc<JudgedBy<Remembering>> {
+    fn verifier(verifier: &Arc<WebPkiServerVerifier>, refused: &Arc<Refused>) -> Arc<Verifier<Remembering>> {
         let (verifier, refused) = (Arc::clone(verifier), Arc::clone(refused));
-        Arc::new(JudgedBy::judge(Remembering { verifier, refused }))
+        Arc::new(Verifier::with_check(Remembering { verifier, refused }))
     }
 }
 
-impl Judge for Remembering {
-    fn judge(&self, shown: &Shown<'_>) -> Result<(), rustls::Error> {
-        shown.judged_by(&*self.verifier).inspect_err(|_| self.refused.note(shown.certificate))
+impl CertificateCheck for Remembering {
+    fn check(&self, shown: &Shown<'_>) -> Result<(), rustls::Error> {
+        shown.checked_by(&*self.verifier).inspect_err(|_| self.refused.note(shown.certificate))
     }
 
     fn signatures(&self) -> Signatures<'_> {

@@ -22,7 +22,7 @@ const RETRY: Duration = Duration::from_millis(10);
 /// Where lines go.
 #[derive(Debug)]
 pub(super) struct Target {
-    pen: Pen,
+    output: Output,
     file: Option<LogFile>,
     /// Lines lost since writing has failed; `None` while it does not.
     failing: Option<u64>,
@@ -34,7 +34,7 @@ pub(super) struct Target {
 #[derive(Debug)]
 struct LogFile {
     path: PathBuf,
-    /// The same as the pen's.
+    /// The same as the output's.
     file: File,
     looked: Instant,
 }
@@ -45,15 +45,15 @@ impl Target {
     }
 
     fn on(out: Box<dyn Write + Send>, notices: Notices) -> Target {
-        Target { pen: Pen { out, torn: false }, file: None, failing: None, notices }
+        Target { output: Output { out, torn: false }, file: None, failing: None, notices }
     }
 
     /// # Errors
     /// If the file can be neither opened nor made.
     pub(super) fn file(path: &Path, notices: Notices) -> io::Result<Target> {
-        let (pen, file) = open(path)?;
+        let (output, file) = open(path)?;
         let file = LogFile { path: path.to_owned(), file, looked: instant_now() };
-        Ok(Target { pen, file: Some(file), failing: None, notices })
+        Ok(Target { output, file: Some(file), failing: None, notices })
     }
 
     /// For tests: `out` is as the standard output.
@@ -71,7 +71,7 @@ impl Target {
     /// lines are for a person, and otherwise by the metrics.
     pub(super) fn write(&mut self, text: &[u8], left_out: u64) -> u64 {
         self.look();
-        let (lost, problem) = self.pen.write(text);
+        let (lost, problem) = self.output.write(text);
         if left_out > 0 && problem.is_none() {
             match &self.file {
                 Some(file) => {
@@ -79,7 +79,7 @@ impl Target {
                 }
                 None => {
                     let note = format!("({left_out} lines left out: they were not read fast enough)\n");
-                    let _ = self.pen.write(note.as_bytes());
+                    let _ = self.output.write(note.as_bytes());
                 }
             }
         }
@@ -120,7 +120,7 @@ impl Target {
     pub(super) fn reopen(&mut self) {
         let Some(file) = &mut self.file else { return };
         match open(&file.path) {
-            Ok((pen, opened)) => (self.pen, file.file) = (pen, opened),
+            Ok((output, opened)) => (self.output, file.file) = (output, opened),
             Err(error) => {
                 self.notices.say(&format!(
                     "cannot open the access log {} anew: {}",
@@ -162,10 +162,10 @@ impl LogFile {
     }
 }
 
-fn open(path: &Path) -> io::Result<(Pen, File)> {
+fn open(path: &Path) -> io::Result<(Output, File)> {
     let file = OpenOptions::new().append(true).create(true).open(path)?;
     let out = Box::new(file.try_clone()?);
-    Ok((Pen { out, torn: ends_torn(path) }, file))
+    Ok((Output { out, torn: ends_torn(path) }, file))
 }
 
 /// Whether a file ends within a line. What cannot be read is taken for whole.
@@ -198,13 +198,13 @@ fn standard_output() -> Box<dyn Write + Send> {
 }
 
 /// Writes lines, and knows whether the last of them is whole.
-struct Pen {
+struct Output {
     out: Box<dyn Write + Send>,
     /// The last line has no end.
     torn: bool,
 }
 
-impl Pen {
+impl Output {
     /// How many lines were lost, and why.
     fn write(&mut self, text: &[u8]) -> (u64, Option<io::Error>) {
         let mut written = 0;
@@ -244,9 +244,9 @@ impl Pen {
     }
 }
 
-impl fmt::Debug for Pen {
+impl fmt::Debug for Output {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Pen").field("torn", &self.torn).finish_non_exhaustive()
+        formatter.debug_struct("Output").field("torn", &self.torn).finish_non_exhaustive()
     }
 }
 

@@ -86,7 +86,7 @@ struct Sources {
     certificates: Ask<CertificateExpiry>,
     upstreams: Ask<UpstreamStatus>,
     advertisements: Ask<AdvertisementState>,
-    crowded_out: Ask<CrowdedOut>,
+    over_limit: Ask<OverLimit>,
 }
 
 /// What a client came by.
@@ -113,7 +113,7 @@ pub(crate) enum Refusal {
 
 /// Connections of a transport for which there was no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CrowdedOut {
+pub(crate) struct OverLimit {
     pub(crate) transport: Transport,
     /// There were too many in all.
     pub(crate) of_all: u64,
@@ -290,8 +290,8 @@ impl Metrics {
     }
 
     /// Names who knows for which connections there was no room.
-    pub(crate) fn ask_crowded_out(&self, ask: impl Fn() -> Vec<CrowdedOut> + Send + Sync + 'static) {
-        *lock(&self.sources.crowded_out) = Some(Box::new(ask));
+    pub(crate) fn ask_over_limit(&self, ask: impl Fn() -> Vec<OverLimit> + Send + Sync + 'static) {
+        *lock(&self.sources.over_limit) = Some(Box::new(ask));
     }
 
     /// Names who knows what is advertised.

@@ -136,9 +136,9 @@ impl Page<'_> {
         }
         // Where nothing is refused nothing is said, apart from those that one waits for.
         counts.retain(|(_, count)| *count > 0);
-        for crowded in ask(&metrics.sources.crowded_out) {
-            counts.push((label(crowded.transport, "connections"), crowded.of_all));
-            counts.push((label(crowded.transport, "connections_per_address"), crowded.of_client));
+        for refused in ask(&metrics.sources.over_limit) {
+            counts.push((label(refused.transport, "connections"), refused.of_all));
+            counts.push((label(refused.transport, "connections_per_address"), refused.of_client));
         }
         self.counters(
             "refused",

@@ -169,7 +169,7 @@ fn notes(out: &mut String, setting: &Setting, figures: &Figures) {
     for remark in remarks(figures, setting) {
         let _ = write!(out, "<li class=\"warning\">{}</li>", escaped(&remark));
     }
-    let packets = setting.tally.packets.load(Ordering::Relaxed);
+    let packets = setting.counters.packets.load(Ordering::Relaxed);
     let visits = |protocol| figures.of(protocol).visits;
     for note in [
         format!("The link: {}. The figures are {}.", setting.conditions.in_words(), setting.preset.source()),

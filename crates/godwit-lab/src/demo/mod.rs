@@ -1,8 +1,8 @@
 //! The same site over HTTP/2 and HTTP/3 behind the same bad link, side by side.
 //!
-//! - `world` sets the scene: `site` is what is visited, by `godwit serve` as everybody runs it; the link is one
+//! - `testbed` is what everything runs on: `site` is what is visited, by `godwit serve` as everybody runs it; the link is one
 //!   for each visit (`preset`, `godwit-relay`), between two `namespaces`, over the kernel's own TCP.
-//! - `visitors` come and go, `samples` takes their times down, `table`, `live`, `html` and `json` tell them.
+//! - `visitors` load the site, `samples` records how long that takes, `table`, `live`, `html` and `json` show it.
 //!
 //! Both protocols are treated alike: the same server, certificate, files, order of requests, number of visitors and
 //! chances of loss. Nothing is left out of the figures; what was not answered counts with the time it was waited for.
@@ -18,15 +18,15 @@ mod samples;
 mod setting;
 mod site;
 mod table;
+mod testbed;
 mod visitors;
-mod world;
 
 pub use live::LiveTable;
 pub use preset::{Conditions, Preset};
 pub use samples::Figures;
 pub use setting::Setting;
-pub use visitors::Crowd;
-pub use world::{Options, World};
+pub use testbed::{Options, Testbed};
+pub use visitors::Visitors;
 
 use godwit_text::Style;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use godwit_relay::Tally;
+use godwit_relay::RelayCounters;
 
 use super::preset::{Conditions, Preset};
 
@@ -17,7 +17,7 @@ pub struct Setting {
     pub(super) visitors: u16,
     pub(super) seconds: u64,
     pub(super) seed: u64,
-    pub(super) tally: Arc<Tally>,
+    pub(super) counters: Arc<RelayCounters>,
 }
 
 impl Setting {
@@ -44,12 +44,12 @@ impl Setting {
 
     /// Packets that left the link late, from 0 to 1.
     pub(super) fn late_share(&self) -> f64 {
-        share(self.tally.late.load(Ordering::Relaxed), self.tally.delivered.load(Ordering::Relaxed))
+        share(self.counters.late.load(Ordering::Relaxed), self.counters.delivered.load(Ordering::Relaxed))
     }
 
     /// Packets that were lost or found the queue full, from 0 to 1.
     pub(super) fn lost_share(&self) -> f64 {
-        share(self.tally.dropped.load(Ordering::Relaxed), self.tally.packets.load(Ordering::Relaxed))
+        share(self.counters.dropped.load(Ordering::Relaxed), self.counters.packets.load(Ordering::Relaxed))
     }
 }
 
@@ -70,7 +70,7 @@ pub(super) mod tests {
             visitors: 91,
             seconds: 40,
             seed: 1,
-            tally: Arc::default(),
+            counters: Arc::default(),
         }
     }
 

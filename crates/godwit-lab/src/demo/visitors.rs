@@ -1,8 +1,8 @@
 //! Who visits the site: for each protocol the same number of people, each making one visit after another.
 //!
 //! A visit opens a connection, makes six small requests one after the other, loads a page and then the ten files on
-//! it at once, makes three more small requests, and goes. Sessions are not resumed: everybody comes for the first time. The same visit
-//! over the other protocol comes from the same client port, and so over a link of the same chances.
+//! it at once, makes three more small requests, and goes. Sessions are not resumed: everybody comes for the first time. The
+//! same visit over the other protocol comes from the same client port, and so over a link with the same random choices.
 
 use std::future::poll_fn;
 use std::io;
@@ -45,14 +45,14 @@ const HANDSHAKE: Duration = Duration::from_secs(30);
 const AFTERWARDS: Duration = Duration::from_secs(12);
 
 /// How many visit at the same time over each protocol.
-pub(super) fn visitors(conditions: &Conditions) -> u16 {
+pub(super) fn number_of_visitors(conditions: &Conditions) -> u16 {
     let visit = conditions.rtt.as_secs_f64() * ROUND_TRIPS;
     (PACE * visit / REQUESTS).round().clamp(f64::from(FEWEST), f64::from(MOST)) as u16
 }
 
 /// Where and how the site is visited, by everybody.
 #[derive(Clone)]
-pub struct Crowd {
+pub struct Visitors {
     target: SocketAddr,
     local: IpAddr,
     count: u16,
@@ -62,13 +62,13 @@ pub struct Crowd {
     until: Instant,
 }
 
-impl Crowd {
+impl Visitors {
     pub(super) fn new(
         certificate: &CertificateDer<'static>,
         (local, target): (IpAddr, SocketAddr),
         count: u16,
         seconds: u64,
-    ) -> Result<Crowd, Error> {
+    ) -> Result<Visitors, Error> {
         let failed =
             |error: &dyn std::fmt::Display| Error::new(format!("cannot prepare the visitors: {error}"));
         let mut roots = rustls::RootCertStore::empty();
@@ -83,7 +83,7 @@ impl Crowd {
         let mut transport = TransportConfig::default();
         transport.handshake_timeout = HANDSHAKE;
         let quic = ClientConfig::with_roots(roots).alpn([http3::ALPN]).resumption(false).transport(transport);
-        Ok(Crowd {
+        Ok(Visitors {
             target,
             local,
             count,
@@ -95,12 +95,12 @@ impl Crowd {
     }
 
     /// Visits until the time is over, and waits a while for what is then under way.
-    pub async fn come_and_go(&self) {
+    pub async fn run(&self) {
         let mut people = JoinSet::new();
         for number in 0..self.count {
             for protocol in Protocol::BOTH {
-                let crowd = self.clone();
-                people.spawn(async move { crowd.visitor(protocol, number).await });
+                let visitors = self.clone();
+                people.spawn(async move { visitors.visitor(protocol, number).await });
             }
         }
         let end = self.until + AFTERWARDS;
@@ -321,8 +321,8 @@ mod tests {
     use crate::demo::preset::Preset;
 
     #[test]
-    fn the_crowd_suits_the_link() {
-        let of = |preset: Preset| visitors(&preset.conditions());
+    fn their_number_suits_the_link() {
+        let of = |preset: Preset| number_of_visitors(&preset.conditions());
         assert_eq!(of(Preset::Mobile), MOST);
         assert_eq!(of(Preset::Wifi), 6);
         assert_eq!(of(Preset::Satellite), MOST);

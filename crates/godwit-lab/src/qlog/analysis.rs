@@ -167,7 +167,7 @@ impl Analysis {
                 Some("handshake_confirmed") => _ = self.confirmed.get_or_insert(now),
                 _ => {}
             },
-            "connection_closed" => self.closed = Some(farewell(data)),
+            "connection_closed" => self.closed = Some(close_reason(data)),
             "version_information" => {
                 self.version = data["chosen_version"].as_str().map(str::to_owned).or(self.version.take());
             }
@@ -277,7 +277,7 @@ fn bytes(value: &Value) -> Option<u64> {
 }
 
 /// Who closed the connection, and why.
-fn farewell(data: &Value) -> String {
+fn close_reason(data: &Value) -> String {
     let by = match data["initiator"].as_str() {
         Some("local") => "by this end",
         Some("remote") => "by the peer",

@@ -106,8 +106,8 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let wish = Wish::of(&request);
-        CompressionFuture { answer: self.inner.call(request), wish, layer: self.layer.clone() }
+        let preferences = Preferences::of(&request);
+        CompressionFuture { answer: self.inner.call(request), preferences, layer: self.layer.clone() }
     }
 }
 
@@ -117,7 +117,7 @@ pin_project! {
     pub struct CompressionFuture<F> {
         #[pin]
         answer: F,
-        wish: Wish,
+        preferences: Preferences,
         layer: CompressionLayer,
     }
 }
@@ -133,40 +133,40 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let response = ready!(this.answer.poll(cx))?.map(boxed);
-        Poll::Ready(Ok(compress(response, *this.wish, &this.layer.codings, &this.layer.memory)))
+        Poll::Ready(Ok(compress(response, *this.preferences, &this.layer.codings, &this.layer.memory)))
     }
 }
 
 /// What of a request matters for the compression of its response.
 #[derive(Clone, Copy, Debug)]
-struct Wish {
+struct Preferences {
     accepted: Accepted,
     head: bool,
     /// The response may be a tunnel, or the client wants the bytes as they are.
     never: bool,
 }
 
-impl Wish {
-    fn of<B>(request: &Request<B>) -> Wish {
+impl Preferences {
+    fn of<B>(request: &Request<B>) -> Preferences {
         let never = request.method() == Method::CONNECT || has_no_transform(request.headers());
         let accepted = if never { Accepted::default() } else { Accepted::of(request.headers()) };
-        Wish { accepted, head: request.method() == Method::HEAD, never }
+        Preferences { accepted, head: request.method() == Method::HEAD, never }
     }
 }
 
 /// Compresses a response if that makes sense and the client takes one of `offered`.
 fn compress(
     mut response: Response<BoxBody>,
-    wish: Wish,
+    preferences: Preferences,
     offered: &[Coding],
     memory: &CompressionMemory,
 ) -> Response<BoxBody> {
-    if wish.never || offered.is_empty() || !is_worth_it(&response, wish.head) {
+    if preferences.never || offered.is_empty() || !is_worth_it(&response, preferences.head) {
         return response;
     }
     coding::vary(response.headers_mut());
     let length = length(&response);
-    let ranked = wish.accepted.ranked(offered);
+    let ranked = preferences.accepted.ranked(offered);
     let first_with_room = ranked.into_iter().find_map(|coding| {
         let cost = encoder::cost(coding, length);
         Some((coding, Arc::clone(&memory.0).try_acquire_many_owned(cost).ok()?))
@@ -177,7 +177,7 @@ fn compress(
     headers.remove(CONTENT_LENGTH);
     headers.remove(ACCEPT_RANGES);
     weaken(headers);
-    if wish.head {
+    if preferences.head {
         return response;
     }
     response.map(|body| Compressed::new(body, coding, length, permit).boxed_unsync())

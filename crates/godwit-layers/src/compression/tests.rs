@@ -11,8 +11,8 @@ use godwit_body::{boxed, empty, full};
 
 const ALL: [Coding; 3] = [Coding::Zstd, Coding::Brotli, Coding::Gzip];
 
-fn wish(accept: &str) -> Wish {
-    Wish::of(&Request::get("/").header(ACCEPT_ENCODING, accept).body(()).unwrap())
+fn preferences(accept: &str) -> Preferences {
+    Preferences::of(&Request::get("/").header(ACCEPT_ENCODING, accept).body(()).unwrap())
 }
 
 fn decompress(coding: Coding, data: &[u8]) -> Vec<u8> {
@@ -56,7 +56,7 @@ async fn each_coding_gives_back_what_was_put_in() {
         response.headers_mut().insert(ETAG, HeaderValue::from_static("\"tag\""));
         response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(text.len()));
         response.headers_mut().insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-        let response = compress(response, wish(coding.name()), &ALL, &CompressionMemory::default());
+        let response = compress(response, preferences(coding.name()), &ALL, &CompressionMemory::default());
         let headers = response.headers();
         assert_eq!(headers[CONTENT_ENCODING], coding.name());
         assert_eq!(headers[VARY], "accept-encoding");
@@ -72,7 +72,7 @@ async fn each_coding_gives_back_what_was_put_in() {
 fn what_gains_nothing_or_is_forbidden_stays_as_it_is() {
     let long = "x".repeat(2000);
     let encoding = |response: Response<BoxBody>, accept: &str| {
-        let response = compress(response, wish(accept), &ALL, &CompressionMemory::default());
+        let response = compress(response, preferences(accept), &ALL, &CompressionMemory::default());
         let value =
             |name| response.headers().get(name).map(|value: &HeaderValue| value.to_str().unwrap().to_owned());
         (value(CONTENT_ENCODING), value(VARY))
@@ -104,10 +104,10 @@ fn what_gains_nothing_or_is_forbidden_stays_as_it_is() {
         *response.status_mut() = StatusCode::from_u16(status).unwrap();
         assert_eq!(encoding(response, "gzip"), (None, None), "{status}");
     }
-    let tunnel = Wish::of(&Request::connect("/").header(ACCEPT_ENCODING, "gzip").body(()).unwrap());
+    let tunnel = Preferences::of(&Request::connect("/").header(ACCEPT_ENCODING, "gzip").body(()).unwrap());
     let response = compress(html(long.clone()), tunnel, &ALL, &CompressionMemory::default());
     assert!(!response.headers().contains_key(CONTENT_ENCODING));
-    let response = compress(html(long), wish("gzip"), &[], &CompressionMemory::default());
+    let response = compress(html(long), preferences("gzip"), &[], &CompressionMemory::default());
     assert!(response.headers().len() == 1, "it is switched off");
 }
 
@@ -116,7 +116,7 @@ fn a_head_is_told_the_same_as_a_get() {
     let mut response = html(empty_text());
     *response.body_mut() = empty();
     response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(5000));
-    let head = Wish::of(&Request::head("/").header(ACCEPT_ENCODING, "br").body(()).unwrap());
+    let head = Preferences::of(&Request::head("/").header(ACCEPT_ENCODING, "br").body(()).unwrap());
     let response = compress(response, head, &ALL, &CompressionMemory::default());
     assert_eq!(response.headers()[CONTENT_ENCODING], "br");
     assert!(response.body().is_end_stream() && !response.headers().contains_key(CONTENT_LENGTH));
@@ -132,7 +132,7 @@ async fn what_was_sent_goes_out_when_the_sender_pauses() {
         let (sender, body) = fed();
         let response = html("").map(|_| body);
         let mut body =
-            compress(response, wish(coding.name()), &ALL, &CompressionMemory::default()).into_body();
+            compress(response, preferences(coding.name()), &ALL, &CompressionMemory::default()).into_body();
         let mut received = Vec::new();
         for number in 0..3 {
             sender.send(Frame::data(format!("message {number}\n").into())).unwrap();
@@ -166,7 +166,7 @@ async fn a_sender_who_fails_is_not_taken_for_one_who_ended() {
         }
     }
     let response = html("").map(|_| boxed(Broken(true)));
-    let response = compress(response, wish("zstd"), &ALL, &CompressionMemory::default());
+    let response = compress(response, preferences("zstd"), &ALL, &CompressionMemory::default());
     assert_eq!(response.headers()[CONTENT_ENCODING], "zstd");
     assert!(response.into_body().collect().await.is_err());
 }
@@ -176,7 +176,7 @@ async fn compressions_share_a_limited_room() {
     let room = CompressionMemory::default();
     let mut under_way = Vec::new();
     let ask = |accept: &str| {
-        let response = compress(html("x".repeat(100_000)), wish(accept), &ALL, &room);
+        let response = compress(html("x".repeat(100_000)), preferences(accept), &ALL, &room);
         let coding = response.headers().get(CONTENT_ENCODING).map(|value| value.to_str().unwrap().to_owned());
         (coding, response)
     };
@@ -209,7 +209,7 @@ proptest! {
             sender.send(Frame::data(frame.into())).unwrap();
         }
         drop(sender);
-        let response = compress(html("").map(|_| body), wish(coding.name()), &ALL, &CompressionMemory::default());
+        let response = compress(html("").map(|_| body), preferences(coding.name()), &ALL, &CompressionMemory::default());
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let body = runtime.block_on(response.into_body().collect()).unwrap().to_bytes();
         prop_assert_eq!(decompress(coding, &body), whole);

@@ -20,8 +20,8 @@ use std::time::Duration;
 /// The key phase bit of a short header (RFC 9001 section 5.4.1).
 const KEY_PHASE_BIT: u8 = 0x04;
 
-/// Packets that a key may seal at the end only to say that it is the end.
-const FAREWELLS: u64 = 32;
+/// Packets of a key's limit that are reserved for closing the connection when the key is used up.
+const CLOSING_PACKETS: u64 = 32;
 
 /// Which phase's keys opened a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +130,7 @@ impl OneRtt {
     fn with(keys: LevelKeys, secrets: Phases) -> Self {
         let LevelKeys { opener, sealer, header_opener, header_sealer } = keys;
         let update_after = update_limit(&sealer);
-        let seal_limit = sealer.confidentiality_limit().saturating_sub(FAREWELLS);
+        let seal_limit = sealer.confidentiality_limit().saturating_sub(CLOSING_PACKETS);
         OneRtt {
             header_opener,
             header_sealer,

@@ -25,7 +25,7 @@ mod tickets;
 
 pub use both::BothKinds;
 pub use memory::MemorySessions;
-pub use portable::{PortableTicket, PortableVerifier, Porter};
+pub use portable::{PortableTicket, PortableVerifier, TicketReader};
 pub use register::EarlySessions;
 pub use tickets::SessionTickets;
 

@@ -3,7 +3,7 @@
 use crate::ClientConfig;
 use bytes::Bytes;
 use godwit_recovery::{PathRecovery, RttEstimator, SavedState};
-use godwit_tls::resumption::{Porter, Remembered, SessionKey, SessionStore, SessionTicket, TicketForm};
+use godwit_tls::resumption::{Remembered, SessionKey, SessionStore, SessionTicket, TicketForm, TicketReader};
 use godwit_wire::version::is_known;
 use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
@@ -24,7 +24,7 @@ pub(crate) struct ServerMemory {
     /// 0-RTT is offered if a ticket permits it.
     early: bool,
     /// If the store is persistent and tickets can be kept in it.
-    porter: Option<Porter>,
+    ticket_reader: Option<TicketReader>,
     /// The version changes when the server chooses another compatible one.
     key: Mutex<SessionKey>,
 }
@@ -39,7 +39,7 @@ impl ServerMemory {
         let ClientConfig { tls, resumption, version: configured, .. } = config;
         let store = resumption.store.clone()?;
         let verifier = resumption.verifier.as_ref().filter(|_| store.is_persistent());
-        let porter = verifier.and_then(|verifier| Porter::new(verifier, tls));
+        let ticket_reader = verifier.and_then(|verifier| TicketReader::new(verifier, tls));
         let early = tls.enable_early_data;
         let (server_name, alpn) = (server_name.to_owned(), tls.alpn_protocols.clone());
         let mut key = SessionKey::new(server_name, alpn, *configured);
@@ -50,7 +50,7 @@ impl ServerMemory {
             store.has_ticket(&key)
         });
         key.version = of_ticket.unwrap_or(*configured);
-        Some(Arc::new(ServerMemory { store, early, porter, key: Mutex::new(key) }))
+        Some(Arc::new(ServerMemory { store, early, ticket_reader, key: Mutex::new(key) }))
     }
 
     /// The version to begin with, or to which the connection has moved.
@@ -77,8 +77,8 @@ impl ServerMemory {
         chain: &[CertificateDer<'static>],
         read: impl FnOnce() -> R,
     ) -> R {
-        match &self.porter {
-            Some(porter) => porter.reading(data, chain, read),
+        match &self.ticket_reader {
+            Some(ticket_reader) => ticket_reader.reading(data, chain, read),
             None => read(),
         }
     }
@@ -158,8 +158,8 @@ impl ClientSessionStore for ServerMemory {
     fn remove_tls12_session(&self, _: &ServerName<'static>) {}
 
     fn insert_tls13_ticket(&self, _: ServerName<'static>, ticket: Tls13ClientSessionValue) {
-        let form = match &self.porter {
-            Some(porter) => porter.describe(&ticket).map(TicketForm::Portable),
+        let form = match &self.ticket_reader {
+            Some(ticket_reader) => ticket_reader.describe(&ticket).map(TicketForm::Portable),
             None if self.store.is_persistent() => None,
             None => Some(TicketForm::Live(ticket)),
         };
@@ -169,12 +169,12 @@ impl ClientSessionStore for ServerMemory {
     }
 
     fn take_tls13_ticket(&self, name: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
-        // Without a porter a ticket from a persistent store would only be spoilt.
-        let of_use = self.porter.is_some() || !self.store.is_persistent();
+        // Without a ticket_reader a ticket from a persistent store would only be spoilt.
+        let of_use = self.ticket_reader.is_some() || !self.store.is_persistent();
         let ticket = of_use.then(|| self.store.take_ticket(&self.key(), self.early)).flatten()?;
         match ticket.form {
             TicketForm::Live(value) => Some(value),
-            TicketForm::Portable(ticket) => self.porter.as_ref()?.import(&ticket, name),
+            TicketForm::Portable(ticket) => self.ticket_reader.as_ref()?.import(&ticket, name),
         }
     }
 }

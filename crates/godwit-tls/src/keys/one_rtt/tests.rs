@@ -181,14 +181,14 @@ fn keys_are_updated_after_so_many_packets() {
 fn the_limits_of_the_aead_end_the_connection() {
     let [mut a, mut b] = pair(V1);
     assert_eq!(a.update_after, 1 << 22);
-    a.phase.sealed = (1 << 23) - FAREWELLS - 1;
+    a.phase.sealed = (1 << 23) - CLOSING_PACKETS - 1;
     // Due, but nothing has been acknowledged: the last packet that may be sealed, and then no more.
     let packet = seal(&mut a, at(0), 0);
     let error = a.seal(0, 1, &[0x40], &mut [0; 17]).unwrap_err();
     assert_eq!(error.code, TransportErrorCode::AEAD_LIMIT_REACHED);
     // But for saying so.
     a.on_closing();
-    for pn in 0..FAREWELLS {
+    for pn in 0..CLOSING_PACKETS {
         a.seal(0, 1 + pn, &[0x40], &mut [0; 17]).unwrap();
     }
     assert!(a.is_exhausted() && a.seal(0, 100, &[0x40], &mut [0; 17]).is_err());

@@ -3,7 +3,8 @@
 //! rustls has no way to write a ticket down or to read one back. What there is to a ticket is known here
 //! nevertheless: the server's message passes through ([`new_session`]), the secret through our HKDF
 //! ([`crate::provider::ticket_secret`]), certificates and transport parameters can be asked for. And a ticket can be put
-//! into a TLS of another process by the door that is open: as the message of a server at the end of a handshake. That
+//! into the TLS library of another process in the one way that it offers: as the message of a server at the end of a
+//! handshake. That
 //! handshake takes place between two ends in memory ([`import`]), and the client's is told by [`PortableVerifier`]
 //! that all is well if the certificates that were kept are good as of now. It takes as long as a handshake takes both
 //! ends, some tenths of a millisecond.
@@ -82,9 +83,9 @@ impl fmt::Debug for PortableTicket {
     }
 }
 
-/// Takes one connection's tickets apart, and puts together those that it uses.
+/// Turns the tickets that a connection gets into [`PortableTicket`]s, and such tickets into sessions that TLS can use.
 #[derive(Debug)]
-pub struct Porter {
+pub struct TicketReader {
     verifier: Arc<PortableVerifier>,
     identity: Arc<dyn ResolvesClientCert>,
     time: Arc<dyn TimeProvider>,
@@ -97,11 +98,11 @@ struct Incoming {
     chain: Vec<CertificateDer<'static>>,
 }
 
-impl Porter {
+impl TicketReader {
     /// For connections with these settings, whose verifier is `verifier`. `None` if they have a client certificate.
     pub fn new(verifier: &Arc<PortableVerifier>, tls: &rustls::ClientConfig) -> Option<Self> {
         let identity = tls.client_auth_cert_resolver.clone();
-        (!identity.has_certs()).then(|| Porter {
+        (!identity.has_certs()).then(|| TicketReader {
             verifier: verifier.clone(),
             identity,
             time: tls.time_provider.clone(),
@@ -110,7 +111,7 @@ impl Porter {
     }
 
     /// Has TLS `read` this data, which comes after the handshake with the owner of `chain`. During that
-    /// [`Porter::describe`] is called.
+    /// [`TicketReader::describe`] is called.
     pub fn reading<R>(&self, data: &[u8], chain: &[CertificateDer<'static>], read: impl FnOnce() -> R) -> R {
         {
             let mut incoming = self.incoming();

@@ -1,6 +1,6 @@
-//! The judge of servers' certificates, where tickets are read back.
+//! The verifier of servers' certificates for clients whose tickets are read back from bytes.
 
-use crate::verifier::{Judge, JudgedBy, Shown, Signatures};
+use crate::verifier::{CertificateCheck, Shown, Signatures, Verifier};
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::SecureRandom;
 use rustls::pki_types::{CertificateDer, UnixTime};
@@ -16,11 +16,11 @@ use std::sync::Arc;
 /// call in which it happens, is known by a secret made for it, and its certificates are judged by the other verifier
 /// as of now. So tickets that were kept while less was asked of servers, or before a certificate expired, are of no
 /// use.
-pub type PortableVerifier = JudgedBy<JudgeOfTickets>;
+pub type PortableVerifier = Verifier<PortableCheck>;
 
 /// Judges as another verifier does, also what is read back.
 #[derive(Debug)]
-pub struct JudgeOfTickets(Arc<dyn ServerCertVerifier>);
+pub struct PortableCheck(Arc<dyn ServerCertVerifier>);
 
 /// The handshake within the process, of this thread.
 struct Inside {
@@ -54,14 +54,14 @@ impl Drop for InsideGuard {
 impl PortableVerifier {
     /// Judges as `inner` does.
     pub fn new(inner: Arc<dyn ServerCertVerifier>) -> Self {
-        JudgedBy::judge(JudgeOfTickets(inner))
+        Verifier::with_check(PortableCheck(inner))
     }
 }
 
-impl Judge for JudgeOfTickets {
-    fn judge(&self, shown: &Shown<'_>) -> Result<(), Error> {
+impl CertificateCheck for PortableCheck {
+    fn check(&self, shown: &Shown<'_>) -> Result<(), Error> {
         let now = INSIDE.with_borrow(|inside| inside.as_ref().map_or(shown.now, |inside| inside.now));
-        Shown { now, ..*shown }.judged_by(&*self.0)
+        Shown { now, ..*shown }.checked_by(&*self.0)
     }
 
     fn signatures(&self) -> Signatures<'_> {

@@ -1,10 +1,10 @@
-//! The upstreams: what is known of each, which one is next, and a lease for each exchange.
+//! The state of the upstreams: what is known of each, which one is next, and a lease for each exchange.
 
 use crate::dial::Dialer;
 use crate::lock;
+use crate::permits::Permit;
 use crate::pool::{Connection, Entry, Http1, Pool};
 use crate::problem::{Problem, ProblemKind};
-use crate::room::Permit;
 use crate::settings::{Balance, Settings};
 use crate::upload::Upload;
 use crate::upstream::{Scheme, Upstream};
@@ -24,9 +24,9 @@ const LONGEST_BREAK: Duration = Duration::from_secs(30);
 /// How long a connection may take to become ready for the next exchange.
 const READY_WITHIN: Duration = Duration::from_secs(1);
 
-/// One upstream.
+/// One upstream and its state.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Backend {
     pub(crate) upstream: Upstream,
     /// Its address, for logs.
     pub(crate) name: Arc<str>,
@@ -68,11 +68,11 @@ pub struct UpstreamStatus {
     pub idle: usize,
 }
 
-impl Place {
+impl Backend {
     pub(crate) fn new(upstream: Upstream, dialer: Dialer, settings: &Settings) -> Self {
         let (h2c, plain) = (upstream.scheme() == Scheme::H2c, upstream.scheme() == Scheme::Http);
         let most = (settings.max_idle, settings.max_connections);
-        Place {
+        Backend {
             name: upstream.address().into(),
             pool: Pool::new(h2c, plain, most, settings.timeouts.idle),
             upstream,
@@ -94,8 +94,8 @@ impl Place {
         http1: bool,
         since: Option<Instant>,
     ) -> Result<(Connection, bool), Problem> {
-        let picky = self.pool.is_picky(http1, since);
-        if !self.pool.room.is_waited_for(picky)
+        let selective = self.pool.is_selective(http1, since);
+        if !self.pool.permits.is_waited_for(selective)
             && let Some(connection) = self.pool.take(http1, since)
         {
             return Ok((connection, true));
@@ -116,7 +116,7 @@ impl Place {
         let late = || Problem::new(ProblemKind::ConnectTimeout, format!("no connection within {limit:?}"));
         let Ok((entry, _turn)) = tokio::time::timeout(limit, self.find(http1, since)).await else {
             let busy = format!("all connections that it may have were in use for {limit:?}");
-            let is_full = self.pool.room.is_full();
+            let is_full = self.pool.permits.is_full();
             return Err(if is_full { Problem::new(ProblemKind::Busy, busy) } else { late() });
         };
         match entry {
@@ -151,7 +151,7 @@ impl Place {
         match self.pool.share(None) {
             Some(shared) => Ok(Connection::Http2(shared)),
             // It is not the upstream's fault if there are as many connections as there may be.
-            None => self.dial(false, self.pool.room.try_enter()).await,
+            None => self.dial(false, self.pool.permits.try_enter()).await,
         }
     }
 
@@ -199,15 +199,15 @@ impl Place {
 
 /// All upstreams of a proxy.
 #[derive(Debug)]
-pub(crate) struct Places {
-    pub(crate) all: Vec<Arc<Place>>,
+pub(crate) struct Backends {
+    pub(crate) all: Vec<Arc<Backend>>,
     pub(crate) balance: Balance,
     next: AtomicUsize,
 }
 
-impl Places {
-    pub(crate) fn new(all: Vec<Arc<Place>>, balance: Balance) -> Self {
-        Places { all, balance, next: AtomicUsize::new(0) }
+impl Backends {
+    pub(crate) fn new(all: Vec<Arc<Backend>>, balance: Balance) -> Self {
+        Backends { all, balance, next: AtomicUsize::new(0) }
     }
 
     /// The one that is next: healthy, rather not one of those that were tried, rather not one that is
@@ -218,24 +218,24 @@ impl Places {
         let start = self.next.fetch_add(1, Ordering::Relaxed);
         (0..count)
             .map(|offset| start.wrapping_add(offset) % count)
-            .filter_map(|at| self.all.get(at).map(|place| (at, place)))
-            .filter(|(_, place)| place.healthy.load(Ordering::Relaxed))
-            .min_by_key(|(at, place)| {
+            .filter_map(|at| self.all.get(at).map(|backend| (at, backend)))
+            .filter(|(_, backend)| backend.healthy.load(Ordering::Relaxed))
+            .min_by_key(|(at, backend)| {
                 let load = match self.balance {
                     Balance::RoundRobin => 0,
-                    Balance::LeastRequests => place.under_way.load(Ordering::Relaxed),
+                    Balance::LeastRequests => backend.under_way.load(Ordering::Relaxed),
                 };
-                let is_waited_for = place.pool.room.is_waited_for(false);
-                (tried.contains(at), place.avoided_until(now), is_waited_for, load)
+                let is_waited_for = backend.pool.permits.is_waited_for(false);
+                (tried.contains(at), backend.avoided_until(now), is_waited_for, load)
             })
             .map(|(at, _)| at)
     }
 }
 
-/// An exchange under way at a place: dropped before [`Lease::finish`] it is given up.
+/// An exchange under way at a backend: dropped before [`Lease::finish`] it is given up.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    pub(crate) place: Arc<Place>,
+    pub(crate) backend: Arc<Backend>,
     connection: Option<Connection>,
     pub(crate) upload: Upload,
     /// What the upstream said about keeping the connection.
@@ -243,10 +243,15 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    pub(crate) fn new(place: &Arc<Place>, connection: Connection, upload: &Upload) -> Self {
-        place.under_way.fetch_add(1, Ordering::Relaxed);
-        place.requests.fetch_add(1, Ordering::Relaxed);
-        Lease { place: Arc::clone(place), connection: Some(connection), upload: upload.clone(), keep: None }
+    pub(crate) fn new(backend: &Arc<Backend>, connection: Connection, upload: &Upload) -> Self {
+        backend.under_way.fetch_add(1, Ordering::Relaxed);
+        backend.requests.fetch_add(1, Ordering::Relaxed);
+        Lease {
+            backend: Arc::clone(backend),
+            connection: Some(connection),
+            upload: upload.clone(),
+            keep: None,
+        }
     }
 
     pub(crate) fn connection(&mut self) -> Option<&mut Connection> {
@@ -273,17 +278,17 @@ impl Lease {
 
     fn put(&self, mut connection: Http1) {
         if connection.sender.is_ready() {
-            return self.place.pool.put(connection, self.keep);
+            return self.backend.pool.put(connection, self.keep);
         }
         if connection.sender.is_closed() {
             return;
         }
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let (place, keep) = (Arc::downgrade(&self.place), self.keep);
+        let (backend, keep) = (Arc::downgrade(&self.backend), self.keep);
         runtime.spawn(async move {
             let ready = tokio::time::timeout(READY_WITHIN, connection.sender.ready()).await;
-            if let (Ok(Ok(())), Some(place)) = (ready, place.upgrade()) {
-                place.pool.put(connection, keep);
+            if let (Ok(Ok(())), Some(backend)) = (ready, backend.upgrade()) {
+                backend.pool.put(connection, keep);
             }
         });
     }
@@ -291,7 +296,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.place.under_way.fetch_sub(1, Ordering::Relaxed);
+        self.backend.under_way.fetch_sub(1, Ordering::Relaxed);
         if self.connection.is_some() && !self.upload.is_finished() {
             self.upload.cancel();
         }

@@ -1,4 +1,4 @@
-//! The world that is demonstrated: a site, and a link in front of it that both protocols cross as IP packets.
+//! What the demonstration runs on: a site, and a link in front of it that both protocols cross as IP packets.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::preset::{Conditions, Preset};
 use super::setting::Setting;
 use super::site::{Server, Site};
-use super::visitors::Crowd;
+use super::visitors::Visitors;
 use crate::Error;
 
 /// What is to be demonstrated.
@@ -35,7 +35,7 @@ impl Options {
 
 /// Everything that runs, ended with the value: first the relay, then the server, then the folder.
 #[derive(Debug)]
-pub struct World {
+pub struct Testbed {
     #[cfg(target_os = "linux")]
     _relay: godwit_relay::tun::TunRelay,
     _server: Server,
@@ -45,18 +45,18 @@ pub struct World {
     route: (IpAddr, SocketAddr),
 }
 
-impl World {
+impl Testbed {
     /// Moves this thread into network namespaces of its own and has the site served there. Called before there is any
     /// other thread: the program does not come back from there.
     ///
     /// # Errors
     /// If the system does not permit it; the error says what is needed and how to get it.
     #[cfg(target_os = "linux")]
-    pub fn make(options: &Options) -> Result<World, Error> {
+    pub fn make(options: &Options) -> Result<Testbed, Error> {
         use std::sync::Arc;
 
         use godwit_relay::tun::TunRelay;
-        use godwit_relay::{Tally, Weather};
+        use godwit_relay::{RelayCounters, VisitLinks};
 
         use super::namespaces;
 
@@ -69,16 +69,16 @@ impl World {
         let server = site.serve(&options.program, address)?;
         let client_device = namespaces::enter_client()?;
         let Options { preset, conditions, seconds, seed, .. } = *options;
-        let tally = Arc::<Tally>::default();
-        let links = Weather::new(conditions.link(), seed);
-        let relay = TunRelay::start(client_device, server_device, links, Arc::clone(&tally));
+        let counters = Arc::<RelayCounters>::default();
+        let links = VisitLinks::new(conditions.link(), seed);
+        let relay = TunRelay::start(client_device, server_device, links, Arc::clone(&counters));
         let relay = relay.map_err(|error| {
             Error::new(format!("cannot start the relay: {}", godwit_text::plain_error(&error)))
         })?;
-        let visitors = super::visitors::visitors(&conditions);
-        let setting = Setting { preset, conditions, control, visitors, seconds, seed, tally };
+        let visitors = super::visitors::number_of_visitors(&conditions);
+        let setting = Setting { preset, conditions, control, visitors, seconds, seed, counters };
         let route = (IpAddr::V4(namespaces::CLIENT), address);
-        Ok(World { _relay: relay, _server: server, site, setting, route })
+        Ok(Testbed { _relay: relay, _server: server, site, setting, route })
     }
 
     /// Elsewhere there are no network namespaces.
@@ -86,7 +86,7 @@ impl World {
     /// # Errors
     /// Always.
     #[cfg(not(target_os = "linux"))]
-    pub fn make(_options: &Options) -> Result<World, Error> {
+    pub fn make(_options: &Options) -> Result<Testbed, Error> {
         Err(Error::new(
             "the demonstration needs Linux: both protocols cross a link between two network namespaces; run it on a \
              Linux machine or in a container, as root",
@@ -103,8 +103,8 @@ impl World {
     ///
     /// # Errors
     /// If their TLS cannot be set up.
-    pub fn crowd(&self) -> Result<Crowd, Error> {
+    pub fn visitors(&self) -> Result<Visitors, Error> {
         let Setting { visitors, seconds, .. } = self.setting;
-        Crowd::new(&self.site.certificate, self.route, visitors, seconds)
+        Visitors::new(&self.site.certificate, self.route, visitors, seconds)
     }
 }
