@@ -1,4 +1,4 @@
-//! A queue that says no.
+//! A queue with a cap: what does not fit is refused.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Counting what others make us keep.
+//! Counting what peers make an endpoint keep.
 
 use std::fmt;
 

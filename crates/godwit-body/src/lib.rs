@@ -1,6 +1,6 @@
 //! One type for HTTP bodies of all versions, wrappers for it, and the words that servers and services share.
 //!
-//! Requests and responses of all protocols have a [`BoxBody`], so that a service needs not know where a body came
+//! Requests and responses of all protocols have a [`BoxBody`], so that a service need not know where a body came
 //! from or where it goes. Bodies are streams: nothing here collects one, and a wrapper holds no data back.
 //!
 //! - [`Counted`], [`Limited`] and [`Timed`] wrap a body of any type, as [`Wrapped`] does with a [`Wrapper`] of anybody's.

@@ -54,12 +54,12 @@ impl Progress {
     /// Its response is over.
     pub fn on_response_over(&self) {
         if self.requests.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.rest();
+            self.expect_head();
         }
     }
 
-    /// Nothing of a request has been read so far.
-    pub fn rest(&self) {
+    /// What has been read so far belongs to no request: a head would begin with what is read next.
+    pub fn expect_head(&self) {
         self.read_at_rest.store(self.read.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
@@ -276,7 +276,7 @@ mod tests {
     fn a_head_has_its_time_and_rest_has_more() {
         let pace = Progress::default();
         pace.on_read(500);
-        pace.rest();
+        pace.expect_head();
         assert_eq!(watch(&pace, 120, |_| {}), Some((Verdict::Idle, 60)));
         pace.on_read(1);
         assert!(pace.is_head_arriving());
@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn pings_do_not_keep_a_connection_on_which_nothing_is_asked() {
         let pace = Progress::default();
-        pace.rest();
+        pace.expect_head();
         let outcome =
             watch_with(ProgressWatch::new(&limits()).without_heads(), &pace, 120, |_| pace.on_read(17));
         assert_eq!(outcome, Some((Verdict::Idle, 60)));

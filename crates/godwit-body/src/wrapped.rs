@@ -1,4 +1,4 @@
-//! A body with somebody between it and its reader.
+//! A body with a wrapper that sees everything on the way to its reader.
 
 use crate::BoxError;
 use bytes::Bytes;

@@ -5,7 +5,7 @@
 //! - a change is acted on when it has stood still from one look to the next, unless told;
 //! - a pair is shown only if both files can be read, are whole, belong together, and did not change meanwhile;
 //!   until then the old pair stays, and the new one is tried again at every look;
-//! - what is still wrong after [`PATIENCE`] looks is said once.
+//! - what is still wrong after [`LOOKS_BEFORE_NOTICE`] looks is said once.
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use godwit_text::{date, unix_now};
 
 const EVERY: Duration = Duration::from_secs(2);
 /// How many looks a pair may be unusable before it is said.
-const PATIENCE: u32 = 3;
+const LOOKS_BEFORE_NOTICE: u32 = 3;
 /// A file that changed so short a time ago may change again without its time being another.
 const COARSE: Duration = Duration::from_secs(2);
 
@@ -117,7 +117,7 @@ impl Watched {
             self.pending.take().filter(|known| known.stamp == stamp).map_or(0, |known| known.failures);
         let failures = before.saturating_add(1);
         self.pending = Some(Pending { stamp, failures });
-        if failures == PATIENCE { Look::Bad(problem) } else { Look::Settling }
+        if failures == LOOKS_BEFORE_NOTICE { Look::Bad(problem) } else { Look::Settling }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The command line: which commands there are. What each one takes is declared in its own folder.
+//! The command line: which commands there are. What each one takes is declared in its own module.
 
 use clap::{Parser, Subcommand};
 

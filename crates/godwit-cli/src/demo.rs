@@ -110,7 +110,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let Some(figures) = runtime.block_on(measure(&testbed, arguments.json))? else {
         return Ok(ExitCode::from(INTERRUPTED));
     };
-    tell(&arguments, testbed.setting(), &figures)?;
+    print_result(&arguments, testbed.setting(), &figures)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -162,7 +162,7 @@ async fn show(visitors: &Visitors, seconds: u64, live: &mut LiveTable) {
 }
 
 /// The result, in every form that was asked for.
-fn tell(arguments: &Arguments, setting: &Setting, figures: &Figures) -> Result<(), Failure> {
+fn print_result(arguments: &Arguments, setting: &Setting, figures: &Figures) -> Result<(), Failure> {
     if let Some(file) = &arguments.html {
         std::fs::write(file, setting.page(figures)).map_err(|error| unwritable(file, &error))?;
     }

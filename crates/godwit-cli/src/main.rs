@@ -1,6 +1,6 @@
 //! The `godwit` program: an HTTP/3 server, a client and a laboratory in one binary.
 //!
-//! `main` only parses the command line and hands over: each command has a folder of its own with its
+//! `main` only parses the command line and hands over: each command has a module of its own with its
 //! arguments and its `run`. A command fails with one [`error::Failure`], which is printed as one line on the
 //! standard error and ends the program with code 1; wrong usage ends it with 2.
 

@@ -34,7 +34,7 @@
 //! (`ring`, without the default features).
 //!
 //! # Inside
-//! A request (`exchange`) asks its `server` for a share in a connection, a `session`: one face for all protocols. The
+//! A request (`exchange`) asks its `server` for a share in a connection, a `session`: one interface for all protocols. The
 //! server makes its connections by way of the `network` (`connect`: TCP, TLS and QUIC to one address after the other)
 //! and of the `race`, as the `memory` advises. `explain` puts into words why something failed.
 

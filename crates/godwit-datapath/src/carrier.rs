@@ -1,4 +1,4 @@
-//! Data paths that carry one datagram after the other: what a program's own has to say is then two short functions.
+//! Data paths that carry one datagram after the other: a program that brings one writes two short functions.
 //!
 //! A [`Carrier`] knows datagrams and addresses. Runs, batches, progress and counters, which make sockets of the operating
 //! system fast, are seen to here: [`Carried`] is the [`Datapath`] over it, [`carried_by`] the factory.

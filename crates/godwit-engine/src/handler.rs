@@ -1,4 +1,4 @@
-//! The upward face of a shard.
+//! What a shard's user implements to learn what happens in it.
 
 use crate::addresses::{as_told, is_somebody, reaches};
 use crate::stopped::Stopped;

@@ -3,8 +3,8 @@
 //! A turn of a [`Shard`] is always the same ([`Shard::turn`]): receive a batch, give it to the endpoint, tell the
 //! handler what happened, send until there is nothing more or the socket is full, and find out when to wake.
 //!
-//! The upward face is [`Handler`]: it is called with no connection borrowed, so that it may call into any
-//! connection of the shard. The asynchronous API, the HTTP/3 server and the C interface are handlers.
+//! What stands above a shard is its [`Handler`]: it is called with no connection borrowed, so that it may call into any
+//! connection of the shard. The asynchronous API of `godwit` is a handler.
 //!
 //! A shard is used through [`ShardHandle`]s, from its own thread as from any other, and kept going by a
 //! `Driver` on tokio (with the feature `tokio`, as `run_shards`, which starts one shard per thread on one address); or,

@@ -4,13 +4,13 @@
 //!    little earlier.
 //! 2. What is due happens.
 //! 3. A batch is received from each socket, and what is not for this shard is handed on.
-//! 4. Somebody is told what has happened, and does something about it.
+//! 4. Events are delivered, and whoever gets them acts on them.
 //! 5. A fair share is sent, what was done in the fourth step included.
-//! 6. Sending may have caused events, too, such as the end of a connection: these are told.
+//! 6. Sending may have caused events, too, such as the end of a connection: these are delivered.
 //! 7. It is found out when the next turn has to be.
 //!
 //! A [`TurnHost`] says what is special: a driver waits for sockets and answers batch by batch, an application that polls
-//! is told otherwise than a handler.
+//! gets its events in another way than a handler.
 
 use crate::handler::{Handler, ShardCx};
 use crate::shard::{Shard, Transmit, Turn};
@@ -43,8 +43,8 @@ pub(crate) trait TurnHost {
         self.shard().transmit()
     }
 
-    /// Tells what has happened. True if something may have been done about it that is not seen in deadlines.
-    fn tell(&mut self) -> bool;
+    /// Gives what has happened to whoever is to hear of it. True if something may have been done about it that is not seen in deadlines.
+    fn deliver_events(&mut self) -> bool;
 }
 
 /// Everything that can be done now without waiting, after the clock has been read ([`Shard::begin_turn`]).
@@ -54,9 +54,9 @@ pub(crate) fn run(host: &mut impl TurnHost) -> io::Result<Turn> {
     host.shard().run_timers();
     more |= host.receive()?;
     host.shard().hand_on();
-    host.tell();
+    host.deliver_events();
     let transmit = host.send()?;
-    more |= host.tell();
+    more |= host.deliver_events();
     Ok(host.shard().end_turn(transmit, more))
 }
 
@@ -70,7 +70,7 @@ impl<H: Handler> TurnHost for Alone<'_, H> {
         self.0
     }
 
-    fn tell(&mut self) -> bool {
+    fn deliver_events(&mut self) -> bool {
         self.0.dispatch();
         self.0.watch_idle();
         false
@@ -93,7 +93,7 @@ impl<H: Handler> Shard<H> {
 struct Polled<'a, T, S, E> {
     owner: &'a mut T,
     shard: S,
-    tell: E,
+    deliver: E,
 }
 
 impl<T, H, S, E> TurnHost for Polled<'_, T, S, E>
@@ -107,12 +107,12 @@ where
         (self.shard)(self.owner)
     }
 
-    fn tell(&mut self) -> bool {
-        (self.tell)(self.owner)
+    fn deliver_events(&mut self) -> bool {
+        (self.deliver)(self.owner)
     }
 }
 
-/// One turn at the time `now` of the shard that `owner` has, where `shard` says. `tell` fetches what has happened with
+/// One turn at the time `now` of the shard that `owner` has, where `shard` says. `deliver` fetches what has happened with
 /// [`Shard::next_event`], and says whether there was anything: then [`Turn::more`] is true. Such a shard needs no
 /// [`Handler`]: it may be a `Shard<()>`.
 ///
@@ -122,10 +122,10 @@ pub fn poll_turn<T, H>(
     owner: &mut T,
     shard: impl Fn(&mut T) -> &mut Shard<H>,
     now: Time,
-    tell: impl FnMut(&mut T) -> bool,
+    deliver: impl FnMut(&mut T) -> bool,
 ) -> io::Result<Turn> {
     shard(owner).begin_turn_at(now);
-    run(&mut Polled { owner, shard, tell })
+    run(&mut Polled { owner, shard, deliver })
 }
 
 /// Something that happened on a shard.

@@ -1,4 +1,4 @@
-//! A server under the eyes of an operator: its settings are read anew on SIGHUP, its log is opened anew on SIGUSR1, its
+//! A server that an operator controls by signals: its settings are read anew on SIGHUP, its log is opened anew on SIGUSR1, its
 //! process is exchanged on SIGUSR2, and SIGINT or SIGTERM end it. The service manager learns of each step.
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! A server from its first to its last moment: everything composed, configured anew while it runs, ended in good order.
+//! A server from start to end: everything composed, configured anew while it runs, ended in good order.
 //!
 //! [`Server::bind`] does everything that can fail: it reads certificates, binds ports, opens logs and folders.
 //! [`Server::start`] then answers, and [`Running`] is for changing what runs and for its end.

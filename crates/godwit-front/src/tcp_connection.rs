@@ -116,7 +116,7 @@ where
     }
 }
 
-/// Sees a connection to its end: drops slow clients, sends idle ones away, and takes leave in good order.
+/// Sees a connection to its end: drops slow clients, closes idle ones, and ends in good order.
 pub(super) struct ConnectionGuard<'a> {
     pub(super) pace: Arc<Progress>,
     pub(super) meter: Arc<Meter>,
@@ -131,7 +131,7 @@ pub(super) struct ConnectionGuard<'a> {
 impl ConnectionGuard<'_> {
     pub(super) async fn keep<C: Serving>(self, mut connection: Pin<&mut C>) -> Result<(), BoxError> {
         let ConnectionGuard { pace, meter, leaving, limits, mut stop, passed_on } = self;
-        pace.rest();
+        pace.expect_head();
         // HTTP/2's frames between requests are not the beginning of a head.
         let Limits { header_timeout, idle_timeout, send_timeout, minimum_rate, .. } = *limits;
         let rate = MinimumRate::new(send_timeout, minimum_rate);

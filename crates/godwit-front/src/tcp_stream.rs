@@ -3,7 +3,7 @@
 //! When a socket is closed while something that the client has sent lies unread (an HTTP/2 window update will do),
 //! the kernel resets the connection and throws away what it has not yet delivered. So the end goes in two steps:
 //! this side says that it has finished, and reads on until the client has too, or until it has acknowledged nothing
-//! more for [`PATIENCE`] (RFC 9112 section 9.6).
+//! more for [`SILENCE`] (RFC 9112 section 9.6).
 //!
 //! Every byte passes here, so this is also where [`Progress`] learns of them.
 
@@ -23,7 +23,7 @@ use super::connection_limits::Admission;
 use godwit_body::Progress;
 
 /// How long to wait for a client that acknowledges nothing more.
-const PATIENCE: Duration = Duration::from_secs(1);
+const SILENCE: Duration = Duration::from_secs(1);
 /// How often to wait for so long, for one that does.
 const MOST_WAITS: usize = 300;
 
@@ -100,7 +100,7 @@ async fn read_out(mut held: Held) {
             let mut unwanted = [0; 4096];
             while stream.read(&mut unwanted).await.is_ok_and(|read| read > 0) {}
         };
-        if tokio::time::timeout(PATIENCE, over).await.is_ok() {
+        if tokio::time::timeout(SILENCE, over).await.is_ok() {
             return;
         }
         match tcp_info(&**stream) {

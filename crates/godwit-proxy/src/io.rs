@@ -1,4 +1,4 @@
-//! A connection's bytes, and its permit to exist.
+//! The byte stream of a connection, with the permit that it holds.
 
 use godwit_client::dial::Stream;
 use std::io::{self, IoSlice};

@@ -1,4 +1,4 @@
-//! What checks of an upstream's health come to.
+//! Whether an upstream is healthy, from the checks in a row that passed or failed.
 
 /// How many checks in a row said something else than what holds.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 //!
 //! A sender that finds the bucket empty is told to come back when a whole *quantum* has gathered, about a
 //! millisecond's worth: timers are coarse, and a batch of segments costs one system call. While it waits,
-//! acknowledgements do not lure single packets out of it.
+//! acknowledgements do not make it send single packets.
 
 use crate::congestion::Pacing;
 use godwit_base::Time;

@@ -1,4 +1,4 @@
-//! The one face of a connection's parts.
+//! The one interface of a connection's parts.
 //!
 //! A part owns some frames: it takes those of the peer that concern nobody else, says whether it wants to send any, writes
 //! them into packets, is told what became of what it wrote, says when it wants to be called, has news for the application,

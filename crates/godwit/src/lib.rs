@@ -1,4 +1,4 @@
-//! QUIC for asynchronous Rust, on tokio.
+//! QUIC and HTTP/3 for asynchronous Rust, on tokio.
 //!
 //! An [`Endpoint`] is a UDP socket with connections on it. A [`Connection`] has any number of streams, each
 //! with a [`SendStream`], a [`RecvStream`], or both. Streams implement tokio's `AsyncRead` and
@@ -45,7 +45,7 @@
 //! - Dropping is saying no: an [`Incoming`] is refused, a [`SendStream`] that was not finished is reset, a
 //!   [`RecvStream`] before its end is stopped, a connection without handles is closed, each with code 0.
 //! - What had arrived before the peer closed the connection can still be accepted and read.
-//! - Without tokio: [`polled`] is an endpoint that the application keeps going itself.
+//! - [`polled`] is an endpoint without tokio, for applications with an event loop of their own.
 //! - Handles may be used from any thread. They are fastest on the thread that drives the endpoint: see
 //!   [`EndpointBuilder::run_shards`] for servers on many cores.
 //!

@@ -1,6 +1,6 @@
 //! quinn, with h3 on top of it, as a peer to test and to measure against.
 //!
-//! The face is the same as that of every other peer program; `peers/README.md` describes it.
+//! The command line is the same as that of every other peer program; `peers/README.md` describes it.
 
 mod certificates;
 mod endpoint;

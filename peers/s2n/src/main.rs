@@ -1,4 +1,4 @@
-//! s2n-quic as a peer for the interop runner's cases; `peers/README.md` describes the face.
+//! s2n-quic as a peer for the interop runner's cases; `peers/README.md` describes its command line.
 //!
 //! There is no HTTP/3 for it in the registry, with rustls it does not resume sessions, and it has no 0-RTT and no setting
 //! for key updates, preferred addresses or version 2.

@@ -45,7 +45,7 @@ impl Peer {
         }
     }
 
-    /// The program with the face that `peers/README.md` describes; for the browser, what drives it.
+    /// The program with the command line that `peers/README.md` describes; for the browser, what drives it.
     pub(crate) fn command(self) -> Command {
         match self {
             Peer::Aioquic => self.script("peer.py"),

@@ -13,7 +13,7 @@ use super::problem::{Kind, Problem};
 use super::settings::Method;
 
 /// How long the server may take to check the names, and then to issue.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// What is asked for.
 pub(super) struct Wanted<'a> {
@@ -48,7 +48,7 @@ pub(super) async fn issue(
 }
 
 fn policy() -> RetryPolicy {
-    RetryPolicy::new().initial_delay(Duration::from_millis(250)).backoff(1.5).timeout(PATIENCE)
+    RetryPolicy::new().initial_delay(Duration::from_millis(250)).backoff(1.5).timeout(TIMEOUT)
 }
 
 async fn place(account: &Account, names: &[Identifier], wanted: &Wanted<'_>) -> Result<Order, Error> {

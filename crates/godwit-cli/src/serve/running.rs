@@ -1,4 +1,4 @@
-//! The server under the eyes of whoever started it: told with a banner, operated by signals, ended in good order.
+//! The server while it runs: a banner at the start, signals, and an orderly end.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;

@@ -13,10 +13,10 @@ const WORD: usize = size_of::<usize>();
 const HEADER: usize = WORD + 8;
 /// Room for everything that is asked for: packet info, TOS or traffic class, GRO size, drop count, for both
 /// families at once.
-const ROOM: usize = 192;
+const CONTROL_LEN: usize = 192;
 
 /// A buffer of control messages.
-pub(super) type Control = Field<ROOM>;
+pub(super) type Control = Field<CONTROL_LEN>;
 
 impl Control {
     /// Forgets all messages.

@@ -1,20 +1,20 @@
-//! Memory that the kernel reads, or writes and says how much.
+//! A buffer that the kernel reads, or fills, and then says how far.
 
-/// At most `ROOM` bytes, aligned as the kernel's structures are.
+/// At most `CAPACITY` bytes, aligned as the kernel's structures are.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(8))]
-pub(super) struct Field<const ROOM: usize> {
-    pub(super) bytes: [u8; ROOM],
+pub(super) struct Field<const CAPACITY: usize> {
+    pub(super) bytes: [u8; CAPACITY],
     pub(super) len: usize,
 }
 
-impl<const ROOM: usize> Default for Field<ROOM> {
+impl<const CAPACITY: usize> Default for Field<CAPACITY> {
     fn default() -> Self {
-        Field { bytes: [0; ROOM], len: 0 }
+        Field { bytes: [0; CAPACITY], len: 0 }
     }
 }
 
-impl<const ROOM: usize> Field<ROOM> {
+impl<const CAPACITY: usize> Field<CAPACITY> {
     /// What the kernel is given to read.
     pub(super) fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or_default()
@@ -28,6 +28,6 @@ impl<const ROOM: usize> Field<ROOM> {
 
     /// Tells how much the kernel wrote.
     pub(super) fn set_len(&mut self, len: usize) {
-        self.len = len.min(ROOM);
+        self.len = len.min(CAPACITY);
     }
 }

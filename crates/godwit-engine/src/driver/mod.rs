@@ -207,7 +207,7 @@ impl<H: Handler> TurnHost for DriverTurn<'_, '_, H> {
         transmit(&self.driver.ports, self.cx, self.shard)
     }
 
-    fn tell(&mut self) -> bool {
+    fn deliver_events(&mut self) -> bool {
         self.shard.dispatch();
         self.shard.watch_idle();
         false

@@ -1,7 +1,7 @@
 //! Writes lines from a thread of its own: whoever takes them may be slow or stop (a full disk, a terminal with
 //! Ctrl-S, a pager at the end of a pipe), and no request shall wait for that.
 //!
-//! Lines are put into a buffer that the thread takes away whole; when it holds [`ROOM`] bytes, further lines are
+//! Lines are put into a buffer that the thread takes away whole; when it holds [`BUFFER_SIZE`] bytes, further lines are
 //! counted instead. What becomes of lines that cannot be written is up to the [`Target`]; they count as well.
 //!
 //! A file is written within 20 ms of its first line. It is looked after once a second: if it was moved or removed
@@ -13,11 +13,11 @@ use std::time::Duration;
 use super::target::Target;
 
 /// Bytes that wait at most.
-const ROOM: usize = 4 << 20;
+const BUFFER_SIZE: usize = 4 << 20;
 /// Bytes that are written without waiting for more.
 const PIECE: usize = 64 << 10;
 /// How long the last lines may take.
-const PATIENCE: Duration = Duration::from_secs(1);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The thread's letter box. Dropped, what is in it is still written.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Writer {
     /// Has a line written, which ends with a line feed. Returns how many lines were lost since the last call.
     pub(super) fn write(&self, line: &[u8]) -> u64 {
         let mut state = self.0.lock();
-        if state.text.len() + line.len() > ROOM {
+        if state.text.len() + line.len() > BUFFER_SIZE {
             state.lost += 1;
         } else {
             let wake =
@@ -85,7 +85,7 @@ impl Writer {
         state.asked += 1;
         let wanted = state.asked;
         self.0.work.notify_one();
-        let _ = self.0.done.wait_timeout_while(state, PATIENCE, |state| state.flushed < wanted);
+        let _ = self.0.done.wait_timeout_while(state, FLUSH_TIMEOUT, |state| state.flushed < wanted);
     }
 
     pub(super) fn reopen(&self) {
@@ -194,7 +194,7 @@ mod tests {
         let to = Gated::default();
         let writer = Writer::new(Target::test(to.clone()));
         let line = format!("line {}\n", "x".repeat(1000));
-        let count = 3 * ROOM / line.len();
+        let count = 3 * BUFFER_SIZE / line.len();
         let mut lost: u64 = (0..count).map(|_| writer.write(line.as_bytes())).sum();
         assert_eq!(to.text(), "", "and still this goes on");
         assert!(lost > 0);

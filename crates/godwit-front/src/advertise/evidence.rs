@@ -11,7 +11,7 @@
 //! - not known, if HTTP/3 works from that address: several clients may share it, and one that has a connection over
 //!   TCP may go on using it. Nor is it known while an attempt is young.
 //!
-//! At most [`ROOM`] entries of each of two generations are kept: when one is full, the older one is forgotten. An
+//! At most [`CAPACITY`] entries of each of two generations are kept: when one is full, the older one is forgotten. An
 //! entry that is used moves to the younger one.
 
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use godwit_report::record::WhyNotH3;
 
-const ROOM: usize = 32_768;
+const CAPACITY: usize = 32_768;
 /// An attempt may still succeed.
 const YOUNG: u32 = 3;
 
@@ -105,7 +105,7 @@ impl Generations {
     }
 
     fn entry(&mut self, whom: u64) -> &mut Seen {
-        if self.young.len() >= ROOM && !self.young.contains_key(&whom) {
+        if self.young.len() >= CAPACITY && !self.young.contains_key(&whom) {
             self.old = std::mem::take(&mut self.young);
         }
         let old = &mut self.old;
@@ -175,14 +175,14 @@ mod tests {
     fn what_is_used_is_kept_and_the_rest_forgotten() {
         let evidence = Evidence::new();
         evidence.note(u64::MAX, Fact::Told, at(0));
-        for whom in 0..(ROOM as u64 * 4) {
+        for whom in 0..(CAPACITY as u64 * 4) {
             evidence.note(whom, Fact::Told, at(0));
             if whom % 1000 == 0 {
                 evidence.note(u64::MAX, Fact::Attempt, at(0));
             }
         }
         let generations = evidence.0.lock().unwrap();
-        assert!(generations.young.len() + generations.old.len() <= 2 * ROOM);
+        assert!(generations.young.len() + generations.old.len() <= 2 * CAPACITY);
         assert!(generations.get(u64::MAX).told > 0);
         assert!(generations.get(0).told == 0);
     }

@@ -1,7 +1,7 @@
 //! Whether HTTP/3 answers at this server's own ports: a real QUIC handshake, at the start and then every [`EVERY`].
 //!
 //! A listener for every address is tried at the loopback addresses and at those that lead outward, where there are
-//! any. All of them have to answer within [`PATIENCE`]. What lies between this machine and its clients is not seen
+//! any. All of them have to answer within [`TIMEOUT`]. What lies between this machine and its clients is not seen
 //! by this: [`super::health`] judges that by their handshakes.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -13,11 +13,11 @@ use godwit::{ClientConfig, Endpoint};
 use super::SharedAdvertiser;
 
 const EVERY: Duration = Duration::from_secs(30);
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Tries the ports of these listeners once, and says so to the advertiser. `name` is what to ask for (SNI).
 pub(crate) async fn once(advertiser: &SharedAdvertiser, listeners: &[SocketAddr], name: &str) {
-    within(PATIENCE, advertiser, listeners, name).await;
+    within(TIMEOUT, advertiser, listeners, name).await;
 }
 
 async fn within(patience: Duration, advertiser: &SharedAdvertiser, listeners: &[SocketAddr], name: &str) {

@@ -29,7 +29,7 @@ use super::delivery::Undelivered;
 use godwit_text::instant_now;
 
 /// How long an acknowledgement is waited for.
-const PATIENCE: Duration = Duration::from_secs(30);
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time between two looks.
 const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_millis(250);
@@ -174,7 +174,7 @@ impl Meter {
         let mut over = Vec::new();
         while let Some(flushed) = under_way.flushed.front() {
             let delivered = flushed.end <= acknowledged;
-            if !delivered && now.saturating_duration_since(flushed.at) < PATIENCE {
+            if !delivered && now.saturating_duration_since(flushed.at) < DELIVERY_TIMEOUT {
                 break;
             }
             let delivered = delivered.then(|| arrived.max(flushed.at));

@@ -2,7 +2,7 @@
 //!
 //! `/healthz` answers 200 as long as the process serves at all; `/readyz` answers 503 before the ports are bound and
 //! while the server finishes, so that balancers send new clients elsewhere. There are few clients here and all of
-//! them are trusted: [`MOST`] connections at a time, and [`PATIENCE`] for a request.
+//! them are trusted: [`MOST`] connections at a time, and [`TIMEOUT`] for a request.
 
 use std::convert::Infallible;
 use std::io;
@@ -23,7 +23,7 @@ use tokio::sync::Semaphore;
 use super::{Metrics, text};
 
 const MOST: usize = 64;
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 const EXHAUSTED: Duration = Duration::from_millis(100);
 
 /// A bound listener, for [`Server::serve`].
@@ -66,9 +66,9 @@ impl Server {
                 });
                 let mut http = http1::Builder::new();
                 // Whoever does not read takes a place only for a while.
-                http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).keep_alive(false);
+                http.timer(TokioTimer::new()).header_read_timeout(TIMEOUT).keep_alive(false);
                 let served = http.serve_connection(TokioIo::new(stream), answer);
-                if let Ok(Err(error)) = tokio::time::timeout(PATIENCE * 2, served).await {
+                if let Ok(Err(error)) = tokio::time::timeout(TIMEOUT * 2, served).await {
                     tracing::debug!(%error, "a connection for metrics failed");
                 }
                 drop(permit);

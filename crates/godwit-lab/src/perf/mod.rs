@@ -1,4 +1,4 @@
-//! The laboratory's yardstick, over the "perf" protocol of QUIC implementations.
+//! Throughput, requests and handshakes between two machines, over the "perf" protocol of QUIC implementations.
 //!
 //! - `protocol`: what goes over a stream.
 //! - `server` and `client`: the two ends, both written against the public interface of crate `godwit` only.

@@ -1,4 +1,4 @@
-//! The three encoders behind one face. Their windows are kept small: what is gained beyond them is little for
+//! The three encoders behind one interface. Their windows are kept small: what is gained beyond them is little for
 //! pages, and the memory is taken once for each response that is under way.
 
 use std::io::{self, Write};

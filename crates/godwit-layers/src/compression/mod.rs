@@ -6,7 +6,7 @@
 //! goes out. Events (`text/event-stream`) are left alone altogether.
 //!
 //! Each compression takes memory while it lasts, up to some megabytes, and clients may be slow. All together have
-//! `ROOM`; where it does not suffice for the coding that would be best, a cheaper one is taken, or none.
+//! `MEMORY`; where it does not suffice for the coding that would be best, a cheaper one is taken, or none.
 //!
 //! Compression tells who watches the length of encrypted responses something about their content. Where a page has
 //! a secret and also text that somebody else may choose (BREACH), switch it off for the site, or send such pages
@@ -38,7 +38,7 @@ use godwit_body::{BoxBody, BoxError, FramePoll, boxed};
 /// Below this many bytes a response is about as short as it gets.
 const LEAST: u64 = 1024;
 /// Memory for all compressions under way, in KiB.
-const ROOM: usize = 256 << 10;
+const MEMORY: usize = 256 << 10;
 /// Bytes that are compressed without a pause for others.
 const SLICE: usize = 32 << 10;
 /// Slices after which a pause is made even if nothing came out yet.
@@ -52,7 +52,7 @@ pub struct CompressionMemory(Arc<Semaphore>);
 
 impl Default for CompressionMemory {
     fn default() -> CompressionMemory {
-        CompressionMemory(Arc::new(Semaphore::new(ROOM)))
+        CompressionMemory(Arc::new(Semaphore::new(MEMORY)))
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! At a client all of it is kept in one [`SessionStore`], by server and network ([`SessionKey`]): tickets and
 //! tokens are taken out when they are used, so that none is shown twice and nobody can link two connections
-//! by them (RFC 9001 section 9.6 and RFC 9000 section 8.1.3). [`MemorySessions`] is the store there is here. One that
+//! by them (RFC 9001 section 9.6 and RFC 9000 section 8.1.3). [`MemorySessions`] is the store of this crate. One that
 //! outlives the process says so ([`SessionStore::is_persistent`]) and keeps [tickets as bytes](SessionTicket::to_bytes),
 //! which takes a [`PortableVerifier`].
 //!

@@ -177,7 +177,7 @@ impl Server {
             let incoming = match Arc::strong_count(&handshakes) > self.handshakes_before_retry {
                 true => match incoming.retry() {
                     Ok(()) => {
-                        self.observer.tell(|| ServerEvent::Retried { remote });
+                        self.observer.notify(|| ServerEvent::Retried { remote });
                         continue;
                     }
                     Err(incoming) => incoming,
@@ -275,20 +275,20 @@ impl Server {
         mut stopped: watch::Receiver<bool>,
     ) {
         let remote = incoming.remote_address();
-        self.observer.tell(|| ServerEvent::HandshakeBegun { remote });
+        self.observer.notify(|| ServerEvent::HandshakeBegun { remote });
         let Some(shaken) = self.handshake(incoming.accept(), stopped.clone()).await else {
-            self.observer.tell(|| ServerEvent::HandshakeFailed { remote });
+            self.observer.notify(|| ServerEvent::HandshakeFailed { remote });
             return tracing::debug!(%remote, "a handshake is given up");
         };
         let connection = match shaken {
             Ok(connection) => connection,
             Err(error) => {
-                self.observer.tell(|| ServerEvent::HandshakeFailed { remote });
+                self.observer.notify(|| ServerEvent::HandshakeFailed { remote });
                 return tracing::debug!(%remote, %error, "a handshake failed");
             }
         };
         drop(handshake);
-        self.observer.tell(|| ServerEvent::HandshakeFinished { remote });
+        self.observer.notify(|| ServerEvent::HandshakeFinished { remote });
         let _told = self.observer.when_over(&connection);
         let Some(_admitted) = self.admission.ask(connection.remote_address()) else {
             connection.close(ErrorCode::H3_EXCESSIVE_LOAD, b"too many connections");

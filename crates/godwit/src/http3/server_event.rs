@@ -54,15 +54,15 @@ impl Observer {
         Observer(Some(Arc::new(observe)))
     }
 
-    pub(super) fn tell(&self, event: impl FnOnce() -> ServerEvent) {
+    pub(super) fn notify(&self, event: impl FnOnce() -> ServerEvent) {
         if let Some(observe) = &self.0 {
             observe(&event());
         }
     }
 
     /// Tells of the connection's end when what is returned is dropped.
-    pub(super) fn when_over(&self, connection: &Connection) -> Option<TellWhenOver> {
-        self.0.is_some().then(|| TellWhenOver { observer: self.clone(), connection: connection.clone() })
+    pub(super) fn when_over(&self, connection: &Connection) -> Option<NotifyWhenOver> {
+        self.0.is_some().then(|| NotifyWhenOver { observer: self.clone(), connection: connection.clone() })
     }
 }
 
@@ -73,14 +73,14 @@ impl fmt::Debug for Observer {
 }
 
 /// A connection being served.
-pub(super) struct TellWhenOver {
+pub(super) struct NotifyWhenOver {
     observer: Observer,
     connection: Connection,
 }
 
-impl Drop for TellWhenOver {
+impl Drop for NotifyWhenOver {
     fn drop(&mut self) {
         let (remote, stats) = (self.connection.remote_address(), Box::new(self.connection.stats()));
-        self.observer.tell(|| ServerEvent::Closed { remote, stats });
+        self.observer.notify(|| ServerEvent::Closed { remote, stats });
     }
 }

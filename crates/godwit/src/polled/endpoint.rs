@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 /// An endpoint that the application keeps going; made by [`crate::EndpointBuilder::build_polled`].
 ///
-/// It belongs to one thread at a time and locks nothing. Dropping it ends every connection without a word: to take
-/// leave, [`PolledEndpoint::close`] it and poll until [`PolledEndpoint::is_idle`].
+/// It belongs to one thread at a time and locks nothing. Dropping it ends every connection without telling the
+/// peers: to tell them, [`PolledEndpoint::close`] it and poll until [`PolledEndpoint::is_idle`].
 #[derive(Debug)]
 pub struct PolledEndpoint {
     shard: Shard<()>,
@@ -117,7 +117,7 @@ impl PolledEndpoint {
     ) -> io::Result<Wait> {
         let time = self.clock.time(now);
         self.polling = true;
-        let outcome = poll_turn(self, |it| &mut it.shard, time, |it| it.tell(&mut on_event));
+        let outcome = poll_turn(self, |it| &mut it.shard, time, |it| it.deliver_events(&mut on_event));
         self.polling = false;
         let turn = outcome?;
         let until =
@@ -125,7 +125,7 @@ impl PolledEndpoint {
         Ok(Wait { until, writable: turn.blocked })
     }
 
-    fn tell(&mut self, on_event: &mut impl FnMut(&mut PolledEndpoint, PolledEvent)) -> bool {
+    fn deliver_events(&mut self, on_event: &mut impl FnMut(&mut PolledEndpoint, PolledEvent)) -> bool {
         let mut any = false;
         while let Some(event) = self.shard.next_event() {
             any = true;

@@ -1,10 +1,10 @@
-//! Programs with the common face as clients, and the cases in which both sides have it: HTTP/0.9.
+//! Programs with the common command line as clients, and the cases in which both sides have it: HTTP/0.9.
 
 use super::{Case, PROGRAMS, Stage};
 use crate::peers::install::Peer;
 use std::process::Command;
 
-/// What a client with the common face says of one answer.
+/// What a client with the common command line says of one answer.
 pub(super) struct Line {
     pub(super) status: String,
     pub(super) size: u64,
@@ -29,7 +29,7 @@ impl Line {
     }
 }
 
-/// Fetches paths with a client of the common face, whose command is complete but for the URLs.
+/// Fetches paths with a client of the common command line, whose command is complete but for the URLs.
 pub(super) fn lines(
     stage: &mut Stage<'_>,
     client: &mut Command,

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// The peers that are programs with the common face.
+/// The peers that are programs with the common command line.
 const PROGRAMS: [Peer; 3] = [Peer::QuicGo, Peer::Aioquic, Peer::Quinn];
 /// How long a server may take until it listens: interpreters on a busy machine take their time.
 const READY: Duration = Duration::from_secs(30);
@@ -26,7 +26,7 @@ const READY: Duration = Duration::from_secs(30);
 pub(crate) struct Bench {
     /// Our program.
     pub(crate) godwit: PathBuf,
-    /// Our example that has the common face for `hq`.
+    /// Our example that has the common command line for `hq`.
     pub(crate) hq: PathBuf,
     pub(crate) browser: PathBuf,
     pub(crate) material: Material,

@@ -11,14 +11,14 @@ use std::sync::Arc;
 /// Another verifier, with which the tickets of a [`super::super::SessionStore`] that writes them down can be read
 /// back: the `verifier` of [`super::super::Resumption`], and that of the TLS settings at the same time.
 ///
-/// To the servers of the world it is what the other one is. A ticket read back is put before TLS as the end of a
+/// Towards real servers it does what the other one does. A ticket read back is put before TLS as the end of a
 /// handshake within this process, which cannot have the server's signature: that handshake, which never leaves the
-/// call in which it happens, is known by a secret made for it, and its certificates are judged by the other verifier
+/// call in which it happens, is known by a secret made for it, and its certificates are checked by the other verifier
 /// as of now. So tickets that were kept while less was asked of servers, or before a certificate expired, are of no
 /// use.
 pub type PortableVerifier = Verifier<PortableCheck>;
 
-/// Judges as another verifier does, also what is read back.
+/// Checks as another verifier does, also what is read back.
 #[derive(Debug)]
 pub struct PortableCheck(Arc<dyn ServerCertVerifier>);
 
@@ -36,7 +36,7 @@ thread_local! {
 pub(super) struct InsideGuard;
 
 impl InsideGuard {
-    /// `now` is the time at which certificates are judged. Also the secret with which the handshake is signed.
+    /// `now` is the time as of which certificates are checked. Also the secret with which the handshake is signed.
     pub(super) fn new(random: &dyn SecureRandom, now: UnixTime) -> Option<(Self, [u8; 32])> {
         let mut seal = [0; 32];
         random.fill(&mut seal).ok()?;
@@ -52,7 +52,7 @@ impl Drop for InsideGuard {
 }
 
 impl PortableVerifier {
-    /// Judges as `inner` does.
+    /// Checks as `inner` does.
     pub fn new(inner: Arc<dyn ServerCertVerifier>) -> Self {
         Verifier::with_check(PortableCheck(inner))
     }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 /// How often another process's lock is waited for, and for how long each time.
-const PATIENCE: (u32, Duration) = (50, Duration::from_millis(2));
+const ATTEMPTS: (u32, Duration) = (50, Duration::from_millis(2));
 
 /// A file and its lock. Problems are told in one line.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Access {
         options.read(true).write(true).create(true).truncate(false);
         private(&mut options);
         let file = options.open(&self.lock)?;
-        let (times, pause) = PATIENCE;
+        let (times, pause) = ATTEMPTS;
         for _ in 0..times {
             match file.try_lock() {
                 Ok(()) => return Ok(file),
