@@ -32,7 +32,7 @@ pub(crate) struct Exchanges {
 
 /// How a request is sent.
 #[derive(Clone, Copy)]
-pub(crate) struct Manner<'a> {
+pub(crate) struct SendOptions<'a> {
     pub(crate) versions: Versions,
     /// On a connection of its own.
     pub(crate) alone: bool,
@@ -56,16 +56,16 @@ impl Exchanges {
     }
 
     /// The server of a URL: always the same, unless the request shall have its own connection.
-    fn server(&self, origin: &Origin, manner: Manner<'_>) -> Arc<Server> {
-        let server = || Arc::new(Server::new(origin.clone(), manner.versions));
-        if manner.alone {
+    fn server(&self, origin: &Origin, options: SendOptions<'_>) -> Arc<Server> {
+        let server = || Arc::new(Server::new(origin.clone(), options.versions));
+        if options.alone {
             return server();
         }
         let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
         if servers.len() >= MOST_SERVERS {
             servers.retain(|_, server| Arc::strong_count(server) > 1 || !server.is_idle());
         }
-        Arc::clone(servers.entry((origin.clone(), manner.versions)).or_insert_with(server))
+        Arc::clone(servers.entry((origin.clone(), options.versions)).or_insert_with(server))
     }
 
     /// Remembers what was learnt, and closes the connections.
@@ -91,12 +91,12 @@ impl Exchanges {
     pub(crate) async fn response(
         &self,
         hop: &Hop,
-        manner: Manner<'_>,
+        options: SendOptions<'_>,
         on_route: &mut OnRoute<'_>,
     ) -> Result<Response<ResponseBody>, Error> {
-        let server = self.server(&hop.target.origin, manner);
+        let server = self.server(&hop.target.origin, options);
         let proxy = self.network.proxy(&hop.target.origin);
-        let is_auto = manner.versions == Versions::Auto;
+        let is_auto = options.versions == Versions::Auto;
         let mut attempt = 1;
         loop {
             let (share, in_use) = server.session(&self.network).await?;
@@ -104,7 +104,7 @@ impl Exchanges {
             on_route(Route::new(version, share.reason, share.fresh, share.session.link()));
             let again = hop.body.is_repeatable() && attempt < ATTEMPTS;
             let is_http3 = version == Version::HTTP_3;
-            match send(hop, manner.further, share.session).await {
+            match send(hop, options.further, share.session).await {
                 // What HTTP/3 leads to does not serve this name: what the URL says itself does.
                 Ok(response)
                     if again
@@ -125,7 +125,7 @@ impl Exchanges {
                     }
                     let values: Vec<_> = response.headers().get_all(ALT_SVC).iter().cloned().collect();
                     server.on_alt_svc(&self.network, &values);
-                    if manner.alone {
+                    if options.alone {
                         server.conclude(&self.network).await;
                     }
                     return Ok(response.map(|body| body.of(in_use)));

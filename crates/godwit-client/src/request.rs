@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::body::{BodySource, BoxError};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind, Remedy};
-use crate::exchange::Manner;
+use crate::exchange::SendOptions;
 use crate::redirect::{Hop, is_redirect};
 use crate::response::{Body, Response};
 use crate::server::Versions;
@@ -187,10 +187,10 @@ async fn fetch(
             return Err(Error::new(ErrorKind::Request, format!("{}: {text}", hop.target)));
         }
         let further = HeaderMap::new();
-        let manner = Manner { versions, alone: false, further: &further };
+        let options = SendOptions { versions, alone: false, further: &further };
         let mut route = None;
         let mut on_route = |chosen| route = Some(chosen);
-        let response = client.exchanges().response(&hop, manner, &mut on_route);
+        let response = client.exchanges().response(&hop, options, &mut on_route);
         let response = match until {
             None => response.await?,
             Some((until, limit)) => {

@@ -49,7 +49,7 @@ impl ConnectionService {
     }
 
     /// Has the request answered.
-    pub(super) async fn answer<B>(self, request: Request<B>) -> Response<Departing>
+    pub(super) async fn answer<B>(self, request: Request<B>) -> Response<OutgoingBody>
     where
         B: Body<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<BoxError>,
@@ -66,7 +66,7 @@ impl ConnectionService {
         if version <= Version::HTTP_11 && (self.0.leaving.load(Ordering::Relaxed) || is_too_late(&response)) {
             close_after(&mut response);
         }
-        response.map(|body| Wrapped::with(body, Departure(underway)))
+        response.map(|body| Wrapped::with(body, HeldMark(underway)))
     }
 
     /// A tunnel may be silent for as long as it likes.
@@ -132,12 +132,12 @@ impl Drop for UnderWay {
 }
 
 /// A response's body on its way to the client.
-pub(super) type Departing = Wrapped<Logged, Departure>;
+pub(super) type OutgoingBody = Wrapped<Logged, HeldMark>;
 
 /// Of TCP connections: what the transport holds.
-pub(super) struct Departure(Option<UnderWay>);
+pub(super) struct HeldMark(Option<UnderWay>);
 
-impl Departure {
+impl HeldMark {
     fn set_held(&mut self, held: bool) {
         if let Some(underway) = &mut self.0 {
             underway.set_held(held);
@@ -145,7 +145,7 @@ impl Departure {
     }
 }
 
-impl<E> Wrapper<E> for Departure {
+impl<E> Wrapper<E> for HeldMark {
     /// Whoever asks for more has taken what there was.
     fn on_asked(&mut self) {
         self.set_held(false);
@@ -167,15 +167,15 @@ mod tests {
     fn a_response_that_waits_for_its_client_is_held() {
         let progress = Arc::new(Progress::default());
         let underway = UnderWay::new(Arc::clone(&progress));
-        let mut departing = Wrapped::with(unlogged(full("abc")), Departure(Some(underway)));
-        let is_held = |departing: &Departing| departing.wrapper().0.as_ref().unwrap().held;
+        let mut body = Wrapped::with(unlogged(full("abc")), HeldMark(Some(underway)));
+        let is_held = |body: &OutgoingBody| body.wrapper().0.as_ref().unwrap().held;
         assert!(!progress.is_idle());
         let mut cx = Context::from_waker(std::task::Waker::noop());
-        assert!(matches!(Pin::new(&mut departing).poll_frame(&mut cx), Poll::Ready(Some(Ok(_)))));
-        assert!(is_held(&departing));
-        assert!(matches!(Pin::new(&mut departing).poll_frame(&mut cx), Poll::Ready(None)));
-        assert!(!is_held(&departing));
-        drop(departing);
+        assert!(matches!(Pin::new(&mut body).poll_frame(&mut cx), Poll::Ready(Some(Ok(_)))));
+        assert!(is_held(&body));
+        assert!(matches!(Pin::new(&mut body).poll_frame(&mut cx), Poll::Ready(None)));
+        assert!(!is_held(&body));
+        drop(body);
         assert!(progress.is_idle());
     }
 }

@@ -23,7 +23,7 @@ use super::metrics::{self, CertificateExpiry, Metrics, Transport};
 use super::redirect_http::Redirect;
 use super::settings::{Advertise, Datapath, HostPattern, Limits, Settings};
 use super::sites::Front;
-use super::successor::Succession;
+use super::successor::HandOver;
 use super::tcp::{self, Purpose};
 
 /// How long the start waits to know whether HTTP/3 answers.
@@ -55,7 +55,7 @@ pub struct Server {
     front: Front,
     tcp: tcp::Server,
     quic: h3::Options,
-    succession: Succession,
+    hand_over: HandOver,
     takes_over: bool,
 }
 
@@ -84,12 +84,12 @@ impl Server {
         let drain = settings.drain.unwrap_or(grace);
         let quic = h3::Options::new(certificates.store(), datapath, &settings, drain, &notices)?;
         let tls = tls_over_tcp(certificates.store(), &settings)?;
-        let mut succession = Succession::new(certificates.store())?;
+        let mut hand_over = HandOver::new(certificates.store())?;
         let listeners = listen::bind(&settings.listen, &mut inherited, &quic)?;
         let redirects = listen::bind_plain(&settings.redirect_http, &mut inherited)?;
         let figures = settings
             .metrics
-            .map(|address| bind_metrics(address, &mut inherited, &mut succession))
+            .map(|address| bind_metrics(address, &mut inherited, &mut hand_over))
             .transpose()?;
         let takes_over = inherited.leave_rest(&notices);
         let addresses: Vec<SocketAddr> = listeners.iter().map(|listener| listener.address).collect();
@@ -115,7 +115,7 @@ impl Server {
             front,
             tcp,
             quic,
-            succession,
+            hand_over,
             takes_over,
         })
     }
@@ -147,7 +147,7 @@ impl Server {
     pub async fn start(self) -> Result<Running, FrontError> {
         let addresses = self.addresses();
         let Server {
-            settings, notices, certificates, listeners, front, observer, tcp, mut succession, ..
+            settings, notices, certificates, listeners, front, observer, tcp, mut hand_over, ..
         } = self;
         // Nothing below keeps it from serving: an older process may end now.
         h3::take_over(listeners.iter().map(|listener| &listener.udp)).await.map_err(|error| {
@@ -155,13 +155,13 @@ impl Server {
         })?;
         let mut http3 = Vec::new();
         for Listener { udp, tcp: listener, .. } in listeners {
-            succession.add(Role::Sites, &listener);
+            hand_over.add(Role::Sites, &listener);
             tcp.serve(listener, Purpose::Sites(front.clone())).await;
             http3.push(udp.serve(front.clone()));
         }
         for listener in self.redirects {
             let redirect = Redirect::new(certificates.store().clone(), &addresses, observer.clone());
-            succession.add(Role::Plain, &listener);
+            hand_over.add(Role::Plain, &listener);
             tcp.serve(listener, Purpose::Redirect(redirect)).await;
         }
         certificates.start();
@@ -185,7 +185,7 @@ impl Server {
             notices,
             certificates,
             front,
-            succession,
+            hand_over,
             tcp: Some(tcp),
             http3,
             background,
@@ -212,7 +212,7 @@ pub struct Running {
     /// `None` once they are another process's.
     certificates: Option<Certificates>,
     front: Front,
-    succession: Succession,
+    hand_over: HandOver,
     /// `None` once it is shut down.
     tcp: Option<tcp::Server>,
     http3: Vec<h3::Running>,
@@ -272,7 +272,7 @@ impl Running {
     /// # Errors
     /// Why it did not take over; this one goes on.
     pub async fn hand_over(&self) -> Result<u32, FrontError> {
-        let process = self.succession.hand_over(&self.http3).await.map_err(FrontError::new)?;
+        let process = self.hand_over.hand_over(&self.http3).await.map_err(FrontError::new)?;
         self.handed_over.store(true, Ordering::Relaxed);
         Ok(process)
     }
@@ -370,10 +370,10 @@ fn observe(settings: &Settings, log: Log, addresses: &[SocketAddr], notices: &No
 fn bind_metrics(
     address: SocketAddr,
     inherited: &mut Inherited,
-    succession: &mut Succession,
+    hand_over: &mut HandOver,
 ) -> Result<metrics::server::Server, FrontError> {
     let bound = listen::bind_tcp(address, Role::Metrics, inherited).and_then(|tcp| {
-        succession.add(Role::Metrics, &tcp);
+        hand_over.add(Role::Metrics, &tcp);
         metrics::server::Server::on(tcp.listener)
     });
     bound.map_err(|error| {

@@ -28,24 +28,24 @@ use godwit_certificates::Store;
 const READY_WITHIN: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// What this process leaves beside its UDP sockets.
-pub(super) struct Succession {
+pub(super) struct HandOver {
     program: PathBuf,
     /// They are closed when nobody accepts from them any more.
     listeners: Vec<(Role, bool, Weak<TcpListener>)>,
     store: Store,
 }
 
-impl Succession {
+impl HandOver {
     /// # Errors
     /// If the system does not say which program this is.
-    pub(super) fn new(store: &Store) -> Result<Succession, FrontError> {
+    pub(super) fn new(store: &Store) -> Result<HandOver, FrontError> {
         let unknown = |error: std::io::Error| {
             FrontError::new(format!(
                 "cannot tell which program this is: {}",
                 godwit_text::plain_error(&error)
             ))
         };
-        Ok(Succession { program: program().map_err(unknown)?, listeners: Vec::new(), store: store.clone() })
+        Ok(HandOver { program: program().map_err(unknown)?, listeners: Vec::new(), store: store.clone() })
     }
 
     pub(super) fn add(&mut self, role: Role, tcp: &Tcp) {

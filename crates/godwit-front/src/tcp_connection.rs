@@ -17,7 +17,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::access::{Observer, Shed};
+use super::access::{GaveUp, Observer};
 use super::client::tcp::Meter;
 use super::client::{Client, Facts};
 use super::goaway::GoawayWait;
@@ -192,10 +192,10 @@ impl ConnectionGuard<'_> {
                     },
                     // HTTP/1.1 has a time limit of its own for the next head.
                     Verdict::Idle => {}
-                    Verdict::HeadLate => return Err(Shed::HeadLate.into()),
+                    Verdict::HeadLate => return Err(GaveUp::HeadLate.into()),
                     Verdict::TooSlow => {
                         pace.abort();
-                        return Err(Shed::TooSlow.into());
+                        return Err(GaveUp::TooSlow.into());
                     }
                 },
             }

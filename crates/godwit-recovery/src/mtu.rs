@@ -52,7 +52,7 @@ pub struct MtuSearch {
     /// The size that passed before a silence, as long as it is not known whether it still does; else 0.
     doubted: u16,
     state: State,
-    suspicion: Suspicion,
+    signs: BlackHoleSigns,
     counters: MtuCounters,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct Arrived {
 
 /// What speaks for a black hole.
 #[derive(Debug, Clone, Copy, Default)]
-struct Suspicion {
+struct BlackHoleSigns {
     arrived: Arrived,
     /// Full-size packets lost that were sent after the newest that arrived.
     lost: u8,
@@ -96,7 +96,7 @@ impl MtuSearch {
             ceiling: max.max(mtu),
             doubted: 0,
             state: State::Idle,
-            suspicion: Suspicion::default(),
+            signs: BlackHoleSigns::default(),
             counters: MtuCounters::default(),
         }
     }
@@ -153,7 +153,7 @@ impl MtuSearch {
         self.ceiling = self.ceiling.min(max);
         if self.mtu > max {
             self.mtu = max;
-            self.suspicion = Suspicion::default();
+            self.signs = BlackHoleSigns::default();
         }
         match self.state {
             State::Searching { probe, .. } if probe <= max => {}
@@ -217,7 +217,7 @@ impl MtuSearch {
             self.doubted = 0;
         }
         self.ceiling = self.ceiling.max(size);
-        self.suspicion = Suspicion::default();
+        self.signs = BlackHoleSigns::default();
         if matches!(self.state, State::Searching { probe, .. } if probe <= size) {
             let next = if self.ceiling == self.max { self.leap() } else { self.halfway() };
             self.search(next, now);
@@ -256,11 +256,11 @@ impl MtuSearch {
 
     /// Packets arrived; before the losses that the same ACK frame shows.
     pub(crate) fn on_packets_acked(&mut self, arrived: Arrived) {
-        let suspicion = &mut self.suspicion;
-        suspicion.arrived.full = suspicion.arrived.full.max(arrived.full);
-        suspicion.arrived.lesser = suspicion.arrived.lesser.max(arrived.lesser);
-        if suspicion.lost_since.is_some_and(|since| arrived.full >= Some(since)) {
-            (suspicion.lost, suspicion.lost_since) = (0, None);
+        let signs = &mut self.signs;
+        signs.arrived.full = signs.arrived.full.max(arrived.full);
+        signs.arrived.lesser = signs.arrived.lesser.max(arrived.lesser);
+        if signs.lost_since.is_some_and(|since| arrived.full >= Some(since)) {
+            (signs.lost, signs.lost_since) = (0, None);
         }
     }
 
@@ -268,13 +268,13 @@ impl MtuSearch {
     pub(crate) fn on_packet_lost(&mut self, now: Time, size: u16, sent_at: Time) -> bool {
         // What is larger than the MTU was sent before it fell, and tells nothing of the sizes that are sent now.
         let full = size > self.full_above() && size <= self.mtu;
-        let suspicion = &mut self.suspicion;
-        if !full || suspicion.arrived.full >= Some(sent_at) {
+        let signs = &mut self.signs;
+        if !full || signs.arrived.full >= Some(sent_at) {
             return false;
         }
-        suspicion.lost = suspicion.lost.saturating_add(1);
-        let since = *suspicion.lost_since.get_or_insert(sent_at);
-        if suspicion.lost < BLACK_HOLE_LOSSES || suspicion.arrived.lesser < Some(since) {
+        signs.lost = signs.lost.saturating_add(1);
+        let since = *signs.lost_since.get_or_insert(sent_at);
+        if signs.lost < BLACK_HOLE_LOSSES || signs.arrived.lesser < Some(since) {
             return false;
         }
         self.ceiling = self.mtu.saturating_sub(1);
@@ -302,7 +302,7 @@ impl MtuSearch {
 
     /// Back to the base; the search goes on with `next`, or below the ceiling.
     fn fall_back(&mut self, now: Time, next: Option<u16>) {
-        self.suspicion = Suspicion::default();
+        self.signs = BlackHoleSigns::default();
         self.mtu = BASE_MTU;
         if self.state != State::Idle {
             self.search(next.unwrap_or_else(|| self.halfway()), now);

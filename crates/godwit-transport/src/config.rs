@@ -64,7 +64,7 @@ pub struct TransportConfig {
     /// Datagrams (RFC 9221).
     pub datagrams: DatagramConfig,
     /// Whether the peer may give the QUIC bit of its packets any value (RFC 9287). Our own packets follow the
-    /// peer's wish. Default true.
+    /// peer's request. Default true.
     pub grease_quic_bit: bool,
     /// Whether observers on the path may measure the round-trip time by the spin bit (RFC 9000 section 17.4).
     /// Even then it is off on one of sixteen paths. Default false.

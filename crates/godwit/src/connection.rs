@@ -263,7 +263,7 @@ impl Connection {
     /// sockets, or any of the system's own addresses with the port of a socket that is bound to all of them. Port 0
     /// stands for any of the sockets. The path from there is validated first, and the connection moves when the
     /// peer has answered; if it does not, nothing changes. [`Connection::path_event`] tells which. Before the
-    /// handshake is confirmed, the wish is kept until it is.
+    /// handshake is confirmed, the request is kept until it is.
     ///
     /// # Errors
     /// If it can never be done, see [`MigrateError`].

@@ -29,7 +29,7 @@ use http_body::{Body, Frame};
 use crate::body::BodySource;
 use crate::client::Client;
 use crate::error::{Error, ErrorKind, Remedy};
-use crate::exchange::Manner;
+use crate::exchange::SendOptions;
 use crate::explain;
 use crate::redirect::{Hop, is_redirect};
 use crate::route::Route;
@@ -255,8 +255,8 @@ impl Transfer<'_> {
             timing.connect = timing.connect.or(route.connect);
             timing.version = Some(route.version);
         };
-        let manner = Manner { versions, alone, further: &further };
-        self.client.exchanges().response(hop, manner, &mut on_route).await
+        let options = SendOptions { versions, alone, further: &further };
+        self.client.exchanges().response(hop, options, &mut on_route).await
     }
 
     fn step(

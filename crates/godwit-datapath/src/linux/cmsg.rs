@@ -1,4 +1,4 @@
-//! Control messages: what the kernel tells and is told beside a datagram's bytes.
+//! Control messages: what the kernel gives and is given beside a datagram's bytes.
 //!
 //! They are written and read as plain bytes after the kernel's own layout: a length of the machine's
 //! word size that counts the header too, level and type as `int`, the data, padding to the word size.
@@ -69,14 +69,14 @@ impl Control {
     }
 
     /// Reads what the kernel told.
-    pub(super) fn read(&self) -> Told {
-        let mut told = Told::default();
+    pub(super) fn read(&self) -> ControlInfo {
+        let mut info = ControlInfo::default();
         let mut rest = self.bytes();
         while let Some((level, kind, data, after)) = split_message(rest) {
-            told.add(level, kind, data);
+            info.add(level, kind, data);
             rest = after;
         }
-        told
+        info
     }
 
     /// Reads the error number and the origin of an entry of the error queue (`sock_extended_err`).
@@ -105,9 +105,9 @@ fn split_message(bytes: &[u8]) -> Option<(i32, i32, &[u8], &[u8])> {
     Some((level, kind, data, after))
 }
 
-/// What the kernel told about a received run.
+/// What control messages say of a received run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct ControlInfo {
     pub(super) ecn: Ecn,
     pub(super) local: Option<IpAddr>,
     /// Size of the datagrams, if several were merged.
@@ -116,7 +116,7 @@ pub(super) struct Told {
     pub(super) drops: Option<u32>,
 }
 
-impl Told {
+impl ControlInfo {
     fn add(&mut self, level: i32, kind: i32, data: &[u8]) {
         match (level, kind) {
             // One byte, although it is set with an int.
@@ -157,9 +157,9 @@ mod tests {
         control.push(libc::IPPROTO_IP, libc::IP_PKTINFO, &[1, 0, 0, 0, 127, 0, 0, 9, 127, 0, 0, 2]);
         control.push(libc::SOL_UDP, libc::UDP_GRO, &1200i32.to_ne_bytes());
         control.push(libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &u32::MAX.to_ne_bytes());
-        let told = control.read();
+        let info = control.read();
         let local = "127.0.0.2".parse().ok();
-        assert_eq!(told, Told { ecn: Ecn::Ect0, local, stride: Some(1200), drops: Some(u32::MAX) });
+        assert_eq!(info, ControlInfo { ecn: Ecn::Ect0, local, stride: Some(1200), drops: Some(u32::MAX) });
     }
 
     #[test]
@@ -192,9 +192,9 @@ mod tests {
         let mut control = Control::default();
         control.space().fill(0xff);
         control.set_len(64);
-        assert_eq!(control.read(), Told::default());
+        assert_eq!(control.read(), ControlInfo::default());
         control.space().fill(0);
         control.set_len(64);
-        assert_eq!(control.read(), Told::default());
+        assert_eq!(control.read(), ControlInfo::default());
     }
 }

@@ -86,8 +86,8 @@ impl LinuxSocket {
 
     fn meta_of(&mut self, at: usize) -> Option<RecvMeta> {
         let incoming = self.incoming.get(at)?;
-        let told = incoming.control.read();
-        if let Some(drops) = told.drops {
+        let info = incoming.control.read();
+        if let Some(drops) = info.drops {
             self.counters.kernel_drops += u64::from(drops.wrapping_sub(self.drops));
             self.drops = drops;
         }
@@ -97,11 +97,11 @@ impl LinuxSocket {
         }
         Some(RecvMeta {
             socket: self.id,
-            local: told.local,
+            local: info.local,
             remote: address::normalise(incoming.name.addr()?),
-            ecn: told.ecn,
+            ecn: info.ecn,
             len: incoming.len,
-            stride: told.stride.unwrap_or(incoming.len).min(incoming.len),
+            stride: info.stride.unwrap_or(incoming.len).min(incoming.len),
         })
     }
 

@@ -42,7 +42,7 @@ use super::settings;
 pub(crate) use body::{Logged, unlogged};
 pub(crate) use entry::Entry;
 pub(crate) use log::Log;
-pub(crate) use refused::Shed;
+pub(crate) use refused::GaveUp;
 
 /// Sees every request. Clones share everything.
 #[derive(Clone, Debug)]

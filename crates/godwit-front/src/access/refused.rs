@@ -11,30 +11,30 @@ use godwit_body::BoxError;
 
 /// Why a connection over TCP is given up that the client would have gone on with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shed {
+pub(crate) enum GaveUp {
     /// A request's head has been arriving for too long.
     HeadLate,
     /// The client takes too little of what it asked for.
     TooSlow,
 }
 
-impl fmt::Display for Shed {
+impl fmt::Display for GaveUp {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Shed::HeadLate => "a request's head did not arrive in time",
-            Shed::TooSlow => "the client takes too little",
+            GaveUp::HeadLate => "a request's head did not arrive in time",
+            GaveUp::TooSlow => "the client takes too little",
         })
     }
 }
 
-impl Error for Shed {}
+impl Error for GaveUp {}
 
 /// What ended a connection, if that was a refusal, and the status with which hyper has answered.
 pub(super) fn reason(error: &BoxError) -> Option<(Refusal, Option<StatusCode>)> {
-    if let Some(shed) = error.downcast_ref::<Shed>() {
-        return Some(match shed {
-            Shed::HeadLate => (Refusal::HeadLate, None),
-            Shed::TooSlow => (Refusal::TooSlow, None),
+    if let Some(why) = error.downcast_ref::<GaveUp>() {
+        return Some(match why {
+            GaveUp::HeadLate => (Refusal::HeadLate, None),
+            GaveUp::TooSlow => (Refusal::TooSlow, None),
         });
     }
     let error = error.downcast_ref::<hyper::Error>().filter(|error| error.is_parse())?;

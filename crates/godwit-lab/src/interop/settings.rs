@@ -22,19 +22,19 @@ const IDLE: Duration = Duration::from_secs(60);
 /// Sessions that a server keeps for 0-RTT.
 const EARLY_SESSIONS: usize = 64;
 
-/// A certificate that tells what clients offer.
-struct Telling {
+/// Gives the certificate, and logs what clients offer.
+struct LoggingResolver {
     identity: Arc<CertifiedKey>,
     watch: Watch,
 }
 
-impl fmt::Debug for Telling {
+impl fmt::Debug for LoggingResolver {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Telling").finish_non_exhaustive()
+        formatter.debug_struct("LoggingResolver").finish_non_exhaustive()
     }
 }
 
-impl ResolvesServerCert for Telling {
+impl ResolvesServerCert for LoggingResolver {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         (self.watch)(Notice::new(format!("offered {:?}", hello.cipher_suites())));
         Some(Arc::clone(&self.identity))
@@ -54,7 +54,7 @@ pub(super) fn server(task: &Task) -> Result<ServerConfig, Error> {
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(unusable)?
         .with_no_client_auth()
-        .with_cert_resolver(Arc::new(Telling {
+        .with_cert_resolver(Arc::new(LoggingResolver {
             identity: Arc::new(certified),
             watch: Arc::clone(&task.watch),
         }));

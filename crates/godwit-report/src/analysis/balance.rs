@@ -27,15 +27,16 @@ pub struct Balance {
     pub unequal: bool,
 }
 
-struct Respect {
+/// What of their requests two groups are compared by, and its classes.
+struct Comparable {
     what: &'static str,
     classes: Vec<String>,
     class_of: fn(Cell) -> usize,
 }
 
-fn respects() -> [Respect; 4] {
+fn comparables() -> [Comparable; 4] {
     [
-        Respect {
+        Comparable {
             what: "place on the connection",
             classes: Reuse::ALL
                 .iter()
@@ -47,17 +48,17 @@ fn respects() -> [Respect; 4] {
                 .collect(),
             class_of: |cell| cell.reuse.index(),
         },
-        Respect {
+        Comparable {
             what: "response size",
             classes: Size::ALL.iter().map(|size| format!("{} in size", size.label())).collect(),
             class_of: |cell| cell.size.index(),
         },
-        Respect {
+        Comparable {
             what: "IP version",
             classes: Family::ALL.iter().map(|family| format!("over {}", family.label())).collect(),
             class_of: |cell| cell.family.index(),
         },
-        Respect {
+        Comparable {
             what: "hour",
             classes: (0..HOURS).map(|hour| format!("in the hour from {hour:02}:00 UTC")).collect(),
             class_of: |cell| usize::from(cell.hour),
@@ -67,16 +68,16 @@ fn respects() -> [Respect; 4] {
 
 /// The balance in every respect; empty if a group is.
 pub(super) fn all(table: &Table) -> Vec<Balance> {
-    respects().into_iter().filter_map(|respect| one(table, &respect)).collect()
+    comparables().into_iter().filter_map(|comparable| one(table, &comparable)).collect()
 }
 
-fn one(table: &Table, respect: &Respect) -> Option<Balance> {
-    let mut counts = vec![[0.0; 2]; respect.classes.len()];
+fn one(table: &Table, comparable: &Comparable) -> Option<Balance> {
+    let mut counts = vec![[0.0; 2]; comparable.classes.len()];
     let mut totals = [0.0; 2];
     for (cell, sketch) in Cell::all().zip(&table.cells).filter(|(_, sketch)| !sketch.is_empty()) {
         let group = usize::from(is_http3(cell));
         let count = sketch.count() as f64;
-        let class = counts.get_mut((respect.class_of)(cell));
+        let class = counts.get_mut((comparable.class_of)(cell));
         for counts in class.into_iter().chain([&mut totals]) {
             counts
                 .iter_mut()
@@ -90,14 +91,15 @@ fn one(table: &Table, respect: &Respect) -> Option<Balance> {
         return None;
     }
     let shares = counts.iter().map(|[control, http3]| (control / all_control, http3 / all_http3));
-    let worst =
-        shares.map(|(control, http3)| (standardised(control, http3), control, http3)).zip(&respect.classes);
+    let worst = shares
+        .map(|(control, http3)| (standardised(control, http3), control, http3))
+        .zip(&comparable.classes);
     // Of two classes that differ alike, the first one tells more.
     let rank = |standardised: f64| (standardised * 1e6) as u64;
     let worst = worst.rev().max_by_key(|((standardised, ..), _)| rank(*standardised));
     let ((standardised, control, http3), class) = worst?;
     let unequal = standardised > LIMIT;
-    Some(Balance { what: respect.what, class: class.clone(), control, http3, standardised, unequal })
+    Some(Balance { what: comparable.what, class: class.clone(), control, http3, standardised, unequal })
 }
 
 fn standardised(one: f64, other: f64) -> f64 {

@@ -1,16 +1,16 @@
-//! How often acknowledgements are sent, by either end's wish (draft-ietf-quic-ack-frequency).
+//! How often acknowledgements are sent, as either end requests (draft-ietf-quic-ack-frequency).
 //!
 //! As sender of data: once per round trip it is looked at how many packets the window holds. Where they are many,
 //! the peer is asked for about thirty acknowledgements per round trip, and to delay them for no more than an eighth
 //! of it; where they are few, or the window is just being found, for the usual. Still fewer would be felt where the
 //! window is less than the path could hold: what has arrived and is not acknowledged takes its room. As receiver: the
-//! newest wish of the peer holds.
+//! newest request of the peer holds.
 //!
 //! IMMEDIATE_ACK goes with the packets after a probe timeout and with probes of the MTU. At the end of a flight it
 //! gains nothing: loss detection waits for an eighth of a round trip anyway.
 //!
-//! Invariants: a wish is sent only to a peer that declared min_ack_delay, and asks for no delay below that or above
-//! the peer's own; one wish is on its way at most. So the probe timeout can go on with the delay that the peer declared
+//! Invariants: a request is sent only to a peer that declared min_ack_delay, and asks for no delay below that or above
+//! the peer's own; one request is on its way at most. So the probe timeout can go on with the delay that the peer declared
 //! (RFC 9002 section 6.2.1): a shorter one would turn every pause of the peer's scheduler into a timeout.
 
 use crate::WireError;
@@ -28,7 +28,7 @@ const INVALID_DELAY: Duration = Duration::from_millis(1 << 14);
 /// Packets that ask for an immediate acknowledgement after a probe timeout.
 const IMMEDIATE_PROBES: u8 = 2;
 
-/// The wishes of both ends.
+/// The requests of both ends.
 #[derive(Debug, Default)]
 pub(crate) struct AckFrequency {
     /// The peer's part; `None` if it cannot be asked.
@@ -40,7 +40,7 @@ pub(crate) struct AckFrequency {
     immediate: u8,
     /// Our own min_ack_delay, if the peer may ask us.
     offered: Option<Duration>,
-    /// The newest wish of the peer.
+    /// The newest request of the peer.
     obeyed: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct AckFrequency {
 struct Peer {
     min: Duration,
     max: Duration,
-    wish: AckPolicy,
+    requested: AckPolicy,
     state: State,
     /// The sequence number of the next frame.
     next: u64,
@@ -57,7 +57,7 @@ struct Peer {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// The peer has the wish.
+    /// The peer has the request.
     Known,
     /// It waits to be sent.
     Pending,
@@ -71,8 +71,8 @@ impl AckFrequency {
         enabled.then(|| OUR_MIN_DELAY.min(max_ack_delay))
     }
 
-    /// The peer's transport parameters are known; `offered` is what we declared ourselves. Wishes go to the peer
-    /// only if it may have wishes, too.
+    /// The peer's transport parameters are known; `offered` is what we declared ourselves. Requests go to the peer
+    /// only if it may make requests, too.
     pub(crate) fn on_peer_parameters(
         &mut self,
         offered: Option<Duration>,
@@ -83,7 +83,7 @@ impl AckFrequency {
         self.peer = min.filter(|_| offered.is_some()).map(|min| Peer {
             min,
             max,
-            wish: AckPolicy::usual(max),
+            requested: AckPolicy::usual(max),
             state: State::Known,
             next: 0,
         });
@@ -111,8 +111,8 @@ impl AckFrequency {
         let grows = path.controller().is_slow_start() && path.window() > before.saturating_add(before / 4);
         let usual = AckPolicy::usual(peer.max);
         let policy = if grows { usual } else { path.best_ack_policy(peer.min..=peer.max) };
-        if peer.wish.differs(&policy) {
-            peer.wish = policy;
+        if peer.requested.differs(&policy) {
+            peer.requested = policy;
             peer.state = State::Pending;
         }
     }
@@ -133,7 +133,7 @@ impl AckFrequency {
         }
     }
 
-    /// The peer's wish: what to do from now on, unless a later one is known already.
+    /// The peer's request: what to do from now on, unless a later one is known already.
     pub(crate) fn on_ack_frequency(
         &mut self,
         sequence: u64,
@@ -168,39 +168,39 @@ impl AckFrequency {
 
 /// The ACK_FREQUENCY frame with this sequence number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct WishToken(u64);
+pub(crate) struct RequestToken(u64);
 
 impl Part for AckFrequency {
-    type Token = WishToken;
+    type Token = RequestToken;
 
     #[inline]
     fn wants_to_send(&self) -> bool {
         self.immediate > 0 || self.peer.is_some_and(|peer| peer.state == State::Pending)
     }
 
-    fn write_frames<T: From<WishToken>>(&mut self, packet: &mut PacketBuilder<'_, T>) {
+    fn write_frames<T: From<RequestToken>>(&mut self, packet: &mut PacketBuilder<'_, T>) {
         if self.immediate > 0 && packet.put_once(&Frame::ImmediateAck).is_ok() {
             self.immediate = self.immediate.saturating_sub(1);
         }
         let Some(peer) = self.peer.as_mut().filter(|peer| peer.state == State::Pending) else { return };
         let frame = Frame::AckFrequency {
             sequence: peer.next,
-            threshold: u64::from(peer.wish.threshold),
-            max_ack_delay: micros(peer.wish.max_ack_delay),
-            reordering: peer.wish.reordering,
+            threshold: u64::from(peer.requested.threshold),
+            max_ack_delay: micros(peer.requested.max_ack_delay),
+            reordering: peer.requested.reordering,
         };
-        if packet.put(&frame, WishToken(peer.next)).is_ok() {
+        if packet.put(&frame, RequestToken(peer.next)).is_ok() {
             peer.next = peer.next.saturating_add(1);
             peer.state = State::InFlight;
         }
     }
 
-    /// The peer has this wish.
-    fn on_acked(&mut self, WishToken(sequence): WishToken) {
+    /// The peer has this request.
+    fn on_acked(&mut self, RequestToken(sequence): RequestToken) {
         self.on_fate(sequence, State::Known);
     }
 
-    fn repeat(&mut self, WishToken(sequence): WishToken) {
+    fn repeat(&mut self, RequestToken(sequence): RequestToken) {
         self.on_fate(sequence, State::Pending);
     }
 }
@@ -271,7 +271,7 @@ mod tests {
         acks
     }
 
-    fn write(acks: &mut AckFrequency) -> Vec<WishToken> {
+    fn write(acks: &mut AckFrequency) -> Vec<RequestToken> {
         crate::packet::testing::payload(40, |packet| acks.write_frames(packet)).1
     }
 
@@ -291,16 +291,16 @@ mod tests {
     fn large_windows_are_acknowledged_some_times_per_round_trip() {
         let mut acks = offered();
         acks.on_acked_packets(Time::ZERO, &path(320));
-        let wish = acks.peer.unwrap().wish;
-        assert_eq!(wish, AckPolicy { threshold: 10, max_ack_delay: 10 * MIN, reordering: 3 });
-        assert_eq!(write(&mut acks), [WishToken(0)]);
-        acks.on_acked(WishToken(0));
+        let requested = acks.peer.unwrap().requested;
+        assert_eq!(requested, AckPolicy { threshold: 10, max_ack_delay: 10 * MIN, reordering: 3 });
+        assert_eq!(write(&mut acks), [RequestToken(0)]);
+        acks.on_acked(RequestToken(0));
         // Not before a round trip has passed.
         acks.on_acked_packets(at(79), &path(10));
         assert!(!acks.wants_to_send());
         acks.on_acked_packets(at(80), &path(10));
         assert!(acks.wants_to_send());
-        assert_eq!(acks.peer.unwrap().wish, AckPolicy::usual(MAX));
+        assert_eq!(acks.peer.unwrap().requested, AckPolicy::usual(MAX));
     }
 
     #[test]
@@ -315,23 +315,23 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_is_repeated_when_lost_and_stands_when_acknowledged() {
+    fn a_request_is_repeated_when_lost_and_stands_when_acknowledged() {
         let mut acks = offered();
         acks.on_acked_packets(Time::ZERO, &path(320));
         write(&mut acks);
-        acks.repeat(WishToken(7));
+        acks.repeat(RequestToken(7));
         assert!(!acks.wants_to_send());
-        acks.repeat(WishToken(0));
-        assert_eq!(write(&mut acks), [WishToken(1)]);
-        acks.on_acked(WishToken(0));
+        acks.repeat(RequestToken(0));
+        assert_eq!(write(&mut acks), [RequestToken(1)]);
+        acks.on_acked(RequestToken(0));
         assert_eq!(acks.peer.unwrap().state, State::InFlight, "what was lost came after all");
         acks.on_acked_packets(at(80), &path(10));
         assert!(!acks.wants_to_send(), "one is on its way");
-        acks.on_acked(WishToken(1));
+        acks.on_acked(RequestToken(1));
         acks.on_acked_packets(at(160), &path(320));
         assert!(!acks.wants_to_send(), "the peer has it");
         acks.on_acked_packets(at(240), &path(10));
-        assert_eq!(write(&mut acks), [WishToken(2)]);
+        assert_eq!(write(&mut acks), [RequestToken(2)]);
     }
 
     #[test]
@@ -340,7 +340,7 @@ mod tests {
             let mut acks = AckFrequency::default();
             acks.on_peer_parameters(Some(MIN), Some(min), max);
             acks.on_acked_packets(Time::ZERO, &path(1000));
-            acks.peer.unwrap().wish.max_ack_delay
+            acks.peer.unwrap().requested.max_ack_delay
         };
         assert_eq!(peer(MIN, MAX), 10 * MIN, "an eighth of the round trip");
         assert_eq!((peer(20 * MIN, MAX), peer(MIN, 5 * MIN)), (20 * MIN, 5 * MIN));
@@ -351,7 +351,7 @@ mod tests {
         let mut acks = offered();
         acks.on_pto();
         let (payload, ..) =
-            crate::packet::testing::payload::<WishToken, _>(40, |packet| acks.write_frames(packet));
+            crate::packet::testing::payload::<RequestToken, _>(40, |packet| acks.write_frames(packet));
         assert_eq!(payload, [0x1f], "IMMEDIATE_ACK");
         assert!(acks.wants_to_send(), "two probes");
         acks.on_acked_packets(Time::ZERO, &path(10));
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_wish_of_the_peer_holds_if_it_is_valid() {
+    fn the_newest_request_of_the_peer_holds_if_it_is_valid() {
         let mut acks = offered();
         let policy = |threshold| AckPolicy { threshold, max_ack_delay: 5 * MIN, reordering: 3 };
         assert_eq!(acks.on_ack_frequency(7, 10, 5_000, 3), Ok(Some(policy(10))));

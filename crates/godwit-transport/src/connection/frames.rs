@@ -30,7 +30,7 @@ impl Machine {
                 self.parts.remote_cids.on_new_connection_id(sequence, retire_prior_to, cid, reset_token)?;
                 self.on_new_ids();
                 self.announce_reset_tokens();
-                self.pursue_wish(now);
+                self.pursue_move(now);
                 Ok(())
             }
             Frame::RetireConnectionId { sequence } => self.on_retire_connection_id(info, sequence),

@@ -120,7 +120,7 @@ impl Machine {
         self.paths.active_mut().recovery.set_peer_validated(true);
         self.leave_behind();
         self.events.push(Event::Confirmed);
-        self.pursue_wish(now);
+        self.pursue_move(now);
     }
 
     /// Drops a packet number space with its keys (RFC 9001 section 4.9).

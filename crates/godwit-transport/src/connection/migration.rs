@@ -1,7 +1,7 @@
 //! Moving a connection by this end's will (RFC 9000 sections 9.2, 9.5 and 9.6), and what is told of paths.
 //!
 //! Only clients move, only once the handshake is confirmed, and never to a path without a connection id of its
-//! own: a wish that cannot be followed yet waits. The new path is validated while data goes on along the old
+//! own: a move that was requested too early waits. The new path is validated while data goes on along the old
 //! one; the switch follows the peer's answer, and if none comes, nothing has changed.
 
 use super::Machine;
@@ -22,7 +22,7 @@ pub(super) struct Migration {
     /// The number for the next path's recovery state.
     next_recovery_id: u16,
     /// Where the application wants this end to be.
-    wish: Option<(SocketId, Option<IpAddr>)>,
+    requested: Option<(SocketId, Option<IpAddr>)>,
     /// Where the server would rather be reached.
     preferred: Option<SocketAddr>,
     /// The id of ours to which the peer's newest packet on the active path went.
@@ -41,7 +41,7 @@ impl Migration {
     pub(super) const fn new() -> Self {
         Migration {
             next_recovery_id: 0,
-            wish: None,
+            requested: None,
             preferred: None,
             peer_sends_to: ConnectionId::EMPTY,
             shares_id: false,
@@ -131,37 +131,37 @@ impl Machine {
         if anonymous || !self.migration.is_allowed_to(remote) {
             return Err(MigrateError::Unsupported);
         }
-        self.migration.wish = Some((socket, local));
-        self.pursue_wish(now);
+        self.migration.requested = Some((socket, local));
+        self.pursue_move(now);
         Ok(())
     }
 
     /// Begins to validate the path that is wanted, if there is one and it is time.
-    pub(super) fn pursue_wish(&mut self, now: Time) {
-        let Migration { wish, preferred, .. } = self.migration;
-        if (wish.is_none() && preferred.is_none()) || !self.lifecycle.is_confirmed() {
+    pub(super) fn pursue_move(&mut self, now: Time) {
+        let Migration { requested, preferred, .. } = self.migration;
+        if (requested.is_none() && preferred.is_none()) || !self.lifecycle.is_confirmed() {
             return;
         }
         let active = *self.paths.active().key();
-        let (socket, local) = wish.unwrap_or((active.socket, active.local));
+        let (socket, local) = requested.unwrap_or((active.socket, active.local));
         let remote = preferred.unwrap_or(active.remote);
         let key = PathKey { socket, local, remote };
         let possible = self.migration.is_allowed_to(remote) && !self.parts.remote_cids.active().is_empty();
         if !possible || self.paths.is_at(&key) {
-            (self.migration.wish, self.migration.preferred) = (None, None);
+            (self.migration.requested, self.migration.preferred) = (None, None);
             self.paths.move_when_validated(None);
             return;
         }
         let known = self.paths.find(&key);
         if known.is_some_and(|known| self.paths.is_move_under_way(known)) {
-            self.migration.wish = None;
+            self.migration.requested = None;
             return;
         }
         if !self.parts.remote_cids.can_assign(known) {
             // Another NEW_CONNECTION_ID frame will bring it here again.
             return;
         }
-        self.migration.wish = None;
+        self.migration.requested = None;
         let pto = self.pto();
         let recovery = self.fresh_recovery(now, &key);
         let Some(id) = self.paths.probe(now, key, pto, |_| recovery) else { return };
@@ -200,9 +200,9 @@ impl Machine {
         }
         self.migration.preferred = None;
         let active = *self.paths.active().key();
-        if active.remote != key.remote && active.socket != key.socket && self.migration.wish.is_none() {
-            self.migration.wish = Some((key.socket, None));
-            self.pursue_wish(now);
+        if active.remote != key.remote && active.socket != key.socket && self.migration.requested.is_none() {
+            self.migration.requested = Some((key.socket, None));
+            self.pursue_move(now);
         }
     }
 

@@ -104,7 +104,7 @@ pub(crate) struct Machine {
 }
 
 /// What a connection begins with, by its side.
-struct Beginning {
+struct Setup {
     side: Side,
     version: u32,
     config: Arc<TransportConfig>,
@@ -147,9 +147,8 @@ impl Machine {
         let paths = PathSet::new(Side::Client, args.path, recovery, true);
         let keys = initial_keys(version, &args.initial_dcid, Side::Client)?;
         let parts = Parts::new(Side::Client, &config, handshake, local_cids, remote_cids);
-        let beginning =
-            Beginning { side: Side::Client, version, config, negotiation, keys, paths, parts, versions };
-        let mut connection = Machine::begin(now, beginning, rng);
+        let setup = Setup { side: Side::Client, version, config, negotiation, keys, paths, parts, versions };
+        let mut connection = Machine::begin(now, setup, rng);
         if let Some(NewKeys::ZeroRtt(keys)) = connection.parts.handshake.next_keys() {
             connection.on_early_keys(*keys);
         }
@@ -185,13 +184,13 @@ impl Machine {
         }
         let (side, version) = (Side::Server, args.version);
         let paths = PathSet::new(side, args.path, recovery, args.validated);
-        let beginning = Beginning { side, version, config, negotiation, keys, paths, parts, versions };
-        Ok(Machine::begin(now, beginning, rng))
+        let setup = Setup { side, version, config, negotiation, keys, paths, parts, versions };
+        Ok(Machine::begin(now, setup, rng))
     }
 
     /// What is the same for both sides.
-    fn begin(now: Time, beginning: Beginning, rng: &mut dyn Rng) -> Self {
-        let Beginning { side, version, config, negotiation, keys, paths, parts, versions } = beginning;
+    fn begin(now: Time, setup: Setup, rng: &mut dyn Rng) -> Self {
+        let Setup { side, version, config, negotiation, keys, paths, parts, versions } = setup;
         Machine {
             side,
             version,

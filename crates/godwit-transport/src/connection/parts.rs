@@ -169,7 +169,7 @@ macro_rules! parts {
 parts! {
     fn new(side: Side, config: &TransportConfig, tls: handshake::Handshake, ours: LocalCids, theirs: RemoteCids);
     /// How often acknowledgements are sent: ACK_FREQUENCY and IMMEDIATE_ACK.
-    ack_frequency: ack_frequency::AckFrequency = Default::default() => AckFrequency(ack_frequency::WishToken);
+    ack_frequency: ack_frequency::AckFrequency = Default::default() => AckFrequency(ack_frequency::RequestToken);
     /// What a server says once: HANDSHAKE_DONE and NEW_TOKEN.
     announcements: announcements::Announcements = Default::default() => Announcement(announcements::AnnouncementToken);
     /// PING.
