@@ -1,8 +1,8 @@
 //! The one test command.
 //!
-//! The quick tier checks the code, runs every unit, property and scenario test and the programs outside of the workspace,
-//! and holds the instruction counts against their baseline. The full tier runs the simulations with all their seeds, and adds real
-//! peers and a real browser.
+//! The quick tier checks the code, runs every unit, property and scenario test and the programs outside of the
+//! workspace, and holds the instruction counts against their baseline. The full tier runs the simulations with all
+//! their seeds, and adds real peers and a real browser.
 //!
 //! A full run from nothing mostly compiles. So nothing is built twice that one build can serve, and the peers are
 //! fetched and built beside the rest.

@@ -2,10 +2,10 @@
 //! nothing more to ask.
 //!
 //! [`Progress`] is what the layers of a connection note as they work: the socket counts bytes and says when it is full,
-//! response bodies say when the transport has not yet asked them for more. The connection's task looks at it now
-//! and then through a [`ProgressWatch`], which needs no timer for each request. A client is too slow if there was something
-//! for it to take at every look during the time allowed, and in that time it took less than the minimum. With
-//! HTTP/2 that is said of all its streams together: a paused video beside others that flow is no offence.
+//! response bodies say when the transport has not yet asked them for more. The connection's task looks at it now and
+//! then through a [`ProgressWatch`], which needs no timer for each request. A client is too slow if there was something
+//! for it to take at every look during the time allowed, and in that time it took less than the minimum. With HTTP/2
+//! that is said of all its streams together: a paused video beside others that flow is no offence.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};

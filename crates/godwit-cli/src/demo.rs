@@ -1,5 +1,5 @@
-//! `godwit demo`: HTTP/2 and HTTP/3 side by side on the same bad link. The testbed, its visitors and the figures are `godwit-lab`'s;
-//! here are the command line and what is drawn on a terminal meanwhile.
+//! `godwit demo`: HTTP/2 and HTTP/3 side by side on the same bad link. The testbed, its visitors and the figures are
+//! `godwit-lab`'s; here are the command line and what is drawn on a terminal meanwhile.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! `godwit doctor`: looks for what keeps HTTP/3 from working, and says what to do about each thing found. What is found is
-//! `godwit-lab`'s; here it is printed, a line for each finding as soon as its section is done.
+//! `godwit doctor`: looks for what keeps HTTP/3 from working, and says what to do about each thing found. What is found
+//! is `godwit-lab`'s; here it is printed, a line for each finding as soon as its section is done.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -201,9 +201,9 @@ impl ClientBuilder {
         ClientBuilder { failures_hold: time, ..self }
     }
 
-    /// For how long the connections to a server are kept after its last response has been read. While requests are under
-    /// way they are kept alive; afterwards a client that lives long would otherwise hold them, and those over QUIC send a
-    /// packet every 10 s, as long as the servers do not close them. Default 90 s.
+    /// For how long the connections to a server are kept after its last response has been read. While requests are
+    /// under way they are kept alive; afterwards a client that lives long would otherwise hold them, and those over
+    /// QUIC send a packet every 10 s, as long as the servers do not close them. Default 90 s.
     pub fn idle_timeout(self, time: Duration) -> ClientBuilder {
         ClientBuilder { idle_timeout: time, ..self }
     }

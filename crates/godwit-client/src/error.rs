@@ -220,8 +220,8 @@ impl Error {
         self.remedy.as_ref()
     }
 
-    /// The addresses that were tried, where no connection came about. Of those that were begun when time ran out only the
-    /// first is here.
+    /// The addresses that were tried, where no connection came about. Of those that were begun when time ran out only
+    /// the first is here.
     pub fn tried(&self) -> &[Tried] {
         &self.tried
     }

@@ -34,9 +34,9 @@
 //! (`ring`, without the default features).
 //!
 //! # Inside
-//! A request (`exchange`) asks its `server` for a share in a connection, a `session`: one interface for all protocols. The
-//! server makes its connections by way of the `network` (`connect`: TCP, TLS and QUIC to one address after the other)
-//! and of the `race`, as the `memory` advises. `explain` puts into words why something failed.
+//! A request (`exchange`) asks its `server` for a share in a connection, a `session`: one interface for all protocols.
+//! The server makes its connections by way of the `network` (`connect`: TCP, TLS and QUIC to one address after the
+//! other) and of the `race`, as the `memory` advises. `explain` puts into words why something failed.
 
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![deny(clippy::indexing_slicing)]

@@ -1,7 +1,7 @@
 //! Data paths that carry one datagram after the other: a program that brings one writes two short functions.
 //!
-//! A [`Carrier`] knows datagrams and addresses. Runs, batches, progress and counters, which make sockets of the operating
-//! system fast, are seen to here: [`Carried`] is the [`Datapath`] over it, [`carried_by`] the factory.
+//! A [`Carrier`] knows datagrams and addresses. Runs, batches, progress and counters, which make sockets of the
+//! operating system fast, are seen to here: [`Carried`] is the [`Datapath`] over it, [`carried_by`] the factory.
 
 use crate::{Capabilities, Counters, Datapath, DatapathFactory, Progress, Received, Sent};
 use godwit_base::{Ecn, RecvBatch, RecvMeta, SendBatch, SocketId};

@@ -1,7 +1,7 @@
 //! Batched UDP: whole runs of datagrams in, whole runs of datagrams out.
 //!
-//! A [`Datapath`] is one socket. It receives into a [`RecvBatch`] and sends a [`SendBatch`], and knows
-//! nothing of QUIC. A [`DatapathFactory`] makes them. There are three kinds, and users may bring others, most simply as a
+//! A [`Datapath`] is one socket. It receives into a [`RecvBatch`] and sends a [`SendBatch`], and knows nothing of QUIC.
+//! A [`DatapathFactory`] makes them. There are three kinds, and users may bring others, most simply as a
 //! [`Carrier`] of single datagrams:
 //!
 //! - [`linux`]: the kernel's batching (`recvmmsg`, `sendmmsg`) and offloads (UDP GSO and GRO);

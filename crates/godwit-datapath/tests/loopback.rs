@@ -358,8 +358,8 @@ fn steering_refuses_what_it_cannot_do() {
 /// Says that this test runs in a network namespace of its own.
 const NAMESPACE: &str = "GODWIT_TEST_NAMESPACE";
 
-/// Whether this process is in a network namespace of its own, as `script` makes it. If not, the test of this name runs in
-/// one that is, where the system permits it.
+/// Whether this process is in a network namespace of its own, as `script` makes it. If not, the test of this name runs
+/// in one that is, where the system permits it.
 fn in_namespace(name: &str, script: &str) -> bool {
     if std::env::var_os(NAMESPACE).is_some() {
         return true;

@@ -16,7 +16,8 @@
 //! # Order of the modules
 //!
 //! From the bottom: `clock`, `os_rng`, `stopped`, `addresses`, `retirement`, `handed_on`, `processes`, `group`,
-//! `handler`, `shard`, `sockets`, `turn`, `handle`, `report`, `sharing`, `driver`, `threads`. Each may use those before it.
+//! `handler`, `shard`, `sockets`, `turn`, `handle`, `report`, `sharing`, `driver`, `threads`. Each may use those before
+//! it.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(feature = "tokio"), allow(dead_code, reason = "some of it is for handles and drivers alone"))]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]

@@ -43,7 +43,8 @@ pub(crate) trait TurnHost {
         self.shard().transmit()
     }
 
-    /// Gives what has happened to whoever is to hear of it. True if something may have been done about it that is not seen in deadlines.
+    /// Gives what has happened to whoever is to hear of it. True if something may have been done about it that is not
+    /// seen in deadlines.
     fn deliver_events(&mut self) -> bool;
 }
 
@@ -112,8 +113,8 @@ where
     }
 }
 
-/// One turn at the time `now` of the shard that `owner` has, where `shard` says. `deliver` fetches what has happened with
-/// [`Shard::next_event`], and says whether there was anything: then [`Turn::more`] is true. Such a shard needs no
+/// One turn at the time `now` of the shard that `owner` has, where `shard` says. `deliver` fetches what has happened
+/// with [`Shard::next_event`], and says whether there was anything: then [`Turn::more`] is true. Such a shard needs no
 /// [`Handler`]: it may be a `Shard<()>`.
 ///
 /// # Errors

@@ -42,9 +42,9 @@
 //! # Order of the modules
 //!
 //! From the bottom: `address`, `site_address`, `browser`, `error`, `signals`, `metrics`, `service`, `sessions`,
-//! `stop_listening`, `supervisor`, `client`, `connection_limits`, `inherited`, `settings`, `advertise`, `certificates`, `config`, `goaway`,
-//! `tcp_stream`, `access`, `sites`, `tcp_connection`, `connection_service`, `redirect_http`, `h3`, `listen`,
-//! `successor`, `tcp`, `server`, `builder`, `banner`, `operation`. Each may use those before it.
+//! `stop_listening`, `supervisor`, `client`, `connection_limits`, `inherited`, `settings`, `advertise`, `certificates`,
+//! `config`, `goaway`, `tcp_stream`, `access`, `sites`, `tcp_connection`, `connection_service`, `redirect_http`, `h3`,
+//! `listen`, `successor`, `tcp`, `server`, `builder`, `banner`, `operation`. Each may use those before it.
 
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 

@@ -1,5 +1,5 @@
-//! A server that an operator controls by signals: its settings are read anew on SIGHUP, its log is opened anew on SIGUSR1, its
-//! process is exchanged on SIGUSR2, and SIGINT or SIGTERM end it. The service manager learns of each step.
+//! A server that an operator controls by signals: its settings are read anew on SIGHUP, its log is opened anew on
+//! SIGUSR1, its process is exchanged on SIGUSR2, and SIGINT or SIGTERM end it. The service manager learns of each step.
 
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -98,9 +98,9 @@ impl Operation {
         end
     }
 
-    /// Lets what is in progress finish for so long at most, unless a signal asks for the end once more. After a hand-over
-    /// the first one says only what is under way already: a service manager that ends the server tells all of its
-    /// processes.
+    /// Lets what is in progress finish for so long at most, unless a signal asks for the end once more. After a
+    /// hand-over the first one says only what is under way already: a service manager that ends the server tells all of
+    /// its processes.
     pub async fn finish(mut self, limit: Duration) {
         let Operation { running, signals, handed_over, .. } = &mut self;
         let notices = running.notices().clone();

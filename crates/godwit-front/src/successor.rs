@@ -3,9 +3,9 @@
 //! The new process is started with the same arguments from the file that the program was started from, whatever is
 //! there by now. It gets the UDP sockets with the connections on them ([`godwit::Generation`]), the listening TCP
 //! sockets with those who wait in them, and the keys of TLS session tickets; it opens the access log itself, and reads
-//! configuration and certificates anew. When everything that can fail is done it receives and accepts, and only then does
-//! the old process stop, tell its clients, and end with the last of them. If the new process fails before, or does not
-//! get there in [`READY_WITHIN`], it is ended, and the old one goes on as if nothing had been tried.
+//! configuration and certificates anew. When everything that can fail is done it receives and accepts, and only then
+//! does the old process stop, tell its clients, and end with the last of them. If the new process fails before, or does
+//! not get there in [`READY_WITHIN`], it is ended, and the old one goes on as if nothing had been tried.
 //!
 //! What the new one does not want (an address that the configuration no longer names) stays with the old one for as
 //! long as that has connections there.

@@ -1,9 +1,9 @@
 //! Exchanging a program for a newer one while its connections live.
 //!
-//! A process [hands over](hand_over()) to a successor that it starts, which gets the sockets and the secrets, and through
-//! them the clients that come from then on. The older one keeps the connections that it has: the newer one, which alone
-//! receives, hands their datagrams to it, by the generation that their connection ids tell. When the last of them is
-//! over, the older one has nothing left to do and ends.
+//! A process [hands over](hand_over()) to a successor that it starts, which gets the sockets and the secrets, and
+//! through them the clients that come from then on. The older one keeps the connections that it has: the newer one,
+//! which alone receives, hands their datagrams to it, by the generation that their connection ids tell. When the last
+//! of them is over, the older one has nothing left to do and ends.
 //!
 //! What the two say to each other goes through a pair of Unix sockets that nobody else can reach, as do the
 //! datagrams; there are no files. In order:

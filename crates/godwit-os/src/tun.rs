@@ -9,18 +9,18 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// A TUN device that is up and has an address. Every read is one IP packet that the system sends, every write one that it
-/// receives; neither waits.
+/// A TUN device that is up and has an address. Every read is one IP packet that the system sends, every write one that
+/// it receives; neither waits.
 #[derive(Debug)]
 pub struct TunDevice(File);
 
 impl TunDevice {
-    /// Opens a new device, gives it an IPv4 address in a network of `prefix` bits (32 at most) and the largest IP packet,
-    /// in bytes, and lets it be used.
+    /// Opens a new device, gives it an IPv4 address in a network of `prefix` bits (32 at most) and the largest IP
+    /// packet, in bytes, and lets it be used.
     ///
     /// # Errors
-    /// Without the privilege (`CAP_NET_ADMIN`) or the driver; if there is a device of that name, or it is no name for one
-    /// (1 to 15 bytes).
+    /// Without the privilege (`CAP_NET_ADMIN`) or the driver; if there is a device of that name, or it is no name for
+    /// one (1 to 15 bytes).
     pub fn open(name: &str, address: Ipv4Addr, prefix: u8, mtu: u16) -> io::Result<Self> {
         let file =
             OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;

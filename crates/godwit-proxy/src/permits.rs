@@ -1,7 +1,7 @@
 //! How many connections there may be to one upstream, and who is next when there are as many.
 //!
-//! There are two queues: a request that needs HTTP/1.1 or a new connection (it is *selective*) cannot use the connections
-//! that are there, and would hold up others that can.
+//! There are two queues: a request that needs HTTP/1.1 or a new connection (it is *selective*) cannot use the
+//! connections that are there, and would hold up others that can.
 //!
 //! Invariants: a permit is held from before a connection is made until its socket is closed, tunnels included;
 //! those who wait in a queue are served in the order of their coming, and only the first of them looks for a connection.

@@ -51,8 +51,8 @@ impl Proxy {
     /// A proxy with these settings. Nothing is connected yet.
     ///
     /// # Errors
-    /// If the settings cannot be used: no upstream, no connection, a file of authorities without certificates, a name that
-    /// cannot be one, checks without an interval.
+    /// If the settings cannot be used: no upstream, no connection, a file of authorities without certificates, a name
+    /// that cannot be one, checks without an interval.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
         if settings.upstreams.is_empty() {
             return Err(SettingsError::new("upstreams", "there is none; name at least one"));

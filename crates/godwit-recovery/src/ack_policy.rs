@@ -1,4 +1,5 @@
-//! How often acknowledgements are sent (RFC 9000 section 13.2), and what is best for a path (draft-ietf-quic-ack-frequency).
+//! How often acknowledgements are sent (RFC 9000 section 13.2), and what is best for a path
+//! (draft-ietf-quic-ack-frequency).
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

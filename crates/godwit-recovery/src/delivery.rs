@@ -109,8 +109,8 @@ impl DeliverySampler {
         self.lost = self.lost.saturating_sub(bytes);
     }
 
-    /// The sample of the ACK frame that came `now`, whose packets have been told. `None` if it is none: acknowledgements that
-    /// come together tell a rate that no path has, within less than its lowest round-trip time.
+    /// The sample of the ACK frame that came `now`, whose packets have been told. `None` if it is none:
+    /// acknowledgements that come together tell a rate that no path has, within less than its lowest round-trip time.
     pub(crate) fn sample(&mut self, now: Time, min_rtt: Duration) -> Option<RateSample> {
         let Newest { sent_at, snapshot, .. } = self.newest.take()?;
         self.delivered_at = now;

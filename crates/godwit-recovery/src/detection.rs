@@ -9,11 +9,11 @@ use crate::tally::LossTally;
 use godwit_base::Time;
 
 impl<T: Copy> SpaceRecovery<T> {
-    /// Declares lost, of what was sent on one path, what is below its largest acknowledged packet by the packet threshold or
-    /// old by the time threshold, and sets the time of the next loss.
+    /// Declares lost, of what was sent on one path, what is below its largest acknowledged packet by the packet
+    /// threshold or old by the time threshold, and sets the time of the next loss.
     ///
-    /// On a path that is not in use any more, packets are late after anything sent later was acknowledged, on whatever path:
-    /// what would overtake them is not sent there. They have the time that packets have on their own path.
+    /// On a path that is not in use any more, packets are late after anything sent later was acknowledged, on whatever
+    /// path: what would overtake them is not sent there. They have the time that packets have on their own path.
     pub(crate) fn detect_lost(
         &mut self,
         path: &mut PathRecovery,

@@ -1,8 +1,8 @@
 //! What of each packet number space is under way on one path.
 //!
-//! The packets of a space may have been sent on several paths: after a connection has moved, those that it sent before are
-//! still on their way. Each path decides on its own packets, in the order of their numbers and by its own round-trip time, so
-//! that what is decided, what is awaited and until when is kept with the path.
+//! The packets of a space may have been sent on several paths: after a connection has moved, those that it sent before
+//! are still on their way. Each path decides on its own packets, in the order of their numbers and by its own
+//! round-trip time, so that what is decided, what is awaited and until when is kept with the path.
 
 use crate::loss::PersistentRun;
 use crate::summary::SpaceId;

@@ -139,8 +139,8 @@ impl PathRecovery {
         self.id
     }
 
-    /// Whether new packets are sent on this path, as they are by default. On one that is not in use any more, what is still
-    /// under way is late after anything sent later, on whatever path, was acknowledged.
+    /// Whether new packets are sent on this path, as they are by default. On one that is not in use any more, what is
+    /// still under way is late after anything sent later, on whatever path, was acknowledged.
     pub const fn set_in_use(&mut self, in_use: bool) {
         self.in_use = in_use;
     }
@@ -331,8 +331,8 @@ impl PathRecovery {
         }
     }
 
-    /// When [`PathRecovery::on_congestion_deadline`] is to be called: for congestion controllers with a deadline of their
-    /// own.
+    /// When [`PathRecovery::on_congestion_deadline`] is to be called: for congestion controllers with a deadline of
+    /// their own.
     #[inline]
     pub fn congestion_deadline(&self) -> Option<Time> {
         self.controller.as_custom().and_then(|custom| custom.deadline())

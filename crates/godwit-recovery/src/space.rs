@@ -4,9 +4,9 @@
 //! [`SpaceRecovery::on_loss_timer`]. Output: tokens with their [`Outcome`], through the callback of the call
 //! that decided it.
 //!
-//! Invariants: the packets of a path are declared lost in order of their numbers, because both thresholds are monotonic in
-//! it; so the lowest whose fate is open only ever rises, and a path looks at each packet once. A packet is handed out once as
-//! acknowledged, or once as lost and then at most once as spurious.
+//! Invariants: the packets of a path are declared lost in order of their numbers, because both thresholds are monotonic
+//! in it; so the lowest whose fate is open only ever rises, and a path looks at each packet once. A packet is handed
+//! out once as acknowledged, or once as lost and then at most once as spurious.
 
 use crate::ecn::{EcnAcked, EcnFailure, EcnLedger};
 use crate::flight::Flight;
@@ -155,8 +155,8 @@ impl<T: Copy> SpaceRecovery<T> {
     /// Takes in an ACK frame: `ranges` descending, `ack_delay` scaled and, once the handshake is confirmed,
     /// capped at the peer's max_ack_delay. Loss detection runs as well.
     ///
-    /// Each of `paths` is told of the packets that were sent on it. The round-trip time sample, if there is one, is that of
-    /// the path on which the largest of them was sent.
+    /// Each of `paths` is told of the packets that were sent on it. The round-trip time sample, if there is one, is
+    /// that of the path on which the largest of them was sent.
     ///
     /// The work is bounded by the packets newly acknowledged and the number of ranges, however far the ranges
     /// reach.
@@ -325,8 +325,8 @@ impl<T: Copy> SpaceRecovery<T> {
         summary
     }
 
-    /// Packets from number `from` to before `to` that were sent on the path with this id, have been declared lost and have
-    /// not come after all, with whether they probed its MTU. They are remembered for one more probe timeout.
+    /// Packets from number `from` to before `to` that were sent on the path with this id, have been declared lost and
+    /// have not come after all, with whether they probed its MTU. They are remembered for one more probe timeout.
     pub fn lost_on(&self, path: u16, from: u64, to: u64) -> impl Iterator<Item = (u64, bool)> {
         (from.max(self.sent.base())..to.min(self.sent.end())).filter_map(move |number| {
             let packet = self.sent.get(number)?;

@@ -1,7 +1,7 @@
 //! What an ACK frame adds up to, path by path.
 //!
-//! A frame may acknowledge packets that were sent on several paths. Those of the path in use are summed up apart, because
-//! nearly always there are no others.
+//! A frame may acknowledge packets that were sent on several paths. Those of the path in use are summed up apart,
+//! because nearly always there are no others.
 
 use crate::mtu::Arrived;
 use crate::path::{PathRecovery, Paths};
@@ -45,8 +45,8 @@ impl AckTallies {
         tally.sampling
     }
 
-    /// A packet is acknowledged that was declared lost at `at`, and charged to the reduction `event` of the window. True if
-    /// its path takes delivery-rate samples.
+    /// A packet is acknowledged that was declared lost at `at`, and charged to the reduction `event` of the window.
+    /// True if its path takes delivery-rate samples.
     pub(crate) fn on_spurious(
         &mut self,
         paths: &mut impl Paths,

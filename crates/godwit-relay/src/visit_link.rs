@@ -1,8 +1,8 @@
 //! The link of each visit.
 //!
 //! A visit over HTTP/2 and the same visit over HTTP/3 come from the same client port, from which the random choices of
-//! their links follow: both meet the same losses and delays. Time on a link counts from its first packet, from a starting
-//! point that is drawn too, so that not every visit begins while the link is good.
+//! their links follow: both meet the same losses and delays. Time on a link counts from its first packet, from a
+//! starting point that is drawn too, so that not every visit begins while the link is good.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

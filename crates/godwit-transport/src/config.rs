@@ -56,15 +56,16 @@ pub struct TransportConfig {
     pub max_mtu: u16,
     /// Congestion control: an algorithm that is here, or the program's own. Default CUBIC.
     pub congestion: CongestionControl,
-    /// Whether packets are marked with ECT(0), or as the congestion controller wants it, on paths that prove to carry it, and "congestion experienced" is
-    /// answered like a loss (RFC 9000 section 13.4). The peer's marks are reported in any case. Default true.
+    /// Whether packets are marked with ECT(0), or as the congestion controller wants it, on paths that prove to carry
+    /// it, and "congestion experienced" is answered like a loss (RFC 9000 section 13.4). The peer's marks are reported
+    /// in any case. Default true.
     pub ecn: bool,
     /// Connection ids the peer may give us beside the first (active_connection_id_limit). Default 4.
     pub active_cid_limit: u64,
     /// Datagrams (RFC 9221).
     pub datagrams: DatagramConfig,
-    /// Whether the peer may give the QUIC bit of its packets any value (RFC 9287). Our own packets follow the
-    /// peer's request. Default true.
+    /// Whether the peer may give the QUIC bit of its packets any value (RFC 9287). Our own packets have any
+    /// if the peer permits it. Default true.
     pub grease_quic_bit: bool,
     /// Whether observers on the path may measure the round-trip time by the spin bit (RFC 9000 section 17.4).
     /// Even then it is off on one of sixteen paths. Default false.

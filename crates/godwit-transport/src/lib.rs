@@ -5,9 +5,9 @@
 //! here: the same inputs give the same bytes.
 //!
 //! A [`Connection`] is a facade over a machine, and the machine is wiring over components that own one concern each
-//! (`handshake`, `streams`, `cid`, `path`, and `godwit-recovery` for loss and congestion). Those that own frames have one
-//! interface, `part`, and stand in one table, `connection/parts`: frames of the peer reach them from `connection/frames`, they
-//! write their own into packets, and hear of acknowledgements and losses.
+//! (`handshake`, `streams`, `cid`, `path`, and `godwit-recovery` for loss and congestion). Those that own frames have
+//! one interface, `part`, and stand in one table, `connection/parts`: frames of the peer reach them from
+//! `connection/frames`, they write their own into packets, and hear of acknowledgements and losses.
 //!
 //! # Order of the modules
 //!

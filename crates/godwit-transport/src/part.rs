@@ -1,9 +1,9 @@
 //! The one interface of a connection's parts.
 //!
-//! A part owns some frames: it takes those of the peer that concern nobody else, says whether it wants to send any, writes
-//! them into packets, is told what became of what it wrote, says when it wants to be called, has news for the application,
-//! and gives memory back. The calls of the application, and frames that concern others as well, are methods of its own. It
-//! reports by what it returns and never reaches into another part.
+//! A part owns some frames: it takes those of the peer that concern nobody else, says whether it wants to send any,
+//! writes them into packets, is told what became of what it wrote, says when it wants to be called, has news for the
+//! application, and gives memory back. The calls of the application, and frames that concern others as well, are
+//! methods of its own. It reports by what it returns and never reaches into another part.
 //!
 //! The parts of a connection stand in one table, `connection/parts.rs`. Whoever adds one writes a file that implements
 //! [`Part`] and a line there: frames, order of writing, outcomes, deadlines, news and memory follow from the table.
@@ -74,7 +74,8 @@ pub(crate) trait Part {
         false
     }
 
-    /// When [`Part::on_timeout`] is to be called at the latest, if the present silence lasts. Afterwards it must be later.
+    /// When [`Part::on_timeout`] is to be called at the latest, if the present silence lasts. Afterwards it must be
+    /// later.
     fn deadline(&self, silence: &Silence) -> Option<Time> {
         let _ = silence;
         None

@@ -2,8 +2,8 @@
 
 pub use crate::codec::VARINT_MAX;
 
-/// The largest UDP payload, in bytes, that every path must carry (RFC 9000 section 14): where the search for a path's MTU
-/// begins, and the size to which datagrams are expanded that validate a path (section 8.2.1).
+/// The largest UDP payload, in bytes, that every path must carry (RFC 9000 section 14): where the search for a path's
+/// MTU begins, and the size to which datagrams are expanded that validate a path (section 8.2.1).
 pub const MIN_DATAGRAM: usize = 1200;
 
 /// The least size in bytes of a datagram with an Initial packet that must be expanded (RFC 9000 section 14.1).

@@ -61,10 +61,10 @@
 //!
 //! # Order of the modules
 //!
-//! From the bottom: `datapath`, `code`, `error`, `resumption`, `config`, `qlog`, `stats`, `paths`, `socket_groups`, `generations`,
-//! `polled`, `builder`; with `tokio` `handler`, `access`, `send_stream`, `recv_stream`, `connection`, `datagrams`,
-//! `settings`, `raw`, `target`, `connecting`, `incoming`, `parked`, `drain`, `endpoint`, `shards`, `builder::running`,
-//! `hand_over`; with `http3` `http3`.
+//! From the bottom: `datapath`, `code`, `error`, `resumption`, `config`, `qlog`, `stats`, `paths`, `socket_groups`,
+//! `generations`, `polled`, `builder`; with `tokio` `handler`, `access`, `send_stream`, `recv_stream`, `connection`,
+//! `datagrams`, `settings`, `raw`, `target`, `connecting`, `incoming`, `parked`, `drain`, `endpoint`, `shards`,
+//! `builder::running`, `hand_over`; with `http3` `http3`.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(feature = "tokio"), allow(dead_code, reason = "some of it is for handles and drivers alone"))]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]

@@ -1,7 +1,7 @@
 //! Attempts to connect that nobody waits for at present.
 //!
-//! Who races connections gives the slower ones up, and often wants one of them a moment later. A parked attempt goes on by
-//! itself; whoever next connects to the same server with the same settings may take it, finished or not.
+//! Who races connections gives the slower ones up, and often wants one of them a moment later. A parked attempt goes on
+//! by itself; whoever next connects to the same server with the same settings may take it, finished or not.
 
 use crate::config::ClientConfig;
 use crate::connecting::Connecting;

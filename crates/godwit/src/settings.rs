@@ -5,8 +5,8 @@ use godwit_wire::Direction;
 use std::time::Duration;
 
 impl Connection {
-    /// Sends a PING after this much silence, 10 ms at least, from now on, or none: it keeps the connection, and what a NAT
-    /// knows of it, alive.
+    /// Sends a PING after this much silence, 10 ms at least, from now on, or none: it keeps the connection, and what a
+    /// NAT knows of it, alive.
     pub fn set_keep_alive(&self, interval: Option<Duration>) {
         self.change(|connection| connection.set_keep_alive(interval));
     }

@@ -55,8 +55,8 @@ impl EndpointStats {
         self.sum(|counters| counters.datagrams_sent)
     }
 
-    /// Datagrams that the kernel dropped because a receive buffer was full, where it tells, of sockets that are closed as
-    /// well.
+    /// Datagrams that the kernel dropped because a receive buffer was full, where it tells, of sockets that are closed
+    /// as well.
     pub fn kernel_drops(&self) -> u64 {
         self.sum(|counters| counters.kernel_drops)
     }

@@ -1,6 +1,7 @@
 //! quiche as a peer for the interop runner's cases; `peers/README.md` describes its command line.
 //!
-//! It has no setting for cipher suites of TLS 1.3 or for key updates, and neither version 2, ECN nor preferred addresses.
+//! It has no setting for cipher suites of TLS 1.3 or for key updates, and neither version 2, ECN nor preferred
+//! addresses.
 
 mod requests;
 mod session;

@@ -1,7 +1,7 @@
 //! s2n-quic as a peer for the interop runner's cases; `peers/README.md` describes its command line.
 //!
-//! There is no HTTP/3 for it in the registry, with rustls it does not resume sessions, and it has no 0-RTT and no setting
-//! for key updates, preferred addresses or version 2.
+//! There is no HTTP/3 for it in the registry, with rustls it does not resume sessions, and it has no 0-RTT and no
+//! setting for key updates, preferred addresses or version 2.
 
 #[path = "../../rust/src/trust_all.rs"]
 mod trust_all;

@@ -1,5 +1,5 @@
-//! The order of a crate's modules: where the head of its root has a section "Order of the modules", which names them from
-//! the bottom, no module may use one that is named after it.
+//! The order of a crate's modules: where the head of its root has a section "Order of the modules", which names them
+//! from the bottom, no module may use one that is named after it.
 
 use super::modules::{Arrow, Crate, Sources};
 use std::collections::BTreeSet;

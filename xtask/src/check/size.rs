@@ -1,4 +1,4 @@
-//! Small rooms: no source file over 900 lines, no function over 100, no struct in the transport over 20
+//! Small files: no source file over 900 lines, no function over 100, no struct in the transport over 20
 //! fields unless it is a plain record.
 
 use crate::shell;

@@ -1,5 +1,5 @@
-//! What went wrong before anything was fetched, and what may help when something failed, with the names of the options of
-//! `godwit get`.
+//! What went wrong before anything was fetched, and what may help when something failed, with the names of the options
+//! of `godwit get`.
 
 use godwit_client::{BuildError, Error, Origin, Remedy, Target};
 

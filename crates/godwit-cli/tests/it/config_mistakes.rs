@@ -1,8 +1,8 @@
 //! Mistakes in configuration files: each is found with its line, said in one sentence with a remedy, and all of them
 //! at once; no port is opened for it.
 //!
-//! The mistakes are in `config_mistakes/*.txt`: each begins with `=== ` and a name, then comes the file, then `---` and the
-//! lines expected on the standard error, as `LINE: part of the message`.
+//! The mistakes are in `config_mistakes/*.txt`: each begins with `=== ` and a name, then comes the file, then `---` and
+//! the lines expected on the standard error, as `LINE: part of the message`.
 
 use std::net::{TcpListener, UdpSocket};
 use std::path::Path;

@@ -39,8 +39,8 @@ impl Samples {
         group.connect.extend(timing.connect.map(|(dns, handshake)| dns + handshake));
     }
 
-    /// A table, 78 columns wide: from the beginning to the connection, to the first byte, and to the end. A percentile that needs more
-    /// samples than there are is left out: it would be the maximum under another name.
+    /// A table, 78 columns wide: from the beginning to the connection, to the first byte, and to the end. A percentile
+    /// that needs more samples than there are is left out: it would be the maximum under another name.
     #[must_use]
     pub fn table(&self) -> String {
         let mut text = format!("{:<24}{:>9}", "", "requests");

@@ -1,8 +1,9 @@
 //! Who visits the site: for each protocol the same number of people, each making one visit after another.
 //!
-//! A visit opens a connection, makes six small requests one after the other, loads a page and then the ten files on
-//! it at once, makes three more small requests, and goes. Sessions are not resumed: everybody comes for the first time. The
-//! same visit over the other protocol comes from the same client port, and so over a link with the same random choices.
+//! A visit opens a connection, makes six small requests one after the other, loads a page and then the ten files on it
+//! at once, makes three more small requests, and goes. Sessions are not resumed: everybody comes for the first time.
+//! The same visit over the other protocol comes from the same client port, and so over a link with the same random
+//! choices.
 
 use std::future::poll_fn;
 use std::io;

@@ -58,7 +58,8 @@ impl From<Algorithm> for CongestionControl {
 }
 
 impl CongestionControl {
-    /// The controllers that `make` makes, one for each path: what a [`ControllerFactory`] does that says nothing besides.
+    /// The controllers that `make` makes, one for each path: what a [`ControllerFactory`] does that says nothing
+    /// besides.
     pub fn custom<C: CongestionController + 'static>(
         make: impl Fn(&ControllerStart) -> C + Send + Sync + 'static,
     ) -> Self {

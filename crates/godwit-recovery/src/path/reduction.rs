@@ -1,5 +1,5 @@
-//! Reductions of a path's window: when losses and marks make one, and when it is undone (RFC 9002 sections 7.3.2 and 7.6, RFC
-//! 9438 section 4.9).
+//! Reductions of a path's window: when losses and marks make one, and when it is undone (RFC 9002 sections 7.3.2 and
+//! 7.6, RFC 9438 section 4.9).
 
 use super::PathRecovery;
 use crate::sent::SentPacket;

@@ -2,7 +2,8 @@
 //!
 //! Keys may come in any order; unknown ones are skipped, whatever their value; of a key that comes twice the last
 //! counts. A line must be one JSON object with at least `time`, `protocol`, and `status` or, of a request that was
-//! never answered, an `outcome`. Lines come from clients in part (paths, names): nothing in them may panic, and nesting is capped.
+//! never answered, an `outcome`. Lines come from clients in part (paths, names): nothing in them may panic, and nesting
+//! is capped.
 
 mod json;
 #[cfg(test)]

@@ -10,8 +10,8 @@
 //! gains nothing: loss detection waits for an eighth of a round trip anyway.
 //!
 //! Invariants: a request is sent only to a peer that declared min_ack_delay, and asks for no delay below that or above
-//! the peer's own; one request is on its way at most. So the probe timeout can go on with the delay that the peer declared
-//! (RFC 9002 section 6.2.1): a shorter one would turn every pause of the peer's scheduler into a timeout.
+//! the peer's own; one request is on its way at most. So the probe timeout can go on with the delay that the peer
+//! declared (RFC 9002 section 6.2.1): a shorter one would turn every pause of the peer's scheduler into a timeout.
 
 use crate::WireError;
 use crate::packet::PacketBuilder;

@@ -26,7 +26,8 @@ impl Machine {
         self.config.approval.is_some() && undecided
     }
 
-    /// True while an answer of the application is awaited: the peer's certificates, name and application protocol are known.
+    /// True while an answer of the application is awaited: the peer's certificates, name and application protocol are
+    /// known.
     pub(crate) fn awaits_approval(&self) -> bool {
         self.lifecycle.state() == State::Unapproved
     }

@@ -77,8 +77,8 @@ impl Machine {
         }
     }
 
-    /// An acknowledgement. Every path hears of the packets that were sent on it; ECN counts and what the window permits concern
-    /// the one in use.
+    /// An acknowledgement. Every path hears of the packets that were sent on it; ECN counts and what the window permits
+    /// concern the one in use.
     fn on_ack(&mut self, now: Time, info: &PacketInfo, ack: &Ack<'_>) -> Result<(), WireError> {
         super::stats::increment(&mut self.stats.acks_received);
         let delay = self.negotiation.ack_delay(info.space, ack.delay, self.lifecycle.is_confirmed());

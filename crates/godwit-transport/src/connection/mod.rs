@@ -1,10 +1,11 @@
 //! One QUIC connection.
 //!
 //! [`Connection`] is what its user calls: a facade. [`Machine`] is behind it, and is wiring. Its inputs are a datagram
-//! (`input`, and `frames` for what is in it), the passing of time (`timers`) and the calls of the application; its outputs
-//! are datagrams (`output`), a deadline and events. What happens in between belongs to components with one concern each:
-//! `Spaces` (packet numbers and keys), `PathSet` (addresses, congestion), `Lifecycle`, `Negotiation`, and the [`parts`]
-//! that own the frames. Acknowledgement, loss and packets concern a path, which they are given by its number.
+//! (`input`, and `frames` for what is in it), the passing of time (`timers`) and the calls of the application; its
+//! outputs are datagrams (`output`), a deadline and events. What happens in between belongs to components with one
+//! concern each: `Spaces` (packet numbers and keys), `PathSet` (addresses, congestion), `Lifecycle`, `Negotiation`, and
+//! the [`parts`] that own the frames. Acknowledgement, loss and packets concern a path, which they are given by its
+//! number.
 //!
 //! Invariants: nothing unauthenticated changes state; an error on the wire closes this connection and no other; after
 //! `Drained` nothing is sent or said any more.

@@ -1,8 +1,8 @@
 //! The way out: frames to packets, packets to datagrams, datagrams to runs of equal size.
 //!
-//! The order inside a packet is: acknowledgements, path probes, what the [parts](super::parts) have to say in the order of
-//! their table, datagrams and stream data. A run ends with the first datagram that is not full, so that a run is what one
-//! segmentation-offload send takes. Header protection is applied to all 1-RTT packets of a run at once.
+//! The order inside a packet is: acknowledgements, path probes, what the [parts](super::parts) have to say in the order
+//! of their table, datagrams and stream data. A run ends with the first datagram that is not full, so that a run is
+//! what one segmentation-offload send takes. Header protection is applied to all 1-RTT packets of a run at once.
 
 use super::Machine;
 use super::acks;

@@ -1,15 +1,16 @@
 //! The parts of a connection: the one place where they are listed.
 //!
-//! From the table at the end follow who takes a frame of the peer, the order in which parts write into a packet, whom an
-//! acknowledgement or a loss is told, which deadlines there are, whose news comes first, and what gives memory back. A part
-//! is a file that implements [`Part`], and a line there: the name of its field, its type and how it begins, and, if it wants
-//! to be told what became of its frames, the name of its tokens and their type.
+//! From the table at the end follow who takes a frame of the peer, the order in which parts write into a packet, whom
+//! an acknowledgement or a loss is told, which deadlines there are, whose news comes first, and what gives memory back.
+//! A part is a file that implements [`Part`], and a line there: the name of its field, its type and how it begins, and,
+//! if it wants to be told what became of its frames, the name of its tokens and their type.
 //!
-//! Two kinds of frames stand outside of it, because they do not belong to the connection as a whole, and because neither
-//! window nor pacer holds them back. ACK frames are of a packet number space: there are three, and what is acknowledged is of
-//! no other. PATH_CHALLENGE and PATH_RESPONSE are of a path: there are as many as there are paths, and they go on no other. What
-//! is in the table is asked once per packet whether it has something for whatever packet is next; those two are asked with the
-//! packet's space and path in hand ([`acks`](super::acks), [`PathSet`](crate::path::PathSet)), which no part is to know.
+//! Two kinds of frames stand outside of it, because they do not belong to the connection as a whole, and because
+//! neither window nor pacer holds them back. ACK frames are of a packet number space: there are three, and what is
+//! acknowledged is of no other. PATH_CHALLENGE and PATH_RESPONSE are of a path: there are as many as there are paths,
+//! and they go on no other. What is in the table is asked once per packet whether it has something for whatever packet
+//! is next; those two are asked with the packet's space and path in hand ([`acks`](super::acks),
+//! [`PathSet`](crate::path::PathSet)), which no part is to know.
 
 use super::{ack_frequency, announcements, ping};
 use crate::cid::{AnnouncedId, LocalCids, RemoteCids, RetiredId};
@@ -187,8 +188,8 @@ parts! {
 }
 
 impl Parts {
-    /// Every part writes what is due and fits, and what is left of the packet goes to the application's data. `room` is what
-    /// a packet of full size has for frames.
+    /// Every part writes what is due and fits, and what is left of the packet goes to the application's data. `room` is
+    /// what a packet of full size has for frames.
     #[inline]
     pub(crate) fn write(&mut self, packet: &mut Packet<'_>, room: impl FnOnce(&Self) -> usize) {
         self.write_each(packet);

@@ -80,8 +80,8 @@ impl Machine {
         true
     }
 
-    /// The local system did not send `datagrams` that were written at `sent_at`: those of the path in use, but for probes
-    /// of others, whose loss says nothing.
+    /// The local system did not send `datagrams` that were written at `sent_at`: those of the path in use, but for
+    /// probes of others, whose loss says nothing.
     pub(crate) fn on_refused(&mut self, sent_at: Time, datagrams: usize, congested: bool) {
         self.stats.on_refused(datagrams);
         if !congested {

@@ -1,5 +1,5 @@
-//! PING: something that the peer has to acknowledge when there is nothing to say (RFC 9000 section 19.2), and that keeps a
-//! connection alive (section 10.1.2).
+//! PING: something that the peer has to acknowledge when there is nothing to say (RFC 9000 section 19.2), and that
+//! keeps a connection alive (section 10.1.2).
 
 use crate::packet::PacketBuilder;
 use crate::part::{NoToken, Part, Silence};
@@ -7,8 +7,8 @@ use godwit_base::Time;
 use godwit_wire::Frame;
 use std::time::Duration;
 
-/// PINGs that keep a connection alive are no closer together than this, whatever was asked for: each is answered, and the
-/// answer begins the next silence.
+/// PINGs that keep a connection alive are no closer together than this, whatever was asked for: each is answered, and
+/// the answer begins the next silence.
 const KEEP_ALIVE_MIN: Duration = Duration::from_millis(10);
 
 /// Whether a PING is to be sent, and when the next one is.

@@ -64,8 +64,8 @@ impl Machine {
         Some(packet)
     }
 
-    /// Seals the packets of a datagram and remembers them until they are acknowledged or lost. Returns its size; 0 if that
-    /// failed: the connection is closed then.
+    /// Seals the packets of a datagram and remembers them until they are acknowledged or lost. Returns its size; 0 if
+    /// that failed: the connection is closed then.
     #[inline]
     pub(super) fn seal_datagram(
         &mut self,

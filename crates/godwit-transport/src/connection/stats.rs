@@ -19,8 +19,8 @@ pub struct ConnectionStats {
     pub datagrams_sent: u64,
     /// UDP payload bytes sent.
     pub bytes_sent: u64,
-    /// Those of the datagrams sent that the local system did not take: there was no route or no room, they were forbidden,
-    /// or too large.
+    /// Those of the datagrams sent that the local system did not take: there was no route or no room, they were
+    /// forbidden, or too large.
     pub datagrams_refused: u64,
     /// UDP datagrams received for this connection.
     pub datagrams_received: u64,

@@ -92,8 +92,9 @@ impl Timers {
     }
 }
 
-/// The deadlines of an open connection, in the order in which they are seen to when several are due: when each comes, by the
-/// probe timeout of the path in use, and what happens then. After one that ends the connection nothing else happens.
+/// The deadlines of an open connection, in the order in which they are seen to when several are due: when each comes,
+/// by the probe timeout of the path in use, and what happens then. After one that ends the connection nothing else
+/// happens.
 macro_rules! timers {
     ($($deadline:ident => $on_due:ident;)*) => {
         impl Machine {
@@ -179,8 +180,9 @@ impl Machine {
         self.timers.memory_release()
     }
 
-    /// Most connections of a busy server are idle most of the time. What only traffic needs is given back once nothing has
-    /// come or gone for [`RELEASE_MEMORY_AFTER`], so that an idle connection is little more than its keys and its state.
+    /// Most connections of a busy server are idle most of the time. What only traffic needs is given back once nothing
+    /// has come or gone for [`RELEASE_MEMORY_AFTER`], so that an idle connection is little more than its keys and its
+    /// state.
     fn on_memory_due(&mut self, _now: Time) {
         self.timers.memory_released = true;
         self.buffers = Buffers::default();

@@ -305,8 +305,8 @@ impl Endpoint {
         !self.incoming.is_empty()
     }
 
-    /// Accepts connections with these settings from now on; without any, accepting needs settings of its own. Connections
-    /// that exist keep theirs.
+    /// Accepts connections with these settings from now on; without any, accepting needs settings of its own.
+    /// Connections that exist keep theirs.
     pub fn set_server_config(&mut self, config: Option<Arc<ServerConfig>>) {
         self.server = config;
     }

@@ -75,8 +75,8 @@ impl WrittenPacket {
         }
     }
 
-    /// Appends PADDING frames so that the datagram, of which this is the last packet, has `len` bytes; less if `datagram`
-    /// has no room.
+    /// Appends PADDING frames so that the datagram, of which this is the last packet, has `len` bytes; less if
+    /// `datagram` has no room.
     fn pad_to(&mut self, len: usize, datagram: &mut [u8]) {
         let end = len.min(datagram.len()).saturating_sub(SEAL);
         if let Some(padding) = datagram.get_mut(self.payload_end..end)
@@ -150,7 +150,8 @@ impl<'a> DatagramBuilder<'a> {
         self.packets.get(self.count.checked_sub(1)?)?.as_ref()
     }
 
-    /// Adds a packet that was begun in it. It is padded until header protection finds its sample (RFC 9001 section 5.4.2).
+    /// Adds a packet that was begun in it. It is padded until header protection finds its sample (RFC 9001 section
+    /// 5.4.2).
     #[inline]
     pub(crate) fn add(&mut self, mut packet: WrittenPacket) {
         let least = packet.start.saturating_add(packet.pn_offset).saturating_add(SAMPLE_OFFSET);

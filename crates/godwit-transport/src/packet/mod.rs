@@ -5,8 +5,8 @@
 //! is complete: the last one may have to be padded (RFC 9000 section 14.1). Nothing here knows keys or what frames mean;
 //! what a packet carries is remembered as tokens of the type `T`, which loss recovery hands back.
 //!
-//! Invariants: a packet whose builder gave no [`WrittenPacket`] has left nothing behind, neither bytes nor tokens; a packet
-//! elicits an acknowledgement exactly if a frame was put into it that does.
+//! Invariants: a packet whose builder gave no [`WrittenPacket`] has left nothing behind, neither bytes nor tokens; a
+//! packet elicits an acknowledgement exactly if a frame was put into it that does.
 
 mod datagram;
 #[cfg(test)]

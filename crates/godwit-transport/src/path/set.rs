@@ -415,8 +415,8 @@ impl PathSet {
         probes.nth(skipped).map(|path| path.id)
     }
 
-    /// Writes the PATH_RESPONSE and PATH_CHALLENGE frames that are due on the packet's path. Their datagram is expanded, unless
-    /// the address has not earned as many bytes yet (RFC 9000 section 8.2.1).
+    /// Writes the PATH_RESPONSE and PATH_CHALLENGE frames that are due on the packet's path. Their datagram is
+    /// expanded, unless the address has not earned as many bytes yet (RFC 9000 section 8.2.1).
     pub(crate) fn write_probe<T>(&mut self, packet: &mut PacketBuilder<'_, T>) {
         let Some(path) = self.get_mut(packet.path()) else { return };
         let expand = path.can_send(MIN_DATAGRAM);

@@ -169,7 +169,7 @@ impl ClientSessionStore for ServerMemory {
     }
 
     fn take_tls13_ticket(&self, name: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
-        // Without a ticket_reader a ticket from a persistent store would only be spoilt.
+        // Without a reader of tickets, one from a persistent store would only be spoilt.
         let of_use = self.ticket_reader.is_some() || !self.store.is_persistent();
         let ticket = of_use.then(|| self.store.take_ticket(&self.key(), self.early)).flatten()?;
         match ticket.form {

@@ -133,8 +133,8 @@ impl RemoteLimit {
         self.raise(batch)
     }
 
-    /// The peer may have `concurrent` streams open at once from now on. Returns true if the limit was raised and is to be
-    /// announced.
+    /// The peer may have `concurrent` streams open at once from now on. Returns true if the limit was raised and is to
+    /// be announced.
     pub(super) fn set_concurrent(&mut self, concurrent: u64) -> bool {
         self.concurrent = concurrent.min(MAX_STREAMS);
         self.raise(1)

@@ -105,8 +105,8 @@ impl Streams {
         Ok(())
     }
 
-    /// Fills a packet with STREAM frames as far as data, flow control and room permit. Comes last: the last frame may have
-    /// no length and reach to the packet's end. Returns the bytes of stream data written.
+    /// Fills a packet with STREAM frames as far as data, flow control and room permit. Comes last: the last frame may
+    /// have no length and reach to the packet's end. Returns the bytes of stream data written.
     #[inline]
     pub(crate) fn write_data<T: From<StreamToken>>(&mut self, packet: &mut PacketBuilder<'_, T>) -> usize {
         let (mut written, mut least) = (0usize, 0);

@@ -2,8 +2,8 @@
 
 use crate::{Direction, StreamId};
 
-/// A frame of the streams that is sent again if it is lost. DATA_BLOCKED, STREAM_DATA_BLOCKED and STREAMS_BLOCKED are not:
-/// they only inform.
+/// A frame of the streams that is sent again if it is lost. DATA_BLOCKED, STREAM_DATA_BLOCKED and STREAMS_BLOCKED are
+/// not: they only inform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamToken {
     /// STREAM data.

@@ -1,4 +1,5 @@
-//! Frames (RFC 9000 section 19, RFC 9221 section 4, draft-ietf-quic-reliable-stream-reset section 3): one variant each, borrowing from the packet.
+//! Frames (RFC 9000 section 19, RFC 9221 section 4, draft-ietf-quic-reliable-stream-reset section 3): one variant each,
+//! borrowing from the packet.
 //!
 //! [`Frame::decode`] checks everything that can be judged from the bytes alone; whether a frame is
 //! welcome in the state of the connection is for others to say. Decoding costs time in proportion to

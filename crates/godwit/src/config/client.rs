@@ -180,11 +180,11 @@ impl ClientConfigBuilder {
 
     /// Sets where sessions are kept: a larger store, one that several settings share, or one of your own.
     ///
-    /// A session is resumed only with settings that have the same verifier and client certificate as those with
-    /// which it began: clones of the same [`ClientConfig`], that is, and what [`ClientConfig::to_builder`] makes of it. A store that outlives the process
-    /// ([`crate::resumption::FileSessionStore`]) is the exception: its sessions are resumed with all settings that trust
-    /// the server's certificates; but none are kept of settings with a client certificate, nor of those that come by
-    /// [`ClientConfig::from_rustls`].
+    /// A session is resumed only with settings that have the same verifier and client certificate as those with which
+    /// it began: clones of the same [`ClientConfig`], that is, and what [`ClientConfig::to_builder`] makes of it. A
+    /// store that outlives the process ([`crate::resumption::FileSessionStore`]) is the exception: its sessions are
+    /// resumed with all settings that trust the server's certificates; but none are kept of settings with a client
+    /// certificate, nor of those that come by [`ClientConfig::from_rustls`].
     pub fn sessions(self, store: Arc<dyn SessionStore>) -> Self {
         self.set(|config| config.resumption.store = Some(store))
     }

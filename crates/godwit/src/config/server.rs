@@ -225,11 +225,11 @@ impl ServerConfigBuilder {
     /// Accepts 0-RTT data from clients that come back: `sessions` of them are remembered, each for one
     /// connection, so that a first flight that somebody recorded is of no use. 0, the default, is off.
     ///
-    /// Only the process that issued a ticket accepts 0-RTT with it; elsewhere the client takes a full handshake
-    /// and sends its data again. With [`ServerConfigBuilder::session_tickets`] beside it, clients that do not offer 0-RTT
-    /// resume their sessions elsewhere too. How much 0-RTT data a connection may bring is bounded by the initial windows
-    /// of the [`TransportConfig`]. The application gets it before the handshake is complete if it asks for it: see
-    /// [`crate::Connecting::into_early`].
+    /// Only the process that issued a ticket accepts 0-RTT with it; elsewhere the client takes a full handshake and
+    /// sends its data again. With [`ServerConfigBuilder::session_tickets`] beside it, clients that do not offer 0-RTT
+    /// resume their sessions elsewhere too. How much 0-RTT data a connection may bring is bounded by the initial
+    /// windows of the [`TransportConfig`]. The application gets it before the handshake is complete if it asks for it:
+    /// see [`crate::Connecting::into_early`].
     pub fn early_data(self, sessions: usize) -> Self {
         self.set(|config| config.early_sessions = sessions).with_new_sessions()
     }

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use http::{Request, Response};
 use tower::Service;
 
-/// A `tower` service that answers requests: whatever is one, and can be handed to tasks, is an `HttpService`. Each request
-/// has a clone of its own.
+/// A `tower` service that answers requests: whatever is one, and can be handed to tasks, is an `HttpService`. Each
+/// request has a clone of its own.
 pub trait HttpService:
     Service<Request<Body>, Response = Response<Self::ResponseBody>, Error: Into<BoxError>, Future: Send>
     + Clone

@@ -1,9 +1,9 @@
 //! QUIC without a runtime and without threads: an endpoint that the application polls.
 //!
 //! A [`PolledEndpoint`] does nothing by itself. The application waits for its sockets ([`PolledEndpoint::sockets`],
-//! which are [`AsFd`](std::os::fd::AsFd)) and for the time that the last [`PolledEndpoint::poll`] named, with `epoll`, `poll`,
-//! `kqueue` or whatever it waits with anyway; then it polls again. What has happened is told in the course of that
-//! call, and what the application does about it is sent before the call returns.
+//! which are [`AsFd`](std::os::fd::AsFd)) and for the time that the last [`PolledEndpoint::poll`] named, with `epoll`,
+//! `poll`, `kqueue` or whatever it waits with anyway; then it polls again. What has happened is told in the course of
+//! that call, and what the application does about it is sent before the call returns.
 //!
 //! ```
 //! use godwit::polled::{Event, PolledEvent};

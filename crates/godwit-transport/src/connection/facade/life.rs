@@ -122,8 +122,8 @@ impl Connection {
         self.machine.evidence()
     }
 
-    /// Has [`Event::EvidenceChanged`] told, until the handshake is complete, whenever [`Evidence::is_news`] compared with
-    /// what was told last, which at first is `known`.
+    /// Has [`Event::EvidenceChanged`] told, until the handshake is complete, whenever [`Evidence::is_news`] compared
+    /// with what was told last, which at first is `known`.
     pub fn watch_evidence(&mut self, known: &Evidence) {
         self.machine.negotiation.attempt.watch(known);
     }

@@ -1,8 +1,8 @@
 //! Settings that may change while a connection lives.
 //!
 //! What was promised to the peer is kept: transport parameters do not change (RFC 9000 section 7.4), limits that were
-//! announced do not fall (sections 4.1 and 4.6), and a connection that is given up before its idle timeout is closed with
-//! a word (section 10.1).
+//! announced do not fall (sections 4.1 and 4.6), and a connection that is given up before its idle timeout is closed
+//! with a word (section 10.1).
 
 use super::Connection;
 use crate::Direction;
@@ -15,7 +15,8 @@ impl Connection {
     }
 
     /// Closes the connection after this much silence, if that is less than the idle timeout that both ends agreed on;
-    /// the peer is told. `None` leaves it at what was agreed. The connection ends with [`crate::ConnectionError::TimedOut`].
+    /// the peer is told. `None` leaves it at what was agreed. The connection ends with
+    /// [`crate::ConnectionError::TimedOut`].
     pub fn set_idle_limit(&mut self, limit: Option<Duration>) {
         self.machine.timers.set_idle_limit(limit);
     }

@@ -12,7 +12,8 @@ impl Connection {
         self.machine.open(direction)
     }
 
-    /// Whether [`Connection::open`] would give a stream. If not, [`crate::Event::StreamsAvailable`] follows when it would.
+    /// Whether [`Connection::open`] would give a stream. If not, [`crate::Event::StreamsAvailable`] follows when it
+    /// would.
     pub fn can_open(&mut self, direction: Direction) -> bool {
         self.machine.can_open(direction)
     }
@@ -102,8 +103,8 @@ impl Connection {
         self.machine.parts.streams.ideal_buffer_of_all()
     }
 
-    /// Has [`crate::Event::IdealBufferChanged`] told whenever [`Connection::ideal_buffer_of_all`] differs by more than a quarter
-    /// from what it was when it was told last, which at first is `known`.
+    /// Has [`crate::Event::IdealBufferChanged`] told whenever [`Connection::ideal_buffer_of_all`] differs by more than
+    /// a quarter from what it was when it was told last, which at first is `known`.
     pub fn watch_ideal_buffer(&mut self, known: u64) {
         self.machine.parts.streams.watch_ideal_buffer(known);
     }
