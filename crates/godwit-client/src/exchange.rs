@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use godwit_text::{plain_error, unix_now};
 use http::header::{ALT_SVC, CONTENT_LENGTH};
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 
 use crate::body::RequestBody;
 use crate::error::{Error, ErrorKind, Remedy};
@@ -15,7 +15,7 @@ use crate::explain;
 use crate::network::Network;
 use crate::redirect::Hop;
 use crate::route::Route;
-use crate::server::{Server, Versions};
+use crate::server::{Http3Number, Server, Versions};
 use crate::session::{ExchangeError, ResponseBody, Session};
 use crate::target::Origin;
 
@@ -101,9 +101,12 @@ impl Exchanges {
         loop {
             let (share, in_use) = server.session(&self.network).await?;
             let version = share.session.version();
-            on_route(Route::new(version, share.reason, share.fresh, share.session.link()));
+            let route = Route::new(version, share.reason, share.fresh, share.session.link());
+            let http3 = route.quic().map(Http3Number::of);
+            on_route(route);
             let again = hop.body.is_repeatable() && attempt < ATTEMPTS;
-            let is_http3 = version == Version::HTTP_3;
+            let is_http3 = http3.is_some();
+            let distrust_http3 = || http3.map(|connection| server.distrust_http3(&self.network, connection));
             match send(hop, options.further, share.session).await {
                 // What HTTP/3 leads to does not serve this name: what the URL says itself does.
                 Ok(response)
@@ -112,7 +115,7 @@ impl Exchanges {
                         && is_auto
                         && response.status() == StatusCode::MISDIRECTED_REQUEST =>
                 {
-                    server.distrust_http3(&self.network).await;
+                    distrust_http3();
                 }
                 // It came too early for the server, which will take it once the handshake is over (RFC 8470).
                 Ok(response) if again && is_http3 && response.status() == StatusCode::TOO_EARLY => {}
@@ -133,7 +136,7 @@ impl Exchanges {
                 Err(Failed::Exchange(error)) => {
                     let lost = is_http3 && is_auto && hop.method.is_safe() && error.is_lost_connection();
                     if lost {
-                        server.distrust_http3(&self.network).await;
+                        distrust_http3();
                     }
                     if !again || !(lost || error.is_unprocessed()) {
                         let error = explain::exchange(&error);

@@ -50,6 +50,8 @@ pub(crate) struct Server {
     versions: Versions,
     /// Held while a connection is made.
     connections: Mutex<Connections>,
+    /// Never held for long: who distrusts HTTP/3 does not wait for a connection.
+    http3: SyncMutex<Option<Http3>>,
     /// Never held for long: responses that are there do not wait for a connection.
     way: SyncMutex<Way>,
     usage: Arc<Usage>,
@@ -66,14 +68,28 @@ struct Way {
     rtt: Option<Duration>,
 }
 
+/// Which connection for HTTP/3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Http3Number {
+    id: u64,
+    /// Each family of addresses has an endpoint with numbers of its own.
+    is_ipv6: bool,
+}
+
+/// A connection for HTTP/3.
+struct Http3 {
+    number: Http3Number,
+    /// `None` once it takes no more requests. Those that are under way may still fail.
+    client: Option<Client>,
+    /// Where it goes, if not where the URL says.
+    alternative: Option<Http3Place>,
+}
+
 #[derive(Default)]
 struct Connections {
     /// It could not be reached, then: who asked before that does not wait for it a second time.
     failed: Option<(Error, Instant)>,
     found: Option<Found>,
-    http3: Option<Client>,
-    /// Where HTTP/3 is, if not where the URL says.
-    alternative: Option<Http3Place>,
     http2: Option<(http2::SendRequest<RequestBody>, Arc<TcpFacts>)>,
     http1: Option<Arc<Pool>>,
     /// QUIC in the background.
@@ -94,8 +110,19 @@ pub(crate) struct Share {
 
 impl Server {
     pub(crate) fn new(origin: Origin, versions: Versions) -> Server {
-        let (connections, way) = (Mutex::default(), SyncMutex::default());
-        Server { origin, versions, connections, way, usage: Usage::new(), is_watched: AtomicBool::new(false) }
+        Server {
+            origin,
+            versions,
+            connections: Mutex::default(),
+            http3: SyncMutex::default(),
+            way: SyncMutex::default(),
+            usage: Usage::new(),
+            is_watched: AtomicBool::new(false),
+        }
+    }
+
+    fn http3(&self) -> SyncGuard<'_, Option<Http3>> {
+        self.http3.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn way(&self) -> SyncGuard<'_, Way> {
@@ -124,7 +151,7 @@ impl Server {
         }
         self.take_background(network, &mut connections).await;
         self.begin_in_background(network, &mut connections);
-        if let Some(session) = connections.shared() {
+        if let Some(session) = self.shared(&mut connections) {
             return Ok(Share { session, fresh: None, reason: Arc::clone(&connections.reason) });
         }
         if let Some(pool) = connections.http1.clone() {
@@ -167,7 +194,8 @@ impl Server {
             Some(idle) if idle < limit => Some(limit - idle),
             Some(_) => {
                 self.take_background(network, &mut connections).await;
-                (connections.http3, connections.http2, connections.http1) = (None, None, None);
+                *self.http3() = None;
+                (connections.http2, connections.http1) = (None, None);
                 if connections.background.is_some() {
                     return Some(limit);
                 }
@@ -183,10 +211,11 @@ impl Server {
         self.versions == Versions::Auto && self.origin.secure && network.proxy(&self.origin).is_none()
     }
 
-    /// HTTP/3 did not do although there was a connection: it is left alone for a while.
-    pub(crate) async fn distrust_http3(&self, network: &Network) {
-        let mut connections = self.connections.lock().await;
-        if self.versions == Versions::Auto && connections.http3.take().is_some() {
+    /// HTTP/3 did not do although there was this connection: it is left alone for a while.
+    pub(crate) fn distrust_http3(&self, network: &Network, connection: Http3Number) {
+        // Of several requests that fail on one connection the first says so, and another connection is not meant.
+        let is_it = |http3: &mut Http3| http3.number == connection;
+        if self.versions == Versions::Auto && self.http3().take_if(is_it).is_some() {
             network.memory().on_failure(&self.origin, 2, unix_now());
         }
     }
@@ -208,7 +237,7 @@ impl Server {
     /// Whether nobody would miss it: it has no connection, and is making none.
     pub(crate) fn is_idle(&self) -> bool {
         self.connections.try_lock().is_ok_and(|mut connections| {
-            connections.shared().is_none()
+            self.shared(&mut connections).is_none()
                 && connections.background.is_none()
                 && connections.http1.as_ref().is_none_or(|pool| pool.is_unused())
         })
@@ -248,7 +277,7 @@ impl Server {
                 let connected =
                     network.http3(&self.origin, &found.addresses, &Arc::default()).await.map_err(in_words)?;
                 connections.reason = how_asked(&connected.link.connection()).into();
-                connections.http3 = Some(connected.link);
+                *self.http3() = Some(Http3::new(connected.link, None));
                 connected.handshake
             }
             Versions::Http1 | Versions::Http2 | Versions::Tcp => {
@@ -270,7 +299,7 @@ impl Server {
         };
         let reason = Arc::clone(&connections.reason);
         let fresh = Some((found.dns, handshake));
-        let session = connections.shared().ok_or_else(|| {
+        let session = self.shared(connections).ok_or_else(|| {
             Error::of_origin(ErrorKind::Connect, "the server closed the connection at once; try again")
         })?;
         Ok(Share { session, fresh, reason })
@@ -389,8 +418,7 @@ impl Server {
 
     /// Begins to connect to HTTP/3 in the background, if that is worth a try.
     fn begin_in_background(&self, network: &Arc<Network>, connections: &mut Connections) {
-        let idle =
-            connections.background.is_none() && connections.http3.as_ref().is_none_or(Client::is_closed);
+        let idle = connections.background.is_none() && !self.http3().as_ref().is_some_and(Http3::is_open);
         let on_tcp = connections.http2.is_some() || connections.http1.is_some();
         if !self.may_race(network) || !idle || !on_tcp {
             return;
@@ -455,8 +483,15 @@ impl Server {
             memory.on_heard(&self.origin, &found.network, unix_now());
             memory.on_rtt(&self.origin, &found.network, rtt);
         }
-        connections.http3 = Some(connected.link);
-        connections.alternative = Some(alternative);
+        *self.http3() = Some(Http3::new(connected.link, Some(alternative)));
+    }
+
+    /// A connection that takes many requests at a time, the best one.
+    fn shared(&self, connections: &mut Connections) -> Option<Session> {
+        let http3 = self.http3().as_mut().and_then(Http3::session);
+        connections.http2.take_if(|(sender, _)| sender.is_closed());
+        let http2 = || connections.http2.clone().map(|(sender, facts)| Session::Http2(sender, facts));
+        http3.or_else(http2)
     }
 
     fn on_failure(&self, network: &Network, connections: &Connections, failure: &ConnectFailure) {
@@ -471,18 +506,29 @@ impl Server {
     }
 }
 
-impl Connections {
-    /// A connection that takes many requests at a time, the best one.
-    fn shared(&mut self) -> Option<Session> {
-        self.http3.take_if(|client| client.is_closed());
-        self.http2.take_if(|(sender, _)| sender.is_closed());
-        if let Some(client) = &self.http3 {
-            let alt_used = self.alternative.as_ref().and_then(|alternative| {
-                HeaderValue::try_from(format!("{}:{}", bracketed(&alternative.host), alternative.port)).ok()
-            });
-            return Some(Session::Http3 { client: client.clone(), alt_used });
-        }
-        self.http2.clone().map(|(sender, facts)| Session::Http2(sender, facts))
+impl Http3 {
+    fn new(client: Client, alternative: Option<Http3Place>) -> Http3 {
+        Http3 { number: Http3Number::of(&client.connection()), client: Some(client), alternative }
+    }
+
+    fn is_open(&self) -> bool {
+        self.client.as_ref().is_some_and(|client| !client.is_closed())
+    }
+
+    /// A share in it, if it takes requests.
+    fn session(&mut self) -> Option<Session> {
+        self.client.take_if(|client| client.is_closed());
+        let client = self.client.clone()?;
+        let alt_used = self.alternative.as_ref().and_then(|alternative| {
+            HeaderValue::try_from(format!("{}:{}", bracketed(&alternative.host), alternative.port)).ok()
+        });
+        Some(Session::Http3 { client, alt_used })
+    }
+}
+
+impl Http3Number {
+    pub(crate) fn of(connection: &Connection) -> Http3Number {
+        Http3Number { id: connection.id(), is_ipv6: connection.remote_address().is_ipv6() }
     }
 }
 
@@ -528,11 +574,12 @@ mod tests {
     use crate::proxy::Proxies;
     use crate::trust::Trust;
 
-    #[tokio::test]
-    async fn what_a_response_offers_is_noted_while_a_connection_is_made() {
-        let origin = Origin { secure: true, host: "a.test".to_owned(), port: 443 };
-        let server = Server::new(origin.clone(), Versions::Auto);
-        let network = Network::new(NetworkOptions {
+    fn origin() -> Origin {
+        Origin { secure: true, host: "a.test".to_owned(), port: 443 }
+    }
+
+    fn network() -> Network {
+        Network::new(NetworkOptions {
             trust: Trust::Anybody,
             family: Family::Any,
             connect_timeout: Duration::ZERO,
@@ -543,12 +590,38 @@ mod tests {
             idle_timeout: Duration::ZERO,
             proxies: Proxies::default(),
             known: BTreeMap::new(),
-        });
+        })
+    }
+
+    #[tokio::test]
+    async fn what_a_response_offers_is_noted_while_a_connection_is_made() {
+        let (origin, network) = (origin(), network());
+        let server = Server::new(origin.clone(), Versions::Auto);
         let here = NetworkId::towards("127.0.0.1:443".parse().unwrap());
         server.way().network = Some(here.clone());
         let _connecting = server.connections.lock().await;
         server.on_alt_svc(&network, &[HeaderValue::from_static("h3=\":443\"")]);
         let approach = network.memory().approach(&origin, &here, unix_now());
         assert!(matches!(approach, Approach::Ahead(..)));
+    }
+
+    #[tokio::test]
+    async fn http3_is_distrusted_while_a_connection_is_made() {
+        let (origin, network) = (origin(), network());
+        let server = Server::new(origin.clone(), Versions::Auto);
+        let here = NetworkId::towards("127.0.0.1:443".parse().unwrap());
+        server.way().network = Some(here.clone());
+        server.on_alt_svc(&network, &[HeaderValue::from_static("h3=\":443\"")]);
+        let is_trusted = || {
+            let approach = network.memory().approach(&origin, &here, unix_now());
+            matches!(approach, Approach::Ahead(..))
+        };
+        let number = |id| Http3Number { id, is_ipv6: false };
+        *server.http3() = Some(Http3 { number: number(2), client: None, alternative: None });
+        let _connecting = server.connections.lock().await;
+        server.distrust_http3(&network, number(1));
+        assert!(is_trusted(), "the connection is another by now");
+        server.distrust_http3(&network, number(2));
+        assert!(!is_trusted() && server.http3().is_none());
     }
 }
