@@ -51,11 +51,21 @@ struct TrustOptions {
     anybody: bool,
 }
 
-#[derive(Debug)]
 enum ProxyOption {
     None,
     Url(String),
     Environment,
+}
+
+/// Without the URL, which may have a password.
+impl fmt::Debug for ProxyOption {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            ProxyOption::None => "None",
+            ProxyOption::Url(_) => "Url(…)",
+            ProxyOption::Environment => "Environment",
+        })
+    }
 }
 
 #[derive(Debug)]

@@ -2,6 +2,7 @@
 //! whole URL. HTTP/3 does not go through either.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use http::HeaderValue;
@@ -21,16 +22,27 @@ impl Proxy {
     /// Reads `http://user:password@host:port`; the scheme, the user and the port may be missing.
     ///
     /// # Errors
-    /// What was expected and what came, in words. A password is not in it.
+    /// What was expected, in words, and what is wrong. Nothing of the URL is in it but its scheme: where a URL is not as
+    /// it should be, a password may stand anywhere.
     pub(crate) fn parse(url: &str) -> Result<Proxy, String> {
         let rest = match url.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
-            Some((scheme, _)) => {
-                return Err(format!("expected http://HOST:PORT, got {}://…", scheme.escape_debug()));
+            Some((scheme, _)) if is_scheme(scheme) => {
+                return Err(format!("expected http://HOST:PORT, got {scheme}://…"));
+            }
+            Some(_) => {
+                let text =
+                    "expected http://HOST:PORT, got something else before ://; is it escaped (%3A%2F%2F)?";
+                return Err(text.to_owned());
             }
             None => url,
         };
-        let rest = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+        let (rest, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        if path.contains('@') {
+            let text = "expected http://USER:PASSWORD@HOST:PORT, got a /, ? or # before the @; \
+                in a password they are written %2F, %3F and %23";
+            return Err(text.to_owned());
+        }
         let (user, place) = match rest.rsplit_once('@') {
             Some((user, place)) => (Some(user), place),
             None => (None, rest),
@@ -38,10 +50,31 @@ impl Proxy {
         if place.is_empty() || place.starts_with(':') {
             return Err("expected http://HOST:PORT, got no host".to_owned());
         }
-        let wrong = |problem: String| format!("expected http://HOST:PORT: {problem}");
-        let origin = parse_authority(false, place).map_err(wrong)?;
+        let origin = parse_authority(false, place).map_err(|_| wrong_place(place).to_owned())?;
         let authorization = user.map(basic).transpose()?;
         Ok(Proxy { host: origin.host, port: origin.port, authorization })
+    }
+}
+
+/// Whether a text can be one (RFC 3986 section 3.1).
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+}
+
+/// What is wrong with a host and a port that are none.
+fn wrong_place(place: &str) -> &'static str {
+    let host = match place.rsplit_once(']') {
+        Some((host, _)) => format!("{host}]"),
+        None => place.split(':').next().unwrap_or(place).to_owned(),
+    };
+    if place.parse::<Ipv6Addr>().is_ok() {
+        "expected http://HOST:PORT, got an IPv6 address without brackets; write http://[ADDRESS]:PORT"
+    } else if parse_authority(false, &host).is_ok() {
+        "expected http://HOST:PORT, got something else than a port from 1 to 65535 after the host; \
+         is a user name meant? (http://USER:PASSWORD@HOST:PORT)"
+    } else {
+        "expected http://HOST:PORT, got a host that is neither a name nor an IP address"
     }
 }
 
@@ -163,6 +196,35 @@ mod tests {
         ] {
             let error = Proxy::parse(url).unwrap_err();
             assert!(error.contains(problem), "{url}: {error}");
+        }
+    }
+
+    #[test]
+    fn no_error_shows_a_password() {
+        for (url, problem) in [
+            (
+                "http://user:pass/word@proxy:1",
+                "got a /, ? or # before the @; in a password they are written %2F",
+            ),
+            ("http://user:80/pass@proxy:1", "before the @"),
+            ("user:pass?word@proxy:1", "before the @"),
+            ("http://user:#pass@proxy:1", "before the @"),
+            ("http:/user:pass@proxy:1", "before the @"),
+            ("http://user:pass", "than a port from 1 to 65535 after the host"),
+            ("http://[::1]:pass", "than a port from 1 to 65535 after the host"),
+            ("http://user:pass@", "got no host"),
+            ("http://user:pass@word pass", "neither a name nor an IP address"),
+            ("http://user:pass@[pass", "neither a name nor an IP address"),
+            ("http://user:pass@]pass", "neither a name nor an IP address"),
+            ("user:pass://word@proxy:1", "got something else before ://"),
+            ("https://user:pass@proxy:1", "got https://…"),
+            ("http://user:pass@fe80::1", "IPv6 address without brackets"),
+            ("http://user:p\u{e4}ss@proxy:pass", "than a port"),
+        ] {
+            let error = Proxy::parse(url).unwrap_err();
+            assert!(error.contains(problem), "{url}: {error}");
+            let shown = error.replace("PASSWORD", "").replace("in a password", "");
+            assert!(!shown.contains("pass") && !shown.contains("word"), "{url}: {error}");
         }
     }
 

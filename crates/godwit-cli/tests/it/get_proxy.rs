@@ -103,6 +103,15 @@ fn a_bad_proxy_is_wrong_usage() {
     for url in ["socks5://x:1", "", "http://", "http://a b", "http://x:0"] {
         get(&["--proxy", url], None).expect_failure(2, &["godwit: --proxy: expected http://HOST:PORT"]);
     }
+    for url in ["http://user:se/cret@x:1", "http://user:cret", "user:se://cret@x:1", "http://user:se@x:cret"]
+    {
+        let of_option = get(&["--proxy", url], None);
+        let of_variable = get(&["--env-proxy"], Some(url));
+        for run in [of_option, of_variable] {
+            assert!(!run.stderr.contains("cret"), "{url}: {}", run.stderr);
+            run.expect_failure(2, &["expected http://"]);
+        }
+    }
     get(&["--env-proxy"], Some("socks5://x:1"))
         .expect_failure(2, &["https_proxy in the environment: expected http://HOST:PORT, got socks5://"]);
 }
