@@ -1,5 +1,6 @@
 //! Errors of the network in words: what was expected, what came, what to do.
 
+use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -20,6 +21,9 @@ use crate::trust::Facts;
 /// TLS alerts as they come in transport error codes (RFC 9001 section 4.8).
 const NO_APPLICATION_PROTOCOL: u64 = 0x178;
 const UNRECOGNIZED_NAME: u64 = 0x170;
+
+/// The server closed the connection in the midst of its answer, with the close_notify of TLS or without.
+const CLOSED: &str = "the server closed the connection before its answer was complete; try again";
 
 /// The host has no address.
 pub(crate) fn unknown_host(host: &str, error: &str) -> Error {
@@ -138,7 +142,7 @@ fn no_http3(port: u16) -> String {
 }
 
 /// The server answered over TCP, but the TLS handshake failed.
-fn tls(origin: &Origin, port: u16, error: &std::io::Error, facts: Option<&Facts>) -> Error {
+fn tls(origin: &Origin, port: u16, error: &io::Error, facts: Option<&Facts>) -> Error {
     use rustls::AlertDescription as Alert;
     let text = match find::<TlsError>(error) {
         Some(TlsError::InvalidCertificate(problem)) => return certificate(origin, problem, facts),
@@ -153,7 +157,7 @@ fn tls(origin: &Origin, port: u16, error: &std::io::Error, facts: Option<&Facts>
             "the server speaks neither TLS 1.3 nor TLS 1.2; it has to be renewed".to_owned()
         }
         Some(error) => format!("the TLS handshake failed: {error}"),
-        None if error.kind() == std::io::ErrorKind::UnexpectedEof => format!(
+        None if error.kind() == io::ErrorKind::UnexpectedEof => format!(
             "the server closed the connection in the TLS handshake; does it speak TLS on port {port}?"
         ),
         None => format!("the TLS handshake failed: {}", plain_error(error)),
@@ -285,9 +289,13 @@ fn http3_exchange(error: &http3::Error) -> String {
 
 fn tcp_exchange(error: &hyper::Error) -> String {
     if let Some(error) = find::<h2::Error>(error) {
-        // Of the error of reading only the words are left.
-        if error.get_io().is_some_and(|error| error.to_string().contains(&TooMany.to_string())) {
-            return too_many_interim();
+        // Of the error of reading only its kind and the words are left.
+        if let Some(error) = error.get_io() {
+            return match error.kind() {
+                _ if error.to_string().contains(&TooMany.to_string()) => too_many_interim(),
+                io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe => CLOSED.to_owned(),
+                _ => format!("the connection is lost: {}; try again", plain_error(error)),
+            };
         }
         let reason = error.reason();
         return match reason {
@@ -308,10 +316,9 @@ fn tcp_exchange(error: &hyper::Error) -> String {
         return format!("the server's answer is not HTTP: {}; is the port right?", causes(error));
     }
     // Also without the close_notify of TLS.
-    let cut =
-        find::<std::io::Error>(error).is_some_and(|error| error.kind() == std::io::ErrorKind::UnexpectedEof);
+    let cut = find::<io::Error>(error).is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof);
     if cut || error.is_incomplete_message() || error.is_closed() || error.is_canceled() {
-        return "the server closed the connection before its answer was complete; try again".to_owned();
+        return CLOSED.to_owned();
     }
     format!("the connection is lost: {}; try again", causes(error))
 }
@@ -329,7 +336,7 @@ fn causes(error: &hyper::Error) -> String {
     let mut text = error.to_string();
     let mut next = std::error::Error::source(error);
     while let Some(error) = next {
-        let inner = match error.downcast_ref::<std::io::Error>() {
+        let inner = match error.downcast_ref::<io::Error>() {
             Some(error) => plain_error(error),
             None => error.to_string(),
         };

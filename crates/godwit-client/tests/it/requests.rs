@@ -1,5 +1,6 @@
 //! Requests without a proxy.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -7,6 +8,8 @@ use godwit_client::{BodySource, Client, ErrorKind, Versions};
 use http::header::AUTHORIZATION;
 use http::{Request, StatusCode, Version};
 use http_body_util::{BodyExt, Full};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 use tower::Service;
 
 use crate::support::Server;
@@ -126,4 +129,38 @@ async fn what_makes_no_sense_is_said_when_it_is_sent() {
     assert!(said(client.get("https://a/").header("a b", "c")).await.contains("the name of a header"));
     assert!(said(client.get("https://a/").header("a", "b\n")).await.contains("the value of a header"));
     assert!(said(client.get("http://a/").versions(Versions::Http3)).await.contains("always encrypted"));
+}
+
+/// The way to `server`, on which so much of what it says arrives and then the connection ends, without a word of TLS.
+async fn cut_after(bytes: u64, server: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut client, _) = listener.accept().await.unwrap();
+        let mut server = TcpStream::connect(server).await.unwrap();
+        let (mut from_client, mut to_client) = client.split();
+        let (from_server, mut to_server) = server.split();
+        let answer = async {
+            let mut part = from_server.take(bytes);
+            tokio::io::copy(&mut part, &mut to_client).await.unwrap();
+            to_client.shutdown().await.unwrap();
+        };
+        tokio::join!(answer, tokio::io::copy(&mut from_client, &mut to_server))
+    });
+    address
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_off_is_told_in_plain_words() {
+    let server = Server::start(true).await;
+    for versions in [Versions::Http2, Versions::Http1] {
+        let address = cut_after(100_000, server.address).await;
+        let client = server.client().versions(versions).addresses("localhost", [address]).build().unwrap();
+        let response = client.get(server.url("/large")).send().await.unwrap();
+        let error = response.bytes().await.unwrap_err().to_string();
+        assert!(
+            error.ends_with("the server closed the connection before its answer was complete; try again"),
+            "{versions:?}: {error}"
+        );
+    }
 }
