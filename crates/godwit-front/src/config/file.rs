@@ -154,7 +154,10 @@ fn check_ports(
     let metrics: Vec<_> = metrics.into_iter().collect();
     let all = [of("listen", listen), of("redirect_http", redirect_http), of("metrics", &metrics)].concat();
     for (index, (key, address, at)) in all.iter().enumerate() {
-        let same = |(_, other, _): &&(&str, SocketAddr, usize)| clash(*address, *other);
+        let same = |(other_key, other, _): &&(&str, SocketAddr, usize)| {
+            // Whoever leaves the port open does not ask for two of them by that.
+            (key == other_key && address == other) || clash(*address, *other)
+        };
         if let Some((other_key, other, _)) = all[..index].iter().find(same) {
             table.wrong(
                 *at,
@@ -166,6 +169,9 @@ fn check_ports(
 }
 
 fn clash(one: SocketAddr, other: SocketAddr) -> bool {
+    // An IPv4 address may be written as an IPv6 address (RFC 4291 section 2.5.5.2).
+    let plain = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
+    let (one, other) = (plain(one), plain(other));
     let every = |address: SocketAddr| address.ip().is_unspecified();
     // [::] is every IPv4 address as well.
     let covers = |wide: SocketAddr, narrow: SocketAddr| every(wide) && (wide.is_ipv6() || narrow.is_ipv4());

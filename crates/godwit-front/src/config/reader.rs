@@ -83,6 +83,11 @@ impl<'a> Table<'a> {
         self.table.contains_key(key)
     }
 
+    pub(super) fn is_empty_list(&self, key: &str) -> bool {
+        let value = self.table.get(key).map(Spanned::get_ref);
+        matches!(value, Some(DeValue::Array(list)) if list.is_empty())
+    }
+
     /// Where a key stands, if it is there.
     pub(super) fn place(&self, key: &str) -> usize {
         self.table.get_key_value(key).map_or(self.at, |(key, _)| key.span().start)

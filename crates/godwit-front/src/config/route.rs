@@ -24,7 +24,16 @@ pub(super) fn read(table: Table<'_>, context: &mut Context<'_>) -> Option<Route>
         Ok(_) if text.is_ascii() => Err(format!("methods are in capitals: {:?}", text.to_ascii_uppercase())),
         _ => Err("use letters only".to_owned()),
     };
-    let methods = table.all_parsed("methods", "a method such as \"GET\", or a list of them", method);
+    let expected = "a method such as \"GET\", or a list of them";
+    let methods = table.all_parsed("methods", expected, method);
+    if table.is_empty_list("methods") {
+        let remedy = "leave `methods` out where all methods are meant";
+        table.wrong(
+            table.place("methods"),
+            "methods",
+            format_args!("expected {expected}, found an empty list; {remedy}"),
+        );
+    }
     let methods: Vec<Method> = methods.unwrap_or_default().into_iter().map(|(method, _)| method).collect();
     let strip_prefix = strip_prefix(&table, &path);
     let given: Vec<&str> = HANDLERS.into_iter().filter(|key| table.has(key)).collect();
@@ -80,7 +89,7 @@ fn check_companions(table: &Table<'_>, given: &[&str]) {
 }
 
 fn strip_prefix(table: &Table<'_>, path: &PathPattern) -> Option<String> {
-    let prefix = table.parsed("strip_prefix", "a path such as \"/api\"", values::path)?;
+    let prefix = table.parsed("strip_prefix", "a path such as \"/api\"", values::decoded_path)?;
     let prefix = prefix.trim_end_matches('/');
     let of_route = match path {
         PathPattern::Exact(path) => path.as_str(),

@@ -16,7 +16,7 @@ pub(super) fn read(table: Table<'_>, context: &mut Context<'_>) -> Noted {
     if !table.has("hosts") {
         problems
             .problem(table.at, "[[site]] needs `hosts`, a list of names (or [\"*\"] for every name); add it");
-    } else if hosts.is_empty() && table.texts("hosts", HOST).is_some_and(|texts| texts.is_empty()) {
+    } else if table.is_empty_list("hosts") {
         table.wrong(
             table.place("hosts"),
             "hosts",

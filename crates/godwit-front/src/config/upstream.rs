@@ -30,8 +30,7 @@ pub(super) fn read(route: &Table<'_>, context: &mut Context<'_>) -> Option<Proxy
         }
         upstreams.push(url.clone());
     }
-    if urls.is_some() && upstreams.is_empty() && route.texts("proxy", URL).is_some_and(|urls| urls.is_empty())
-    {
+    if route.is_empty_list("proxy") {
         route.wrong(
             route.place("proxy"),
             "proxy",

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use godwit_text::units::{self, UnitError};
 use http::{HeaderName, HeaderValue};
+use percent_encoding::percent_decode_str;
 
 use crate::settings::{Advertise, HostPattern, Network, PathPattern};
 
@@ -106,9 +107,28 @@ pub(super) fn path_pattern(text: &str) -> Result<PathPattern, String> {
     if prefix && !path.ends_with('/') {
         return Err("the * stands alone after the last slash, as in \"/api/*\"".to_owned());
     }
-    self::path(path)?;
-    let path = path.to_owned();
+    let path = decoded_path(path)?;
     Ok(if prefix { PathPattern::Prefix(path) } else { PathPattern::Exact(path) })
+}
+
+/// A path as it is compared with those of requests: without its escapes.
+pub(super) fn decoded_path(text: &str) -> Result<String, String> {
+    path(text)?;
+    let is_escape = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
+    if !text.split('%').skip(1).all(is_escape) {
+        return Err("two hexadecimal digits follow a %; write %25 for the % itself".to_owned());
+    }
+    let decoded = percent_decode_str(text).decode_utf8_lossy().into_owned();
+    is_clean(&decoded).map(|()| decoded)
+}
+
+fn is_clean(path: &str) -> Result<(), String> {
+    if path.split('/').any(|segment| matches!(segment, "." | "..")) || path.contains("//") {
+        return Err(
+            "write it without \"//\", \".\" and \"..\": requests are cleaned of them first".to_owned()
+        );
+    }
+    Ok(())
 }
 
 /// An absolute path without anything that would be cleaned up before it is compared.
@@ -122,11 +142,7 @@ pub(super) fn path(path: &str) -> Result<String, String> {
     if path.contains(['?', '#']) {
         return Err("leave ? and # and what follows out: paths are matched without the query".to_owned());
     }
-    if path.split('/').any(|segment| matches!(segment, "." | "..")) || path.contains("//") {
-        return Err(
-            "write it without \"//\", \".\" and \"..\": requests are cleaned of them first".to_owned()
-        );
-    }
+    is_clean(path)?;
     if !path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\') {
         return Err("write spaces and other special characters as %20 and so on".to_owned());
     }
@@ -264,6 +280,24 @@ mod tests {
         assert_eq!(path_pattern("/a"), Ok(PathPattern::Exact("/a".to_owned())));
         for text in ["", "a", "*", "/a*", "/a/*/b", "/a?b", "/a/../b", "/a//b", "/a b", "/\u{e9}", "/a\\b"] {
             assert!(path_pattern(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn escapes_are_undone_as_they_are_in_requests() {
+        for (text, path) in [
+            ("/100%25", "/100%"),
+            ("/a%20b", "/a b"),
+            ("/%C3%a9/%41", "/\u{e9}/A"),
+            ("/a%2fb", "/a/b"),
+            ("/%ff", "/\u{fffd}"),
+        ] {
+            assert_eq!(path_pattern(text), Ok(PathPattern::Exact(path.to_owned())), "{text}");
+        }
+        assert_eq!(path_pattern("/a%20b/*"), Ok(PathPattern::Prefix("/a b/".to_owned())));
+        assert!(path_pattern("/a/%2e%2E/b").unwrap_err().contains("\"..\""));
+        for text in ["/%", "/%2", "/%zz/a", "/100%/", "/a%2g", "/%%41", "/%/*", "/%+1"] {
+            assert!(path_pattern(text).unwrap_err().contains("%25"), "{text}");
         }
     }
 
