@@ -161,13 +161,7 @@ async fn accept_until_dropped(
                 };
                 let (shared, purpose, stop) = (Arc::clone(shared), purpose.clone(), stop.clone());
                 let stream = ClientStream::new(stream, (permit, admission));
-                let cut = abandoned(stop.clone());
-                tokio::spawn(async move {
-                    tokio::select! {
-                        () = connection(stream, &shared, purpose, stop) => {}
-                        () = cut => {}
-                    }
-                });
+                tokio::spawn(connection_until_cut(stream, shared, purpose, stop));
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
@@ -175,6 +169,26 @@ async fn accept_until_dropped(
                 tokio::time::sleep(EXHAUSTED).await;
             }
         }
+    }
+}
+
+/// Sees to a connection for as long as the server lives, and to what becomes of it by an upgrade.
+async fn connection_until_cut(
+    mut stream: ClientStream,
+    shared: Arc<Shared>,
+    purpose: Purpose,
+    stop: watch::Receiver<bool>,
+) {
+    let Ok(meter) = stream.meter().cloned() else { return };
+    let (gone, mut cut) = (stream.gone(), pin!(abandoned(stop.clone())));
+    tokio::select! {
+        () = connection(stream, &shared, purpose, stop) => {}
+        () = &mut cut => return,
+    }
+    // In a tunnel it is somebody else's: it does not end with what is dropped here.
+    tokio::select! {
+        () = gone => {}
+        () = cut => meter.shut_down(),
     }
 }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 use godwit_os::tcp::tcp_info;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::client::tcp::{Meter, Metered};
 use super::connection_limits::Admission;
@@ -32,6 +32,8 @@ const MOST_WAITS: usize = 300;
 pub(super) struct ClientStream {
     held: Option<Held>,
     pace: Arc<Progress>,
+    /// Dropped with this, it tells who waits for that.
+    gone: Option<oneshot::Sender<()>>,
 }
 
 #[derive(Debug)]
@@ -43,7 +45,16 @@ struct Held {
 impl ClientStream {
     pub(super) fn new(stream: TcpStream, permits: (OwnedSemaphorePermit, Admission)) -> ClientStream {
         let stream = Metered::new(stream);
-        ClientStream { held: Some(Held { stream, _permits: permits }), pace: Arc::default() }
+        ClientStream { held: Some(Held { stream, _permits: permits }), pace: Arc::default(), gone: None }
+    }
+
+    /// Ready when this has been dropped, by whoever has it then.
+    pub(super) fn gone(&mut self) -> impl Future<Output = ()> + use<> {
+        let (sender, gone) = oneshot::channel();
+        self.gone = Some(sender);
+        async move {
+            let _ = gone.await;
+        }
     }
 
     /// The connection, which is there until the drop.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use godwit_body::Peer;
-use godwit_front::settings::{Handler, Settings, Site, SiteTls};
+use godwit_front::settings::{Handler, Proxy, Settings, Site, SiteTls};
 use godwit_front::{BoxBody, FolderSettings, RouteService, Running, Server};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Empty, Full};
@@ -16,7 +16,9 @@ use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
 use tokio_rustls::TlsConnector;
 
 /// Tells what was asked for, and who asked.
@@ -234,6 +236,72 @@ async fn dropped_it_ends_at_once() {
 #[tokio::test]
 async fn what_is_left_at_the_end_of_the_grace_is_cut() {
     cut_by(async |mut running| {
+        running.shutdown(Duration::from_millis(50)).await;
+        std::mem::forget(running);
+    })
+    .await;
+}
+
+/// An upstream that changes protocols with its first client, and tells what it hears of it and when that ends.
+async fn agreeable() -> (SocketAddr, mpsc::UnboundedReceiver<Option<u8>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (sender, heard) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(stream.read_u8().await.unwrap());
+        }
+        let answer = b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n";
+        stream.write_all(answer).await.unwrap();
+        loop {
+            let byte = stream.read_u8().await.ok();
+            sender.send(byte).unwrap();
+            if byte.is_none() {
+                break;
+            }
+        }
+        // The end of one direction is not taken for the end of both.
+        std::future::pending::<()>().await;
+    });
+    (address, heard)
+}
+
+/// A tunnel through an upgraded connection is ended by `end`.
+async fn tunnel_cut_by(end: impl AsyncFnOnce(Running)) {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let (chain, key) = certificate(folder);
+    let (upstream, mut heard) = agreeable().await;
+    let proxy = Proxy::to(vec![format!("http://{upstream}")]);
+    let mut site = Site::catch_all(Handler::Proxy(Box::new(proxy)));
+    site.tls = SiteTls::Files;
+    let server = Server::builder()
+        .listen("127.0.0.1:0".parse().unwrap())
+        .certificate(chain, key)
+        .site(site)
+        .bind()
+        .unwrap();
+    let running = server.start().await.unwrap();
+    let mut client = tls(folder, running.addresses()[0], b"http/1.1").await;
+    let head = b"GET / HTTP/1.1\r\nhost: a.test\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\nx";
+    client.write_all(head).await.unwrap();
+    assert_eq!(heard.recv().await.unwrap(), Some(b'x'));
+    end(running).await;
+    let cut = async {
+        assert_eq!(heard.recv().await.unwrap(), None);
+        let mut rest = Vec::new();
+        let _ = client.read_to_end(&mut rest).await;
+        assert!(rest.starts_with(b"HTTP/1.1 101 "));
+    };
+    tokio::time::timeout(LONG, cut).await.expect("it goes on");
+}
+
+#[tokio::test]
+async fn tunnels_end_with_the_server() {
+    tunnel_cut_by(async |running| drop(running)).await;
+    tunnel_cut_by(async |mut running| {
         running.shutdown(Duration::from_millis(50)).await;
         std::mem::forget(running);
     })

@@ -113,6 +113,13 @@ impl Drop for Metered {
 }
 
 impl Meter {
+    /// Ends the connection under whoever has it: nothing more can be read, and nothing written.
+    pub(crate) fn shut_down(&self) {
+        if let Some(stream) = self.stream.upgrade() {
+            let _ = SockRef::from(&*stream).shutdown(Shutdown::Both);
+        }
+    }
+
     /// What the kernel knows of the connection; `None` once the stream is gone.
     pub(crate) fn info(&self) -> Option<TcpInfo> {
         tcp_info(&*self.stream.upgrade()?)
