@@ -191,9 +191,12 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
+    /// Steps of a case at most: fewer under Miri, which is slow.
+    const MAX_STEPS: usize = if cfg!(miri) { 20 } else { 200 };
+
     proptest! {
         #[test]
-        fn agrees_with_a_map(ops in prop::collection::vec((any::<bool>(), any::<prop::sample::Index>()), 0..200)) {
+        fn agrees_with_a_map(ops in prop::collection::vec((any::<bool>(), any::<prop::sample::Index>()), 0..MAX_STEPS)) {
             let (mut slab, mut model) = (Slab::new(), BTreeMap::new());
             let mut given = Vec::new();
             for (count, (insert, pick)) in ops.into_iter().enumerate() {

@@ -102,6 +102,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "needs many rounds, of which each does the same")]
     fn bits_are_balanced_for_one_key() {
         let mut rng = SeededRng::new(1);
         let (key, _) = random_inputs(&mut rng);
@@ -117,6 +118,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "needs many rounds, of which each does the same")]
     fn flipping_any_input_bit_flips_each_mask_bit_half_of_the_time() {
         let mut rng = SeededRng::new(2);
         for flipped in 0..8 * RANDOM_LEN {
@@ -155,6 +157,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "needs many rounds, of which each does the same")]
     fn chosen_ids_spread_evenly() {
         let mut rng = SeededRng::new(4);
         let (key, _) = random_inputs(&mut rng);

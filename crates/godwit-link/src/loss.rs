@@ -127,6 +127,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "needs many packets, of which each does the same")]
     fn bursts_last_as_long_as_they_should() {
         let model = bursts(200, 20);
         let (share, lengths) = observed_bursts(model, 11, 4_000_000);
@@ -140,6 +141,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "needs many packets, of which each does the same")]
     fn bursts_do_not_depend_on_the_packet_rate() {
         let model = Loss::Bursts(bursts(50, 10));
         let mut often = LossProcess::new(model, SeededRng::new(5));
@@ -154,6 +156,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "needs many packets, of which each does the same")]
     fn a_long_silence_costs_nothing_and_ends_in_the_steady_state() {
         let model = Loss::Bursts(bursts(30, 10));
         let bad = (0..4_000)

@@ -217,6 +217,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "needs many rounds, of which each does the same")]
     fn addresses_do_not_come_again_soon() {
         for client in [client(), "[fd00::1]:443".parse().unwrap()] {
             let mut nat = Nat::new(NatConfig::default());

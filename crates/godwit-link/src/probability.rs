@@ -94,6 +94,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "needs many rounds, of which each does the same")]
     fn draws_lie_within_the_binomial_bounds() {
         let mut rng = SeededRng::new(3);
         for p in [0.001, 0.05, 0.5, 0.99] {
@@ -106,6 +107,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "needs many rounds, of which each does the same")]
     fn logarithm_agrees_with_the_library() {
         let mut rng = SeededRng::new(4);
         for _ in 0..10_000 {

@@ -21,6 +21,7 @@ fn arrivals(link: &mut Link, now: Time, len: usize) -> Vec<Time> {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "needs many packets, of which each does the same")]
 fn a_perfect_link_delivers_at_once() {
     let mut link = link(LinkConfig::default());
     for step in 0..1_000 {
@@ -34,6 +35,7 @@ fn a_perfect_link_delivers_at_once() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "needs many packets, of which each does the same")]
 fn goodput_is_the_rate() {
     // 1434 bytes of payload are 1500 on the wire, 12,000 bits: at 7 Mbit/s a period that is no whole
     // number of nanoseconds. A sender that keeps the queue filled gets exactly the rate all the same.
@@ -113,6 +115,7 @@ fn codepoints_are_handled_on_the_way_in() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "needs many packets, of which each does the same")]
 fn loss_lies_within_the_binomial_bounds() {
     for (seed, p) in [(1, 0.001), (2, 0.01), (3, 0.05), (4, 0.3)] {
         let config = LinkConfig { loss: Loss::Independent(Probability::new(p)), ..LinkConfig::default() };
@@ -130,6 +133,7 @@ fn loss_lies_within_the_binomial_bounds() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "needs many packets, of which each does the same")]
 fn ordered_jitter_keeps_order_and_unordered_does_not() {
     let most = Duration::from_micros(500);
     for (jitter, ordered) in [(Jitter::InOrder(most), true), (Jitter::Unordered(most), false)] {
@@ -145,6 +149,7 @@ fn ordered_jitter_keeps_order_and_unordered_does_not() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "needs many packets, of which each does the same")]
 fn reordering_holds_back_the_stated_share_by_the_stated_time() {
     let extra = Duration::from_millis(3);
     let reorder = Some(Reorder { probability: Probability::new(0.1), extra });
@@ -162,6 +167,7 @@ fn reordering_holds_back_the_stated_share_by_the_stated_time() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "needs many packets, of which each does the same")]
 fn duplicates_follow_their_originals() {
     let after = Duration::from_micros(70);
     let duplicate = Some(Duplicate { probability: Probability::new(0.25), after });
@@ -179,6 +185,7 @@ fn duplicates_follow_their_originals() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "needs many packets, of which each does the same")]
 fn corruption_strikes_the_stated_share() {
     let corrupt = Some(Corrupt { probability: Probability::new(0.2), damage: Damage::Bits(4) });
     let mut link = link(LinkConfig { corrupt, ..LinkConfig::default() });
@@ -213,6 +220,7 @@ fn outages_lose_what_leaves_in_them() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "needs many packets, of which each does the same")]
 fn stages_draw_from_their_own_generators() {
     let lossy = LinkConfig { loss: Loss::Independent(Probability::new(0.1)), ..LinkConfig::default() };
     let more = LinkConfig {
@@ -264,9 +272,12 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
     )
 }
 
+/// Datagrams of a case at most: fewer under Miri, which is slow.
+const MAX_DATAGRAMS: usize = if cfg!(miri) { 10 } else { 300 };
+
 proptest! {
     #[test]
-    fn whatever_the_link(config in any_config(), seed: u64, gaps in prop::collection::vec(0_u64..3_000, 1..300)) {
+    fn whatever_the_link(config in any_config(), seed: u64, gaps in prop::collection::vec(0_u64..3_000, 1..MAX_DATAGRAMS)) {
         let mut a = Link::new(config.clone(), SeededRng::new(seed));
         let mut b = Link::new(config.clone(), SeededRng::new(seed));
         let (mut now, mut last_in_order) = (Time::ZERO, Time::ZERO);

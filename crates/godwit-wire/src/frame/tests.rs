@@ -108,9 +108,13 @@ fn encoded(frame: &Frame<'_>) -> Vec<u8> {
     writer.written().to_vec()
 }
 
-fn decode_hex(hex: &str) -> Result<(Frame<'static>, usize), FrameError> {
-    let bytes = hex.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect::<Vec<_>>();
-    let mut reader = Reader::new(bytes.leak());
+fn from_hex(hex: &str) -> Vec<u8> {
+    hex.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
+}
+
+/// The first frame, and how many bytes are left behind it.
+fn decode(bytes: &[u8]) -> Result<(Frame<'_>, usize), FrameError> {
+    let mut reader = Reader::new(bytes);
     Frame::decode(&mut reader).map(|frame| (frame, reader.remaining()))
 }
 
@@ -235,12 +239,13 @@ proptest! {
 
 #[test]
 fn forms_without_a_length_take_the_rest() {
-    let (frame, left) = decode_hex("09 04 61 62").unwrap();
+    let bytes = from_hex("09 04 61 62");
+    let (frame, left) = decode(&bytes).unwrap();
     let id = StreamId::new(Side::Client, Direction::Bidirectional, 1);
     assert_eq!((frame, left), (Frame::Stream { id, offset: 0, data: b"ab", fin: true }, 0));
-    assert_eq!(decode_hex("30 61 62"), Ok((Frame::Datagram { data: b"ab" }, 0)));
-    assert_eq!(decode_hex("31 01 61 62"), Ok((Frame::Datagram { data: b"a" }, 1)));
-    assert_eq!(decode_hex("00 00 00 01"), Ok((Frame::Padding(3), 1)));
+    assert_eq!(decode(&from_hex("30 61 62")), Ok((Frame::Datagram { data: b"ab" }, 0)));
+    assert_eq!(decode(&from_hex("31 01 61 62")), Ok((Frame::Datagram { data: b"a" }, 1)));
+    assert_eq!(decode(&from_hex("00 00 00 01")), Ok((Frame::Padding(3), 1)));
 }
 
 #[test]
@@ -276,7 +281,7 @@ fn violations_are_named() {
         ("02 3f 00 ff ff ff ff ff ff ff ff 00 00 00", 0x02, "cut short"),
     ];
     for (hex, frame_type, reason) in cases {
-        let error = decode_hex(hex).unwrap_err();
+        let error = decode(&from_hex(hex)).unwrap_err();
         assert_eq!(error.frame_type, frame_type, "{hex}");
         assert!(error.reason.contains(reason), "{hex}: {error}");
     }
@@ -286,13 +291,15 @@ fn violations_are_named() {
 fn limits_themselves_are_accepted() {
     let limit = 1 << 60;
     let direction = Direction::Bidirectional;
-    assert_eq!(decode_hex("12 d0 00 00 00 00 00 00 00").unwrap().0, Frame::MaxStreams { direction, limit });
-    let Frame::Stream { offset, data, .. } = decode_hex("0e 00 ff ff ff ff ff ff ff fe 01 61").unwrap().0
-    else {
-        panic!("not a STREAM frame");
-    };
+    assert_eq!(
+        decode(&from_hex("12 d0 00 00 00 00 00 00 00")).unwrap().0,
+        Frame::MaxStreams { direction, limit }
+    );
+    let bytes = from_hex("0e 00 ff ff ff ff ff ff ff fe 01 61");
+    let Frame::Stream { offset, data, .. } = decode(&bytes).unwrap().0 else { panic!("not a STREAM frame") };
     assert_eq!(offset + data.len() as u64, VARINT_MAX);
-    let Frame::Ack(ack) = decode_hex("02 05 00 01 02 01 00").unwrap().0 else { panic!("not an ACK frame") };
+    let bytes = from_hex("02 05 00 01 02 01 00");
+    let Frame::Ack(ack) = decode(&bytes).unwrap().0 else { panic!("not an ACK frame") };
     assert_eq!(ack.ranges.iter().collect::<Vec<_>>(), [3..=5, 0..=0]);
 }
 
