@@ -35,6 +35,7 @@ pub(crate) fn run(tier: Tier) -> Result<(), String> {
     if tier == Tier::Full {
         stage(&mut passed, "features", features::test)?;
         stage(&mut passed, "oldest compiler", toolchains::oldest)?;
+        stage(&mut passed, "Miri", toolchains::miri_if_installed)?;
         stage(&mut passed, "packages", || toolchains::package(false))?;
     }
     if let Some(peers) = peers {
