@@ -119,6 +119,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "needs many rounds, of which each does the same")]
     fn exponential_has_its_mean_and_its_tail() {
         let (mut rng, mean, n) = (SeededRng::new(5), Duration::from_millis(40), 100_000);
         let draws: Vec<_> = (0..n).map(|_| exponential(&mut rng, mean)).collect();
