@@ -87,7 +87,7 @@ impl Server {
     }
 
     /// Sets how long a shutdown waits for requests under way before it closes their connections. Default
-    /// 30 s.
+    /// 30 s. Clients that have gone without a word, and acknowledge nothing any more, are not waited for that long.
     #[must_use]
     pub fn drain_timeout(mut self, timeout: Duration) -> Self {
         self.drain_timeout = timeout;
@@ -373,6 +373,7 @@ impl Server {
                 // To the end of the connection: heads that do not come are given up as ever.
                 _ = self.serve_arrivals(link, serve) => {}
                 () = drained => {}
+                () = gone_silent(link) => tracing::debug!("the client has gone without a word"),
             }
         };
         if tokio::time::timeout(limit, drained).await.is_err() {
@@ -380,6 +381,26 @@ impl Server {
         }
     }
 }
+
+/// Ready when a client must have gone: for a while nothing at all has come from it, although it was asked again and
+/// again. A slow one acknowledges, and one that holds back what is for it has nothing to answer.
+async fn gone_silent(link: &Link) {
+    let mut heard = link.connection().stats();
+    loop {
+        tokio::time::sleep(SILENCE).await;
+        let stats = link.connection().stats();
+        if stats.packets_received != heard.packets_received {
+            heard = stats;
+        } else if stats.ptos.saturating_sub(heard.ptos) >= UNANSWERED_PROBES {
+            return;
+        }
+    }
+}
+
+/// For so long nothing may be heard of a client when the server shuts down, and it may leave so many probes unanswered:
+/// these wait longer each time (RFC 9002 section 6.2.1).
+const SILENCE: Duration = Duration::from_secs(3);
+const UNANSWERED_PROBES: u64 = 3;
 
 /// How long handshakes may take when the server shuts down and nothing shows that the client is still there.
 const HANDSHAKE_AT_THE_END: Duration = Duration::from_secs(3);

@@ -83,6 +83,53 @@ async fn shutting_down_does_not_wait_for_ever() {
     assert_eq!((error.kind(), error.code()), (ErrorKind::Connection, Some(ErrorCode::H3_NO_ERROR)));
 }
 
+/// A client of which nothing runs any more once it has the head of a response.
+async fn frozen_client(addr: SocketAddr, transport: TransportConfig) {
+    let freeze = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let kept = runtime.block_on(async {
+            let config = client_builder().transport(transport).build().unwrap();
+            let client = Client::connect(&client_endpoint(), &config, addr, "localhost").await.unwrap();
+            (client.send(get("/frozen")).await.unwrap(), client)
+        });
+        // Dropped, they would take their leave.
+        std::mem::forget((runtime, kept));
+    };
+    tokio::task::spawn_blocking(freeze).await.unwrap();
+}
+
+#[tokio::test]
+async fn shutting_down_waits_for_slow_clients_but_not_for_dead_ones() {
+    const LEN: usize = 32 << 20;
+    let (began, mut begun) = mpsc::unbounded_channel();
+    let mut transport = TransportConfig::default();
+    transport.max_idle_timeout = FOR_EVER;
+    let server = Server::new().drain_timeout(FOR_EVER);
+    let answer = move |request: http::Request<Body>| {
+        let body = Long::new(LEN);
+        began.send((request.uri().path().to_owned(), Arc::downgrade(&body.counter()))).unwrap();
+        async move { ok(any(body)) }
+    };
+    let mut world = World::with(server, transport.clone(), service(answer));
+    let client = world.client().await;
+    let slow = client.send(get("/slow")).await.unwrap();
+    let (path, of_slow) = begun.recv().await.unwrap();
+    assert_eq!(path, "/slow");
+    frozen_client(world.addr, transport).await;
+    let (path, of_frozen) = begun.recv().await.unwrap();
+    assert_eq!(path, "/frozen");
+    world.begin_shutdown();
+    let given_up = async {
+        while of_frozen.strong_count() > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(LONG, given_up).await.expect("the server waits for a client that has gone");
+    assert_eq!(of_slow.strong_count(), 1, "and for one that holds back what is for it");
+    assert_eq!(digest(slow.into_body()).await.unwrap().hash, Long::hash(LEN));
+    world.shut_down().await;
+}
+
 #[tokio::test]
 async fn handshakes_of_clients_that_have_answered_have_their_time() {
     let mut world = World::new(echo());
@@ -246,6 +293,9 @@ async fn headers_that_do_not_come_hold_up_no_end() {
 }
 
 const FOR_EVER: Duration = Duration::from_secs(1 << 30);
+
+/// No test waits for it; it only keeps a broken one from hanging.
+const LONG: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn a_client_that_breaks_the_rules() {
