@@ -52,7 +52,8 @@ impl ConnectionLimits {
         let of_client = mine >= self.0.most_per_client;
         if of_client || open.all >= self.0.most {
             drop(open);
-            self.0.refused[usize::from(of_client)].fetch_add(1, Ordering::Relaxed);
+            let [of_all, of_one_client] = &self.0.refused;
+            if of_client { of_one_client } else { of_all }.fetch_add(1, Ordering::Relaxed);
             return None;
         }
         open.all += 1;

@@ -47,6 +47,7 @@
 //! `listen`, `successor`, `tcp`, `server`, `builder`, `banner`, `operation`. Each may use those before it.
 
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
+#![deny(clippy::indexing_slicing)]
 
 mod access;
 mod address;

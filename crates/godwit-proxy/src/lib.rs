@@ -33,6 +33,8 @@
 //! Invariants: a connection goes back to its pool only when both messages are complete; a request is sent
 //! again only if nothing of its body was taken and either nothing was sent or its method is idempotent
 //! (RFC 9110 section 9.2.2); a message that broke off is never passed on as complete.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
+#![deny(clippy::indexing_slicing)]
 
 mod backend;
 mod body;

@@ -106,9 +106,16 @@ struct Wire {
     flights: [Flight; 2],
 }
 
-/// The two directions of a wire: an index into its flights, and the low bit of its timers.
+/// The two directions of a wire: which of its flights, and the low bit of its timers.
 const UP: usize = 0;
 const DOWN: usize = 1;
+
+impl Wire {
+    fn flight(&mut self, direction: usize) -> &mut Flight {
+        let [up, down] = &mut self.flights;
+        if direction == UP { up } else { down }
+    }
+}
 
 /// A packet that a filter may look at, change or take out before it enters its link.
 #[derive(Debug)]
@@ -300,14 +307,14 @@ impl Fabric {
                 sequence: self.sequence,
             };
             self.sequence += 1;
-            wire.flights[direction].push(delivery.in_order, packet);
+            wire.flight(direction).push(delivery.in_order, packet);
         }
         if let Some(unused) = buffers.next()
             && self.pool.len() < POOL
         {
             self.pool.push(unused);
         }
-        self.timers.set(timer(id, direction), wire.flights[direction].next());
+        self.timers.set(timer(id, direction), wire.flight(direction).next());
         outcome
     }
 
@@ -321,7 +328,7 @@ impl Fabric {
         while let Some(timer) = self.timers.pop_expired(now) {
             let (index, direction) = ((timer / 2) as usize, (timer % 2) as usize);
             while let Some(wire) = self.wires.get_mut(index)
-                && let Some(packet) = wire.flights[direction].pop(now)
+                && let Some(packet) = wire.flight(direction).pop(now)
             {
                 let (host, inside) = match direction {
                     UP => (wire.server, Some(packet.destination)),
@@ -332,7 +339,7 @@ impl Fabric {
                     None => self.counters.untranslatable += 1,
                 }
             }
-            let next = self.wires.get(index).and_then(|wire| wire.flights[direction].next());
+            let next = self.wires.get_mut(index).and_then(|wire| wire.flight(direction).next());
             self.timers.set(timer, next);
         }
     }

@@ -7,6 +7,8 @@
 //!
 //! [`Scenario`] is the short way: one client, one server, a link, something to transfer, and a report.
 #![forbid(unsafe_code)]
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
+#![deny(clippy::indexing_slicing)]
 
 pub mod app;
 pub mod apps;

@@ -13,9 +13,6 @@ use syn::visit::Visit;
 /// Lints by which code says that it does not panic; tests may.
 const PANIC_LINTS: [&str; 5] = ["unwrap_used", "expect_used", "panic", "unreachable", "indexing_slicing"];
 
-/// Crates that do not declare them yet. One that does must leave this list.
-const LATE: &[&str] = &["godwit-front", "godwit-proxy", "godwit-sim"];
-
 /// Dependencies that no code names: they are there for their features or for what they link.
 const UNNAMED: &[(&str, &str)] = &[];
 
@@ -32,13 +29,7 @@ pub(crate) fn findings(
         let product = sources(&package.folder.join("src"))?;
         if let Some(root) = product.get(Path::new("lib.rs")).filter(|_| package.is_published) {
             let missing = missing_lints(root)?;
-            let late = LATE.contains(&package.name.as_str());
-            if late && missing.is_empty() {
-                findings.push(format!(
-                    "{}: declares the lints against panics: strike it from the late ones",
-                    package.name
-                ));
-            } else if !late && !missing.is_empty() {
+            if !missing.is_empty() {
                 findings.push(format!(
                     "{}: lib.rs does not deny clippy's {}",
                     package.name,

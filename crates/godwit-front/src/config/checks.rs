@@ -60,7 +60,7 @@ fn routes_once(problems: &Problems, noted: &Noted) {
                 || route.methods.iter().any(|method| other.methods.contains(method))
         };
         let same = |(other, _): &&(&Route, &usize)| other.path == route.path && meet(other);
-        if let Some((_, first)) = routes[..index].iter().find(same) {
+        if let Some((_, first)) = routes.iter().take(index).find(same) {
             let path = match &route.path {
                 PathPattern::Exact(path) => path.clone(),
                 PathPattern::Prefix(path) => format!("{path}*"),
@@ -282,10 +282,11 @@ fn names_resolve(context: &Context<'_>) {
     while pending > 0 {
         let left = end.saturating_duration_since(godwit_text::instant_now());
         let Ok((index, found)) = answers.recv_timeout(left) else { break };
-        silent[index] = false;
         pending -= 1;
-        if !found {
-            let (name, _, at) = &context.upstream_names[index];
+        if let Some(silent) = silent.get_mut(index) {
+            *silent = false;
+        }
+        if !found && let Some((name, _, at)) = context.upstream_names.get(index) {
             let message =
                 format!("the upstream's name {name} cannot be resolved; correct it, or give an address");
             match context.scrutiny {

@@ -36,7 +36,8 @@ pub fn read(file: &Path, scrutiny: Scrutiny) -> (Option<Settings>, Findings) {
         Err(error) => {
             let good = error.utf8_error().valid_up_to();
             let bytes = error.into_bytes();
-            let problems = Problems::new(file, std::str::from_utf8(&bytes[..good]).unwrap_or_default());
+            let read = bytes.get(..good).and_then(|text| std::str::from_utf8(text).ok());
+            let problems = Problems::new(file, read.unwrap_or_default());
             problems.problem(good, "expected UTF-8 text, found other bytes; save the file as UTF-8");
             (None, problems.into_findings())
         }
@@ -158,7 +159,7 @@ fn check_ports(
             // Whoever leaves the port open does not ask for two of them by that.
             (key == other_key && address == other) || clash(*address, *other)
         };
-        if let Some((other_key, other, _)) = all[..index].iter().find(same) {
+        if let Some((other_key, other, _)) = all.iter().take(index).find(same) {
             table.wrong(
                 *at,
                 key,

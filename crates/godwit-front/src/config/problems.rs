@@ -93,30 +93,10 @@ impl Problems {
 /// The word that somebody who wrote `word` most likely meant.
 pub(super) fn closest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase().replace('-', "_");
-    let rated = among.into_iter().map(|candidate| (distance(&word, candidate), candidate));
+    let rated = among.into_iter().map(|candidate| (strsim::osa_distance(&word, candidate), candidate));
     let (distance, candidate) = rated.min_by_key(|(distance, _)| *distance)?;
     let most = (candidate.len().max(word.len()) / 3).max(1);
     (distance <= most).then_some(candidate)
-}
-
-/// How many letters have to be changed, added, left out or swapped with their neighbour.
-fn distance(one: &str, other: &str) -> usize {
-    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
-    let mut rows = vec![(0..=other.len()).collect::<Vec<usize>>()];
-    for (row, letter) in one.iter().enumerate() {
-        let mut next = vec![row + 1];
-        for (column, candidate) in other.iter().enumerate() {
-            let changed = rows[row][column] + usize::from(letter != candidate);
-            let mut best = changed.min(rows[row][column + 1] + 1).min(next[column] + 1);
-            let swapped = row > 0 && column > 0 && one[row - 1] == *candidate && *letter == other[column - 1];
-            if swapped {
-                best = best.min(rows[row - 1][column - 1] + 1);
-            }
-            next.push(best);
-        }
-        rows.push(next);
-    }
-    rows[one.len()][other.len()]
 }
 
 #[cfg(test)]

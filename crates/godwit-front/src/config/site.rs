@@ -92,7 +92,7 @@ fn compress(table: &Table<'_>, default: Vec<Coding>) -> Vec<Coding> {
     };
     let Some(codings) = table.all_parsed("compress", &expected, parse) else { return default };
     for (index, (coding, at)) in codings.iter().enumerate() {
-        if codings[..index].iter().any(|(other, _)| other == coding) {
+        if codings.iter().take(index).any(|(other, _)| other == coding) {
             table.wrong(*at, "compress", "it is there twice; leave one out");
         }
     }

@@ -31,7 +31,9 @@ impl Histogram {
     pub(super) fn observe(&self, duration: Duration) {
         let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         let bucket = MICROS.partition_point(|bound| *bound < micros);
-        self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
+        if let Some(bucket) = self.buckets.get(bucket) {
+            bucket.fetch_add(1, Ordering::Relaxed);
+        }
         self.micros.fetch_add(micros, Ordering::Relaxed);
     }
 

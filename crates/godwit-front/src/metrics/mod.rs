@@ -215,17 +215,24 @@ impl Metrics {
 
     /// Counts a connection.
     pub(crate) fn connection_opened(self: &Arc<Self>, protocol: Protocol) -> OpenConnection {
-        self.connections[protocol as usize].total.fetch_add(1, Ordering::Relaxed);
+        if let Some(connections) = self.connections.get(protocol as usize) {
+            connections.total.fetch_add(1, Ordering::Relaxed);
+        }
         OpenConnection { metrics: Arc::clone(self), protocol }
     }
 
     /// Counts a request.
     pub(crate) fn request_over(&self, site: &SiteCounters, request: &Finished) {
+        let protocol = request.protocol as usize;
         let class = request.status.map_or(0, |status| usize::from(status.as_u16() / 100).min(5));
-        site.requests[request.protocol as usize][class].fetch_add(1, Ordering::Relaxed);
+        if let Some(requests) = site.requests.get(protocol).and_then(|classes| classes.get(class)) {
+            requests.fetch_add(1, Ordering::Relaxed);
+        }
         site.request_bytes.fetch_add(request.request_bytes, Ordering::Relaxed);
         site.response_bytes.fetch_add(request.response_bytes, Ordering::Relaxed);
-        self.times[request.protocol as usize].request.observe(request.took);
+        if let Some(times) = self.times.get(protocol) {
+            times.request.observe(request.took);
+        }
         if let Some(upstream) = request.upstream {
             self.upstream_seconds.observe(upstream);
         }
@@ -233,7 +240,9 @@ impl Metrics {
 
     /// Counts a response that is delivered, as far as that can be known.
     pub(crate) fn delivered(&self, protocol: Protocol, last_mile: Duration) {
-        self.times[protocol as usize].last_mile.observe(last_mile);
+        if let Some(times) = self.times.get(protocol as usize) {
+            times.last_mile.observe(last_mile);
+        }
     }
 
     /// Counts what an HTTP/3 server tells.
@@ -256,7 +265,10 @@ impl Metrics {
 
     /// Counts somebody who was turned away.
     pub(crate) fn refused(&self, transport: Transport, refusal: Refusal) {
-        self.refused[transport as usize][refusal as usize].fetch_add(1, Ordering::Relaxed);
+        if let Some(refused) = self.refused.get(transport as usize).and_then(|all| all.get(refusal as usize))
+        {
+            refused.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Counts log lines that found no room, or could not be written.
@@ -305,7 +317,9 @@ impl Metrics {
 
 impl Drop for OpenConnection {
     fn drop(&mut self) {
-        self.metrics.connections[self.protocol as usize].closed.fetch_add(1, Ordering::Relaxed);
+        if let Some(connections) = self.metrics.connections.get(self.protocol as usize) {
+            connections.closed.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
