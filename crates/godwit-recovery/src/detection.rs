@@ -60,6 +60,10 @@ impl<T: Copy> SpaceRecovery<T> {
             self.account(path, now, (number, &lost), (&mut tally, &mut persistent), &mut summary);
             self.sent.for_each_token(number, |token| outcome(Outcome::Lost, token));
         }
+        if cursor >= late_below {
+            // What is next is acknowledged. It may be forgotten by the time something is lost after it.
+            persistent.reset();
+        }
         let flight = path.flights.of_mut(self.id());
         (flight.cursor, flight.persistent, flight.loss_time) = (cursor, persistent, loss_time);
         flight.on_ack_eliciting_left(ack_eliciting);

@@ -297,6 +297,24 @@ fn discarding_a_space_empties_its_flight_and_ends_the_back_off() {
 }
 
 #[test]
+fn packets_lost_long_ago_do_not_add_to_a_loss_of_today() {
+    let mut bench = Bench::new(SpaceId::Initial);
+    bench.send(ms(0));
+    bench.ack(ms(80), &[0..=0]).unwrap();
+    (0..5).for_each(|_| _ = bench.send(ms(100)));
+    bench.ack(ms(180), &[5..=5]).unwrap();
+    bench.expire(ms(190));
+    assert_eq!(bench.tokens(Outcome::Lost), [1, 2, 3, 4]);
+    // One of them comes after all, so late that the others, and the packet that overtook them, are forgotten.
+    bench.ack(ms(1_000), &[5..=5, 1..=1]).unwrap();
+    assert_eq!(bench.space.sent.len(), 0);
+    (0..2).for_each(|_| _ = bench.send(ms(60_000)));
+    bench.ack(ms(60_080), &[7..=7]).unwrap();
+    let summary = bench.expire(ms(60_090));
+    assert_eq!((summary.packets, summary.persistent_congestion), (1, false));
+}
+
+#[test]
 fn after_a_retry_everything_is_lost_without_congestion() {
     let mut bench = Bench::new(SpaceId::Initial);
     bench.send(ms(0));
