@@ -20,11 +20,22 @@ impl Machine {
     /// The state of a path of which nothing is known yet.
     pub(super) fn fresh_recovery(&mut self, now: Time, key: &PathKey) -> PathRecovery {
         let mut settings = path_settings(&self.config, key);
-        settings.id = self.migration.next_recovery_id();
+        settings.id = self.free_recovery_id();
         let mut recovery = PathRecovery::new(now, &settings);
         self.negotiation.apply_limits(&mut recovery);
         recovery.mtu_search_mut().start(now);
         recovery
+    }
+
+    /// A number that tells the packets of a path from those of every other that there is. There are fewer numbers than a
+    /// connection may have paths in its life, so that they come again.
+    fn free_recovery_id(&mut self) -> u16 {
+        loop {
+            let id = self.migration.next_recovery_id();
+            if self.paths.all().all(|path| path.recovery.id() != id) {
+                return id;
+            }
+        }
     }
 
     /// Draws the consequences of what happened to paths.

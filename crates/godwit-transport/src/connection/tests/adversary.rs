@@ -476,3 +476,22 @@ fn a_code_that_cannot_be_told_is_told_as_the_largest_that_can() {
     };
     assert_eq!(*code, (1 << 62) - 1);
 }
+
+#[test]
+fn the_books_of_two_paths_stay_apart_when_numbers_come_again() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.run(30);
+    // So many addresses the client has come from.
+    (0..u16::MAX).for_each(|_| _ = pair.server.machine.migration.next_recovery_id());
+    let stream = pair.server.open(Direction::Unidirectional).unwrap();
+    pair.server.write(stream, Bytes::from_static(&[7; 8_000])).unwrap();
+    // To nobody.
+    sent(&mut pair.server, pair.now, &mut pair.rng);
+    pair.client.ping();
+    pair.server_path = path("10.0.0.2:443", ELSEWHERE);
+    pair.exchange(true);
+    assert_eq!(pair.server.remote(), ELSEWHERE.parse().unwrap());
+    pair.run(200);
+    assert!(matches!(pair.client.read(pair.now, stream, 10_000), Ok(ReadChunk::Data(_))));
+    assert!(pair.server.paths().all(|path| path.bytes_in_flight == 0));
+}
