@@ -62,6 +62,7 @@ pub(crate) struct DeliverySampler {
     delivered_at: Time,
     /// When the packet was sent from which the present sample of the sending rate begins.
     first_sent_at: Time,
+    /// Found lost, what has arrived all the same included: packets have snapshots of it, so that it only grows.
     lost: u64,
     /// What is sent until so much has been delivered, was sent by a sender with nothing more to send; 0 is nothing.
     app_limited_until: u64,
@@ -102,11 +103,6 @@ impl DeliverySampler {
     pub(crate) fn on_lost(&mut self, bytes: u64, snapshot: Snapshot) -> u64 {
         self.lost = self.lost.saturating_add(bytes);
         self.lost.saturating_sub(snapshot.lost)
-    }
-
-    /// A packet that was found lost has arrived after all.
-    pub(crate) fn on_spurious(&mut self, bytes: u64) {
-        self.lost = self.lost.saturating_sub(bytes);
     }
 
     /// The sample of the ACK frame that came `now`, whose packets have been told. `None` if it is none:
@@ -201,7 +197,5 @@ mod tests {
         assert_eq!((sampler.on_lost(1000, one), sampler.on_lost(500, two)), (1000, 1500));
         let three = sampler.on_sent(at(2), 100, 0);
         assert_eq!(sampler.on_lost(100, three), 100);
-        sampler.on_spurious(1000);
-        assert_eq!(sampler.lost, 600);
     }
 }

@@ -433,12 +433,9 @@ impl PathRecovery {
         self.sampler.is_some()
     }
 
-    /// A packet of this path arrived. `late` says that it had been found lost.
-    pub(crate) fn on_delivered(&mut self, number: u64, packet: &SentPacket, snapshot: Snapshot, late: bool) {
+    /// A packet of this path arrived.
+    pub(crate) fn on_delivered(&mut self, number: u64, packet: &SentPacket, snapshot: Snapshot) {
         let Some(sampler) = &mut self.sampler else { return };
-        if late {
-            sampler.on_spurious(u64::from(packet.bytes));
-        }
         sampler.on_delivered(number, packet.sent_at, u64::from(packet.bytes), snapshot);
     }
 

@@ -284,7 +284,7 @@ impl<T: Copy> SpaceRecovery<T> {
                     packet.state = State::Acked { run: reach };
                     let (tokens, path) = (packet.tokens(), packet.path);
                     if sampling {
-                        self.sample(paths, path, number, false);
+                        self.sample(paths, path, number);
                     }
                     self.sent.for_each_of(tokens, |token| outcome(Outcome::Acked, token));
                 }
@@ -293,7 +293,7 @@ impl<T: Copy> SpaceRecovery<T> {
                     packet.state = State::Acked { run: reach };
                     let path = packet.path;
                     if sampling {
-                        self.sample(paths, path, number, true);
+                        self.sample(paths, path, number);
                     }
                     self.sent.for_each_token(number, |token| outcome(Outcome::Spurious, token));
                 }
@@ -303,13 +303,13 @@ impl<T: Copy> SpaceRecovery<T> {
         Ok(())
     }
 
-    /// Counts a packet that arrived, for delivery-rate samples of its path. `late` says that it had been declared lost.
-    fn sample(&self, paths: &mut impl Paths, path: u16, number: u64, late: bool) {
+    /// Counts a packet that arrived, for delivery-rate samples of its path.
+    fn sample(&self, paths: &mut impl Paths, path: u16, number: u64) {
         if let Some(path) = paths.find(path)
             && let Some(packet) = self.sent.get(number)
             && let Some(snapshot) = self.sent.snapshot(number)
         {
-            path.on_delivered(number, packet, snapshot, late);
+            path.on_delivered(number, packet, snapshot);
         }
     }
 

@@ -13,6 +13,7 @@ struct Heard {
     acked: u64,
     rates: usize,
     lost: u64,
+    lost_since: Vec<Option<u64>>,
     congestion: u32,
 }
 
@@ -34,7 +35,9 @@ impl CongestionController for Notes {
     }
 
     fn on_lost(&mut self, lost: &Lost) {
-        self.0.lock().unwrap().lost += lost.bytes;
+        let mut heard = self.0.lock().unwrap();
+        heard.lost += lost.bytes;
+        heard.lost_since.push(lost.lost_since);
     }
 
     fn on_congestion(&mut self, _: Time) {
@@ -188,6 +191,20 @@ fn what_still_arrives_is_the_old_paths_and_so_are_its_samples() {
     assert_eq!(moved.paths.old.rtt().latest(), Duration::from_millis(80));
     assert_eq!(moved.old.0.lock().unwrap().acked, 5 * SIZE as u64);
     assert_eq!(moved.new.0.lock().unwrap().acked, 2 * SIZE as u64);
+}
+
+#[test]
+fn what_was_lost_since_a_packet_was_sent_includes_it_whatever_came_late() {
+    let mut moved = Moved::with(1);
+    (0..4).for_each(|_| moved.send(true, ms(110)));
+    moved.ack(ms(120), &[5..=5]);
+    assert_eq!(moved.lost(), [2]);
+    (0..5).for_each(|_| moved.send(true, ms(121)));
+    // The lost one comes after all, and one of those that were sent when it counted as lost does not.
+    moved.ack(ms(131), &[10..=10, 2..=5]);
+    assert_eq!(moved.lost(), [2, 6]);
+    let size = Some(SIZE as u64);
+    assert_eq!(moved.new.0.lock().unwrap().lost_since, [size, size]);
 }
 
 #[test]
