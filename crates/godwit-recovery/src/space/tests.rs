@@ -96,6 +96,19 @@ fn an_ack_takes_packets_out_of_flight_and_samples_the_rtt() {
 }
 
 #[test]
+fn what_the_peer_delayed_is_no_part_of_the_round_trip() {
+    let mut bench = Bench::new(SpaceId::Data);
+    for (sent_at, acked_at, delay) in [(0, 80, 0), (100, 200, 20)] {
+        let number = bench.send(ms(sent_at));
+        let (ranges, delay) = (std::iter::once(number..=number), Duration::from_millis(delay));
+        let (space, path) = (&mut bench.space, &mut bench.path);
+        space.on_ack_received(path, ms(acked_at), number, delay, ranges, &mut |_, _| {}).unwrap();
+    }
+    let rtt = bench.path.rtt();
+    assert_eq!((rtt.latest(), rtt.smoothed()), (Duration::from_millis(100), Duration::from_millis(80)));
+}
+
+#[test]
 fn an_ack_of_packets_that_were_not_sent_is_an_error() {
     let mut bench = Bench::new(SpaceId::Data);
     assert_eq!(bench.ack(ms(1), &[0..=0]), Err(AckError { packet_number: 0 }));

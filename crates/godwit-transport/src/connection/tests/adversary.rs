@@ -6,7 +6,7 @@ use crate::connection::input::{Datagram, PacketInfo};
 use crate::part::Part;
 use crate::path::{Arrival, PathId, PathSet};
 use crate::resumption::ServerMemory;
-use godwit_recovery::SpaceId;
+use godwit_recovery::{SpaceId, TimerKind};
 use godwit_tls::keys::{KeysUsed, PacketSpan, TAG_LEN};
 use godwit_tls::resumption::MemorySessions;
 use godwit_wire::header::{LongHeader, PacketType};
@@ -477,21 +477,68 @@ fn a_code_that_cannot_be_told_is_told_as_the_largest_that_can() {
     assert_eq!(*code, (1 << 62) - 1);
 }
 
+/// A server that has sent to where its client is no more, and follows it.
+fn followed(mut pair: Pair) -> (Pair, StreamId) {
+    let stream = pair.server.open(Direction::Unidirectional).unwrap();
+    pair.server.write(stream, Bytes::from_static(&[7; 8_000])).unwrap();
+    sent(&mut pair.server, pair.now, &mut pair.rng);
+    // So much that the server may answer.
+    let moved = pair.client.open(Direction::Unidirectional).unwrap();
+    pair.client.write(moved, Bytes::from_static(&[8; 1_000])).unwrap();
+    pair.server_path = path("10.0.0.2:443", ELSEWHERE);
+    pair.exchange(true);
+    assert_eq!(pair.server.remote(), ELSEWHERE.parse().unwrap());
+    (pair, stream)
+}
+
+/// The loss timer of the path that was left.
+fn timer_left(pair: &Pair) -> Option<(Time, TimerKind)> {
+    let machine = &pair.server.machine;
+    machine.loss_timer(machine.paths.all().nth(1).unwrap())
+}
+
 #[test]
 fn the_books_of_two_paths_stay_apart_when_numbers_come_again() {
     let mut pair = Pair::new(TransportConfig::default());
     pair.run(30);
     // So many addresses the client has come from.
     (0..u16::MAX).for_each(|_| _ = pair.server.machine.migration.next_recovery_id());
-    let stream = pair.server.open(Direction::Unidirectional).unwrap();
-    pair.server.write(stream, Bytes::from_static(&[7; 8_000])).unwrap();
-    // To nobody.
-    sent(&mut pair.server, pair.now, &mut pair.rng);
-    pair.client.ping();
-    pair.server_path = path("10.0.0.2:443", ELSEWHERE);
-    pair.exchange(true);
-    assert_eq!(pair.server.remote(), ELSEWHERE.parse().unwrap());
+    let (mut pair, stream) = followed(pair);
     pair.run(200);
     assert!(matches!(pair.client.read(pair.now, stream, 10_000), Ok(ReadChunk::Data(_))));
     assert!(pair.server.paths().all(|path| path.bytes_in_flight == 0));
+}
+
+#[test]
+fn a_path_that_was_left_calls_for_what_is_in_flight_on_it() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.run(30);
+    let (mut pair, _) = followed(pair);
+    let Some((probe_at, TimerKind::Pto(SpaceId::Data))) = timer_left(&pair) else {
+        panic!("no probe timeout")
+    };
+    assert!(pair.server.deadline() <= Some(probe_at));
+    // The client is nearer where it is now, so that what it acknowledges comes before the time threshold.
+    pair.delay = Duration::from_millis(2);
+    pair.exchange(false);
+    pair.exchange(true);
+    let Some((lost_at, TimerKind::LossTime(SpaceId::Data))) = timer_left(&pair) else {
+        panic!("none is late")
+    };
+    assert_eq!(pair.server.deadline(), Some(lost_at));
+    pair.server.on_timeout(lost_at);
+    assert_eq!(timer_left(&pair), None);
+    assert_eq!(pair.server.paths().nth(1).unwrap().bytes_in_flight, 0);
+}
+
+#[test]
+fn no_rest_is_lost_for_what_is_in_flight_where_a_client_was() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.run(30);
+    let (mut pair, _) = followed(pair);
+    // Probes would go where the client seems to be now, and may not.
+    assert!(timer_left(&pair).is_some());
+    leave_credit(&mut pair.server, 100);
+    assert_eq!(timer_left(&pair), None);
+    must_come_to_rest(&mut pair.server, &mut pair.now, &mut pair.rng);
 }
