@@ -57,7 +57,8 @@ pub trait Datapath: Send + fmt::Debug {
 
     /// Sends the runs of `batch` that belong to this socket, from where `progress` stands to the end or
     /// to the first run of another socket. Never blocks: when the socket takes no more, `progress` says
-    /// how far it came, and the same call continues there later.
+    /// how far it came, and the same call continues there later. If it takes more and `progress` has not moved, the run
+    /// at hand counts as sent, that is, as lost.
     ///
     /// # Errors
     /// Only if the socket is unusable. A run that the system refuses counts as sent, that is, as lost.

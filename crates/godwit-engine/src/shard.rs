@@ -285,6 +285,7 @@ impl<H> Shard<H> {
                 self.progress = Progress::default();
                 break;
             };
+            let before = self.progress;
             let sent = socket.send(&self.send, &mut self.progress)?;
             while let Some(TooLarge { remote, size, max, .. }) = socket.next_too_large() {
                 self.endpoint.on_datagram_refused(self.now, remote, size, max);
@@ -294,6 +295,10 @@ impl<H> Shard<H> {
             }
             if sent == Sent::Blocked {
                 return Ok(Some(id));
+            }
+            if self.progress == before {
+                // A data path of a program's own that does not say how far it came would be asked without end.
+                self.progress.finish_run();
             }
             self.report_errors();
         }

@@ -4,10 +4,12 @@
 mod common;
 
 use common::{client, connect, request, server};
-use godwit_base::SocketId;
+use godwit_base::{RecvBatch, SendBatch, SocketId};
 use godwit_datapath::memory::Hub;
+use godwit_datapath::{Capabilities, Counters, Datapath, Progress, Received, Sent};
 use godwit_engine::{Clock, Shard, poll_turn};
-use std::net::SocketAddr;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 /// Turns both until `done`, sleeping until the next deadline where neither has anything to do.
@@ -75,4 +77,50 @@ fn what_is_due_on_a_full_socket_is_no_reason_to_hurry() {
         }
     }
     assert!(blocked > 50, "{blocked}");
+}
+
+/// Says that it has sent everything, and does not say how far it came.
+#[derive(Debug, Default)]
+struct Forgetful {
+    calls: u64,
+}
+
+impl Datapath for Forgetful {
+    fn receive(&mut self, _: &mut RecvBatch) -> io::Result<Received> {
+        Ok(Received::default())
+    }
+
+    fn send(&mut self, _: &SendBatch, _: &mut Progress) -> io::Result<Sent> {
+        self.calls += 1;
+        assert!(self.calls < 1_000, "it is asked again and again");
+        Ok(Sent::Done)
+    }
+
+    fn id(&self) -> SocketId {
+        SocketId(0)
+    }
+
+    fn local_addr(&self) -> SocketAddr {
+        "10.0.0.1:1000".parse().unwrap()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new("forgetful")
+    }
+
+    fn counters(&self) -> Counters {
+        Counters::default()
+    }
+
+    fn socket(&self) -> Option<&UdpSocket> {
+        None
+    }
+}
+
+#[test]
+fn a_data_path_that_does_not_say_how_far_it_came_holds_up_no_turn() {
+    let mut client = client(Box::new(Forgetful::default()));
+    client.with(|cx, _| connect(cx, "10.0.0.2:443".parse().unwrap()));
+    let turn = client.turn().unwrap();
+    assert!(turn.blocked.is_none() && turn.deadline.is_some(), "{turn:?}");
 }
