@@ -28,6 +28,7 @@ usage: cargo xtask COMMAND
   features          the library with features switched off, and with ring
   msrv              everything built with the oldest compiler that is promised, where it is installed
   miri [CRATES]     unit tests of the crates that call nothing outside Rust, under Miri
+  advisories        the dependencies against published advisories, where cargo deny is installed
   package [--verify]
                     every crate as it would go to a registry; --verify builds each from its package
   gate [--bless]    instruction and allocation counts against the checked-in baseline
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         ["features"] => features::test(),
         ["msrv"] => toolchains::oldest(),
         ["miri", words @ ..] => toolchains::miri(words),
+        ["advisories"] => toolchains::advisories(),
         ["package"] => toolchains::package(false),
         ["package", "--verify"] => toolchains::package(true),
         ["bench"] => bench::run(),

@@ -36,6 +36,7 @@ pub(crate) fn run(tier: Tier) -> Result<(), String> {
         stage(&mut passed, "features", features::test)?;
         stage(&mut passed, "oldest compiler", toolchains::oldest)?;
         stage(&mut passed, "Miri", toolchains::miri_if_installed)?;
+        stage(&mut passed, "advisories", toolchains::advisories)?;
         stage(&mut passed, "packages", || toolchains::package(false))?;
     }
     if let Some(peers) = peers {

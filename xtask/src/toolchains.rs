@@ -1,5 +1,5 @@
-//! Chores that need more than the compiler that everything is built with: the oldest one that will do, Miri, and what a
-//! registry would get.
+//! Chores that need more than the compiler that everything is built with: the oldest one that will do, Miri, `cargo
+//! deny`, and what a registry would get.
 
 use crate::check::metadata::Workspace;
 use crate::shell::{self, cargo};
@@ -69,6 +69,18 @@ fn nightly_with_miri() -> Result<String, String> {
         format!("Miri is not installed (rustup component add miri rust-src --toolchain {nightly})\n{why}")
     })?;
     Ok(nightly)
+}
+
+/// Holds the dependencies against the published advisories, and all else that `deny.toml` says, where `cargo deny` is
+/// installed; elsewhere no advisory is looked at. What needs no download is checked with the structure, everywhere.
+pub(crate) fn advisories() -> Result<(), String> {
+    if shell::output(cargo().args(["deny", "--version"])).is_err() {
+        eprintln!(
+            "xtask: cargo deny is not installed (cargo install cargo-deny): advisories are not checked"
+        );
+        return Ok(());
+    }
+    shell::run(cargo().args(["deny", "--workspace", "check"]))
 }
 
 /// Packs every published crate as it would go to a registry; `verify` also builds each from its package.
