@@ -1,4 +1,8 @@
 //! URLs: which server, and what to ask it for (RFC 3986, RFC 9110 section 4.2).
+//!
+//! The `http` crate holds their parts. They are taken apart here and not by the `url` crate, which mends like a browser
+//! what was written wrong (missing slashes, backslashes, tabs): whoever writes a command or a program is told instead
+//! what was expected and what came.
 
 use std::borrow::Cow;
 use std::fmt;
