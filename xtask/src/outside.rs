@@ -45,7 +45,7 @@ fn build() -> Result<PathBuf, String> {
     // `--examples`, of which there are none, switches the dev-dependencies on.
     build.args(["build", "--quiet", "--bins", "--examples", option, profile]).current_dir(&folder);
     shell::run(build.env("CARGO_TARGET_DIR", &target))?;
-    Ok(target.join(if profile == "dev" { "debug" } else { profile }))
+    shell::programs_of(profile)
 }
 
 /// Refuses programs that are long: what they do must be easy.

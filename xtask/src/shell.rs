@@ -23,6 +23,11 @@ pub(crate) fn profile() -> [&'static str; 2] {
     ["--profile", name]
 }
 
+/// Where the programs are that a profile has built.
+pub(crate) fn programs_of(profile: &str) -> Result<PathBuf, String> {
+    Ok(target_dir()?.join(if profile == "dev" { "debug" } else { profile }))
+}
+
 /// Runs to the end with our own input and output; an exit status other than 0 is an error.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     eprintln!("xtask: {}", describe(command));

@@ -4,8 +4,8 @@
 //! workspace, and holds the instruction counts against their baseline. The full tier runs the simulations with all
 //! their seeds, and adds real peers and a real browser.
 //!
-//! A full run from nothing mostly compiles. So nothing is built twice that one build can serve, and the peers are
-//! fetched and built beside the rest.
+//! A full run from nothing mostly compiles. So nothing is built twice that one build can serve; the peers are fetched and
+//! built beside the rest, and what Miri runs, one thread of it, runs beside the tests.
 
 use crate::peers::install::Installed;
 use crate::shell::{self, cargo};
@@ -27,7 +27,8 @@ pub(crate) fn run(tier: Tier) -> Result<(), String> {
     let mut passed = 0;
     stage(&mut passed, "static checks", check::run)?;
     // Started after the checks, which end early when something is wrong.
-    let peers = (tier == Tier::Full).then(|| thread::spawn(Installed::prepare));
+    let beside = (tier == Tier::Full)
+        .then(|| thread::spawn(|| (Installed::prepare(), toolchains::miri_if_installed())));
     let tests = if tier == Tier::Full { "tests and long simulations" } else { "tests" };
     stage(&mut passed, tests, || all_tests(tier))?;
     stage(&mut passed, "programs outside of the workspace", outside::run)?;
@@ -35,12 +36,12 @@ pub(crate) fn run(tier: Tier) -> Result<(), String> {
     if tier == Tier::Full {
         stage(&mut passed, "features", features::test)?;
         stage(&mut passed, "oldest compiler", toolchains::oldest)?;
-        stage(&mut passed, "Miri", toolchains::miri_if_installed)?;
         stage(&mut passed, "advisories", toolchains::advisories)?;
         stage(&mut passed, "packages", || toolchains::package(false))?;
     }
-    if let Some(peers) = peers {
-        let installed = peers.join().map_err(|_| "installing the peers panicked")?;
+    if let Some(beside) = beside {
+        let (installed, under_miri) = beside.join().map_err(|_| "installing the peers panicked")?;
+        stage(&mut passed, "Miri, beside the others", || under_miri)?;
         stage(&mut passed, "real peers", || peers::test_with(&installed))?;
         stage(&mut passed, "interop cases", interop::quick)?;
     }

@@ -56,17 +56,19 @@ fn run(installed: &Installed, filter: &str) -> Result<(), String> {
     report(&outcomes, &skipped, installed)
 }
 
-/// Our programs, built as a fresh clone builds them; with [`BARS`] as packages hold them.
+/// Our programs, with the features that a fresh clone builds them with; with [`BARS`] as packages hold them.
 ///
-/// In one call: in two, the libraries would be built with two sets of features.
+/// In one call: in two, the libraries would be built with two sets of features. In the profile of the tests, which has
+/// built most of it already and asserts more.
 pub(crate) fn build_programs() -> Result<PathBuf, String> {
     if let Some(built) = std::env::var_os(BUILT) {
         return Ok(built.into());
     }
-    let profile = if bars() { "dist" } else { "release" };
+    let [option, usual] = shell::profile();
+    let profile = if bars() { "dist" } else { usual };
     let packages = ["-p", "godwit-cli", "-p", "godwit", "--bin", "godwit", "--example", "hq_interop"];
-    shell::run(cargo().args(["build", "--quiet", "--profile", profile]).args(packages))?;
-    Ok(shell::target_dir()?.join(profile))
+    shell::run(cargo().args(["build", "--quiet", option, profile]).args(packages))?;
+    shell::programs_of(profile)
 }
 
 fn bars() -> bool {
