@@ -4,12 +4,14 @@
 //! workspace, and holds the instruction counts against their baseline. The full tier runs the simulations with all
 //! their seeds, and adds real peers and a real browser.
 //!
-//! A full run from nothing mostly compiles. So nothing is built twice that one build can serve; the peers are fetched and
-//! built beside the rest, and what Miri runs, one thread of it, runs beside the tests.
+//! A full run from nothing mostly compiles. So nothing is built twice that one build can serve, and what compiles goes
+//! on beside what waits: the peers are fetched and built from the beginning, and once the tests are built they run
+//! beside the stages that build more. Real peers come last, when nothing else is left: they are given time limits.
 
 use crate::peers::install::Installed;
 use crate::shell::{self, cargo};
 use crate::{check, features, gate, interop, outside, peers, toolchains};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Instant;
 
@@ -24,45 +26,70 @@ pub(crate) enum Tier {
 
 /// Runs a tier to its end or to the first failure.
 pub(crate) fn run(tier: Tier) -> Result<(), String> {
-    let mut passed = 0;
-    stage(&mut passed, "static checks", check::run)?;
+    let stages = Stages::default();
+    stages.run("static checks", check::run)?;
     // Started after the checks, which end early when something is wrong.
     let beside = (tier == Tier::Full)
         .then(|| thread::spawn(|| (Installed::prepare(), toolchains::miri_if_installed())));
-    let tests = if tier == Tier::Full { "tests and long simulations" } else { "tests" };
-    stage(&mut passed, tests, || all_tests(tier))?;
-    stage(&mut passed, "programs outside of the workspace", outside::run)?;
-    stage(&mut passed, "regression gate", || gate::run(gate::Mode::Compare))?;
-    if tier == Tier::Full {
-        stage(&mut passed, "features", features::test)?;
-        stage(&mut passed, "oldest compiler", toolchains::oldest)?;
-        stage(&mut passed, "advisories", toolchains::advisories)?;
-        stage(&mut passed, "packages", || toolchains::package(false))?;
-    }
+    stages.run("tests built", || tests(tier, &["--no-run"]))?;
+    let tested = thread::scope(|scope| {
+        let name = if tier == Tier::Full { "tests and long simulations" } else { "tests" };
+        let tested = scope.spawn(|| stages.run(name, || tests(tier, &[])));
+        let built = builds(&stages, tier);
+        let tested = tested.join().unwrap_or_else(|_| Err("running the tests panicked".into()));
+        tested.and(built)
+    });
+    tested?;
     if let Some(beside) = beside {
         let (installed, under_miri) = beside.join().map_err(|_| "installing the peers panicked")?;
-        stage(&mut passed, "Miri, beside the others", || under_miri)?;
-        stage(&mut passed, "real peers", || peers::test_with(&installed))?;
-        stage(&mut passed, "interop cases", interop::quick)?;
+        stages.run("Miri, beside the others", || under_miri)?;
+        stages.run("real peers", || peers::test_with(&installed))?;
+        stages.run("interop cases", interop::quick)?;
     }
-    println!("{passed} passed, 0 failed");
+    println!("{} passed, 0 failed", stages.passed.into_inner());
     Ok(())
 }
 
-fn stage(passed: &mut u32, name: &str, run: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
-    let start = Instant::now();
-    eprintln!("xtask: ── {name}");
-    run().map_err(|why| format!("{name}: {why}"))?;
-    eprintln!("xtask: ── {name}: passed in {:.0} s", start.elapsed().as_secs_f64());
-    *passed += 1;
+/// The stages that mostly compile, and wait for nothing.
+fn builds(stages: &Stages, tier: Tier) -> Result<(), String> {
+    stages.run("programs outside of the workspace", outside::run)?;
+    stages.run("regression gate", || gate::run(gate::Mode::Compare))?;
+    if tier == Tier::Full {
+        stages.run("features", features::test)?;
+        stages.run("oldest compiler", toolchains::oldest)?;
+        stages.run("advisories", toolchains::advisories)?;
+        stages.run("packages", || toolchains::package(false))?;
+    }
     Ok(())
+}
+
+/// Runs stages and counts those that passed.
+#[derive(Default)]
+struct Stages {
+    passed: AtomicU32,
+}
+
+impl Stages {
+    fn run(&self, name: &str, run: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+        let start = Instant::now();
+        eprintln!("xtask: ── {name}");
+        run().map_err(|why| {
+            let why = format!("{name}: {why}");
+            // What runs beside it has its end to come, and much to print.
+            eprintln!("xtask: ── FAILED: {why}");
+            why
+        })?;
+        eprintln!("xtask: ── {name}: passed in {:.0} s", start.elapsed().as_secs_f64());
+        self.passed.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
 }
 
 /// Every test of the workspace; in the full tier the simulations with all their seeds, of which the quick ones are the
 /// first.
-fn all_tests(tier: Tier) -> Result<(), String> {
+fn tests(tier: Tier, options: &[&str]) -> Result<(), String> {
     let mut command = cargo();
-    command.args(["test", "--workspace", "--quiet"]).args(shell::profile());
+    command.args(["test", "--workspace", "--quiet"]).args(shell::profile()).args(options);
     if tier == Tier::Full {
         command.env("GODWIT_FULL", "1");
     }
