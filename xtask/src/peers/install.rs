@@ -55,7 +55,7 @@ impl Peer {
             Peer::Pebble => Command::new(pebble_program("pebble")),
             Peer::Quiche => Command::new(quiche_target().join("release/peer-quiche")),
             Peer::QuicGo => Command::new(quic_go_program()),
-            Peer::Quinn => Command::new(quinn_target().join("release/peer")),
+            Peer::Quinn => Command::new(quinn_program()),
             Peer::S2n => Command::new(s2n_target().join("release/peer-s2n")),
         }
     }
@@ -80,7 +80,7 @@ impl Peer {
             Peer::Pebble => install_pebble(),
             Peer::Quiche => install_quiche(),
             Peer::QuicGo => install_quic_go(),
-            Peer::Quinn => build_rust("rust", quinn_target()),
+            Peer::Quinn => build_rust_as(shell::profile()[1], "rust", quinn_target()),
             Peer::S2n => build_rust("s2n", s2n_target()),
         }
     }
@@ -165,6 +165,11 @@ pub(crate) fn pebble_program(name: &str) -> PathBuf {
 fn quinn_target() -> PathBuf {
     static TARGET: OnceLock<PathBuf> = OnceLock::new();
     TARGET.get_or_init(|| shell::target_dir().unwrap_or_else(|_| shell::root().join("target"))).clone()
+}
+
+/// Built as our tests are, so that it shares even more with them.
+fn quinn_program() -> PathBuf {
+    shell::programs_of(shell::profile()[1]).unwrap_or_else(|_| quinn_target()).join("peer")
 }
 
 fn s2n_target() -> PathBuf {
