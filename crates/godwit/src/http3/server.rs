@@ -23,6 +23,7 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 /// How to serve HTTP/3. A plain value with defaults; `serve` and its relatives do the serving.
 ///
@@ -385,22 +386,26 @@ impl Server {
 /// Ready when a client must have gone: for a while nothing at all has come from it, although it was asked again and
 /// again. A slow one acknowledges, and one that holds back what is for it has nothing to answer.
 async fn gone_silent(link: &Link) {
-    let mut heard = link.connection().stats();
+    let (mut heard, mut at) = (link.connection().stats(), Instant::now());
     loop {
-        tokio::time::sleep(SILENCE).await;
+        tokio::time::sleep(LOOK).await;
         let stats = link.connection().stats();
         if stats.packets_received != heard.packets_received {
-            heard = stats;
-        } else if stats.ptos.saturating_sub(heard.ptos) >= UNANSWERED_PROBES {
+            (heard, at) = (stats, Instant::now());
+        } else if at.elapsed() >= SILENCE && stats.ptos.saturating_sub(heard.ptos) >= UNANSWERED_PROBES {
             return;
         }
     }
 }
 
-/// For so long nothing may be heard of a client when the server shuts down, and it may leave so many probes unanswered:
-/// these wait longer each time (RFC 9002 section 6.2.1).
-const SILENCE: Duration = Duration::from_secs(3);
+/// For so long nothing may be heard of a client when the server shuts down: it may be in a tunnel, or on its way from
+/// one network to another.
+const SILENCE: Duration = Duration::from_secs(10);
+/// And it may leave so many probes unanswered, which wait longer each time (RFC 9002 section 6.2.1): from far away even
+/// the first answer takes its time.
 const UNANSWERED_PROBES: u64 = 3;
+/// How often it is looked whether anything has been heard.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// How long handshakes may take when the server shuts down and nothing shows that the client is still there.
 const HANDSHAKE_AT_THE_END: Duration = Duration::from_secs(3);

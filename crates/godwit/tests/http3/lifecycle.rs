@@ -8,6 +8,7 @@ use godwit::http3::{ALPN, Body, Client, Config, ErrorCode, ErrorKind, Server};
 use godwit::{ClientConfig, ConnectionErrorKind, Endpoint, ReadError, TransportConfig};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::net::UdpSocket;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -127,6 +128,69 @@ async fn shutting_down_waits_for_slow_clients_but_not_for_dead_ones() {
     tokio::time::timeout(LONG, given_up).await.expect("the server waits for a client that has gone");
     assert_eq!(of_slow.strong_count(), 1, "and for one that holds back what is for it");
     assert_eq!(digest(slow.into_body()).await.unwrap().hash, Long::hash(LEN));
+    world.shut_down().await;
+}
+
+/// Passes datagrams between a client and `server`, as long as there is a way.
+async fn way_to(server: SocketAddr) -> (SocketAddr, Arc<AtomicBool>) {
+    let (near, far) =
+        (UdpSocket::bind("127.0.0.1:0").await.unwrap(), UdpSocket::bind("127.0.0.1:0").await.unwrap());
+    let address = near.local_addr().unwrap();
+    far.connect(server).await.unwrap();
+    let way = Arc::new(AtomicBool::new(true));
+    let is_open = Arc::clone(&way);
+    tokio::spawn(async move {
+        let (mut up, mut down, mut client) = ([0; 2048], [0; 2048], None);
+        loop {
+            tokio::select! {
+                Ok((len, from)) = near.recv_from(&mut up) => {
+                    client = Some(from);
+                    if is_open.load(Ordering::SeqCst) {
+                        let _ = far.send(&up[..len]).await;
+                    }
+                }
+                Ok(len) = far.recv(&mut down) => {
+                    if let Some(client) = client.filter(|_| is_open.load(Ordering::SeqCst)) {
+                        let _ = near.send_to(&down[..len], client).await;
+                    }
+                }
+            }
+        }
+    });
+    (address, way)
+}
+
+#[tokio::test]
+async fn shutting_down_waits_for_clients_that_are_out_of_reach_for_a_moment() {
+    let (began, mut begun) = mpsc::unbounded_channel();
+    let gate = Arc::new(Semaphore::new(0));
+    let mut world = World::new(service({
+        let gate = Arc::clone(&gate);
+        move |_| {
+            let (gate, began) = (Arc::clone(&gate), began.clone());
+            async move {
+                began.send(())?;
+                gate.acquire().await?.forget();
+                ok(any(Long::new(1000)))
+            }
+        }
+    }));
+    let (address, way) = way_to(world.addr).await;
+    let config = client_builder().build().unwrap();
+    let client = Client::connect(&client_endpoint(), &config, address, "localhost").await.unwrap();
+    let request = tokio::spawn({
+        let client = client.clone();
+        async move { digest(client.send(get("/")).await.unwrap().into_body()).await }
+    });
+    begun.recv().await.unwrap();
+    // A tunnel, a lift, or another network.
+    way.store(false, Ordering::SeqCst);
+    world.begin_shutdown();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    way.store(true, Ordering::SeqCst);
+    gate.add_permits(1);
+    assert_eq!(request.await.unwrap().unwrap().hash, Long::hash(1000));
+    drop(client);
     world.shut_down().await;
 }
 
