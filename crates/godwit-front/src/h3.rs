@@ -32,6 +32,9 @@ use super::stop_listening::abandoned;
 use crate::FrontError;
 use godwit_certificates::{Notices, Store, quic_config};
 
+/// How long it may take at the end to tell clients of it; nobody waits for their answers.
+const LAST_WORD: Duration = Duration::from_millis(250);
+
 /// How HTTP/3 is to run.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
@@ -227,7 +230,6 @@ pub(super) struct Running {
     /// The address as it was asked for.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing is handed over"))]
     wanted: SocketAddr,
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "it is only kept"))]
     engine: Engine,
     front: watch::Sender<Option<Front>>,
     /// Turns true when the shards are to finish. Dropped, they end at once.
@@ -269,13 +271,24 @@ pub(super) async fn take_over(_: impl Iterator<Item = &Socket>) -> io::Result<()
 
 /// Sends GOAWAY on every connection, waits for the requests in progress, and closes. `handed_over`: the endpoints know
 /// already that nobody is to be let in but those whose handshakes have begun, and end by themselves.
-pub(super) async fn drain(running: Vec<Running>, handed_over: bool) {
+pub(super) async fn drain(running: &mut [Running], handed_over: bool) {
     for socket in running.iter().filter(|_| !handed_over) {
         socket.stop.send_replace(true);
     }
-    for mut socket in running {
+    for socket in running {
         while socket.ended.recv().await.is_some() {}
     }
+}
+
+/// Closes what is left at once. Whoever is there learns of it: without a word they would wait for nobody.
+pub(super) async fn cut(running: Vec<Running>) {
+    let mut left: Vec<_> = running.into_iter().map(|Running { engine, ended, .. }| (engine, ended)).collect();
+    let told = async {
+        for (_, ended) in &mut left {
+            while ended.recv().await.is_some() {}
+        }
+    };
+    let _ = tokio::time::timeout(LAST_WORD, told).await;
 }
 
 /// One shard from its first to its last request. Ends at once when nobody can stop it any more.

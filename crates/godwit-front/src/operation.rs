@@ -110,11 +110,10 @@ impl Operation {
             }
             end(signals, &notices).await;
         };
-        tokio::select! {
-            () = running.shutdown(limit) => {}
-            () = told => {}
-        }
-        self.running.flush_log();
+        let end = async {
+            let _ = tokio::time::timeout(limit, told).await;
+        };
+        running.shutdown_by(end).await;
     }
 
     async fn heed_signals(&mut self) -> OperationEnd {

@@ -279,6 +279,11 @@ impl Running {
 
     /// Takes no more connections, and lets what is in progress finish for so long at most. What is left then is cut.
     pub async fn shutdown(&mut self, grace: Duration) {
+        self.shutdown_by(tokio::time::sleep(grace)).await;
+    }
+
+    /// As [`Running::shutdown`], until `end` is ready.
+    pub(crate) async fn shutdown_by(&mut self, end: impl Future<Output = ()>) {
         let handed_over = self.handed_over.load(Ordering::Relaxed);
         self.front.observer().metrics().set_ready(false);
         if handed_over {
@@ -286,17 +291,22 @@ impl Running {
             self.background.end();
             self.certificates = None;
         }
-        let (tcp, http3) = (self.tcp.take(), std::mem::take(&mut self.http3));
-        // Dropped with it at the end of the time, they end at once.
-        let drained = async move {
+        let (tcp, mut http3) = (self.tcp.take(), std::mem::take(&mut self.http3));
+        let drained = async {
             let tcp = async {
                 if let Some(tcp) = &tcp {
                     tcp.drain(handed_over).await;
                 }
             };
-            tokio::join!(tcp, h3::drain(http3, handed_over));
+            tokio::join!(tcp, h3::drain(&mut http3, handed_over));
         };
-        let _ = tokio::time::timeout(grace, drained).await;
+        tokio::select! {
+            () = drained => {}
+            () = end => {}
+        }
+        // Dropped, they end at once.
+        drop(tcp);
+        h3::cut(http3).await;
         self.flush_log();
     }
 

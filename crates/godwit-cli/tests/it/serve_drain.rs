@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::serve_support::{H1, H2, Server, godwit};
 use bytes::Bytes;
 use godwit::http3::{ALPN, Client};
-use godwit::{ClientConfig, Endpoint};
+use godwit::{ClientConfig, Endpoint, TransportConfig};
 use http::{Request, Response};
 use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::Incoming;
@@ -234,4 +234,52 @@ async fn a_client_that_has_gone_without_a_word_does_not_hold_up_the_end() {
     let status = tokio::task::spawn_blocking(move || server.wait()).await.unwrap();
     assert_eq!(status.code(), Some(0));
     drop(client);
+}
+
+/// A client over HTTP/3 whose request nobody answers, and a server that is told to end, and told again if `again`.
+async fn cut(drain: &str, again: bool) {
+    let upstream = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let data = Arc::new(tempfile::tempdir().unwrap());
+    let file = data.path().join("godwit.toml");
+    let text = format!(
+        "listen = \"127.0.0.1:0\"\ndrain = \"{drain}\"\n[[site]]\nhosts = \"*\"\n[[site.route]]\n\
+        proxy = \"http://{}\"\n",
+        upstream.local_addr().unwrap()
+    );
+    std::fs::write(&file, text).unwrap();
+    let command = godwit(data.path(), &["serve", "--quiet", "--config", file.to_str().unwrap()]);
+    let mut server = Server::spawn(command, data);
+    let roots = std::fs::read(server.authority()).unwrap();
+    let mut transport = TransportConfig::default();
+    transport.max_idle_timeout = Duration::from_secs(3600);
+    let config = ClientConfig::with_roots_pem(&roots).alpn([ALPN]).transport(transport).build().unwrap();
+    let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = SocketAddr::from(([127, 0, 0, 1], server.port));
+    let client = Client::connect(&endpoint, &config, address, "localhost").await.unwrap();
+    let answer = tokio::spawn({
+        let (client, request) = (client.clone(), request(server.port));
+        async move { client.send(request).await.map(drop) }
+    });
+    upstream.accept().await.unwrap();
+    server.signal("TERM");
+    while again && !client.is_closed() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    if again {
+        server.signal("TERM");
+    }
+    let status = tokio::task::spawn_blocking(move || server.wait()).await.unwrap();
+    assert_eq!(status.code(), Some(0));
+    let answer = tokio::time::timeout(Duration::from_secs(60), answer).await.expect("the client is not told");
+    assert!(answer.unwrap().is_err());
+}
+
+#[tokio::test]
+async fn clients_are_told_of_the_end_when_the_time_for_it_is_over() {
+    cut("1s", false).await;
+}
+
+#[tokio::test]
+async fn clients_are_told_of_the_end_when_it_is_asked_for_twice() {
+    cut("1d", true).await;
 }
