@@ -89,7 +89,8 @@ impl Route {
             }
             Handler::Pages(site) => site.respond(&request),
             Handler::Files(folder) => {
-                folder.respond(request.map(drop), self.strip_prefix.as_deref().unwrap_or_default()).await
+                let prefix = self.strip_prefix.as_deref().map(path::encode).unwrap_or_default();
+                folder.respond(request.map(drop), &prefix).await
             }
         }
     }

@@ -103,8 +103,10 @@ pub(super) fn without_prefix(uri: &Uri, prefix: &str) -> Option<Uri> {
         let rest = path.strip_prefix(prefix)?;
         (rest.is_empty() || rest.starts_with('/')).then(|| rest.to_owned())
     };
-    // An odd spelling of the prefix costs the rest its own spelling, which nobody will miss.
-    let rest = below(uri.path()).or_else(|| below(&normal(uri.path()).path).map(|rest| encode(&rest)))?;
+    let path = uri.path();
+    let rest = below(path).or_else(|| after_spelling_of(prefix, path).map(str::to_owned));
+    // A very odd spelling of the prefix costs the rest its own spelling, which nobody will miss.
+    let rest = rest.or_else(|| below(&normal(path).path).map(|rest| encode(&rest)))?;
     let slash = if rest.is_empty() { "/" } else { "" };
     let target = match uri.query() {
         Some(query) => format!("{slash}{rest}?{query}"),
@@ -113,6 +115,15 @@ pub(super) fn without_prefix(uri: &Uri, prefix: &str) -> Option<Uri> {
     let mut parts = uri.clone().into_parts();
     parts.path_and_query = Some(PathAndQuery::try_from(target).ok()?);
     Uri::from_parts(parts).ok()
+}
+
+/// What comes after `prefix` in a path, as it is spelled there: the prefix may have escapes.
+fn after_spelling_of<'a>(prefix: &str, path: &'a str) -> Option<&'a str> {
+    // Whoever escapes every byte needs three for each. Nothing longer is read again and again.
+    let longest = prefix.len().saturating_mul(3);
+    let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+    let mut parts = ends.take_while(|at| *at <= longest).filter_map(|at| path.split_at_checked(at));
+    parts.find(|(front, _)| normal(front).path == prefix).map(|(_, rest)| rest)
 }
 
 /// What may stand neither in a path nor in a query (RFC 3986 section 3.3), but for the marks that divide them.
@@ -129,7 +140,7 @@ pub(super) const INVALID: &AsciiSet = &CONTROLS
     .add(b'}');
 
 /// Encodes what may not stand in a path, and what would be read as something else there.
-fn encode(path: &str) -> String {
+pub(super) fn encode(path: &str) -> String {
     const SPECIAL: &AsciiSet = &INVALID.add(b'#').add(b'%').add(b'?');
     utf8_percent_encode(path, SPECIAL).to_string()
 }
@@ -202,6 +213,10 @@ mod tests {
         assert_eq!(strip("/api?x", "/api/").as_deref(), Some("/?x"));
         assert_eq!(strip("https://h/api/x", "/api").as_deref(), Some("https://h/x"));
         assert_eq!(strip("/%61pi/x%20y", "/api").as_deref(), Some("/x%20y"));
+        assert_eq!(strip("/a%20b/x%2fy;z=1//%ff?q", "/a b").as_deref(), Some("/x%2fy;z=1//%ff?q"));
+        assert_eq!(strip("/a%20b", "/a b").as_deref(), Some("/"));
+        assert_eq!(strip("//%61%70%69;v=1/x%2fy", "/api").as_deref(), Some("/x/y"));
+        assert_eq!(strip("/%61pi%2fx", "/api").as_deref(), Some("/x"));
         assert_eq!(strip("/apis/x", "/api"), None);
         assert_eq!(strip("/x", "/api"), None);
     }

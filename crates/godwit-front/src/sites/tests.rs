@@ -183,6 +183,27 @@ async fn files_below_a_prefix_are_compressed_as_they_pass() {
     assert_eq!((answer.status, answer.header("location")), (307, "/docs/sub/"));
 }
 
+#[tokio::test]
+async fn a_folder_below_a_prefix_with_escapes_is_found_by_its_redirect() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("sub")).unwrap();
+    std::fs::write(folder.path().join("sub/index.html"), "found").unwrap();
+    for (path, prefix, spelled) in [
+        ("/my docs/*", "/my docs", "/my%20docs"),
+        ("/100%/*", "/100%", "/100%25"),
+        ("/a?b/*", "/a?b", "/a%3Fb"),
+        ("/caf\u{e9}/*", "/caf\u{e9}", "/caf%C3%A9"),
+    ] {
+        let mut below = route(path, settings::Handler::Files(FolderSettings::new(folder.path())));
+        below.strip_prefix = Some(prefix.to_owned());
+        let front = front(vec![site(&["*"], vec![below])]);
+        let answer = get(&front, &format!("https://a{spelled}/sub")).await;
+        assert_eq!((answer.status, answer.header("location")), (307, format!("{spelled}/sub/").as_str()));
+        let answer = get(&front, &format!("https://a{}", answer.header("location"))).await;
+        assert_eq!((answer.status, &answer.body[..]), (200, &b"found"[..]), "{path}");
+    }
+}
+
 /// An upstream that answers with the request's head and body as text.
 async fn upstream() -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
