@@ -42,9 +42,10 @@
 //! # Order of the modules
 //!
 //! From the bottom: `address`, `site_address`, `browser`, `error`, `signals`, `metrics`, `service`, `sessions`,
-//! `stop_listening`, `supervisor`, `client`, `connection_limits`, `inherited`, `settings`, `advertise`, `certificates`,
-//! `config`, `goaway`, `tcp_stream`, `access`, `sites`, `tcp_connection`, `connection_service`, `redirect_http`, `h3`,
-//! `listen`, `successor`, `tcp`, `server`, `builder`, `banner`, `operation`. Each may use those before it.
+//! `stop_listening`, `supervisor`, `client`, `connection_limits`, `inherited`, `path`, `settings`, `advertise`,
+//! `certificates`, `config`, `goaway`, `tcp_stream`, `access`, `sites`, `tcp_connection`, `connection_service`,
+//! `redirect_http`, `h3`, `listen`, `successor`, `tcp`, `server`, `builder`, `banner`, `operation`. Each may use those
+//! before it.
 
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![deny(clippy::indexing_slicing)]
@@ -67,6 +68,7 @@ mod inherited;
 mod listen;
 mod metrics;
 mod operation;
+mod path;
 mod redirect_http;
 mod server;
 mod service;

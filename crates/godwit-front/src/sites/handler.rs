@@ -7,12 +7,12 @@ use http::{Method, Request, Response, StatusCode};
 
 use super::host::Host;
 use super::pages::Reader;
-use super::path;
 use super::proxy::Proxies;
 use super::redirect::{self, Template};
 use super::respond::Canned;
 use crate::FrontError;
 use crate::client::Client;
+use crate::path;
 use crate::service::RouteService;
 use crate::settings;
 use godwit_body::BoxBody;

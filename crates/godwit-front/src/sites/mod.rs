@@ -11,7 +11,6 @@
 mod handler;
 pub(crate) mod host;
 mod pages;
-mod path;
 mod proxy;
 pub(crate) mod redirect;
 mod respond;
@@ -35,6 +34,7 @@ use hyper::ext::Protocol;
 
 use crate::FrontError;
 use crate::access::{self, Entry, Logged, Observer};
+use crate::path;
 use crate::settings::{self, HeaderRules};
 use godwit_body::{BoxBody, BoxError, Counted, Exceeded, ExtendedConnect, Limited, boxed};
 use godwit_layers::compression::{CompressionLayer, CompressionMemory};

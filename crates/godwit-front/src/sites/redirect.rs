@@ -10,7 +10,7 @@ use http::{Response, StatusCode, Uri};
 use percent_encoding::percent_encode;
 
 use super::host::Host;
-use super::path::INVALID;
+use crate::path::INVALID;
 use godwit_body::{BoxBody, bare};
 
 /// Where a redirect leads, with places for parts of the request.

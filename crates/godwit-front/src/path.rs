@@ -97,7 +97,7 @@ fn hex(digits: &[u8]) -> Option<u8> {
 
 /// The target without `prefix` at the beginning of its path, for handlers that shall not see it. The rest begins
 /// with a slash. `None` if the path does not begin with it.
-pub(super) fn without_prefix(uri: &Uri, prefix: &str) -> Option<Uri> {
+pub(crate) fn without_prefix(uri: &Uri, prefix: &str) -> Option<Uri> {
     let prefix = prefix.trim_end_matches('/');
     let below = |path: &str| {
         let rest = path.strip_prefix(prefix)?;
@@ -127,7 +127,7 @@ fn after_spelling_of<'a>(prefix: &str, path: &'a str) -> Option<&'a str> {
 }
 
 /// What may stand neither in a path nor in a query (RFC 3986 section 3.3), but for the marks that divide them.
-pub(super) const INVALID: &AsciiSet = &CONTROLS
+pub(crate) const INVALID: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
     .add(b'<')
@@ -140,7 +140,7 @@ pub(super) const INVALID: &AsciiSet = &CONTROLS
     .add(b'}');
 
 /// Encodes what may not stand in a path, and what would be read as something else there.
-pub(super) fn encode(path: &str) -> String {
+pub(crate) fn encode(path: &str) -> String {
     const SPECIAL: &AsciiSet = &INVALID.add(b'#').add(b'%').add(b'?');
     utf8_percent_encode(path, SPECIAL).to_string()
 }
