@@ -10,6 +10,7 @@ use godwit_text::units::{self, UnitError};
 use http::{HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;
 
+use crate::path::{encode, normal};
 use crate::settings::{Advertise, HostPattern, Network, PathPattern};
 
 pub(super) const DURATION: &str = "a duration such as \"250ms\", \"5s\", \"2m\", \"1h\" or \"1d\"";
@@ -119,7 +120,16 @@ pub(super) fn decoded_path(text: &str) -> Result<String, String> {
         return Err("two hexadecimal digits follow a %; write %25 for the % itself".to_owned());
     }
     let decoded = percent_decode_str(text).decode_utf8_lossy().into_owned();
-    is_clean(&decoded).map(|()| decoded)
+    is_clean(&decoded)?;
+    let compared = normal(text).path;
+    if decoded != compared {
+        let compared = encode(&compared);
+        return Err(format!(
+            "requests are compared without what follows a semicolon and with slashes for backslashes, and none is \
+             for this one; write {compared:?}"
+        ));
+    }
+    Ok(decoded)
 }
 
 fn is_clean(path: &str) -> Result<(), String> {
@@ -296,6 +306,9 @@ mod tests {
         }
         assert_eq!(path_pattern("/a%20b/*"), Ok(PathPattern::Prefix("/a b/".to_owned())));
         assert!(path_pattern("/a/%2e%2E/b").unwrap_err().contains("\"..\""));
+        for (text, path) in [("/a;b/c", "/a/c"), ("/a%3bb", "/a"), ("/a%5Cb%20c", "/a/b%20c")] {
+            assert!(path_pattern(text).unwrap_err().ends_with(&format!("write {path:?}")), "{text}");
+        }
         for text in ["/%", "/%2", "/%zz/a", "/100%/", "/a%2g", "/%%41", "/%/*", "/%+1"] {
             assert!(path_pattern(text).unwrap_err().contains("%25"), "{text}");
         }
