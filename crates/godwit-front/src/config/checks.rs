@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::certificates::Certificate;
 use super::context::{Context, Noted, Scrutiny};
 use super::problems::Problems;
+use crate::path::{encode, normal};
 use crate::settings::*;
 
 /// How long all names of upstreams together may take to be resolved.
@@ -169,6 +170,7 @@ fn nothing_private(context: &Context<'_>, certificates: &[Certificate], acme: Op
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
     host: String,
+    /// As it is compared with those of routes.
     path: String,
 }
 
@@ -247,8 +249,9 @@ fn redirect_at<'a>(sites: &'a [Noted], place: &Place) -> Option<&'a str> {
 
 /// `None` if the target is outside of this server.
 fn target_of(context: &Context<'_>, to: &str, from: &Place) -> Option<Place> {
-    let filled = to.replace("{host}", &from.host).replace("{path}", &from.path).replace("{query}", "");
-    let plain = |path: &str| path.split(['?', '#']).next().unwrap_or("/").to_owned();
+    let filled =
+        to.replace("{host}", &from.host).replace("{path}", &encode(&from.path)).replace("{query}", "");
+    let plain = |path: &str| normal(path.split(['?', '#']).next().unwrap_or("/")).path.into_owned();
     if filled.starts_with('/') {
         return Some(Place { host: from.host.clone(), path: plain(&filled) });
     }
