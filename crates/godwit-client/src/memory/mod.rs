@@ -26,9 +26,12 @@ const PRIVILEGED: u16 = 1024;
 pub(crate) struct Memory {
     contents: Contents,
     file: Option<PathBuf>,
-    /// Entries that this run has changed, and that go into the file.
+    /// Entries that this run has changed, and that go into the file if there is one.
     changed: BTreeSet<String>,
 }
+
+/// The most changes that are remembered, among them some of entries that are forgotten by now.
+const MAX_CHANGED: usize = 2 * (contents::MAX_ORIGINS + contents::MAX_NETWORKS);
 
 /// Where a server offers HTTP/3.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,8 +127,8 @@ impl Memory {
         match alt_svc::parse_http3(values) {
             None => {}
             Some(Http3Offers::Clear) => {
-                let known = self.contents.origins.remove(&key);
-                self.changed.extend(known.map(|_| key));
+                let known = self.contents.origins.remove(&key).map(|_| key);
+                known.into_iter().for_each(|key| self.on_change(key));
             }
             Some(Http3Offers::Offers(offers)) => {
                 let Some(offer) = offers.into_iter().find(|offer| may_move(origin, offer)) else { return };
@@ -138,8 +141,8 @@ impl Memory {
                 let OriginEntry { rtt, udp, .. } = std::mem::take(entry);
                 let network = network.0.clone();
                 *entry = OriginEntry { host, port, expires, persist, network, rtt, udp };
-                self.changed.insert(key);
                 self.contents.forget(now);
+                self.on_change(key);
             }
         }
     }
@@ -156,18 +159,18 @@ impl Memory {
         let known = entry.rtt.map_or(rtt, |known| known.saturating_add(known / 4 + 1000).min(rtt));
         if entry.rtt != Some(known) {
             entry.rtt = Some(known);
-            self.changed.insert(key);
+            self.on_change(key);
         }
     }
 
     /// `origin` answered over UDP.
     pub(crate) fn on_heard(&mut self, origin: &Origin, network: &NetworkId, now: i64) {
         self.contents.networks.entry(network.0.clone()).or_default().on_heard(now);
-        self.changed.insert(network.0.clone());
+        self.on_change(network.0.clone());
         let key = origin.to_string();
         if let Some(entry) = self.contents.origins.get_mut(&key) {
             entry.udp.on_heard(now);
-            self.changed.insert(key);
+            self.on_change(key);
         }
         self.contents.forget(now);
     }
@@ -176,7 +179,7 @@ impl Memory {
     pub(crate) fn on_silence(&mut self, origin: &Origin, network: &NetworkId, weight: u32, now: i64) {
         let key = origin.to_string();
         self.contents.networks.entry(network.0.clone()).or_default().on_silence(now, &key, weight, true);
-        self.changed.insert(network.0.clone());
+        self.on_change(network.0.clone());
         self.on_failure(origin, weight, now);
     }
 
@@ -185,7 +188,19 @@ impl Memory {
         let key = origin.to_string();
         if let Some(entry) = self.contents.origins.get_mut(&key) {
             entry.udp.on_silence(now, &key, weight, false);
-            self.changed.insert(key);
+            self.on_change(key);
+        }
+    }
+
+    fn on_change(&mut self, key: String) {
+        if self.file.is_none() {
+            return;
+        }
+        self.changed.insert(key);
+        if self.changed.len() > MAX_CHANGED {
+            // What is forgotten here may stay in the file: it has its end there too.
+            let Contents { origins, networks } = &self.contents;
+            self.changed.retain(|key| origins.contains_key(key) || networks.contains_key(key));
         }
     }
 }

@@ -124,8 +124,9 @@ fn other_files_are_not_overwritten() {
 
 #[test]
 fn memory_is_limited() {
-    let mut memory = Memory::forgetful();
-    for number in 0..contents::MAX_ORIGINS + 50 {
+    let folder = tempfile::tempdir().unwrap();
+    let mut memory = Memory::in_file(folder.path().join("memory.json")).unwrap();
+    for number in 0..2 * MAX_CHANGED {
         let server = origin(&format!("https://h{number}.example"));
         let age = format!("h3=\":443\"; ma={}", 1000 + number);
         memory.on_headers(&server, &network("home"), [age.as_bytes()], 1000);
@@ -136,4 +137,8 @@ fn memory_is_limited() {
         (contents::MAX_ORIGINS, contents::MAX_NETWORKS)
     );
     assert!(!memory.contents.origins.contains_key("https://h0.example"));
+    assert!(memory.changed.len() <= MAX_CHANGED, "{}", memory.changed.len());
+    memory.save(2000).unwrap();
+    let kept = Memory::in_file(folder.path().join("memory.json")).unwrap();
+    assert_eq!(kept.contents.origins.len(), contents::MAX_ORIGINS);
 }
