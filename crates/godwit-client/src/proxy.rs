@@ -163,7 +163,7 @@ impl Proxies {
 
 fn is_excepted(origin: &Origin, except: &str) -> bool {
     let (name, port) = match except.rsplit_once(':') {
-        Some((name, port)) if !name.contains(':') => (name, port.parse::<u16>().ok()),
+        Some((name, port)) if !name.contains(':') || name.ends_with(']') => (name, port.parse::<u16>().ok()),
         _ => (except, None),
     };
     let name = name.trim_start_matches("*.").trim_start_matches('.').trim_matches(['[', ']']);
@@ -251,6 +251,9 @@ mod tests {
             ("a.example", "https://xa.example/", true),
             ("a.example:444", "https://a.example/", true),
             ("::1,127.0.0.1", "https://[::1]/", false),
+            ("[::1]", "https://[::1]:4433/", false),
+            ("[::1]:4433", "https://[::1]:4433/", false),
+            ("[::1]:4433", "https://[::1]/", true),
             ("::1,127.0.0.1", "https://127.0.0.1:4433/", false),
         ] {
             let pairs = [("ALL_PROXY", "p:1"), ("NO_PROXY", except)];
