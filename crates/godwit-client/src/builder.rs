@@ -300,7 +300,7 @@ impl ProxyOption {
             ProxyOption::Url(url) => Proxy::parse(&url)
                 .map(Proxies::all)
                 .map_err(|problem| BuildError::Proxy { name: "proxy".to_owned(), problem }),
-            ProxyOption::Environment => Proxies::from_variables(|name| std::env::var(name).ok())
+            ProxyOption::Environment => Proxies::from_variables(|name| std::env::var_os(name))
                 .map_err(|(name, problem)| BuildError::Proxy { name, problem }),
         }
     }

@@ -1,6 +1,7 @@
 //! Proxies (RFC 9110 sections 3.7 and 9.3.6): https goes through a tunnel made by CONNECT, http is asked for with the
 //! whole URL. HTTP/3 does not go through either.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::net::Ipv6Addr;
 
@@ -129,7 +130,7 @@ impl Proxies {
     /// # Errors
     /// The variable, and what is wrong with it.
     pub(crate) fn from_variables(
-        variable: impl Fn(&str) -> Option<String>,
+        variable: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Proxies, (String, String)> {
         // The header `Proxy` of a request to a CGI program comes to it as HTTP_PROXY.
         let is_cgi = variable("REQUEST_METHOD").is_some();
@@ -139,13 +140,20 @@ impl Proxies {
             variable(&small).map(|value| (small, value)).or(large.map(|value| (name.to_owned(), value)))
         };
         let proxy = |name: &str| {
-            let Some((name, value)) = find(name).filter(|(_, value)| !value.trim().is_empty()) else {
-                return Ok(None);
+            let Some((name, value)) = find(name) else { return Ok(None) };
+            let Some(url) = value.to_str().map(str::trim) else {
+                let text = "expected http://HOST:PORT, got bytes that are no text; \
+                    in a password they are written %FF and so on";
+                return Err((name, text.to_owned()));
             };
-            Proxy::parse(value.trim()).map(Some).map_err(|problem| (name, problem))
+            if url.is_empty() {
+                return Ok(None);
+            }
+            Proxy::parse(url).map(Some).map_err(|problem| (name, problem))
         };
         let all = proxy("ALL_PROXY")?;
         let except = find("NO_PROXY").map(|(_, value)| value).unwrap_or_default();
+        let except = except.to_string_lossy();
         let except = except.split(',').map(|one| one.trim().to_ascii_lowercase());
         Ok(Proxies {
             https: proxy("HTTPS_PROXY")?.or_else(|| all.clone()),
@@ -231,9 +239,8 @@ mod tests {
     #[test]
     fn the_environment_says_which_proxy() {
         let of = |pairs: &[(&str, &str)], url: &str| {
-            let variable = |name: &str| {
-                pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
-            };
+            let variable =
+                |name: &str| pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).into());
             let proxies = Proxies::from_variables(variable).unwrap();
             proxies.of(Target::parse(url).unwrap().origin()).map(ToString::to_string)
         };
@@ -259,7 +266,7 @@ mod tests {
             let pairs = [("ALL_PROXY", "p:1"), ("NO_PROXY", except)];
             assert_eq!(of(&pairs, url).is_some(), goes_through, "{except} {url}");
         }
-        let wrong = Proxies::from_variables(|name| (name == "ALL_PROXY").then(|| "ftp://x".to_owned()));
+        let wrong = Proxies::from_variables(|name| (name == "ALL_PROXY").then(|| "ftp://x".into()));
         assert_eq!(wrong.unwrap_err().0, "ALL_PROXY");
     }
 }

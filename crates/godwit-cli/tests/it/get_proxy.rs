@@ -115,3 +115,16 @@ fn a_bad_proxy_is_wrong_usage() {
     get(&["--env-proxy"], Some("socks5://x:1"))
         .expect_failure(2, &["https_proxy in the environment: expected http://HOST:PORT, got socks5://"]);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_proxy_that_is_no_text_is_not_passed_by() {
+    use std::os::unix::ffi::OsStrExt;
+    let server = TestServer::with(Settings::all());
+    let mut command = server.get_auto();
+    command.env("HTTPS_PROXY", std::ffi::OsStr::from_bytes(b"http://user:\xff@127.0.0.1:1"));
+    Run::of(command.arg("--env-proxy").arg(server.url("/bytes/5"))).expect_failure(
+        2,
+        &["HTTPS_PROXY in the environment: expected http://HOST:PORT, got bytes that are no text"],
+    );
+}
