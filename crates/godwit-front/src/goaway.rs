@@ -12,9 +12,9 @@ use tokio::time::Instant;
 use super::client::tcp::Meter;
 use godwit_body::Progress;
 
-/// How long a client may be silent after the PING. Data before it may be slow to arrive: while the client's system
-/// acknowledges some of that, it is not silent.
-const ANSWER: Duration = Duration::from_secs(5);
+/// How long a client may be silent after the PING: it may be in a tunnel, or on its way from one network to another.
+/// Data before it may be slow to arrive: while the client's system acknowledges some of that, it is not silent.
+const ANSWER: Duration = Duration::from_secs(10);
 
 /// A client that was told.
 pub(super) struct GoawayWait {
@@ -62,7 +62,7 @@ mod tests {
         let (mut gone, mut slow, mut there) = (told(), told(), told());
         for at in 1..60 {
             second().await;
-            assert_eq!(gone.is_silent(100, 1000), at >= 5, "{at}");
+            assert_eq!(gone.is_silent(100, 1000), at >= 10, "{at}");
             assert!(!slow.is_silent(100, 1000 + at / 3), "{at}");
             assert!(!there.is_silent(117, 1000), "an exchange may take its time: {at}");
         }
