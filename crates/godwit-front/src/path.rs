@@ -61,8 +61,8 @@ pub(crate) fn normal(raw: &str) -> Normal<'_> {
     Normal { path: Cow::Owned(path), doubtful }
 }
 
-/// Undoes percent-encoding once; what is not an escape stays. The overlong UTF-8 forms of the dot and the slashes
-/// count as what lenient decoders take them for.
+/// Undoes percent-encoding once; what is not an escape stays. The overlong UTF-8 forms of ASCII count as what lenient
+/// decoders take them for.
 fn decode(raw: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(raw.len());
     let mut rest = raw;
@@ -78,13 +78,14 @@ fn decode(raw: &[u8]) -> Vec<u8> {
                 rest = after;
             }
         }
-        let meant = match bytes.as_slice() {
-            [.., 0xc0, 0xae] => b'.',
-            [.., 0xc0, 0xaf] => b'/',
-            [.., 0xc1, 0x9c] => b'\\',
+        let (length, high, low) = match bytes.as_slice() {
+            [.., high @ (0xc0 | 0xc1), low @ 0x80..=0xbf] => (2, high, low),
+            [.., 0xe0, high @ (0x80 | 0x81), low @ 0x80..=0xbf] => (3, high, low),
+            [.., 0xf0, 0x80, high @ (0x80 | 0x81), low @ 0x80..=0xbf] => (4, high, low),
             _ => continue,
         };
-        bytes.truncate(bytes.len() - 2);
+        let meant = (high & 1) << 6 | (low & 0x3f);
+        bytes.truncate(bytes.len().saturating_sub(length));
         bytes.push(meant);
     }
     bytes
@@ -171,6 +172,9 @@ mod tests {
             "/admin;a=1/x",
             "/;/admin/x",
             "/admin%3bb/x;c",
+            "/%c1%a1dmin%c0%afx",
+            "/admin%e0%80%afx",
+            "/admin%f0%80%81%9cx",
         ] {
             assert_eq!(normal(path), Normal { path: "/admin/x".into(), doubtful: false }, "{path}");
         }
@@ -193,6 +197,8 @@ mod tests {
             ("/./admin/x", "/admin/x"),
             ("/a/..;/admin/x", "/admin/x"),
             ("/%c0%ae%c0%ae/admin/x", "/admin/x"),
+            ("/a/%e0%80%ae%f0%80%80%ae/admin/x", "/admin/x"),
+            ("/a%c0%80", "/a\0"),
             ("/../../..", "/"),
             ("/a/..", "/"),
             ("/a/b/.", "/a/b/"),
