@@ -214,8 +214,10 @@ fn build_rust(folder: &str, target: PathBuf) -> Result<(), String> {
 fn build_rust_as(profile: &str, folder: &str, target: PathBuf) -> Result<(), String> {
     let mut build = cargo();
     build.args(["build", "--profile", profile, "--quiet", "--locked"]).current_dir(peers().join(folder));
-    // Our profile optimises the crates that it names and no others; quinn and the like are not among them.
-    build.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
+    if profile == "release" {
+        // It optimises the crates that it names and no others; quiche and the like are not among them.
+        build.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
+    }
     shell::run(build.env("CARGO_TARGET_DIR", target))
 }
 
