@@ -8,8 +8,9 @@
 //! **None of this protects anything.** It must never meet a network.
 
 mod key_exchange;
+mod unprotected;
 
-use crate::provider::provider;
+use crate::provider::{provider, with_quic};
 use crate::resumption::{EarlySessions, SessionTickets};
 use crate::secrets::ServerSecrets;
 use godwit_base::{Rng, SeededRng};
@@ -19,9 +20,9 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, UnixT
 use rustls::server::NoServerSessionStorage;
 use rustls::time_provider::TimeProvider;
 use rustls::version::TLS13;
-use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use rustls::{ClientConfig, RootCertStore, ServerConfig, SupportedCipherSuite};
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 /// A name the certificate is for. The others are `server.test`, everything one label below it, 127.0.0.1
@@ -42,8 +43,18 @@ pub fn seed(seed: u64) {
 
 /// A server with the fixed certificate that speaks `alpn` and gives out no session tickets.
 pub fn server_config(alpn: &[&[u8]]) -> Arc<ServerConfig> {
+    server_config_with(deterministic_provider(), alpn)
+}
+
+/// As [`server_config`], for clients with [`unprotected_client_config`]: packets after the first ones are **not
+/// protected** at all, and what simulates many of them is several times faster. Their lengths are the same.
+pub fn unprotected_server_config(alpn: &[&[u8]]) -> Arc<ServerConfig> {
+    server_config_with(UNPROTECTED_PROVIDER.clone(), alpn)
+}
+
+fn server_config_with(provider: Arc<CryptoProvider>, alpn: &[&[u8]]) -> Arc<ServerConfig> {
     let mut config = fixed(
-        ServerConfig::builder_with_details(deterministic_provider(), Arc::new(FixedTime))
+        ServerConfig::builder_with_details(provider, Arc::new(FixedTime))
             .with_protocol_versions(&[&TLS13])
             .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates(), key())),
     );
@@ -83,10 +94,19 @@ pub fn early_client_config(alpn: &[&[u8]]) -> Arc<ClientConfig> {
 
 /// A client that trusts the fixed certificate only, speaks `alpn` and resumes no sessions.
 pub fn client_config(alpn: &[&[u8]]) -> Arc<ClientConfig> {
+    client_config_with(deterministic_provider(), alpn)
+}
+
+/// As [`client_config`], for [`unprotected_server_config`]: packets after the first ones are **not protected** at all.
+pub fn unprotected_client_config(alpn: &[&[u8]]) -> Arc<ClientConfig> {
+    client_config_with(UNPROTECTED_PROVIDER.clone(), alpn)
+}
+
+fn client_config_with(provider: Arc<CryptoProvider>, alpn: &[&[u8]]) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
     fixed(roots.add(authority()));
     let mut config = fixed(
-        ClientConfig::builder_with_details(deterministic_provider(), Arc::new(FixedTime))
+        ClientConfig::builder_with_details(provider, Arc::new(FixedTime))
             .with_protocol_versions(&[&TLS13])
             .map(|builder| builder.with_root_certificates(roots).with_no_client_auth()),
     );
@@ -112,6 +132,15 @@ pub fn key() -> PrivateKeyDer<'static> {
     let key: &'static [u8] = include_bytes!("server_key.der");
     PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key))
 }
+
+static UNPROTECTED_PROVIDER: LazyLock<Arc<CryptoProvider>> = LazyLock::new(|| {
+    let mut provider = deterministic_provider().as_ref().clone();
+    // AES-128-GCM is the first.
+    let original = provider.cipher_suites.first().copied();
+    let suite = original.and_then(|original| with_quic(original, &unprotected::UNPROTECTED));
+    provider.cipher_suites = suite.map(SupportedCipherSuite::Tls13).into_iter().collect();
+    Arc::new(provider)
+});
 
 fn deterministic_provider() -> Arc<CryptoProvider> {
     let mut provider = provider().as_ref().clone();

@@ -79,7 +79,7 @@ pub(crate) fn protection(suite: CipherSuite) -> Option<(&'static Protection, hkd
 
 /// A suite of rustls with another QUIC packet protection. It lives as long as the process, and is made
 /// once.
-fn with_quic(
+pub(crate) fn with_quic(
     original: SupportedCipherSuite,
     quic: &'static dyn Algorithm,
 ) -> Option<&'static Tls13CipherSuite> {
