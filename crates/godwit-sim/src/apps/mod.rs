@@ -1,13 +1,15 @@
-//! Ready applications: exchanges of bytes that are all checked.
+//! Ready applications: exchanges of bytes that are all checked, and a bulk transfer whose bytes are only counted.
 //!
 //! An [`Exchange`] is one stream opened by the client. It begins with a header that says how much will
 //! be sent and how much is wanted back; the bytes in both directions follow a [`crate::Pattern`].
 //! Uploads, downloads, two-way transfers and requests with responses are all exchanges.
 
+mod bulk;
 mod client;
 mod flow;
 mod server;
 
+pub use bulk::{BulkClient, BulkProgress, BulkServer, Way};
 pub use client::{Completion, ExchangeClient};
 pub use server::{ExchangeServer, Policy};
 
