@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{demo, doctor, get, interop, manual, perf, qlog, report, serve};
+use crate::{demo, doctor, get, interop, manual, perf, qlog, report, serve, wan};
 
 /// The overview in place of clap's flat list: the commands by what one wants to do. It fits a screen.
 const TEMPLATE: &str = "\
@@ -20,6 +20,7 @@ Laboratory:
   demo    See HTTP/2 and HTTP/3 side by side on the same bad link
   perf    Measure throughput, requests and latency between two machines
   qlog    Read traces of connections: stalls, losses and their causes
+  wan     See how much of a link is used, in a thousand emulated networks
 
 Examples:
   godwit serve --proxy http://127.0.0.1:8080    HTTP/3 in front of your site
@@ -74,6 +75,8 @@ pub(crate) enum Command {
     Perf(perf::Arguments),
     /// Read traces of connections: stalls, losses and their causes
     Qlog(qlog::Arguments),
+    /// See how much of a link is used, in a thousand emulated networks
+    Wan(wan::Arguments),
     /// Be an endpoint of the QUIC interop runner
     #[command(hide = true)]
     Interop(interop::Arguments),

@@ -19,6 +19,7 @@ mod qlog;
 mod report;
 mod serve;
 mod units;
+mod wan;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -65,6 +66,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Perf(arguments) => perf::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
         Command::Qlog(arguments) => qlog::run(arguments),
+        Command::Wan(arguments) => wan::run(arguments),
         Command::Interop(arguments) => interop::run(arguments),
         Command::Completions(arguments) => manual::completions(&arguments, Cli::command()),
         Command::Man(arguments) => manual::man(&arguments, Cli::command()),

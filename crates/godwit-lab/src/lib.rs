@@ -5,6 +5,7 @@
 //! - [`doctor`]: what keeps HTTP/3 from working, here or at a site.
 //! - [`interop`]: an endpoint of the QUIC interop runner.
 //! - [`qlog`]: what a trace of a connection says.
+//! - [`wan`]: how much of a link is used, in more than a thousand emulated networks.
 //!
 //! Each takes a record of options and returns what was found, or an [`Error`] that is one sentence for a person. What
 //! happens meanwhile goes to callbacks. Nothing here prints, reads the command line or ends the process.
@@ -18,5 +19,6 @@ mod error;
 pub mod interop;
 pub mod perf;
 pub mod qlog;
+pub mod wan;
 
 pub use error::Error;

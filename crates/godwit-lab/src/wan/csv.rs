@@ -1,0 +1,37 @@
+//! Results as comma-separated values.
+//!
+//! The columns up to `Usage` are MsQuic's, in its units: `Loss` and `Reorder` are denominators, `RateKbps` is bytes that
+//! arrived in order over the simulated time, `Usage` that in percent of the link's rate. Then come the seconds that were
+//! simulated, the spread of `Usage` over the seeds (standard deviation), what the queue dropped in percent of what was
+//! sent, losses that were none per thousand packets sent, and in how many trials the connection broke.
+
+use std::fmt::Write;
+
+use super::sweep::Tried;
+
+const HEAD: &str = "NetMbps,RttMs,QueueRatio,QueuePkts,Loss,Reorder,DelayMs,RateKbps,Usage,Seconds,Spread,Waste,\
+                    SpuriousPerThousand,Broken";
+
+/// The table, with a line of names on top.
+pub fn csv(tried: &[Tried]) -> String {
+    let mut text = format!("{HEAD}\n");
+    for one in tried {
+        let cell = &one.cell;
+        let usage = one.mean(|outcome| outcome.usage);
+        let rate = usage / 100.0 * f64::from(cell.rate) * 1000.0;
+        let seconds = one.mean(|outcome| outcome.duration.as_secs_f64());
+        let spread = one.mean(|outcome| (outcome.usage - usage).powi(2)).sqrt();
+        let waste = one.mean(super::Outcome::waste);
+        let spurious = one.mean(|outcome| {
+            1000.0 * outcome.sender.spurious_losses as f64 / outcome.sender.packets_sent.max(1) as f64
+        });
+        let broken = one.outcomes.iter().filter(|outcome| outcome.broken.is_some()).count();
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            text,
+            "{},{},{},{},{},{},{},{rate:.0},{usage:.2},{seconds},{spread:.2},{waste:.2},{spurious:.2},{broken}",
+            cell.rate, cell.rtt, cell.queue_ratio, cell.queue, cell.loss, cell.reorder, cell.delay
+        );
+    }
+    text
+}

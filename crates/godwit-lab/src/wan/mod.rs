@@ -1,0 +1,22 @@
+//! Emulated wide-area networks: how much of a link a transfer uses, in MsQuic's matrices of networks.
+//!
+//! The real transport runs over the link model of `godwit-link` in virtual time ([`Trial`]), many networks at a time
+//! ([`Sweep`]). What comes of it goes into a table of comma-separated values with MsQuic's column names ([`csv`]) and
+//! into a [`Summary`] beside what MsQuic reached in the same networks ([`Baseline`]).
+
+mod baseline;
+mod cell;
+mod csv;
+mod matrix;
+mod run;
+mod summary;
+mod sweep;
+
+pub use baseline::{Baseline, Reached};
+pub use cell::Cell;
+pub use csv::csv;
+pub use godwit_sim::apps::Way;
+pub use matrix::Matrix;
+pub use run::{Outcome, Trial};
+pub use summary::Summary;
+pub use sweep::{Sweep, Tried, shortened};

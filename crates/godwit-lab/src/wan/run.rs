@@ -1,0 +1,180 @@
+//! One transfer over one network, in virtual time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use godwit::TransportConfig;
+use godwit_base::{SeededRng, Time};
+use godwit_link::Counters;
+use godwit_sim::apps::{BulkClient, BulkProgress, BulkServer, Way};
+use godwit_sim::{HostId, Network, Stop, WireId};
+use godwit_tls::deterministic;
+use godwit_tls::secrets::ServerSecrets;
+use godwit_transport::{ClientConfig, ConnectionStats, Endpoint, EndpointConfig, ServerConfig};
+
+use super::cell::Cell;
+
+const ALPN: &[u8] = b"godwit-wan";
+/// A server's address, and a client's.
+const SERVER: ([u8; 4], u16) = ([10, 0, 0, 1], 443);
+const CLIENT: ([u8; 4], u16) = ([10, 0, 0, 2], 5000);
+
+/// How a network is tried.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Trial {
+    /// The settings of both ends.
+    pub transport: TransportConfig,
+    /// Which way the data goes.
+    pub way: Way,
+    /// How long it goes, from the first packet of the handshake.
+    pub duration: Duration,
+    /// Whether packets are encrypted. What happens is the same without, and takes less time.
+    pub encrypted: bool,
+}
+
+impl Default for Trial {
+    fn default() -> Self {
+        Trial {
+            transport: TransportConfig::default(),
+            way: Way::Upload,
+            duration: Duration::from_secs(10),
+            encrypted: false,
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// Bytes that arrived in order.
+    pub delivered: u64,
+    /// The part of the link's rate that they are, in percent.
+    pub usage: f64,
+    /// The link that the data went over.
+    pub link: Counters,
+    /// What the sender counted.
+    pub sender: ConnectionStats,
+    /// The time that was simulated.
+    pub duration: Duration,
+    /// Packets that both ends sent.
+    pub packets: u64,
+    /// The hash over the times, directions and lengths of all packets.
+    pub trace: u64,
+    /// Why the connection ended before its time, if it did.
+    pub broken: Option<String>,
+}
+
+impl Outcome {
+    /// The part of the sent packets that the queue dropped, in percent.
+    pub fn waste(&self) -> f64 {
+        100.0 * self.link.queue_drops as f64 / self.link.sent_packets.max(1) as f64
+    }
+}
+
+impl Trial {
+    /// Runs it. The same seed gives the same outcome, on every machine.
+    pub fn run(&self, cell: &Cell, seed: u64) -> Outcome {
+        let mut network = Network::new(seed);
+        network.fabric().trace_mut().leave_out_payloads();
+        let server = self.add_server(&mut network, seed);
+        let client = self.add_client(&mut network, seed);
+        let wire = network.add_wire(client, server, cell.link());
+        let stop = network.run_until(Time::ZERO + self.duration, |_| false);
+        let ends = [
+            network.act(client, |app: &mut BulkClient, cx| {
+                (stats(cx.endpoint, &app.progress), app.progress.clone())
+            }),
+            network.act(server, |app: &mut BulkServer, cx| {
+                (stats(cx.endpoint, &app.progress), app.progress.clone())
+            }),
+        ];
+        let [client, server] = ends.map(Option::unwrap_or_default);
+        let (sender, receiver) = match self.way {
+            Way::Upload => (client, server),
+            Way::Download => (server, client),
+        };
+        let broken = sender.1.closed.or(receiver.1.closed).map(|reason| reason.to_string());
+        let broken =
+            broken.or_else(|| (stop != Stop::Limit).then(|| format!("the simulation ended: {stop:?}")));
+        let delivered = receiver.1.received;
+        Outcome {
+            delivered,
+            usage: 100.0 * delivered as f64 / cell.capacity(self.duration).max(1) as f64,
+            link: wire.map(|wire| self.link(&mut network, wire)).unwrap_or_default(),
+            sender: sender.0,
+            duration: self.duration,
+            packets: network.fabric().trace().packets(),
+            trace: network.fabric().trace().hash(),
+            broken,
+        }
+    }
+
+    fn link(&self, network: &mut Network, wire: WireId) -> Counters {
+        let way = |duplex: &mut godwit_link::Duplex| match self.way {
+            Way::Upload => *duplex.up.counters(),
+            Way::Download => *duplex.down.counters(),
+        };
+        network.fabric().duplex(wire).map(way).unwrap_or_default()
+    }
+
+    fn add_server(&self, network: &mut Network, seed: u64) -> HostId {
+        let tls = match self.encrypted {
+            true => deterministic::server_config(&[ALPN]),
+            false => deterministic::unprotected_server_config(&[ALPN]),
+        };
+        let config = ServerConfig::new(tls, Arc::new(self.transport.clone()));
+        let rng = network.rng();
+        let endpoint = Endpoint::new(endpoint_config(seed), Some(Arc::new(config)), rng);
+        network.add_host(SERVER.into(), endpoint, BulkServer::new(self.way))
+    }
+
+    fn add_client(&self, network: &mut Network, seed: u64) -> HostId {
+        let tls = match self.encrypted {
+            true => deterministic::client_config(&[ALPN]),
+            false => deterministic::unprotected_client_config(&[ALPN]),
+        };
+        let config = ClientConfig::new(tls, Arc::new(self.transport.clone()));
+        let rng = network.rng();
+        let endpoint = Endpoint::new(endpoint_config(seed), None, rng);
+        network.add_host(CLIENT.into(), endpoint, BulkClient::new(config, SERVER.into(), self.way))
+    }
+}
+
+fn endpoint_config(seed: u64) -> EndpointConfig {
+    EndpointConfig::new(Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(seed))))
+}
+
+fn stats(endpoint: &Endpoint, progress: &BulkProgress) -> ConnectionStats {
+    let conn = progress.conn.and_then(|conn| endpoint.connection(conn));
+    conn.map(|conn| conn.stats()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lossy() -> Cell {
+        Cell::with_queue_ratio(20, 50, 1.0).unwrap().with(1000, (1000, 10))
+    }
+
+    #[test]
+    fn what_happens_is_the_same_with_keys_and_without() {
+        let trial = Trial { duration: Duration::from_secs(2), ..Trial::default() };
+        let plain = trial.run(&lossy(), 7);
+        let encrypted = Trial { encrypted: true, ..trial.clone() }.run(&lossy(), 7);
+        assert!(plain.packets > 1000 && plain.broken.is_none(), "{plain:?}");
+        assert_eq!((plain.trace, plain.delivered), (encrypted.trace, encrypted.delivered));
+        assert_ne!(plain.trace, trial.run(&lossy(), 8).trace);
+    }
+
+    #[test]
+    fn both_ways_use_a_good_link() {
+        let good = Cell::with_queue_ratio(10, 50, 5.0).unwrap();
+        for way in [Way::Upload, Way::Download] {
+            let outcome = Trial { way, ..Trial::default() }.run(&good, 1);
+            assert!((85.0..93.5).contains(&outcome.usage) && outcome.broken.is_none(), "{outcome:?}");
+        }
+    }
+}
