@@ -100,7 +100,9 @@ macro_rules! timers {
         impl Machine {
             fn open_deadline(&self) -> Option<Time> {
                 let pto = self.pto();
-                [$(self.$deadline(pto)),*].into_iter().flatten().min()
+                let mut earliest = None;
+                $(earliest = earlier(earliest, self.$deadline(pto));)*
+                earliest
             }
 
             fn see_to_timers(&mut self, now: Time) {
@@ -129,6 +131,14 @@ timers! {
     part_deadline => on_part_timeout;
     ack_deadline => on_ack_due;
     loss_deadline => on_loss_timeout;
+}
+
+#[inline]
+fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
 }
 
 impl Machine {

@@ -6,8 +6,9 @@
 //! [`Endpoint::transmit`], [`Endpoint::deadline`], [`Endpoint::next_incoming`] and
 //! [`Endpoint::next_event`] come out.
 //!
-//! Invariant: after every input, each connection that was touched has its timer set, is in the queue of
-//! those to be asked for datagrams, and in the queue of those to be asked for events.
+//! Invariant: after every input, each connection that was touched is in the queue of those to be asked for
+//! datagrams, in the queue of those to be asked for events, and among those whose timers are set when a deadline is next
+//! asked for or looked at: once, and not after every input.
 
 mod accept;
 mod admission;
@@ -104,6 +105,8 @@ struct Queues {
     eventful: VecDeque<ConnKey>,
     /// They have got datagrams of the present batch.
     touched: Vec<ConnKey>,
+    /// Their deadlines may have changed since their timers were set.
+    untimed: Vec<ConnKey>,
     /// Their deadlines have passed; empty between calls.
     expired: Vec<ConnKey>,
     /// They wrote into the batch filled last, each from the run with this number.
@@ -268,6 +271,7 @@ impl Endpoint {
 
     /// When to call [`Endpoint::on_timeout`].
     pub fn deadline(&mut self) -> Option<Time> {
+        self.set_timers();
         let connections = self.timers.next_deadline();
         let incoming = self.incoming.deadline();
         connections.into_iter().chain(incoming).min()
@@ -276,6 +280,7 @@ impl Endpoint {
     /// Time has passed.
     pub fn on_timeout(&mut self, now: Time) {
         self.clock.advance(now);
+        self.set_timers();
         while let Some((key, incoming)) = self.incoming.pop_expired(now) {
             self.forget_incoming(key, &incoming);
         }
@@ -383,8 +388,8 @@ impl Endpoint {
         cid
     }
 
-    /// After a connection did something: does what it asks of the endpoint, sets its timer, and puts it
-    /// into the queue for events.
+    /// After a connection did something: does what it asks of the endpoint, and puts it into the queue for events and
+    /// among those whose timers are to be set.
     fn settle(&mut self, key: ConnKey) {
         while let Some(event) =
             self.slots.get_mut(key.0).and_then(|slot| slot.connection.machine.next_endpoint_event())
@@ -392,11 +397,24 @@ impl Endpoint {
             self.on_endpoint_event(key, event);
         }
         let Some(slot) = self.slots.get_mut(key.0) else { return };
-        let deadline = if slot.drained { None } else { slot.connection.deadline() };
-        self.timers.set(key, deadline);
+        if !slot.untimed {
+            slot.untimed = true;
+            self.queues.untimed.push(key);
+        }
         if !slot.eventful {
             slot.eventful = true;
             self.queues.eventful.push_back(key);
+        }
+    }
+
+    /// Sets the timers of all connections to their deadlines.
+    fn set_timers(&mut self) {
+        for key in self.queues.untimed.drain(..) {
+            let deadline = self.slots.get_mut(key.0).and_then(|slot| {
+                slot.untimed = false;
+                if slot.drained { None } else { slot.connection.deadline() }
+            });
+            self.timers.set(key, deadline);
         }
     }
 

@@ -24,6 +24,8 @@ pub(super) struct ConnectionSlot {
     pub(super) touched: bool,
     /// It is in the queue of those that may have events.
     pub(super) eventful: bool,
+    /// It is among those whose timers are to be set.
+    pub(super) untimed: bool,
     /// It is over: to be removed once its last event has been fetched.
     pub(super) drained: bool,
 }
@@ -41,6 +43,7 @@ impl ConnectionSlot {
             ready: false,
             touched: false,
             eventful: false,
+            untimed: false,
             drained: false,
         }
     }
