@@ -5,10 +5,11 @@
 //! through a heap. Packets that arrive at the same instant on one wire keep the order in which they were sent.
 
 pub use crate::names::{HostId, WireId};
+use crate::payload::Payload;
 use crate::trace::{Fate, LogEntry, Trace};
 use godwit_base::timer_queue::TimerQueue;
 use godwit_base::{Ecn, SendMeta, SocketId, Time};
-use godwit_link::{Delivery, Duplex, DuplexConfig, IpVersion, Outcome, Translation};
+use godwit_link::{DropReason, Duplex, DuplexConfig, IpVersion, Outcome, Translation};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::net::SocketAddr;
@@ -25,10 +26,9 @@ pub struct Packet {
     pub source: SocketAddr,
     /// The ECN codepoint with which it arrives.
     pub ecn: Ecn,
-    /// The UDP payload.
-    pub bytes: Vec<u8>,
     /// The receiver's socket, once it has arrived.
     pub socket: SocketId,
+    payload: Payload,
     /// The destination as its sender sees it.
     destination: SocketAddr,
     /// Later packets have higher numbers; settles who comes first at the same instant.
@@ -36,6 +36,16 @@ pub struct Packet {
 }
 
 impl Packet {
+    /// Bytes of UDP payload.
+    pub const fn size(&self) -> usize {
+        self.payload.len()
+    }
+
+    /// Writes the UDP payload into `room`, which is as long as it is.
+    pub fn copy_to(&self, room: &mut [u8]) {
+        self.payload.copy_to(room);
+    }
+
     fn key(&self) -> (Time, u64) {
         (self.at, self.sequence)
     }
@@ -69,21 +79,30 @@ struct Flight {
 }
 
 impl Flight {
-    fn push(&mut self, in_order: bool, packet: Packet) {
+    /// Answers whether the packet arrives before all others.
+    fn push(&mut self, in_order: bool, packet: Packet) -> bool {
+        let first = self.next().is_none_or(|next| packet.at < next);
         if in_order {
             self.in_order.push_back(packet);
         } else {
             self.others.push(Reverse(packet));
         }
+        first
     }
 
     fn next(&self) -> Option<Time> {
         let plain = self.in_order.front().map(|packet| packet.at);
         let other = self.others.peek().map(|Reverse(packet)| packet.at);
-        plain.into_iter().chain(other).min()
+        match (plain, other) {
+            (Some(plain), Some(other)) => Some(plain.min(other)),
+            (plain, other) => plain.or(other),
+        }
     }
 
     fn pop(&mut self, now: Time) -> Option<Packet> {
+        if self.others.is_empty() {
+            return self.in_order.pop_front_if(|packet| packet.at <= now);
+        }
         let plain = self.in_order.front().map(Packet::key);
         let other = self.others.peek().map(|Reverse(packet)| packet.key());
         let from_plain = match (plain, other) {
@@ -115,6 +134,18 @@ impl Wire {
         let [up, down] = &mut self.flights;
         if direction == UP { up } else { down }
     }
+}
+
+/// The way of a host's packets from one of its sockets to one address.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    socket: SocketId,
+    remote: SocketAddr,
+    wire: WireId,
+    up: bool,
+    to: HostId,
+    /// The sender's address, as it sees itself.
+    source: SocketAddr,
 }
 
 /// A packet that a filter may look at, change or take out before it enters its link.
@@ -159,8 +190,10 @@ pub struct Fabric {
     /// Who reaches which address over which wire: for a client the server's, for a server the
     /// addresses under which its clients have been seen.
     routes: BTreeMap<(HostId, SocketAddr), WireId>,
+    /// The way of each host's last packet, most likely also that of its next; forgotten when a route changes.
+    last_ways: Vec<Option<Way>>,
     timers: TimerQueue<u32>,
-    pool: Vec<Vec<u8>>,
+    pool: Vec<Payload>,
     sequence: u64,
     filter: Option<Filter>,
     trace: Trace,
@@ -205,6 +238,7 @@ impl Fabric {
                 self.routes.insert((joined.server, address), id);
             }
         }
+        self.last_ways.clear();
         Some(socket)
     }
 
@@ -227,94 +261,106 @@ impl Fabric {
         let (to_server, to_client) = ((client, self.address(server)?), (server, self.address(client)?));
         self.routes.entry(to_server).or_insert(id);
         self.routes.entry(to_client).or_insert(id);
+        self.last_ways.clear();
         let duplex = Duplex::new(config, seed);
         self.wires.push(Wire { client, server, duplex, flights: Default::default() });
         Some(id)
     }
 
-    /// Sends one packet.
-    pub fn send(&mut self, now: Time, from: HostId, meta: &SendMeta, payload: &[u8]) {
+    /// The way of a packet, if anybody has its destination address.
+    fn way(&mut self, from: HostId, meta: &SendMeta) -> Option<Way> {
+        let known = self.last_ways.get(from.0 as usize).copied().flatten();
+        let alike = |way: &Way| (way.socket, way.remote) == (meta.socket, meta.remote);
+        if let Some(way) = known.filter(alike) {
+            return Some(way);
+        }
         let plug = self.plugs.get(&(from, meta.socket));
-        let route = plug.or_else(|| self.routes.get(&(from, meta.remote))).copied();
-        let wire = route.and_then(|id| self.wires.get_mut(id.0 as usize).map(|wire| (id, wire)));
-        let Some((id, wire)) = wire else {
-            self.trace.on_packet(now, from, None, meta.ecn, payload);
+        let id = *plug.or_else(|| self.routes.get(&(from, meta.remote)))?;
+        let wire = self.wires.get(id.0 as usize)?;
+        let up = wire.client == from;
+        let way = Way {
+            socket: meta.socket,
+            remote: meta.remote,
+            wire: id,
+            up,
+            to: if up { wire.server } else { wire.client },
+            source: self.socket_address(from, meta.socket)?,
+        };
+        if self.last_ways.len() < self.addresses.len() {
+            self.last_ways.resize(self.addresses.len(), None);
+        }
+        if let Some(last) = self.last_ways.get_mut(from.0 as usize) {
+            *last = Some(way);
+        }
+        Some(way)
+    }
+
+    /// Sends one packet.
+    pub fn send(&mut self, now: Time, from: HostId, meta: &SendMeta, bytes: &[u8]) {
+        let Some(way) = self.way(from, meta) else {
+            self.trace.on_packet(now, from, None, meta.ecn, bytes);
             self.counters.unroutable += 1;
-            self.note(now, (from, from), meta.remote, payload, Fate::Unroutable);
+            self.note(now, (from, from), meta.remote, bytes, Fate::Unroutable);
             return;
         };
-        let up = wire.client == from;
-        let to = if up { wire.server } else { wire.client };
-        self.trace.on_packet(now, from, Some(to), meta.ecn, payload);
-        let mut bytes = self.pool.pop().unwrap_or_default();
-        bytes.clear();
-        bytes.extend_from_slice(payload);
-        if let Some(filter) = &mut self.filter
-            && !filter(Filtered {
-                now,
-                from,
-                to,
-                socket: meta.socket,
-                remote: meta.remote,
-                bytes: &mut bytes,
-            })
-        {
-            self.counters.filtered += 1;
-            self.recycle(bytes);
-            self.note(now, (from, to), meta.remote, payload, Fate::Filtered);
-            return;
-        }
-        let outcome = self.enter(now, id, up, meta, bytes);
-        self.note(now, (from, to), meta.remote, payload, outcome.into());
+        self.trace.on_packet(now, from, Some(way.to), meta.ecn, bytes);
+        let fate = match self.pass_filter(now, from, &way, bytes) {
+            Some(None) => {
+                self.counters.filtered += 1;
+                Fate::Filtered
+            }
+            Some(Some(changed)) => self.enter(now, &way, meta.ecn, &changed).into(),
+            None => self.enter(now, &way, meta.ecn, bytes).into(),
+        };
+        self.note(now, (from, way.to), meta.remote, bytes, fate);
+    }
+
+    /// What the filter makes of a packet: nothing, if there is none; otherwise what is left of it, which again may be
+    /// nothing.
+    fn pass_filter(&mut self, now: Time, from: HostId, way: &Way, bytes: &[u8]) -> Option<Option<Vec<u8>>> {
+        let filter = self.filter.as_mut()?;
+        let Way { socket, remote, to, .. } = *way;
+        let mut bytes = bytes.to_vec();
+        let passes = filter(Filtered { now, from, to, socket, remote, bytes: &mut bytes });
+        Some(passes.then_some(bytes))
     }
 
     /// Translates the source, asks the link, and puts the packet and its copy on the wire.
-    fn enter(&mut self, now: Time, id: WireId, up: bool, meta: &SendMeta, bytes: Vec<u8>) -> Outcome {
-        let sender = self.wires.get(id.0 as usize).map(|wire| if up { wire.client } else { wire.server });
-        let source = sender.and_then(|sender| self.socket_address(sender, meta.socket));
-        let (Some(wire), Some(source)) = (self.wires.get_mut(id.0 as usize), source) else {
-            return Outcome::Dropped(godwit_link::DropReason::Loss);
+    fn enter(&mut self, now: Time, way: &Way, ecn: Ecn, bytes: &[u8]) -> Outcome {
+        let Some(wire) = self.wires.get_mut(way.wire.0 as usize) else {
+            return Outcome::Dropped(DropReason::Loss);
         };
-        let (source, link) = if up {
-            let seen = wire.duplex.nat.outbound(now, source);
-            if seen != source {
-                self.routes.insert((wire.server, seen), id);
+        let mut source = way.source;
+        let (direction, link) = if way.up {
+            source = wire.duplex.nat.outbound(now, way.source);
+            if source != way.source && self.routes.insert((wire.server, source), way.wire) != Some(way.wire) {
+                self.last_ways.clear();
             }
-            (seen, &mut wire.duplex.up)
+            (UP, &mut wire.duplex.up)
         } else {
-            (source, &mut wire.duplex.down)
+            (DOWN, &mut wire.duplex.down)
         };
-        let outcome = link.send_marked(now, bytes.len(), IpVersion::from(meta.remote.ip()), meta.ecn);
-        let direction = if up { UP } else { DOWN };
-        let mut original = Some(bytes);
-        let copy = match outcome {
-            Outcome::Delivered { copy: Some(_), .. } => original.as_ref().map(|bytes| {
-                let mut copy = self.pool.pop().unwrap_or_default();
-                copy.clone_from(bytes);
-                copy
-            }),
-            _ => None,
-        };
-        let mut buffers = original.take().into_iter().chain(copy);
-        for (delivery, bytes) in outcome.deliveries().zip(&mut buffers) {
+        let outcome = link.send_marked(now, bytes.len(), IpVersion::from(way.remote.ip()), ecn);
+        for delivery in outcome.deliveries() {
+            let mut payload = self.pool.pop().unwrap_or_default();
+            payload.set(bytes);
+            if let Some(corruption) = delivery.corruption {
+                payload.change(|bytes| corruption.apply(bytes));
+            }
             let packet = Packet {
                 at: delivery.at,
                 source,
                 ecn: delivery.ecn,
-                bytes: damaged(bytes, &delivery),
+                payload,
                 socket: SocketId(0),
-                destination: meta.remote,
+                destination: way.remote,
                 sequence: self.sequence,
             };
             self.sequence += 1;
-            wire.flight(direction).push(delivery.in_order, packet);
+            if wire.flight(direction).push(delivery.in_order, packet) {
+                self.timers.set(timer(way.wire, direction), Some(delivery.at));
+            }
         }
-        if let Some(unused) = buffers.next()
-            && self.pool.len() < POOL
-        {
-            self.pool.push(unused);
-        }
-        self.timers.set(timer(id, direction), wire.flight(direction).next());
         outcome
     }
 
@@ -345,9 +391,9 @@ impl Fabric {
     }
 
     /// Takes back the buffer of a packet that has been dealt with.
-    pub fn recycle(&mut self, bytes: Vec<u8>) {
+    pub fn recycle(&mut self, packet: Packet) {
         if self.pool.len() < POOL {
-            self.pool.push(bytes);
+            self.pool.push(packet.payload);
         }
     }
 
@@ -391,6 +437,9 @@ impl Fabric {
         payload: &[u8],
         fate: Fate,
     ) {
+        if !self.trace.is_logging() {
+            return;
+        }
         let first_byte = payload.first().copied().unwrap_or(0);
         self.trace.on_fate(LogEntry { at, from, to, remote, len: payload.len(), first_byte, fate });
     }
@@ -398,13 +447,6 @@ impl Fabric {
 
 fn timer(wire: WireId, direction: usize) -> u32 {
     wire.0 * 2 + direction as u32
-}
-
-fn damaged(mut bytes: Vec<u8>, delivery: &Delivery) -> Vec<u8> {
-    if let Some(corruption) = delivery.corruption {
-        corruption.apply(&mut bytes);
-    }
-    bytes
 }
 
 #[cfg(test)]
@@ -445,7 +487,9 @@ mod tests {
             let mut out = Vec::new();
             while let Some(now) = self.fabric.next_arrival() {
                 self.fabric.deliver(now, |host, packet| {
-                    out.push((host, packet.at, packet.source, packet.bytes));
+                    let mut bytes = vec![0; packet.size()];
+                    packet.copy_to(&mut bytes);
+                    out.push((host, packet.at, packet.source, bytes));
                 });
             }
             out

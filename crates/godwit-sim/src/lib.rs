@@ -16,6 +16,7 @@ pub mod fabric;
 mod names;
 pub mod network;
 pub mod pattern;
+mod payload;
 pub mod scenario;
 pub mod trace;
 

@@ -44,6 +44,8 @@ struct Host {
     endpoint: Endpoint,
     app: Box<dyn Application>,
     wake: Option<Time>,
+    /// The endpoint's deadline, as of when it was polled last.
+    deadline: Option<Time>,
     inbox: Vec<Packet>,
     queued: bool,
 }
@@ -101,7 +103,9 @@ impl Network {
 
     /// Adds a host. Its application is started when the clock next moves.
     pub fn add_host(&mut self, address: SocketAddr, endpoint: Endpoint, app: impl Application) -> HostId {
-        self.hosts.push(Host { endpoint, app: Box::new(app), wake: None, inbox: Vec::new(), queued: false });
+        let app = Box::new(app);
+        let host = Host { endpoint, app, wake: None, deadline: None, inbox: Vec::new(), queued: false };
+        self.hosts.push(host);
         self.fabric.add_host(address)
     }
 
@@ -175,18 +179,24 @@ impl Network {
             if done(self) {
                 return Stop::Condition;
             }
-            if !self.due.is_empty() {
-                continue;
-            }
-            let Some(next) = self.next_event() else { return Stop::Idle };
-            if next > limit {
-                self.now = self.now.max(limit);
-                return Stop::Limit;
-            }
-            if !self.advance(next) {
-                return Stop::Stuck;
+            if let Some(stop) = self.turn(limit) {
+                return stop;
             }
         }
+    }
+
+    /// Moves the clock to the next event, unless somebody is concerned now.
+    fn turn(&mut self, limit: Time) -> Option<Stop> {
+        if !self.due.is_empty() {
+            return None;
+        }
+        let (arrival, deadline) = (self.fabric.next_arrival(), self.timers.next_deadline());
+        let Some(next) = arrival.into_iter().chain(deadline).min() else { return Some(Stop::Idle) };
+        if next > limit {
+            self.now = self.now.max(limit);
+            return Some(Stop::Limit);
+        }
+        if self.advance(next, arrival) { None } else { Some(Stop::Stuck) }
     }
 
     /// Runs for this long, or until nothing more can happen; then the clock stands there all the same.
@@ -205,27 +215,24 @@ impl Network {
         }
     }
 
-    fn next_event(&mut self) -> Option<Time> {
-        let arrival = self.fabric.next_arrival();
-        arrival.into_iter().chain(self.timers.next_deadline()).min()
-    }
-
     /// Moves the clock and finds out who is concerned. False if time has not moved for too long.
-    fn advance(&mut self, next: Time) -> bool {
+    fn advance(&mut self, next: Time, arrival: Option<Time>) -> bool {
         let moved = next > self.now;
         self.turns = if moved { 0 } else { self.turns + 1 };
         self.now = self.now.max(next);
         let Network { fabric, hosts, due, .. } = self;
         let mut arrived = false;
-        fabric.deliver(self.now, |host, packet| {
-            arrived = true;
-            if let Some(state) = hosts.get_mut(host.0 as usize) {
-                state.inbox.push(packet);
-                if !std::mem::replace(&mut state.queued, true) {
-                    due.push(host.0);
+        if arrival.is_some_and(|arrival| arrival <= self.now) {
+            fabric.deliver(self.now, |host, packet| {
+                arrived = true;
+                if let Some(state) = hosts.get_mut(host.0 as usize) {
+                    state.inbox.push(packet);
+                    if !std::mem::replace(&mut state.queued, true) {
+                        due.push(host.0);
+                    }
                 }
-            }
-        });
+            });
+        }
         while let Some(host) = self.timers.pop_expired(self.now) {
             self.queue(host);
         }
@@ -255,12 +262,13 @@ impl Network {
     /// Gives a host what has come for it, and takes what it has to say.
     fn poll(&mut self, id: HostId) {
         self.receive(id);
-        let Some(Host { endpoint, app, wake, queued, .. }) = self.hosts.get_mut(id.0 as usize) else {
+        let Some(Host { endpoint, app, wake, deadline, queued, .. }) = self.hosts.get_mut(id.0 as usize)
+        else {
             return;
         };
         *queued = false;
         let now = self.now;
-        if endpoint.deadline().is_some_and(|deadline| deadline <= now) {
+        if deadline.is_some_and(|deadline| deadline <= now) {
             endpoint.on_timeout(now);
         }
         if wake.take_if(|wake| *wake <= now).is_some() {
@@ -290,15 +298,15 @@ impl Network {
                 break;
             }
         }
-        let deadline = endpoint.deadline().into_iter().chain(*wake).min();
-        self.timers.set(id.0, deadline);
+        *deadline = endpoint.deadline();
+        self.timers.set(id.0, (*deadline).into_iter().chain(*wake).min());
     }
 
     /// Hands a host its packets, in batches of runs as a socket would.
     fn receive(&mut self, id: HostId) {
         let wall = self.wall();
         let Network { now, fabric, hosts, received, .. } = self;
-        let Some(host) = hosts.get_mut(id.0 as usize) else { return };
+        let Some(host) = hosts.get_mut(id.0 as usize).filter(|host| !host.inbox.is_empty()) else { return };
         let mut inbox = std::mem::take(&mut host.inbox);
         let mut packets = inbox.as_slice();
         while !packets.is_empty() {
@@ -311,7 +319,7 @@ impl Network {
             host.endpoint.receive(*now, wall, received);
         }
         for packet in inbox.drain(..) {
-            fabric.recycle(packet.bytes);
+            fabric.recycle(packet);
         }
         host.inbox = inbox;
     }
@@ -326,23 +334,20 @@ fn receive_meta(socket: SocketId, local: SocketAddr, remote: SocketAddr, ecn: Ec
 fn push_run<'a>(batch: &mut RecvBatch, local: SocketAddr, packets: &'a [Packet]) -> &'a [Packet] {
     let Some((first, mut rest)) = packets.split_first() else { return packets };
     let Some(slot) = batch.free_slots().first_mut() else { return packets };
-    let stride = first.bytes.len();
+    let stride = first.size();
     let Some(room) = slot.get_mut(..stride) else { return rest };
-    room.copy_from_slice(&first.bytes);
+    first.copy_to(room);
     let mut len = stride;
     let mut last = stride;
     while let Some((next, after)) = rest.split_first() {
-        let alike = next.source == first.source
-            && next.socket == first.socket
-            && next.ecn == first.ecn
-            && !next.bytes.is_empty();
-        if !alike || last < stride || next.bytes.len() > stride {
+        let alike = next.source == first.source && next.socket == first.socket && next.ecn == first.ecn;
+        if !alike || last < stride || next.size() > stride || next.size() == 0 {
             break;
         }
-        let Some(room) = slot.get_mut(len..len + next.bytes.len()) else { break };
-        room.copy_from_slice(&next.bytes);
-        len += next.bytes.len();
-        last = next.bytes.len();
+        let Some(room) = slot.get_mut(len..len + next.size()) else { break };
+        next.copy_to(room);
+        len += next.size();
+        last = next.size();
         rest = after;
     }
     let meta = receive_meta(first.socket, local, first.source, first.ecn);

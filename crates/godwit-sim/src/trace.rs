@@ -124,6 +124,11 @@ impl Trace {
         self.mix(u64::from_le_bytes(last));
     }
 
+    /// Whether the log wants another packet.
+    pub(crate) const fn is_logging(&self) -> bool {
+        self.log.len() < self.log_limit
+    }
+
     pub(crate) fn on_fate(&mut self, entry: LogEntry) {
         if self.log.len() < self.log_limit {
             self.log.push(entry);

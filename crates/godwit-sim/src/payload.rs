@@ -1,0 +1,109 @@
+//! The bytes of a packet under way, without the zeros at their end.
+//!
+//! Bulk data of simulations is zeros, and so is the tag of a packet that is not protected. What is not kept need not be
+//! copied, and a hundred thousand packets under way take little memory. Of a protected packet all is kept.
+
+/// Bytes looked at together.
+const BLOCK: usize = 64;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Payload {
+    kept: Vec<u8>,
+    len: usize,
+}
+
+impl Payload {
+    /// Takes these bytes in place of those before.
+    pub(crate) fn set(&mut self, bytes: &[u8]) {
+        let (kept, _) = bytes.split_at(bytes.len() - zeros_at_end(bytes));
+        self.kept.clear();
+        self.kept.extend_from_slice(kept);
+        self.len = bytes.len();
+    }
+
+    /// Their number, zeros included.
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Writes them into `room`, which is as long as they are.
+    pub(crate) fn copy_to(&self, room: &mut [u8]) {
+        let Some((head, zeros)) = room.split_at_mut_checked(self.kept.len()) else { return };
+        head.copy_from_slice(&self.kept);
+        zeros.fill(0);
+    }
+
+    /// Lets `change` work on all of them. It may change their number.
+    pub(crate) fn change<R>(&mut self, change: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+        self.kept.resize(self.len, 0);
+        let result = change(&mut self.kept);
+        self.len = self.kept.len();
+        result
+    }
+}
+
+impl Clone for Payload {
+    fn clone(&self) -> Self {
+        Payload { kept: self.kept.clone(), len: self.len }
+    }
+
+    fn clone_from(&mut self, other: &Self) {
+        self.kept.clone_from(&other.kept);
+        self.len = other.len;
+    }
+}
+
+/// How many zeros stand at the end.
+fn zeros_at_end(bytes: &[u8]) -> usize {
+    let (rest, blocks) = bytes.as_rchunks::<BLOCK>();
+    let mut zeros = 0;
+    for block in blocks.iter().rev() {
+        let (words, _) = block.as_chunks::<8>();
+        if words.iter().fold(0, |all, word| all | u64::from_ne_bytes(*word)) != 0 {
+            return zeros + plain_zeros_at_end(block);
+        }
+        zeros += BLOCK;
+    }
+    zeros + plain_zeros_at_end(rest)
+}
+
+fn plain_zeros_at_end(bytes: &[u8]) -> usize {
+    bytes.iter().rev().take_while(|byte| **byte == 0).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn copied(payload: &Payload) -> Vec<u8> {
+        let mut room = vec![9; payload.len()];
+        payload.copy_to(&mut room);
+        room
+    }
+
+    #[test]
+    fn what_goes_in_comes_out() {
+        let mut payload = Payload::default();
+        for len in [0_usize, 1, 2, 63, 64, 65, 127, 128, 129, 1472] {
+            for used in [0, 1, len / 2, len.saturating_sub(64), len.saturating_sub(1), len] {
+                let mut bytes = vec![0; len];
+                bytes[..used.min(len)].fill(7);
+                payload.set(&bytes);
+                assert_eq!((payload.kept.len(), copied(&payload)), (used.min(len), bytes));
+            }
+        }
+    }
+
+    #[test]
+    fn all_of_it_can_be_changed() {
+        let mut payload = Payload::default();
+        payload.set(&[1, 2, 0, 0]);
+        assert!(payload.change(|bytes| std::mem::replace(&mut bytes[3], 4) == 0));
+        assert_eq!(copied(&payload), [1, 2, 0, 4]);
+        payload.change(|bytes| bytes.truncate(1));
+        let mut copy = Payload::default();
+        copy.clone_from(&payload);
+        assert_eq!((copied(&copy), copied(&payload.clone())), (vec![1], vec![1]));
+    }
+}
