@@ -21,6 +21,15 @@ use godwit_wire::header::PacketType;
 /// Runs built for one connection before others get their turn.
 const RUNS_PER_TURN: usize = 4;
 
+/// What a 1-RTT packet is sent for; an acknowledgement, if nothing else.
+#[derive(Debug, Clone, Copy)]
+struct Reason {
+    /// There is more to say than acknowledgements, and window and pacer permit it.
+    permitted: bool,
+    /// The path is to be validated.
+    probing: bool,
+}
+
 impl Machine {
     /// Writes what is to be sent now into `batch`.
     pub(crate) fn transmit(&mut self, now: Time, batch: &mut SendBatch, rng: &mut dyn Rng) -> Transmitted {
@@ -116,16 +125,25 @@ impl Machine {
         }
         let Some(bytes) = datagram.get_mut(..room) else { return 0 };
         turn.buffers.tokens.clear();
+        let confirmed = self.lifecycle.is_confirmed();
+        // There is nothing but 1-RTT packets once the handshake is confirmed. Every turn ends with the finding that
+        // nothing is left to say: that is found out before a datagram is begun.
+        let mut reason = if confirmed { self.reason_for_short(turn, room) } else { None };
+        if confirmed && reason.is_none() {
+            return 0;
+        }
         let mut datagram = DatagramBuilder::new(bytes, base);
-        if !self.lifecycle.is_confirmed() {
+        if !confirmed {
             self.write_long(turn, SpaceId::Initial, &mut datagram);
             self.write_long(turn, SpaceId::Handshake, &mut datagram);
             if self.spaces.data.keys.is_none() {
                 self.write_early(turn, &mut datagram);
             }
+            reason = self.reason_for_short(turn, datagram.room());
         }
-        // There is nothing else once the handshake is confirmed.
-        self.write_short(turn, &mut datagram);
+        if let Some(reason) = reason {
+            self.write_short(turn, reason, &mut datagram);
+        }
         if !datagram.complete() {
             self.take_back(turn, &mut datagram);
             return 0;
@@ -191,15 +209,24 @@ impl Machine {
             || (id != SpaceId::Initial && !self.parts.handshake.has_crypto(level_of(SpaceId::Initial)))
     }
 
-    /// A 1-RTT packet, if there is a reason for one.
-    fn write_short(&mut self, turn: &mut Sending<'_>, datagram: &mut DatagramBuilder<'_>) -> Option<()> {
+    /// Why a 1-RTT packet of at most `bytes` is to be sent, if there is a reason.
+    #[inline]
+    fn reason_for_short(&mut self, turn: &Sending<'_>, bytes: usize) -> Option<Reason> {
         self.spaces.data.keys.as_ref()?;
-        let permitted = self.may_send_data(turn, datagram.room());
+        let permitted = self.may_send_data(turn, bytes);
         // A path is validated whatever the window says: its state may be what keeps the window shut.
         let probing = self.paths.path(turn.path).wants_probe();
-        if !permitted && !probing && !self.spaces.data.space.acks.ack_due(turn.now) {
-            return None;
-        }
+        let any = permitted || probing || self.spaces.data.space.acks.ack_due(turn.now);
+        any.then_some(Reason { permitted, probing })
+    }
+
+    /// A 1-RTT packet.
+    fn write_short(
+        &mut self,
+        turn: &mut Sending<'_>,
+        Reason { permitted, probing }: Reason,
+        datagram: &mut DatagramBuilder<'_>,
+    ) -> Option<()> {
         let mut packet = self.begin_short(turn, datagram)?;
         acks::write(&mut self.spaces.data.space.acks, &mut packet, &mut self.stats.acks_sent);
         if probing {
