@@ -104,6 +104,7 @@ impl RecvBatch {
 
     /// Declares the first free slot filled as `meta` says. Ignored if the batch is full, if the run is
     /// empty, or if the figures do not fit the slot.
+    #[inline]
     pub fn push(&mut self, meta: RecvMeta) {
         let fits = self.slots.get(self.metas.len()).is_some_and(|slot| meta.len <= slot.len());
         if fits && meta.stride > 0 && meta.len > 0 {

@@ -85,6 +85,7 @@ impl Nat {
     }
 
     /// The source address under which a packet from `inside` is seen outside.
+    #[inline]
     pub fn outbound(&mut self, now: Time, inside: SocketAddr) -> SocketAddr {
         if self.transparent {
             return inside;
@@ -103,6 +104,7 @@ impl Nat {
     }
 
     /// Who inside gets a packet that arrives for `outside`, or `None` if the translator drops it.
+    #[inline]
     pub fn inbound(&mut self, now: Time, outside: SocketAddr) -> Option<SocketAddr> {
         if self.transparent {
             return Some(outside);

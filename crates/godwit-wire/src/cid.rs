@@ -17,6 +17,7 @@ impl ConnectionId {
     pub const EMPTY: ConnectionId = ConnectionId { len: 0, bytes: [0; Self::MAX_LEN] };
 
     /// From its bytes; `None` if there are more than 20.
+    #[inline]
     pub fn new(bytes: &[u8]) -> Option<Self> {
         let mut cid = Self::EMPTY;
         cid.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
@@ -25,6 +26,7 @@ impl ConnectionId {
     }
 
     /// Its bytes.
+    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.len)).unwrap_or_default()
     }

@@ -52,6 +52,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next `len` bytes.
+    #[inline]
     pub fn bytes(&mut self, len: usize) -> Result<&'a [u8], Malformed> {
         let (head, rest) = self.rest.split_at_checked(len).ok_or(Malformed)?;
         self.rest = rest;
@@ -66,16 +67,19 @@ impl<'a> Reader<'a> {
     }
 
     /// The next byte.
+    #[inline]
     pub fn u8(&mut self) -> Result<u8, Malformed> {
         self.array::<1>().map(|[byte]| byte)
     }
 
     /// The next two bytes, big-endian.
+    #[inline]
     pub fn u16(&mut self) -> Result<u16, Malformed> {
         self.array().map(u16::from_be_bytes)
     }
 
     /// The next four bytes, big-endian.
+    #[inline]
     pub fn u32(&mut self) -> Result<u32, Malformed> {
         self.array().map(u32::from_be_bytes)
     }
@@ -93,6 +97,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A variable-length integer that counts bytes to follow, and those bytes.
+    #[inline]
     pub fn prefixed(&mut self) -> Result<&'a [u8], Malformed> {
         let len = self.varint()?;
         self.bytes(usize::try_from(len).map_err(|_| Malformed)?)
@@ -159,16 +164,19 @@ impl<'a> Writer<'a> {
     }
 
     /// Appends one byte.
+    #[inline]
     pub fn u8(&mut self, value: u8) -> Result<(), NoRoom> {
         self.bytes(&[value])
     }
 
     /// Appends two bytes, big-endian.
+    #[inline]
     pub fn u16(&mut self, value: u16) -> Result<(), NoRoom> {
         self.bytes(&value.to_be_bytes())
     }
 
     /// Appends four bytes, big-endian.
+    #[inline]
     pub fn u32(&mut self, value: u32) -> Result<(), NoRoom> {
         self.bytes(&value.to_be_bytes())
     }

@@ -60,6 +60,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// The deliveries: none, one or two.
+    #[inline]
     pub fn deliveries(self) -> impl Iterator<Item = Delivery> {
         let (first, copy) = match self {
             Outcome::Delivered { first, copy } => (Some(first), copy),
@@ -262,6 +263,7 @@ impl Link {
     }
 
     /// Packets, and bytes on the wire's account, that are in the queue or being sent.
+    #[inline]
     pub fn queue(&mut self, now: Time) -> (usize, u64) {
         self.bottleneck.occupancy(now)
     }
