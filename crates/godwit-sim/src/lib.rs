@@ -16,7 +16,6 @@ pub mod fabric;
 mod names;
 pub mod network;
 pub mod pattern;
-mod payload;
 pub mod scenario;
 pub mod trace;
 

@@ -4,118 +4,23 @@
 //! client's end. What arrives in order waits in a plain queue; only what overtakes or is overtaken goes
 //! through a heap. Packets that arrive at the same instant on one wire keep the order in which they were sent.
 
+mod flight;
+mod payload;
+
 pub use crate::names::{HostId, WireId};
-use crate::payload::Payload;
 use crate::trace::{Fate, LogEntry, Trace};
+use flight::Flight;
+pub use flight::Packet;
 use godwit_base::timer_queue::TimerQueue;
 use godwit_base::{Ecn, SendMeta, SocketId, Time};
 use godwit_link::{DropReason, Duplex, DuplexConfig, IpVersion, Outcome, Translation};
-use std::cmp::{Ordering, Reverse};
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use payload::Payload;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// Buffers kept for reuse.
 const POOL: usize = 4096;
-
-/// A packet on its way, or arrived.
-#[derive(Debug)]
-pub struct Packet {
-    /// When it arrives.
-    pub at: Time,
-    /// The source address that its receiver sees.
-    pub source: SocketAddr,
-    /// The ECN codepoint with which it arrives.
-    pub ecn: Ecn,
-    /// The receiver's socket, once it has arrived.
-    pub socket: SocketId,
-    payload: Payload,
-    /// The destination as its sender sees it.
-    destination: SocketAddr,
-    /// Later packets have higher numbers; settles who comes first at the same instant.
-    sequence: u64,
-}
-
-impl Packet {
-    /// Bytes of UDP payload.
-    pub const fn size(&self) -> usize {
-        self.payload.len()
-    }
-
-    /// Writes the UDP payload into `room`, which is as long as it is.
-    pub fn copy_to(&self, room: &mut [u8]) {
-        self.payload.copy_to(room);
-    }
-
-    fn key(&self) -> (Time, u64) {
-        (self.at, self.sequence)
-    }
-}
-
-impl PartialEq for Packet {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for Packet {}
-
-impl PartialOrd for Packet {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Packet {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.key().cmp(&other.key())
-    }
-}
-
-/// The packets on one direction of a wire.
-#[derive(Debug, Default)]
-struct Flight {
-    in_order: VecDeque<Packet>,
-    others: BinaryHeap<Reverse<Packet>>,
-}
-
-impl Flight {
-    /// Answers whether the packet arrives before all others.
-    fn push(&mut self, in_order: bool, packet: Packet) -> bool {
-        let first = self.next().is_none_or(|next| packet.at < next);
-        if in_order {
-            self.in_order.push_back(packet);
-        } else {
-            self.others.push(Reverse(packet));
-        }
-        first
-    }
-
-    fn next(&self) -> Option<Time> {
-        let plain = self.in_order.front().map(|packet| packet.at);
-        let other = self.others.peek().map(|Reverse(packet)| packet.at);
-        match (plain, other) {
-            (Some(plain), Some(other)) => Some(plain.min(other)),
-            (plain, other) => plain.or(other),
-        }
-    }
-
-    fn pop(&mut self, now: Time) -> Option<Packet> {
-        if self.others.is_empty() {
-            return self.in_order.pop_front_if(|packet| packet.at <= now);
-        }
-        let plain = self.in_order.front().map(Packet::key);
-        let other = self.others.peek().map(|Reverse(packet)| packet.key());
-        let from_plain = match (plain, other) {
-            (Some(plain), Some(other)) => plain < other,
-            (plain, _) => plain.is_some(),
-        };
-        if from_plain {
-            self.in_order.pop_front_if(|packet| packet.at <= now)
-        } else {
-            other.filter(|(at, _)| *at <= now).and_then(|_| self.others.pop().map(|Reverse(packet)| packet))
-        }
-    }
-}
 
 #[derive(Debug)]
 struct Wire {
@@ -130,6 +35,17 @@ const UP: usize = 0;
 const DOWN: usize = 1;
 
 impl Wire {
+    /// The next packet that has arrived, with its destination as its receiver sees it; `Some(None)` is one that the
+    /// translator drops.
+    fn pop(&mut self, direction: usize, now: Time) -> Option<Option<Packet>> {
+        let packet = self.flight(direction).pop(now)?;
+        if direction == UP {
+            return Some(Some(packet));
+        }
+        let inside = self.duplex.nat.inbound(now, packet.destination);
+        Some(inside.map(|destination| Packet { destination, ..packet }))
+    }
+
     fn flight(&mut self, direction: usize) -> &mut Flight {
         let [up, down] = &mut self.flights;
         if direction == UP { up } else { down }
@@ -192,6 +108,11 @@ pub struct Fabric {
     routes: BTreeMap<(HostId, SocketAddr), WireId>,
     /// The way of each host's last packet, most likely also that of its next; forgotten when a route changes.
     last_ways: Vec<Option<Way>>,
+    /// How long a host that has been given packets is left alone, and until when each host is.
+    rest: Duration,
+    resting: Vec<Time>,
+    /// Who has been given packets; empty between calls.
+    had_packets: Vec<HostId>,
     timers: TimerQueue<u32>,
     pool: Vec<Payload>,
     sequence: u64,
@@ -210,6 +131,7 @@ impl Fabric {
     /// A host at this address.
     pub fn add_host(&mut self, address: SocketAddr) -> HostId {
         self.addresses.push(vec![address]);
+        self.resting.push(Time::ZERO);
         HostId(self.addresses.len() as u32 - 1)
     }
 
@@ -358,35 +280,53 @@ impl Fabric {
             };
             self.sequence += 1;
             if wire.flight(direction).push(delivery.in_order, packet) {
-                self.timers.set(timer(way.wire, direction), Some(delivery.at));
+                let rested = self.resting.get(way.to.0 as usize).copied().unwrap_or_default();
+                self.timers.set(timer(way.wire, direction), Some(delivery.at.max(rested)));
             }
         }
         outcome
     }
 
-    /// When the next packet arrives.
+    /// Lets hosts look for packets at most every so often, as network cards do that raise no interrupt soon after
+    /// another. What arrives meanwhile is handed over together. Zero, the default, hands over each packet at once.
+    pub const fn set_rest(&mut self, rest: Duration) {
+        self.rest = rest;
+    }
+
+    /// When the next packet is handed over.
     pub fn next_arrival(&mut self) -> Option<Time> {
         self.timers.next_deadline()
     }
 
-    /// Hands over every packet that has arrived by `now` with its receiver.
+    /// Hands over every packet that has arrived by `now` with its receiver, unless that rests.
     pub fn deliver(&mut self, now: Time, mut to: impl FnMut(HostId, Packet)) {
         while let Some(timer) = self.timers.pop_expired(now) {
             let (index, direction) = ((timer / 2) as usize, (timer % 2) as usize);
-            while let Some(wire) = self.wires.get_mut(index)
-                && let Some(packet) = wire.flight(direction).pop(now)
-            {
-                let (host, inside) = match direction {
-                    UP => (wire.server, Some(packet.destination)),
-                    _ => (wire.client, wire.duplex.nat.inbound(now, packet.destination)),
-                };
-                match inside {
-                    Some(address) => to(host, Packet { socket: self.socket_at(host, address), ..packet }),
+            let Some(wire) = self.wires.get(index) else { continue };
+            let host = if direction == UP { wire.server } else { wire.client };
+            let rested = self.resting.get(host.0 as usize).copied().unwrap_or_default();
+            if rested > now {
+                self.timers.set(timer, Some(rested));
+                continue;
+            }
+            while let Some(packet) = self.wires.get_mut(index).and_then(|wire| wire.pop(direction, now)) {
+                match packet {
+                    Some(packet) => {
+                        let socket = self.socket_at(host, packet.destination);
+                        to(host, Packet { socket, ..packet });
+                    }
                     None => self.counters.untranslatable += 1,
                 }
             }
-            let next = self.wires.get_mut(index).and_then(|wire| wire.flight(direction).next());
-            self.timers.set(timer, next);
+            if let Some(next) = self.wires.get_mut(index).and_then(|wire| wire.flight(direction).next()) {
+                self.timers.set(timer, Some(next.max(now + self.rest)));
+            }
+            self.had_packets.push(host);
+        }
+        for host in self.had_packets.drain(..) {
+            if let Some(resting) = self.resting.get_mut(host.0 as usize) {
+                *resting = now + self.rest;
+            }
         }
     }
 
@@ -450,133 +390,4 @@ fn timer(wire: WireId, direction: usize) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use godwit_link::{Duplicate, LinkConfig, Probability, Reorder};
-    use std::time::Duration;
-
-    fn at(ms: u64) -> Time {
-        Time::from_nanos(ms * 1_000_000)
-    }
-
-    fn meta(remote: SocketAddr) -> SendMeta {
-        SendMeta { socket: SocketId(0), local: None, remote, ecn: Ecn::Ect0, release: None }
-    }
-
-    struct Pair {
-        fabric: Fabric,
-        client: HostId,
-        server: HostId,
-        wire: WireId,
-    }
-
-    fn pair(link: LinkConfig) -> Pair {
-        let mut fabric = Fabric::default();
-        let client = fabric.add_host("10.0.0.2:5000".parse().unwrap());
-        let server = fabric.add_host("10.0.0.1:443".parse().unwrap());
-        let wire = fabric.add_wire(client, server, DuplexConfig::symmetric(link), 7).unwrap();
-        Pair { fabric, client, server, wire }
-    }
-
-    impl Pair {
-        fn send(&mut self, now: Time, from: HostId, to: SocketAddr, payload: &[u8]) {
-            self.fabric.send(now, from, &meta(to), payload);
-        }
-
-        fn drain(&mut self) -> Vec<(HostId, Time, SocketAddr, Vec<u8>)> {
-            let mut out = Vec::new();
-            while let Some(now) = self.fabric.next_arrival() {
-                self.fabric.deliver(now, |host, packet| {
-                    let mut bytes = vec![0; packet.size()];
-                    packet.copy_to(&mut bytes);
-                    out.push((host, packet.at, packet.source, bytes));
-                });
-            }
-            out
-        }
-    }
-
-    #[test]
-    fn packets_arrive_where_they_are_sent_in_order_of_time() {
-        let mut link = LinkConfig::default();
-        link.delay = Duration::from_millis(10);
-        link.reorder = Some(Reorder { probability: Probability::new(0.3), extra: Duration::from_millis(4) });
-        link.duplicate =
-            Some(Duplicate { probability: Probability::new(0.2), after: Duration::from_millis(1) });
-        let mut pair = pair(link);
-        let (client, server) = (pair.client, pair.server);
-        let (a, b) = (pair.fabric.address(client).unwrap(), pair.fabric.address(server).unwrap());
-        for step in 0..200_u64 {
-            pair.send(at(step), client, b, &[step as u8; 30]);
-            pair.send(at(step), server, a, &[!step as u8; 40]);
-        }
-        let counters = *pair.fabric.duplex(pair.wire).unwrap().up.counters();
-        let arrived = pair.drain();
-        assert!(arrived.is_sorted_by_key(|(_, at, _, _)| *at));
-        let at_server: Vec<_> = arrived.iter().filter(|(host, ..)| *host == server).collect();
-        assert_eq!(at_server.len() as u64, 200 + counters.duplicated);
-        assert!(counters.duplicated > 0 && counters.reordered > 0);
-        for (_, arrival, source, bytes) in &at_server {
-            assert_eq!((bytes.len(), *source), (30, a));
-            let late = (*arrival - at(u64::from(bytes[0]))).as_millis();
-            assert!([10, 11, 14, 15].contains(&late), "{late}");
-        }
-        // Whatever was sent came at least once.
-        let seen: std::collections::BTreeSet<_> = at_server.iter().map(|(.., bytes)| bytes[0]).collect();
-        assert_eq!(seen.len(), 200);
-    }
-
-    #[test]
-    fn a_rebound_client_is_seen_elsewhere_and_its_old_address_is_dead() {
-        let mut pair = pair(LinkConfig::delayed(Duration::from_millis(5)));
-        let (client, server, wire) = (pair.client, pair.server, pair.wire);
-        let (a, b) = (pair.fabric.address(client).unwrap(), pair.fabric.address(server).unwrap());
-        pair.send(at(0), client, b, b"one");
-        assert_eq!(pair.drain()[0].2, a);
-        pair.fabric.rebind(wire, Translation::Port);
-        pair.send(at(10), server, a, b"to the old address");
-        assert!(pair.drain().is_empty());
-        assert_eq!(pair.fabric.counters().untranslatable, 1);
-        pair.send(at(20), client, b, b"two");
-        let seen = pair.drain()[0].2;
-        assert_ne!(seen, a);
-        pair.send(at(30), server, seen, b"to the new address");
-        assert_eq!(pair.drain()[0].0, client);
-        pair.send(at(40), server, "1.2.3.4:5".parse().unwrap(), b"nobody");
-        assert_eq!(pair.fabric.counters().unroutable, 1);
-    }
-
-    #[test]
-    fn filters_change_and_take_out() {
-        let mut pair = pair(LinkConfig::default());
-        let (client, server) = (pair.client, pair.server);
-        let b = pair.fabric.address(server).unwrap();
-        pair.fabric.trace_mut().keep_log(2);
-        pair.fabric.set_filter(Some(Box::new(|packet| {
-            packet.bytes[0] += 1;
-            packet.bytes[0] % 2 == 0
-        })));
-        for byte in 0..10 {
-            pair.send(at(0), client, b, &[byte]);
-        }
-        let bytes: Vec<_> = pair.drain().iter().map(|(.., bytes)| bytes[0]).collect();
-        assert_eq!(bytes, [2, 4, 6, 8, 10]);
-        assert_eq!(pair.fabric.counters().filtered, 5);
-        let log: Vec<_> = pair.fabric.trace().log().iter().map(|entry| entry.fate).collect();
-        assert_eq!(log, [Fate::Filtered, Fate::Arrives(at(0))]);
-        assert_eq!(pair.fabric.trace().packets(), 10);
-    }
-
-    #[test]
-    fn same_seed_same_trace() {
-        let run = || {
-            let mut pair = pair(LinkConfig::delayed(Duration::from_millis(1)));
-            let b = pair.fabric.address(pair.server).unwrap();
-            for step in 0..50_u64 {
-                pair.send(at(step), pair.client, b, &step.to_le_bytes());
-            }
-            pair.fabric.trace().hash()
-        };
-        assert_eq!(run(), run());
-    }
-}
+mod tests;
