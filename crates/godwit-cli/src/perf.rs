@@ -155,6 +155,7 @@ enum CongestionControl {
     Cubic,
     #[value(name = "newreno")]
     NewReno,
+    Bbr,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -217,6 +218,7 @@ impl Tuning {
         tuning.congestion = match self.cc {
             CongestionControl::Cubic => CongestionAlgorithm::Cubic,
             CongestionControl::NewReno => CongestionAlgorithm::NewReno,
+            CongestionControl::Bbr => CongestionAlgorithm::Bbr,
         };
         tuning.datapath = match self.datapath {
             DatapathChoice::Auto => Backend::Native,

@@ -72,6 +72,7 @@ enum Controller {
     Default,
     Cubic,
     Newreno,
+    Bbr,
 }
 
 impl Controller {
@@ -80,14 +81,16 @@ impl Controller {
             Controller::Default => "default",
             Controller::Cubic => "cubic",
             Controller::Newreno => "newreno",
+            Controller::Bbr => "bbr",
         }
     }
 
     fn transport(self) -> TransportConfig {
-        let mut transport = TransportConfig::default();
+        let mut transport = Trial::default().transport;
         match self {
             Controller::Default => {}
             Controller::Cubic => transport.congestion = CongestionAlgorithm::Cubic.into(),
+            Controller::Bbr => transport.congestion = CongestionAlgorithm::Bbr.into(),
             Controller::Newreno => transport.congestion = CongestionAlgorithm::NewReno.into(),
         }
         transport

@@ -14,7 +14,7 @@ const MIN_BURST_PACKETS: u64 = 10;
 const BATCH_PACKETS: u64 = 64;
 /// The bucket holds this much time's worth of bytes.
 const BURST: Duration = Duration::from_millis(2);
-const NANOS_PER_SECOND: u128 = 1_000_000_000;
+pub(crate) const NANOS_PER_SECOND: u64 = 1_000_000_000;
 /// However low a controller's rate is, a packet leaves after so long.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// The wait from an empty bucket.
@@ -49,8 +49,7 @@ impl Pace {
     /// Bytes that gather in `elapsed`.
     fn gathered(&self, elapsed: Duration) -> u64 {
         if let Some(Pacing { rate, .. }) = self.own {
-            let bytes = u128::from(rate).saturating_mul(elapsed.as_nanos()) / NANOS_PER_SECOND;
-            return u64::try_from(bytes).unwrap_or(u64::MAX);
+            return scaled(rate, u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX), NANOS_PER_SECOND);
         }
         let scaled = self.quadruple_bytes_per_rtt().saturating_mul(elapsed.as_nanos());
         let bytes = scaled.checked_div(self.rtt_nanos().saturating_mul(4)).unwrap_or(0);
@@ -60,8 +59,8 @@ impl Pace {
     /// The time it takes to gather `bytes`, rounded up.
     fn time_for(&self, bytes: u64) -> Duration {
         if let Some(Pacing { rate, .. }) = self.own {
-            let nanos = u128::from(bytes).saturating_mul(NANOS_PER_SECOND).div_ceil(u128::from(rate.max(1)));
-            return Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).min(LONGEST_WAIT);
+            let nanos = scaled(bytes, NANOS_PER_SECOND, rate.max(1)).saturating_add(1);
+            return Duration::from_nanos(nanos).min(LONGEST_WAIT);
         }
         let scaled = u128::from(bytes).saturating_mul(4).saturating_mul(self.rtt_nanos());
         let nanos = scaled.div_ceil(self.quadruple_bytes_per_rtt().max(1));
@@ -89,6 +88,16 @@ impl Pace {
         let share = self.window.checked_div(4).unwrap_or(0);
         self.gathered(QUANTUM).min(share).min(self.capacity()).max(bytes)
     }
+}
+
+/// `value * numerator / denominator`, by the fast way where it fits; 0 for a denominator of 0.
+pub(crate) fn scaled(value: u64, numerator: u64, denominator: u64) -> u64 {
+    if let Some(product) = value.checked_mul(numerator) {
+        return product.checked_div(denominator).unwrap_or(0);
+    }
+    let product = u128::from(value).saturating_mul(u128::from(numerator));
+    let quotient = product.checked_div(u128::from(denominator)).unwrap_or(0);
+    u64::try_from(quotient).unwrap_or(u64::MAX)
 }
 
 /// The token bucket.

@@ -109,7 +109,7 @@ impl PathRecovery {
             ..ControllerStart::new(now, mtu.mtu(), settings.initial_rtt)
         };
         let controller = Controller::begin(&settings.congestion, &start);
-        let samples = controller.as_custom().is_some_and(|custom| custom.wants_rate_samples());
+        let samples = controller.detailed().is_some_and(|custom| custom.wants_rate_samples());
         let ect = settings.congestion.factory().map_or(Ecn::Ect0, ControllerFactory::ect);
         PathRecovery {
             id: settings.id,
@@ -327,7 +327,7 @@ impl PathRecovery {
             smoothed_rtt: self.rtt.smoothed(),
             slow_start: self.controller.is_slow_start(),
             mtu: self.mtu.mtu(),
-            own: self.controller.as_custom().and_then(|custom| custom.pacing()),
+            own: self.controller.detailed().and_then(|custom| custom.pacing()),
         }
     }
 
@@ -335,19 +335,19 @@ impl PathRecovery {
     /// their own.
     #[inline]
     pub fn congestion_deadline(&self) -> Option<Time> {
-        self.controller.as_custom().and_then(|custom| custom.deadline())
+        self.controller.detailed().and_then(|custom| custom.deadline())
     }
 
     /// The congestion controller's deadline has come.
     pub fn on_congestion_deadline(&mut self, now: Time) {
-        if let Some(custom) = self.controller.custom() {
+        if let Some(custom) = self.controller.detailed_mut() {
             custom.on_deadline(now);
         }
     }
 
     /// What is left to a later connection on this path.
     pub fn export(&self) -> SavedState {
-        let own = self.controller.as_custom().and_then(|custom| custom.export());
+        let own = self.controller.detailed().and_then(|custom| custom.export());
         own.unwrap_or(SavedState { rtt: self.rtt.smoothed(), window: self.window(), rate: 0 })
     }
 
@@ -381,7 +381,7 @@ impl PathRecovery {
     pub(crate) fn on_ecn_valid(&mut self, now: Time, acked: &EcnAcked, ce: u64) -> bool {
         let congested = self.ecn.on_valid(acked, ce);
         let bytes_in_flight = self.in_flight;
-        if let Some(custom) = self.controller.custom().filter(|_| acked.packets > 0 || ce > 0) {
+        if let Some(custom) = self.controller.detailed_mut().filter(|_| acked.packets > 0 || ce > 0) {
             custom.on_ecn(&CeMarks { now, marked: acked.packets, ce, bytes_in_flight });
         }
         let Some(sent_at) = acked.newest_sent_at.filter(|_| congested) else { return false };
@@ -444,7 +444,7 @@ impl PathRecovery {
         let bytes = to_u64(bytes);
         self.in_flight = self.in_flight.saturating_add(bytes);
         let bytes_in_flight = self.in_flight;
-        if let Some(custom) = self.controller.custom() {
+        if let Some(custom) = self.controller.detailed_mut() {
             custom.on_sent(&Sent { now, bytes, bytes_in_flight, ack_eliciting });
         }
         let pace = self.pace();
@@ -533,7 +533,7 @@ impl PathRecovery {
         let (sent_at, bytes) = (lost.sent_at, u64::from(lost.bytes));
         let sampled = self.sampler.as_mut().zip(snapshot);
         let lost_since = sampled.map(|(sampler, snapshot)| sampler.on_lost(bytes, snapshot));
-        if let Some(custom) = self.controller.custom() {
+        if let Some(custom) = self.controller.detailed_mut() {
             let in_flight = snapshot.map(|snapshot| snapshot.in_flight);
             let app_limited = snapshot.map(|snapshot| snapshot.app_limited);
             custom.on_lost(&Lost { now, bytes, sent_at, in_flight, lost_since, app_limited });

@@ -40,7 +40,7 @@ const FIRST_SKIP_SPREAD: u64 = 256;
 const MAX_SKIP_INTERVAL: u64 = 1 << 16;
 /// Packets remembered at most. What is in flight is bounded by the window; this bounds packets that only
 /// acknowledge, which a peer can provoke without ever acknowledging anything itself.
-const MAX_TRACKED: usize = 1 << 17;
+const MAX_TRACKED: usize = 1 << 18;
 /// Packets remembered when no more data is sent: a quarter is left for acknowledgements.
 const MAX_TRACKED_WITH_DATA: usize = MAX_TRACKED - MAX_TRACKED / 4;
 

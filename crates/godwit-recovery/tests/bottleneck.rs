@@ -27,6 +27,8 @@ struct Scenario {
     reorder_ms: u64,
     /// The sender has data only in the first half of each second.
     half_idle: bool,
+    /// Until then the sender has three packets at a time only, every 400 ms.
+    small_until: u64,
 }
 
 const CLEAN: Scenario = Scenario {
@@ -38,6 +40,7 @@ const CLEAN: Scenario = Scenario {
     reorder: 0,
     reorder_ms: 0,
     half_idle: false,
+    small_until: 0,
 };
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -203,7 +206,10 @@ impl Run {
             }
         }
         let mut paced = None;
-        let has_data = !self.link.scenario.half_idle || now.as_nanos() % 1_000_000_000 < 500_000_000;
+        let Scenario { half_idle, small_until, .. } = self.link.scenario;
+        let small = now < Time::ZERO + Duration::from_secs(small_until);
+        let (part, period) = if small { (3_000_000, 400_000_000) } else { (500_000_000, 1_000_000_000) };
+        let has_data = !(half_idle || small) || now.as_nanos() % period < part;
         while probes == 0 && has_data && self.path.can_send(SIZE as usize) {
             paced = self.path.next_send_time(now, SIZE as usize);
             if paced.is_some() {
@@ -213,7 +219,7 @@ impl Run {
         }
         if !has_data {
             self.path.on_app_limited();
-            paced = Some(Time::from_nanos((now.as_nanos() / 1_000_000_000 + 1) * 1_000_000_000));
+            paced = Some(Time::from_nanos((now.as_nanos() / period + 1) * period));
         }
         let next = [paced, self.loss_timer().map(|(at, _)| at)].into_iter().flatten().min();
         if let Some(at) = next
@@ -290,4 +296,49 @@ fn an_idle_sender_does_not_grow_its_window_without_bound() {
 fn the_same_seed_gives_the_same_run() {
     let scenario = Scenario { loss: 100, reorder: 50, reorder_ms: 3, ..CLEAN };
     assert_eq!(format!("{:?}", run(scenario, 3)), format!("{:?}", run(scenario, 3)));
+}
+
+const MODELLED: Scenario = Scenario { algorithm: Algorithm::Bbr, ..CLEAN };
+
+#[test]
+fn a_model_of_the_path_fills_it_whatever_the_queue_holds() {
+    for queue_percent in [20, 100, 500] {
+        for (megabits, rtt_ms, least) in [(10, 50, 94), (100, 50, 94), (50, 200, 88), (20, 500, 80)] {
+            let scenario = Scenario { megabits, rtt_ms, queue_percent, ..MODELLED };
+            let report = run(scenario, 10);
+            assert!(report.used >= least, "{scenario:?}: {report:?}");
+            assert!(report.dropped * 100 <= report.sent * 2, "{scenario:?}: {report:?}");
+        }
+    }
+}
+
+#[test]
+fn losses_that_nothing_pushed_out_cost_little_more_than_themselves() {
+    for (loss, least) in [(1000, 90), (28, 75), (14, 60)] {
+        let report = run(Scenario { loss, rtt_ms: 350, ..MODELLED }, 20);
+        assert!(report.used >= least, "1/{loss}: {report:?}");
+    }
+}
+
+#[test]
+fn packets_out_of_order_cost_a_model_nothing() {
+    let clean = run(MODELLED, 10);
+    let report = run(Scenario { reorder: 1000, reorder_ms: 10, ..MODELLED }, 10);
+    assert!(report.used + 1 >= clean.used, "{report:?} beside {clean:?}");
+}
+
+#[test]
+fn pauses_do_not_make_a_model_forget() {
+    let report = run(Scenario { half_idle: true, ..MODELLED }, 20);
+    assert!(report.used >= 44, "half of the time: {report:?}");
+    assert!(report.dropped * 100 <= report.sent, "{report:?}");
+}
+
+#[test]
+fn small_exchanges_do_not_make_a_model_believe_in_a_slow_path() {
+    let small = Scenario { loss: 28, rtt_ms: 350, small_until: 5, ..MODELLED };
+    let at_once = run(Scenario { small_until: 0, ..small }, 5);
+    let later = run(small, 10);
+    // The second half of the ten seconds is all that counts.
+    assert!(later.used * 2 + 12 >= at_once.used, "{later:?} after small ones, {at_once:?} at once");
 }

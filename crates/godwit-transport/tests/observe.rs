@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Pair, transport};
+use common::Pair;
 use godwit_base::Time;
 use godwit_transport::observe::{
     Observer, ObserverFactory, TransportEvent, TransportEventKind, TransportMask,
@@ -12,6 +12,13 @@ use godwit_transport::{ConnKey, Side, TransportConfig};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+
+/// With a congestion controller that reduces its window at every loss.
+fn transport() -> TransportConfig {
+    let mut transport = common::transport();
+    transport.congestion = godwit_transport::CongestionAlgorithm::Cubic.into();
+    transport
+}
 
 /// The logs of both ends as they were written.
 type Logs = Arc<Mutex<BTreeMap<&'static str, Vec<u8>>>>;

@@ -1,7 +1,7 @@
 //! Results as comma-separated values.
 //!
 //! The columns up to `Usage` are MsQuic's, in its units: `Loss` and `Reorder` are denominators, `RateKbps` is bytes that
-//! arrived in order over the simulated time, `Usage` that in percent of the link's rate. Then come the seconds that were
+//! arrived in order over the time, `Usage` that in percent of the link's rate. Then come the seconds that were
 //! simulated, the spread of `Usage` over the seeds (standard deviation), what the queue dropped in percent of what was
 //! sent, losses that were none per thousand packets sent, and in how many trials the connection broke.
 

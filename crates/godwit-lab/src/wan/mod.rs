@@ -17,6 +17,6 @@ pub use cell::Cell;
 pub use csv::csv;
 pub use godwit_sim::apps::Way;
 pub use matrix::Matrix;
-pub use run::{Outcome, Trial};
+pub use run::{Observed, Outcome, Trial};
 pub use summary::Summary;
 pub use sweep::{Sweep, Tried, shortened};

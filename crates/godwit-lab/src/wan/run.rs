@@ -24,6 +24,10 @@ const CLIENT: ([u8; 4], u16) = ([10, 0, 0, 2], 5000);
 /// a hundredth.
 const REST: Duration = Duration::from_micros(100);
 
+/// Bytes that an end may send before they are read: more than any of the links holds, so that congestion control alone
+/// decides.
+const WINDOW: u64 = 256 << 20;
+
 /// How a network is tried.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -34,6 +38,9 @@ pub struct Trial {
     pub way: Way,
     /// How long it goes, from the first packet of the handshake.
     pub duration: Duration,
+    /// How much of that is simulated, if not all: what the second half of this carried is taken for what the rest of the
+    /// time would. The beginning, which carries less, so keeps its share.
+    pub simulated: Option<Duration>,
     /// Whether packets are encrypted. What happens is the same without, and takes less time.
     pub encrypted: bool,
     /// How often hosts look for packets: see [`godwit_sim::Fabric::set_rest`].
@@ -42,10 +49,17 @@ pub struct Trial {
 
 impl Default for Trial {
     fn default() -> Self {
+        let mut transport = TransportConfig::default();
+        transport.initial_stream_window = WINDOW;
+        transport.max_stream_window = WINDOW;
+        transport.initial_connection_window = WINDOW;
+        transport.max_connection_window = WINDOW;
+        transport.send_buffer = WINDOW;
         Trial {
-            transport: TransportConfig::default(),
+            transport,
             way: Way::Upload,
             duration: Duration::from_secs(10),
+            simulated: None,
             encrypted: false,
             rest: REST,
         }
@@ -76,6 +90,23 @@ pub struct Outcome {
     pub broken: Option<String>,
 }
 
+/// A transfer under way.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Observed {
+    /// The time since its beginning.
+    pub at: Duration,
+    /// Bytes that have arrived in order.
+    pub delivered: u64,
+    /// What the sender has counted.
+    pub sender: ConnectionStats,
+    /// What the link has.
+    pub link: Counters,
+}
+
+/// What an end has counted and seen.
+type End = (ConnectionStats, BulkProgress);
+
 impl Outcome {
     /// The part of the sent packets that the queue dropped, in percent.
     pub fn waste(&self) -> f64 {
@@ -86,40 +117,83 @@ impl Outcome {
 impl Trial {
     /// Runs it. The same seed gives the same outcome, on every machine.
     pub fn run(&self, cell: &Cell, seed: u64) -> Outcome {
+        self.run_observed(cell, seed, self.simulated(), |_| {})
+    }
+
+    /// Runs it, and shows the sender as it is at the end of every such span of time.
+    pub fn run_observed(
+        &self,
+        cell: &Cell,
+        seed: u64,
+        every: Duration,
+        mut observe: impl FnMut(&Observed),
+    ) -> Outcome {
         let mut network = Network::new(seed);
         network.fabric().trace_mut().leave_out_payloads();
         network.fabric().set_rest(self.rest);
         let server = self.add_server(&mut network, seed);
         let client = self.add_client(&mut network, seed);
         let wire = network.add_wire(client, server, cell.link());
-        let stop = network.run_until(Time::ZERO + self.duration, |_| false);
-        let ends = [
-            network.act(client, |app: &mut BulkClient, cx| {
-                (stats(cx.endpoint, &app.progress), app.progress.clone())
-            }),
-            network.act(server, |app: &mut BulkServer, cx| {
-                (stats(cx.endpoint, &app.progress), app.progress.clone())
-            }),
-        ];
-        let [client, server] = ends.map(Option::unwrap_or_default);
-        let (sender, receiver) = match self.way {
-            Way::Upload => (client, server),
-            Way::Download => (server, client),
-        };
+        let (end, mut at, mut stop) = (Time::ZERO + self.simulated(), Time::ZERO, Stop::Limit);
+        let (half, mut in_half) = (Time::ZERO + self.simulated() / 2, 0);
+        while at < end && stop == Stop::Limit {
+            let before = at;
+            at = (at + every.max(Duration::from_millis(1))).min(end);
+            if before < half && half <= at {
+                network.run_until(half, |_| false);
+                in_half = self.ends(&mut network, client, server).1.1.received;
+            }
+            stop = network.run_until(at, |_| false);
+            let (sender, receiver) = self.ends(&mut network, client, server);
+            let link = wire.map(|wire| self.link(&mut network, wire)).unwrap_or_default();
+            observe(&Observed {
+                at: at - Time::ZERO,
+                delivered: receiver.1.received,
+                sender: sender.0,
+                link,
+            });
+        }
+        let (sender, receiver) = self.ends(&mut network, client, server);
         let broken = sender.1.closed.or(receiver.1.closed).map(|reason| reason.to_string());
         let broken =
             broken.or_else(|| (stop != Stop::Limit).then(|| format!("the simulation ended: {stop:?}")));
         let delivered = receiver.1.received;
         Outcome {
             delivered,
-            usage: 100.0 * delivered as f64 / cell.capacity(self.duration).max(1) as f64,
+            usage: 100.0 * self.scaled(delivered, in_half) / cell.capacity(self.duration).max(1) as f64,
             link: wire.map(|wire| self.link(&mut network, wire)).unwrap_or_default(),
             sender: sender.0,
             receiver: receiver.0,
-            duration: self.duration,
+            duration: self.simulated(),
             packets: network.fabric().trace().packets(),
             trace: network.fabric().trace().hash(),
             broken,
+        }
+    }
+
+    fn simulated(&self) -> Duration {
+        self.simulated.unwrap_or(self.duration).min(self.duration)
+    }
+
+    /// What the whole time would have carried.
+    fn scaled(&self, delivered: u64, in_half: u64) -> f64 {
+        let half = (self.simulated() / 2).as_secs_f64();
+        let rest = self.duration.saturating_sub(self.simulated()).as_secs_f64();
+        delivered as f64 + delivered.saturating_sub(in_half) as f64 / half.max(f64::EPSILON) * rest
+    }
+
+    /// The sender and the receiver.
+    fn ends(&self, network: &mut Network, client: HostId, server: HostId) -> (End, End) {
+        let client = network.act(client, |app: &mut BulkClient, cx| {
+            (stats(cx.endpoint, &app.progress), app.progress.clone())
+        });
+        let server = network.act(server, |app: &mut BulkServer, cx| {
+            (stats(cx.endpoint, &app.progress), app.progress.clone())
+        });
+        let (client, server) = (client.unwrap_or_default(), server.unwrap_or_default());
+        match self.way {
+            Way::Upload => (client, server),
+            Way::Download => (server, client),
         }
     }
 

@@ -70,7 +70,7 @@ impl Sweep {
         let work = || {
             while let Some((at, seed)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)).copied() {
                 let Some(cell) = cells.get(at) else { continue };
-                let trial = Trial { duration: self.duration(cell), ..self.trial.clone() };
+                let trial = Trial { simulated: Some(self.duration(cell)), ..self.trial.clone() };
                 let outcome = trial.run(cell, seed);
                 let Ok(mut done) = done.lock() else { return };
                 done.push((at, seed, outcome));

@@ -8,6 +8,7 @@
 //! [`CongestionController`] for each path. Those may ask for [delivery-rate samples](RateSample), pace as they
 //! like, have a deadline of their own, begin with what an earlier connection knew and leave something to the next.
 
+pub mod bbr;
 mod controller;
 pub mod cubic;
 pub mod new_reno;
@@ -18,6 +19,7 @@ pub use controller::{
 
 pub use crate::delivery::RateSample;
 
+use bbr::Bbr;
 use cubic::Cubic;
 use godwit_base::Time;
 use new_reno::NewReno;
@@ -31,8 +33,10 @@ pub enum Algorithm {
     /// NewReno as in RFC 9002 section 7 and appendix B.
     NewReno,
     /// CUBIC (RFC 9438) with HyStart++ (RFC 9406).
-    #[default]
     Cubic,
+    /// BBR (draft-ietf-ccwg-bbr), with a faster start.
+    #[default]
+    Bbr,
 }
 
 /// Who controls the congestion of a connection's paths.
@@ -100,6 +104,8 @@ pub enum Controller {
     NewReno(NewReno),
     /// CUBIC.
     Cubic(Cubic),
+    /// BBR.
+    Bbr(Box<Bbr>),
     /// One that the caller brought along.
     Custom(Box<dyn CongestionController>),
 }
@@ -109,24 +115,19 @@ macro_rules! each {
         match $self {
             Controller::NewReno($inner) => $call,
             Controller::Cubic($inner) => $call,
+            Controller::Bbr($inner) => $call,
             Controller::Custom($inner) => $call,
         }
     };
 }
 
 impl Controller {
-    /// A controller in slow start with the initial window.
-    pub fn new(algorithm: Algorithm, mtu: u16) -> Self {
-        match algorithm {
-            Algorithm::NewReno => Controller::NewReno(NewReno::new(mtu)),
-            Algorithm::Cubic => Controller::Cubic(Cubic::new(mtu)),
-        }
-    }
-
     /// The controller of a path that begins like this.
     pub fn begin(control: &CongestionControl, start: &ControllerStart) -> Self {
         match control {
-            CongestionControl::BuiltIn(algorithm) => Controller::new(*algorithm, start.mtu),
+            CongestionControl::BuiltIn(Algorithm::NewReno) => Controller::NewReno(NewReno::new(start.mtu)),
+            CongestionControl::BuiltIn(Algorithm::Cubic) => Controller::Cubic(Cubic::new(start.mtu)),
+            CongestionControl::BuiltIn(Algorithm::Bbr) => Controller::Bbr(Box::new(Bbr::new(start))),
             CongestionControl::Custom(factory) => Controller::Custom(factory.controller(start)),
         }
     }
@@ -176,19 +177,21 @@ impl Controller {
         each!(self, inner => inner.is_slow_start())
     }
 
-    /// One that the caller brought along; those of this crate do without what only it is told.
+    /// One that is told of every packet, may pace as it likes and have a deadline; the others do without.
     #[inline]
-    pub(crate) fn custom(&mut self) -> Option<&mut dyn CongestionController> {
+    pub(crate) fn detailed_mut(&mut self) -> Option<&mut dyn CongestionController> {
         match self {
             Controller::Custom(inner) => Some(inner.as_mut()),
+            Controller::Bbr(inner) => Some(inner.as_mut()),
             Controller::NewReno(_) | Controller::Cubic(_) => None,
         }
     }
 
     #[inline]
-    pub(crate) fn as_custom(&self) -> Option<&dyn CongestionController> {
+    pub(crate) fn detailed(&self) -> Option<&dyn CongestionController> {
         match self {
             Controller::Custom(inner) => Some(inner.as_ref()),
+            Controller::Bbr(inner) => Some(inner.as_ref()),
             Controller::NewReno(_) | Controller::Cubic(_) => None,
         }
     }

@@ -81,7 +81,7 @@ impl PathRecovery {
         };
         self.stats.congestion_events = self.stats.congestion_events.saturating_add(1);
         self.reorder.on_loss_event();
-        match (losses, self.controller.custom()) {
+        match (losses, self.controller.detailed_mut()) {
             (None, Some(custom)) => custom.on_ce_congestion(now),
             _ => self.controller.on_congestion(now),
         }

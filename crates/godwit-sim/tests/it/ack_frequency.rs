@@ -3,10 +3,13 @@
 use crate::{complete, ms, seeds};
 use godwit_link::{LinkConfig, Loss, Probability, QueueLimit, Rate};
 use godwit_sim::{Exchange, Report, Scenario};
+use godwit_transport::CongestionAlgorithm;
 use std::time::Duration;
 
 fn transfer(seed: u64, enabled: bool, link: &LinkConfig, exchange: Exchange) -> Report {
     let scenario = Scenario::new(seed).both_ways(link.clone()).plan(vec![exchange], 1);
+    // One whose slow start lasts as long as the window grows.
+    let scenario = scenario.transport(|transport| transport.congestion = CongestionAlgorithm::Cubic.into());
     complete(&scenario.transport(|transport| transport.ack_frequency = enabled))
 }
 

@@ -4,7 +4,7 @@
 use crate::{complete, complete_all, delayed, judge_all, ms, seeds, verify};
 use godwit_link::{DuplexConfig, EcnHandling, LinkConfig, Loss, Probability, QueueLimit, Rate, Translation};
 use godwit_sim::{Exchange, Report, Scenario};
-use godwit_transport::{EcnFailure, EcnState};
+use godwit_transport::{CongestionAlgorithm, EcnFailure, EcnState};
 use std::time::Duration;
 
 const RTT: Duration = Duration::from_millis(100);
@@ -144,6 +144,9 @@ fn marks_instead_of_losses_when_the_queue_fills() {
         let mut link = LinkConfig::limited(Rate::megabits(20), ms(20), limit);
         link.mark_above = QueueLimit::Bytes(60_000);
         let scenario = Scenario::new(8).both_ways(link).plan(vec![Exchange::download(20_000_000)], 1);
+        // One that fills queues.
+        let scenario =
+            scenario.transport(|transport| transport.congestion = CongestionAlgorithm::Cubic.into());
         complete(&scenario.transport(|transport| transport.ecn = ecn))
     };
     let (with, without) = (transfer(true), transfer(false));

@@ -8,6 +8,7 @@ use godwit_link::{LinkConfig, Rate};
 use godwit_sim::fabric::Filtered;
 use godwit_sim::scenario::Ending;
 use godwit_sim::{Exchange, Scenario, Simulation};
+use godwit_transport::CongestionAlgorithm;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -44,6 +45,8 @@ fn sent_astray(simulation: &mut Simulation) -> BTreeMap<SocketAddr, usize> {
 fn run(plan: Exchange, attack: Option<Attack>) -> (Duration, usize) {
     let link = LinkConfig::limited(Rate::megabits(20), ms(20), 100_000);
     let mut scenario = Scenario::new(1).both_ways(link).plan(vec![plan], 1);
+    // One under which the client acknowledges often.
+    scenario = scenario.transport(|transport| transport.congestion = CongestionAlgorithm::Cubic.into());
     scenario.log_limit = 1 << 20;
     // A client that only listens never learns that it is heard of no more: it must speak by itself.
     scenario.client.keep_alive = Some(Duration::from_secs(1));

@@ -345,7 +345,7 @@ fn change_address(network: &mut Network, (client, wire): (HostId, WireId), round
 fn a_thousand_streams_on_fifty_connections_survive_twenty_changes_of_address() {
     const CLIENTS: u16 = 50;
     const STREAMS: usize = 20;
-    const BYTES: u64 = 90_000;
+    const BYTES: u64 = 220_000;
     let plan = vec![Exchange::two_way(BYTES, BYTES); STREAMS];
     let mut scenario = Scenario::new(10).both_ways(link(2, 10)).plan(plan, STREAMS);
     scenario.client.keep_alive = Some(Duration::from_secs(1));

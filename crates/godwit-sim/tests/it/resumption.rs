@@ -14,7 +14,7 @@ use godwit_transport::tls::resumption::{
     EarlySessions, MemorySessions, SessionKey, SessionStore, SessionTickets,
 };
 use godwit_transport::tls::secrets::ServerSecrets;
-use godwit_transport::{ClientConfig, Endpoint, ServerConfig, TransportConfig};
+use godwit_transport::{ClientConfig, CongestionAlgorithm, Endpoint, ServerConfig, TransportConfig};
 use godwit_wire::version;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -82,6 +82,9 @@ fn server_with_both(scenario: &Scenario, network: &mut Network, secrets: &Server
 
 impl World {
     fn new(scenario: Scenario) -> Self {
+        // Times are counted in whole round trips: with a controller that sends its first window at once.
+        let scenario =
+            scenario.transport(|transport| transport.congestion = CongestionAlgorithm::Cubic.into());
         let mut network = Network::new(scenario.seed);
         let endpoint = early_server(&scenario, &mut network);
         let app = ExchangeServer::new(Policy::Accept);
@@ -461,7 +464,7 @@ fn a_server_that_has_given_the_version_of_the_tickets_up_is_still_reached() {
 fn world_with_a_server_that_moves(seed: u64) -> World {
     let mut world = World::new(Scenario::new(seed));
     let tls = deterministic::early_server_config(ALPN, Arc::new(EarlySessions::new(100)));
-    let mut config = ServerConfig::new(tls, Arc::default());
+    let mut config = ServerConfig::new(tls, Arc::new(world.scenario.server.clone()));
     config.retry = true;
     let mut settings = world.scenario.endpoint_config(vec![version::V1, version::V2]);
     settings.upgrade_to = Some(version::V2);

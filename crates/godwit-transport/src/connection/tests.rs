@@ -17,6 +17,14 @@ use godwit_tls::deterministic;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+/// With a congestion controller that reduces its window at every loss.
+fn reducing() -> TransportConfig {
+    TransportConfig {
+        congestion: godwit_recovery::congestion::Algorithm::Cubic.into(),
+        ..TransportConfig::default()
+    }
+}
+
 struct Pair {
     now: Time,
     client: Connection,
@@ -212,7 +220,7 @@ fn a_key_that_is_used_up_ends_the_connection_in_so_many_words() {
 
 #[test]
 fn keys_are_updated_under_way() {
-    let config = TransportConfig { key_update_after: Some(50), ..TransportConfig::default() };
+    let config = TransportConfig { key_update_after: Some(50), ..reducing() };
     let mut pair = Pair::new(config);
     pair.run(20);
     let id = pair.client.open(Direction::Unidirectional).unwrap();

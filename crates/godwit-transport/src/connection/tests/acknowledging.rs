@@ -38,7 +38,7 @@ fn the_answer_to_a_probe_after_a_timeout_does_not_wait() {
 
 #[test]
 fn a_wish_reaches_the_peer_and_leaves_the_probe_timeout_alone() {
-    let mut pair = Pair::new(TransportConfig::default());
+    let mut pair = Pair::new(reducing());
     pair.run(50);
     let id = pair.client.open(Direction::Unidirectional).unwrap();
     for round in 0..200 {

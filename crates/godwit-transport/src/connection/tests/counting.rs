@@ -7,7 +7,7 @@ const ONE_WAY: Duration = Duration::from_millis(5);
 
 /// A confirmed connection that has come to rest, and a stream on which the client writes.
 fn connected() -> (Pair, StreamId) {
-    let mut pair = Pair::new(TransportConfig { max_mtu: 1200, ecn: false, ..TransportConfig::default() });
+    let mut pair = Pair::new(TransportConfig { max_mtu: 1200, ecn: false, ..reducing() });
     pair.run(50);
     let id = pair.client.open(Direction::Unidirectional).unwrap();
     (pair, id)
