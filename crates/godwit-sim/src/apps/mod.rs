@@ -1,4 +1,5 @@
-//! Ready applications: exchanges of bytes that are all checked, and a bulk transfer whose bytes are only counted.
+//! Ready applications: exchanges of bytes that are all checked, and a bulk transfer and small requests whose bytes are
+//! only counted.
 //!
 //! An [`Exchange`] is one stream opened by the client. It begins with a header that says how much will
 //! be sent and how much is wanted back; the bytes in both directions follow a [`crate::Pattern`].
@@ -7,10 +8,12 @@
 mod bulk;
 mod client;
 mod flow;
+mod requests;
 mod server;
 
 pub use bulk::{BulkClient, BulkProgress, BulkServer, Way};
 pub use client::{Completion, ExchangeClient};
+pub use requests::{RequestClient, RequestPlan, RequestServer, Round};
 pub use server::{ExchangeServer, Policy};
 
 use godwit_transport::Direction;

@@ -1,0 +1,292 @@
+//! Small requests over and over: how long does whoever asks wait?
+//!
+//! A [`RequestClient`] connects, asks, waits for the answer, rests, and begins anew, with what the connection before has
+//! left in its session store. A [`RequestServer`] answers every stream that has ended with as many bytes as it is set
+//! to. The bytes are zeros and only counted; whether data arrives unharmed is proved by [`super::Exchange`]s.
+
+use crate::app::{Application, Context};
+use bytes::Bytes;
+use godwit_base::{SocketId, Time};
+use godwit_transport::{ClientConfig, ConnKey, Direction, Event, PathKey, ReadChunk, StreamId};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Asked and answered with, at most at a time.
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+
+/// What a [`RequestClient`] does.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RequestPlan {
+    /// When it begins.
+    pub start: Duration,
+    /// Connections, one after the other.
+    pub connections: u32,
+    /// Rounds of requests on each.
+    pub rounds: u32,
+    /// Requests of a round, all at once.
+    pub parallel: u32,
+    /// Bytes of a request, 64 KiB at most.
+    pub request: usize,
+    /// Whether to ask before the handshake is complete where a ticket permits it.
+    pub early: bool,
+    /// The rest after each round, so that what is left of it comes to an end.
+    pub rest: Duration,
+    /// A round that takes longer has failed, and its connection is given up.
+    pub limit: Duration,
+}
+
+impl Default for RequestPlan {
+    fn default() -> Self {
+        RequestPlan {
+            start: Duration::ZERO,
+            connections: 1,
+            rounds: 1,
+            parallel: 1,
+            request: 500,
+            early: false,
+            rest: Duration::from_secs(2),
+            limit: Duration::from_secs(60),
+        }
+    }
+}
+
+/// A round of requests.
+#[derive(Debug, Clone, Default)]
+pub struct Round {
+    /// The number of its connection, from 0.
+    pub connection: u32,
+    /// Its number on the connection, from 0.
+    pub round: u32,
+    /// How long each request took that was answered: in the first round from when the connection was begun.
+    pub took: Vec<Duration>,
+    /// Those that were not.
+    pub failed: u32,
+    /// Datagrams that the client sent for it and got, until the end of the rest.
+    pub datagrams: u64,
+}
+
+/// Where a client is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    Asking,
+    Resting,
+}
+
+/// Asks over and over; see [`RequestPlan`].
+#[derive(Debug)]
+pub struct RequestClient {
+    config: ClientConfig,
+    server: SocketAddr,
+    plan: RequestPlan,
+    phase: Phase,
+    conn: Option<ConnKey>,
+    begun: Time,
+    /// Datagrams of the connection when the round began.
+    counted: u64,
+    asked: Vec<StreamId>,
+    current: Round,
+    /// The rounds that are over.
+    pub rounds: Vec<Round>,
+}
+
+impl RequestClient {
+    /// A client of a [`RequestServer`] at `server`.
+    pub fn new(config: ClientConfig, server: SocketAddr, plan: RequestPlan) -> Self {
+        RequestClient {
+            config,
+            server,
+            plan,
+            phase: Phase::Idle,
+            conn: None,
+            begun: Time::ZERO,
+            counted: 0,
+            asked: Vec::new(),
+            current: Round::default(),
+            rounds: Vec::new(),
+        }
+    }
+
+    /// True if it has done all it was to.
+    pub fn is_done(&self) -> bool {
+        self.phase == Phase::Idle && self.current.connection >= self.plan.connections
+    }
+
+    fn connect(&mut self, cx: &mut Context<'_>) {
+        let path = PathKey { socket: SocketId(0), local: None, remote: self.server };
+        self.conn = cx.endpoint.connect(cx.now, &self.config, path, "localhost", None).ok();
+        self.begin_round(cx);
+        if self.plan.early {
+            self.ask(cx);
+        }
+    }
+
+    fn begin_round(&mut self, cx: &mut Context<'_>) {
+        (self.phase, self.begun) = (Phase::Asking, cx.now);
+        self.counted = self.count(cx);
+        cx.wake_at(cx.now + self.plan.limit);
+    }
+
+    /// Opens the streams of a round, unless it has been done or is not possible yet.
+    fn ask(&mut self, cx: &mut Context<'_>) {
+        let Some(conn) = self.conn.filter(|_| self.phase == Phase::Asking) else { return };
+        let sent = self.asked.len() + self.current.took.len();
+        let missing = (self.plan.parallel as usize).saturating_sub(sent);
+        let request = ZEROS.get(..self.plan.request).unwrap_or(&ZEROS);
+        let asked = &mut self.asked;
+        cx.endpoint.with(conn, |conn| {
+            for _ in 0..missing {
+                let Some(id) = conn.open(Direction::Bidirectional) else { return };
+                if conn.write(id, Bytes::from_static(request)).is_ok() && conn.finish(id).is_ok() {
+                    asked.push(id);
+                }
+            }
+        });
+    }
+
+    fn on_readable(&mut self, cx: &mut Context<'_>, id: StreamId) {
+        let Some(conn) = self.conn else { return };
+        let now = cx.now;
+        let finished = cx.endpoint.with(conn, |conn| {
+            loop {
+                match conn.read(now, id, usize::MAX) {
+                    Ok(ReadChunk::Data(_)) => {}
+                    Ok(ReadChunk::Finished) => return true,
+                    Ok(ReadChunk::Blocked) | Err(_) => return false,
+                }
+            }
+        });
+        if finished != Some(true) {
+            return;
+        }
+        self.asked.retain(|open| *open != id);
+        self.current.took.push(now - self.begun);
+        if self.current.took.len() >= self.plan.parallel as usize {
+            self.phase = Phase::Resting;
+            cx.wake_at(now + self.plan.rest);
+        }
+    }
+
+    /// The round is over, rested from or given up.
+    fn end_round(&mut self, cx: &mut Context<'_>, broken: bool) {
+        let (connection, round) = (self.current.connection, self.current.round);
+        self.current.failed = self.plan.parallel.saturating_sub(self.current.took.len() as u32);
+        self.current.datagrams = self.count(cx) - self.counted;
+        self.rounds.push(std::mem::take(&mut self.current));
+        self.asked.clear();
+        if !broken && round + 1 < self.plan.rounds {
+            self.current = Round { connection, round: round + 1, ..Round::default() };
+            self.begin_round(cx);
+            self.ask(cx);
+            return;
+        }
+        self.current = Round { connection: connection + 1, ..Round::default() };
+        self.phase = Phase::Idle;
+        if let Some(conn) = self.conn.take() {
+            cx.endpoint.with(conn, |conn| conn.close(cx.now, 0, b""));
+        }
+        if connection + 1 < self.plan.connections {
+            cx.wake_at(cx.now + self.plan.rest / 2);
+        }
+    }
+
+    fn count(&self, cx: &Context<'_>) -> u64 {
+        let stats = self.conn.and_then(|conn| cx.endpoint.connection(conn)).map(|conn| conn.stats());
+        stats.map_or(0, |stats| stats.datagrams_sent + stats.datagrams_received)
+    }
+}
+
+impl Application for RequestClient {
+    fn on_start(&mut self, cx: &mut Context<'_>) {
+        cx.wake_at(cx.now + self.plan.start);
+    }
+
+    fn on_wake(&mut self, cx: &mut Context<'_>) {
+        match self.phase {
+            Phase::Idle => self.connect(cx),
+            Phase::Asking => self.end_round(cx, true),
+            Phase::Resting => self.end_round(cx, false),
+        }
+    }
+
+    fn on_event(&mut self, cx: &mut Context<'_>, conn: ConnKey, event: Event) {
+        if self.conn != Some(conn) {
+            return;
+        }
+        match event {
+            Event::Connected | Event::StreamsAvailable { .. } => self.ask(cx),
+            Event::Readable { id } => self.on_readable(cx, id),
+            Event::Closed { .. } if self.phase != Phase::Idle => self.end_round(cx, true),
+            _ => {}
+        }
+    }
+}
+
+/// Answers every stream that has ended.
+#[derive(Debug)]
+pub struct RequestServer {
+    response: usize,
+    /// Bytes that are yet to be written, by stream.
+    owed: BTreeMap<(ConnKey, StreamId), usize>,
+}
+
+impl RequestServer {
+    /// A server whose answers have so many bytes.
+    pub fn new(response: usize) -> Self {
+        RequestServer { response, owed: BTreeMap::new() }
+    }
+
+    fn on_readable(&mut self, cx: &mut Context<'_>, conn: ConnKey, id: StreamId) {
+        let now = cx.now;
+        let finished = cx.endpoint.with(conn, |conn| {
+            loop {
+                match conn.read(now, id, usize::MAX) {
+                    Ok(ReadChunk::Data(_)) => {}
+                    Ok(ReadChunk::Finished) => return true,
+                    Ok(ReadChunk::Blocked) | Err(_) => return false,
+                }
+            }
+        });
+        if finished == Some(true) {
+            self.owed.insert((conn, id), self.response);
+            self.write(cx, conn, id);
+        }
+    }
+
+    fn write(&mut self, cx: &mut Context<'_>, conn: ConnKey, id: StreamId) {
+        let Some(owed) = self.owed.get_mut(&(conn, id)) else { return };
+        let left = cx.endpoint.with(conn, |conn| {
+            while let Some(part) = ZEROS.get(..(*owed).min(ZEROS.len())).filter(|part| !part.is_empty()) {
+                let Ok(taken) = conn.write(id, Bytes::from_static(part)) else { return 0 };
+                *owed -= taken;
+                if taken < part.len() {
+                    return *owed;
+                }
+            }
+            // A stream that is over by now needs no end.
+            let _ = conn.finish(id);
+            0
+        });
+        if left.unwrap_or(0) == 0 {
+            self.owed.remove(&(conn, id));
+        }
+    }
+}
+
+impl Application for RequestServer {
+    fn on_event(&mut self, cx: &mut Context<'_>, conn: ConnKey, event: Event) {
+        match event {
+            Event::StreamOpened { direction } => {
+                while let Some(id) = cx.endpoint.with(conn, |conn| conn.accept(direction)).flatten() {
+                    self.on_readable(cx, conn, id);
+                }
+            }
+            Event::Readable { id } => self.on_readable(cx, conn, id),
+            Event::Writable { id } => self.write(cx, conn, id),
+            Event::Closed { .. } => self.owed.retain(|(of, _), _| *of != conn),
+            _ => {}
+        }
+    }
+}
