@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use godwit::{CongestionAlgorithm, TransportConfig};
-use godwit_lab::wan::{self, Baseline, Matrix, Summary, Sweep, Trial, Way};
+use godwit_lab::wan::{
+    self, Acquaintance, Baseline, Matrix, Profile, RequestTable, Requests, Summary, Sweep, Trial, Way,
+};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::error::{Failure, plain};
@@ -49,6 +51,25 @@ pub(crate) struct Arguments {
     /// Try only every Nth network, beginning with number I: "I/N", from 1/N to N/N
     #[arg(long, value_name = "I/N", value_parser = shard)]
     shard: Option<(usize, usize)>,
+
+    /// Instead of transfers: how long small requests take on a network, uber-a, uber-b, uber-c, uber-d, lte, umts, wifi,
+    /// satellite or owa
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["matrix", "csv", "download", "seeds", "shard", "full"])]
+    profile: Option<Profile>,
+
+    /// How many requests of each kind
+    #[arg(long, value_name = "N", default_value_t = 20_000, requires = "profile")]
+    requests: u32,
+
+    /// Which kinds of requests: by what client and server know of each other
+    #[arg(
+        long,
+        value_name = "KIND,…",
+        value_delimiter = ',',
+        requires = "profile",
+        default_value = "first,cold,resumed,0-rtt,warm"
+    )]
+    kinds: Vec<Acquaintance>,
 
     /// Simulate all ten seconds also of 1 Gbit/s at 5 and 50 ms, which otherwise get fewer
     #[arg(long)]
@@ -98,6 +119,9 @@ impl Controller {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    if let Some(profile) = &arguments.profile {
+        return ask(profile, &arguments);
+    }
     let mut cells = match arguments.matrix {
         MatrixName::Msquic1230 => Matrix::Msquic1230,
         MatrixName::Msquic324 => Matrix::Msquic324,
@@ -114,11 +138,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         sweep.trial = Trial::default();
         sweep.trial.transport = controller.transport();
         sweep.trial.way = if arguments.download { Way::Download } else { Way::Upload };
-        let bar = progress(controller.name());
-        let tried = sweep.run(&cells, |done, of| {
-            bar.set_length(of as u64);
-            bar.set_position(done as u64);
-        });
+        let bar = progress(controller.name(), "networks");
+        let tried = sweep.run(&cells, |done, of| show(&bar, done, of));
         let took = bar.elapsed();
         bar.finish_and_clear();
         if let Some(file) = &arguments.csv {
@@ -134,15 +155,35 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+fn ask(profile: &Profile, arguments: &Arguments) -> Result<ExitCode, Failure> {
+    for controller in &arguments.cc {
+        let mut requests = Requests::default();
+        (requests.seed, requests.count) = (arguments.seed, arguments.requests);
+        requests.transport = controller.transport();
+        let bar = progress(controller.name(), "simulations");
+        let table =
+            RequestTable::measure(profile, &requests, &arguments.kinds, |done, of| show(&bar, done, of));
+        let took = bar.elapsed();
+        bar.finish_and_clear();
+        print(&format!("{}: {:.1} s\n{table}\n", controller.name(), took.as_secs_f64()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 fn named(file: &std::path::Path, name: &str) -> PathBuf {
     let extension = file.extension().unwrap_or_default().to_string_lossy();
     file.with_extension(format!("{name}.{extension}").trim_end_matches('.'))
 }
 
-fn progress(name: &'static str) -> ProgressBar {
-    let style = ProgressStyle::with_template("{prefix} {wide_bar} {pos}/{len} networks, {eta} to go");
-    let bar = ProgressBar::new(0).with_prefix(name);
+fn progress(name: &'static str, what: &'static str) -> ProgressBar {
+    let style = ProgressStyle::with_template("{prefix} {wide_bar} {pos}/{len} {msg}, {eta} to go");
+    let bar = ProgressBar::new(0).with_prefix(name).with_message(what);
     style.map_or(bar.clone(), |style| bar.with_style(style))
+}
+
+fn show(bar: &ProgressBar, done: usize, of: usize) {
+    bar.set_length(of as u64);
+    bar.set_position(done as u64);
 }
 
 fn shard(text: &str) -> Result<(usize, usize), String> {

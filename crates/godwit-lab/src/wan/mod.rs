@@ -1,13 +1,21 @@
-//! Emulated wide-area networks: how much of a link a transfer uses, in MsQuic's matrices of networks.
+//! Emulated wide-area networks: how much of a link a transfer uses, in MsQuic's matrices of networks, and how long small
+//! requests take on bad ones.
 //!
 //! The real transport runs over the link model of `godwit-link` in virtual time ([`Trial`]), many networks at a time
 //! ([`Sweep`]). What comes of it goes into a table of comma-separated values with MsQuic's column names ([`csv`]) and
 //! into a [`Summary`] beside what MsQuic reached in the same networks ([`Baseline`]).
+//!
+//! A [`Profile`] is a network for [`Requests`]: thousands of small ones, each for itself, and the [`Latencies`] of those
+//! who wait for them.
 
 mod baseline;
 mod cell;
 mod csv;
+mod latencies;
 mod matrix;
+mod profile;
+mod request_table;
+mod requests;
 mod run;
 mod summary;
 mod sweep;
@@ -16,7 +24,11 @@ pub use baseline::{Baseline, Reached};
 pub use cell::Cell;
 pub use csv::csv;
 pub use godwit_sim::apps::Way;
+pub use latencies::Latencies;
 pub use matrix::Matrix;
+pub use profile::Profile;
+pub use request_table::{RequestRow, RequestTable};
+pub use requests::{Acquaintance, Answered, Requests};
 pub use run::{Observed, Outcome, Trial};
 pub use summary::Summary;
 pub use sweep::{Sweep, Tried, shortened};
