@@ -42,12 +42,15 @@ impl Machine {
         if !std::mem::take(&mut self.negotiation.crypto_progress) || !self.lifecycle.is_open() {
             return;
         }
+        let had_keys = self.spaces.handshake.is_some();
         if let Err(error) = self.try_advance(now) {
             self.close_with(now, error);
             return;
         }
-        // A server that has read the ClientHello knows what becomes of 0-RTT packets.
-        if !self.lifecycle.is_handshaking() || self.side == Side::Server {
+        // A server that has read the ClientHello knows what becomes of 0-RTT packets, and a client that has read the
+        // answer can open Handshake packets.
+        let new_keys = !had_keys && self.spaces.handshake.is_some();
+        if !self.lifecycle.is_handshaking() || self.side == Side::Server || new_keys {
             self.replay_early(now);
         }
     }

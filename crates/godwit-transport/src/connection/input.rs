@@ -149,6 +149,9 @@ impl Machine {
                 if packet_type == PacketType::ZeroRtt {
                     return self.on_zero_rtt(now, origin, (dcid, scid), packet_number_offset, bytes);
                 }
+                if packet_type == PacketType::Handshake && self.awaits_handshake_keys() {
+                    return self.early.keep(origin, bytes);
+                }
                 if let Some(info) =
                     self.open_long(origin, (packet_type, version), dcid, packet_number_offset, bytes)
                     && self.negotiation.on_peer_cid(scid, &mut self.parts.remote_cids)
@@ -171,6 +174,12 @@ impl Machine {
                 self.on_version_negotiation(now, dcid, scid, bytes.get(versions).unwrap_or_default());
             }
         }
+    }
+
+    /// At a client: whether the server's first message is still to come, which its Handshake packets have overtaken or
+    /// outlived.
+    fn awaits_handshake_keys(&self) -> bool {
+        self.side == Side::Client && self.spaces.handshake.is_none() && self.lifecycle.is_handshaking()
     }
 
     /// Whether packets of this type and version are this connection's. A server that has moved to another
