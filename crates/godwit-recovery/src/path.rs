@@ -31,6 +31,8 @@ use std::time::Duration;
 
 /// The PTO doubles at most this often.
 const MAX_BACKOFF: u32 = 16;
+/// So many PTOs in a row may be kept from doubling; further ones make up for it, so that a dead path is left alone.
+const CAPPED_PTOS: u32 = 4;
 /// After this many PTOs in a row a black hole for large packets is suspected.
 const BLACK_HOLE_PTOS: u32 = 3;
 /// While data waits, an MTU probe takes at most this part of the window: one in eight lets a probe of Ethernet's size
@@ -115,7 +117,10 @@ impl PathRecovery {
             id: settings.id,
             flights: Flights::default(),
             in_use: true,
-            rtt: RttEstimator::new(settings.initial_rtt),
+            rtt: match settings.known_rtt {
+                true => RttEstimator::known(settings.initial_rtt),
+                false => RttEstimator::new(settings.initial_rtt),
+            },
             reorder: ReorderTolerance::new(),
             controller,
             pacer: Pacer::new(),
@@ -164,6 +169,11 @@ impl PathRecovery {
         self.flights.of(space).ack_eliciting > 0
     }
 
+    /// How many ack-eliciting packets of a space are neither acknowledged nor lost.
+    pub const fn ack_eliciting_in_flight(&self, space: SpaceId) -> u64 {
+        self.flights.of(space).ack_eliciting
+    }
+
     /// The peer's max_ack_delay (RFC 9000 section 18.2), 25 ms until it is known.
     pub fn set_peer_max_ack_delay(&mut self, delay: Duration) {
         self.peer_max_ack_delay = delay;
@@ -194,9 +204,10 @@ impl PathRecovery {
     }
 
     /// Takes `rtt` in place of the initial guess, as long as there is no sample: validating a path tells about
-    /// how long it is, but not precisely enough for a sample (RFC 9002 section 6.2.2).
+    /// how long it is, but not precisely enough for a sample (RFC 9002 section 6.2.2). Nor is it better than what an
+    /// earlier connection has measured.
     pub fn set_initial_rtt(&mut self, rtt: Duration) {
-        if self.rtt.first_sample_at().is_none() {
+        if self.rtt.first_sample_at().is_none() && !self.rtt.is_known() {
             self.rtt = RttEstimator::new(rtt.max(crate::rtt::GRANULARITY));
         }
     }
@@ -371,8 +382,9 @@ impl PathRecovery {
         }
     }
 
-    /// Ends the PTO back-off: keys were dropped, or the peer validated the address.
-    pub(crate) fn reset_pto_count(&mut self) {
+    /// Ends the PTO back-off: keys were dropped, the peer validated the address, or asked for a Retry (RFC 9002 section
+    /// 6.3).
+    pub fn reset_pto_count(&mut self) {
         self.pto_count = 0;
     }
 
@@ -401,9 +413,15 @@ impl PathRecovery {
         self.pto()
     }
 
-    /// `duration` doubled for every PTO since the last acknowledgement.
-    pub(crate) fn backed_off(&self, duration: Duration) -> Duration {
-        duration.saturating_mul(1_u32.checked_shl(self.pto_count.min(MAX_BACKOFF)).unwrap_or(u32::MAX))
+    /// `duration` doubled for every PTO since the last acknowledgement; but the first few times it is not made longer
+    /// than `most`.
+    pub(crate) fn backed_off(&self, duration: Duration, most: Option<Duration>) -> Duration {
+        let doublings = self.pto_count.min(MAX_BACKOFF);
+        let whole = duration.saturating_mul(1_u32.checked_shl(doublings).unwrap_or(u32::MAX));
+        match most {
+            Some(most) if doublings <= CAPPED_PTOS => whole.min(most.max(duration)),
+            _ => whole,
+        }
     }
 
     /// When something ack-eliciting was last sent or anything last acknowledged: the start of a client's

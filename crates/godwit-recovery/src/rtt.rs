@@ -1,7 +1,8 @@
 //! Round-trip time estimation (RFC 9002 section 5).
 //!
 //! Invariant: before the first sample the smoothed RTT is the configured initial one, and its variation half
-//! of that; afterwards both come from samples only.
+//! of that; afterwards both come from samples only. An estimate that an earlier connection over the same network has left
+//! ([`RttEstimator::known`]) counts as a sample, if those that follow bear it out.
 
 use godwit_base::Time;
 use std::time::Duration;
@@ -19,7 +20,17 @@ pub struct RttEstimator {
     /// From the two above; asked for with every packet.
     pto: Duration,
     first_sample_at: Option<Time>,
+    /// What is assumed before the first sample has been measured, by another connection.
+    known: bool,
+    /// The next sample is the least there is.
+    restart_min: bool,
 }
+
+/// The part of a round-trip time known from an earlier connection that its variation is taken to be: the probe timeout is
+/// then 1.4 round trips.
+const KNOWN_VARIATION: u32 = 10;
+/// A known round-trip time is borne out by a first sample that is not so many times as long, or as short.
+const BORNE_OUT: u32 = 2;
 
 impl RttEstimator {
     /// An estimator that assumes `initial` until the first sample.
@@ -31,7 +42,21 @@ impl RttEstimator {
             variation: initial / 2,
             pto: pto(initial, initial / 2),
             first_sample_at: None,
+            known: false,
+            restart_min: false,
         }
+    }
+
+    /// An estimator that goes on where an earlier connection over the same network ended, with its smoothed RTT.
+    ///
+    /// RFC 9002 section 6.2.2 permits it to be used as the initial RTT. Beyond that, and other than in section 5.3, its
+    /// variation is taken to be a tenth and not half of it, and the first sample is weighed in like any other unless
+    /// it is less than half or more than twice of what is known. So the first packets are repeated after 1.4 round
+    /// trips and not after three.
+    pub fn known(smoothed: Duration) -> Self {
+        let variation = smoothed.checked_div(KNOWN_VARIATION).unwrap_or_default();
+        let pto = pto(smoothed, variation);
+        RttEstimator { variation, pto, known: true, ..RttEstimator::new(smoothed) }
     }
 
     /// Takes the sample `latest`, of which the peer says `ack_delay` was its own. The caller has capped
@@ -42,12 +67,36 @@ impl RttEstimator {
         if self.first_sample_at.is_none() {
             self.first_sample_at = Some(now);
             self.min = latest;
-            self.smoothed = latest;
-            self.variation = latest / 2;
+            if self.is_borne_out(latest) {
+                self.weigh_in(latest, ack_delay);
+            } else {
+                self.smoothed = latest;
+                self.variation = latest / 2;
+            }
         } else {
+            if std::mem::take(&mut self.restart_min) {
+                self.min = latest;
+            }
             self.weigh_in(latest, ack_delay);
         }
         self.pto = pto(self.smoothed, self.variation);
+    }
+
+    /// Whether it began with what an earlier connection had measured.
+    pub(crate) const fn is_known(&self) -> bool {
+        self.known
+    }
+
+    fn is_borne_out(&self, sample: Duration) -> bool {
+        self.known
+            && sample <= self.smoothed.saturating_mul(BORNE_OUT)
+            && sample.saturating_mul(BORNE_OUT) >= self.smoothed
+    }
+
+    /// Persistent congestion was established: the path may be another, so that the least RTT is that of the next sample
+    /// (RFC 9002 section 5.2).
+    pub(crate) const fn on_persistent_congestion(&mut self) {
+        self.restart_min = true;
     }
 
     fn weigh_in(&mut self, latest: Duration, ack_delay: Duration) {
@@ -141,6 +190,31 @@ mod tests {
         assert_eq!(rtt.smoothed(), (80 * 7 + 88) * MS / 8);
         rtt.on_sample(Time::ZERO, Duration::MAX, Duration::MAX);
         assert!(rtt.pto() > 80 * MS);
+    }
+
+    #[test]
+    fn what_is_known_counts_if_it_is_borne_out() {
+        let mut rtt = RttEstimator::known(400 * MS);
+        assert_eq!((rtt.smoothed(), rtt.pto()), (400 * MS, 560 * MS));
+        rtt.on_sample(Time::ZERO, 480 * MS, Duration::ZERO);
+        assert_eq!((rtt.smoothed(), rtt.min()), (410 * MS, 480 * MS));
+        assert_eq!(rtt.variation(), (40 * 3 + 80) * MS / 4);
+        for wrong in [190 * MS, 810 * MS] {
+            let mut rtt = RttEstimator::known(400 * MS);
+            rtt.on_sample(Time::ZERO, wrong, Duration::ZERO);
+            assert_eq!((rtt.smoothed(), rtt.variation()), (wrong, wrong / 2));
+        }
+    }
+
+    #[test]
+    fn the_least_is_measured_anew_after_persistent_congestion() {
+        let mut rtt = RttEstimator::new(333 * MS);
+        rtt.on_sample(Time::ZERO, 80 * MS, Duration::ZERO);
+        rtt.on_persistent_congestion();
+        assert_eq!(rtt.min(), 80 * MS);
+        rtt.on_sample(Time::ZERO, 120 * MS, Duration::ZERO);
+        rtt.on_sample(Time::ZERO, 130 * MS, Duration::ZERO);
+        assert_eq!(rtt.min(), 120 * MS);
     }
 
     proptest! {

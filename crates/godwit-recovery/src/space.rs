@@ -353,6 +353,24 @@ impl<T: Copy> SpaceRecovery<T> {
         found
     }
 
+    /// What the last packets on a path carried that are neither acknowledged nor lost, the newest first: number, size in
+    /// bytes and token. Looks at no more than so many numbers.
+    pub fn newest_tokens(&self, path: &PathRecovery, numbers: u64, token: &mut impl FnMut(u64, u16, T)) {
+        let first = self.sent.end().saturating_sub(numbers).max(path.decided(self.id)).max(self.sent.base());
+        for number in (first..self.sent.end()).rev() {
+            let Some(packet) = self.sent.get(number) else { break };
+            if packet.state == State::Sent && packet.path == path.id() && packet.ack_eliciting {
+                let bytes = packet.bytes;
+                self.sent.for_each_token(number, |carried| token(number, bytes, carried));
+            }
+        }
+    }
+
+    /// When the oldest packet that is remembered was sent.
+    pub fn oldest_sent_at(&self) -> Option<Time> {
+        self.sent.front().map(|packet| packet.sent_at)
+    }
+
     /// Declares everything unacknowledged lost at once, without a word to congestion control: after a Retry,
     /// or when 0-RTT is rejected (RFC 9002 section 6.3, RFC 9001 section 4.6.2).
     pub fn declare_all_lost(

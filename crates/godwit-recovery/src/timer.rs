@@ -30,6 +30,9 @@ pub struct TimerInputs {
     pub awaits_handshake: bool,
     /// A server that may not send one more byte to an unvalidated address (RFC 9000 section 8.1) sets no PTO.
     pub amplification_blocked: bool,
+    /// The first few probe timeouts in a row are not made longer than this, other than RFC 9002 section 6.2.1 has it;
+    /// `None` is as the RFC has it.
+    pub most_backed_off: Option<Duration>,
 }
 
 /// The spaces, in the order in which they are probed if they are due at once.
@@ -44,6 +47,7 @@ pub fn timer(path: &PathRecovery, inputs: TimerInputs) -> Option<(Time, TimerKin
     if inputs.amplification_blocked {
         return None;
     }
+    let most = inputs.most_backed_off;
     let mut earliest: Option<(Time, SpaceId)> = None;
     let mut in_flight = false;
     for id in SPACES {
@@ -54,7 +58,7 @@ pub fn timer(path: &PathRecovery, inputs: TimerInputs) -> Option<(Time, TimerKin
             SpaceId::Data => path.peer_max_ack_delay(),
             SpaceId::Initial | SpaceId::Handshake => Duration::ZERO,
         };
-        let due = (since + path.backed_off(path.rtt().pto().saturating_add(ack_delay)), id);
+        let due = (since + path.backed_off(path.rtt().pto().saturating_add(ack_delay), most), id);
         earliest = Some(earliest.map_or(due, |other| other.min(due)));
     }
     // A client's server may be waiting for bytes that credit it (RFC 9002 section 6.2.2.1). And data that
@@ -63,7 +67,7 @@ pub fn timer(path: &PathRecovery, inputs: TimerInputs) -> Option<(Time, TimerKin
     let data_only = in_flight && !inputs.handshake_confirmed;
     if earliest.is_none() && (data_only || inputs.awaits_handshake || !path.is_peer_validated()) {
         let id = if inputs.has_handshake_keys { SpaceId::Handshake } else { SpaceId::Initial };
-        earliest = Some((path.last_activity() + path.backed_off(path.rtt().pto()), id));
+        earliest = Some((path.last_activity() + path.backed_off(path.rtt().pto(), most), id));
     }
     earliest.map(|(time, id)| (time, TimerKind::Pto(id)))
 }

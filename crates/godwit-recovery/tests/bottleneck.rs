@@ -184,6 +184,7 @@ impl Run {
             has_handshake_keys: false,
             awaits_handshake: false,
             amplification_blocked: false,
+            most_backed_off: None,
         };
         timer(&self.path, inputs)
     }

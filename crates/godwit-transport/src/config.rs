@@ -2,6 +2,7 @@
 
 use crate::datagrams::DatagramConfig;
 use crate::observe::ObserverFactory;
+use crate::tail::TailPolicy;
 use godwit_recovery::congestion::CongestionControl;
 use godwit_tls::resumption::{Resumption, SessionTickets};
 use godwit_tls::secret_tap::tapped;
@@ -47,6 +48,8 @@ pub struct TransportConfig {
     pub ack_frequency: bool,
     /// First round-trip time estimate (RFC 9002 section 6.2.2). Default 333 ms.
     pub initial_rtt: Duration,
+    /// How small exchanges are kept from waiting where packets are lost.
+    pub tail: TailPolicy,
     /// UDP payload size assumed to pass every path, 1200 or more. Default 1200.
     pub initial_mtu: u16,
     /// Largest UDP payload the path-MTU search tries over IPv4, in bytes; over IPv6 it is 20 bytes less. Default
@@ -93,6 +96,7 @@ impl Default for TransportConfig {
             max_ack_delay: Duration::from_millis(25),
             ack_frequency: true,
             initial_rtt: Duration::from_millis(333),
+            tail: TailPolicy::default(),
             initial_mtu: 1200,
             max_mtu: 1472,
             congestion: CongestionControl::default(),

@@ -12,7 +12,7 @@
 //! # Order of the modules
 //!
 //! From the bottom: `address_token`, `congestion`, `error`, `observe`, `path::id`, `packet`, `qlog`, `path`,
-//! `event`, `part`, `cid`, `datagrams`, `config`, `resumption`, `streams`, `handshake`, `connection`,
+//! `event`, `part`, `cid`, `datagrams`, `tail`, `config`, `resumption`, `streams`, `handshake`, `connection`,
 //! `endpoint`. Each may use those before it.
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
@@ -35,6 +35,7 @@ mod path;
 pub mod qlog;
 mod resumption;
 mod streams;
+mod tail;
 
 pub use cid::CidCodec;
 pub use config::{ClientConfig, EndpointConfig, MigrationConfig, ServerConfig, TransportConfig};
@@ -51,3 +52,4 @@ pub use godwit_wire::{ConnectionId, Direction, Side, StreamId, TransportErrorCod
 pub use path::{PathId, PathInfo, PathKey, PathState, PathUpdate};
 pub use resumption::EarlyDataStatus;
 pub use streams::{ReadChunk, ReadError, ResetAtError, UnknownStream, WriteError};
+pub use tail::TailPolicy;

@@ -156,7 +156,7 @@ pub use godwit_transport::tls::provider as crypto_provider;
 pub use godwit_transport::tls::secrets::ServerSecrets;
 pub use godwit_transport::{
     CongestionAlgorithm, CongestionControl, Direction, EcnCounts, EcnFailure, EcnState, EcnStats,
-    MtuCounters, Side, StreamId,
+    MtuCounters, Side, StreamId, TailPolicy,
 };
 pub use godwit_transport::{ConnectionStats, Evidence, MigrateError, PacketCounts, Progress};
 pub use godwit_transport::{

@@ -60,6 +60,7 @@ impl PathRecovery {
             self.stats.persistent_congestion = self.stats.persistent_congestion.saturating_add(1);
             self.event.reversible = false;
             self.event.start = None;
+            self.rtt.on_persistent_congestion();
             self.controller.on_persistent_congestion();
         }
     }

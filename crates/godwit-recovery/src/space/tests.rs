@@ -161,6 +161,7 @@ fn the_time_threshold_is_nine_eighths_of_the_rtt() {
         has_handshake_keys: true,
         awaits_handshake: false,
         amplification_blocked: true,
+        most_backed_off: None,
     };
     let due = timer(&bench.path, inputs);
     assert_eq!(due, Some((ms(90), TimerKind::LossTime(SpaceId::Handshake))));

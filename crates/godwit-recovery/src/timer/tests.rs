@@ -9,6 +9,7 @@ const CONFIRMED: TimerInputs = TimerInputs {
     has_handshake_keys: true,
     awaits_handshake: false,
     amplification_blocked: false,
+    most_backed_off: None,
 };
 
 fn ms(millis: u64) -> Time {
@@ -94,4 +95,21 @@ fn a_client_probes_until_its_handshake_is_complete() {
     assert_eq!(timer(&path, waiting), Some((ms(300), TimerKind::Pto(SpaceId::Handshake))));
     let complete = TimerInputs { awaits_handshake: false, ..waiting };
     assert_eq!(timer(&path, complete), None);
+}
+
+#[test]
+fn a_cap_on_the_back_off_holds_for_a_few_timeouts() {
+    let (mut space, mut path) = (SpaceRecovery::new(SpaceId::Handshake), path());
+    send(&mut space, &mut path, ms(0));
+    let capped = TimerInputs { most_backed_off: Some(Duration::from_millis(1000)), ..CONFIRMED };
+    let due = |path: &PathRecovery, inputs| timer(path, inputs).map(|(at, _)| at);
+    let mut seen = Vec::new();
+    for _ in 0..6 {
+        seen.push(due(&path, capped));
+        path.on_pto(ms(0));
+    }
+    assert_eq!(seen, [300, 600, 1000, 1000, 1000, 9600].map(|millis| Some(ms(millis))));
+    let less = TimerInputs { most_backed_off: Some(Duration::from_millis(1)), ..CONFIRMED };
+    path.reset_pto_count();
+    assert_eq!(due(&path, less), Some(ms(300)), "never less than one probe timeout");
 }

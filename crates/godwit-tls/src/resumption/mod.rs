@@ -65,6 +65,8 @@ pub struct Remembered {
     /// The smoothed round-trip time; zero if unknown. The next connection begins with it (RFC 9002 section
     /// 6.2.2), so that a lost first packet is repeated sooner.
     pub rtt: Duration,
+    /// The share of packets lost of late, in parts of 65,536. Whether small flights are sent twice is decided by it.
+    pub loss: u16,
     /// The congestion window in bytes at the end; zero if unknown. Not used by itself.
     pub window: u64,
     /// The rate at which the path delivered, in bytes per second, if the congestion controller has measured it; zero if

@@ -2,7 +2,7 @@
 
 use crate::config::{ClientConfig, ServerConfig};
 use crate::path::PathKey;
-use crate::resumption::ServerMemory;
+use crate::resumption::{Network, ServerMemory};
 use bytes::Bytes;
 use godwit_base::Ecn;
 use godwit_wire::transport_parameters::PreferredAddress;
@@ -61,6 +61,8 @@ pub(crate) struct ServerArgs<'a> {
     pub peer_scid: ConnectionId,
     /// Whether a token has proved the client's address.
     pub validated: bool,
+    /// What is known of the client's network.
+    pub network: Network,
     /// A token to give to the client in a NEW_TOKEN frame.
     pub new_token: Option<Bytes>,
     /// Versions spoken, in order of preference.
@@ -105,6 +107,8 @@ pub(crate) enum EndpointEvent {
     },
     /// No datagram resets this connection but those that are named after this.
     ForgetResetTokens,
+    /// What a server's connection has found of its client's network.
+    FoundNetwork(Network),
     /// It has left a path: the path's socket may be needed no more.
     PathLeft,
     /// The peer retired one of our ids: packets with it are no longer this connection's.

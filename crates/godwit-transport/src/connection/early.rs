@@ -8,14 +8,15 @@
 //! A server gives such streams to its application before the handshake is complete. What stops replays is that
 //! TLS lets each session be used once.
 //!
-//! Packets that the network brought too early (1-RTT before the handshake is complete, 0-RTT before the
-//! ClientHello is) would cost a probe timeout if they were dropped; a few are kept.
+//! Packets that the network brought too early (1-RTT before the handshake is complete, Handshake before its keys are
+//! known, 0-RTT before the ClientHello is) would cost a probe timeout if they were dropped; a few are kept.
 
 use super::Machine;
+use super::boundary::EndpointEvent;
 use super::input::Datagram;
 use crate::WireError;
 use crate::path::PathId;
-use crate::resumption::EarlyDataStatus;
+use crate::resumption::{EarlyDataStatus, Network};
 use godwit_base::Time;
 use godwit_recovery::SpaceId;
 use godwit_tls::keys::EarlyKeys;
@@ -128,9 +129,13 @@ impl Early {
 
 impl Machine {
     /// What the path has shown is remembered for the next connection.
-    pub(super) fn leave_behind(&self) {
+    pub(super) fn leave_behind(&mut self) {
+        let path = &self.paths.active().recovery;
+        let Some(network) = Network::of(path, self.repeats.network()) else { return };
         if let Some(memory) = &self.negotiation.memory {
-            memory.put_path(&self.paths.active().recovery);
+            memory.put_path(path, network);
+        } else if self.side == Side::Server {
+            self.events.push_endpoint(EndpointEvent::FoundNetwork(network));
         }
     }
 

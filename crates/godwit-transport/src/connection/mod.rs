@@ -38,6 +38,7 @@ mod parts;
 mod paths;
 mod ping;
 mod probes;
+mod repeats;
 mod sealing;
 mod space;
 mod stats;
@@ -58,6 +59,7 @@ use crate::cid::{LocalCids, RemoteCids};
 use crate::handshake::{Handshake, NewKeys};
 use crate::packet::Buffers;
 use crate::path::{PathKey, PathSet};
+use crate::resumption::Network;
 use crate::{ConnectError, Event, TransportConfig, WireError};
 use boundary::{ClientArgs, EndpointEvent, ServerArgs};
 use early::Early;
@@ -73,6 +75,7 @@ use migration::Migration;
 use negotiation::Negotiation;
 use observing::Observation;
 use parts::{Parts, RecoveryToken};
+use repeats::Repeats;
 use space::Spaces;
 use stats::Counters;
 use std::sync::Arc;
@@ -96,6 +99,7 @@ pub(crate) struct Machine {
     versions: Versions,
     header_bits: HeaderBits,
     migration: Migration,
+    repeats: Repeats,
     observation: Observation,
     stats: Counters,
     /// Memory for the packets being written.
@@ -114,6 +118,7 @@ struct Setup {
     paths: PathSet,
     parts: Parts,
     versions: Versions,
+    network: Network,
 }
 
 /// Bytes by which an IPv6 header is longer than one of IPv4.
@@ -138,17 +143,20 @@ impl Machine {
         let remote_cids = RemoteCids::new(args.initial_dcid, config.active_cid_limit);
         let local_cids = LocalCids::new(args.local_cid, args.reset_token);
         let mut settings = path_settings(&config, &args.path);
+        let mut network = Network::default();
         if let Some(memory) = &memory {
-            settings.initial_rtt = memory.initial_rtt(settings.initial_rtt);
+            network = memory.network();
             settings.saved = memory.saved();
         }
+        begin_with(&mut settings, &config, network);
         negotiation.memory = memory;
         let mut recovery = PathRecovery::new(now, &settings);
         recovery.set_peer_validated(false);
         let paths = PathSet::new(Side::Client, args.path, recovery, true);
         let keys = initial_keys(version, &args.initial_dcid, Side::Client)?;
         let parts = Parts::new(Side::Client, &config, handshake, local_cids, remote_cids);
-        let setup = Setup { side: Side::Client, version, config, negotiation, keys, paths, parts, versions };
+        let side = Side::Client;
+        let setup = Setup { side, version, config, negotiation, keys, paths, parts, versions, network };
         let mut connection = Machine::begin(now, setup, rng);
         if let Some(NewKeys::ZeroRtt(keys)) = connection.parts.handshake.next_keys() {
             connection.on_early_keys(*keys);
@@ -170,7 +178,9 @@ impl Machine {
             None => args.config.tls.clone(),
         };
         let handshake = Handshake::server(tls, args.version, parameters)?;
-        let recovery = PathRecovery::new(now, &path_settings(&config, &args.path));
+        let mut settings = path_settings(&config, &args.path);
+        begin_with(&mut settings, &config, args.network);
+        let recovery = PathRecovery::new(now, &settings);
         let keys = initial_keys(args.version, &args.client_dcid, Side::Server)?;
         let (original, spoken) = (args.original_version, args.versions);
         let versions = Versions::server(original, args.version, &args.client_dcid, spoken);
@@ -185,13 +195,14 @@ impl Machine {
         }
         let (side, version) = (Side::Server, args.version);
         let paths = PathSet::new(side, args.path, recovery, args.validated);
-        let setup = Setup { side, version, config, negotiation, keys, paths, parts, versions };
+        let network = args.network;
+        let setup = Setup { side, version, config, negotiation, keys, paths, parts, versions, network };
         Ok(Machine::begin(now, setup, rng))
     }
 
     /// What is the same for both sides.
     fn begin(now: Time, setup: Setup, rng: &mut dyn Rng) -> Self {
-        let Setup { side, version, config, negotiation, keys, paths, parts, versions } = setup;
+        let Setup { side, version, config, negotiation, keys, paths, parts, versions, network } = setup;
         Machine {
             side,
             version,
@@ -206,6 +217,7 @@ impl Machine {
             versions,
             header_bits: HeaderBits::new(side, config.spin_bit, rng),
             migration: Migration::new(),
+            repeats: Repeats::new(&config.tail, network),
             observation: Observation::default(),
             stats: Counters::default(),
             buffers: Buffers::default(),
@@ -279,6 +291,13 @@ fn path_settings(config: &TransportConfig, path: &PathKey) -> PathSettings {
     settings.congestion = config.congestion.clone();
     settings.ecn = config.ecn;
     settings
+}
+
+/// What earlier connections over the same network have found.
+fn begin_with(settings: &mut PathSettings, config: &TransportConfig, network: Network) {
+    if let Some(rtt) = network.initial_rtt() {
+        (settings.initial_rtt, settings.known_rtt) = (rtt, config.tail.known_rtt);
+    }
 }
 
 fn initial_keys(version: u32, dcid: &ConnectionId, side: Side) -> Result<keys::LevelKeys, ConnectError> {

@@ -43,8 +43,8 @@ impl Machine {
                 }
             }
             (Outcome::Lost, RecoveryToken::Crypto(token)) => {
-                self.resend_handshake(token);
                 self.parts.on_outcome(outcome, token.into());
+                self.resend_handshake(token);
             }
             _ => self.parts.on_outcome(outcome, token),
         }
@@ -59,7 +59,9 @@ impl Machine {
             Level::Handshake => SpaceId::Handshake,
             Level::ZeroRtt | Level::OneRtt => return,
         };
-        if let Some(space) = self.spaces.get_mut(id) {
+        // The peer may have it from another packet.
+        if let Some(space) = self.spaces.get_mut(id).filter(|_| self.parts.handshake.has_crypto(token.level))
+        {
             space.probes = space.probes.max(1);
         }
     }

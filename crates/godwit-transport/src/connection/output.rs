@@ -40,7 +40,10 @@ impl Machine {
         let mut turn = Turn { now, path, dcid, ecn: Ecn::NotEct, rng, buffers };
         let transmitted = match self.lifecycle.state() {
             State::Handshaking | State::Unapproved | State::Established | State::Confirmed => {
-                self.transmit_all(&mut turn, batch)
+                self.before_sending(now);
+                let transmitted = self.transmit_all(&mut turn, batch);
+                self.after_sending(now, transmitted);
+                transmitted
             }
             State::Closing { .. } => self.transmit_close(&mut turn, batch),
             State::Draining { .. } | State::Drained => Transmitted::Idle,

@@ -5,6 +5,7 @@ mod acknowledging;
 mod adversary;
 mod approval;
 mod counting;
+mod repeating;
 mod turmoil;
 
 use super::*;
@@ -82,6 +83,7 @@ impl Pair {
             retry_scid: None,
             peer_scid: cid(1),
             validated: false,
+            network: Default::default(),
             new_token: None,
             preferred: None,
             versions: &[1],

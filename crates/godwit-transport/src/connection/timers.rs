@@ -16,6 +16,9 @@ use std::time::Duration;
 /// short enough that of a rush of new connections the first leave room for the last.
 const RELEASE_MEMORY_AFTER: Duration = Duration::from_millis(250);
 
+/// More packets than a flight of the handshake has.
+const WHOLE_FLIGHT: u8 = 16;
+
 /// The deadlines that no component keeps.
 #[derive(Debug)]
 pub(super) struct Timers {
@@ -131,6 +134,7 @@ timers! {
     part_deadline => on_part_timeout;
     ack_deadline => on_ack_due;
     loss_deadline => on_loss_timeout;
+    repeats_deadline => on_repeats_due;
 }
 
 #[inline]
@@ -272,6 +276,7 @@ impl Machine {
             awaits_handshake: self.side == Side::Client && self.lifecycle.is_handshaking(),
             // Probes go where new data goes.
             amplification_blocked: !self.paths.active().can_send_anything(),
+            most_backed_off: self.config.tail.most_backed_off,
         };
         godwit_recovery::timer(&path.recovery, inputs)
     }
@@ -289,16 +294,18 @@ impl Machine {
     /// content, so that the peer answers and loss can be told (RFC 9002 section 6.2.4). They go where new data goes.
     fn on_pto(&mut self, now: Time, path: PathId, id: SpaceId) {
         const PROBES: u8 = 2;
+        let whole = self.config.tail.whole_flights && id != SpaceId::Data;
+        let packets = if whole { WHOLE_FLIGHT } else { PROBES };
         self.paths.path_mut(path).recovery.on_pto(now);
         self.observe_recovery(path);
         super::stats::increment(&mut self.stats.ptos);
         if let Some(space) = self.spaces.get_mut(id) {
             space.probes = PROBES;
         }
-        if id == SpaceId::Data {
+        if id == SpaceId::Data && self.config.tail.immediate_ack {
             self.parts.ack_frequency.on_pto();
         }
-        self.repeat_oldest(path, id, PROBES);
+        self.repeat_oldest(path, id, packets);
         // While keys of both levels exist, both may be what is missing at the other end.
         let recovery = &self.paths.path(path).recovery;
         if id == SpaceId::Initial
@@ -306,7 +313,7 @@ impl Machine {
             && recovery.has_ack_eliciting_in_flight(SpaceId::Handshake)
         {
             handshake.probes = PROBES;
-            self.repeat_oldest(path, SpaceId::Handshake, PROBES);
+            self.repeat_oldest(path, SpaceId::Handshake, packets);
         }
         if id != SpaceId::Data {
             self.repeat_early(path);
@@ -316,6 +323,7 @@ impl Machine {
         if id == SpaceId::Handshake && !self.lifecycle.is_handshaking() {
             self.spaces.data.space.probes = 1;
         }
+        self.repeat_probes(now);
     }
 
     /// What the oldest `packets` unacknowledged packets of a space on a path carried is to be sent again, without

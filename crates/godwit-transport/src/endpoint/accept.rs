@@ -92,6 +92,7 @@ impl Endpoint {
             retry_scid: first.retry_scid,
             peer_scid: first.peer_scid,
             validated: first.validated,
+            network: self.networks.find(first.path.remote.ip()),
             new_token: self.new_token(&incoming),
             versions: &self.config.versions,
             preferred,

@@ -18,6 +18,7 @@ mod first_initial;
 mod foreign;
 mod incoming;
 mod negotiate;
+mod networks;
 mod older_generations;
 mod receive;
 mod send;
@@ -43,6 +44,7 @@ use godwit_base::slab::Key;
 use godwit_base::{Rng, Slab, SocketId, Time, TimerQueue, WallTime};
 use godwit_wire::{ConnectionId, Side};
 use incoming::IncomingSet;
+use networks::Networks;
 use older_generations::OlderGenerations;
 use send::Outbox;
 use slot::ConnectionSlot;
@@ -89,6 +91,7 @@ pub struct Endpoint {
     outbox: Outbox,
     foreign: ForeignBatch,
     older_generations: OlderGenerations,
+    networks: Networks,
     resets: stateless_reset::Limiter,
     clock: Clock,
     accepting: bool,
@@ -157,6 +160,7 @@ impl Endpoint {
             outbox: Outbox::new(),
             foreign: ForeignBatch::new(),
             older_generations: OlderGenerations::new(hash),
+            networks: Networks::new(hash),
             resets: stateless_reset::Limiter::new(),
             clock: Clock::default(),
             accepting: true,
@@ -430,6 +434,12 @@ impl Endpoint {
             EndpointEvent::ForgetResetTokens => {
                 if let Some(slot) = self.slots.get_mut(key.0) {
                     slot.forget_resets(key, &mut self.demux);
+                }
+            }
+            EndpointEvent::FoundNetwork(network) => {
+                if let Some(slot) = self.slots.get(key.0) {
+                    let remote = slot.connection.machine.path_key().remote;
+                    self.networks.put(remote.ip(), network);
                 }
             }
             EndpointEvent::PathLeft => self.paths_left = true,

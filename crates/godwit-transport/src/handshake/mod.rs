@@ -230,6 +230,13 @@ impl Handshake {
         }
     }
 
+    /// Bytes of CRYPTO data of the handshake sent for the first time. It falls when the keys of a level go.
+    #[inline]
+    pub(crate) fn bytes_sent(&self) -> u64 {
+        let streams = [self.initial.as_deref(), self.handshake.as_deref()];
+        streams.into_iter().flatten().map(|stream| stream.to_send.sent()).fold(0, u64::saturating_add)
+    }
+
     /// Writes CRYPTO frames of `level` until there is nothing to send or no room.
     pub(crate) fn write_crypto<T: From<CryptoToken>>(
         &mut self,

@@ -42,6 +42,12 @@ impl SendBuffer {
         self.unsent < self.end() || !self.lost.is_empty()
     }
 
+    /// Bytes sent for the first time.
+    #[inline]
+    pub(super) const fn sent(&self) -> u64 {
+        self.unsent
+    }
+
     /// True if everything has arrived.
     pub(super) fn is_acked(&self) -> bool {
         self.data.is_empty()

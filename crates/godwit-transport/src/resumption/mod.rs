@@ -1,10 +1,12 @@
 //! How connections use what earlier ones have left in a [`godwit_tls::resumption::SessionStore`], and what became of
 //! their 0-RTT (RFC 9001 sections 4.5 and 4.6).
 
+mod network;
 mod server_memory;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use network::Network;
 pub(crate) use server_memory::ServerMemory;
 
 /// What became of 0-RTT on a connection.

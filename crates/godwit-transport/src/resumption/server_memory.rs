@@ -1,21 +1,15 @@
 //! One connection's view of the session store, for TLS and for the transport.
 
+use super::Network;
 use crate::ClientConfig;
 use bytes::Bytes;
-use godwit_recovery::{PathRecovery, RttEstimator, SavedState};
+use godwit_recovery::{PathRecovery, SavedState};
 use godwit_tls::resumption::{Remembered, SessionKey, SessionStore, SessionTicket, TicketForm, TicketReader};
 use godwit_wire::version::is_known;
 use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::{CertificateDer, ServerName};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-
-/// A first estimate from memory is not below this: what a server needs for a handshake is not part of the
-/// round-trip time.
-const LEAST_INITIAL_RTT: Duration = Duration::from_millis(25);
-/// What is assumed of a path of which nothing is known (RFC 9002 section 6.2.2, `kInitialRtt`).
-const UNKNOWN_RTT: Duration = Duration::from_millis(333);
 
 /// What is kept for the server of one connection. Shared with TLS, which asks for tickets and gives them.
 #[derive(Debug)]
@@ -99,14 +93,11 @@ impl ServerMemory {
         self.store.remember(&self.key(), &mut |remembered| remembered.application = data.clone());
     }
 
-    /// Keeps what the path has shown, once it has shown anything.
-    pub(crate) fn put_path(&self, path: &PathRecovery) {
-        if path.stats().bytes_acked == 0 {
-            return;
-        }
+    /// Keeps what the path has shown.
+    pub(crate) fn put_path(&self, path: &PathRecovery, network: Network) {
         self.store.remember(&self.key(), &mut |remembered| {
             let state = path.export();
-            remembered.rtt = typical_rtt(path.rtt());
+            (remembered.rtt, remembered.loss) = (network.rtt, network.loss);
             (remembered.window, remembered.rate) = (state.window, state.rate);
         });
     }
@@ -119,23 +110,15 @@ impl ServerMemory {
         (!rtt.is_zero()).then_some(saved)
     }
 
-    /// With what estimate of the round-trip time to begin, instead of `default`.
-    pub(crate) fn initial_rtt(&self, default: Duration) -> Duration {
-        let known = self.remembered().map(|remembered| remembered.rtt).filter(|rtt| !rtt.is_zero());
-        known.map_or(default, |rtt| rtt.max(LEAST_INITIAL_RTT))
+    /// What is known of the network in between.
+    pub(crate) fn network(&self) -> Network {
+        let known = self.remembered().map(|Remembered { rtt, loss, .. }| Network { rtt, loss });
+        known.unwrap_or_default()
     }
 
     fn key(&self) -> SessionKey {
         self.key.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-}
-
-/// The round-trip time to expect of the next connection. A short connection over which much is lost has few samples,
-/// and most of them contain the peer's wait for a probe: they are seconds too long. So what is above the first guess
-/// without memory must be what even the best sample took, or the next connection would repeat its first packet later
-/// than with no memory at all.
-fn typical_rtt(rtt: &RttEstimator) -> Duration {
-    rtt.smoothed().min(rtt.min().max(UNKNOWN_RTT))
 }
 
 impl ClientSessionStore for ServerMemory {
@@ -176,26 +159,5 @@ impl ClientSessionStore for ServerMemory {
             TicketForm::Live(value) => Some(value),
             TicketForm::Portable(ticket) => self.ticket_reader.as_ref()?.import(&ticket, name),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use godwit_base::Time;
-
-    #[test]
-    fn what_a_lossy_connection_measured_does_not_slow_the_next_one() {
-        let remembered = |samples: &[u64]| {
-            let mut rtt = RttEstimator::new(UNKNOWN_RTT);
-            for sample in samples {
-                rtt.on_sample(Time::ZERO, Duration::from_millis(*sample), Duration::ZERO);
-            }
-            typical_rtt(&rtt).as_millis()
-        };
-        assert_eq!(remembered(&[30]), 30);
-        assert_eq!(remembered(&[200, 280]), 210, "queues are expected again");
-        assert_eq!(remembered(&[3000, 40]), 333, "an acknowledgement had been lost");
-        assert_eq!(remembered(&[600, 680]), 600, "a path that is long indeed");
     }
 }

@@ -349,6 +349,12 @@ impl Streams {
         self.stats
     }
 
+    /// Bytes of stream data sent for the first time.
+    #[inline]
+    pub(crate) const fn data_sent(&self) -> u64 {
+        self.stats.bytes_sent
+    }
+
     /// Makes a stream of either end exist.
     fn create(&mut self, id: StreamId) {
         let local = id.initiator() == self.side;

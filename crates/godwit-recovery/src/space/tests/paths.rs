@@ -92,6 +92,7 @@ const CONFIRMED: TimerInputs = TimerInputs {
     has_handshake_keys: false,
     awaits_handshake: false,
     amplification_blocked: false,
+    most_backed_off: None,
 };
 
 impl Moved {

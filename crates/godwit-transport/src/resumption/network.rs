@@ -1,0 +1,108 @@
+//! What a connection leaves behind of the network that it went over, for those that follow.
+
+use godwit_recovery::{PathRecovery, RttEstimator};
+use std::time::Duration;
+
+/// A first estimate from memory is not below this: what a server needs for a handshake is not part of the
+/// round-trip time.
+const LEAST_INITIAL_RTT: Duration = Duration::from_millis(25);
+/// What is assumed of a path of which nothing is known (RFC 9002 section 6.2.2, `kInitialRtt`).
+const UNKNOWN_RTT: Duration = Duration::from_millis(333);
+/// Nor is it above this, whatever somebody who delays his acknowledgements makes of it.
+const MOST_INITIAL_RTT: Duration = Duration::from_secs(5);
+/// What all packets lost would be.
+const WHOLE: u64 = 1 << 16;
+
+/// What is known of a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Network {
+    /// The typical round-trip time; zero if unknown.
+    pub(crate) rtt: Duration,
+    /// The share of packets lost, in parts of 65,536.
+    pub(crate) loss: u16,
+}
+
+impl Network {
+    /// What a path has shown, after what was known before; `None` if it has shown nothing.
+    pub(crate) fn of(path: &PathRecovery, before: Network) -> Option<Self> {
+        let stats = path.stats();
+        if stats.bytes_acked == 0 {
+            return None;
+        }
+        let lost = stats.packets_lost.saturating_sub(stats.spurious_losses);
+        let share = lost.saturating_mul(WHOLE).checked_div(stats.packets_sent).unwrap_or(0);
+        let share = u16::try_from(share).unwrap_or(u16::MAX);
+        Some(Network { rtt: typical_rtt(path.rtt()), loss: smoothed(before.loss, share) })
+    }
+
+    /// With what estimate of the round-trip time to begin, if one is known.
+    pub(crate) fn initial_rtt(&self) -> Option<Duration> {
+        Some(self.rtt).filter(|rtt| !rtt.is_zero()).map(|rtt| rtt.clamp(LEAST_INITIAL_RTT, MOST_INITIAL_RTT))
+    }
+
+    /// Whether one packet in two hundred, or more, was lost of late.
+    pub(crate) const fn is_lossy(&self) -> bool {
+        self.loss as u64 >= WHOLE / 200
+    }
+}
+
+/// Short connections have few packets and most of them lose none: what has been seen once is forgotten slowly.
+fn smoothed(before: u16, now: u16) -> u16 {
+    if now > before {
+        before.saturating_add(now.abs_diff(before).div_ceil(4))
+    } else {
+        before.saturating_sub(now.abs_diff(before).div_ceil(16))
+    }
+}
+
+/// The round-trip time to expect of the next connection. A short connection over which much is lost has few samples,
+/// and most of them contain the peer's wait for a probe: they are seconds too long. So what is above the first guess
+/// without memory must be what even the best sample took, or the next connection would repeat its first packet later
+/// than with no memory at all.
+fn typical_rtt(rtt: &RttEstimator) -> Duration {
+    rtt.smoothed().min(rtt.min().max(UNKNOWN_RTT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use godwit_base::Time;
+
+    #[test]
+    fn what_a_lossy_connection_measured_does_not_slow_the_next_one() {
+        let remembered = |samples: &[u64]| {
+            let mut rtt = RttEstimator::new(UNKNOWN_RTT);
+            for sample in samples {
+                rtt.on_sample(Time::ZERO, Duration::from_millis(*sample), Duration::ZERO);
+            }
+            typical_rtt(&rtt).as_millis()
+        };
+        assert_eq!(remembered(&[30]), 30);
+        assert_eq!(remembered(&[200, 280]), 210, "queues are expected again");
+        assert_eq!(remembered(&[3000, 40]), 333, "an acknowledgement had been lost");
+        assert_eq!(remembered(&[600, 680]), 600, "a path that is long indeed");
+    }
+
+    #[test]
+    fn one_lossy_connection_is_remembered_for_some_and_not_for_ever() {
+        let lossy = |loss| Network { loss, ..Network::default() }.is_lossy();
+        let mut loss = smoothed(0, 65_535 / 12);
+        for _ in 0..16 {
+            assert!(lossy(loss));
+            loss = smoothed(loss, 0);
+        }
+        for _ in 0..32 {
+            loss = smoothed(loss, 0);
+        }
+        assert!(!lossy(loss));
+        assert!(!lossy(smoothed(0, 65_535 / 1000)), "one packet of a thousand is nothing");
+    }
+
+    #[test]
+    fn estimates_keep_within_reason() {
+        let initial = |rtt| Network { rtt, loss: 0 }.initial_rtt();
+        assert_eq!(initial(Duration::ZERO), None);
+        assert_eq!(initial(Duration::from_micros(80)), Some(LEAST_INITIAL_RTT));
+        assert_eq!(initial(Duration::MAX), Some(MOST_INITIAL_RTT));
+    }
+}

@@ -1,0 +1,85 @@
+//! What is done so that nobody waits long for little: settings.
+
+use std::time::Duration;
+
+/// How small exchanges are kept from waiting for a probe timeout where packets are lost.
+///
+/// Congestion control has no part in how long a request of one packet and an answer of a few take: what decides is how
+/// soon the loss of one of them is found out. RFC 9002 waits for a probe timeout, three round trips at first. All of these
+/// send more, or sooner, than its section 6.2 says they should; none sends what the congestion window or the limit
+/// before address validation forbids but the probes that section 6.2.4 permits, and what is sent again is sent in packets
+/// with numbers of their own, which count as in flight (section 7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TailPolicy {
+    /// A round-trip time that is known from an earlier connection over the same network is believed: the probe timeout
+    /// begins with 1.4 of it, not three. Beyond RFC 9002 section 6.2.2, which permits to begin with it, and
+    /// other than section 5.3, which has its variation begin with half of it. Default true.
+    pub known_rtt: bool,
+    /// Flights of at most so many datagrams (Initial, the server's handshake messages, Finished, a request, an answer) are
+    /// sent again after [`TailPolicy::spacing`] if nothing else waits to be sent and they are not acknowledged by then;
+    /// 0 is none. RFC 9002 has no such thing. Default 1.
+    pub repeated_flight: u8,
+    /// The same on networks that have been lossy before: of one packet in two hundred or more, as connections to the same
+    /// server, or from clients in the same network, have found of late. Default 4.
+    pub repeated_flight_if_lossy: u8,
+    /// Of longer flights there, if the window takes them at once, the last datagram is sent again. Default true.
+    pub repeated_tail: bool,
+    /// How often a flight is sent again. Default 1.
+    pub copies: u8,
+    /// Datagrams that a connection may send again like this at first. Later it may one more for every three hundred that
+    /// it has sent, and two after each second of silence, never more than this at once. Default 8.
+    pub allowance: u8,
+    /// How often what has been sent after a probe timeout is sent again before the next. RFC 9002 section 6.2.4 permits two
+    /// datagrams at once; these follow later, so that they do not fall into the same burst of losses. Default 2.
+    pub spaced_probes: u8,
+    /// How far apart what is sent again is from what was sent, at most; a quarter of the round trip if that is less.
+    /// Bursts of losses are often shorter. Default 100 ms.
+    pub spacing: Duration,
+    /// While a peer waits for data, the first four probe timeouts in a row do not become longer than this, but are never
+    /// shorter than the first. RFC 9002 section 6.2.1 has them double, so as not to burden a network that is overloaded.
+    /// Default none: as the RFC has it.
+    pub most_backed_off: Option<Duration>,
+    /// Probes ask to be acknowledged at once, if the peer can (draft-ietf-quic-ack-frequency). Default true.
+    pub immediate_ack: bool,
+    /// After a probe timeout in the handshake all messages that are not acknowledged are sent again, and not those of two
+    /// packets only (RFC 9002 section 6.2.4). Default true.
+    pub whole_flights: bool,
+}
+
+impl TailPolicy {
+    /// As RFC 9002 has it.
+    pub const fn rfc_9002() -> Self {
+        TailPolicy {
+            known_rtt: false,
+            repeated_flight: 0,
+            repeated_flight_if_lossy: 0,
+            repeated_tail: false,
+            copies: 0,
+            allowance: 0,
+            spaced_probes: 0,
+            spacing: Duration::from_millis(100),
+            most_backed_off: None,
+            immediate_ack: true,
+            whole_flights: false,
+        }
+    }
+}
+
+impl Default for TailPolicy {
+    fn default() -> Self {
+        TailPolicy {
+            known_rtt: true,
+            repeated_flight: 1,
+            repeated_flight_if_lossy: 4,
+            repeated_tail: true,
+            copies: 1,
+            allowance: 8,
+            spaced_probes: 2,
+            spacing: Duration::from_millis(100),
+            most_backed_off: None,
+            immediate_ack: true,
+            whole_flights: true,
+        }
+    }
+}
