@@ -5,7 +5,7 @@ use godwit_link::{Loss, Probability};
 use godwit_sim::apps::{ExchangeClient, Policy};
 use godwit_sim::scenario::Ending;
 use godwit_sim::{Exchange, HostId, Scenario, Simulation};
-use godwit_transport::{ConnectionError, TransportConfig, TransportErrorCode};
+use godwit_transport::{ConnectionError, TailPolicy, TransportConfig, TransportErrorCode};
 use godwit_wire::version;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -64,6 +64,22 @@ fn retry_costs_a_round_trip() {
     assert_eq!(simulation.server_app().unwrap().retried, 1);
     assert_eq!(report.client_stats.packets_received_by_type.retry, 1);
     assert_eq!(report.client_stats.packets_received, report.server_stats.packets_sent + 1);
+}
+
+#[test]
+fn what_is_lost_after_a_retry_is_repeated_as_soon_as_the_retry_came() {
+    let mut scenario = Scenario::new(2).both_ways(delayed(50));
+    scenario.policy = Policy::Retry;
+    let plain = TailPolicy::rfc_9002();
+    let mut simulation = scenario.transport(|transport| transport.tail = plain).build();
+    let (client, mut sent) = (simulation.client, 0);
+    simulation.network.fabric().set_filter(Some(Box::new(move |packet| {
+        sent += u32::from(packet.from == client);
+        sent != 2
+    })));
+    let report = simulation.finish();
+    // Two round trips, and three of 100 ms until the second Initial packet is sent again: not three of 333 ms.
+    assert_eq!((report.ending, report.connected_after), (Ending::Complete, Some(ms(500))));
 }
 
 #[test]

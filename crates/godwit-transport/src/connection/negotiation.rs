@@ -280,6 +280,14 @@ impl Machine {
         };
         let Some(initial) = self.spaces.initial.as_deref_mut() else { return };
         initial.keys = new_keys;
+        // Loss recovery begins anew, and how long the Retry took is a first idea of the round trip (RFC 9002 section 6.3);
+        // from the first Initial packet on, as nobody knows which one it answers.
+        let since = initial.space.recovery.oldest_sent_at();
+        let recovery = &mut self.paths.active_mut().recovery;
+        if let Some(since) = since.filter(|_| recovery.pto_count() == 0) {
+            recovery.set_initial_rtt(now.saturating_since(since));
+        }
+        recovery.reset_pto_count();
         // A server that asks for a Retry has kept nothing, 0-RTT packets included.
         for id in [SpaceId::Initial, SpaceId::Data] {
             let Some(space) = self.spaces.get_mut(id) else { continue };
