@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use godwit::{CongestionAlgorithm, TransportConfig};
 use godwit_lab::wan::{
-    self, Acquaintance, Baseline, Matrix, Profile, RequestTable, Requests, Summary, Sweep, Trial, Way,
+    self, Acquaintance, Attribution, Baseline, Matrix, Profile, RequestTable, Requests, Summary, Sweep,
+    Trial, Way,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -23,6 +24,10 @@ what MsQuic reached in them stands beside. The same seed gives the same figures 
 #[derive(Debug, clap::Args)]
 #[command(long_about = ABOUT)]
 pub(crate) struct Arguments {
+    /// With --profile: instead of the requests themselves, which policy is worth how much to whom waits for them
+    #[arg(requires = "profile")]
+    what: Option<What>,
+
     /// Which networks
     #[arg(long, value_name = "MATRIX", default_value = "msquic-1230")]
     matrix: MatrixName,
@@ -86,6 +91,11 @@ enum MatrixName {
     Msquic324,
     /// 60 of the 1230
     Smoke,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum What {
+    Attribute,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -161,8 +171,15 @@ fn ask(profile: &Profile, arguments: &Arguments) -> Result<ExitCode, Failure> {
         (requests.seed, requests.count) = (arguments.seed, arguments.requests);
         requests.transport = controller.transport();
         let bar = progress(controller.name(), "simulations");
-        let table =
-            RequestTable::measure(profile, &requests, &arguments.kinds, |done, of| show(&bar, done, of));
+        let table = match arguments.what {
+            Some(What::Attribute) => {
+                Attribution::measure(profile, &requests, |done, of| show(&bar, done, of)).to_string()
+            }
+            None => {
+                let progress = |done, of| show(&bar, done, of);
+                RequestTable::measure(profile, &requests, &arguments.kinds, progress).to_string()
+            }
+        };
         let took = bar.elapsed();
         bar.finish_and_clear();
         print(&format!("{}: {:.1} s\n{table}\n", controller.name(), took.as_secs_f64()))?;

@@ -6,8 +6,9 @@
 //! into a [`Summary`] beside what MsQuic reached in the same networks ([`Baseline`]).
 //!
 //! A [`Profile`] is a network for [`Requests`]: thousands of small ones, each for itself, and the [`Latencies`] of those
-//! who wait for them.
+//! who wait for them. An [`Attribution`] says to what they owe it.
 
+mod attribution;
 mod baseline;
 mod cell;
 mod csv;
@@ -20,6 +21,7 @@ mod run;
 mod summary;
 mod sweep;
 
+pub use attribution::{Attribution, Worth};
 pub use baseline::{Baseline, Reached};
 pub use cell::Cell;
 pub use csv::csv;

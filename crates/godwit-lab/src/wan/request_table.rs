@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use godwit_transport::TailPolicy;
+
 use super::profile::Profile;
 use super::requests::{Acquaintance, Answered, Requests};
 
@@ -29,6 +31,8 @@ pub struct RequestRow {
     pub answered: Answered,
     /// Datagrams of each round if nothing is lost.
     pub lossless: f64,
+    /// The same with the timers of RFC 9002 and nothing sent twice ([`TailPolicy::rfc_9002`]).
+    pub least: f64,
 }
 
 impl RequestTable {
@@ -42,9 +46,11 @@ impl RequestTable {
         let row = |(number, kind): (usize, &Acquaintance)| {
             let requests = Requests { acquaintance: *kind, ..requests.clone() };
             let answered = requests.run(profile, |done, of| progress(of * number + done, of * kinds.len()));
-            let few = Requests { count: COUNTED, ..requests.clone() };
+            let mut few = Requests { count: COUNTED, ..requests.clone() };
             let lossless = few.run(&profile.without_loss(), |_, _| {}).datagrams;
-            RequestRow { acquaintance: *kind, answered, lossless }
+            few.transport.tail = TailPolicy::rfc_9002();
+            let least = few.run(&profile.without_loss(), |_, _| {}).datagrams;
+            RequestRow { acquaintance: *kind, answered, lossless, least }
         };
         RequestTable { profile: *profile, rows: kinds.iter().enumerate().map(row).collect() }
     }
@@ -60,7 +66,7 @@ impl fmt::Display for RequestTable {
         )?;
         writeln!(
             f,
-            "{:<8} {:>7} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>8} {:>9} {:>8}",
+            "{:<8} {:>7} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>8} {:>9} {:>8} {:>6}",
             "kind",
             "count",
             "p50",
@@ -72,9 +78,10 @@ impl fmt::Display for RequestTable {
             "mean",
             "> 3 RTT",
             "datagrams",
-            "lossless"
+            "lossless",
+            "least"
         )?;
-        for RequestRow { acquaintance, answered, lossless } in &self.rows {
+        for RequestRow { acquaintance, answered, lossless, least } in &self.rows {
             let latencies = &answered.latencies;
             write!(f, "{acquaintance:<8} {:>7}", latencies.len())?;
             for rank in [500, 750, 900, 950, 990, 999] {
@@ -83,7 +90,7 @@ impl fmt::Display for RequestTable {
             let slow = 100.0 * latencies.share_above(self.profile.rtt * 3);
             writeln!(
                 f,
-                " {:>6} {slow:>6.2} % {:>9.2} {lossless:>8.2}",
+                " {:>6} {slow:>6.2} % {:>9.2} {lossless:>8.2} {least:>6.2}",
                 Milliseconds(latencies.mean()),
                 answered.datagrams
             )?;
@@ -100,6 +107,42 @@ impl fmt::Display for Milliseconds {
             Duration::MAX => f.pad("never"),
             // Rounded, as all figures beside it.
             time => f.pad(&format!("{:.0}", time.as_secs_f64() * 1000.0)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measure(profile: &str, kinds: &[Acquaintance]) -> RequestTable {
+        let mut requests = Requests { count: 400, ..Requests::default() };
+        // Of congestion control nothing depends on chance here.
+        requests.transport.congestion = godwit::CongestionAlgorithm::Cubic.into();
+        RequestTable::measure(&profile.parse().unwrap(), &requests, kinds, |_, _| {})
+    }
+
+    #[test]
+    fn nothing_is_bought_with_many_datagrams_where_nothing_is_lost() {
+        let kinds = [Acquaintance::None, Acquaintance::Network, Acquaintance::Connected];
+        for profile in ["uber-a", "lte"] {
+            for (row, most) in measure(profile, &kinds).rows.iter().zip([4.0, 4.0, 2.0]) {
+                let extra = row.lossless - row.least;
+                // Where acknowledgements meet is up to chance.
+                assert!((-0.5..=most).contains(&extra), "{profile} {}: {extra}", row.acquaintance);
+            }
+        }
+    }
+
+    #[test]
+    fn few_wait_long_in_a_network_that_is_known_to_be_lossy() {
+        for (profile, p50, p95, p99) in [("uber-a", 710, 1000, 1500), ("uber-c", 1550, 2900, 4500)] {
+            let table = measure(profile, &[Acquaintance::Network]);
+            let latencies = &table.rows.first().unwrap().answered.latencies;
+            let ranks = [(500, p50), (950, p95), (990, p99)];
+            for (rank, most) in ranks {
+                assert!(latencies.per_mille(rank) <= Duration::from_millis(most), "{rank}: {table}");
+            }
         }
     }
 }
