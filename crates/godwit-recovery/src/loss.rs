@@ -9,8 +9,6 @@ use std::time::Duration;
 
 /// The packet threshold to begin with (RFC 9002 section 6.1.1, `kPacketThreshold`).
 const PACKET_THRESHOLD: u64 = 3;
-/// What the packet threshold may grow to; beyond, the time threshold decides.
-const MAX_PACKET_THRESHOLD: u64 = 512;
 /// The time threshold to begin with is 9/8 of the RTT (RFC 9002 section 6.1.2): this many eighths beyond it.
 const TIME_EIGHTHS: u32 = 1;
 /// What the time threshold may grow to: two RTTs.
@@ -48,7 +46,8 @@ impl ReorderTolerance {
     pub(crate) fn on_spurious(&mut self, tally: &SpuriousTally, rtt: &RttEstimator) {
         self.events_in_order = 0;
         if tally.distance >= self.packets {
-            self.packets = tally.distance.saturating_add(1).min(MAX_PACKET_THRESHOLD);
+            // Without a limit: on a fast path a few milliseconds are thousands of packets. The time threshold has one.
+            self.packets = tally.distance.saturating_add(1);
         }
         if tally.verdict_after >= self.time_threshold(rtt) {
             self.eighths = self.eighths.saturating_mul(2).min(MAX_TIME_EIGHTHS);
@@ -100,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_threshold_that_was_too_tight_is_widened_and_both_are_capped() {
+    fn the_threshold_that_was_too_tight_is_widened_and_that_of_time_is_capped() {
         let (mut reorder, rtt) = (ReorderTolerance::new(), rtt());
         assert_eq!((reorder.packet_threshold(), reorder.time_threshold(&rtt)), (3, 90 * MS));
         reorder.on_spurious(&late(7, 80 * MS), &rtt);
@@ -110,7 +109,7 @@ mod tests {
         for _ in 0..9 {
             reorder.on_spurious(&late(u64::MAX, Duration::MAX), &rtt);
         }
-        assert_eq!((reorder.packet_threshold(), reorder.time_threshold(&rtt)), (512, 160 * MS));
+        assert_eq!((reorder.packet_threshold(), reorder.time_threshold(&rtt)), (u64::MAX, 160 * MS));
     }
 
     #[test]
