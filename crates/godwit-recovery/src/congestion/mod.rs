@@ -142,6 +142,11 @@ impl Controller {
         each!(self, inner => inner.on_congestion(now));
     }
 
+    /// See [`CongestionController::on_ce_congestion`].
+    pub fn on_ce_congestion(&mut self, now: Time) {
+        each!(self, inner => inner.on_ce_congestion(now));
+    }
+
     /// See [`CongestionController::on_persistent_congestion`].
     pub fn on_persistent_congestion(&mut self) {
         each!(self, inner => inner.on_persistent_congestion());

@@ -82,9 +82,9 @@ impl PathRecovery {
         };
         self.stats.congestion_events = self.stats.congestion_events.saturating_add(1);
         self.reorder.on_loss_event();
-        match (losses, self.controller.detailed_mut()) {
-            (None, Some(custom)) => custom.on_ce_congestion(now),
-            _ => self.controller.on_congestion(now),
+        match losses {
+            Some(_) => self.controller.on_congestion(now),
+            None => self.controller.on_ce_congestion(now),
         }
         true
     }

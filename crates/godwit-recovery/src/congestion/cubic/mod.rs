@@ -13,8 +13,11 @@ use hystart::{HyStart, Phase};
 use math::{cubic_increase, time_to_plateau};
 use std::time::Duration;
 
-/// The window is multiplied by this many tenths on congestion (RFC 9438 section 4.6, `beta_cubic`).
-const BETA_TENTHS: u64 = 7;
+/// The window is multiplied by this many hundredths on congestion (RFC 9438 section 4.6, `beta_cubic`).
+const BETA: u64 = 70;
+/// The same for marks (RFC 8511 section 3.1, "ABE"): a queue that marks is short, and what leaves it less than the
+/// bandwidth-delay product leaves the link idle.
+const BETA_MARKED: u64 = 85;
 
 /// What a reduction changes, so that it can be undone.
 #[derive(Debug, Clone, Copy, Default)]
@@ -140,11 +143,27 @@ impl Cubic {
         let denominator = u128::from(self.shape.window).saturating_mul(under);
         self.shape.w_est = self.shape.w_est.saturating_add(self.growth_est.add(numerator, denominator));
     }
+
+    /// Multiplies the window by `beta` hundredths.
+    fn reduce(&mut self, beta: u64) {
+        self.before = Some(Box::new(self.shape));
+        let window = self.shape.window;
+        // Fast convergence (RFC 9438 section 4.7): a flow that could not regain its last maximum makes room.
+        self.shape.w_max = if window < self.shape.w_max {
+            hundredths(window, 100_u64.saturating_add(beta)).checked_div(2).unwrap_or(0)
+        } else {
+            window
+        };
+        self.shape.prior = window;
+        self.shape.window = hundredths(window, beta).max(minimum_window(self.mtu));
+        self.shape.threshold = Some(self.shape.window);
+        self.shape.epoch = None;
+    }
 }
 
-/// `window * tenths / 10`.
-fn tenths(window: u64, tenths: u64) -> u64 {
-    window.saturating_mul(tenths).checked_div(10).unwrap_or(0)
+/// `window * hundredths / 100`.
+fn hundredths(window: u64, hundredths: u64) -> u64 {
+    window.saturating_mul(hundredths).checked_div(100).unwrap_or(0)
 }
 
 impl CongestionController for Cubic {
@@ -158,18 +177,11 @@ impl CongestionController for Cubic {
     }
 
     fn on_congestion(&mut self, _now: Time) {
-        self.before = Some(Box::new(self.shape));
-        let window = self.shape.window;
-        // Fast convergence (RFC 9438 section 4.7): a flow that could not regain its last maximum makes room.
-        self.shape.w_max = if window < self.shape.w_max {
-            tenths(window, 10_u64.saturating_add(BETA_TENTHS)).checked_div(2).unwrap_or(0)
-        } else {
-            window
-        };
-        self.shape.prior = window;
-        self.shape.window = tenths(window, BETA_TENTHS).max(minimum_window(self.mtu));
-        self.shape.threshold = Some(self.shape.window);
-        self.shape.epoch = None;
+        self.reduce(BETA);
+    }
+
+    fn on_ce_congestion(&mut self, _now: Time) {
+        self.reduce(BETA_MARKED);
     }
 
     fn on_persistent_congestion(&mut self) {
