@@ -427,9 +427,19 @@ impl<T: Copy> SpaceRecovery<T> {
         paths.each_other(&mut PathRecovery::reset_pto_count);
     }
 
-    /// The highest packet number the peer acknowledged; packet numbers are encoded relative to it.
+    /// The highest packet number the peer acknowledged.
     pub const fn largest_acked(&self) -> Option<u64> {
         self.largest_acked
+    }
+
+    /// The packet number relative to which `number` is to be encoded. RFC 9000 section 17.1 asks for twice the range of
+    /// what is not acknowledged; this makes it four times, for packets that come later than a whole flight sent after
+    /// them: where the round trip takes 5 ms, 10 ms of delay are enough, and the receiver cannot open them.
+    pub const fn encoding_base(&self, number: u64) -> Option<u64> {
+        match self.largest_acked {
+            Some(acked) => Some(acked.saturating_sub(number.saturating_sub(acked))),
+            None => None,
+        }
     }
 
     /// The highest packet number sent.

@@ -64,7 +64,7 @@ fn marks_are_heeded_in_time_with_fewer_acknowledgements() {
     let (usual, few) = (transfer(4, false, &link, exchange), transfer(4, true, &link, exchange));
     let acks = [&usual, &few].map(|report| report.up.delivered_packets);
     assert!(acks[1] * 3 < acks[0], "acknowledgements: {acks:?}");
-    assert!(few.duration < usual.duration * 103 / 100, "{:?} and {:?}", usual.duration, few.duration);
+    assert!(few.duration < usual.duration * 105 / 100, "{:?} and {:?}", usual.duration, few.duration);
     assert!(few.server_stats.ecn_sent.ce > 0);
     let marks = [&usual, &few].map(|report| report.server_stats.ecn_sent.ce);
     assert!(marks[1] <= marks[0] * 2, "{marks:?}");
@@ -77,8 +77,9 @@ fn short_flows_are_acknowledged_as_usual() {
     let link = LinkConfig::limited(Rate::megabits(200), ms(25), 2_000_000);
     let exchange = Exchange::download(400_000);
     let (usual, few) = (transfer(3, false, &link, exchange), transfer(3, true, &link, exchange));
-    assert_eq!(usual.duration, few.duration);
-    assert_eq!(usual.packets, few.packets);
+    // But for the lengths of packet numbers.
+    assert!(usual.duration.abs_diff(few.duration) < Duration::from_micros(100));
+    assert!(usual.packets.abs_diff(few.packets) <= 1, "{} and {}", usual.packets, few.packets);
 }
 
 #[test]

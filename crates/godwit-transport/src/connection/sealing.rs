@@ -27,7 +27,7 @@ impl Machine {
         let keys = self.spaces.data.keys.as_mut()?;
         let recovery = &mut self.spaces.data.space.recovery;
         let number = recovery.next_packet_number(&mut *turn.rng);
-        let truncated = TruncatedPacketNumber::new(number, recovery.largest_acked());
+        let truncated = TruncatedPacketNumber::new(number, recovery.encoding_base(number));
         let key_phase = keys.phase_to_send(turn.now);
         let dcid = turn.dcid;
         let header = ShortHeader { dcid: &dcid, spin: self.header_bits.spin(), key_phase };
