@@ -11,6 +11,8 @@
 pub mod affinity;
 #[cfg(unix)]
 pub mod buffers;
+#[cfg(target_os = "linux")]
+pub mod children;
 pub mod clock;
 pub mod descriptors;
 #[cfg(target_os = "linux")]
@@ -22,5 +24,6 @@ pub mod tcp;
 pub mod timer;
 #[cfg(target_os = "linux")]
 pub mod tun;
+pub mod urgency;
 #[cfg(unix)]
 pub mod user;

@@ -4,7 +4,9 @@
 //! threads stay where they are. A namespace vanishes with the last thread in it.
 
 use crate::user;
+use std::fs::File;
 use std::io;
+use std::os::fd::{AsRawFd, RawFd};
 
 /// User and group of the process, by which it is to be known inside of a user namespace as well.
 #[derive(Debug)]
@@ -12,6 +14,38 @@ use std::io;
 pub struct Identity {
     user: u32,
     group: u32,
+}
+
+/// A network namespace, kept alive by a descriptor: it has no name, and is gone when the last process that has such a
+/// descriptor or runs in it is.
+#[derive(Debug)]
+pub struct Network(File);
+
+impl Network {
+    /// That of the calling thread.
+    ///
+    /// # Errors
+    /// If the process has too many descriptors, or there is no `/proc`.
+    pub fn current() -> io::Result<Network> {
+        File::open("/proc/thread-self/ns/net").map(Network)
+    }
+
+    /// Moves the calling thread there.
+    ///
+    /// # Errors
+    /// Without the privilege (`CAP_SYS_ADMIN`).
+    pub fn enter(&self) -> io::Result<()> {
+        // SAFETY: no memory is handed over, and the descriptor is owned, hence open.
+        let rc = unsafe { libc::setns(self.0.as_raw_fd(), libc::CLONE_NEWNET) };
+        if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+/// The number under which other processes find it, in `/proc/PID/fd`.
+impl AsRawFd for Network {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
 }
 
 /// Moves the calling thread into a new network namespace.
@@ -62,7 +96,14 @@ mod tests {
         let network = || std::fs::read_link("/proc/thread-self/ns/net").unwrap();
         let ours = network();
         std::thread::spawn(move || match enter_network() {
-            Ok(()) => assert_ne!(network(), ours),
+            Ok(()) => {
+                let new = (Network::current().unwrap(), network());
+                assert_ne!(new.1, ours);
+                enter_network().unwrap();
+                assert_ne!(network(), new.1);
+                new.0.enter().unwrap();
+                assert_eq!(network(), new.1);
+            }
             Err(error) => assert_eq!(error.kind(), io::ErrorKind::PermissionDenied),
         })
         .join()

@@ -6,7 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::mem;
 use std::net::{Ipv4Addr, UdpSocket};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 /// A TUN device that is up and has an address. Every read is one IP packet that the system sends, every write one that
@@ -15,8 +15,13 @@ use std::os::unix::fs::OpenOptionsExt;
 pub struct TunDevice(File);
 
 impl TunDevice {
+    /// Packets that wait for being read at most: a window that is sent at once has to fit, for a packet that does not is
+    /// lost without anybody's knowledge.
+    const WAITING: libc::c_int = 32_768;
+
     /// Opens a new device, gives it an IPv4 address in a network of `prefix` bits (32 at most) and the largest IP
-    /// packet, in bytes, and lets it be used.
+    /// packet, in bytes, and lets it be used. What the system sends is in packets of that size at most: the device
+    /// offers nothing that would have it leave their making to the reader.
     ///
     /// # Errors
     /// Without the privilege (`CAP_NET_ADMIN`) or the driver; if there is a device of that name, or it is no name for
@@ -38,6 +43,8 @@ impl TunDevice {
         call(socket, libc::SIOCSIFNETMASK, &mut request)?;
         request.ifr_ifru.ifru_mtu = mtu.into();
         call(socket, libc::SIOCSIFMTU, &mut request)?;
+        request.ifr_ifru.ifru_metric = TunDevice::WAITING;
+        call(socket, libc::SIOCSIFTXQLEN, &mut request)?;
         request.ifr_ifru.ifru_flags = flags(libc::IFF_UP | libc::IFF_RUNNING);
         call(socket, libc::SIOCSIFFLAGS, &mut request)?;
         Ok(TunDevice(file))
@@ -60,10 +67,27 @@ impl TunDevice {
     }
 }
 
+impl AsFd for TunDevice {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 impl AsRawFd for TunDevice {
     fn as_raw_fd(&self) -> RawFd {
         self.0.as_raw_fd()
     }
+}
+
+/// Lets the loopback of the calling thread's network namespace be used, which is down in a new one.
+///
+/// # Errors
+/// Without the privilege (`CAP_NET_ADMIN`).
+pub fn raise_loopback() -> io::Result<()> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    let mut request = request_for("lo")?;
+    request.ifr_ifru.ifru_flags = flags(libc::IFF_UP | libc::IFF_RUNNING);
+    call(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &mut request)
 }
 
 /// A request that concerns the interface `name`, with nothing asked yet.
@@ -127,6 +151,7 @@ mod tests {
             if namespaces::enter_network().is_err() || !std::path::Path::new("/dev/net/tun").exists() {
                 return;
             }
+            raise_loopback().unwrap();
             let ours = Ipv4Addr::new(10, 78, 0, 1);
             let device = match TunDevice::open("godwit7", ours, 24, 1400) {
                 Ok(device) => device,
