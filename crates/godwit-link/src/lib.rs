@@ -32,4 +32,4 @@ pub use corruption::{Corruption, Damage};
 pub use link::{Counters, Delivery, DropReason, Duplex, Link, Outcome};
 pub use loss::{GilbertElliott, Loss};
 pub use nat::{Nat, NatConfig, Rebinding, Translation};
-pub use probability::Probability;
+pub use probability::{Probability, WrongShare};

@@ -1,6 +1,9 @@
 //! Random choices in integers, so that they fall the same way on every machine.
 
 use godwit_base::Rng;
+use std::error::Error;
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// A probability with a resolution of 2^-64.
@@ -73,6 +76,36 @@ fn minus_ln_q32(u: u64) -> u64 {
     ((u128::from(minus_log2) * LN_2_Q32) >> 32) as u64
 }
 
+/// A share as people write it: one of so many (`1/10000`) or percent (`3.5%`). A bare number says neither, and is refused.
+impl FromStr for Probability {
+    type Err = WrongShare;
+
+    fn from_str(text: &str) -> Result<Self, WrongShare> {
+        let number =
+            |text: &str| text.trim().parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
+        let share = match (text.split_once('/'), text.strip_suffix('%')) {
+            (Some((part, whole)), None) => number(part).zip(number(whole)).map(|(part, whole)| part / whole),
+            (None, Some(percent)) => number(percent).map(|percent| percent / 100.0),
+            _ => None,
+        };
+        // Of NaN, which is nothing of nothing, this is false.
+        share.filter(|share| *share <= 1.0).map(Probability::new).ok_or(WrongShare)
+    }
+}
+
+/// What was written is no share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WrongShare;
+
+impl fmt::Display for WrongShare {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("expected one of so many or percent, such as 1/10000 or 3.5%")
+    }
+}
+
+impl Error for WrongShare {}
+
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -81,6 +114,20 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 mod tests {
     use super::*;
     use godwit_base::SeededRng;
+
+    #[test]
+    fn shares_are_written_as_one_of_many_or_percent() {
+        for (text, share) in
+            [("1/10000", 1e-4), ("3.5%", 0.035), ("0%", 0.0), ("0/1", 0.0), ("1/1", 1.0), (" 7 %", 0.07)]
+        {
+            assert_eq!(text.parse(), Ok(Probability::new(share)), "{text}");
+        }
+        for wrong in
+            ["", "1000", "0.035", "%", "1/", "/2", "1/0", "0/0", "2/1", "101%", "-1%", "NaN%", "inf%", "1/2%"]
+        {
+            assert_eq!(wrong.parse::<Probability>(), Err(WrongShare), "{wrong}");
+        }
+    }
 
     #[test]
     fn conversions_keep_the_ends() {
