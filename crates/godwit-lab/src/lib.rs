@@ -17,6 +17,7 @@ pub mod demo;
 pub mod doctor;
 mod error;
 pub mod interop;
+mod namespaces;
 pub mod perf;
 pub mod qlog;
 pub mod wan;

@@ -23,16 +23,4 @@ impl Clock {
     pub fn now(self) -> Time {
         Time::ZERO + self.began.elapsed()
     }
-
-    /// Waits until then, or for ever.
-    #[cfg(feature = "tun")]
-    pub async fn sleep_until(self, at: Option<Time>) {
-        match at {
-            Some(at) => {
-                let at = self.began + at.saturating_since(Time::ZERO);
-                tokio::time::sleep_until(at.into()).await;
-            }
-            None => std::future::pending().await,
-        }
-    }
 }

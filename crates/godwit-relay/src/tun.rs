@@ -1,188 +1,201 @@
-//! IP packets go from one TUN device to the other, each after its time or not at all.
+//! A router between two TUN devices: each IPv4 packet arrives at the other one after its time, or not at all.
 //!
-//! TCP and UDP of the same client port have links of the same random choices. Anything but TCP and UDP over
-//! IPv4 is dropped.
+//! One thread does everything. It sleeps until a packet comes or one is due, but not for the last moment, in which it looks
+//! at the clock again and again: what wakes a sleeper takes about as long. Packets are as large as the devices' MTU, never
+//! larger: these leave no segmentation to the reader. Other packets than those of IPv4 are dropped, uncounted: what the system
+//! says over IPv6 of its own accord is nobody's.
 
-use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
+use godwit_base::Time;
+use godwit_link::Delivery;
 use godwit_os::tun::TunDevice;
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
-use tokio::sync::oneshot;
+use godwit_os::urgency;
+use nix::poll::{PollFd, PollFlags, ppoll};
 
-use crate::{Clock, DelayQueue, RelayCounters, VisitLink, VisitLinks, Way};
+use crate::{Clock, DelayQueue, Links, Packet, RelayCounters, Way, ip};
 
 /// The largest IP packet that passes, in bytes.
 const LARGEST: usize = 1500;
 /// Packets taken from one device before the other one's turn.
 const TURN: usize = 64;
-/// Links kept at most; those of the visits that began first make room.
-const MOST_LINKS: usize = 20_000;
+/// Buffers kept for packets that come.
+const MOST_SPARE: usize = 4096;
+/// The last moment before something is due, which is not slept through.
+const MOMENT: Duration = Duration::from_micros(80);
+/// Deliveries that follow each other faster than this are made in batches, with a rest in between.
+const BATCH: Duration = Duration::from_micros(100);
+const REST: Duration = Duration::from_micros(30);
+/// The longest sleep: this often the router looks whether it is still wanted.
+const NAP: Duration = Duration::from_millis(50);
 
-/// A visit: the IP protocol and the client's port.
-type Key = (u8, u16);
-
-struct Packets {
-    client: AsyncFd<TunDevice>,
-    server: AsyncFd<TunDevice>,
-    links: VisitLinks,
-    clock: Clock,
-    counters: Arc<RelayCounters>,
-    visits: BTreeMap<Key, VisitLink>,
-    due: DelayQueue<(Way, Vec<u8>)>,
-}
-
-/// A running relay on a thread of its own, so that what else the program does does not delay packets. It is stopped when
-/// dropped.
+/// A running router on a thread of its own, so that what else the program does does not delay packets: where that is
+/// permitted, it runs before all other threads of the machine. It is stopped when dropped.
 #[derive(Debug)]
 pub struct TunRelay {
-    stop: Option<oneshot::Sender<()>>,
+    wanted: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl TunRelay {
-    /// Relays between the client's and the server's device.
+    /// Routes between the client's and the server's device, over these links.
     ///
     /// # Errors
-    /// If there is no runtime or thread to be had.
+    /// If there is no thread to be had.
     pub fn start(
         client: TunDevice,
         server: TunDevice,
-        links: VisitLinks,
+        links: impl Links,
         counters: Arc<RelayCounters>,
     ) -> io::Result<TunRelay> {
-        let (stop, stopped) = oneshot::channel::<()>();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let wanted = Arc::new(AtomicBool::new(true));
+        let still_wanted = Arc::clone(&wanted);
         let body = move || {
-            runtime.block_on(async {
-                tokio::select! {
-                    outcome = relay(client, server, links, counters) => if let Err(error) = outcome {
-                        tracing::error!(%error, "the relay has failed");
-                    },
-                    _ = stopped => {}
-                }
-            });
+            // An ordinary user's router is an ordinary thread.
+            let _ = urgency::run_before_others();
+            let mut router = Router {
+                client,
+                server,
+                links,
+                clock: Clock::start(),
+                counters,
+                due: DelayQueue::new(),
+                delivered: Time::ZERO,
+                spare: Vec::new(),
+            };
+            if let Err(error) = router.run(&still_wanted) {
+                tracing::error!(%error, "the router has failed");
+            }
         };
-        let thread = std::thread::Builder::new().name("relay".to_owned()).spawn(body)?;
-        Ok(TunRelay { stop: Some(stop), thread: Some(thread) })
+        let thread = std::thread::Builder::new().name("router".to_owned()).spawn(body)?;
+        Ok(TunRelay { wanted, thread: Some(thread) })
     }
 }
 
 impl Drop for TunRelay {
     fn drop(&mut self) {
-        drop(self.stop.take());
+        self.wanted.store(false, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-/// Relays until the future is dropped.
-async fn relay(
+/// A packet under way. The buffer is as long as any packet may be.
+struct UnderWay {
+    way: Way,
+    bytes: usize,
+    buffer: Vec<u8>,
+}
+
+struct Router<L> {
     client: TunDevice,
     server: TunDevice,
-    links: VisitLinks,
+    links: L,
+    clock: Clock,
     counters: Arc<RelayCounters>,
-) -> io::Result<()> {
-    let (client, server) = (readable(client)?, readable(server)?);
-    let (visits, due) = (BTreeMap::new(), DelayQueue::new());
-    Packets { client, server, links, clock: Clock::start(), counters, visits, due }.run().await
+    due: DelayQueue<UnderWay>,
+    /// When something was delivered last.
+    delivered: Time,
+    spare: Vec<Vec<u8>>,
 }
 
-#[expect(deprecated, reason = "its successor is unsafe; a device owns its one descriptor while it lives")]
-fn readable(device: TunDevice) -> io::Result<AsyncFd<TunDevice>> {
-    AsyncFd::with_interest(device, Interest::READABLE)
-}
-
-/// Waits for a packet and reads it.
-async fn recv(device: &AsyncFd<TunDevice>, packet: &mut [u8]) -> io::Result<usize> {
-    device.async_io(Interest::READABLE, |device| device.recv(packet)).await
-}
-
-impl Packets {
-    async fn run(mut self) -> io::Result<()> {
-        let (mut up, mut down) = (vec![0; LARGEST], vec![0; LARGEST]);
-        loop {
-            tokio::select! {
-                biased;
-                () = self.clock.sleep_until(self.due.next()) => self.deliver(),
-                read = recv(&self.client, &mut up) => self.turn(Way::Up, read?, &mut up),
-                read = recv(&self.server, &mut down) => self.turn(Way::Down, read?, &mut down),
+impl<L: Links> Router<L> {
+    fn run(&mut self, wanted: &AtomicBool) -> io::Result<()> {
+        while wanted.load(Ordering::Relaxed) {
+            self.deliver();
+            let came = [Way::Up, Way::Down].map(|way| self.take_in(way));
+            if came == [false, false] {
+                self.sleep()?;
             }
+        }
+        Ok(())
+    }
+
+    /// Sleeps until a packet comes, or the moment before one is due.
+    fn sleep(&self) -> io::Result<()> {
+        let now = self.clock.now();
+        let left = self.due.next().map(|at| at.saturating_since(now));
+        let mut nap = left.map_or(NAP, |left| left.saturating_sub(MOMENT).min(NAP));
+        if nap.is_zero() {
+            if now.saturating_since(self.delivered) > BATCH {
+                std::hint::spin_loop();
+                return Ok(());
+            }
+            nap = REST;
+        }
+        let mut devices =
+            [&self.client, &self.server].map(|device| PollFd::new(device.as_fd(), PollFlags::POLLIN));
+        match ppoll(&mut devices, Some(nap.into()), None) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
+            Err(error) => Err(error.into()),
         }
     }
 
-    /// Takes one packet that was read, and what else waits.
-    fn turn(&mut self, way: Way, read: usize, buffer: &mut [u8]) {
-        let mut len = read;
-        for _ in 0..TURN {
-            self.pass(way, buffer.get(..len).unwrap_or_default());
+    /// Takes what waits at a device, up to a turn of it, and says whether there was anything.
+    fn take_in(&mut self, way: Way) -> bool {
+        for taken in 0..TURN {
+            let mut buffer = self.spare.pop().unwrap_or_else(|| vec![0; LARGEST]);
             let device = if way == Way::Up { &self.client } else { &self.server };
-            match device.get_ref().recv(buffer) {
-                Ok(read) => len = read,
-                Err(_) => return,
+            let Ok(len) = device.recv(&mut buffer) else {
+                self.give_back(buffer);
+                return taken > 0;
+            };
+            match ip::read(way, buffer.get(..len).unwrap_or_default()) {
+                Some(packet) => self.pass(packet, buffer),
+                None => self.give_back(buffer),
             }
         }
+        true
     }
 
-    fn pass(&mut self, way: Way, packet: &[u8]) {
-        let Some(key) = visit_of(way, packet) else { return };
-        let now = self.clock.now();
-        if !self.visits.contains_key(&key) && self.visits.len() >= MOST_LINKS {
-            self.visits.pop_first();
+    fn pass(&mut self, packet: Packet, mut buffer: Vec<u8>) {
+        let outcome = self.links.send(packet, self.clock.now());
+        self.counters.packets.fetch_add(1, Ordering::Relaxed);
+        let mut deliveries = outcome.deliveries();
+        let Some(first) = deliveries.next() else {
+            self.counters.dropped.fetch_add(1, Ordering::Relaxed);
+            return self.give_back(buffer);
+        };
+        if first.ecn != packet.ecn {
+            ip::mark(&mut buffer, first.ecn);
         }
-        let link = self.visits.entry(key).or_insert_with(|| self.links.of(key.1, now));
-        if let Some(at) = link.send(way, now, packet.len(), &self.counters) {
-            self.due.push(at, (way, packet.to_vec()));
+        let copy = deliveries.next().map(|copy| (copy, buffer.clone()));
+        self.push(packet, first, buffer);
+        if let Some((copy, buffer)) = copy {
+            self.push(packet, copy, buffer);
         }
     }
 
+    fn push(&mut self, packet: Packet, delivery: Delivery, mut buffer: Vec<u8>) {
+        if let Some(corruption) = delivery.corruption {
+            corruption.apply(buffer.get_mut(..packet.bytes).unwrap_or_default());
+        }
+        self.due.push(delivery.at, UnderWay { way: packet.way, bytes: packet.bytes, buffer });
+    }
+
+    /// Delivers what is due.
     fn deliver(&mut self) {
-        let now = self.clock.now();
-        while let Some((at, (way, packet))) = self.due.pop(now) {
+        let mut now = self.clock.now();
+        while let Some((at, packet)) = self.due.pop(now) {
             self.counters.on_delivery(at, now);
+            let device = if packet.way == Way::Up { &self.server } else { &self.client };
             // A device that takes no more has lost the packet.
-            let _ = match way {
-                Way::Up => self.server.get_ref().send(&packet),
-                Way::Down => self.client.get_ref().send(&packet),
-            };
+            let _ = device.send(packet.buffer.get(..packet.bytes).unwrap_or_default());
+            self.give_back(packet.buffer);
+            self.delivered = now;
+            now = self.clock.now();
         }
     }
-}
 
-/// The visit that an IPv4 packet belongs to.
-fn visit_of(way: Way, packet: &[u8]) -> Option<Key> {
-    const TCP_AND_UDP: [u8; 2] = [6, 17];
-    let first = *packet.first()?;
-    let protocol = *packet.get(9)?;
-    if first >> 4 != 4 || !TCP_AND_UDP.contains(&protocol) {
-        return None;
-    }
-    let header = usize::from(first & 0xf) * 4;
-    let client_port = if way == Way::Up { header } else { header.saturating_add(2) };
-    let port = packet.get(client_port..client_port.saturating_add(2))?;
-    Some((protocol, u16::from_be_bytes(port.try_into().ok()?)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn packets_are_told_apart_by_the_clients_port() {
-        let mut packet = vec![0; 40];
-        (packet[0], packet[9]) = (0x46, 6);
-        packet[24..28].copy_from_slice(&[0x27, 0x10, 0x01, 0xbb]);
-        assert_eq!(visit_of(Way::Up, &packet), Some((6, 10_000)));
-        assert_eq!(visit_of(Way::Down, &packet), Some((6, 443)));
-        packet[9] = 1;
-        assert_eq!(visit_of(Way::Up, &packet), None);
-        (packet[0], packet[9]) = (0x60, 17);
-        assert_eq!(visit_of(Way::Up, &packet), None);
-        assert_eq!(visit_of(Way::Up, &[]), None);
-        assert_eq!(visit_of(Way::Up, &[0x4f; 21]), None);
+    fn give_back(&mut self, buffer: Vec<u8>) {
+        if self.spare.len() < MOST_SPARE {
+            self.spare.push(buffer);
+        }
     }
 }

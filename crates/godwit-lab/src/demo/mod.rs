@@ -1,7 +1,7 @@
 //! The same site over HTTP/2 and HTTP/3 behind the same bad link, side by side.
 //!
 //! - `testbed` is what everything runs on: `site` is what is visited, by `godwit serve` as everybody runs it; the link is one
-//!   for each visit (`preset`, `godwit-relay`), between two `namespaces`, over the kernel's own TCP.
+//!   for each visit (`preset`, `godwit-relay`), between two network namespaces, over the kernel's own TCP.
 //! - `visitors` load the site, `samples` records how long that takes, `table`, `live`, `html` and `json` show it.
 //!
 //! Both protocols are treated alike: the same server, certificate, files, order of requests, number of visitors and
@@ -11,8 +11,6 @@ mod chart;
 mod html;
 mod json;
 mod live;
-#[cfg(target_os = "linux")]
-mod namespaces;
 mod preset;
 mod samples;
 mod setting;

@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use godwit_link::{DuplexConfig, GilbertElliott, LinkConfig, Loss, Probability, Rate};
 
-/// The largest IP packet that passes, in bytes: that of an Ethernet, for both protocols.
-pub(super) const MTU: usize = 1500;
 /// The queue in front of the link holds at least this much, in bytes.
 const SMALLEST_QUEUE: u64 = 64 << 10;
 
@@ -87,7 +85,7 @@ impl Conditions {
         let delay = self.rtt / 2;
         let mut link = LinkConfig::limited(rate, delay, queue);
         link.loss = self.loss();
-        link.mtu = Some(MTU);
+        link.mtu = Some(crate::namespaces::MTU);
         DuplexConfig::symmetric(link)
     }
 

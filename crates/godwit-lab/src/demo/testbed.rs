@@ -58,16 +58,17 @@ impl Testbed {
         use godwit_relay::tun::TunRelay;
         use godwit_relay::{RelayCounters, VisitLinks};
 
-        use super::namespaces;
+        use crate::namespaces::{self, Purpose};
 
         const PORT: u16 = 4433;
-        let server_device = namespaces::enter_server()?;
+        let purpose = Purpose("the demonstration");
+        let server_device = purpose.enter_server()?;
         let site = Site::make()?;
         let control =
             namespaces::congestion_control().unwrap_or_else(|_| "unknown congestion control".to_owned());
         let address = SocketAddr::from((namespaces::SERVER, PORT));
         let server = site.serve(&options.program, address)?;
-        let client_device = namespaces::enter_client()?;
+        let client_device = purpose.enter_client()?;
         let Options { preset, conditions, seconds, seed, .. } = *options;
         let counters = Arc::<RelayCounters>::default();
         let links = VisitLinks::new(conditions.link(), seed);
