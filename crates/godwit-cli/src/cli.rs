@@ -2,6 +2,8 @@
 
 use clap::{Parser, Subcommand};
 
+#[cfg(unix)]
+use crate::emulate;
 use crate::{demo, doctor, get, interop, manual, perf, qlog, report, serve, wan};
 
 /// The overview in place of clap's flat list: the commands by what one wants to do. It fits a screen.
@@ -18,6 +20,7 @@ For use:
 
 Laboratory:
   demo    See HTTP/2 and HTTP/3 side by side on the same bad link
+  emulate Run programs on both sides of a modelled link
   perf    Measure throughput, requests and latency between two machines
   qlog    Read traces of connections: stalls, losses and their causes
   wan     See how much of a link is used, in a thousand emulated networks
@@ -71,6 +74,9 @@ pub(crate) enum Command {
     Doctor(doctor::Arguments),
     /// See HTTP/2 and HTTP/3 side by side on the same bad link
     Demo(demo::Arguments),
+    /// Run programs on both sides of a modelled link
+    #[cfg(unix)]
+    Emulate(emulate::Arguments),
     /// Measure throughput, requests and latency between two machines
     Perf(perf::Arguments),
     /// Read traces of connections: stalls, losses and their causes

@@ -8,6 +8,8 @@ mod certificates;
 mod cli;
 mod demo;
 mod doctor;
+#[cfg(unix)]
+mod emulate;
 mod error;
 mod get;
 mod input;
@@ -63,6 +65,8 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Get(arguments) => get::run(arguments),
         Command::Report(arguments) => report::run(arguments),
         Command::Doctor(arguments) => doctor::run(arguments),
+        #[cfg(unix)]
+        Command::Emulate(arguments) => emulate::run(arguments),
         Command::Perf(arguments) => perf::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
         Command::Qlog(arguments) => qlog::run(arguments),

@@ -4,6 +4,8 @@ mod config_mistakes;
 mod demo;
 mod docs;
 mod doctor;
+#[cfg(target_os = "linux")]
+mod emulate;
 mod get;
 mod get_auto;
 mod get_errors;

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use godwit_link::{DuplexConfig, LinkConfig, Loss, Probability, QueueLimit, Rate, Reorder};
+use godwit_link::{DuplexConfig, Probability, Rate};
+
+use crate::emulate::Figures;
 
 /// A network as MsQuic's matrix describes it. What it says holds for both directions.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,17 +52,21 @@ impl Cell {
         Cell { loss, reorder, delay, ..self }
     }
 
+    /// The same as figures of a link.
+    pub fn figures(&self) -> Figures {
+        Figures {
+            rate: Some(Rate::megabits(u64::from(self.rate))),
+            rtt: Duration::from_millis(u64::from(self.rtt)),
+            queue: Some(self.queue as usize),
+            loss: one_of(self.loss),
+            reorder: one_of(self.reorder),
+            delay: Duration::from_millis(u64::from(self.delay)),
+        }
+    }
+
     /// The link between client and server.
     pub fn link(&self) -> DuplexConfig {
-        let mut link = LinkConfig::delayed(Duration::from_micros(u64::from(self.rtt) * 500));
-        link.rate = Some(Rate::megabits(u64::from(self.rate)));
-        link.queue = QueueLimit::Packets(self.queue as usize);
-        link.loss = Loss::Independent(one_of(self.loss));
-        if self.reorder > 0 {
-            let extra = Duration::from_millis(u64::from(self.delay));
-            link.reorder = Some(Reorder { probability: one_of(self.reorder), extra });
-        }
-        DuplexConfig::symmetric(link)
+        self.figures().link()
     }
 
     /// Bytes that the link carries in this time, on the wire's account.
