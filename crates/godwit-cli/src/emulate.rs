@@ -6,7 +6,8 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use godwit_lab::emulate::{Emulation, Figures};
-use godwit_lab::link::{Probability, Rate};
+use godwit_lab::link::{DuplexConfig, Probability, Rate};
+use godwit_lab::wan::Profile;
 
 use crate::error::Failure;
 use crate::output::print;
@@ -49,6 +50,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "MS", default_value = "0", value_parser = millis)]
     delay: Duration,
 
+    /// A network by name in place of figures: uber-a, uber-b, uber-c, uber-d, lte, umts, wifi, satellite or owa
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["rate", "rtt", "queue", "loss", "reorder", "delay"])]
+    profile: Option<Profile>,
+
     /// The number that all chances of the link follow from
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -63,12 +68,15 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    fn figures(&self) -> Figures {
+    fn link(&self) -> DuplexConfig {
+        if let Some(profile) = self.profile {
+            return profile.link();
+        }
         let mut figures = Figures::default();
         (figures.rate, figures.rtt, figures.queue) =
             (self.rate, self.rtt, self.queue.map(|queue| queue as usize));
         (figures.loss, figures.reorder, figures.delay) = (self.loss, self.reorder, self.delay);
-        figures
+        figures.link()
     }
 }
 
@@ -78,7 +86,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         command.args(["-c", line]);
         command
     });
-    let emulation = Emulation::start(arguments.figures().link(), arguments.seed, server)?;
+    let emulation = Emulation::start(arguments.link(), arguments.seed, server)?;
     let Some((program, rest)) = arguments.client.split_first() else {
         let [client, server] = emulation.entrances();
         print(&format!(

@@ -22,6 +22,7 @@ mod report;
 mod serve;
 mod units;
 mod wan;
+mod wan_tcp;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -13,6 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::error::{Failure, plain};
 use crate::output::print;
+use crate::wan_tcp;
 
 const ABOUT: &str = "\
 See how much of a link is used, in more than a thousand emulated networks
@@ -22,11 +23,14 @@ networks are those of MsQuic's workflow \"WAN Perf\": what they carry is counted
 what MsQuic reached in them stands beside. The same seed gives the same figures on every machine.";
 
 #[derive(Debug, clap::Args)]
-#[command(long_about = ABOUT)]
+#[command(long_about = ABOUT, args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
     /// With --profile: instead of the requests themselves, which policy is worth how much to whom waits for them
     #[arg(requires = "profile")]
     what: Option<What>,
+
+    #[command(subcommand)]
+    other: Option<Other>,
 
     /// Which networks
     #[arg(long, value_name = "MATRIX", default_value = "msquic-1230")]
@@ -81,6 +85,12 @@ pub(crate) struct Arguments {
     full: bool,
 }
 
+#[derive(Debug, clap::Subcommand)]
+enum Other {
+    /// Compare HTTP/3 with HTTP/2 over the kernel's TCP, in real time
+    Tcp(wan_tcp::Arguments),
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum MatrixName {
     /// The 1230 networks of MsQuic's workflow until 2023
@@ -129,6 +139,9 @@ impl Controller {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    if let Some(Other::Tcp(arguments)) = arguments.other {
+        return wan_tcp::run(arguments);
+    }
     if let Some(profile) = &arguments.profile {
         return ask(profile, &arguments);
     }
@@ -192,13 +205,13 @@ fn named(file: &std::path::Path, name: &str) -> PathBuf {
     file.with_extension(format!("{name}.{extension}").trim_end_matches('.'))
 }
 
-fn progress(name: &'static str, what: &'static str) -> ProgressBar {
+pub(crate) fn progress(name: &'static str, what: &'static str) -> ProgressBar {
     let style = ProgressStyle::with_template("{prefix} {wide_bar} {pos}/{len} {msg}, {eta} to go");
     let bar = ProgressBar::new(0).with_prefix(name).with_message(what);
     style.map_or(bar.clone(), |style| bar.with_style(style))
 }
 
-fn show(bar: &ProgressBar, done: usize, of: usize) {
+pub(crate) fn show(bar: &ProgressBar, done: usize, of: usize) {
     bar.set_length(of as u64);
     bar.set_position(done as u64);
 }

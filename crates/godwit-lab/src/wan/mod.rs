@@ -20,6 +20,7 @@ mod requests;
 mod run;
 mod summary;
 mod sweep;
+pub mod tcp;
 
 pub use attribution::{Attribution, Worth};
 pub use baseline::{Baseline, Reached};

@@ -1,0 +1,118 @@
+//! `godwit wan tcp`: HTTP/3 beside the kernel's TCP. The testbed and the figures are `godwit-lab`'s; here is the command line.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use godwit_lab::wan::Profile;
+use godwit_lab::wan::tcp::{Contender, Exchanges, Options, Path, Testbed, Transfers};
+
+use crate::error::Failure;
+use crate::output::{self, print};
+
+const ABOUT: &str = "\
+Compare HTTP/3 with HTTP/2 over the kernel's TCP, in real time
+
+Sends the real packets of both over modelled links, each connection over one of its own, all contenders at the same time: \
+uploads over networks chosen from the matrix, in percent of the link that they use; small requests on connections of their \
+own, in milliseconds, with the difference to the better TCP; and the same with a server, a point of presence, that stands \
+before an origin 100 ms further away. HTTP/2 is hyper's, over rustls and TCP, whose congestion control is set to CUBIC and to \
+BBR.
+
+That needs Linux, and root, and /dev/net/tun.";
+
+#[derive(Debug, clap::Args)]
+#[command(long_about = ABOUT)]
+pub(crate) struct Arguments {
+    /// What to compare
+    #[arg(long, value_name = "WHAT,…", value_delimiter = ',', default_value = "transfers,requests,presence")]
+    only: Vec<Part>,
+
+    /// Networks to upload over
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    networks: usize,
+
+    /// How long each upload lasts, in seconds
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=60))]
+    seconds: u64,
+
+    /// How often each is made
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100))]
+    times: u64,
+
+    /// Networks to make requests over: as for wan --profile
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "uber-a,uber-b,uber-c")]
+    profile: Vec<Profile>,
+
+    /// Requests of each contender in each network
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    requests: u32,
+
+    /// How many of them are under way at a time
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    parallel: u32,
+
+    /// The number that all chances follow from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// Uploads
+    Transfers,
+    /// Small requests
+    Requests,
+    /// Small requests by way of a point of presence, and without it
+    Presence,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let mut options = Options::default();
+    options.seed = arguments.seed;
+    let testbed = Arc::new(Testbed::make(&options)?);
+    output::runtime()?.block_on(compare(&arguments, &testbed))?;
+    let late = |permille| testbed.lateness(permille).as_secs_f64() * 1e3;
+    print(&format!(
+        "packets left the links late by {:.2} ms at the median, {:.2} ms at P99\n",
+        late(500),
+        late(990)
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn compare(arguments: &Arguments, testbed: &Arc<Testbed>) -> Result<(), Failure> {
+    if arguments.only.contains(&Part::Transfers) {
+        let mut transfers = Transfers::default();
+        transfers.cells = Transfers::chosen(arguments.networks);
+        (transfers.duration, transfers.times) = (Duration::from_secs(arguments.seconds), arguments.times);
+        let bar = super::wan::progress("uploads", "transfers");
+        let shown = bar.clone();
+        let transferred = transfers.run(testbed, move |done, of| super::wan::show(&shown, done, of)).await;
+        bar.finish_and_clear();
+        print(&format!("{transferred}\n"))?;
+    }
+    let mut exchanges = Exchanges::default();
+    (exchanges.count, exchanges.parallel) = (arguments.requests, arguments.parallel);
+    for (number, profile) in (0..).zip(&arguments.profile) {
+        if arguments.only.contains(&Part::Requests) {
+            let timed = exchanges.run(testbed, profile, number).await;
+            print(&format!("{}\n{timed}\n", profile.name))?;
+        }
+    }
+    if let Some(profile) = arguments.profile.first()
+        && arguments.only.contains(&Part::Presence)
+    {
+        const FURTHER: Duration = Duration::from_millis(100);
+        exchanges.contenders = vec![Contender::TcpCubic, Contender::TcpBbr, Contender::Http3Known];
+        for (number, path, name) in [
+            (6, Path::Direct(FURTHER), "to the origin itself"),
+            (7, Path::Presence(FURTHER), "by a point of presence"),
+        ] {
+            exchanges.path = path;
+            let timed = exchanges.run(testbed, profile, number).await;
+            print(&format!("{} and an origin 100 ms further, {name}\n{timed}\n", profile.name))?;
+        }
+    }
+    Ok(())
+}
