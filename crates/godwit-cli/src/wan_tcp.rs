@@ -48,9 +48,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 1000)]
     requests: u32,
 
-    /// How many of them are under way at a time
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    parallel: u32,
+    /// How many requests begin in a second, of all contenders together: the machine must keep up
+    #[arg(long, value_name = "N", default_value_t = 80, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    per_second: u32,
 
     /// The number that all chances follow from
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -93,7 +93,7 @@ async fn compare(arguments: &Arguments, testbed: &Arc<Testbed>) -> Result<(), Fa
         print(&format!("{transferred}\n"))?;
     }
     let mut exchanges = Exchanges::default();
-    (exchanges.count, exchanges.parallel) = (arguments.requests, arguments.parallel);
+    (exchanges.count, exchanges.per_second) = (arguments.requests, arguments.per_second);
     for (number, profile) in (0..).zip(&arguments.profile) {
         if arguments.only.contains(&Part::Requests) {
             let timed = exchanges.run(testbed, profile, number).await;

@@ -57,8 +57,8 @@ pub struct Exchanges {
     pub path: Path,
     /// How many requests of each.
     pub count: u32,
-    /// How many of each are under way at a time.
-    pub parallel: u32,
+    /// How many begin in a second, those of all contenders together: what the machine can do without their waiting for it.
+    pub per_second: u32,
 }
 
 impl Default for Exchanges {
@@ -67,7 +67,7 @@ impl Default for Exchanges {
             contenders: vec![Contender::TcpCubic, Contender::TcpBbr, Contender::Http3, Contender::Http3Known],
             path: Path::Server,
             count: 1000,
-            parallel: 50,
+            per_second: 80,
         }
     }
 }
@@ -97,40 +97,30 @@ impl Exchanges {
         for contender in &self.contenders {
             let _ = asker(*contender, &profile.without_loss()).ask(0).await;
         }
-        let parallel = self.parallel.max(1);
-        let each = u64::from(self.count.div_ceil(parallel));
-        let askers = self
-            .contenders
-            .iter()
-            .flat_map(|contender| (0..parallel).map(move |number| (*contender, number)));
-        let askers = askers.map(|(contender, number)| {
+        // One after the other begins, the contenders in turn, whether or not those before have been answered.
+        let pause = Duration::from_secs(1) / self.per_second.max(1);
+        let turns = (1..=self.count)
+            .flat_map(|number| self.contenders.iter().map(move |contender| (*contender, number)));
+        let requests = (0_u32..).zip(turns).map(|(turn, (contender, number))| {
             let asker = asker(contender, profile);
             async move {
-                // They do not all begin at once.
-                tokio::time::sleep(asker.link.up.delay * 4 * number / parallel).await;
-                let mut outcomes = Vec::new();
-                for request in 0..each {
-                    // The same chances for all contenders.
-                    outcomes.push(asker.ask(u64::from(number) * each + request + 1).await);
-                }
-                (contender, outcomes)
+                tokio::time::sleep(pause * turn).await;
+                // The same chances for all contenders.
+                (contender, asker.ask(u64::from(number)).await)
             }
         });
-        let outcomes = all(askers.collect::<Vec<_>>()).await;
+        let outcomes = all(requests.collect::<Vec<_>>()).await;
         let latencies = self.contenders.iter().map(|contender| {
-            let own =
-                outcomes.iter().filter(|outcome| outcome.0 == *contender).flat_map(|outcome| &outcome.1);
+            let own = outcomes.iter().filter(|outcome| outcome.0 == *contender).map(|outcome| &outcome.1);
             let failed = own.clone().filter(|outcome| outcome.is_err()).count();
-            (
-                *contender,
-                Latencies::new(own.filter_map(|outcome| outcome.as_ref().ok().copied()).collect(), failed),
-            )
+            let times = own.filter_map(|outcome| outcome.as_ref().ok().copied()).collect();
+            (*contender, Latencies::new(times, failed))
         });
         Timed { latencies: latencies.collect() }
     }
 }
 
-/// Somebody who asks again and again, each time as a stranger from another port.
+/// Somebody who asks once, as a stranger from a port of its own.
 struct Asker {
     testbed: Arc<Testbed>,
     contender: Contender,
