@@ -89,6 +89,8 @@ pub(crate) struct Arguments {
 enum Other {
     /// Compare HTTP/3 with HTTP/2 over the kernel's TCP, in real time
     Tcp(wan_tcp::Arguments),
+    /// Compare HTTP/3's figures over real packets with the simulator's, in real time
+    Validate(wan_tcp::Common),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -139,8 +141,10 @@ impl Controller {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    if let Some(Other::Tcp(arguments)) = arguments.other {
-        return wan_tcp::run(arguments);
+    match &arguments.other {
+        Some(Other::Tcp(arguments)) => return wan_tcp::run(arguments),
+        Some(Other::Validate(common)) => return wan_tcp::validate(common),
+        None => {}
     }
     if let Some(profile) = &arguments.profile {
         return ask(profile, &arguments);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use godwit_lab::wan::Profile;
-use godwit_lab::wan::tcp::{Contender, Exchanges, Options, Path, Testbed, Transfers};
+use godwit_lab::wan::tcp::{Contender, Exchanges, Options, Path, Testbed, Transfers, Validation};
 
 use crate::error::Failure;
 use crate::output::{self, print};
@@ -28,6 +28,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "WHAT,…", value_delimiter = ',', default_value = "transfers,requests,presence")]
     only: Vec<Part>,
 
+    #[command(flatten)]
+    common: Common,
+}
+
+/// What both comparisons take.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Common {
     /// Networks to upload over
     #[arg(long, value_name = "N", default_value_t = 30)]
     networks: usize,
@@ -37,8 +44,8 @@ pub(crate) struct Arguments {
     seconds: u64,
 
     /// How often each is made
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100))]
-    times: u64,
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    times: u32,
 
     /// Networks to make requests over: as for wan --profile
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "uber-a,uber-b,uber-c")]
@@ -67,11 +74,33 @@ enum Part {
     Presence,
 }
 
-pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let mut options = Options::default();
-    options.seed = arguments.seed;
-    let testbed = Arc::new(Testbed::make(&options)?);
-    output::runtime()?.block_on(compare(&arguments, &testbed))?;
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let (testbed, _) = arguments.common.testbed()?;
+    output::runtime()?.block_on(compare(arguments, &testbed))?;
+    print_lateness(&testbed)
+}
+
+/// `godwit wan validate`.
+pub(crate) fn validate(common: &Common) -> Result<ExitCode, Failure> {
+    let (testbed, options) = common.testbed()?;
+    let mut validation = Validation::default();
+    (validation.cells, validation.profiles) = (Transfers::chosen(common.networks), common.profile.clone());
+    (validation.times[0], validation.requests) = (common.times, common.requests);
+    validation.duration = Duration::from_secs(common.seconds);
+    let validated = output::runtime()?.block_on(validation.run(&testbed, &options));
+    print(&format!("{validated}\n"))?;
+    print_lateness(&testbed)
+}
+
+impl Common {
+    fn testbed(&self) -> Result<(Arc<Testbed>, Options), Failure> {
+        let mut options = Options::default();
+        options.seed = self.seed;
+        Ok((Arc::new(Testbed::make(&options)?), options))
+    }
+}
+
+fn print_lateness(testbed: &Testbed) -> Result<ExitCode, Failure> {
     let late = |permille| testbed.lateness(permille).as_secs_f64() * 1e3;
     print(&format!(
         "packets left the links late by {:.2} ms at the median, {:.2} ms at P99\n",
@@ -82,10 +111,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 }
 
 async fn compare(arguments: &Arguments, testbed: &Arc<Testbed>) -> Result<(), Failure> {
-    if arguments.only.contains(&Part::Transfers) {
+    let Arguments { only, common } = arguments;
+    if only.contains(&Part::Transfers) {
         let mut transfers = Transfers::default();
-        transfers.cells = Transfers::chosen(arguments.networks);
-        (transfers.duration, transfers.times) = (Duration::from_secs(arguments.seconds), arguments.times);
+        transfers.cells = Transfers::chosen(common.networks);
+        (transfers.duration, transfers.times) = (Duration::from_secs(common.seconds), common.times.into());
         let bar = super::wan::progress("uploads", "transfers");
         let shown = bar.clone();
         let transferred = transfers.run(testbed, move |done, of| super::wan::show(&shown, done, of)).await;
@@ -93,15 +123,15 @@ async fn compare(arguments: &Arguments, testbed: &Arc<Testbed>) -> Result<(), Fa
         print(&format!("{transferred}\n"))?;
     }
     let mut exchanges = Exchanges::default();
-    (exchanges.count, exchanges.per_second) = (arguments.requests, arguments.per_second);
-    for (number, profile) in (0..).zip(&arguments.profile) {
-        if arguments.only.contains(&Part::Requests) {
+    (exchanges.count, exchanges.per_second) = (common.requests, common.per_second);
+    for (number, profile) in (0..).zip(&common.profile) {
+        if only.contains(&Part::Requests) {
             let timed = exchanges.run(testbed, profile, number).await;
             print(&format!("{}\n{timed}\n", profile.name))?;
         }
     }
-    if let Some(profile) = arguments.profile.first()
-        && arguments.only.contains(&Part::Presence)
+    if let Some(profile) = common.profile.first()
+        && only.contains(&Part::Presence)
     {
         const FURTHER: Duration = Duration::from_millis(100);
         exchanges.contenders = vec![Contender::TcpCubic, Contender::TcpBbr, Contender::Http3Known];

@@ -4,7 +4,7 @@
 //!   them; `service` is what is served, the same over HTTP/2 (hyper, rustls, the kernel's TCP) and HTTP/3.
 //! - `contender`: a connection of one kind, what it uploads and asks. TCP's congestion control is set on every socket.
 //! - [`Transfers`] and [`Exchanges`] let the contenders go beside each other, so that a busy moment of the machine hits all
-//!   of them.
+//!   of them; [`Validation`] compares HTTP/3's figures with those of simulations.
 //!
 //! Everything happens in real time and in one process. What the machine adds is told with the figures
 //! ([`Testbed::lateness`]).
@@ -15,8 +15,10 @@ mod service;
 mod setup;
 mod testbed;
 mod transfers;
+mod validation;
 
 pub use contender::Contender;
 pub use exchanges::{Exchanges, Path, Timed};
 pub use testbed::{Options, Testbed};
 pub use transfers::{Transferred, Transfers};
+pub use validation::{Took, Used, Validated, Validation};
