@@ -209,13 +209,13 @@ fn named(file: &std::path::Path, name: &str) -> PathBuf {
     file.with_extension(format!("{name}.{extension}").trim_end_matches('.'))
 }
 
-pub(crate) fn progress(name: &'static str, what: &'static str) -> ProgressBar {
+fn progress(name: &'static str, what: &'static str) -> ProgressBar {
     let style = ProgressStyle::with_template("{prefix} {wide_bar} {pos}/{len} {msg}, {eta} to go");
     let bar = ProgressBar::new(0).with_prefix(name).with_message(what);
     style.map_or(bar.clone(), |style| bar.with_style(style))
 }
 
-pub(crate) fn show(bar: &ProgressBar, done: usize, of: usize) {
+fn show(bar: &ProgressBar, done: usize, of: usize) {
     bar.set_length(of as u64);
     bar.set_position(done as u64);
 }

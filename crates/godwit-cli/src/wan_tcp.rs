@@ -7,6 +7,8 @@ use std::time::Duration;
 use godwit_lab::wan::Profile;
 use godwit_lab::wan::tcp::{Contender, Exchanges, Options, Path, Testbed, Transfers, Validation};
 
+use indicatif::ProgressBar;
+
 use crate::error::Failure;
 use crate::output::{self, print};
 
@@ -116,9 +118,13 @@ async fn compare(arguments: &Arguments, testbed: &Arc<Testbed>) -> Result<(), Fa
         let mut transfers = Transfers::default();
         transfers.cells = Transfers::chosen(common.networks);
         (transfers.duration, transfers.times) = (Duration::from_secs(common.seconds), common.times.into());
-        let bar = super::wan::progress("uploads", "transfers");
+        let bar = ProgressBar::new(0);
         let shown = bar.clone();
-        let transferred = transfers.run(testbed, move |done, of| super::wan::show(&shown, done, of)).await;
+        let progress = move |done, of| {
+            shown.set_length(of as u64);
+            shown.set_position(done as u64);
+        };
+        let transferred = transfers.run(testbed, progress).await;
         bar.finish_and_clear();
         print(&format!("{transferred}\n"))?;
     }

@@ -25,7 +25,7 @@ use tokio::net::TcpSocket;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
-use super::testbed::NAME;
+use super::settings::NAME;
 
 /// A kind of connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

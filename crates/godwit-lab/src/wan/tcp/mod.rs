@@ -12,6 +12,7 @@
 mod contender;
 mod exchanges;
 mod service;
+mod settings;
 mod setup;
 mod testbed;
 mod transfers;
@@ -19,6 +20,7 @@ mod validation;
 
 pub use contender::Contender;
 pub use exchanges::{Exchanges, Path, Timed};
-pub use testbed::{Options, Testbed};
+pub use settings::Options;
+pub use testbed::Testbed;
 pub use transfers::{Transferred, Transfers};
 pub use validation::{Took, Used, Validated, Validation};

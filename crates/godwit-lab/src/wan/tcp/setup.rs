@@ -1,5 +1,6 @@
 //! Certificates, servers and clients' settings of the testbed.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::contender::{Contender, Dialer, connector};
 use super::service::{Origin, Service, Uploads};
-use super::testbed::{NAME, NETWORKS, Options, QUIC_PORT, TCP_PORTS, Table};
+use super::settings::{NAME, NETWORKS, Options, QUIC_PORT, TCP_PORTS};
 use crate::{Error, namespaces};
 
 /// Certificates in the chain that nobody needs, so that it is as long as those on the web: 3 kB.
@@ -182,6 +183,9 @@ async fn serve_http2(stream: impl hyper::rt::Read + hyper::rt::Write + Unpin + '
     });
     let _ = builder.serve_connection(stream, answer).await;
 }
+
+/// By contender and network.
+type Table = BTreeMap<(Contender, u16), Dialer>;
 
 /// What contenders connect with.
 #[derive(Debug)]

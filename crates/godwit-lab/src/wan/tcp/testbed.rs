@@ -1,48 +1,23 @@
 //! Two network namespaces with a router between them, a server in one on a thread of its own, and what clients in the other
 //! need.
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use godwit::TransportConfig;
 use godwit_link::DuplexConfig;
 use godwit_relay::{Flow, FlowLinks, RelayCounters};
 
 use super::contender::{Contender, Dialer};
 use super::service::Uploads;
+use super::settings::{ORIGIN_PORT, Options};
+use super::setup::Dialers;
 use crate::Error;
 use crate::namespaces;
 
-/// The name in the certificate.
-pub(super) const NAME: &str = "localhost";
-/// The server's ports for TCP, by congestion control, and the first of those for QUIC: every network has its own, so that
-/// what the server has learnt in one is not used in another.
-pub(super) const TCP_PORTS: [(&str, u16); 2] = [("cubic", 4433), ("bbr", 4434)];
-pub(super) const QUIC_PORT: u16 = 4433;
-pub(super) const NETWORKS: u16 = 8;
-/// Where the origin is, on the client's side, and so behind the link too.
-pub(super) const ORIGIN_PORT: u16 = 4500;
 /// The clients' ports.
 const PORTS: std::ops::Range<u16> = 10_000..60_000;
-
-/// How the contenders are set.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Options {
-    /// The settings of Godwit's ends.
-    pub transport: TransportConfig,
-    /// What all chances follow from.
-    pub seed: u64,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options { transport: TransportConfig::default(), seed: 1 }
-    }
-}
 
 /// Everything that runs; it ends with the value.
 #[derive(Debug)]
@@ -53,7 +28,7 @@ pub struct Testbed {
     pub(super) uploads: Uploads,
     counters: Arc<RelayCounters>,
     next_port: AtomicU64,
-    pub(super) dialers: super::setup::Dialers,
+    pub(super) dialers: Dialers,
     pub(super) seed: u64,
 }
 
@@ -96,7 +71,7 @@ impl Testbed {
             .map_err(|error| {
                 Error::new(format!("cannot start the router: {}", godwit_text::plain_error(&error)))
             })?;
-        let dialers = setup::Dialers::new(&identity, options)?;
+        let dialers = Dialers::new(&identity, options)?;
         let next_port = AtomicU64::new(0);
         Ok(Testbed { _relay: relay, links, uploads, counters, next_port, dialers, seed: options.seed })
     }
@@ -140,6 +115,3 @@ impl Testbed {
         self.dialers.of(contender, network)
     }
 }
-
-/// By contender and network.
-pub(super) type Table = BTreeMap<(Contender, u16), Dialer>;

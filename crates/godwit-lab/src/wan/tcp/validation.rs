@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::contender::Contender;
 use super::exchanges::Exchanges;
-use super::testbed::{Options, Testbed};
+use super::settings::Options;
+use super::testbed::Testbed;
 use super::transfers::Transfers;
 use crate::wan::{Acquaintance, Cell, Latencies, Profile, Requests, Sweep};
 
