@@ -165,10 +165,16 @@ impl FlowLinks {
         self.links().insert(flow, FreshLink::new(config, SeededRng::new(seed)));
     }
 
-    /// Takes a flow's link away, and tells what it has done: up, and down.
-    pub fn take(&self, flow: Flow) -> Option<[Counters; 2]> {
-        let link = self.links().remove(&flow)?;
+    /// What a flow's link has done so far: up, and down.
+    pub fn counters(&self, flow: Flow) -> Option<[Counters; 2]> {
+        let links = self.links();
+        let link = links.get(&flow)?;
         Some([*link.duplex.up.counters(), *link.duplex.down.counters()])
+    }
+
+    /// Takes a flow's link away.
+    pub fn take(&self, flow: Flow) {
+        self.links().remove(&flow);
     }
 }
 
@@ -222,8 +228,9 @@ mod tests {
         links.lay(flow(2), of(20), 1);
         let mut told = |port| delay(&mut links, port, Time::ZERO).map(|delay| delay.as_millis());
         assert_eq!([told(1), told(2), told(3)], [Some(10), Some(20), None]);
-        assert_eq!(links.take(flow(2)).unwrap().map(|way| way.sent_packets), [0, 1]);
-        assert!(links.take(flow(2)).is_none() && delay(&mut links, 2, Time::ZERO).is_none());
+        assert_eq!(links.counters(flow(2)).unwrap().map(|way| way.sent_packets), [0, 1]);
+        links.take(flow(2));
+        assert!(links.counters(flow(2)).is_none() && delay(&mut links, 2, Time::ZERO).is_none());
     }
 
     #[test]

@@ -199,3 +199,69 @@ impl<L: Links> Router<L> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
+    use std::sync::Mutex;
+    use std::time::Instant;
+
+    use godwit_link::{DuplexConfig, LinkConfig, Outcome};
+    use godwit_os::namespaces::{self, Network};
+
+    use super::*;
+    use crate::OneLink;
+
+    /// Remembers the sizes of all packets.
+    struct Watched(OneLink, Arc<Mutex<Vec<usize>>>);
+
+    impl Links for Watched {
+        fn send(&mut self, packet: Packet, now: Time) -> Outcome {
+            self.1.lock().unwrap().push(packet.bytes);
+            self.0.send(packet, now)
+        }
+    }
+
+    /// A megabyte over the kernel's TCP, where the system permits that: every packet is one of an Ethernet, and nothing is
+    /// faster than the link.
+    #[test]
+    fn what_crosses_is_no_larger_and_no_faster_than_the_link_permits() {
+        const DELAY: Duration = Duration::from_millis(10);
+        let [server, client] = [Ipv4Addr::new(10, 79, 0, 1), Ipv4Addr::new(10, 79, 0, 2)];
+        let crossing = move || {
+            let home = Network::current().unwrap();
+            if namespaces::enter_network().is_err() || !std::path::Path::new("/dev/net/tun").exists() {
+                return;
+            }
+            let Ok(server_device) = TunDevice::open("godwit-test", server, 24, 1500) else { return };
+            let listener = TcpListener::bind((server, 4000)).unwrap();
+            namespaces::enter_network().unwrap();
+            let client_device = TunDevice::open("godwit-test", client, 24, 1500).unwrap();
+            let (sizes, counters) = (Arc::<Mutex<Vec<usize>>>::default(), Arc::<RelayCounters>::default());
+            let link = DuplexConfig::symmetric(LinkConfig::delayed(DELAY));
+            let links = Watched(OneLink::new(link, 1), Arc::clone(&sizes));
+            let relay = TunRelay::start(client_device, server_device, links, Arc::clone(&counters)).unwrap();
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "that real packets take their time is what is tested"
+            )]
+            let began = Instant::now();
+            let mut sender = TcpStream::connect((server, 4000)).unwrap();
+            let (mut receiver, _) = listener.accept().unwrap();
+            let sending = std::thread::spawn(move || sender.write_all(&[7; 1 << 20]).unwrap());
+            let mut received = Vec::new();
+            receiver.read_to_end(&mut received).unwrap();
+            sending.join().unwrap();
+            assert!(began.elapsed() >= 3 * DELAY, "SYN, SYN and ACK, data: {:?}", began.elapsed());
+            drop(relay);
+            let sizes = sizes.lock().unwrap();
+            assert_eq!((received.len(), sizes.iter().max()), (1 << 20, Some(&1500)));
+            let of = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
+            assert_eq!((of(&counters.packets), of(&counters.dropped)), (sizes.len() as u64, 0));
+            assert!(counters.lateness(1000) > Duration::ZERO);
+            home.enter().unwrap();
+        };
+        std::thread::spawn(crossing).join().unwrap();
+    }
+}

@@ -77,7 +77,19 @@ impl Default for Exchanges {
 #[non_exhaustive]
 pub struct Timed {
     /// In the order of [`Exchanges::contenders`].
-    pub latencies: Vec<(Contender, Latencies)>,
+    pub rows: Vec<Row>,
+}
+
+/// How long one contender's took.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Row {
+    /// Whose.
+    pub contender: Contender,
+    /// How long.
+    pub latencies: Latencies,
+    /// Packets that were sent for one, both ways, until it was answered: the mean.
+    pub packets: f64,
 }
 
 impl Exchanges {
@@ -110,13 +122,19 @@ impl Exchanges {
             }
         });
         let outcomes = all(requests.collect::<Vec<_>>()).await;
-        let latencies = self.contenders.iter().map(|contender| {
+        let rows = self.contenders.iter().map(|contender| {
             let own = outcomes.iter().filter(|outcome| outcome.0 == *contender).map(|outcome| &outcome.1);
             let failed = own.clone().filter(|outcome| outcome.is_err()).count();
-            let times = own.filter_map(|outcome| outcome.as_ref().ok().copied()).collect();
-            (*contender, Latencies::new(times, failed))
+            let answered: Vec<(Duration, u64)> =
+                own.filter_map(|outcome| outcome.as_ref().ok().copied()).collect();
+            let packets: u64 = answered.iter().map(|(_, packets)| packets).sum();
+            Row {
+                contender: *contender,
+                packets: packets as f64 / answered.len().max(1) as f64,
+                latencies: Latencies::new(answered.into_iter().map(|(took, _)| took).collect(), failed),
+            }
         });
-        Timed { latencies: latencies.collect() }
+        Timed { rows: rows.collect() }
     }
 }
 
@@ -130,7 +148,8 @@ struct Asker {
 }
 
 impl Asker {
-    async fn ask(&self, seed: u64) -> io::Result<Duration> {
+    /// How long it took, and how many packets.
+    async fn ask(&self, seed: u64) -> io::Result<(Duration, u64)> {
         let testbed = &self.testbed;
         let dialer = testbed.dialer(self.contender, self.network).ok_or(io::ErrorKind::NotFound)?;
         let seed = testbed.seed.wrapping_mul(1 << 32).wrapping_add(seed);
@@ -143,9 +162,15 @@ impl Asker {
             Ok((session, len))
         })
         .await?;
-        let took = began.elapsed();
+        let outcome = (began.elapsed(), lane.packets());
         session.close();
-        if len == ANSWER { Ok(took) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+        // The last words of both sides find their way.
+        let grace = self.link.up.delay * 4;
+        tokio::spawn(async move {
+            tokio::time::sleep(grace).await;
+            drop(lane);
+        });
+        if len == ANSWER { Ok(outcome) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 }
 
@@ -153,8 +178,8 @@ impl Timed {
     /// The best of the kernel's TCP at so many of a thousand.
     #[must_use]
     pub fn tcp(&self, per_mille: usize) -> Option<Duration> {
-        let tcp = self.latencies.iter().filter(|(contender, _)| contender.control().is_some());
-        tcp.map(|(_, latencies)| latencies.per_mille(per_mille)).min()
+        let tcp = self.rows.iter().filter(|row| row.contender.control().is_some());
+        tcp.map(|row| row.latencies.per_mille(per_mille)).min()
     }
 }
 
@@ -163,11 +188,11 @@ impl fmt::Display for Timed {
         const PER_MILLES: [usize; 3] = [500, 950, 990];
         writeln!(
             f,
-            "{:<12} {:>9} {:>15} {:>15} {:>15} {:>7}",
-            "", "requests", "P50 ms", "P95 ms", "P99 ms", "failed"
+            "{:<12} {:>9} {:>8} {:>15} {:>15} {:>15} {:>7}",
+            "", "requests", "packets", "P50 ms", "P95 ms", "P99 ms", "failed"
         )?;
-        for (contender, latencies) in &self.latencies {
-            write!(f, "{contender:<12} {:>9}", latencies.len())?;
+        for Row { contender, latencies, packets } in &self.rows {
+            write!(f, "{contender:<12} {:>9} {packets:>8.1}", latencies.len())?;
             for per_mille in PER_MILLES {
                 let took = latencies.per_mille(per_mille);
                 let cell = match (self.tcp(per_mille), contender.control()) {
@@ -192,10 +217,14 @@ mod tests {
 
     #[test]
     fn differences_are_to_the_better_tcp() {
-        let of = |millis| Latencies::new(vec![Duration::from_millis(millis); 100], 0);
-        let latencies =
-            vec![(Contender::TcpCubic, of(1200)), (Contender::TcpBbr, of(1000)), (Contender::Http3, of(700))];
-        let table = Timed { latencies }.to_string();
+        let row = |contender, millis| Row {
+            contender,
+            latencies: Latencies::new(vec![Duration::from_millis(millis); 100], 0),
+            packets: 20.0,
+        };
+        let rows = [(Contender::TcpCubic, 1200), (Contender::TcpBbr, 1000), (Contender::Http3, 700)];
+        let table =
+            Timed { rows: rows.map(|(contender, millis)| row(contender, millis)).to_vec() }.to_string();
         let line = table.lines().find(|line| line.starts_with("http3")).unwrap();
         assert_eq!(line.matches("700 -30%").count(), 3, "{table}");
     }

@@ -19,7 +19,7 @@ mod transfers;
 mod validation;
 
 pub use contender::Contender;
-pub use exchanges::{Exchanges, Path, Timed};
+pub use exchanges::{Exchanges, Path, Row, Timed};
 pub use settings::Options;
 pub use testbed::Testbed;
 pub use transfers::{Transferred, Transfers};

@@ -39,6 +39,14 @@ pub(super) struct Lane {
     pub(super) local: SocketAddr,
 }
 
+impl Lane {
+    /// Packets that were sent so far, both ways.
+    pub(super) fn packets(&self) -> u64 {
+        let ways = self.links.counters(self.flow);
+        ways.map_or(0, |ways| ways.iter().map(|way| way.sent_packets).sum())
+    }
+}
+
 impl Drop for Lane {
     fn drop(&mut self) {
         self.links.take(self.flow);

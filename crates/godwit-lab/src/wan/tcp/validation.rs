@@ -158,13 +158,13 @@ impl Validation {
             })
             .collect();
         let timed = exchanges.run(testbed, profile, number).await;
-        let both = timed.latencies.iter().zip(simulated);
-        both.flat_map(|((contender, real), simulated)| {
+        let both = timed.rows.iter().zip(simulated);
+        both.flat_map(|(row, simulated)| {
             [500, 950].map(|per_mille| Took {
-                name: format!("{} {contender}", profile.name),
+                name: format!("{} {}", profile.name, row.contender),
                 per_mille,
                 simulated: simulated.per_mille(per_mille),
-                real: real.per_mille(per_mille),
+                real: row.latencies.per_mille(per_mille),
             })
         })
         .collect()
