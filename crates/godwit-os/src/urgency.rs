@@ -3,14 +3,15 @@
 use std::io;
 
 /// Lets the calling thread run before all ordinary ones whenever it has something to do, and be woken by timers without
-/// delay. Threads and programs that it starts are ordinary again.
+/// delay; of several such threads the one with the highest `level`, from 1 to 99. Threads and programs that it starts are
+/// ordinary again.
 ///
 /// # Errors
 /// Without the privilege (`CAP_SYS_NICE`): timers are exact then all the same, and the thread remains an ordinary one.
 /// Always where the system is not Linux.
 #[cfg(target_os = "linux")]
-pub fn run_before_others() -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: 1 };
+pub fn run_before_others(level: u8) -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: level.into() };
     // SAFETY: the first call takes numbers only, and of the second the kernel reads one structure, borrowed here. Zero is
     // the calling thread.
     let rc = unsafe {
@@ -26,7 +27,7 @@ pub fn run_before_others() -> io::Result<()> {
 /// # Errors
 /// Always.
 #[cfg(not(target_os = "linux"))]
-pub fn run_before_others() -> io::Result<()> {
+pub fn run_before_others(_level: u8) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
@@ -43,7 +44,7 @@ mod tests {
         };
         std::thread::spawn(move || {
             assert_eq!(policy(), "0");
-            if run_before_others().is_ok() {
+            if run_before_others(1).is_ok() {
                 assert_eq!(policy(), libc::SCHED_FIFO.to_string());
                 assert_eq!(std::thread::spawn(policy).join().unwrap(), "0");
             }

@@ -19,7 +19,7 @@ fn main() -> io::Result<()> {
     let number = |text: &str| text.parse::<f64>().map_err(io::Error::other);
     if words.first().is_some_and(|first| first.starts_with("udp")) {
         // What is measured is the link, not how long an ordinary program waits for a processor.
-        let _ = godwit_os::urgency::run_before_others();
+        let _ = godwit_os::urgency::run_before_others(1);
     }
     match words.as_slice() {
         ["udp-server"] => udp_server(),

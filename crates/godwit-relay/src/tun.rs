@@ -31,6 +31,8 @@ const MOMENT: Duration = Duration::from_micros(80);
 /// Deliveries that follow each other faster than this are made in batches, with a rest in between.
 const BATCH: Duration = Duration::from_micros(100);
 const REST: Duration = Duration::from_micros(30);
+/// The level of the router's thread among those that run before others: above whoever sends through it.
+const URGENCY: u8 = 2;
 /// The longest sleep: this often the router looks whether it is still wanted.
 const NAP: Duration = Duration::from_millis(50);
 
@@ -57,7 +59,7 @@ impl TunRelay {
         let still_wanted = Arc::clone(&wanted);
         let body = move || {
             // An ordinary user's router is an ordinary thread.
-            let _ = urgency::run_before_others();
+            let _ = urgency::run_before_others(URGENCY);
             let mut router = Router {
                 client,
                 server,

@@ -80,6 +80,7 @@ impl Testbed {
                 Error::new(format!("cannot start the router: {}", godwit_text::plain_error(&error)))
             })?;
         let dialers = Dialers::new(&identity, options)?;
+        setup::hurry();
         let next_port = AtomicU64::new(0);
         Ok(Testbed { _relay: relay, links, uploads, counters, next_port, dialers, seed: options.seed })
     }

@@ -9,7 +9,7 @@ use super::exchanges::Exchanges;
 use super::settings::Options;
 use super::testbed::Testbed;
 use super::transfers::Transfers;
-use crate::wan::{Acquaintance, Cell, Latencies, Profile, Requests, Sweep};
+use crate::wan::{Acquaintance, Cell, Profile, Requests, Sweep};
 
 /// Figures that are as far apart at most agree: points of the link's use, and parts of a time.
 const POINTS: f64 = 3.0;
@@ -115,7 +115,8 @@ impl Validation {
         let [really, simulated] = self.times;
         let mut sweep = Sweep { seeds: simulated, seed: options.seed, shorten: false, ..Sweep::default() };
         (sweep.trial.transport, sweep.trial.duration) = (options.transport.clone(), self.duration);
-        let tried = sweep.run(&self.cells, |_, _| {});
+        let cells = self.cells.clone();
+        let tried = aside(move || sweep.run(&cells, |_, _| {})).await.unwrap_or_default();
         let transfers = Transfers {
             cells: self.cells.clone(),
             contenders: vec![Contender::Http3],
@@ -151,12 +152,12 @@ impl Validation {
         let mut requests = Requests::default();
         (requests.transport, requests.seed) = (options.transport.clone(), options.seed);
         requests.count = self.requests.saturating_mul(10);
-        let simulated: Vec<Latencies> = kinds
-            .into_iter()
-            .map(|(_, acquaintance)| {
-                Requests { acquaintance, ..requests.clone() }.run(profile, |_, _| {}).latencies
-            })
-            .collect();
+        let mut simulated = Vec::new();
+        for (_, acquaintance) in kinds {
+            let (requests, profile) = (Requests { acquaintance, ..requests.clone() }, *profile);
+            let answered = aside(move || requests.run(&profile, |_, _| {})).await;
+            simulated.push(answered.unwrap_or_default().latencies);
+        }
         let timed = exchanges.run(testbed, profile, number).await;
         let both = timed.rows.iter().zip(simulated);
         both.flat_map(|(row, simulated)| {
@@ -169,6 +170,11 @@ impl Validation {
         })
         .collect()
     }
+}
+
+/// Does something long on a thread of its own, an ordinary one: this one runs before all others.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    tokio::task::spawn_blocking(work).await.ok()
 }
 
 impl fmt::Display for Validated {
