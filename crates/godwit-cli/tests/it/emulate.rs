@@ -69,7 +69,8 @@ fn without_what_it_needs_it_says_so_in_one_line() {
 /// However it ends, its programs end with it; and with them, and its descriptors, the namespaces.
 #[test]
 fn nothing_outlives_it() {
-    let mut command = emulate(&["--server", "echo begun; exec sleep 1000", "--", "sleep", "1000"]);
+    let mut command =
+        emulate(&["--server", "echo begun; sleep 1000; true", "--", "sh", "-c", "sleep 1000; true"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut output = child.stdout.take().unwrap();
     let mut begun = [0; 6];
