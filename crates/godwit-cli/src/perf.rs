@@ -317,7 +317,7 @@ mod tests {
             "h:1 --rps --streams 0",
             "h:1 --rps --request -1",
             "h:1 --download --mtu 1199",
-            "h:1 --download --cc bbr",
+            "h:1 --download --cc vegas",
             "h:1 --download --insecure --cacert x",
         ] {
             assert!(client(words).is_err(), "{words}");
