@@ -1,10 +1,13 @@
-//! The drop-tail queue and the serialisation behind it.
+//! The queue, who is let into it, and the serialisation behind it.
 //!
 //! A packet's departure is known when it enters: after everything in front of it. The queue is thus only
 //! a ring of departure times, and needs no event of its own.
 
-use crate::config::{QueueLimit, Rate};
-use godwit_base::Time;
+use crate::codel::CoDelState;
+use crate::config::{Aqm, LinkConfig, QueueLimit};
+use crate::red::{RedState, Verdict};
+use crate::service::Service;
+use godwit_base::{SeededRng, Time};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -16,58 +19,109 @@ struct Waiting {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Bottleneck {
-    rate: Option<Rate>,
+    service: Option<Service>,
     limit: QueueLimit,
     mark_above: QueueLimit,
+    management: Management,
     waiting: VecDeque<Waiting>,
     waiting_bytes: u64,
-    busy_until: Time,
-    /// The part of a nanosecond by which the last packet outlasts `busy_until`, in units of 1 / rate:
-    /// without it the rate would be a little off for every packet.
-    remainder: u64,
+    /// When the last packet that has left did so.
+    emptied: Time,
+}
+
+/// Active queue management, with its state.
+#[derive(Debug, Clone)]
+enum Management {
+    None,
+    CoDel(CoDelState),
+    Red(RedState),
 }
 
 /// A packet that found room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Passage {
+    /// When its first bit is sent.
+    pub(crate) begins: Time,
+    /// When its last bit is.
     pub(crate) departs: Time,
     pub(crate) marked: bool,
 }
 
+/// A packet that does not pass the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// There was no room.
+    Full,
+    /// The queue's management dropped it.
+    Managed,
+}
+
 impl Bottleneck {
-    pub(crate) fn new(rate: Option<Rate>, limit: QueueLimit, mark_above: QueueLimit) -> Self {
+    /// What a configuration asks for. Where there is neither rate nor trace there is no queue.
+    pub(crate) fn new(config: &LinkConfig, rng: SeededRng) -> Self {
+        let service = match (&config.trace, config.rate) {
+            (Some(trace), _) => Some(Service::by_trace(trace.clone())),
+            (None, Some(rate)) => Some(Service::at_rates(rate, config.rate_steps.clone())),
+            (None, None) => None,
+        };
+        let management = match config.aqm {
+            Aqm::None => Management::None,
+            Aqm::CoDel(codel) => Management::CoDel(CoDelState::new(codel)),
+            Aqm::Red(red) => Management::Red(RedState::new(red, rng)),
+        };
         Bottleneck {
-            rate,
-            limit,
-            mark_above,
+            service,
+            limit: config.queue,
+            mark_above: config.mark_above,
+            management,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
-            busy_until: Time::ZERO,
-            remainder: 0,
+            emptied: Time::ZERO,
         }
     }
 
-    /// Lets a packet in that occupies `bytes` on the wire, or answers `None` if the queue is full.
-    pub(crate) fn enter(&mut self, now: Time, bytes: u64) -> Option<Passage> {
-        let Some(rate) = self.rate else {
-            return Some(Passage { departs: now, marked: false });
-        };
+    /// Lets a packet in that occupies `bytes` on the wire. `markable` says that it has an ECN codepoint.
+    pub(crate) fn enter(&mut self, now: Time, bytes: u64, markable: bool) -> Result<Passage, Refused> {
         self.let_go(now);
-        if self.would_exceed(self.limit, bytes) {
-            return None;
+        let idle_since = self.waiting.is_empty().then_some(self.emptied);
+        let full = self.would_exceed(self.limit, bytes);
+        let mut marked = self.would_exceed(self.mark_above, bytes);
+        let Some(service) = &mut self.service else {
+            return Ok(Passage { begins: now, departs: now, marked: false });
+        };
+        if full {
+            return Err(Refused::Full);
         }
-        let marked = self.would_exceed(self.mark_above, bytes);
-        if self.busy_until < now {
-            self.busy_until = now;
-            self.remainder = 0;
+        match &mut self.management {
+            Management::None => {}
+            Management::CoDel(codel) => {
+                let begins = service.begins(now);
+                if codel.strikes(begins, begins.saturating_since(now), markable) {
+                    if !(markable && codel.marks()) {
+                        // It is dropped when its turn comes, and waits until then.
+                        self.put(begins, bytes);
+                        return Err(Refused::Managed);
+                    }
+                    marked = true;
+                }
+            }
+            Management::Red(red) => {
+                let found = (self.waiting_bytes, idle_since);
+                match red.judge(now, found, service.packet_time(), markable) {
+                    Verdict::Pass => {}
+                    Verdict::Mark => marked = true,
+                    Verdict::Drop => return Err(Refused::Managed),
+                }
+            }
         }
-        let work = bytes.saturating_mul(8_000_000_000).saturating_add(self.remainder);
-        let rate = rate.as_bits_per_second();
-        self.remainder = work % rate;
-        self.busy_until += Duration::from_nanos(work / rate);
-        self.waiting.push_back(Waiting { departs: self.busy_until, bytes });
+        let slot = service.serve(now, bytes);
+        self.put(slot.ends, bytes);
+        Ok(Passage { begins: slot.begins, departs: slot.ends, marked })
+    }
+
+    fn put(&mut self, departs: Time, bytes: u64) {
+        self.waiting.push_back(Waiting { departs, bytes });
         self.waiting_bytes = self.waiting_bytes.saturating_add(bytes);
-        Some(Passage { departs: self.busy_until, marked })
     }
 
     /// Packets and bytes that are in the queue or being sent.
@@ -76,9 +130,15 @@ impl Bottleneck {
         (self.waiting.len(), self.waiting_bytes)
     }
 
+    /// How long a packet that enters now waits.
+    pub(crate) fn delay(&mut self, now: Time) -> Duration {
+        self.service.as_mut().map_or(Duration::ZERO, |service| service.begins(now).saturating_since(now))
+    }
+
     fn let_go(&mut self, now: Time) {
         while let Some(gone) = self.waiting.pop_front_if(|first| first.departs <= now) {
             self.waiting_bytes = self.waiting_bytes.saturating_sub(gone.bytes);
+            self.emptied = gone.departs;
         }
     }
 

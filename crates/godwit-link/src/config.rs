@@ -1,7 +1,8 @@
 //! What a link is like. Plain values: the default is a perfect link, and each field adds one imperfection.
 
-use crate::{Damage, Loss, NatConfig, Probability};
+use crate::{Aggregation, CoDel, Damage, Loss, NatConfig, Opportunities, Policer, Probability, Red};
 use godwit_base::Time;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The Internet Protocol that carries a datagram: it decides how many bytes of header count.
@@ -78,6 +79,19 @@ pub enum QueueLimit {
     Packets(usize),
     /// So many bytes.
     Bytes(u64),
+}
+
+/// Whether and how a queue is kept short, beside its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Aqm {
+    /// It is not: packets are dropped when it is full.
+    #[default]
+    None,
+    /// By how long packets have waited.
+    CoDel(CoDel),
+    /// By its length on average.
+    Red(Red),
 }
 
 /// A delay that varies from packet to packet, evenly from zero to a maximum.
@@ -162,16 +176,28 @@ pub enum EcnHandling {
 pub struct LinkConfig {
     /// Random loss in front of the queue.
     pub loss: Loss,
-    /// The drop-tail queue; it fills only if there is a rate.
+    /// What is dropped for exceeding a rate, in front of the queue.
+    pub policer: Option<Policer>,
+    /// How much the queue holds; it fills only if there is a rate or a trace.
     pub queue: QueueLimit,
+    /// What else keeps it short.
+    pub aqm: Aqm,
     /// Packets that find more than this in the queue are marked with ECN's "congestion experienced".
     pub mark_above: QueueLimit,
     /// What becomes of ECN codepoints on the way in.
     pub ecn: EcnHandling,
     /// The rate of serialisation; `None` is infinite.
     pub rate: Option<Rate>,
+    /// Rates that hold instead from given times on, in any order; they matter if there is a rate at first.
+    pub rate_steps: Vec<(Time, Rate)>,
+    /// When packets can be delivered; takes the place of the rate.
+    pub trace: Option<Arc<Opportunities>>,
+    /// Bursts in which packets leave.
+    pub aggregation: Option<Aggregation>,
     /// Propagation delay, one way.
     pub delay: Duration,
+    /// Delays that hold instead from given times on, in any order, for packets that leave the queue then.
+    pub delay_steps: Vec<(Time, Duration)>,
     /// Variation of the delay.
     pub jitter: Jitter,
     /// Packets held back.

@@ -1,5 +1,5 @@
-//! A model of a network link: loss, queue, rate, delay, jitter, reordering, duplication, corruption,
-//! outages, and the address translation in front of a client.
+//! A model of a network link: loss, policing, queue and its management, rate, aggregation, delay, jitter, reordering,
+//! duplication, corruption, outages, and the address translation in front of a client.
 //!
 //! The model is told when a packet of so many bytes is handed to it and answers at once when, and in
 //! what condition, the packet arrives, or why it does not. It therefore needs one event per packet,
@@ -8,28 +8,41 @@
 //! the same calls give the same answers on every machine.
 //!
 //! A packet passes the stages of a [`Link`] in this order: what becomes of its ECN codepoint
-//! ([`EcnHandling`]), random loss ([`Loss`]), drop-tail queue and
-//! serialisation ([`Rate`], [`QueueLimit`]), outages ([`Outage`]), propagation delay, jitter, reordering,
+//! ([`EcnHandling`]), random loss ([`Loss`]), policing ([`Policer`]), queue and serialisation ([`QueueLimit`], [`Aqm`],
+//! [`Rate`], [`Opportunities`]), outages ([`Outage`]), bursts ([`Aggregation`]), propagation delay, jitter, reordering,
 //! duplication, corruption ([`Corrupt`]), and the largest packet that passes (`mtu`). Every stage
 //! draws from its own generator, so that switching one on does not change what the others do.
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![deny(clippy::indexing_slicing)]
 
+mod aggregation;
 mod bottleneck;
+mod cellular;
+mod codel;
 mod config;
 mod corruption;
 mod link;
 mod loss;
 mod nat;
+mod opportunities;
+mod policer;
 mod probability;
+mod red;
+mod service;
 
+pub use aggregation::Aggregation;
+pub use cellular::Cellular;
+pub use codel::CoDel;
 pub use config::{
-    Corrupt, DuplexConfig, Duplicate, EcnHandling, IpVersion, Jitter, LinkConfig, Outage, QueueLimit, Rate,
-    Reorder,
+    Aqm, Corrupt, DuplexConfig, Duplicate, EcnHandling, IpVersion, Jitter, LinkConfig, Outage, QueueLimit,
+    Rate, Reorder,
 };
 pub use corruption::{Corruption, Damage};
 pub use link::{Counters, Delivery, DropReason, Duplex, Link, Outcome};
 pub use loss::{GilbertElliott, Loss};
 pub use nat::{Nat, NatConfig, Rebinding, Translation};
+pub use opportunities::{NotATrace, Opportunities};
+pub use policer::Policer;
 pub use probability::{Probability, WrongShare};
+pub use red::Red;

@@ -1,12 +1,15 @@
 //! The link itself: the stages in their order, and what each has done.
 
 use crate::Corruption;
-use crate::bottleneck::Bottleneck;
+use crate::aggregation::Bursts;
+use crate::bottleneck::{Bottleneck, Refused};
 use crate::config::{DuplexConfig, EcnHandling, IpVersion, Jitter, LinkConfig, Outage};
 use crate::loss::LossProcess;
 use crate::nat::Nat;
+use crate::policer::Bucket;
 use crate::probability::uniform;
 use godwit_base::{Ecn, Rng, SeededRng, Time};
+use std::time::Duration;
 
 #[cfg(test)]
 mod tests;
@@ -19,6 +22,10 @@ pub enum DropReason {
     Loss,
     /// The queue was full.
     Queue,
+    /// The queue's management ([`crate::Aqm`]) dropped it.
+    Aqm,
+    /// It exceeded what the policer lets pass.
+    Policer,
     /// It left the queue while the link was down.
     Outage,
     /// It was larger than the link's MTU.
@@ -86,6 +93,10 @@ pub struct Counters {
     pub lost: u64,
     /// Packets that found the queue full.
     pub queue_drops: u64,
+    /// Packets dropped by the queue's management.
+    pub aqm_drops: u64,
+    /// Packets dropped by the policer.
+    pub policer_drops: u64,
     /// Packets lost in an outage.
     pub outage_drops: u64,
     /// Packets larger than the MTU.
@@ -104,12 +115,23 @@ pub struct Counters {
     pub max_queue_packets: u64,
     /// The most bytes on the wire's account that were in the queue at once.
     pub max_queue_bytes: u64,
+    /// Packets that the queue took in.
+    pub queued_packets: u64,
+    /// How long all of these together waited before they were sent.
+    pub queue_delay: Duration,
 }
 
 impl Counters {
     /// Packets that did not arrive, for whatever reason.
     pub fn drops(&self) -> u64 {
-        self.lost + self.queue_drops + self.outage_drops + self.mtu_drops + self.ecn_drops
+        let on_purpose = self.queue_drops + self.aqm_drops + self.policer_drops;
+        self.lost + on_purpose + self.outage_drops + self.mtu_drops + self.ecn_drops
+    }
+
+    /// How long a packet waited in the queue, on average.
+    pub fn mean_queue_delay(&self) -> Duration {
+        let nanos = self.queue_delay.as_nanos() / u128::from(self.queued_packets.max(1));
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 }
 
@@ -118,7 +140,9 @@ impl Counters {
 pub struct Link {
     config: LinkConfig,
     loss: LossProcess,
+    policer: Option<Bucket>,
     bottleneck: Bottleneck,
+    bursts: Option<Bursts>,
     jitter_rng: SeededRng,
     reorder_rng: SeededRng,
     duplicate_rng: SeededRng,
@@ -134,14 +158,20 @@ impl Link {
     /// A link as described, whose chances all follow from `rng`.
     pub fn new(mut config: LinkConfig, mut rng: SeededRng) -> Self {
         config.outages.sort_by_key(|outage| outage.from);
+        // The next one last.
+        config.delay_steps.sort_by_key(|(from, _)| std::cmp::Reverse(*from));
         let mut split = || SeededRng::new(rng.next_u64());
+        let loss = LossProcess::new(config.loss, split());
+        let [jitter_rng, reorder_rng, duplicate_rng, corrupt_rng] = [(); 4].map(|()| split());
         Link {
-            loss: LossProcess::new(config.loss, split()),
-            bottleneck: Bottleneck::new(config.rate, config.queue, config.mark_above),
-            jitter_rng: split(),
-            reorder_rng: split(),
-            duplicate_rng: split(),
-            corrupt_rng: split(),
+            loss,
+            policer: config.policer.map(Bucket::new),
+            bottleneck: Bottleneck::new(&config, split()),
+            bursts: config.aggregation.map(|aggregation| Bursts::new(aggregation, split())),
+            jitter_rng,
+            reorder_rng,
+            duplicate_rng,
+            corrupt_rng,
             next_outage: 0,
             last_arrival: Time::ZERO,
             counters: Counters::default(),
@@ -170,6 +200,8 @@ impl Link {
                 *match reason {
                     DropReason::Loss => &mut self.counters.lost,
                     DropReason::Queue => &mut self.counters.queue_drops,
+                    DropReason::Aqm => &mut self.counters.aqm_drops,
+                    DropReason::Policer => &mut self.counters.policer_drops,
                     DropReason::Outage => &mut self.counters.outage_drops,
                     DropReason::TooLarge => &mut self.counters.mtu_drops,
                     DropReason::Ecn => &mut self.counters.ecn_drops,
@@ -184,8 +216,16 @@ impl Link {
         if self.loss.loses(now) {
             return Err(DropReason::Loss);
         }
-        let passage = self.bottleneck.enter(now, ip.wire_len(len) as u64).ok_or(DropReason::Queue)?;
-        self.note_queue(now);
+        let bytes = ip.wire_len(len) as u64;
+        if self.policer.as_mut().is_some_and(|policer| !policer.admits(now, bytes)) {
+            return Err(DropReason::Policer);
+        }
+        let passage =
+            self.bottleneck.enter(now, bytes, ecn != Ecn::NotEct).map_err(|refused| match refused {
+                Refused::Full => DropReason::Queue,
+                Refused::Managed => DropReason::Aqm,
+            })?;
+        self.note_queue(now, passage.begins);
         if self.is_down(passage.departs) {
             return Err(DropReason::Outage);
         }
@@ -214,6 +254,10 @@ impl Link {
 
     /// Delay, jitter and reordering.
     fn arrival(&mut self, departs: Time) -> (Time, bool) {
+        while let Some((_, delay)) = self.config.delay_steps.pop_if(|(from, _)| *from <= departs) {
+            self.config.delay = delay;
+        }
+        let departs = self.bursts.as_mut().map_or(departs, |bursts| bursts.release(departs));
         let jitter = match self.config.jitter.most() {
             most if most.is_zero() => most,
             most => uniform(&mut self.jitter_rng, most),
@@ -251,7 +295,9 @@ impl Link {
         self.config.outages.get(self.next_outage).is_some_and(|outage| outage.from <= at)
     }
 
-    fn note_queue(&mut self, now: Time) {
+    fn note_queue(&mut self, now: Time, begins: Time) {
+        self.counters.queued_packets += 1;
+        self.counters.queue_delay += begins.saturating_since(now);
         let (packets, bytes) = self.bottleneck.occupancy(now);
         self.counters.max_queue_packets = self.counters.max_queue_packets.max(packets as u64);
         self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(bytes);
@@ -268,7 +314,12 @@ impl Link {
         self.bottleneck.occupancy(now)
     }
 
-    /// What the link is like.
+    /// How long a packet that is handed over now waits before it is sent.
+    pub fn queue_delay(&mut self, now: Time) -> Duration {
+        self.bottleneck.delay(now)
+    }
+
+    /// What the link is like at present.
     pub fn config(&self) -> &LinkConfig {
         &self.config
     }
