@@ -21,7 +21,7 @@ pub mod trace;
 
 pub use app::{Application, Context};
 pub use apps::{Exchange, ExchangeClient, ExchangeServer};
-pub use fabric::{Fabric, HostId, WireId};
+pub use fabric::{Fabric, HostId, SharedId, WireId};
 pub use network::{Network, Stop};
 pub use pattern::Pattern;
 pub use scenario::{Report, Scenario, Simulation};

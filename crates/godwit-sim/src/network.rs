@@ -5,7 +5,7 @@
 //! onto the wires. Hosts are visited in the order of their numbers.
 
 use crate::app::{Application, Context};
-use crate::fabric::{Fabric, HostId, Packet, WireId};
+use crate::fabric::{Fabric, HostId, Packet, SharedId, WireId};
 use godwit_base::timer_queue::TimerQueue;
 use godwit_base::{Ecn, RecvBatch, RecvMeta, Rng, SeededRng, SendBatch, SocketId, Time, WallTime};
 use godwit_link::DuplexConfig;
@@ -113,6 +113,12 @@ impl Network {
     pub fn add_wire(&mut self, client: HostId, server: HostId, config: DuplexConfig) -> Option<WireId> {
         let seed = self.rng.next_u64();
         self.fabric.add_wire(client, server, config, seed)
+    }
+
+    /// A link for wires to share: see [`Fabric::share`].
+    pub fn add_shared_link(&mut self, config: DuplexConfig) -> SharedId {
+        let seed = self.rng.next_u64();
+        self.fabric.add_shared_link(config, seed)
     }
 
     /// The present.

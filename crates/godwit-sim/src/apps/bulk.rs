@@ -66,6 +66,8 @@ pub struct BulkClient {
     config: ClientConfig,
     server: SocketAddr,
     way: Way,
+    /// When it connects. Default: at once.
+    pub starts_at: Time,
     /// What it has seen.
     pub progress: BulkProgress,
 }
@@ -73,7 +75,7 @@ pub struct BulkClient {
 impl BulkClient {
     /// A client of a [`BulkServer`] that sends the same way.
     pub fn new(config: ClientConfig, server: SocketAddr, way: Way) -> Self {
-        BulkClient { config, server, way, progress: BulkProgress::default() }
+        BulkClient { config, server, way, starts_at: Time::ZERO, progress: BulkProgress::default() }
     }
 
     fn open(&mut self, cx: &mut Context<'_>) {
@@ -92,8 +94,15 @@ impl BulkClient {
 
 impl Application for BulkClient {
     fn on_start(&mut self, cx: &mut Context<'_>) {
+        if cx.now < self.starts_at {
+            return cx.wake_at(self.starts_at);
+        }
         let path = PathKey { socket: SocketId(0), local: None, remote: self.server };
         self.progress.conn = cx.endpoint.connect(cx.now, &self.config, path, "localhost", None).ok();
+    }
+
+    fn on_wake(&mut self, cx: &mut Context<'_>) {
+        self.on_start(cx);
     }
 
     fn on_event(&mut self, cx: &mut Context<'_>, conn: ConnKey, event: Event) {

@@ -3,11 +3,14 @@
 //! Every wire joins a client to a server and has a [`Duplex`] link with the address translation at the
 //! client's end. What arrives in order waits in a plain queue; only what overtakes or is overtaken goes
 //! through a heap. Packets that arrive at the same instant on one wire keep the order in which they were sent.
+//!
+//! Wires can share a bottleneck: a link that the packets of all of them pass, in order of sending, before each goes on
+//! over the link of its own wire. Round-trip times can thus differ, and still a packet is one event.
 
 mod flight;
 mod payload;
 
-pub use crate::names::{HostId, WireId};
+pub use crate::names::{HostId, SharedId, WireId};
 use crate::trace::{Fate, LogEntry, Trace};
 use flight::Flight;
 pub use flight::Packet;
@@ -27,6 +30,8 @@ struct Wire {
     client: HostId,
     server: HostId,
     duplex: Duplex,
+    /// What its packets pass first.
+    shared: Option<SharedId>,
     flights: [Flight; 2],
 }
 
@@ -103,6 +108,7 @@ pub struct Fabric {
     /// Wires that clients' further sockets are plugged into.
     plugs: BTreeMap<(HostId, SocketId), WireId>,
     wires: Vec<Wire>,
+    shared: Vec<Duplex>,
     /// Who reaches which address over which wire: for a client the server's, for a server the
     /// addresses under which its clients have been seen.
     routes: BTreeMap<(HostId, SocketAddr), WireId>,
@@ -185,8 +191,27 @@ impl Fabric {
         self.routes.entry(to_client).or_insert(id);
         self.last_ways.clear();
         let duplex = Duplex::new(config, seed);
-        self.wires.push(Wire { client, server, duplex, flights: Default::default() });
+        self.wires.push(Wire { client, server, duplex, shared: None, flights: Default::default() });
         Some(id)
+    }
+
+    /// A link for wires to share. What matters of it are loss, rate, queue and marks: its packets go on in order, and what
+    /// becomes of them beyond is up to the wires' own links.
+    pub fn add_shared_link(&mut self, config: DuplexConfig, seed: u64) -> SharedId {
+        self.shared.push(Duplex::new(config, seed));
+        SharedId(self.shared.len() as u32 - 1)
+    }
+
+    /// The packets of `wire` pass this link from now on, before the wire's own.
+    pub fn share(&mut self, wire: WireId, link: SharedId) {
+        if let Some(wire) = self.wires.get_mut(wire.0 as usize) {
+            wire.shared = Some(link);
+        }
+    }
+
+    /// A link that wires share: for its counters, or to change it.
+    pub fn shared_link(&mut self, link: SharedId) -> Option<&mut Duplex> {
+        self.shared.get_mut(link.0 as usize)
     }
 
     /// The way of a packet, if anybody has its destination address.
@@ -262,7 +287,15 @@ impl Fabric {
         } else {
             (DOWN, &mut wire.duplex.down)
         };
-        let outcome = link.send_marked(now, bytes.len(), IpVersion::from(way.remote.ip()), ecn);
+        let (len, ip) = (bytes.len(), IpVersion::from(way.remote.ip()));
+        let shared = wire.shared.and_then(|id| self.shared.get_mut(id.0 as usize));
+        let outcome = match shared.map(|shared| if way.up { &mut shared.up } else { &mut shared.down }) {
+            None => link.send_marked(now, len, ip, ecn),
+            Some(shared) => match shared.send_marked(now, len, ip, ecn) {
+                Outcome::Delivered { first, .. } => link.send_marked(first.at, len, ip, first.ecn),
+                dropped => dropped,
+            },
+        };
         for delivery in outcome.deliveries() {
             let mut payload = self.pool.pop().unwrap_or_default();
             payload.set(bytes);
