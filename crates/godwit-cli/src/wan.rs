@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use godwit::{CongestionAlgorithm, TransportConfig};
 use godwit_lab::wan::{
-    self, Acquaintance, Attribution, Baseline, Matrix, Profile, RequestTable, Requests, Summary, Sweep,
-    Trial, Way,
+    self, Acquaintance, Attribution, Baseline, Fairness, Matrix, Profile, RequestTable, Requests, Summary,
+    Sweep, Trial, Way,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -39,6 +39,10 @@ pub(crate) struct Arguments {
     /// The congestion controllers to try, one after the other
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "default")]
     cc: Vec<Controller>,
+
+    /// See instead how each controller shares a link, with its like and with CUBIC
+    #[arg(long, conflicts_with_all = ["profile", "matrix", "csv", "seeds", "shard", "full"])]
+    fairness: bool,
 
     /// Send from server to client
     #[arg(long)]
@@ -149,6 +153,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if let Some(profile) = &arguments.profile {
         return ask(profile, &arguments);
     }
+    if arguments.fairness {
+        return compete(&arguments);
+    }
     let mut cells = match arguments.matrix {
         MatrixName::Msquic1230 => Matrix::Msquic1230,
         MatrixName::Msquic324 => Matrix::Msquic324,
@@ -197,6 +204,19 @@ fn ask(profile: &Profile, arguments: &Arguments) -> Result<ExitCode, Failure> {
                 RequestTable::measure(profile, &requests, &arguments.kinds, progress).to_string()
             }
         };
+        let took = bar.elapsed();
+        bar.finish_and_clear();
+        print(&format!("{}: {:.1} s\n{table}\n", controller.name(), took.as_secs_f64()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn compete(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    for controller in &arguments.cc {
+        let mut fairness = Fairness::new(controller.transport(), Controller::Cubic.transport());
+        (fairness.seed, fairness.download) = (arguments.seed, arguments.download);
+        let bar = progress(controller.name(), "contests");
+        let table = fairness.run(|done, of| show(&bar, done, of));
         let took = bar.elapsed();
         bar.finish_and_clear();
         print(&format!("{}: {:.1} s\n{table}\n", controller.name(), took.as_secs_f64()))?;

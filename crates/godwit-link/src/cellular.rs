@@ -185,7 +185,10 @@ mod tests {
             let average = rates.iter().sum::<f64>() / rates.len() as f64;
             let found = [average, at(5), at(50), at(95), above_200, above_1000];
             let expected = [mean, p5, p50, p95, long, longer];
-            let near = found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 0.2 * expected + 0.4);
+            let near = found
+                .iter()
+                .zip(expected)
+                .all(|(found, expected)| (found - expected).abs() < 0.2 * expected + 0.4);
             assert!(near, "{name}: {found:.2?} and not {expected:.2?}");
         }
     }

@@ -150,7 +150,7 @@ mod tests {
             .map(|count| {
                 let drop = at;
                 at += 100.0 / (count as f64).sqrt();
-                (drop as f64).ceil() as u64
+                f64::ceil(drop) as u64
             })
             .collect();
         assert!(drops.len() > 60 && drops.iter().zip(&expected).all(|(drop, law)| drop.abs_diff(*law) <= 1));

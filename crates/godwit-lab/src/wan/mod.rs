@@ -7,17 +7,22 @@
 //!
 //! A [`Profile`] is a network for [`Requests`]: thousands of small ones, each for itself, and the [`Latencies`] of those
 //! who wait for them. An [`Attribution`] says to what they owe it.
+//!
+//! How controllers share a link is tried in [`Contest`]s, of which [`Fairness`] makes a table.
 
 mod attribution;
 mod baseline;
 mod cell;
+mod contest;
 mod csv;
+mod fairness;
 mod latencies;
 mod matrix;
 mod profile;
 mod request_table;
 mod requests;
 mod run;
+mod spread;
 mod summary;
 mod sweep;
 pub mod tcp;
@@ -25,7 +30,9 @@ pub mod tcp;
 pub use attribution::{Attribution, Worth};
 pub use baseline::{Baseline, Reached};
 pub use cell::Cell;
+pub use contest::{Contest, Flow, Shares};
 pub use csv::csv;
+pub use fairness::{Fairness, FairnessRow, FairnessTable};
 pub use godwit_sim::apps::Way;
 pub use latencies::Latencies;
 pub use matrix::Matrix;

@@ -1,12 +1,11 @@
 //! Many networks at once: one after the other on every processor, the longest first.
 
 use std::cmp::Reverse;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::cell::Cell;
 use super::run::{Outcome, Trial};
+use super::spread::spread;
 
 /// A trial of each of many networks.
 #[derive(Clone, Debug)]
@@ -66,24 +65,13 @@ impl Sweep {
         jobs.sort_by_key(|(at, _)| {
             Reverse(cells.get(*at).map_or(0, |cell| cell.capacity(self.duration(cell))))
         });
-        let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(jobs.len())));
-        let work = || {
-            while let Some((at, seed)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)).copied() {
-                let Some(cell) = cells.get(at) else { continue };
-                let trial = Trial { simulated: Some(self.duration(cell)), ..self.trial.clone() };
-                let outcome = trial.run(cell, seed);
-                let Ok(mut done) = done.lock() else { return };
-                done.push((at, seed, outcome));
-                progress(done.len(), jobs.len());
-            }
+        let try_one = |(at, seed): &(usize, u64)| {
+            let cell = cells.get(*at)?;
+            let trial = Trial { simulated: Some(self.duration(cell)), ..self.trial.clone() };
+            Some((*at, *seed, trial.run(cell, *seed)))
         };
-        std::thread::scope(|scope| {
-            for _ in 1..self.threads() {
-                scope.spawn(work);
-            }
-            work();
-        });
-        let mut done = done.into_inner().unwrap_or_default();
+        let done = spread(&jobs, self.threads, try_one, progress);
+        let mut done: Vec<_> = done.into_iter().flatten().collect();
         done.sort_by_key(|(at, seed, _)| (*at, *seed));
         let mut tried: Vec<Tried> =
             cells.iter().map(|cell| Tried { cell: *cell, outcomes: Vec::new() }).collect();
@@ -97,12 +85,5 @@ impl Sweep {
 
     fn duration(&self, cell: &Cell) -> Duration {
         if self.shorten { shortened(cell, self.trial.duration) } else { self.trial.duration }
-    }
-
-    fn threads(&self) -> usize {
-        match self.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            threads => threads,
-        }
     }
 }
