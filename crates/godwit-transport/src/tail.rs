@@ -45,6 +45,10 @@ pub struct TailPolicy {
     /// After a probe timeout in the handshake all messages that are not acknowledged are sent again, and not those of two
     /// packets only (RFC 9002 section 6.2.4). Default true.
     pub whole_flights: bool,
+    /// A client asks with a PING why no more comes, once, when a transfer of more than 16 KiB has stopped in its midst for
+    /// three probe timeouts: its address may have been translated to another, which the server learns only from a packet
+    /// of the client (RFC 9000 section 9). Default true.
+    pub probed_stalls: bool,
 }
 
 impl TailPolicy {
@@ -62,6 +66,7 @@ impl TailPolicy {
             most_backed_off: None,
             immediate_ack: true,
             whole_flights: false,
+            probed_stalls: false,
         }
     }
 }
@@ -80,6 +85,7 @@ impl Default for TailPolicy {
             most_backed_off: None,
             immediate_ack: true,
             whole_flights: true,
+            probed_stalls: true,
         }
     }
 }

@@ -31,6 +31,21 @@ fn rebinding_in_a_transfer_is_followed() {
     }
 }
 
+/// Who downloads may have nothing on its way when its address changes, and the server sends to the old one: without
+/// asking why no more comes, one in five such transfers ended by the idle timeout.
+#[test]
+fn a_download_survives_a_rebinding_at_any_time() {
+    let link = LinkConfig::limited(Rate::megabits(20), ms(20), 100_000);
+    for step in 0..20 {
+        let changes = [(500 + step * 37, Translation::Port)];
+        let link = rebinding(&changes, link.clone());
+        let report =
+            Scenario::new(1).link(link).plan(vec![Exchange::download(3_000_000)], 1).build().finish();
+        assert_eq!(report.ending, Ending::Complete, "{changes:?}: {report:#?}");
+        assert!(report.duration < Duration::from_secs(3), "{changes:?}: {:?}", report.duration);
+    }
+}
+
 /// Runs a scenario in which the client's address changes at these times after the handshake: before it is
 /// confirmed nobody may move.
 pub(crate) fn run_rebound(scenario: &Scenario, changes: &[(Duration, Translation)]) -> Report {

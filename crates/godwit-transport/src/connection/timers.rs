@@ -16,6 +16,9 @@ use std::time::Duration;
 /// short enough that of a rush of new connections the first leave room for the last.
 const RELEASE_MEMORY_AFTER: Duration = Duration::from_millis(250);
 
+/// Bytes of streams that make a transfer of which it is strange that it stops.
+const STALL_AFTER: u64 = 16 << 10;
+
 /// More packets than a flight of the handshake has.
 const WHOLE_FLIGHT: u8 = 16;
 
@@ -31,6 +34,8 @@ pub(super) struct Timers {
     handshake: Option<Time>,
     /// When the pacer permits the next packet.
     pacing: Option<Time>,
+    /// Bytes of streams that had come when the peer was last asked why no more came.
+    stalled_at: u64,
     /// Nothing has happened since memory was given back.
     memory_released: bool,
 }
@@ -43,6 +48,7 @@ impl Timers {
             idle_limit: None,
             handshake: Some(now + handshake_timeout),
             pacing: None,
+            stalled_at: 0,
             memory_released: false,
         }
     }
@@ -132,6 +138,7 @@ timers! {
     congestion_deadline => on_congestion_deadline;
     path_deadline => on_path_timeout;
     part_deadline => on_part_timeout;
+    stall_deadline => on_stall;
     ack_deadline => on_ack_due;
     loss_deadline => on_loss_timeout;
     repeats_deadline => on_repeats_due;
@@ -243,6 +250,24 @@ impl Machine {
 
     fn on_part_timeout(&mut self, now: Time) {
         self.parts.on_timeout(now, &self.timers.silence);
+    }
+
+    /// Who only receives has nothing on its way that could be missed, and so no probe timeout: if its address has been
+    /// translated to another meanwhile, both ends would wait in silence for the idle timeout. A client that was in the
+    /// midst of a transfer asks once.
+    #[inline]
+    fn stall_deadline(&self, pto: Duration) -> Option<Time> {
+        let came = self.parts.streams.stats().bytes_received.saturating_sub(self.timers.stalled_at);
+        let stalled = came >= STALL_AFTER && self.side == Side::Client && !self.timers.silence.awaits_answer;
+        let asks = stalled && self.config.tail.probed_stalls;
+        asks.then(|| self.timers.silence.since + pto.saturating_mul(3))
+    }
+
+    fn on_stall(&mut self, _now: Time) {
+        self.timers.stalled_at = self.parts.streams.stats().bytes_received;
+        if self.parts.streams.in_midst_of_data() {
+            self.parts.ping.send();
+        }
     }
 
     /// An acknowledgement that may not be sent yet waits for credit, not for time.

@@ -355,6 +355,11 @@ impl Streams {
         self.stats.bytes_sent
     }
 
+    /// True if more than a few packets of some stream have come, and its end has not.
+    pub(crate) fn in_midst_of_data(&self) -> bool {
+        self.store.iter().any(|stream| stream.recv.as_ref().is_some_and(RecvHalf::is_in_midst_of_data))
+    }
+
     /// Makes a stream of either end exist.
     fn create(&mut self, id: StreamId) {
         let local = id.initiator() == self.side;

@@ -103,6 +103,13 @@ impl RecvHalf {
         }
     }
 
+    /// True if more than what a control stream says at its beginning has come, and not all.
+    pub(super) fn is_in_midst_of_data(&self) -> bool {
+        const CONTROL: u64 = 4096;
+        let missing = self.final_size != Some(self.assembler.ready());
+        self.state == State::Open && missing && self.window.received() > CONTROL
+    }
+
     /// Checks data up to `end` against the final size and the stream's limit. Returns how many bytes it
     /// adds to what was received.
     pub(super) fn check(&self, end: u64, is_final: bool) -> Result<u64, WireError> {

@@ -131,6 +131,11 @@ impl Store {
         self.slots.get_mut(slot as usize)?.as_deref_mut()
     }
 
+    /// Every stream, in the order of [`Store::iter_mut`].
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Stream> {
+        self.slots.iter().filter_map(Option::as_deref)
+    }
+
     /// Every stream with its slot, in no particular but always the same order.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Stream)> {
         self.slots.iter_mut().zip(0u32..).filter_map(|(slot, at)| Some((at, slot.as_deref_mut()?)))
