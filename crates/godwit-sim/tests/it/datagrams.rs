@@ -179,7 +179,7 @@ fn run(scenario: &Scenario, bursts: u32, burst: u64, stream: bool, rest: Duratio
 #[test]
 fn every_outcome_is_told_right() {
     for seed in seeds(6, 100) {
-        let mut link = LinkConfig::limited(Rate::megabits(10), ms(10), 60_000);
+        let mut link = LinkConfig::limited(Rate::megabits(1), ms(10), 60_000);
         link.loss = Loss::Independent(Probability::percent(10.0));
         link.reorder = Some(Reorder { probability: Probability::percent(8.0), extra: ms(25) });
         let mut scenario = Scenario::new(seed).link(DuplexConfig::symmetric(link)).transport(|transport| {

@@ -141,12 +141,29 @@ fn keys_are_updated_on_the_way() {
             Scenario::new(seed)
                 .both_ways(hostile())
                 .transport(|transport| transport.key_update_after = Some(50))
-                .plan(vec![Exchange::two_way(MIB, MIB)], 1)
+                .plan(vec![Exchange::two_way(2 * MIB, 2 * MIB)], 1)
         },
         |report| {
-            // Some 1200 packets each way.
-            assert!((5..=30).contains(&report.client_stats.key_updates), "{report:#?}");
+            // Some 2400 packets each way.
+            assert!((5..=50).contains(&report.client_stats.key_updates), "{report:#?}");
             assert_eq!(report.client_stats.key_updates.abs_diff(report.server_stats.key_updates) / 2, 0);
         },
     );
+}
+
+/// Acknowledgements wait behind the data that goes the other way, and come in lumps.
+#[test]
+fn data_both_ways_does_not_make_the_path_seem_faster() {
+    for (rate, delay) in [(20, 20), (10, 20), (20, 40), (50, 10), (100, 50), (4, 100)] {
+        let bandwidth = Rate::megabits(rate);
+        let link = LinkConfig::limited(bandwidth, ms(delay), 2 * bandwidth.bytes_in(ms(2 * delay)));
+        let bytes = bandwidth.bytes_in(ms(5_000));
+        let report =
+            complete(&Scenario::new(3).both_ways(link).plan(vec![Exchange::two_way(bytes, bytes)], 1));
+        for way in [&report.up, &report.down] {
+            let dropped = way.queue_drops * 100 / way.sent_packets;
+            assert!(dropped <= 3, "{rate} Mbit/s, {delay} ms: {dropped} % dropped by the queue");
+        }
+        assert!(report.duration < ms(9_000), "{rate} Mbit/s, {delay} ms: {:?}", report.duration);
+    }
 }

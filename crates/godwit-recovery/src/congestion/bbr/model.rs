@@ -49,7 +49,8 @@ pub(super) struct Model {
     /// Packets and bytes lost in this round.
     lost_packets: u64,
     lost_bytes: u64,
-    lost_before: bool,
+    /// Packets lost in the round before.
+    pub(super) lost_before: u64,
     /// The longest round trip of this round, and the shortest.
     longest_rtt: Duration,
     shortest_rtt: Duration,
@@ -85,7 +86,7 @@ impl Model {
             delivered_in_round: 0,
             lost_packets: 0,
             lost_bytes: 0,
-            lost_before: false,
+            lost_before: 0,
             longest_rtt: Duration::ZERO,
             shortest_rtt: Duration::MAX,
             recent_rtts: [Duration::MAX; 2],
@@ -177,7 +178,7 @@ impl Model {
         let round = self.delivered.saturating_sub(self.next_round_at).max(self.delivered_in_round);
         let sent = round.saturating_add(self.lost_bytes);
         if self.has_queue() {
-            let many = self.lost_packets >= LOST_PACKETS || (self.lost_before && self.lost_packets > 0);
+            let many = self.lost_packets >= LOST_PACKETS || (self.lost_before > 0 && self.lost_packets > 0);
             many && self.lost_bytes > part(sent, LOSS_THRESHOLD)
         } else {
             self.lost_packets >= LOST_WITHOUT_QUEUE && self.lost_bytes > part(sent, LOSS_WITHOUT_QUEUE)
@@ -206,7 +207,7 @@ impl Model {
             }
             self.rounds = self.rounds.saturating_add(1);
             self.next_round_at = sample.total_delivered;
-            self.lost_before = self.lost_packets > 0;
+            self.lost_before = self.lost_packets;
             (self.lost_packets, self.lost_bytes) = (0, 0);
             (self.longest_rtt, self.shortest_rtt) = (Duration::ZERO, Duration::MAX);
             (self.latest_rate, self.latest_inflight) = (sample.rate, sample.delivered);

@@ -37,6 +37,10 @@ const TRAIN_LEAST: Duration = Duration::from_micros(1500);
 const MEASURED_LEAST: Duration = Duration::from_millis(1);
 /// A train that comes at this part of its rate, in percent, was held up by the path.
 const DISPERSED: u64 = 85;
+/// A train may seem to come at this part, in percent, of the rate at which it has passed the path as a whole.
+const PASSED: u64 = 125;
+/// A sender that has little to send has lost too much if it is so many packets in a round.
+const LOST_OF_LITTLE: u64 = 10;
 /// Rounds without growth after which the path is full, if a train has told its rate.
 const ROUNDS_MEASURED: u32 = 2;
 /// A path is given so many rounds to show the rate that a train has told.
@@ -59,6 +63,8 @@ struct Train {
     last_sent: Time,
     /// When the first acknowledgement came.
     acked_at: Option<Time>,
+    /// Bytes that it acknowledged.
+    first: u64,
     /// When the newest packet acknowledged was sent.
     newest: Time,
     /// Bytes acknowledged after the first acknowledgement.
@@ -139,7 +145,7 @@ impl Startup {
             self.train = Some(Train::new(model, acked.now, window, mtu));
             return None;
         };
-        if !train.on_ack(acked, mtu) {
+        if !train.on_ack(model, acked, mtu) {
             return None;
         }
         let train = *train;
@@ -176,9 +182,9 @@ impl Startup {
         // What was sent before the path had told its rate may be lost in bursts.
         let since = model.rounds.saturating_sub(self.measured_in);
         let lossy = lossy && (!self.dispersed || since > 1);
-        // A sender with little to send has learnt nothing about the path, whatever it has lost.
+        // A sender with little to send has learnt nothing about the path, whatever few packets it has lost.
         if sample.app_limited {
-            return false;
+            return lossy && model.lost_before >= LOST_OF_LITTLE;
         }
         if !model.round_start {
             return lossy;
@@ -199,7 +205,7 @@ impl Startup {
 
 impl Train {
     /// Follows it. True if it has been acknowledged.
-    fn on_ack(&mut self, acked: &Acked<'_>, mtu: u16) -> bool {
+    fn on_ack(&mut self, model: &Model, acked: &Acked<'_>, mtu: u16) -> bool {
         if self.first_sent.is_none_or(|first| acked.largest_sent_at < first) {
             return false;
         }
@@ -207,6 +213,7 @@ impl Train {
             // A small packet may be acknowledged before what left with it in one datagram.
             if acked.all_bytes >= u64::from(mtu) / 2 {
                 (self.acked_at, self.newest) = (Some(acked.now), acked.largest_sent_at);
+                self.first = acked.all_bytes;
             }
             return false;
         };
@@ -216,7 +223,7 @@ impl Train {
             self.newest = acked.largest_sent_at;
             self.acked = self.acked.saturating_add(acked.all_bytes);
             let took = acked.now.saturating_since(first);
-            let rate = rate_of(self.acked, took);
+            let rate = rate_of(self.acked, took).min(self.most(model, acked));
             let least = u64::from(mtu).saturating_mul(TRAIN_PACKETS / 2);
             let long = took >= MEASURED_LEAST && self.acked >= least;
             if (long || self.acked >= self.total / 2) && rate > self.best {
@@ -224,6 +231,17 @@ impl Train {
             }
         }
         over || (self.left == 0 && acked.largest_sent_at == self.last_sent)
+    }
+
+    /// The rate that a path may have on which so much of the train took so long to be sent and to pass the queue before
+    /// it. Acknowledgements that waited for one another, behind what goes the other way or on a radio link, come closer
+    /// together than what they acknowledge.
+    fn most(&self, model: &Model, acked: &Acked<'_>) -> u64 {
+        let sending =
+            self.first_sent.map_or(Duration::ZERO, |first| acked.largest_sent_at.saturating_since(first));
+        let round_trip = acked.now.saturating_since(acked.largest_sent_at);
+        let passing = sending.saturating_add(round_trip.saturating_sub(model.min_rtt()));
+        part(rate_of(self.first.saturating_add(self.acked), passing), PASSED)
     }
 
     fn new(model: &Model, now: Time, window: u64, mtu: u16) -> Self {
@@ -238,6 +256,7 @@ impl Train {
             first_sent: None,
             last_sent: now,
             acked_at: None,
+            first: 0,
             newest: now,
             acked: 0,
             best: 0,
