@@ -7,8 +7,9 @@ use godwit_link::{DuplexConfig, EcnHandling, LinkConfig, Loss, Probability, Rate
 use godwit_sim::fabric::Filtered;
 use godwit_sim::scenario::Ending;
 use godwit_sim::{Exchange, ExchangeClient, HostId, Network, Report, Scenario, Simulation, WireId};
-use godwit_transport::{ConnectionStats, MigrateError};
-use godwit_transport::{EcnFailure, EcnState};
+use godwit_transport::{
+    CongestionAlgorithm, ConnectionStats, EcnFailure, EcnState, MigrateError, TransportConfig,
+};
 use godwit_transport::{PathInfo, PathState};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -248,7 +249,12 @@ fn a_preferred_address_that_does_not_answer_or_is_not_wanted_is_left_alone() {
 fn move_between(first: LinkConfig, second: LinkConfig, ecn: bool) -> (Report, Simulation) {
     let plan = vec![Exchange::two_way(8 * MIB, 8 * MIB)];
     let scenario = Scenario::new(11).both_ways(first).plan(plan, 1);
-    let mut simulation = scenario.transport(|transport| transport.ecn = ecn).build();
+    let with = |transport: &mut TransportConfig| {
+        transport.ecn = ecn;
+        // One whose transfers take the same time however few bits are different.
+        transport.congestion = CongestionAlgorithm::Cubic.into();
+    };
+    let mut simulation = scenario.transport(with).build();
     let (socket, _) = second_network(&mut simulation, second);
     simulation.network.run_until(at(ms(1_000)), |_| false);
     migrate(&mut simulation.network, simulation.client, socket).unwrap();
