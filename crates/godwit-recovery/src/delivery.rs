@@ -91,7 +91,7 @@ impl DeliverySampler {
         self.app_limited_until = self.delivered.saturating_add(in_flight).max(1);
     }
 
-    /// A packet was acknowledged.
+    /// So many bytes arrived, and the newest packet of them has this number and was sent at `sent_at`.
     pub(crate) fn on_delivered(&mut self, number: u64, sent_at: Time, bytes: u64, snapshot: Snapshot) {
         self.delivered = self.delivered.saturating_add(bytes);
         if self.newest.is_none_or(|newest| newest.number < number) {

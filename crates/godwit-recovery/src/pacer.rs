@@ -117,15 +117,22 @@ impl Pacer {
         Pacer { credit: 0, filled_at: None, held_until: None }
     }
 
+    /// Packets leave in batches at one time: nothing gathers between them.
+    #[inline]
     fn refill(&mut self, now: Time, pace: &Pace) {
-        let Some(filled_at) = self.filled_at else {
+        match self.filled_at {
+            Some(filled_at) if now <= filled_at => {}
+            filled_at => self.refill_since(filled_at, now, pace),
+        }
+    }
+
+    #[inline(never)]
+    fn refill_since(&mut self, filled_at: Option<Time>, now: Time, pace: &Pace) {
+        let Some(filled_at) = filled_at else {
             self.credit = pace.capacity();
             self.filled_at = Some(now);
             return;
         };
-        if now <= filled_at {
-            return;
-        }
         let gathered = pace.gathered(now.saturating_since(filled_at));
         // Time that gathered nothing yet is not forgotten.
         if gathered > 0 {

@@ -338,7 +338,7 @@ impl PathRecovery {
             smoothed_rtt: self.rtt.smoothed(),
             slow_start: self.controller.is_slow_start(),
             mtu: self.mtu.mtu(),
-            own: self.controller.detailed().and_then(|custom| custom.pacing()),
+            own: self.controller.pacing(),
         }
     }
 
@@ -451,10 +451,10 @@ impl PathRecovery {
         self.sampler.is_some()
     }
 
-    /// A packet of this path arrived.
-    pub(crate) fn on_delivered(&mut self, number: u64, packet: &SentPacket, snapshot: Snapshot) {
+    /// Packets of this path arrived: so many bytes, and of the newest packet its number, when it was sent, and its snapshot.
+    pub(crate) fn on_delivered(&mut self, number: u64, sent_at: Time, bytes: u64, snapshot: Snapshot) {
         let Some(sampler) = &mut self.sampler else { return };
-        sampler.on_delivered(number, packet.sent_at, u64::from(packet.bytes), snapshot);
+        sampler.on_delivered(number, sent_at, bytes, snapshot);
     }
 
     pub(crate) fn on_in_flight_sent(&mut self, now: Time, bytes: usize, ack_eliciting: bool) {
@@ -462,9 +462,7 @@ impl PathRecovery {
         let bytes = to_u64(bytes);
         self.in_flight = self.in_flight.saturating_add(bytes);
         let bytes_in_flight = self.in_flight;
-        if let Some(custom) = self.controller.detailed_mut() {
-            custom.on_sent(&Sent { now, bytes, bytes_in_flight, ack_eliciting });
-        }
+        self.controller.on_sent(&Sent { now, bytes, bytes_in_flight, ack_eliciting });
         let pace = self.pace();
         self.pacer.on_sent(now, bytes, &pace);
         // In slow start half a window counts as used: it doubles in a round trip, and so may the data.

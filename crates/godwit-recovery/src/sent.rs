@@ -172,7 +172,10 @@ impl<T: Copy> SentRing<T> {
     pub(crate) fn push_with(&mut self, packet: SentPacket, snapshot: Option<Snapshot>, tokens: &[T]) {
         self.push(packet, tokens);
         if snapshot.is_some() {
-            self.snapshots.resize(self.packets.len().saturating_sub(1), None);
+            let before = self.packets.len().saturating_sub(1);
+            if self.snapshots.len() < before {
+                self.snapshots.resize(before, None);
+            }
             self.snapshots.push_back(snapshot);
         }
     }

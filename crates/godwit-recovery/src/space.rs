@@ -223,6 +223,7 @@ impl<T: Copy> SpaceRecovery<T> {
         }
         path.on_spurious(tally.spurious);
         path.on_arrived(tally.arrived);
+        self.sample(path, tally);
         let prior_in_flight = path.bytes_in_flight();
         path.on_bytes_left(tally.bytes);
         let lost = self.detect_lost(path, ack.now, outcome);
@@ -280,21 +281,14 @@ impl<T: Copy> SpaceRecovery<T> {
                 }
                 State::Skipped => return Err(AckError { packet_number: number }),
                 State::Sent => {
-                    let sampling = tallies.on_acked(paths, number, packet);
+                    tallies.on_acked(paths, number, packet);
                     packet.state = State::Acked { run: reach };
-                    let (tokens, path) = (packet.tokens(), packet.path);
-                    if sampling {
-                        self.sample(paths, path, number);
-                    }
+                    let tokens = packet.tokens();
                     self.sent.for_each_of(tokens, |token| outcome(Outcome::Acked, token));
                 }
                 State::Lost { at, event } => {
-                    let sampling = tallies.on_spurious(paths, number, packet, at, event);
+                    tallies.on_spurious(paths, number, packet, at, event);
                     packet.state = State::Acked { run: reach };
-                    let path = packet.path;
-                    if sampling {
-                        self.sample(paths, path, number);
-                    }
                     self.sent.for_each_token(number, |token| outcome(Outcome::Spurious, token));
                 }
             }
@@ -303,13 +297,14 @@ impl<T: Copy> SpaceRecovery<T> {
         Ok(())
     }
 
-    /// Counts a packet that arrived, for delivery-rate samples of its path.
-    fn sample(&self, paths: &mut impl Paths, path: u16, number: u64) {
-        if let Some(path) = paths.find(path)
-            && let Some(packet) = self.sent.get(number)
-            && let Some(snapshot) = self.sent.snapshot(number)
+    /// Counts what arrived on a path, for its delivery-rate samples.
+    fn sample(&self, path: &mut PathRecovery, tally: &AckTally) {
+        if path.is_sampling()
+            && let Some(newest) = tally.newest_delivered
+            && let Some(packet) = self.sent.get(newest)
+            && let Some(snapshot) = self.sent.snapshot(newest)
         {
-            path.on_delivered(number, packet, snapshot);
+            path.on_delivered(newest, packet.sent_at, tally.delivered, snapshot);
         }
     }
 

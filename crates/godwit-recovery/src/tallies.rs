@@ -25,11 +25,11 @@ impl AckTallies {
         AckTallies { summary: AckSummary::default(), first: begin(in_use), others: Vec::new(), prior_largest }
     }
 
-    /// A packet is acknowledged that was in flight until now. True if its path takes delivery-rate samples.
+    /// A packet is acknowledged that was in flight until now.
     #[inline]
-    pub(crate) fn on_acked(&mut self, paths: &mut impl Paths, number: u64, packet: &SentPacket) -> bool {
+    pub(crate) fn on_acked(&mut self, paths: &mut impl Paths, number: u64, packet: &SentPacket) {
         self.count(number, packet);
-        let Some(tally) = self.tally(paths, packet.path) else { return false };
+        let Some(tally) = self.tally(paths, packet.path) else { return };
         tally.count(packet);
         if tally.largest_sample.is_none_or(|(largest, _)| largest < number) {
             tally.largest_sample = Some((number, packet.sent_at));
@@ -41,12 +41,11 @@ impl AckTallies {
                 tally.growth_bytes = tally.growth_bytes.saturating_add(bytes);
             }
             tally.ack_eliciting = tally.ack_eliciting.saturating_add(u64::from(packet.ack_eliciting));
+            tally.count_delivered(number, bytes);
         }
-        tally.sampling
     }
 
     /// A packet is acknowledged that was declared lost at `at`, and charged to the reduction `event` of the window.
-    /// True if its path takes delivery-rate samples.
     pub(crate) fn on_spurious(
         &mut self,
         paths: &mut impl Paths,
@@ -54,12 +53,13 @@ impl AckTallies {
         packet: &SentPacket,
         at: Time,
         event: u32,
-    ) -> bool {
+    ) {
         self.count(number, packet);
         self.summary.spurious = self.summary.spurious.saturating_add(1);
         let behind = self.prior_largest.unwrap_or(0).saturating_sub(number);
-        let Some(tally) = self.tally(paths, packet.path) else { return false };
+        let Some(tally) = self.tally(paths, packet.path) else { return };
         tally.count(packet);
+        tally.count_delivered(number, u64::from(packet.bytes));
         if !packet.mtu_probe && event != 0 {
             let spurious = &mut tally.spurious;
             spurious.packets = spurious.packets.saturating_add(1);
@@ -69,7 +69,6 @@ impl AckTallies {
             spurious.distance = spurious.distance.max(behind);
             spurious.verdict_after = spurious.verdict_after.max(at.saturating_since(packet.sent_at));
         }
-        tally.sampling
     }
 
     #[inline]
@@ -115,13 +114,14 @@ fn begin(path: &PathRecovery) -> AckTally {
         ack_eliciting: 0,
         bytes: 0,
         growth_bytes: 0,
+        delivered: 0,
+        newest_delivered: None,
         largest_sample: None,
         rtt_sample: None,
         mtu_probe_acked: None,
         arrived: Arrived::default(),
         spurious: SpuriousTally::default(),
         full_above: path.full_above(),
-        sampling: path.is_sampling(),
         ecn_since: path.ecn().since(),
         recovery_start: path.recovery_start(),
         congestion_event: path.congestion_event(),

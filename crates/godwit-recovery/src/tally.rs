@@ -28,6 +28,10 @@ pub(crate) struct AckTally {
     pub(crate) bytes: u64,
     /// Those of them sent since the last reduction of the window: only they can make it grow.
     pub(crate) growth_bytes: u64,
+    /// Bytes that have arrived, those once believed lost included, and the number of the newest packet of them: for
+    /// delivery-rate samples.
+    pub(crate) delivered: u64,
+    pub(crate) newest_delivered: Option<u64>,
     /// The largest packet on this path newly acknowledged: number and time of sending.
     pub(crate) largest_sample: Option<(u64, Time)>,
     /// The round-trip time sample taken.
@@ -38,8 +42,6 @@ pub(crate) struct AckTally {
     pub(crate) spurious: SpuriousTally,
     /// What the path was like before: packets above this size tell of its MTU,
     pub(crate) full_above: u16,
-    /// it takes delivery-rate samples,
-    pub(crate) sampling: bool,
     /// marks count that were sent since then,
     pub(crate) ecn_since: Time,
     /// and its window was last reduced then, for the event with this number.
@@ -48,6 +50,13 @@ pub(crate) struct AckTally {
 }
 
 impl AckTally {
+    /// A packet has arrived that counts, or counted, as in flight.
+    #[inline]
+    pub(crate) fn count_delivered(&mut self, number: u64, bytes: u64) {
+        self.delivered = self.delivered.saturating_add(bytes);
+        self.newest_delivered = self.newest_delivered.max(Some(number));
+    }
+
     /// A packet is newly acknowledged.
     #[inline]
     pub(crate) fn count(&mut self, packet: &SentPacket) {

@@ -182,6 +182,26 @@ impl Controller {
         each!(self, inner => inner.is_slow_start())
     }
 
+    /// See [`CongestionController::on_sent`].
+    #[inline]
+    pub(crate) fn on_sent(&mut self, sent: &Sent) {
+        match self {
+            Controller::Bbr(inner) => inner.on_sent(sent),
+            Controller::Custom(inner) => inner.on_sent(sent),
+            Controller::NewReno(_) | Controller::Cubic(_) => {}
+        }
+    }
+
+    /// See [`CongestionController::pacing`].
+    #[inline]
+    pub(crate) fn pacing(&self) -> Option<Pacing> {
+        match self {
+            Controller::Bbr(inner) => inner.pacing(),
+            Controller::Custom(inner) => inner.pacing(),
+            Controller::NewReno(_) | Controller::Cubic(_) => None,
+        }
+    }
+
     /// One that is told of every packet, may pace as it likes and have a deadline; the others do without.
     #[inline]
     pub(crate) fn detailed_mut(&mut self) -> Option<&mut dyn CongestionController> {

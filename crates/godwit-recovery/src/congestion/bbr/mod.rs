@@ -151,6 +151,17 @@ impl Bbr {
         }
     }
 
+    #[inline(never)]
+    fn on_startup_sent(&mut self, sent: &Sent) {
+        let was_idle = sent.bytes_in_flight <= sent.bytes;
+        if was_idle {
+            self.startup.on_idle_end(&self.model, sent.now, self.window, self.mtu);
+        }
+        if self.startup.on_sent(sent) || was_idle {
+            self.update_pacing();
+        }
+    }
+
     fn check_drained(&mut self, now: Time) {
         if self.in_flight <= self.target(100) {
             self.start_down(now);
@@ -254,16 +265,11 @@ fn nanos(time: Duration) -> u64 {
 }
 
 impl CongestionController for Bbr {
+    #[inline]
     fn on_sent(&mut self, sent: &Sent) {
         self.in_flight = sent.bytes_in_flight;
         if self.state == State::Startup {
-            let was_idle = sent.bytes_in_flight <= sent.bytes;
-            if was_idle {
-                self.startup.on_idle_end(&self.model, sent.now, self.window, self.mtu);
-            }
-            if self.startup.on_sent(sent) || was_idle {
-                self.update_pacing();
-            }
+            self.on_startup_sent(sent);
         }
     }
 
@@ -327,14 +333,17 @@ impl CongestionController for Bbr {
         }
     }
 
+    #[inline]
     fn window(&self) -> u64 {
         self.window
     }
 
+    #[inline]
     fn is_slow_start(&self) -> bool {
         self.state == State::Startup
     }
 
+    #[inline]
     fn pacing(&self) -> Option<Pacing> {
         Some(self.pacing)
     }
