@@ -3,37 +3,44 @@
 //! Both are plain values that are passed in. All arithmetic saturates, so that a hostile delay on the
 //! wire cannot overflow.
 
+use std::fmt;
+use std::num::NonZeroU64;
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
 /// A point on a monotonic clock, in nanoseconds since an epoch that only the driver knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Time(u64);
+///
+/// An `Option<Time>` is no larger: connections, of which a server has many, hold dozens of them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(
+    /// One more than the nanoseconds.
+    NonZeroU64,
+);
 
 impl Time {
     /// The epoch itself: the earliest time there is.
-    pub const ZERO: Time = Time(0);
+    pub const ZERO: Time = Time(NonZeroU64::MIN);
     /// The latest time there is (about 584 years after the epoch).
-    pub const MAX: Time = Time(u64::MAX);
+    pub const MAX: Time = Time(NonZeroU64::MAX);
 
-    /// The time `nanos` nanoseconds after the epoch.
+    /// The time `nanos` nanoseconds after the epoch, or the latest there is.
     pub const fn from_nanos(nanos: u64) -> Self {
-        Time(nanos)
+        Time(NonZeroU64::MIN.saturating_add(nanos))
     }
 
     /// Nanoseconds since the epoch.
     pub const fn as_nanos(self) -> u64 {
-        self.0
+        self.0.get().saturating_sub(1)
     }
 
     /// Whole microseconds since the epoch.
     pub const fn as_micros(self) -> u64 {
-        self.0 / 1_000
+        self.as_nanos() / 1_000
     }
 
     /// How long ago `earlier` was, or zero if it lies in the future.
     pub const fn saturating_since(self, earlier: Time) -> Duration {
-        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+        Duration::from_nanos(self.0.get().saturating_sub(earlier.0.get()))
     }
 }
 
@@ -57,7 +64,7 @@ impl Sub<Duration> for Time {
 
     /// Saturates at [`Time::ZERO`].
     fn sub(self, rhs: Duration) -> Time {
-        Time(self.0.saturating_sub(nanos(rhs)))
+        Time::from_nanos(self.as_nanos().saturating_sub(nanos(rhs)))
     }
 }
 
@@ -67,6 +74,18 @@ impl Sub<Time> for Time {
     /// The same as [`Time::saturating_since`].
     fn sub(self, rhs: Time) -> Duration {
         self.saturating_since(rhs)
+    }
+}
+
+impl Default for Time {
+    fn default() -> Self {
+        Time::ZERO
+    }
+}
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Time").field(&self.as_nanos()).finish()
     }
 }
 
@@ -109,6 +128,14 @@ impl Add<Duration> for WallTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_that_may_be_missing_is_no_larger() {
+        assert_eq!(size_of::<Option<Time>>(), size_of::<u64>());
+        assert_eq!((Time::default(), Time::from_nanos(7).as_nanos()), (Time::ZERO, 7));
+        assert_eq!(format!("{:?}", Time::from_nanos(7)), "Time(7)");
+        assert_eq!(Time::from_nanos(u64::MAX), Time::MAX);
+    }
 
     #[test]
     fn arithmetic_saturates() {

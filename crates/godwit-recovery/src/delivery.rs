@@ -46,12 +46,11 @@ pub(crate) struct Snapshot {
     pub(crate) app_limited: bool,
 }
 
-/// The newest packet that the ACK frame at hand acknowledges.
+/// The newest packet that an ACK frame acknowledges.
 #[derive(Debug, Clone, Copy)]
-struct Newest {
-    number: u64,
-    sent_at: Time,
-    snapshot: Snapshot,
+pub(crate) struct Newest {
+    pub(crate) sent_at: Time,
+    pub(crate) snapshot: Snapshot,
 }
 
 /// What a path has delivered.
@@ -66,7 +65,6 @@ pub(crate) struct DeliverySampler {
     lost: u64,
     /// What is sent until so much has been delivered, was sent by a sender with nothing more to send; 0 is nothing.
     app_limited_until: u64,
-    newest: Option<Newest>,
 }
 
 impl DeliverySampler {
@@ -91,12 +89,9 @@ impl DeliverySampler {
         self.app_limited_until = self.delivered.saturating_add(in_flight).max(1);
     }
 
-    /// So many bytes arrived, and the newest packet of them has this number and was sent at `sent_at`.
-    pub(crate) fn on_delivered(&mut self, number: u64, sent_at: Time, bytes: u64, snapshot: Snapshot) {
+    /// So many bytes arrived.
+    pub(crate) fn on_delivered(&mut self, bytes: u64) {
         self.delivered = self.delivered.saturating_add(bytes);
-        if self.newest.is_none_or(|newest| newest.number < number) {
-            self.newest = Some(Newest { number, sent_at, snapshot });
-        }
     }
 
     /// A packet was found lost. Returns what has been lost since it was sent, with it.
@@ -105,10 +100,10 @@ impl DeliverySampler {
         self.lost.saturating_sub(snapshot.lost)
     }
 
-    /// The sample of the ACK frame that came `now`, whose packets have been told. `None` if it is none:
+    /// The sample of the ACK frame that came `now`, whose bytes have been told. `None` if it is none:
     /// acknowledgements that come together tell a rate that no path has, within less than its lowest round-trip time.
-    pub(crate) fn sample(&mut self, now: Time, min_rtt: Duration) -> Option<RateSample> {
-        let Newest { sent_at, snapshot, .. } = self.newest.take()?;
+    pub(crate) fn sample(&mut self, now: Time, newest: Newest, min_rtt: Duration) -> Option<RateSample> {
+        let Newest { sent_at, snapshot } = newest;
         self.delivered_at = now;
         self.first_sent_at = sent_at;
         if self.delivered > self.app_limited_until {
@@ -151,8 +146,9 @@ mod tests {
         let snapshots: Vec<_> = (0..10).map(|i| sampler.on_sent(at(i), 1000, u64::from(i) * 1000)).collect();
         (0..10_u32)
             .filter_map(|i| {
-                sampler.on_delivered(u64::from(i), at(i), 1000, snapshots[i as usize]);
-                sampler.sample(at(50 + i * ack_every), 50 * MS)
+                sampler.on_delivered(1000);
+                let newest = Newest { sent_at: at(i), snapshot: snapshots[i as usize] };
+                sampler.sample(at(50 + i * ack_every), newest, 50 * MS)
             })
             .collect()
     }
@@ -171,9 +167,9 @@ mod tests {
     fn acknowledgements_that_come_together_tell_no_rate() {
         let mut sampler = DeliverySampler::default();
         let first = sampler.on_sent(at(0), 1000, 0);
-        sampler.on_delivered(0, at(0), 1000, first);
-        assert!(sampler.sample(at(10), 50 * MS).is_none());
-        assert!(sampler.sample(at(10), Duration::ZERO).is_none(), "nothing was acknowledged");
+        sampler.on_delivered(1000);
+        let newest = Newest { sent_at: at(0), snapshot: first };
+        assert!(sampler.sample(at(10), newest, 50 * MS).is_none());
     }
 
     #[test]
@@ -183,9 +179,9 @@ mod tests {
         sampler.on_app_limited(1000);
         let after = sampler.on_sent(at(1), 1000, 1000);
         assert!(!before.app_limited && after.app_limited);
-        sampler.on_delivered(0, at(0), 1000, before);
-        sampler.on_delivered(1, at(1), 1000, after);
-        assert!(sampler.sample(at(50), 49 * MS).unwrap().app_limited);
+        sampler.on_delivered(2000);
+        let newest = Newest { sent_at: at(1), snapshot: after };
+        assert!(sampler.sample(at(50), newest, 49 * MS).unwrap().app_limited);
         assert!(!sampler.on_sent(at(60), 1000, 0).app_limited);
     }
 

@@ -13,7 +13,7 @@ use crate::ack_policy::AckPolicy;
 use crate::congestion::{
     Acked, CeMarks, Controller, ControllerFactory, ControllerStart, Lost, SavedState, Sent,
 };
-use crate::delivery::{DeliverySampler, Snapshot};
+use crate::delivery::{DeliverySampler, Newest, Snapshot};
 use crate::ecn::{EcnAcked, EcnValidation};
 use crate::flight::Flights;
 use crate::loss::ReorderTolerance;
@@ -451,10 +451,11 @@ impl PathRecovery {
         self.sampler.is_some()
     }
 
-    /// Packets of this path arrived: so many bytes, and of the newest packet its number, when it was sent, and its snapshot.
-    pub(crate) fn on_delivered(&mut self, number: u64, sent_at: Time, bytes: u64, snapshot: Snapshot) {
-        let Some(sampler) = &mut self.sampler else { return };
-        sampler.on_delivered(number, sent_at, bytes, snapshot);
+    /// Packets of this path arrived, of so many bytes.
+    pub(crate) fn on_delivered(&mut self, bytes: u64) {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.on_delivered(bytes);
+        }
     }
 
     pub(crate) fn on_in_flight_sent(&mut self, now: Time, bytes: usize, ack_eliciting: bool) {
@@ -499,7 +500,14 @@ impl PathRecovery {
     }
 
     /// The path's share of an ACK frame, after loss detection.
-    pub(crate) fn on_acked(&mut self, now: Time, tally: &AckTally, congested: bool, prior_in_flight: u64) {
+    pub(crate) fn on_acked(
+        &mut self,
+        now: Time,
+        tally: &AckTally,
+        newest: Option<Newest>,
+        congested: bool,
+        prior_in_flight: u64,
+    ) {
         self.last_activity = self.last_activity.max(now);
         self.ecn.on_acked();
         if self.peer_validated {
@@ -511,7 +519,7 @@ impl PathRecovery {
         }
         self.stats.bytes_acked = self.stats.bytes_acked.saturating_add(tally.bytes);
         let min_rtt = self.rtt.min();
-        let delivery = self.sampler.as_mut().and_then(|sampler| sampler.sample(now, min_rtt));
+        let delivery = self.sampler.as_mut().zip(newest).and_then(|(sampler, newest)| sampler.sample(now, newest, min_rtt));
         let Some((_, sent_at)) = tally.largest_sample else { return };
         if let Some(refused) = &mut self.refused {
             refused.on_acked(sent_at);

@@ -8,6 +8,7 @@
 //! in it; so the lowest whose fate is open only ever rises, and a path looks at each packet once. A packet is handed
 //! out once as acknowledged, or once as lost and then at most once as spurious.
 
+use crate::delivery::Newest;
 use crate::ecn::{EcnAcked, EcnFailure, EcnLedger};
 use crate::flight::Flight;
 use crate::path::Paths;
@@ -223,13 +224,14 @@ impl<T: Copy> SpaceRecovery<T> {
         }
         path.on_spurious(tally.spurious);
         path.on_arrived(tally.arrived);
-        self.sample(path, tally);
+        path.on_delivered(tally.delivered);
+        let newest = if path.is_sampling() { self.newest_delivered(tally) } else { None };
         let prior_in_flight = path.bytes_in_flight();
         path.on_bytes_left(tally.bytes);
         let lost = self.detect_lost(path, ack.now, outcome);
         summary.mtu_probe_acked = summary.mtu_probe_acked.or(tally.mtu_probe_acked.map(usize::from));
         if tally.packets > 0 {
-            path.on_acked(ack.now, tally, lost.congestion, prior_in_flight);
+            path.on_acked(ack.now, tally, newest, lost.congestion, prior_in_flight);
         }
         summary.lost.add(&lost);
     }
@@ -297,15 +299,10 @@ impl<T: Copy> SpaceRecovery<T> {
         Ok(())
     }
 
-    /// Counts what arrived on a path, for its delivery-rate samples.
-    fn sample(&self, path: &mut PathRecovery, tally: &AckTally) {
-        if path.is_sampling()
-            && let Some(newest) = tally.newest_delivered
-            && let Some(packet) = self.sent.get(newest)
-            && let Some(snapshot) = self.sent.snapshot(newest)
-        {
-            path.on_delivered(newest, packet.sent_at, tally.delivered, snapshot);
-        }
+    /// The newest packet that arrived on a path, for its delivery-rate samples.
+    fn newest_delivered(&self, tally: &AckTally) -> Option<Newest> {
+        let number = tally.newest_delivered?;
+        Some(Newest { sent_at: self.sent.get(number)?.sent_at, snapshot: self.sent.snapshot(number)? })
     }
 
     /// Declares lost what the timer of [`TimerKind::LossTime`](crate::TimerKind::LossTime) announced for this path.

@@ -103,7 +103,7 @@ pub enum Controller {
     /// NewReno.
     NewReno(NewReno),
     /// CUBIC.
-    Cubic(Cubic),
+    Cubic(Box<Cubic>),
     /// BBR.
     Bbr(Box<Bbr>),
     /// One that the caller brought along.
@@ -126,7 +126,7 @@ impl Controller {
     pub fn begin(control: &CongestionControl, start: &ControllerStart) -> Self {
         match control {
             CongestionControl::BuiltIn(Algorithm::NewReno) => Controller::NewReno(NewReno::new(start.mtu)),
-            CongestionControl::BuiltIn(Algorithm::Cubic) => Controller::Cubic(Cubic::new(start.mtu)),
+            CongestionControl::BuiltIn(Algorithm::Cubic) => Controller::Cubic(Box::new(Cubic::new(start.mtu))),
             CongestionControl::BuiltIn(Algorithm::Bbr) => Controller::Bbr(Box::new(Bbr::new(start))),
             CongestionControl::Custom(factory) => Controller::Custom(factory.controller(start)),
         }

@@ -78,7 +78,7 @@ pub struct Bbr {
     window: u64,
     /// The window before a probe for the round-trip time.
     prior_window: u64,
-    start: ControllerStart,
+    initial_rtt: Duration,
     in_flight: u64,
     /// Asked for with every packet.
     pacing: Pacing,
@@ -99,7 +99,7 @@ impl Bbr {
             probe: Probe::new(start.now),
             window,
             prior_window: 0,
-            start: *start,
+            initial_rtt: start.initial_rtt,
             in_flight: 0,
             pacing,
         }
@@ -196,7 +196,7 @@ impl Bbr {
 
     fn update_pacing(&mut self) {
         if self.state == State::Startup {
-            self.pacing = self.startup.pacing(&self.model, self.window, self.start.initial_rtt, self.mtu);
+            self.pacing = self.startup.pacing(&self.model, self.window, self.initial_rtt, self.mtu);
             return;
         }
         let least = rate_of(self.packets(MIN_PIPE_PACKETS), self.model.min_rtt()) / 2;
@@ -319,7 +319,7 @@ impl CongestionController for Bbr {
     }
 
     fn on_false_alarm(&mut self) {
-        *self = Bbr::new(&self.start);
+        *self = Bbr::new(&ControllerStart::new(self.probe.turn_at, self.mtu, self.initial_rtt));
     }
 
     fn on_persistent_congestion(&mut self) {

@@ -11,21 +11,21 @@ const LOSS_THRESHOLD: u64 = 2;
 /// The same in a round without a sign of a queue: radio links lose packets that nothing pushed out.
 const LOSS_WITHOUT_QUEUE: u64 = 12;
 /// And so many packets of it.
-const LOST_WITHOUT_QUEUE: u64 = 5;
+const LOST_WITHOUT_QUEUE: u32 = 5;
 /// So many packets lost in a round are no chance; fewer only if the round before had losses, too.
-const LOST_PACKETS: u64 = 3;
+const LOST_PACKETS: u32 = 3;
 /// What losses leave of a bound, in percent (`Beta`).
 const BETA: u64 = 70;
 /// What losses leave of the bounds where others keep the queue filled, in percent: as much as they leave CUBIC on average.
 const GIVE_WAY: u64 = 75;
 /// Rounds of which the shortest round trip is kept.
-const RECENT_ROUNDS: u64 = 4;
+const RECENT_ROUNDS: u32 = 4;
 /// What marks leave, in percent.
 const MARKED: u64 = 85;
 /// The lowest round-trip time is of the last ten seconds (`MinRTTFilterLen`).
 const MIN_RTT_FILTER: Duration = Duration::from_secs(10);
 /// Rounds after which acknowledgements in lumps are forgotten (`ExtraAckedFilterLen`).
-const EXTRA_ROUNDS: u64 = 10;
+const EXTRA_ROUNDS: u32 = 10;
 
 /// The model.
 #[derive(Debug, Clone)]
@@ -40,33 +40,33 @@ pub(super) struct Model {
     min_rtt_at: Time,
     /// When a round trip about as short as the lowest was seen last.
     short_at: Time,
-    pub(super) rounds: u64,
+    pub(super) rounds: u32,
     /// The sample at hand begins a round.
     pub(super) round_start: bool,
     next_round_at: u64,
     delivered: u64,
     delivered_in_round: u64,
     /// Packets and bytes lost in this round.
-    lost_packets: u64,
+    lost_packets: u32,
     lost_bytes: u64,
     /// Packets lost in the round before.
-    pub(super) lost_before: u64,
+    pub(super) lost_before: u32,
     /// The longest round trip of this round, and the shortest.
     longest_rtt: Duration,
     shortest_rtt: Duration,
     /// The shortest round trips of the last rounds, some at a time.
     recent_rtts: [Duration; 2],
-    recent_round: u64,
+    recent_round: u32,
     latest_rate: u64,
     latest_inflight: u64,
     extra: [u64; 2],
-    extra_round: u64,
+    extra_round: u32,
     epoch: Time,
     epoch_bytes: u64,
     /// Losses do not lower the bounds now.
     pub(super) probing: bool,
     /// The round in which the sender had given back what queue it had made.
-    pub(super) drained_in: Option<u64>,
+    pub(super) drained_in: Option<u32>,
 }
 
 impl Model {

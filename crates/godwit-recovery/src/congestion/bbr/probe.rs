@@ -12,7 +12,7 @@ const WAIT: Duration = Duration::from_millis(2500);
 const MOST_ROUNDS: u64 = 63;
 
 /// And after so few where the search for the rate ended with losses.
-const FEW_ROUNDS: u64 = 3;
+const FEW_ROUNDS: u32 = 3;
 
 /// A rate that grew in so many rounds of one probe is far from what the path has.
 const GROWTHS: u32 = 3;
@@ -24,7 +24,7 @@ const LOST: u64 = 2;
 pub(super) struct Probe {
     /// When the present turn began.
     pub(super) turn_at: Time,
-    pub(super) turn_round: u64,
+    pub(super) turn_round: u32,
     /// When the present state began.
     phase_at: Time,
     /// The rate at the start of the probe.
@@ -90,7 +90,7 @@ impl Bbr {
         let packets = self.target(100).checked_div(u64::from(self.mtu)).unwrap_or(0);
         let rounds = self.model.rounds.saturating_sub(self.probe.turn_round);
         let soon = self.probe.soon && rounds >= FEW_ROUNDS;
-        soon || now.saturating_since(self.probe.turn_at) >= WAIT || rounds >= packets.min(MOST_ROUNDS)
+        soon || now.saturating_since(self.probe.turn_at) >= WAIT || u64::from(rounds) >= packets.min(MOST_ROUNDS)
     }
 
     fn on_up_sample(&mut self, acked: &Acked<'_>, sample: &RateSample, lossy: bool) {

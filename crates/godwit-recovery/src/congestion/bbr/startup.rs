@@ -40,11 +40,11 @@ const DISPERSED: u64 = 85;
 /// A train may seem to come at this part, in percent, of the rate at which it has passed the path as a whole.
 const PASSED: u64 = 125;
 /// A sender that has little to send has lost too much if it is so many packets in a round.
-const LOST_OF_LITTLE: u64 = 10;
+const LOST_OF_LITTLE: u32 = 10;
 /// Rounds without growth after which the path is full, if a train has told its rate.
 const ROUNDS_MEASURED: u32 = 2;
 /// A path is given so many rounds to show the rate that a train has told.
-const ROUNDS_BELIEVED: u64 = 4;
+const ROUNDS_BELIEVED: u32 = 4;
 /// A rate is reached at this part of it, in percent.
 const NEAR: u64 = 90;
 /// What of the bandwidth-delay product the window may jump to, in percent.
@@ -83,7 +83,7 @@ pub(super) struct Startup {
     /// and whether it is the path's, or only that of the train;
     dispersed: bool,
     /// and in which round.
-    measured_in: u64,
+    measured_in: u32,
     full_rate: u64,
     full_rounds: u32,
 }
@@ -156,7 +156,7 @@ impl Startup {
     }
 
     /// A train has been acknowledged.
-    fn measure(&mut self, train: &Train, round: u64) {
+    fn measure(&mut self, train: &Train, round: u32) {
         if train.best == 0 {
             return;
         }
