@@ -519,7 +519,11 @@ impl PathRecovery {
         }
         self.stats.bytes_acked = self.stats.bytes_acked.saturating_add(tally.bytes);
         let min_rtt = self.rtt.min();
-        let delivery = self.sampler.as_mut().zip(newest).and_then(|(sampler, newest)| sampler.sample(now, newest, min_rtt));
+        let delivery = self
+            .sampler
+            .as_mut()
+            .zip(newest)
+            .and_then(|(sampler, newest)| sampler.sample(now, newest, min_rtt));
         let Some((_, sent_at)) = tally.largest_sample else { return };
         if let Some(refused) = &mut self.refused {
             refused.on_acked(sent_at);

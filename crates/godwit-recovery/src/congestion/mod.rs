@@ -126,7 +126,9 @@ impl Controller {
     pub fn begin(control: &CongestionControl, start: &ControllerStart) -> Self {
         match control {
             CongestionControl::BuiltIn(Algorithm::NewReno) => Controller::NewReno(NewReno::new(start.mtu)),
-            CongestionControl::BuiltIn(Algorithm::Cubic) => Controller::Cubic(Box::new(Cubic::new(start.mtu))),
+            CongestionControl::BuiltIn(Algorithm::Cubic) => {
+                Controller::Cubic(Box::new(Cubic::new(start.mtu)))
+            }
             CongestionControl::BuiltIn(Algorithm::Bbr) => Controller::Bbr(Box::new(Bbr::new(start))),
             CongestionControl::Custom(factory) => Controller::Custom(factory.controller(start)),
         }

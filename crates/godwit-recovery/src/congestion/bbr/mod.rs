@@ -78,7 +78,6 @@ pub struct Bbr {
     window: u64,
     /// The window before a probe for the round-trip time.
     prior_window: u64,
-    initial_rtt: Duration,
     in_flight: u64,
     /// Asked for with every packet.
     pacing: Pacing,
@@ -90,7 +89,7 @@ impl Bbr {
         let window = initial_window(start.mtu);
         let startup = Startup::new();
         let model = Model::new(start.now);
-        let pacing = startup.pacing(&model, window, start.initial_rtt, start.mtu);
+        let pacing = Startup::first_pacing(window, start.initial_rtt, start.mtu);
         Bbr {
             mtu: start.mtu,
             state: State::Startup,
@@ -99,7 +98,6 @@ impl Bbr {
             probe: Probe::new(start.now),
             window,
             prior_window: 0,
-            initial_rtt: start.initial_rtt,
             in_flight: 0,
             pacing,
         }
@@ -195,8 +193,11 @@ impl Bbr {
     }
 
     fn update_pacing(&mut self) {
+        if !self.model.has_rtt() {
+            return;
+        }
         if self.state == State::Startup {
-            self.pacing = self.startup.pacing(&self.model, self.window, self.initial_rtt, self.mtu);
+            self.pacing = self.startup.pacing(&self.model, self.window, self.mtu);
             return;
         }
         let least = rate_of(self.packets(MIN_PIPE_PACKETS), self.model.min_rtt()) / 2;
@@ -319,7 +320,7 @@ impl CongestionController for Bbr {
     }
 
     fn on_false_alarm(&mut self) {
-        *self = Bbr::new(&ControllerStart::new(self.probe.turn_at, self.mtu, self.initial_rtt));
+        *self = Bbr::new(&ControllerStart::new(self.probe.turn_at, self.mtu, self.model.min_rtt()));
     }
 
     fn on_persistent_congestion(&mut self) {

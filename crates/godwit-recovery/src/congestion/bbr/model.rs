@@ -1,7 +1,7 @@
 //! What is known of the path.
 
 use super::filter::MaxFilter;
-use super::{in_time, part};
+use super::{in_time, nanos, part};
 use crate::congestion::{Acked, Lost, RateSample};
 use godwit_base::Time;
 use std::time::Duration;
@@ -51,11 +51,11 @@ pub(super) struct Model {
     lost_bytes: u64,
     /// Packets lost in the round before.
     pub(super) lost_before: u32,
-    /// The longest round trip of this round, and the shortest.
-    longest_rtt: Duration,
-    shortest_rtt: Duration,
-    /// The shortest round trips of the last rounds, some at a time.
-    recent_rtts: [Duration; 2],
+    /// The longest round trip of this round, and the shortest, in nanoseconds.
+    longest_rtt: u64,
+    shortest_rtt: u64,
+    /// The shortest round trips of the last rounds, some at a time, in nanoseconds.
+    recent_rtts: [u64; 2],
     recent_round: u32,
     latest_rate: u64,
     latest_inflight: u64,
@@ -87,9 +87,9 @@ impl Model {
             lost_packets: 0,
             lost_bytes: 0,
             lost_before: 0,
-            longest_rtt: Duration::ZERO,
-            shortest_rtt: Duration::MAX,
-            recent_rtts: [Duration::MAX; 2],
+            longest_rtt: 0,
+            shortest_rtt: u64::MAX,
+            recent_rtts: [u64::MAX; 2],
             recent_round: 0,
             latest_rate: 0,
             latest_inflight: 0,
@@ -133,10 +133,11 @@ impl Model {
 
     pub(super) fn on_rtt(&mut self, now: Time, rtt: Duration) {
         let lowest = self.min_rtt.unwrap_or(Duration::MAX);
-        self.longest_rtt = self.longest_rtt.max(rtt);
-        self.shortest_rtt = self.shortest_rtt.min(rtt);
+        let took = nanos(rtt);
+        self.longest_rtt = self.longest_rtt.max(took);
+        self.shortest_rtt = self.shortest_rtt.min(took);
         let [present, _] = &mut self.recent_rtts;
-        *present = (*present).min(rtt);
+        *present = (*present).min(took);
         if rtt <= lowest || now.saturating_since(self.min_rtt_at) > MIN_RTT_FILTER {
             (self.min_rtt, self.min_rtt_at) = (Some(rtt), now);
         }
@@ -161,16 +162,20 @@ impl Model {
         self.lost_bytes = self.lost_bytes.saturating_add(lost.bytes);
     }
 
+    /// A round trip that is longer than this, in nanoseconds, has met a queue.
+    fn long_rtt(&self) -> u64 {
+        let lowest = nanos(self.min_rtt());
+        lowest.saturating_add(lowest / 8)
+    }
+
     /// True if round trips of this round were longer than the lowest by an eighth.
     pub(super) fn has_queue(&self) -> bool {
-        let lowest = self.min_rtt();
-        self.longest_rtt > lowest.saturating_add(lowest / 8)
+        self.longest_rtt > self.long_rtt()
     }
 
     /// True if no round trip of this round was about as short as the lowest.
     fn has_standing_queue(&self) -> bool {
-        let lowest = self.min_rtt();
-        self.shortest_rtt != Duration::MAX && self.shortest_rtt > lowest.saturating_add(lowest / 8)
+        self.shortest_rtt != u64::MAX && self.shortest_rtt > self.long_rtt()
     }
 
     /// True if what is lost in this round is more than chance.
@@ -203,13 +208,13 @@ impl Model {
             }
             if self.rounds.saturating_sub(self.recent_round) >= RECENT_ROUNDS {
                 let [present, _] = self.recent_rtts;
-                (self.recent_rtts, self.recent_round) = ([Duration::MAX, present], self.rounds);
+                (self.recent_rtts, self.recent_round) = ([u64::MAX, present], self.rounds);
             }
             self.rounds = self.rounds.saturating_add(1);
             self.next_round_at = sample.total_delivered;
             self.lost_before = self.lost_packets;
             (self.lost_packets, self.lost_bytes) = (0, 0);
-            (self.longest_rtt, self.shortest_rtt) = (Duration::ZERO, Duration::MAX);
+            (self.longest_rtt, self.shortest_rtt) = (0, u64::MAX);
             (self.latest_rate, self.latest_inflight) = (sample.rate, sample.delivered);
         }
         if sample.rate >= self.rates.get() || !sample.app_limited {
@@ -239,7 +244,7 @@ impl Model {
     pub(super) fn standing_rtt(&self) -> Duration {
         let [present, before] = self.recent_rtts;
         let recent = present.min(before);
-        if recent == Duration::MAX { self.min_rtt() } else { recent.max(self.min_rtt()) }
+        if recent == u64::MAX { self.min_rtt() } else { Duration::from_nanos(recent).max(self.min_rtt()) }
     }
 
     /// What may be in flight without losses: what fills the path with the queue of others, and once the path besides.

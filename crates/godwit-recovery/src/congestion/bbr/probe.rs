@@ -90,7 +90,8 @@ impl Bbr {
         let packets = self.target(100).checked_div(u64::from(self.mtu)).unwrap_or(0);
         let rounds = self.model.rounds.saturating_sub(self.probe.turn_round);
         let soon = self.probe.soon && rounds >= FEW_ROUNDS;
-        soon || now.saturating_since(self.probe.turn_at) >= WAIT || u64::from(rounds) >= packets.min(MOST_ROUNDS)
+        soon || now.saturating_since(self.probe.turn_at) >= WAIT
+            || u64::from(rounds) >= packets.min(MOST_ROUNDS)
     }
 
     fn on_up_sample(&mut self, acked: &Acked<'_>, sample: &RateSample, lossy: bool) {

@@ -104,11 +104,12 @@ impl Startup {
         part(in_time(self.measured, model.min_rtt()), JUMP)
     }
 
-    pub(super) fn pacing(&self, model: &Model, window: u64, initial_rtt: Duration, mtu: u16) -> Pacing {
-        let two = u64::from(mtu).saturating_mul(2);
-        if !model.has_rtt() {
-            return Pacing::new(part(rate_of(window, initial_rtt), GAIN), two.saturating_mul(5));
-        }
+    /// Until there is a round-trip time.
+    pub(super) fn first_pacing(window: u64, initial_rtt: Duration, mtu: u16) -> Pacing {
+        Pacing::new(part(rate_of(window, initial_rtt), GAIN), u64::from(mtu).saturating_mul(10))
+    }
+
+    pub(super) fn pacing(&self, model: &Model, window: u64, mtu: u16) -> Pacing {
         let base = rate_of(window, model.min_rtt()).max(model.rate());
         let rate = match self.train {
             Some(train) if train.left > 0 => train.rate,
