@@ -63,6 +63,7 @@ impl AckTallies {
         if !packet.mtu_probe && event != 0 {
             let spurious = &mut tally.spurious;
             spurious.packets = spurious.packets.saturating_add(1);
+            spurious.bytes = spurious.bytes.saturating_add(u64::from(packet.bytes));
             if event == tally.congestion_event {
                 spurious.of_current_event = spurious.of_current_event.saturating_add(1);
             }

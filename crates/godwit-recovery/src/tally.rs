@@ -74,6 +74,7 @@ impl AckTally {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SpuriousTally {
     pub(crate) packets: u32,
+    pub(crate) bytes: u64,
     /// How many of them were charged to the current reduction of the window.
     pub(crate) of_current_event: u32,
     /// The farthest a packet came behind the largest acknowledged one, in packets.

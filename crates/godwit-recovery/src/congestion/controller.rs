@@ -216,6 +216,12 @@ pub trait CongestionController: Debug + Send {
     /// The last [`CongestionController::on_congestion`] was made for packets that did arrive: undo it.
     fn on_spurious_congestion(&mut self) {}
 
+    /// So many packets, of so many bytes, that had been told by [`CongestionController::on_lost`] have arrived after all:
+    /// they were only late.
+    fn on_late(&mut self, packets: u32, bytes: u64) {
+        let _ = (packets, bytes);
+    }
+
     /// The network says "congested" whatever is sent, and what it said so far meant nothing: look for its
     /// capacity anew.
     fn on_false_alarm(&mut self) {}

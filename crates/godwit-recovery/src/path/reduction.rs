@@ -97,6 +97,9 @@ impl PathRecovery {
         }
         self.stats.spurious_losses = self.stats.spurious_losses.saturating_add(u64::from(tally.packets));
         self.reorder.on_spurious(&tally, &self.rtt);
+        if let Some(custom) = self.controller.detailed_mut() {
+            custom.on_late(tally.packets, tally.bytes);
+        }
         let event = &mut self.event;
         if tally.of_current_event == 0 {
             return;

@@ -42,6 +42,9 @@ const BURST: Duration = Duration::from_millis(1);
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
 /// For how long, beside a round trip (`ProbeRTTDuration`).
 const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
+/// A queue is given back for so many rounds at most: packets that overtake one another tell round trips that are shorter
+/// than what they are on average.
+const DRAIN_ROUNDS: u32 = 3;
 /// With so much of the bandwidth-delay product in flight, in percent (`ProbeRTTCwndGain`).
 const PROBE_RTT_GAIN: u64 = 50;
 
@@ -109,7 +112,7 @@ impl Bbr {
 
     /// The bandwidth-delay product times so many percent, and room for what leaves and is acknowledged in lumps.
     fn target(&self, percent: u64) -> u64 {
-        let product = part(self.model.product(), percent);
+        let product = part(self.model.flight(), percent);
         product.saturating_add(burst(self.model.rate(), self.mtu)).max(self.packets(MIN_PIPE_PACKETS))
     }
 
@@ -140,11 +143,13 @@ impl Bbr {
     fn on_startup_sample(&mut self, acked: &Acked<'_>, sample: &RateSample, lossy: bool) {
         let done = self.startup.on_sample(&self.model, sample, lossy);
         if done {
+            // What jitter has told of the rate may be wrong.
+            self.probe.soon = lossy || self.model.is_jittery();
             if lossy {
-                self.probe.soon = true;
                 self.model.inflight_limit = Some(self.model.product().max(sample.in_flight));
             }
             self.state = State::Drain;
+            self.probe.phase_round = self.model.rounds;
             self.check_drained(acked.now);
         }
     }
@@ -161,7 +166,7 @@ impl Bbr {
     }
 
     fn check_drained(&mut self, now: Time) {
-        if self.in_flight <= self.target(100) {
+        if self.in_flight <= self.target(100) || self.probe.has_lasted(DRAIN_ROUNDS, &self.model) {
             self.start_down(now);
         }
     }
@@ -307,15 +312,26 @@ impl CongestionController for Bbr {
         self.model.on_marked(self.window);
         self.window = self.window.min(self.cap()).max(self.packets(MIN_PIPE_PACKETS));
         match self.state {
-            State::Startup => self.state = State::Drain,
+            State::Startup => {
+                self.state = State::Drain;
+                self.probe.phase_round = self.model.rounds;
+            }
             State::Up => self.start_down(now),
             _ => {}
         }
         self.update_pacing();
     }
 
+    fn on_late(&mut self, packets: u32, bytes: u64) {
+        self.model.on_late(packets, bytes);
+    }
+
     fn on_spurious_congestion(&mut self) {
         self.model.reset_short();
+        if self.probe.soon {
+            // Nothing else had ended the search for the rate.
+            self.restart();
+        }
         self.update_pacing();
     }
 

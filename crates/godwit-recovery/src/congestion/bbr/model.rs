@@ -20,6 +20,10 @@ const BETA: u64 = 70;
 const GIVE_WAY: u64 = 75;
 /// Rounds of which the shortest round trip is kept.
 const RECENT_ROUNDS: u32 = 4;
+/// So many round trips tell how they vary.
+const RTTS_OF_JITTER: u32 = 4;
+/// Round trips vary much if it is by more than this part of the lowest.
+const JITTERY: u32 = 16;
 /// What marks leave, in percent.
 const MARKED: u64 = 85;
 /// The lowest round-trip time is of the last ten seconds (`MinRTTFilterLen`).
@@ -57,6 +61,12 @@ pub(super) struct Model {
     /// The shortest round trips of the last rounds, some at a time, in nanoseconds.
     recent_rtts: [u64; 2],
     recent_round: u32,
+    /// The round trips of this round, together, in nanoseconds, and how many they are.
+    rtts: u64,
+    rtt_count: u32,
+    /// By how much the average round trip of a round was longer than its shortest, at least, in the same rounds as
+    /// `recent_rtts`, in nanoseconds.
+    spreads: [u64; 2],
     latest_rate: u64,
     latest_inflight: u64,
     extra: [u64; 2],
@@ -91,6 +101,9 @@ impl Model {
             shortest_rtt: u64::MAX,
             recent_rtts: [u64::MAX; 2],
             recent_round: 0,
+            rtts: 0,
+            rtt_count: 0,
+            spreads: [u64::MAX; 2],
             latest_rate: 0,
             latest_inflight: 0,
             extra: [0; 2],
@@ -138,6 +151,8 @@ impl Model {
         self.shortest_rtt = self.shortest_rtt.min(took);
         let [present, _] = &mut self.recent_rtts;
         *present = (*present).min(took);
+        self.rtts = self.rtts.saturating_add(took);
+        self.rtt_count = self.rtt_count.saturating_add(1);
         if rtt <= lowest || now.saturating_since(self.min_rtt_at) > MIN_RTT_FILTER {
             (self.min_rtt, self.min_rtt_at) = (Some(rtt), now);
         }
@@ -162,10 +177,45 @@ impl Model {
         self.lost_bytes = self.lost_bytes.saturating_add(lost.bytes);
     }
 
-    /// A round trip that is longer than this, in nanoseconds, has met a queue.
+    /// By how much round trips without a queue are longer on average than the shortest of them: they vary within every
+    /// round, where a queue changes from round to round.
+    pub(super) fn jitter(&self) -> Duration {
+        let [present, before] = self.spreads;
+        let least = present.min(before);
+        Duration::from_nanos(if least == u64::MAX { 0 } else { least })
+    }
+
+    /// True if that is much.
+    pub(super) fn is_jittery(&self) -> bool {
+        self.jitter() > self.min_rtt() / JITTERY
+    }
+
+    fn count_jitter(&mut self) {
+        if self.rtt_count >= RTTS_OF_JITTER {
+            let average = self.rtts.checked_div(u64::from(self.rtt_count)).unwrap_or(0);
+            let [present, _] = &mut self.spreads;
+            *present = (*present).min(average.saturating_sub(self.shortest_rtt));
+        }
+        (self.rtts, self.rtt_count) = (0, 0);
+    }
+
+    /// A round trip that is longer than this, in nanoseconds, has met a queue, or varies.
     fn long_rtt(&self) -> u64 {
         let lowest = nanos(self.min_rtt());
         lowest.saturating_add(lowest / 8)
+    }
+
+    /// What is in flight at the path's rate when there is no queue.
+    pub(super) fn flight(&self) -> u64 {
+        in_time(self.rate(), self.min_rtt().saturating_add(self.jitter()))
+    }
+
+    /// Packets that were declared lost have arrived.
+    pub(super) fn on_late(&mut self, packets: u32, bytes: u64) {
+        let of_this_round = packets.min(self.lost_packets);
+        self.lost_packets = self.lost_packets.saturating_sub(packets);
+        self.lost_before = self.lost_before.saturating_sub(packets.saturating_sub(of_this_round));
+        self.lost_bytes = self.lost_bytes.saturating_sub(bytes);
     }
 
     /// True if round trips of this round were longer than the lowest by an eighth.
@@ -200,6 +250,7 @@ impl Model {
         if self.round_start {
             self.delivered_in_round = sample.total_delivered.saturating_sub(sample.prior_delivered);
             lossy = self.is_lossy();
+            self.count_jitter();
             let drained = self.drained_in.is_some_and(|round| round < self.rounds);
             if drained && self.has_standing_queue() && self.lost_packets > 0 && !self.probing {
                 self.give_way();
@@ -207,8 +258,9 @@ impl Model {
                 self.lower();
             }
             if self.rounds.saturating_sub(self.recent_round) >= RECENT_ROUNDS {
-                let [present, _] = self.recent_rtts;
-                (self.recent_rtts, self.recent_round) = ([u64::MAX, present], self.rounds);
+                let ([rtt, _], [spread, _]) = (self.recent_rtts, self.spreads);
+                (self.recent_rtts, self.spreads) = ([u64::MAX, rtt], [u64::MAX, spread]);
+                self.recent_round = self.rounds;
             }
             self.rounds = self.rounds.saturating_add(1);
             self.next_round_at = sample.total_delivered;

@@ -1,7 +1,8 @@
 //! Probing for more, in turns (`ProbeBW`).
 
+use super::model::Model;
 use super::startup::Startup;
-use super::{Bbr, State, part};
+use super::{Bbr, DRAIN_ROUNDS, State, part};
 use crate::congestion::{Acked, Lost, RateSample};
 use godwit_base::Time;
 use std::time::Duration;
@@ -27,6 +28,7 @@ pub(super) struct Probe {
     pub(super) turn_round: u32,
     /// When the present state began.
     phase_at: Time,
+    pub(super) phase_round: u32,
     /// The rate at the start of the probe.
     rate_before: u64,
     lost: u64,
@@ -38,7 +40,21 @@ pub(super) struct Probe {
 
 impl Probe {
     pub(super) const fn new(now: Time) -> Self {
-        Probe { turn_at: now, turn_round: 0, phase_at: now, rate_before: 0, lost: 0, growths: 0, soon: false }
+        Probe {
+            turn_at: now,
+            turn_round: 0,
+            phase_at: now,
+            phase_round: 0,
+            rate_before: 0,
+            lost: 0,
+            growths: 0,
+            soon: false,
+        }
+    }
+
+    /// True if the present state has lasted for so many rounds.
+    pub(super) fn has_lasted(&self, rounds: u32, model: &Model) -> bool {
+        model.rounds.saturating_sub(self.phase_round) >= rounds
     }
 }
 
@@ -51,6 +67,7 @@ impl Bbr {
         self.probe.turn_at = now;
         self.probe.turn_round = self.model.rounds;
         self.probe.phase_at = now;
+        self.probe.phase_round = self.model.rounds;
     }
 
     pub(super) fn on_probing_sample(&mut self, acked: &Acked<'_>, sample: &RateSample, lossy: bool) {
@@ -61,7 +78,10 @@ impl Bbr {
                 self.probe.phase_at = acked.now;
                 self.state = State::Refill;
             }
-            State::Down if self.in_flight <= self.target(100) => {
+            State::Down
+                if self.in_flight <= self.target(100)
+                    || (self.model.is_jittery() && self.probe.has_lasted(DRAIN_ROUNDS, &self.model)) =>
+            {
                 self.state = State::Cruise;
                 self.model.drained_in = Some(self.model.rounds);
             }
@@ -70,6 +90,7 @@ impl Bbr {
                 self.probe.soon = false;
                 self.model.advance_rates();
                 self.probe.phase_at = acked.now;
+                self.probe.phase_round = self.model.rounds;
                 self.probe.rate_before = self.model.max_rate();
                 self.probe.lost = 0;
                 self.probe.growths = 0;
@@ -80,10 +101,12 @@ impl Bbr {
     }
 
     /// The path has much more to give than was known: it is measured anew.
-    fn restart(&mut self) {
+    pub(super) fn restart(&mut self) {
         self.state = State::Startup;
-        self.startup = Startup::new();
+        self.startup = Startup::again();
         self.model.inflight_limit = None;
+        self.model.probing = true;
+        self.probe.soon = false;
     }
 
     fn is_time_to_probe(&self, now: Time) -> bool {
@@ -108,13 +131,16 @@ impl Bbr {
         } else if grown {
             self.probe.rate_before = sample.rate;
             self.probe.phase_at = acked.now;
+            self.probe.phase_round = self.model.rounds;
             self.probe.growths = self.probe.growths.saturating_add(1);
             if self.probe.growths >= GROWTHS && !self.model.has_queue() {
                 self.restart();
             }
         } else {
-            let rtt = self.model.min_rtt();
+            let jittery = self.model.is_jittery();
+            let rtt = if jittery { acked.rtt.smoothed() } else { self.model.min_rtt() };
             let full = self.in_flight >= self.target(125);
+            let full = full && (!jittery || self.probe.has_lasted(2, &self.model));
             if (full && elapsed > rtt) || elapsed > rtt.saturating_mul(3) {
                 self.start_down(acked.now);
             }

@@ -77,6 +77,8 @@ struct Train {
 /// The search.
 #[derive(Debug, Clone)]
 pub(super) struct Startup {
+    /// Whether trains are sent.
+    trains: bool,
     train: Option<Train>,
     /// What trains have told: the rate,
     measured: u64,
@@ -90,13 +92,33 @@ pub(super) struct Startup {
 
 impl Startup {
     pub(super) const fn new() -> Self {
-        Startup { train: None, measured: 0, dispersed: false, measured_in: 0, full_rate: 0, full_rounds: 0 }
+        Startup {
+            trains: true,
+            train: None,
+            measured: 0,
+            dispersed: false,
+            measured_in: 0,
+            full_rate: 0,
+            full_rounds: 0,
+        }
+    }
+
+    /// A search after one that trains have misled.
+    pub(super) const fn again() -> Self {
+        Startup { trains: false, ..Self::new() }
     }
 
     /// The window that acknowledgements may make at most.
     pub(super) fn most(&self, model: &Model) -> u64 {
         let told = if self.dispersed { self.measured } else { 0 };
-        in_time(model.max_rate().saturating_mul(2).max(told), model.min_rtt())
+        in_time(
+            model.max_rate().saturating_mul(2).max(told),
+            if model.jitter() < model.min_rtt() / 4 {
+                model.min_rtt()
+            } else {
+                model.min_rtt().saturating_add(model.jitter())
+            },
+        )
     }
 
     /// The window that the trains permit at once.
@@ -122,7 +144,7 @@ impl Startup {
 
     /// A sender that was idle sends a train again: what it has to send may be all that it has.
     pub(super) fn on_idle_end(&mut self, model: &Model, now: Time, window: u64, mtu: u16) {
-        if model.has_rtt() && !self.dispersed {
+        if model.has_rtt() && !self.dispersed && self.trains {
             self.train = Some(Train { total: window, left: window, ..Train::new(model, now, window, mtu) });
         }
     }
@@ -139,7 +161,7 @@ impl Startup {
     /// Follows the train that is on its way, and has the next one sent after it. Returns the window to begin the next
     /// round with, if a train was measured.
     pub(super) fn on_ack(&mut self, model: &Model, acked: &Acked<'_>, window: u64, mtu: u16) -> Option<u64> {
-        if !model.has_rtt() || self.dispersed {
+        if !model.has_rtt() || self.dispersed || !self.trains {
             return None;
         }
         let Some(train) = &mut self.train else {
