@@ -120,7 +120,7 @@ pub struct Fabric {
     /// Who has been given packets; empty between calls.
     had_packets: Vec<HostId>,
     timers: TimerQueue<u32>,
-    pool: Vec<Payload>,
+    pool: Vec<Vec<u8>>,
     sequence: u64,
     filter: Option<Filter>,
     trace: Trace,
@@ -297,8 +297,7 @@ impl Fabric {
             },
         };
         for delivery in outcome.deliveries() {
-            let mut payload = self.pool.pop().unwrap_or_default();
-            payload.set(bytes);
+            let mut payload = Payload::new(bytes, || self.pool.pop().unwrap_or_default());
             if let Some(corruption) = delivery.corruption {
                 payload.change(|bytes| corruption.apply(bytes));
             }
@@ -365,8 +364,10 @@ impl Fabric {
 
     /// Takes back the buffer of a packet that has been dealt with.
     pub fn recycle(&mut self, packet: Packet) {
-        if self.pool.len() < POOL {
-            self.pool.push(packet.payload);
+        if let Payload::All(bytes) = packet.payload
+            && self.pool.len() < POOL
+        {
+            self.pool.push(bytes);
         }
     }
 

@@ -1,77 +1,85 @@
 //! The bytes of a packet under way: only the first few and the tag, if there are nothing but zeros between.
 //!
 //! Bulk data of simulations is zeros. What is not kept need not be copied, and a hundred thousand packets under way take
-//! little memory. Of a protected packet all is kept.
+//! little memory: in place, for packets wait in order of arrival, and memory that is read in order is read fast. Of a
+//! protected packet all is kept.
 
-/// Bytes kept in any case: as many as headers and acknowledgements mostly take.
-const HEAD: usize = 96;
+/// Bytes kept in any case: as many as headers mostly take.
+const HEAD: usize = 48;
 /// So many at the end as well.
 const TAIL: usize = 16;
 /// What is between is compared with it, piece by piece.
 static ZEROS: [u8; 1536] = [0; 1536];
 
 /// See the module.
-#[derive(Debug, Default)]
-pub(crate) struct Payload {
-    kept: Vec<u8>,
-    len: usize,
+#[derive(Debug)]
+pub(crate) enum Payload {
+    /// The two ends of so many bytes, with zeros between.
+    Ends(usize, [u8; HEAD], [u8; TAIL]),
+    /// The first so many of these: most acknowledgements are no longer.
+    Short(u8, [u8; HEAD + TAIL]),
+    /// All of them.
+    All(Vec<u8>),
 }
 
 impl Payload {
-    /// Takes these bytes in place of those before.
-    pub(crate) fn set(&mut self, bytes: &[u8]) {
-        self.len = bytes.len();
-        self.kept.clear();
-        if let Some((head, rest)) = bytes.split_at_checked(HEAD)
-            && let Some((middle, tail)) = rest.split_last_chunk::<TAIL>()
-            && is_zero(middle)
+    /// Keeps these bytes; in `buffer`, if they are many.
+    pub(crate) fn new(bytes: &[u8], buffer: impl FnOnce() -> Vec<u8>) -> Self {
+        if let Some((head, rest)) = bytes.split_first_chunk()
+            && let Some((middle, tail)) = rest.split_last_chunk()
         {
-            self.kept.extend_from_slice(head);
-            self.kept.extend_from_slice(tail);
+            if is_zero(middle) {
+                return Payload::Ends(bytes.len(), *head, *tail);
+            }
         } else {
-            self.kept.extend_from_slice(bytes);
+            let mut short = [0; HEAD + TAIL];
+            for (to, from) in short.iter_mut().zip(bytes) {
+                *to = *from;
+            }
+            return Payload::Short(bytes.len() as u8, short);
         }
+        let mut all = buffer();
+        all.clear();
+        all.extend_from_slice(bytes);
+        Payload::All(all)
     }
 
     /// Their number, zeros included.
     pub(crate) const fn len(&self) -> usize {
-        self.len
+        match self {
+            Payload::Ends(len, ..) => *len,
+            Payload::Short(len, _) => *len as usize,
+            Payload::All(bytes) => bytes.len(),
+        }
     }
 
     /// Writes them into `room`, which is as long as they are.
     pub(crate) fn copy_to(&self, room: &mut [u8]) {
-        if self.kept.len() == self.len {
-            return room.copy_from_slice(&self.kept);
+        match self {
+            Payload::All(bytes) => room.copy_from_slice(bytes),
+            Payload::Short(_, bytes) => {
+                for (to, from) in room.iter_mut().zip(bytes) {
+                    *to = *from;
+                }
+            }
+            Payload::Ends(_, head, tail) => {
+                if let Some((room_for_head, rest)) = room.split_first_chunk_mut()
+                    && let Some((middle, room_for_tail)) = rest.split_last_chunk_mut()
+                {
+                    (*room_for_head, *room_for_tail) = (*head, *tail);
+                    middle.fill(0);
+                }
+            }
         }
-        let (kept_head, kept_tail) = self.kept.split_at(HEAD);
-        let (head, rest) = room.split_at_mut(HEAD);
-        let (middle, tail) = rest.split_at_mut(rest.len() - TAIL);
-        head.copy_from_slice(kept_head);
-        middle.fill(0);
-        tail.copy_from_slice(kept_tail);
     }
 
     /// Lets `change` work on all of them. It may change their number.
     pub(crate) fn change<R>(&mut self, change: impl FnOnce(&mut Vec<u8>) -> R) -> R {
-        if self.kept.len() < self.len {
-            let tail = self.kept.split_off(HEAD);
-            self.kept.resize(self.len - TAIL, 0);
-            self.kept.extend_from_slice(&tail);
-        }
-        let result = change(&mut self.kept);
-        self.len = self.kept.len();
+        let mut all = vec![0; self.len()];
+        self.copy_to(&mut all);
+        let result = change(&mut all);
+        *self = Payload::All(all);
         result
-    }
-}
-
-impl Clone for Payload {
-    fn clone(&self) -> Self {
-        Payload { kept: self.kept.clone(), len: self.len }
-    }
-
-    fn clone_from(&mut self, other: &Self) {
-        self.kept.clone_from(&other.kept);
-        self.len = other.len;
     }
 }
 
@@ -92,7 +100,6 @@ mod tests {
 
     #[test]
     fn what_goes_in_comes_out() {
-        let mut payload = Payload::default();
         const ENDS: usize = HEAD + TAIL;
         for len in [0, 1, HEAD, ENDS - 1, ENDS, ENDS + 1, ENDS + ZEROS.len(), 2 * (ENDS + ZEROS.len())] {
             for used in [0, 1, HEAD, HEAD + 1, len / 2, len.saturating_sub(TAIL), len] {
@@ -100,9 +107,15 @@ mod tests {
                 bytes[..used.min(len)].fill(7);
                 let tail = len.saturating_sub(TAIL);
                 bytes[tail..].fill(8);
-                payload.set(&bytes);
-                let kept = if used > HEAD { len } else { len.min(ENDS) };
-                assert_eq!((payload.kept.len(), copied(&payload)), (kept, bytes.clone()), "{len} {used}");
+                let mut payload = Payload::new(&bytes, || vec![3; 5]);
+                let zeros = len >= ENDS && bytes[HEAD..tail].iter().all(|byte| *byte == 0);
+                let in_place = match payload {
+                    Payload::Ends(..) => zeros,
+                    Payload::Short(..) => len < ENDS,
+                    Payload::All(_) => !zeros && len >= ENDS,
+                };
+                assert!(in_place, "{len} {used}");
+                assert_eq!(copied(&payload), bytes);
                 payload.change(|all| assert_eq!(*all, bytes));
                 assert_eq!(copied(&payload), bytes);
             }
@@ -111,13 +124,12 @@ mod tests {
 
     #[test]
     fn all_of_it_can_be_changed() {
-        let mut payload = Payload::default();
-        payload.set(&[1, 2, 0, 0]);
-        assert!(payload.change(|bytes| std::mem::replace(&mut bytes[3], 4) == 0));
-        assert_eq!(copied(&payload), [1, 2, 0, 4]);
-        payload.change(|bytes| bytes.truncate(1));
-        let mut copy = Payload::default();
-        copy.clone_from(&payload);
-        assert_eq!((copied(&copy), copied(&payload.clone())), (vec![1], vec![1]));
+        for len in [30, 200] {
+            let mut payload = Payload::new(&vec![0; len], Vec::new);
+            assert!(payload.change(|bytes| std::mem::replace(&mut bytes[20], 4) == 0));
+            assert_eq!((copied(&payload)[20], payload.len()), (4, len));
+            payload.change(|bytes| bytes.truncate(1));
+            assert_eq!(copied(&payload), [0]);
+        }
     }
 }
