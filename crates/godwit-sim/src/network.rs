@@ -280,6 +280,7 @@ impl Network {
         if wake.take_if(|wake| *wake <= now).is_some() {
             app.on_wake(&mut Context { now, endpoint, wake });
         }
+        let mut sent = false;
         loop {
             let mut called = false;
             while let Some(incoming) = endpoint.next_incoming() {
@@ -290,15 +291,10 @@ impl Network {
                 called = true;
                 app.on_event(&mut Context { now, endpoint, wake }, conn, event);
             }
-            loop {
-                self.sending.clear();
-                let more = endpoint.transmit(now, &mut self.sending);
-                for (meta, datagram) in self.sending.datagrams() {
-                    self.fabric.send(now, id, &meta, datagram);
-                }
-                if !more {
-                    break;
-                }
+            // Whoever has sent everything has nothing to add unless the application was called since.
+            if called || !sent {
+                send(&mut self.fabric, &mut self.sending, now, id, endpoint);
+                sent = true;
             }
             if !called {
                 break;
@@ -328,6 +324,20 @@ impl Network {
             fabric.recycle(packet);
         }
         host.inbox = inbox;
+    }
+}
+
+/// Puts all that an endpoint has to say on the wires.
+fn send(fabric: &mut Fabric, batch: &mut SendBatch, now: Time, from: HostId, endpoint: &mut Endpoint) {
+    loop {
+        batch.clear();
+        let more = endpoint.transmit(now, batch);
+        for (meta, datagram) in batch.datagrams() {
+            fabric.send(now, from, &meta, datagram);
+        }
+        if !more {
+            return;
+        }
     }
 }
 
