@@ -127,6 +127,11 @@ impl Bottleneck {
     /// Packets and bytes that are in the queue or being sent.
     pub(crate) fn occupancy(&mut self, now: Time) -> (usize, u64) {
         self.let_go(now);
+        self.occupied()
+    }
+
+    /// The same as of when a packet entered last.
+    pub(crate) fn occupied(&self) -> (usize, u64) {
         (self.waiting.len(), self.waiting_bytes)
     }
 

@@ -102,9 +102,19 @@ impl Rates {
             self.rate = next;
             self.steps.pop();
         }
-        let rate = u128::from(self.rate.as_bits_per_second());
-        self.remainder = work % rate;
-        self.busy_until += Duration::from_nanos(u64::try_from(work / rate).unwrap_or(u64::MAX));
+        let rate = self.rate.as_bits_per_second();
+        let nanos = match u64::try_from(work) {
+            // So it is for every packet, and a division of 64 bits is much quicker.
+            Ok(work) => {
+                self.remainder = u128::from(work % rate);
+                work / rate
+            }
+            Err(_) => {
+                self.remainder = work % u128::from(rate);
+                u64::try_from(work / u128::from(rate)).unwrap_or(u64::MAX)
+            }
+        };
+        self.busy_until += Duration::from_nanos(nanos);
         Slot { begins, ends: self.busy_until }
     }
 }

@@ -135,6 +135,9 @@ impl Counters {
     }
 }
 
+/// What arrives of a packet: itself, and perhaps its copy.
+type Passed = (Delivery, Option<Delivery>);
+
 /// One direction of a link. Packets must be handed to it in order of time.
 #[derive(Debug, Clone)]
 pub struct Link {
@@ -189,12 +192,11 @@ impl Link {
         self.counters.sent_packets += 1;
         self.counters.sent_bytes += len as u64;
         match self.pass(now, len, ip, ecn) {
-            Ok(outcome) => {
-                for _ in outcome.deliveries() {
-                    self.counters.delivered_packets += 1;
-                    self.counters.delivered_bytes += len as u64;
-                }
-                outcome
+            Ok((first, copy)) => {
+                let times = 1 + u64::from(copy.is_some());
+                self.counters.delivered_packets += times;
+                self.counters.delivered_bytes += times * len as u64;
+                Outcome::Delivered { first, copy }
             }
             Err(reason) => {
                 *match reason {
@@ -211,7 +213,8 @@ impl Link {
         }
     }
 
-    fn pass(&mut self, now: Time, len: usize, ip: IpVersion, ecn: Ecn) -> Result<Outcome, DropReason> {
+    /// The packet, and its copy if there is one.
+    fn pass(&mut self, now: Time, len: usize, ip: IpVersion, ecn: Ecn) -> Result<Passed, DropReason> {
         let ecn = handled(ecn, self.config.ecn).ok_or(DropReason::Ecn)?;
         if self.loss.loses(now) {
             return Err(DropReason::Loss);
@@ -225,7 +228,7 @@ impl Link {
                 Refused::Full => DropReason::Queue,
                 Refused::Managed => DropReason::Aqm,
             })?;
-        self.note_queue(now, passage.begins);
+        self.note_queue(passage.begins.saturating_since(now));
         if self.is_down(passage.departs) {
             return Err(DropReason::Outage);
         }
@@ -241,15 +244,20 @@ impl Link {
         if self.config.mtu.is_some_and(|mtu| ip.ip_len(len) > mtu) {
             return Err(DropReason::TooLarge);
         }
-        self.counters.duplicated += u64::from(copy.is_some());
-        for delivery in [Some(first), copy].into_iter().flatten() {
-            self.counters.corrupted += u64::from(delivery.corruption.is_some());
-            if delivery.in_order {
-                self.last_arrival = delivery.at;
-            }
-        }
         self.counters.reordered += u64::from(!first.in_order);
-        Ok(Outcome::Delivered { first, copy })
+        self.on_delivery(&first);
+        if let Some(copy) = &copy {
+            self.counters.duplicated += 1;
+            self.on_delivery(copy);
+        }
+        Ok((first, copy))
+    }
+
+    fn on_delivery(&mut self, delivery: &Delivery) {
+        self.counters.corrupted += u64::from(delivery.corruption.is_some());
+        if delivery.in_order {
+            self.last_arrival = delivery.at;
+        }
     }
 
     /// Delay, jitter and reordering.
@@ -295,10 +303,11 @@ impl Link {
         self.config.outages.get(self.next_outage).is_some_and(|outage| outage.from <= at)
     }
 
-    fn note_queue(&mut self, now: Time, begins: Time) {
+    /// The queue has just taken a packet in, which waits for so long.
+    fn note_queue(&mut self, delay: Duration) {
         self.counters.queued_packets += 1;
-        self.counters.queue_delay += begins.saturating_since(now);
-        let (packets, bytes) = self.bottleneck.occupancy(now);
+        self.counters.queue_delay += delay;
+        let (packets, bytes) = self.bottleneck.occupied();
         self.counters.max_queue_packets = self.counters.max_queue_packets.max(packets as u64);
         self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(bytes);
     }
