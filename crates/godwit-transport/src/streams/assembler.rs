@@ -184,9 +184,13 @@ impl Assembler {
     /// Stores bytes beyond `ready`. Pieces that they cover wholly are replaced, partly known bytes cut off.
     fn insert_piece(&mut self, offset: u64, data: &[u8]) {
         let mut range = offset..offset.saturating_add(data.len() as u64);
-        // Most come behind all others.
-        if self.pieces.last_key_value().is_none_or(|(start, last)| end_of(*start, last) <= offset) {
-            return self.put_piece(range, data);
+        // Most come behind all others, and right behind the last.
+        match self.pieces.last_entry().map(|last| (end_of(*last.key(), last.get()), last)) {
+            Some((end, mut last)) if end == offset && has_room(last.get(), data) => {
+                return last.get_mut().extend_from_slice(data);
+            }
+            Some((end, _)) if end > offset => {}
+            _ => return self.put_piece(range, data),
         }
         let before = self.pieces.range(..=offset).next_back();
         range.start = before.map_or(offset, |(start, piece)| end_of(*start, piece).max(offset));
@@ -214,7 +218,7 @@ impl Assembler {
         if let Some((start, previous)) = before.filter(|(start, piece)| end_of(**start, piece) == range.start)
         {
             let start = *start;
-            if previous.len().saturating_add(data.len()) <= LARGEST_CHUNK {
+            if has_room(previous, data) {
                 previous.extend_from_slice(data);
                 self.merge_next(start);
                 return;
@@ -245,6 +249,11 @@ impl Assembler {
 /// Where a piece ends that begins at `start`.
 fn end_of(start: u64, piece: &BytesMut) -> u64 {
     start.saturating_add(piece.len() as u64)
+}
+
+/// Whether a piece may grow by these bytes.
+fn has_room(piece: &BytesMut, data: &[u8]) -> bool {
+    piece.len().saturating_add(data.len()) <= LARGEST_CHUNK
 }
 
 /// Whether a slice of `len` bytes is better copied than left in an allocation of `allocated` bytes.
