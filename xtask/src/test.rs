@@ -10,7 +10,7 @@
 
 use crate::peers::install::Installed;
 use crate::shell::{self, cargo};
-use crate::{check, features, gate, interop, outside, peers, toolchains};
+use crate::{check, features, gate, interop, outside, peers, toolchains, wan};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Instant;
@@ -55,6 +55,7 @@ fn builds(stages: &Stages, tier: Tier) -> Result<(), String> {
     stages.run("programs outside of the workspace", outside::run)?;
     stages.run("regression gate", || gate::run(gate::Mode::Compare))?;
     if tier == Tier::Full {
+        stages.run("emulated networks", || wan::run(wan::Mode::Compare))?;
         stages.run("features", features::test)?;
         stages.run("oldest compiler", toolchains::oldest)?;
         stages.run("advisories", toolchains::advisories)?;

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use godwit::{CongestionAlgorithm, TransportConfig};
 use godwit_lab::wan::{
-    self, Acquaintance, Attribution, Baseline, Fairness, Matrix, Profile, RequestTable, Requests, Summary,
-    Sweep, Trial, Way,
+    self, Acquaintance, Attribution, Baseline, Fairness, Matrix, Profile, Record, RequestTable, Requests,
+    Summary, Sweep, Trial, Way,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -52,6 +52,10 @@ pub(crate) struct Arguments {
     /// name of each comes before the extension
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+
+    /// Compare with what this file says, which --csv wrote: fail if much less is reached
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["fairness", "profile"])]
+    baseline: Option<PathBuf>,
 
     /// How often each network is tried, with other chances
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -165,13 +169,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if let Some((number, count)) = arguments.shard {
         cells = cells.into_iter().skip(number - 1).step_by(count).collect();
     }
-    let mut broken = 0;
+    let (mut broken, mut worse) = (0, false);
     for controller in &arguments.cc {
         let mut sweep = Sweep::default();
         (sweep.seed, sweep.seeds, sweep.shorten) = (arguments.seed, arguments.seeds, !arguments.full);
         sweep.trial = Trial::default();
         sweep.trial.transport = controller.transport();
         sweep.trial.way = if arguments.download { Way::Download } else { Way::Upload };
+        let record = arguments.baseline.as_deref().map(|file| Record::read(file, &sweep, &cells));
+        let record = record.transpose().map_err(|error| Failure::new(error.to_string()))?;
         let bar = progress(controller.name(), "networks");
         let tried = sweep.run(&cells, |done, of| show(&bar, done, of));
         let took = bar.elapsed();
@@ -185,8 +191,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         let summary = Summary::of(&tried, &Baseline::msquic());
         broken += summary.broken;
         print(&format!("{}: {:.1} s\n{summary}\n", controller.name(), took.as_secs_f64()))?;
+        if let Some(record) = &record {
+            let comparison = record.compare(&sweep, &tried, |_, _| {});
+            worse |= !comparison.holds();
+            print(&format!("{comparison}\n"))?;
+        }
     }
-    Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if broken == 0 && !worse { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn ask(profile: &Profile, arguments: &Arguments) -> Result<ExitCode, Failure> {

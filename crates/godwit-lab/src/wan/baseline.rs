@@ -28,7 +28,7 @@ impl Reached {
 }
 
 /// Rate, round-trip time, queue, loss, reordering, delay.
-type Key = [u32; 6];
+pub(super) type Key = [u32; 6];
 
 /// Figures by network.
 #[derive(Clone, Debug)]
@@ -42,20 +42,29 @@ impl Baseline {
 
     /// What was reached in this network, if it was tried.
     pub fn of(&self, cell: &Cell) -> Option<Reached> {
-        self.0.get(&[cell.rate, cell.rtt, cell.queue, cell.loss, cell.reorder, cell.delay]).copied()
+        self.0.get(&key(cell)).copied()
     }
 }
 
-/// NetMbps, RttMs, QueueRatio, QueuePkts, Loss, Reorder, DelayMs, then percentages.
-fn row(line: &str) -> Option<(Key, Reached)> {
-    let fields: Vec<&str> = line.split(',').collect();
-    let [rate, rtt, _, queue, loss, reorder, delay, cubic, bbr, tcp] = fields.as_slice() else { return None };
+pub(super) const fn key(cell: &Cell) -> Key {
+    [cell.rate, cell.rtt, cell.queue, cell.loss, cell.reorder, cell.delay]
+}
+
+/// The key of a row: NetMbps, RttMs, QueueRatio, QueuePkts, Loss, Reorder, DelayMs, then others.
+pub(super) fn key_of(fields: &[&str]) -> Option<Key> {
+    let [rate, rtt, _, queue, loss, reorder, delay, ..] = fields else { return None };
     let mut key = Key::default();
     for (to, from) in key.iter_mut().zip([rate, rtt, queue, loss, reorder, delay]) {
         *to = from.parse().ok()?;
     }
+    Some(key)
+}
+
+fn row(line: &str) -> Option<(Key, Reached)> {
+    let fields: Vec<&str> = line.split(',').collect();
+    let [cubic, bbr, tcp] = fields.get(7..)? else { return None };
     let [cubic, bbr, tcp] = [cubic, bbr, tcp].map(|percent| percent.parse().ok());
-    Some((key, Reached { cubic: cubic?, bbr: bbr?, tcp: tcp? }))
+    Some((key_of(&fields)?, Reached { cubic: cubic?, bbr: bbr?, tcp: tcp? }))
 }
 
 #[cfg(test)]

@@ -3,14 +3,16 @@
 //! The columns up to `Usage` are MsQuic's, in its units: `Loss` and `Reorder` are denominators, `RateKbps` is bytes that
 //! arrived in order over the time, `Usage` that in percent of the link's rate. Then come the seconds that were
 //! simulated, the spread of `Usage` over the seeds (standard deviation), what the queue dropped in percent of what was
-//! sent, losses that were none per thousand packets sent, and in how many trials the connection broke.
+//! sent, losses that were none per thousand packets sent, in how many trials the connection broke, the first seed and the
+//! number of seeds.
 
 use std::fmt::Write;
 
 use super::sweep::Tried;
 
-const HEAD: &str = "NetMbps,RttMs,QueueRatio,QueuePkts,Loss,Reorder,DelayMs,RateKbps,Usage,Seconds,Spread,Waste,\
-                    SpuriousPerThousand,Broken";
+/// The names of the columns.
+pub(super) const HEAD: &str = "NetMbps,RttMs,QueueRatio,QueuePkts,Loss,Reorder,DelayMs,RateKbps,Usage,Seconds,\
+                               Spread,Waste,SpuriousPerThousand,Broken,Seed,Seeds";
 
 /// The table, with a line of names on top.
 pub fn csv(tried: &[Tried]) -> String {
@@ -26,10 +28,12 @@ pub fn csv(tried: &[Tried]) -> String {
             1000.0 * outcome.sender.spurious_losses as f64 / outcome.sender.packets_sent.max(1) as f64
         });
         let broken = one.outcomes.iter().filter(|outcome| outcome.broken.is_some()).count();
+        let (seed, seeds) = (one.outcomes.first().map_or(0, |outcome| outcome.seed), one.outcomes.len());
         // Writing to a string does not fail.
         let _ = writeln!(
             text,
-            "{},{},{},{},{},{},{},{rate:.0},{usage:.2},{seconds},{spread:.2},{waste:.2},{spurious:.2},{broken}",
+            "{},{},{},{},{},{},{},{rate:.0},{usage:.2},{seconds},{spread:.2},{waste:.2},{spurious:.2},{broken},\
+             {seed},{seeds}",
             cell.rate, cell.rtt, cell.queue_ratio, cell.queue, cell.loss, cell.reorder, cell.delay
         );
     }

@@ -3,7 +3,8 @@
 //!
 //! The real transport runs over the link model of `godwit-link` in virtual time ([`Trial`]), many networks at a time
 //! ([`Sweep`]). What comes of it goes into a table of comma-separated values with MsQuic's column names ([`csv`]) and
-//! into a [`Summary`] beside what MsQuic reached in the same networks ([`Baseline`]).
+//! into a [`Summary`] beside what MsQuic reached in the same networks ([`Baseline`]). A [`Record`] is such a table of an earlier
+//! run: whether another falls behind it is what continuous integration asks.
 //!
 //! A [`Profile`] is a network for [`Requests`]: thousands of small ones, each for itself, and the [`Latencies`] of those
 //! who wait for them. An [`Attribution`] says to what they owe it.
@@ -19,6 +20,7 @@ mod fairness;
 mod latencies;
 mod matrix;
 mod profile;
+mod record;
 mod request_table;
 mod requests;
 mod run;
@@ -37,6 +39,7 @@ pub use godwit_sim::apps::Way;
 pub use latencies::Latencies;
 pub use matrix::Matrix;
 pub use profile::Profile;
+pub use record::{Comparison, Fall, Record};
 pub use request_table::{RequestRow, RequestTable};
 pub use requests::{Acquaintance, Answered, Requests};
 pub use run::{Observed, Outcome, Trial};

@@ -70,6 +70,8 @@ impl Default for Trial {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Outcome {
+    /// What all chances followed from.
+    pub seed: u64,
     /// Bytes that arrived in order.
     pub delivered: u64,
     /// The part of the link's rate that they are, in percent.
@@ -159,6 +161,7 @@ impl Trial {
             broken.or_else(|| (stop != Stop::Limit).then(|| format!("the simulation ended: {stop:?}")));
         let delivered = receiver.1.received;
         Outcome {
+            seed,
             delivered,
             usage: 100.0 * self.scaled(delivered, in_half) / cell.capacity(self.duration).max(1) as f64,
             link: wire.map(|wire| self.link(&mut network, wire)).unwrap_or_default(),

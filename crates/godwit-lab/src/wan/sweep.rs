@@ -83,7 +83,8 @@ impl Sweep {
         tried
     }
 
-    fn duration(&self, cell: &Cell) -> Duration {
+    /// How much of a network's time is simulated.
+    pub(super) fn duration(&self, cell: &Cell) -> Duration {
         if self.shorten { shortened(cell, self.trial.duration) } else { self.trial.duration }
     }
 }

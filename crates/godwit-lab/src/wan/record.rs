@@ -1,0 +1,209 @@
+//! What an earlier run reached, as [`csv`](super::csv()) wrote it, and whether a later one falls behind that.
+//!
+//! The same program reaches the same to the last digit, so that every difference is one of the program. But one that does
+//! nothing wrong may shift when a packet is lost, and a network in which packets are lost by chance is then used a little
+//! more or less: a network in which much less is reached is only suspected. It is tried again with ten seeds, those of the
+//! record among them if it was made with as many, and called worse if the mean still is as far below the record and that
+//! is twice as much as chance explains.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::Path;
+
+use super::baseline::{self, Key};
+use super::cell::Cell;
+use super::csv;
+use super::sweep::{Sweep, Tried};
+use crate::Error;
+
+/// How far the mean over all networks may fall, in points.
+const MEAN: f64 = 0.3;
+/// How far what is reached in one network may.
+const ONE: f64 = 3.0;
+/// How often a network is tried that is suspected.
+const SEEDS: u32 = 10;
+/// So many standard errors are more than chance.
+const ERRORS: f64 = 2.0;
+
+const REMEDY: &str = "make it anew with --csv, of the same matrix";
+
+/// Figures by network.
+#[derive(Clone, Debug)]
+pub struct Record(HashMap<Key, Recorded>);
+
+/// Figures of one network.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Recorded {
+    usage: f64,
+    /// Of `usage` over the seeds: the standard deviation.
+    spread: f64,
+    seed: u64,
+    seeds: u32,
+}
+
+/// Two runs, compared.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Comparison {
+    /// The mean use of all links, in percent, with the first seeds.
+    pub mean: f64,
+    /// The same of the record, over the same networks.
+    pub recorded: f64,
+    /// The networks that were tried again.
+    pub suspects: usize,
+    /// Those in which less is reached than was.
+    pub worse: Vec<Fall>,
+}
+
+/// A network in which less is reached than was, in percent of the link's rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Fall {
+    /// The network.
+    pub cell: Cell,
+    /// The mean over all seeds.
+    pub usage: f64,
+    /// What the record says.
+    pub recorded: f64,
+}
+
+impl Record {
+    /// What a file says, in which all of these networks must be found, tried like `sweep` does, but for the number of
+    /// seeds.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is not of these networks, or of other durations or seeds.
+    pub fn read(file: &Path, sweep: &Sweep, cells: &[Cell]) -> Result<Record, Error> {
+        let wrong = |problem: &str| Error::file("cannot compare with", file, problem, REMEDY);
+        let bytes = godwit_text::read_file(file).map_err(|error| wrong(&godwit_text::plain_error(&error)))?;
+        Record::parse(&String::from_utf8_lossy(&bytes), sweep, cells).map_err(|problem| wrong(&problem))
+    }
+
+    fn parse(text: &str, sweep: &Sweep, cells: &[Cell]) -> Result<Record, String> {
+        let mut lines = text.lines();
+        if lines.next() != Some(csv::HEAD) {
+            return Err("its first line is not that of figures of networks".to_owned());
+        }
+        let mut rows = HashMap::new();
+        for (number, line) in (2..).zip(lines) {
+            let (key, seconds, recorded) = row(line).ok_or_else(|| format!("line {number} says nothing"))?;
+            rows.insert(key, (seconds, recorded));
+        }
+        let mut record = HashMap::new();
+        for cell in cells {
+            let key = baseline::key(cell);
+            let (seconds, recorded) =
+                rows.get(&key).ok_or_else(|| format!("{} is not in it", Named(cell)))?;
+            if *seconds != sweep.duration(cell).as_secs_f64() {
+                return Err(format!("{} was simulated for {seconds} s", Named(cell)));
+            }
+            if recorded.seed != sweep.seed {
+                return Err(format!("its first seed is {}, not {}", recorded.seed, sweep.seed));
+            }
+            record.insert(key, *recorded);
+        }
+        Ok(Record(record))
+    }
+
+    /// Compares what `sweep` has reached in networks of the record, and tries again those that are suspected.
+    pub fn compare(
+        &self,
+        sweep: &Sweep,
+        tried: &[Tried],
+        progress: impl Fn(usize, usize) + Sync,
+    ) -> Comparison {
+        let usage = |one: &Tried| one.mean(|outcome| outcome.usage);
+        let (mut mean, mut recorded, mut suspects) = (0.0, 0.0, Vec::new());
+        for (one, before) in tried.iter().filter_map(|one| Some((one, self.of(&one.cell)?))) {
+            mean += usage(one) / tried.len() as f64;
+            recorded += before.usage / tried.len() as f64;
+            if usage(one) < before.usage - ONE {
+                suspects.push(one.cell);
+            }
+        }
+        let again = Sweep { seeds: SEEDS.max(sweep.seeds), ..sweep.clone() }.run(&suspects, progress);
+        let worse = again.iter().filter_map(|one| self.fall(one)).collect();
+        Comparison { mean, recorded, suspects: suspects.len(), worse }
+    }
+
+    fn of(&self, cell: &Cell) -> Option<Recorded> {
+        self.0.get(&baseline::key(cell)).copied()
+    }
+
+    /// Whether a network that was tried with many seeds has become worse.
+    fn fall(&self, now: &Tried) -> Option<Fall> {
+        let before = self.of(&now.cell)?;
+        let usage = now.mean(|outcome| outcome.usage);
+        let seeds = now.outcomes.len() as f64;
+        let variance = now.mean(|outcome| (outcome.usage - usage).powi(2)) * seeds / (seeds - 1.0).max(1.0);
+        // Of a record with one seed the spread is not known: it is taken for that of now.
+        let variance_before = if before.seeds > 1 { before.spread.powi(2) } else { variance };
+        let error = (variance / seeds + variance_before / f64::from(before.seeds.max(1))).sqrt();
+        let fallen = before.usage - usage;
+        (fallen > ONE && fallen > ERRORS * error).then_some(Fall {
+            cell: now.cell,
+            usage,
+            recorded: before.usage,
+        })
+    }
+}
+
+/// The columns that [`csv`](super::csv()) writes, of which those are taken that are compared.
+fn row(line: &str) -> Option<(Key, f64, Recorded)> {
+    let fields: Vec<&str> = line.split(',').collect();
+    let (key, fields) = (baseline::key_of(&fields)?, fields.get(8..)?);
+    let [usage, seconds, spread, _waste, _spurious, _broken, seed, seeds] = fields else { return None };
+    let [usage, seconds, spread] = [usage, seconds, spread].map(|figure| figure.parse().ok());
+    let recorded =
+        Recorded { usage: usage?, spread: spread?, seed: seed.parse().ok()?, seeds: seeds.parse().ok()? };
+    Some((key, seconds?, recorded))
+}
+
+impl Comparison {
+    /// True if nothing is worse than it was.
+    pub fn holds(&self) -> bool {
+        !self.mean_fell() && self.worse.is_empty()
+    }
+
+    fn mean_fell(&self) -> bool {
+        self.mean < self.recorded - MEAN
+    }
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Comparison { mean, recorded, suspects, worse } = self;
+        writeln!(
+            f,
+            "mean {mean:.2}, in the record {recorded:.2}; suspected {suspects}, worse {}",
+            worse.len()
+        )?;
+        if self.mean_fell() {
+            writeln!(f, "WORSE: the mean has fallen by {:.2} points", recorded - mean)?;
+        }
+        for Fall { cell, usage, recorded } in worse {
+            writeln!(f, "WORSE: {}: {usage:.1} %, in the record {recorded:.1}", Named(cell))?;
+        }
+        Ok(())
+    }
+}
+
+/// A network in words.
+struct Named<'a>(&'a Cell);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Cell { rate, rtt, queue, loss, reorder, delay, .. } = self.0;
+        write!(f, "{rate} Mbit/s, RTT {rtt} ms, queue {queue}")?;
+        if *loss > 0 {
+            write!(f, ", loss 1/{loss}")?;
+        }
+        if *reorder > 0 {
+            write!(f, ", reorder 1/{reorder} by {delay} ms")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
