@@ -12,6 +12,8 @@ use godwit_base::{Ecn, Rng, SeededRng, Time};
 use std::time::Duration;
 
 #[cfg(test)]
+mod stage_tests;
+#[cfg(test)]
 mod tests;
 
 /// Why a packet does not arrive.
