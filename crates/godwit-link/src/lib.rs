@@ -28,6 +28,7 @@ mod nat;
 mod opportunities;
 mod policer;
 mod probability;
+mod rate;
 mod red;
 mod service;
 
@@ -36,7 +37,7 @@ pub use cellular::Cellular;
 pub use codel::CoDel;
 pub use config::{
     Aqm, Corrupt, DuplexConfig, Duplicate, EcnHandling, IpVersion, Jitter, LinkConfig, Outage, QueueLimit,
-    Rate, Reorder,
+    Reorder,
 };
 pub use corruption::{Corruption, Damage};
 pub use link::{Counters, Delivery, DropReason, Duplex, Link, Outcome};
@@ -45,4 +46,5 @@ pub use nat::{Nat, NatConfig, Rebinding, Translation};
 pub use opportunities::{NotATrace, Opportunities};
 pub use policer::Policer;
 pub use probability::{Probability, WrongShare};
+pub use rate::Rate;
 pub use red::Red;

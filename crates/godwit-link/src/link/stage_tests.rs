@@ -3,8 +3,8 @@
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
 use super::*;
-use crate::config::{Aqm, Rate};
-use crate::{Aggregation, CoDel, Opportunities, Policer, Red};
+use crate::config::Aqm;
+use crate::{Aggregation, CoDel, Opportunities, Policer, Rate, Red};
 use std::sync::Arc;
 
 /// A UDP payload that is 1500 bytes on the wire: 1 ms at 12 Mbit/s.

@@ -1,8 +1,8 @@
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
 use super::*;
-use crate::config::{Corrupt, Duplicate, QueueLimit, Rate, Reorder};
-use crate::{Damage, Loss, Probability};
+use crate::config::{Corrupt, Duplicate, QueueLimit, Reorder};
+use crate::{Damage, Loss, Probability, Rate};
 use proptest::prelude::*;
 use std::time::Duration;
 
