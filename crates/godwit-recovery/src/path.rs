@@ -117,9 +117,9 @@ impl PathRecovery {
             id: settings.id,
             flights: Flights::default(),
             in_use: true,
-            rtt: match settings.known_rtt {
-                true => RttEstimator::known(settings.initial_rtt),
-                false => RttEstimator::new(settings.initial_rtt),
+            rtt: match settings.known_variation {
+                Some(variation) => RttEstimator::known(settings.initial_rtt, variation),
+                None => RttEstimator::new(settings.initial_rtt),
             },
             reorder: ReorderTolerance::new(),
             controller,

@@ -26,9 +26,6 @@ pub struct RttEstimator {
     restart_min: bool,
 }
 
-/// The part of a round-trip time known from an earlier connection that its variation is taken to be: the probe timeout is
-/// then 1.4 round trips.
-const KNOWN_VARIATION: u32 = 10;
 /// A known round-trip time is borne out by a first sample that is not so many times as long, or as short.
 const BORNE_OUT: u32 = 2;
 
@@ -47,14 +44,14 @@ impl RttEstimator {
         }
     }
 
-    /// An estimator that goes on where an earlier connection over the same network ended, with its smoothed RTT.
+    /// An estimator that goes on where an earlier connection over the same network ended, with its smoothed RTT and its
+    /// variation.
     ///
-    /// RFC 9002 section 6.2.2 permits it to be used as the initial RTT. Beyond that, and other than in section 5.3, its
-    /// variation is taken to be a tenth and not half of it, and the first sample is weighed in like any other unless
-    /// it is less than half or more than twice of what is known. So the first packets are repeated after 1.4 round
-    /// trips and not after three.
-    pub fn known(smoothed: Duration) -> Self {
-        let variation = smoothed.checked_div(KNOWN_VARIATION).unwrap_or_default();
+    /// RFC 9002 section 6.2.2 permits the one to be used as the initial RTT. Beyond that, and other than in section 5.3,
+    /// its variation is not taken to be half of it, and the first sample is weighed in like any other unless it is less
+    /// than half or more than twice of what is known. So the first packets are not repeated after three round trips, but
+    /// after one and four times the variation.
+    pub fn known(smoothed: Duration, variation: Duration) -> Self {
         let pto = pto(smoothed, variation);
         RttEstimator { variation, pto, known: true, ..RttEstimator::new(smoothed) }
     }
@@ -194,13 +191,13 @@ mod tests {
 
     #[test]
     fn what_is_known_counts_if_it_is_borne_out() {
-        let mut rtt = RttEstimator::known(400 * MS);
+        let mut rtt = RttEstimator::known(400 * MS, 40 * MS);
         assert_eq!((rtt.smoothed(), rtt.pto()), (400 * MS, 560 * MS));
         rtt.on_sample(Time::ZERO, 480 * MS, Duration::ZERO);
         assert_eq!((rtt.smoothed(), rtt.min()), (410 * MS, 480 * MS));
         assert_eq!(rtt.variation(), (40 * 3 + 80) * MS / 4);
         for wrong in [190 * MS, 810 * MS] {
-            let mut rtt = RttEstimator::known(400 * MS);
+            let mut rtt = RttEstimator::known(400 * MS, 40 * MS);
             rtt.on_sample(Time::ZERO, wrong, Duration::ZERO);
             assert_eq!((rtt.smoothed(), rtt.variation()), (wrong, wrong / 2));
         }

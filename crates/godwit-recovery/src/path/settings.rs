@@ -11,9 +11,9 @@ pub struct PathSettings {
     pub id: u16,
     /// RTT assumed until the first sample. RFC 9002 section 6.2.2 recommends 333 ms.
     pub initial_rtt: Duration,
-    /// Whether that was measured by an earlier connection over the same network:
+    /// The variation of that, if an earlier connection over the same network has measured both:
     /// [`RttEstimator::known`](crate::RttEstimator::known).
-    pub known_rtt: bool,
+    pub known_variation: Option<Duration>,
     /// UDP payload size assumed to pass, at least 1200 bytes.
     pub initial_mtu: u16,
     /// Largest UDP payload the MTU search tries; not above `initial_mtu` is no search.
@@ -31,7 +31,7 @@ impl Default for PathSettings {
         PathSettings {
             id: 0,
             initial_rtt: Duration::from_millis(333),
-            known_rtt: false,
+            known_variation: None,
             initial_mtu: crate::mtu::BASE_MTU,
             max_mtu: 1472,
             congestion: CongestionControl::default(),

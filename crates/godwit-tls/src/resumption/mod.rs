@@ -67,6 +67,9 @@ pub struct Remembered {
     pub rtt: Duration,
     /// The share of packets lost of late, in parts of 65,536. Whether small flights are sent twice is decided by it.
     pub loss: u16,
+    /// How much the round-trip time varied, in parts of 65,536 of it; zero if unknown. A lost first packet is repeated
+    /// the sooner, the less it did.
+    pub variation: u16,
     /// The congestion window in bytes at the end; zero if unknown. Not used by itself.
     pub window: u64,
     /// The rate at which the path delivered, in bytes per second, if the congestion controller has measured it; zero if

@@ -296,7 +296,8 @@ fn path_settings(config: &TransportConfig, path: &PathKey) -> PathSettings {
 /// What earlier connections over the same network have found.
 fn begin_with(settings: &mut PathSettings, config: &TransportConfig, network: Network) {
     if let Some(rtt) = network.initial_rtt() {
-        (settings.initial_rtt, settings.known_rtt) = (rtt, config.tail.known_rtt);
+        settings.initial_rtt = rtt;
+        settings.known_variation = config.tail.known_rtt.then(|| network.initial_variation(rtt));
     }
 }
 

@@ -20,6 +20,7 @@ struct Entry {
     name: u64,
     rtt_micros: u32,
     loss: u16,
+    variation: u16,
 }
 
 /// See the module.
@@ -42,6 +43,7 @@ impl Networks {
         entry.map_or_else(Network::default, |entry| Network {
             rtt: Duration::from_micros(u64::from(entry.rtt_micros)),
             loss: entry.loss,
+            variation: entry.variation,
         })
     }
 
@@ -53,7 +55,7 @@ impl Networks {
         let name = self.name(address);
         if let Some(entry) = self.entries.get_mut(place(name)) {
             let rtt_micros = u32::try_from(network.rtt.as_micros()).unwrap_or(u32::MAX);
-            *entry = Entry { name, rtt_micros, loss: network.loss };
+            *entry = Entry { name, rtt_micros, loss: network.loss, variation: network.variation };
         }
     }
 
@@ -80,7 +82,7 @@ mod tests {
     #[test]
     fn networks_are_found_and_the_memory_does_not_grow() {
         let mut networks = Networks::new(KeyedHash::new(&mut SeededRng::new(1)));
-        let known = Network { rtt: Duration::from_millis(350), loss: 700 };
+        let known = Network { rtt: Duration::from_millis(350), loss: 700, variation: 3000 };
         let find = |networks: &Networks, address: &str| networks.find(address.parse().unwrap());
         assert_eq!(find(&networks, "192.0.2.1"), Network::default());
         networks.put("192.0.2.1".parse().unwrap(), known);

@@ -12,6 +12,11 @@ const UNKNOWN_RTT: Duration = Duration::from_millis(333);
 const MOST_INITIAL_RTT: Duration = Duration::from_secs(5);
 /// What all packets lost would be.
 const WHOLE: u64 = 1 << 16;
+/// The variation of a known round-trip time is a tenth of it until it is known as well, and never above: connections over
+/// which much is lost measure how long they have waited for probes. The probe timeout is then 1.4 round trips at most,
+const MOST_VARIATION: u16 = 6554;
+/// and 1.125 at least.
+const LEAST_VARIATION: u16 = 2048;
 
 /// What is known of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,6 +25,8 @@ pub(crate) struct Network {
     pub(crate) rtt: Duration,
     /// The share of packets lost, in parts of 65,536.
     pub(crate) loss: u16,
+    /// The variation of the round-trip time, in parts of 65,536 of it; zero if unknown.
+    pub(crate) variation: u16,
 }
 
 impl Network {
@@ -32,12 +39,19 @@ impl Network {
         let lost = stats.packets_lost.saturating_sub(stats.spurious_losses);
         let share = lost.saturating_mul(WHOLE).checked_div(stats.packets_sent).unwrap_or(0);
         let share = u16::try_from(share).unwrap_or(u16::MAX);
-        Some(Network { rtt: typical_rtt(path.rtt()), loss: smoothed(before.loss, share) })
+        let loss = smoothed(before.loss, share);
+        Some(Network { rtt: typical_rtt(path.rtt()), loss, variation: varied(before.variation, path.rtt()) })
     }
 
     /// With what estimate of the round-trip time to begin, if one is known.
     pub(crate) fn initial_rtt(&self) -> Option<Duration> {
         Some(self.rtt).filter(|rtt| !rtt.is_zero()).map(|rtt| rtt.clamp(LEAST_INITIAL_RTT, MOST_INITIAL_RTT))
+    }
+
+    /// With what variation of that estimate to begin.
+    pub(crate) fn initial_variation(&self, rtt: Duration) -> Duration {
+        let share = if self.variation == 0 { MOST_VARIATION } else { self.variation.max(LEAST_VARIATION) };
+        rtt.saturating_mul(u32::from(share)) / 65_536
     }
 
     /// Whether one packet in two hundred, or more, was lost of late.
@@ -53,6 +67,20 @@ fn smoothed(before: u16, now: u16) -> u16 {
     } else {
         before.saturating_sub(now.abs_diff(before).div_ceil(16))
     }
+}
+
+/// How much round-trip times vary, after what was known before: what made them vary once is forgotten slowly.
+fn varied(before: u16, rtt: &RttEstimator) -> u16 {
+    let before = if before == 0 { MOST_VARIATION } else { before };
+    let share = rtt.variation().as_nanos().saturating_mul(u128::from(WHOLE));
+    let share = share.checked_div(rtt.smoothed().as_nanos()).unwrap_or_default();
+    let now = u16::try_from(share).unwrap_or(u16::MAX).min(MOST_VARIATION);
+    if now > before {
+        before.saturating_add(now.abs_diff(before).div_ceil(8))
+    } else {
+        before.saturating_sub(now.abs_diff(before).div_ceil(4))
+    }
+    .max(1)
 }
 
 /// The round-trip time to expect of the next connection. A short connection over which much is lost has few samples,
@@ -100,7 +128,7 @@ mod tests {
 
     #[test]
     fn estimates_keep_within_reason() {
-        let initial = |rtt| Network { rtt, loss: 0 }.initial_rtt();
+        let initial = |rtt| Network { rtt, ..Network::default() }.initial_rtt();
         assert_eq!(initial(Duration::ZERO), None);
         assert_eq!(initial(Duration::from_micros(80)), Some(LEAST_INITIAL_RTT));
         assert_eq!(initial(Duration::MAX), Some(MOST_INITIAL_RTT));

@@ -98,6 +98,7 @@ impl ServerMemory {
         self.store.remember(&self.key(), &mut |remembered| {
             let state = path.export();
             (remembered.rtt, remembered.loss) = (network.rtt, network.loss);
+            remembered.variation = network.variation;
             (remembered.window, remembered.rate) = (state.window, state.rate);
         });
     }
@@ -112,8 +113,8 @@ impl ServerMemory {
 
     /// What is known of the network in between.
     pub(crate) fn network(&self) -> Network {
-        let known = self.remembered().map(|Remembered { rtt, loss, .. }| Network { rtt, loss });
-        known.unwrap_or_default()
+        let known = |Remembered { rtt, loss, variation, .. }| Network { rtt, loss, variation };
+        self.remembered().map(known).unwrap_or_default()
     }
 
     fn key(&self) -> SessionKey {
