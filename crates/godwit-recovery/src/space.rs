@@ -345,15 +345,14 @@ impl<T: Copy> SpaceRecovery<T> {
         found
     }
 
-    /// What the last packets on a path carried that are neither acknowledged nor lost, the newest first: number, size in
-    /// bytes and token. Looks at no more than so many numbers.
-    pub fn newest_tokens(&self, path: &PathRecovery, numbers: u64, token: &mut impl FnMut(u64, u16, T)) {
+    /// What the last packets on a path carried that are neither acknowledged nor lost, the newest first: number and
+    /// token. Looks at no more than so many numbers.
+    pub fn newest_tokens(&self, path: &PathRecovery, numbers: u64, token: &mut impl FnMut(u64, T)) {
         let first = self.sent.end().saturating_sub(numbers).max(path.decided(self.id)).max(self.sent.base());
         for number in (first..self.sent.end()).rev() {
             let Some(packet) = self.sent.get(number) else { break };
             if packet.state == State::Sent && packet.path == path.id() && packet.ack_eliciting {
-                let bytes = packet.bytes;
-                self.sent.for_each_token(number, |carried| token(number, bytes, carried));
+                self.sent.for_each_token(number, |carried| token(number, carried));
             }
         }
     }

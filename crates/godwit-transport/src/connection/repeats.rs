@@ -5,7 +5,9 @@
 //! as if it were lost, if it is not acknowledged by then: as far as window, pacer and the limit before address validation
 //! permit. Data that keeps coming is no flight, and what keeps being sent by the packet soon has no allowance left.
 //!
-//! After a probe timeout the same happens with what the probes carried, whatever the window says (RFC 9002 section 6.2.4).
+//! After a probe timeout the rest of a small flight follows the probes, as far as the window permits, and a little later
+//! what it held back, or what the probes carried once more: a datagram each time, whatever the window says (RFC 9002
+//! section 6.2.4).
 
 use super::Machine;
 use super::boundary::Transmitted;
@@ -20,8 +22,8 @@ use std::time::Duration;
 
 /// Packets of a space that are looked at.
 const MOST_PACKETS: u64 = 24;
-/// Datagrams that follow a probe timeout at once (RFC 9002 section 6.2.4) are as many, and so are those that follow later.
-const PROBES: u8 = 2;
+/// What is no more than so many datagrams is sent again whole after a probe timeout, as far as the window permits.
+const WHOLE: u8 = 4;
 /// After so much silence there is an allowance again, of so many datagrams.
 const REST: Duration = Duration::from_secs(1);
 const AFTER_REST: u8 = 2;
@@ -42,8 +44,9 @@ pub(super) struct Repeats {
     counted: u32,
     /// Handshake messages and stream data sent when the last flight was looked at, in bytes; wraps.
     awaited: u32,
-    /// The share of packets lost in this network before, in parts of 65,536.
+    /// The share of packets lost in this network before, and how the round-trip time varied: [`Network`].
     loss: u16,
+    variation: u16,
     /// How often it is still to be sent again.
     left: u8,
     /// Datagrams that may be sent again.
@@ -54,12 +57,13 @@ pub(super) struct Repeats {
 
 impl Repeats {
     pub(super) fn new(policy: &TailPolicy, network: Network) -> Self {
-        Repeats { loss: network.loss, allowance: policy.allowance, ..Repeats::default() }
+        let Network { loss, variation, .. } = network;
+        Repeats { loss, variation, allowance: policy.allowance, ..Repeats::default() }
     }
 
     /// What was known of the network at first.
     pub(super) fn network(&self) -> Network {
-        Network { loss: self.loss, ..Network::default() }
+        Network { loss: self.loss, variation: self.variation, ..Network::default() }
     }
 
     /// A flight begins.
@@ -94,12 +98,28 @@ const fn low(count: u64) -> u32 {
 #[derive(Debug, Default)]
 struct Awaited {
     tokens: Vec<(SpaceId, u64, RecoveryToken)>,
-    bytes: u64,
 }
 
 impl Awaited {
+    /// How many it fills.
     fn datagrams(&self) -> u8 {
-        u8::try_from(self.bytes.div_ceil(u64::from(BASE_MTU))).unwrap_or(u8::MAX)
+        let datagrams = u8::try_from(self.bytes().div_ceil(u64::from(BASE_MTU))).unwrap_or(u8::MAX);
+        datagrams.max(u8::from(!self.tokens.is_empty()))
+    }
+
+    /// Its bytes, those counted once that are under way more than once.
+    fn bytes(&self) -> u64 {
+        let mut parts: Vec<_> = self.tokens.iter().filter_map(|(_, _, token)| range(token)).collect();
+        parts.sort_unstable();
+        let (mut bytes, mut stream, mut until) = (0_u64, None, 0);
+        for (of, from, to) in parts {
+            if stream.replace(of) != Some(of) {
+                until = 0;
+            }
+            bytes = bytes.saturating_add(to.saturating_sub(from.max(until)));
+            until = until.max(to);
+        }
+        bytes
     }
 
     /// What was sent last of it.
@@ -110,18 +130,21 @@ impl Awaited {
                 (SPACES.iter().position(|other| other == space), *number)
             });
         self.tokens.retain(|(space, number, _)| Some((*space, *number)) == newest);
-        self.bytes = u64::from(!self.tokens.is_empty());
         self
     }
 }
 
-/// Whether somebody waits for what a packet carried.
-const fn is_awaited(token: &RecoveryToken) -> bool {
-    matches!(
-        token,
-        RecoveryToken::Crypto(CryptoToken { level: Level::Initial | Level::Handshake, .. })
-            | RecoveryToken::Stream(StreamToken::Data { .. })
-    )
+/// What a packet carried that somebody waits for: of which stream of bytes, from where to where.
+fn range(token: &RecoveryToken) -> Option<(u64, u64, u64)> {
+    let (of, offset, len) = match token {
+        RecoveryToken::Crypto(CryptoToken { level: Level::Initial, offset, len }) => (u64::MAX, offset, len),
+        RecoveryToken::Crypto(CryptoToken { level: Level::Handshake, offset, len }) => {
+            (u64::MAX.saturating_sub(1), offset, len)
+        }
+        RecoveryToken::Stream(StreamToken::Data { id, offset, len, .. }) => (id.as_u64(), offset, len),
+        _ => return None,
+    };
+    Some((of, *offset, offset.saturating_add(u64::from(*len))))
 }
 
 impl Machine {
@@ -180,14 +203,20 @@ impl Machine {
     /// It is time to send again what is not acknowledged.
     pub(super) fn on_repeats_due(&mut self, now: Time) {
         self.repeats.at = None;
-        self.repeats.left = self.repeats.left.saturating_sub(1);
         let Some(awaited) = self.due_again() else { return };
+        // What the window held back at the probe timeout goes first.
+        let held_back = self.repeats.probes && self.parts.want_to_send();
         if self.repeats.probes {
+            let datagrams = if held_back { 1 } else { awaited.datagrams() };
+            self.repeats.left = self.repeats.left.saturating_sub(datagrams);
             self.permit(&awaited);
-        } else if !self.repeats.pay(awaited.datagrams()) {
-            return;
+        } else {
+            self.repeats.left = self.repeats.left.saturating_sub(1);
+            if !self.repeats.pay(awaited.datagrams()) {
+                return;
+            }
         }
-        for (_, _, token) in awaited.tokens {
+        for (_, _, token) in awaited.tokens.into_iter().filter(|_| !held_back) {
             self.parts.repeat(token);
         }
         if self.repeats.left > 0 {
@@ -204,12 +233,22 @@ impl Machine {
         let (policy, lossy) = (&self.config.tail, self.repeats.network().is_lossy());
         let most = if lossy { policy.repeated_flight_if_lossy } else { policy.repeated_flight };
         if self.repeats.probes {
-            return Some(if awaited.datagrams() > most.max(PROBES) { awaited.tail() } else { awaited });
+            return Some(if awaited.datagrams() > self.repeats.left { awaited.tail() } else { awaited });
         }
         if awaited.datagrams() <= most {
             return Some(awaited);
         }
         (lossy && policy.repeated_tail).then(|| awaited.tail())
+    }
+
+    /// Whether all that somebody waits for is sent again after a probe timeout, and not two packets of it only.
+    pub(super) fn repeats_whole(&mut self) -> bool {
+        self.config.tail.whole_flights && self.awaited_datagrams() <= WHOLE
+    }
+
+    /// How many datagrams are under way that somebody waits for, those counted once that were sent again.
+    pub(super) fn awaited_datagrams(&mut self) -> u8 {
+        self.awaited().datagrams()
     }
 
     /// One packet of each space concerned may leave whatever the window says.
@@ -230,13 +269,9 @@ impl Machine {
         for id in SPACES {
             let recovery: &PathRecovery = &self.paths.path(path).recovery;
             let Some(space) = self.spaces.get_mut(id) else { continue };
-            let mut last = None;
-            space.recovery.newest_tokens(recovery, MOST_PACKETS, &mut |number, bytes, token| {
-                if is_awaited(&token) {
+            space.recovery.newest_tokens(recovery, MOST_PACKETS, &mut |number, token| {
+                if range(&token).is_some() {
                     awaited.tokens.push((id, number, token));
-                    if last.replace(number) != Some(number) {
-                        awaited.bytes = awaited.bytes.saturating_add(u64::from(bytes));
-                    }
                 }
             });
         }

@@ -19,6 +19,9 @@ const RELEASE_MEMORY_AFTER: Duration = Duration::from_millis(250);
 /// Bytes of streams that make a transfer of which it is strange that it stops.
 const STALL_AFTER: u64 = 16 << 10;
 
+/// Datagrams that follow a probe timeout at once, whatever the window says (RFC 9002 section 6.2.4).
+const PROBES: u8 = 2;
+
 /// More packets than a flight of the handshake has.
 const WHOLE_FLIGHT: u8 = 16;
 
@@ -318,14 +321,16 @@ impl Machine {
     /// A probe timeout on a path: two packets go out whatever the window says, with the oldest unacknowledged
     /// content, so that the peer answers and loss can be told (RFC 9002 section 6.2.4). They go where new data goes.
     fn on_pto(&mut self, now: Time, path: PathId, id: SpaceId) {
-        const PROBES: u8 = 2;
-        let whole = self.config.tail.whole_flights && id != SpaceId::Data;
+        // What fits into one datagram is not sent twice at once, but a little later once more, if so.
+        let later = self.config.tail.spaced_probes > 0 && self.awaited_datagrams() == 1;
+        let probes = if later { 1 } else { PROBES };
+        let whole = if id == SpaceId::Data { self.repeats_whole() } else { self.config.tail.whole_flights };
         let packets = if whole { WHOLE_FLIGHT } else { PROBES };
         self.paths.path_mut(path).recovery.on_pto(now);
         self.observe_recovery(path);
         super::stats::increment(&mut self.stats.ptos);
         if let Some(space) = self.spaces.get_mut(id) {
-            space.probes = PROBES;
+            space.probes = probes;
         }
         if id == SpaceId::Data && self.config.tail.immediate_ack {
             self.parts.ack_frequency.on_pto();
@@ -337,7 +342,7 @@ impl Machine {
             && let Some(handshake) = self.spaces.get_mut(SpaceId::Handshake)
             && recovery.has_ack_eliciting_in_flight(SpaceId::Handshake)
         {
-            handshake.probes = PROBES;
+            handshake.probes = probes;
             self.repeat_oldest(path, SpaceId::Handshake, packets);
         }
         if id != SpaceId::Data {

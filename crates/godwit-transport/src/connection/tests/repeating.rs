@@ -16,6 +16,9 @@ fn at_rest(tail: TailPolicy) -> (Pair, StreamId) {
     let mut pair = Pair::new(TransportConfig {
         tail,
         max_mtu: 1200,
+        // Nobody reads.
+        initial_stream_window: 2 << 20,
+        initial_connection_window: 2 << 20,
         max_ack_delay: ACK_DELAY,
         ecn: false,
         congestion: crate::CongestionAlgorithm::Cubic.into(),
@@ -69,6 +72,42 @@ fn lossy_networks_are_sent_more() {
         let left = leaving(&mut pair, 90 * MS);
         assert_eq!(left.len(), 2, "{left:?}");
         assert_eq!(left[1], (SPACING, again), "{bytes} bytes");
+    }
+}
+
+#[test]
+fn a_long_transfer_is_hardly_sent_more() {
+    for loss in [0, 1000] {
+        let (mut pair, id) = at_rest(TailPolicy::default());
+        let network = Network { loss, ..Network::default() };
+        pair.client.machine.repeats = Repeats::new(&TailPolicy::default(), network);
+        let mut left = Bytes::from(vec![1; 1_000_000]);
+        let before = pair.client.stats().datagrams_sent;
+        while !left.is_empty() {
+            let taken = pair.client.write(id, left.clone()).unwrap_or(0);
+            drop(left.split_to(taken));
+            pair.run(1);
+            pair.now += SPACING;
+            pair.client.on_timeout(pair.now);
+        }
+        pair.run(1000);
+        let stats = pair.client.stats();
+        let (again, sent) = (stats.stream_bytes_retransmitted, stats.datagrams_sent - before);
+        assert!(sent > 800 && again <= 3000, "{again} bytes of a million in {sent} datagrams at {loss}");
+    }
+}
+
+#[test]
+fn an_answer_that_was_lost_whole_is_sent_whole_after_one_timeout() {
+    let policy = TailPolicy { repeated_flight: 0, ..TailPolicy::default() };
+    // What two packets held needs a third where another frame comes first.
+    for (policy, probes) in [(policy, 4), (TailPolicy::rfc_9002(), 3)] {
+        let (mut pair, id) = at_rest(policy);
+        pair.client.write(id, vec![1; 4000].into()).unwrap();
+        let left = leaving(&mut pair, Duration::from_millis(450));
+        let [(_, 4), (timeout, _), ..] = left[..] else { panic!("{left:?}") };
+        let at_once = left.iter().filter(|(at, _)| (timeout..timeout + SPACING).contains(at));
+        assert_eq!(at_once.map(|(_, datagrams)| datagrams).sum::<usize>(), probes, "{left:?}");
     }
 }
 
