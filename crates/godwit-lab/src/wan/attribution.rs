@@ -25,7 +25,7 @@ struct Switch {
 }
 
 /// The policies: what each sets back to RFC 9002.
-const SWITCHES: [Switch; 5] = [
+const SWITCHES: [Switch; 6] = [
     Switch { name: "known round-trip time", off: |policy, rfc| policy.known_rtt = rfc.known_rtt },
     Switch {
         name: "flights sent twice",
@@ -36,7 +36,8 @@ const SWITCHES: [Switch; 5] = [
     },
     Switch { name: "tails sent twice", off: |policy, rfc| policy.repeated_tail = rfc.repeated_tail },
     Switch { name: "spaced probes", off: |policy, rfc| policy.spaced_probes = rfc.spaced_probes },
-    Switch { name: "whole handshake flights", off: |policy, rfc| policy.whole_flights = rfc.whole_flights },
+    Switch { name: "whole flights", off: |policy, rfc| policy.whole_flights = rfc.whole_flights },
+    Switch { name: "immediate acknowledgement", off: |policy, _| policy.immediate_ack = false },
 ];
 
 /// What a policy is worth: milliseconds less to wait, by percentile.
@@ -160,6 +161,8 @@ mod tests {
         let (mut policy, rfc) = (TailPolicy::default(), TailPolicy::rfc_9002());
         SWITCHES.iter().for_each(|switch| (switch.off)(&mut policy, &rfc));
         (policy.copies, policy.allowance) = (rfc.copies, rfc.allowance);
+        // Neither is of RFC 9002, and the second is not for small exchanges.
+        (policy.immediate_ack, policy.probed_stalls) = (rfc.immediate_ack, rfc.probed_stalls);
         assert_eq!(policy, rfc);
     }
 }

@@ -21,6 +21,7 @@ mod latencies;
 mod matrix;
 mod profile;
 mod record;
+mod request_gate;
 mod request_table;
 mod requests;
 mod run;
