@@ -11,11 +11,13 @@
 pub mod bbr;
 mod controller;
 pub mod cubic;
+mod name;
 pub mod new_reno;
 
 pub use controller::{
     Acked, CeMarks, CongestionController, ControllerFactory, ControllerStart, Lost, Pacing, SavedState, Sent,
 };
+pub use name::UnknownAlgorithm;
 
 pub use crate::delivery::RateSample;
 
