@@ -11,6 +11,7 @@ mod date;
 mod file;
 mod printable;
 mod style;
+pub mod typed;
 pub mod units;
 mod words;
 
