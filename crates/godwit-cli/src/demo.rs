@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use godwit_lab::demo::{self, Figures, LiveTable, Setting, Testbed, Visitors};
+use godwit_lab::demo::{self, Figures, LiveTable, Preset, Setting, Testbed, Visitors};
+use godwit_text::typed;
 
 use crate::error::{Failure, plain};
 use crate::output::{self, instant_now, print, stdout_style};
@@ -31,16 +32,17 @@ or user namespaces, and /dev/net/tun; where something is missing, one line says 
 #[derive(Debug, clap::Args)]
 #[command(long_about = ABOUT)]
 pub(crate) struct Arguments {
-    /// The kind of link
+    /// The kind of link: mobile, a phone far from the mast (350 ms, 3.5 % loss); wifi, a crowded wireless network (20 ms,
+    /// 1 % loss in bursts); satellite, a geostationary one (600 ms, 0.5 % loss); or good, a good line (30 ms, no loss)
     #[arg(long, value_name = "LINK", default_value = "mobile")]
     preset: Preset,
 
     /// Time there and back, in milliseconds, in place of the preset's
-    #[arg(long, value_name = "MS", value_parser = rtt)]
+    #[arg(long, value_name = "MS", value_parser = |text: &str| typed::milliseconds(text, 1.0..=5000.0))]
     rtt: Option<Duration>,
 
     /// Packets lost in each direction, in percent, in place of the preset's
-    #[arg(long, value_name = "%", value_parser = loss)]
+    #[arg(long, value_name = "%", value_parser = |text: &str| typed::percent(text, 0.0..=30.0))]
     loss: Option<f64>,
 
     /// Rate in each direction, in Mbit/s, in place of the preset's
@@ -64,31 +66,12 @@ pub(crate) struct Arguments {
     seed: u64,
 }
 
-/// A link by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Preset {
-    /// A phone far from the mast: 350 ms, 3.5 % loss
-    Mobile,
-    /// A crowded wireless network: 20 ms, 1 % loss in bursts
-    Wifi,
-    /// A geostationary satellite: 600 ms, 0.5 % loss
-    Satellite,
-    /// A good line: 30 ms, no loss
-    Good,
-}
-
 impl Arguments {
     fn options(&self) -> Result<demo::Options, Failure> {
         let program = std::env::current_exe();
         let program =
             program.map_err(|error| Failure::new(format!("which program this is: {}", plain(&error))))?;
-        let preset = match self.preset {
-            Preset::Mobile => demo::Preset::Mobile,
-            Preset::Wifi => demo::Preset::Wifi,
-            Preset::Satellite => demo::Preset::Satellite,
-            Preset::Good => demo::Preset::Good,
-        };
-        let mut options = demo::Options::new(preset, program);
+        let mut options = demo::Options::new(self.preset, program);
         let conditions = &mut options.conditions;
         conditions.rtt = self.rtt.unwrap_or(conditions.rtt);
         conditions.loss = self.loss.unwrap_or(conditions.loss);
@@ -182,35 +165,4 @@ fn print_result(arguments: &Arguments, setting: &Setting, figures: &Figures) -> 
         text.push_str(&format!("\nReport: {}\n", file.display()));
     }
     print(&text)
-}
-
-fn rtt(text: &str) -> Result<Duration, String> {
-    let expected = || "expected milliseconds from 1 to 5000, for example 350".to_owned();
-    let value: f64 = text.strip_suffix("ms").unwrap_or(text).trim().parse().map_err(|_| expected())?;
-    if (1.0..=5000.0).contains(&value) { Ok(Duration::from_secs_f64(value / 1e3)) } else { Err(expected()) }
-}
-
-fn loss(text: &str) -> Result<f64, String> {
-    let expected = || "expected a percentage from 0 to 30, for example 3.5".to_owned();
-    let value: f64 = text.strip_suffix('%').unwrap_or(text).trim().parse().map_err(|_| expected())?;
-    if (0.0..=30.0).contains(&value) { Ok(value / 100.0) } else { Err(expected()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_are_checked() {
-        assert_eq!(rtt("350"), Ok(Duration::from_millis(350)));
-        assert_eq!(rtt("20ms"), Ok(Duration::from_millis(20)));
-        assert_eq!(loss("3.5"), Ok(0.035));
-        assert_eq!(loss("0%"), Ok(0.0));
-        for wrong in ["", "0", "-1", "6000", "NaN", "fast"] {
-            assert!(rtt(wrong).unwrap_err().contains("expected milliseconds"), "{wrong}");
-        }
-        for wrong in ["", "-1", "31", "NaN", "much"] {
-            assert!(loss(wrong).unwrap_err().contains("expected a percentage"), "{wrong}");
-        }
-    }
 }

@@ -1,15 +1,14 @@
 //! `godwit emulate`: any programs on both sides of a modelled link. The namespaces and the link are `godwit-lab`'s; here is
 //! the command line.
 
-use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode};
-use std::time::Duration;
 
-use godwit_lab::emulate::{Emulation, Figures};
-use godwit_lab::link::{DuplexConfig, Probability, Rate};
+use godwit_lab::emulate::Emulation;
+use godwit_lab::link::Rate;
 use godwit_lab::wan::Profile;
 
 use crate::error::Failure;
+use crate::link::{LinkArguments, rate};
 use crate::output::print;
 
 const ABOUT: &str = "\
@@ -30,25 +29,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "MBIT", value_parser = rate)]
     rate: Option<Rate>,
 
-    /// Time there and back without a queue, in milliseconds
-    #[arg(long, value_name = "MS", default_value = "0", value_parser = millis)]
-    rtt: Duration,
-
-    /// Packets that wait for the link at most; else a bandwidth-delay product
-    #[arg(long, value_name = "PACKETS", requires = "rate", value_parser = clap::value_parser!(u32).range(1..))]
-    queue: Option<u32>,
-
-    /// Packets lost in each direction: "1/1000", "3.5%"
-    #[arg(long, value_name = "SHARE", default_value = "0%")]
-    loss: Probability,
-
-    /// Packets held back in each direction: "1/10000", "0.1%"
-    #[arg(long, value_name = "SHARE", default_value = "0%", requires = "delay")]
-    reorder: Probability,
-
-    /// For how long they are held back, in milliseconds
-    #[arg(long, value_name = "MS", default_value = "0", value_parser = millis)]
-    delay: Duration,
+    #[command(flatten)]
+    link: LinkArguments,
 
     /// A network by name in place of figures: uber-a, uber-b, uber-c, uber-d, lte, umts, wifi, satellite or owa
     #[arg(long, value_name = "NAME", conflicts_with_all = ["rate", "rtt", "queue", "loss", "reorder", "delay"])]
@@ -67,33 +49,19 @@ pub(crate) struct Arguments {
     client: Vec<String>,
 }
 
-impl Arguments {
-    fn link(&self) -> DuplexConfig {
-        if let Some(profile) = self.profile {
-            return profile.link();
-        }
-        let mut figures = Figures::default();
-        (figures.rate, figures.rtt, figures.queue) =
-            (self.rate, self.rtt, self.queue.map(|queue| queue as usize));
-        (figures.loss, figures.reorder, figures.delay) = (self.loss, self.reorder, self.delay);
-        figures.link()
-    }
-}
-
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let server = arguments.server.as_ref().map(|line| {
         let mut command = Command::new("sh");
         command.args(["-c", line]);
         command
     });
-    let emulation = Emulation::start(arguments.link(), arguments.seed, server)?;
+    let link = arguments.profile.map(|profile| profile.link());
+    let link = link.unwrap_or_else(|| arguments.link.figures(arguments.rate).link());
+    let emulation = Emulation::start(link, arguments.seed, server)?;
     let Some((program, rest)) = arguments.client.split_first() else {
         let [client, server] = emulation.entrances();
-        print(&format!(
-            "client, {}: {client}\nserver, {}: {server}\n",
-            Emulation::CLIENT,
-            Emulation::SERVER
-        ))?;
+        let [client_at, server_at] = [Emulation::CLIENT, Emulation::SERVER];
+        print(&format!("client, {client_at}: {client}\nserver, {server_at}: {server}\n"))?;
         // Ctrl-C ends the process, and with it everything.
         loop {
             std::thread::park();
@@ -101,24 +69,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     };
     let mut command = Command::new(program);
     command.args(rest);
-    let status = emulation.run(command)?;
+    let code = emulation.run(command)?;
     eprintln!("{}", emulation.report());
-    // As shells have it for programs that a signal ended.
-    let code =
-        status.code().or_else(|| Some(status.signal()? + 128)).and_then(|code| u8::try_from(code).ok());
-    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
-}
-
-fn number(text: &str, what: &str) -> Result<f64, String> {
-    let number = text.trim().parse().ok().filter(|number| (0.0..=1e5).contains(number));
-    number.ok_or_else(|| format!("expected {what} up to 100000"))
-}
-
-fn rate(text: &str) -> Result<Rate, String> {
-    number(text, "Mbit/s").map(|megabits| Rate::bits_per_second((megabits * 1e6) as u64))
-}
-
-fn millis(text: &str) -> Result<Duration, String> {
-    number(text.strip_suffix("ms").unwrap_or(text), "milliseconds")
-        .map(|millis| Duration::from_secs_f64(millis / 1e3))
+    Ok(code.into())
 }

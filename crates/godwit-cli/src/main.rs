@@ -14,13 +14,14 @@ mod error;
 mod get;
 mod input;
 mod interop;
+mod link;
 mod manual;
 mod output;
 mod perf;
+mod progress;
 mod qlog;
 mod report;
 mod serve;
-mod units;
 mod wan;
 mod wan_tcp;
 

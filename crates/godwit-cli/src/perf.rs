@@ -8,10 +8,11 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use godwit::{Backend, CongestionAlgorithm};
 use godwit_lab::perf::{self, ClientOptions, ServerOptions};
+use godwit_text::typed;
 
+use crate::certificates;
 use crate::error::{Failure, plain};
 use crate::output::{self, print, stdout_style};
-use crate::{certificates, units};
 
 /// Measure throughput, requests and latency between two machines
 #[derive(Debug, Args)]
@@ -82,7 +83,7 @@ struct ClientArguments {
     #[command(flatten)]
     scenario: Scenario,
     /// Time to measure, where it is not given with the scenario
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::duration)]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = typed::duration)]
     duration: Duration,
     /// Connections at the same time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -91,10 +92,10 @@ struct ClientArguments {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     streams: u32,
     /// Bytes of a request, without its header of 8 bytes (--rps)
-    #[arg(long, value_name = "BYTES", default_value = "512", value_parser = units::bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "512", value_parser = typed::bytes)]
     request: u64,
     /// Bytes of a response (--rps)
-    #[arg(long, value_name = "BYTES", default_value = "8192", value_parser = units::bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "8192", value_parser = typed::bytes)]
     response: u64,
     /// Handshakes at the same time (--hps)
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -120,16 +121,16 @@ struct ClientArguments {
 #[group(required = true, multiple = false)]
 struct Scenario {
     /// Receive for this long
-    #[arg(long, value_name = "TIME", num_args = 0..=1, value_parser = units::duration)]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, value_parser = typed::duration)]
     download: Option<Option<Duration>>,
     /// Send for this long
-    #[arg(long, value_name = "TIME", num_args = 0..=1, value_parser = units::duration)]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, value_parser = typed::duration)]
     upload: Option<Option<Duration>>,
     /// Make requests, each on a stream of its own
-    #[arg(long, value_name = "TIME", num_args = 0..=1, value_parser = units::duration)]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, value_parser = typed::duration)]
     rps: Option<Option<Duration>>,
     /// Make connections
-    #[arg(long, value_name = "TIME", num_args = 0..=1, value_parser = units::duration)]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, value_parser = typed::duration)]
     hps: Option<Option<Duration>>,
 }
 
@@ -139,23 +140,15 @@ struct Tuning {
     /// Largest UDP payload to try; 1200 is no search for a larger one
     #[arg(long, value_name = "BYTES", default_value_t = 1472, value_parser = clap::value_parser!(u16).range(1200..=65_527))]
     mtu: u16,
-    /// Congestion control
+    /// Congestion control: newreno, cubic or bbr
     #[arg(long, value_name = "NAME", default_value = "cubic")]
-    cc: CongestionControl,
+    cc: CongestionAlgorithm,
     /// How to reach the network
     #[arg(long, value_name = "NAME", default_value = "auto")]
     datapath: DatapathChoice,
     /// Look for datagrams this long before going to sleep, which saves being woken and costs a core
     #[arg(long, value_name = "MICROS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     spin: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum CongestionControl {
-    Cubic,
-    #[value(name = "newreno")]
-    NewReno,
-    Bbr,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -214,12 +207,7 @@ impl ServerArguments {
 impl Tuning {
     fn options(self) -> Result<perf::Tuning, Failure> {
         let mut tuning = perf::Tuning::default();
-        tuning.mtu = self.mtu;
-        tuning.congestion = match self.cc {
-            CongestionControl::Cubic => CongestionAlgorithm::Cubic,
-            CongestionControl::NewReno => CongestionAlgorithm::NewReno,
-            CongestionControl::Bbr => CongestionAlgorithm::Bbr,
-        };
+        (tuning.mtu, tuning.congestion, tuning.spin) = (self.mtu, self.cc, Duration::from_micros(self.spin));
         tuning.datapath = match self.datapath {
             DatapathChoice::Auto => Backend::Native,
             DatapathChoice::Portable => Backend::Portable,
@@ -229,7 +217,6 @@ impl Tuning {
                 return Err(Failure::new(problem));
             }
         };
-        tuning.spin = Duration::from_micros(self.spin);
         Ok(tuning)
     }
 }

@@ -1,18 +1,17 @@
 //! `godwit wan`: more than a thousand emulated networks in virtual time. The networks, the transfers and the figures are
 //! `godwit-lab`'s; here are the command line and the progress.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use godwit::{CongestionAlgorithm, TransportConfig};
 use godwit_lab::wan::{
-    self, Acquaintance, Attribution, Baseline, Fairness, Matrix, Profile, Record, RequestTable, Requests,
-    Summary, Sweep, Trial, Way,
+    self, Acquaintance, Attribution, Baseline, Controller, Fairness, Matrix, Profile, Record, RequestTable,
+    Requests, Shard, Summary, Sweep, Way,
 };
-use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::error::{Failure, plain};
 use crate::output::print;
+use crate::progress::Bar;
 use crate::wan_tcp;
 
 const ABOUT: &str = "\
@@ -32,11 +31,12 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     other: Option<Other>,
 
-    /// Which networks
-    #[arg(long, value_name = "MATRIX", default_value = "msquic-1230")]
-    matrix: MatrixName,
+    /// Which networks: msquic-1230, those of MsQuic's workflow until 2023; msquic-324, those since then; or smoke, 60 of
+    /// the 1230
+    #[arg(long, value_name = "MATRIX", default_value_t)]
+    matrix: Matrix,
 
-    /// The congestion controllers to try, one after the other
+    /// The congestion controllers to try, one after the other: default, newreno, cubic, bbr
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "default")]
     cc: Vec<Controller>,
 
@@ -66,8 +66,8 @@ pub(crate) struct Arguments {
     seed: u64,
 
     /// Try only every Nth network, beginning with number I: "I/N", from 1/N to N/N
-    #[arg(long, value_name = "I/N", value_parser = shard)]
-    shard: Option<(usize, usize)>,
+    #[arg(long, value_name = "I/N", default_value = "1/1", hide_default_value = true)]
+    shard: Shard,
 
     /// Instead of transfers: how long small requests take on a network, uber-a, uber-b, uber-c, uber-d, lte, umts, wifi,
     /// satellite or owa
@@ -102,50 +102,8 @@ enum Other {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum MatrixName {
-    /// The 1230 networks of MsQuic's workflow until 2023
-    #[value(name = "msquic-1230")]
-    Msquic1230,
-    /// Its 324 since then
-    #[value(name = "msquic-324")]
-    Msquic324,
-    /// 60 of the 1230
-    Smoke,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum What {
     Attribute,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Controller {
-    Default,
-    Cubic,
-    Newreno,
-    Bbr,
-}
-
-impl Controller {
-    fn name(self) -> &'static str {
-        match self {
-            Controller::Default => "default",
-            Controller::Cubic => "cubic",
-            Controller::Newreno => "newreno",
-            Controller::Bbr => "bbr",
-        }
-    }
-
-    fn transport(self) -> TransportConfig {
-        let mut transport = Trial::default().transport;
-        match self {
-            Controller::Default => {}
-            Controller::Cubic => transport.congestion = CongestionAlgorithm::Cubic.into(),
-            Controller::Bbr => transport.congestion = CongestionAlgorithm::Bbr.into(),
-            Controller::Newreno => transport.congestion = CongestionAlgorithm::NewReno.into(),
-        }
-        transport
-    }
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
@@ -154,123 +112,79 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Some(Other::Validate(common)) => return wan_tcp::validate(common),
         None => {}
     }
-    if let Some(profile) = &arguments.profile {
-        return ask(profile, &arguments);
-    }
-    if arguments.fairness {
-        return compete(&arguments);
-    }
-    let mut cells = match arguments.matrix {
-        MatrixName::Msquic1230 => Matrix::Msquic1230,
-        MatrixName::Msquic324 => Matrix::Msquic324,
-        MatrixName::Smoke => Matrix::Smoke,
-    }
-    .cells();
-    if let Some((number, count)) = arguments.shard {
-        cells = cells.into_iter().skip(number - 1).step_by(count).collect();
-    }
-    let (mut broken, mut worse) = (0, false);
+    let mut holds = true;
     for controller in &arguments.cc {
+        let what = match (&arguments.profile, arguments.fairness) {
+            (Some(_), _) => "simulations",
+            (None, true) => "contests",
+            (None, false) => "networks",
+        };
+        let bar = Bar::new(controller.name(), what);
+        let result = match &arguments.profile {
+            Some(profile) => arguments.ask(profile, *controller, &bar),
+            None if arguments.fairness => arguments.compete(*controller, &bar),
+            None => {
+                let (result, as_expected) = arguments.sweep(*controller, &bar)?;
+                holds &= as_expected;
+                result
+            }
+        };
+        print(&format!("{controller}: {:.1} s\n{result}\n", bar.finish()))?;
+    }
+    Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Arguments {
+    /// What is printed, and whether no transfer broke off and nothing is worse than the record says.
+    fn sweep(&self, controller: Controller, bar: &Bar) -> Result<(String, bool), Failure> {
         let mut sweep = Sweep::default();
-        (sweep.seed, sweep.seeds, sweep.shorten) = (arguments.seed, arguments.seeds, !arguments.full);
-        sweep.trial = Trial::default();
+        (sweep.seed, sweep.seeds, sweep.shorten) = (self.seed, self.seeds, !self.full);
         sweep.trial.transport = controller.transport();
-        sweep.trial.way = if arguments.download { Way::Download } else { Way::Upload };
-        let record = arguments.baseline.as_deref().map(|file| Record::read(file, &sweep, &cells));
+        sweep.trial.way = if self.download { Way::Download } else { Way::Upload };
+        let cells = self.shard.of(self.matrix.cells());
+        let record = self.baseline.as_deref().map(|file| Record::read(file, &sweep, &cells));
         let record = record.transpose().map_err(|error| Failure::new(error.to_string()))?;
-        let bar = progress(controller.name(), "networks");
-        let tried = sweep.run(&cells, |done, of| show(&bar, done, of));
-        let took = bar.elapsed();
-        bar.finish_and_clear();
-        if let Some(file) = &arguments.csv {
-            let file = if arguments.cc.len() > 1 { named(file, controller.name()) } else { file.clone() };
+        let progress = |done, of| bar.show(done, of);
+        let tried = sweep.run(&cells, progress);
+        if let Some(file) = &self.csv {
+            let file = if self.cc.len() > 1 { named(file, controller.name()) } else { file.clone() };
             std::fs::write(&file, wan::csv(&tried)).map_err(|error| {
                 Failure::file("cannot write", &file, plain(&error), "give a file in a folder that exists")
             })?;
         }
         let summary = Summary::of(&tried, &Baseline::msquic());
-        broken += summary.broken;
-        print(&format!("{}: {:.1} s\n{summary}\n", controller.name(), took.as_secs_f64()))?;
-        if let Some(record) = &record {
-            let comparison = record.compare(&sweep, &tried, |_, _| {});
-            worse |= !comparison.holds();
-            print(&format!("{comparison}\n"))?;
+        let comparison = record.map(|record| record.compare(&sweep, &tried, progress));
+        let holds = summary.broken == 0 && comparison.as_ref().is_none_or(|comparison| comparison.holds());
+        let comparison = comparison.map(|comparison| format!("\n{comparison}")).unwrap_or_default();
+        Ok((format!("{summary}{comparison}"), holds))
+    }
+
+    fn ask(&self, profile: &Profile, controller: Controller, bar: &Bar) -> String {
+        let mut requests = Requests::default();
+        (requests.seed, requests.count, requests.transport) =
+            (self.seed, self.requests, controller.transport());
+        let progress = |done, of| bar.show(done, of);
+        match self.what {
+            Some(What::Attribute) => Attribution::measure(profile, &requests, progress).to_string(),
+            None => RequestTable::measure(profile, &requests, &self.kinds, progress).to_string(),
         }
     }
-    Ok(if broken == 0 && !worse { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
 
-fn ask(profile: &Profile, arguments: &Arguments) -> Result<ExitCode, Failure> {
-    for controller in &arguments.cc {
-        let mut requests = Requests::default();
-        (requests.seed, requests.count) = (arguments.seed, arguments.requests);
-        requests.transport = controller.transport();
-        let bar = progress(controller.name(), "simulations");
-        let table = match arguments.what {
-            Some(What::Attribute) => {
-                Attribution::measure(profile, &requests, |done, of| show(&bar, done, of)).to_string()
-            }
-            None => {
-                let progress = |done, of| show(&bar, done, of);
-                RequestTable::measure(profile, &requests, &arguments.kinds, progress).to_string()
-            }
-        };
-        let took = bar.elapsed();
-        bar.finish_and_clear();
-        print(&format!("{}: {:.1} s\n{table}\n", controller.name(), took.as_secs_f64()))?;
+    fn compete(&self, controller: Controller, bar: &Bar) -> String {
+        let mut fairness = Fairness::new(controller.transport(), Controller::CUBIC.transport());
+        (fairness.seed, fairness.download) = (self.seed, self.download);
+        fairness.run(|done, of| bar.show(done, of)).to_string()
     }
-    Ok(ExitCode::SUCCESS)
 }
 
-fn compete(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    for controller in &arguments.cc {
-        let mut fairness = Fairness::new(controller.transport(), Controller::Cubic.transport());
-        (fairness.seed, fairness.download) = (arguments.seed, arguments.download);
-        let bar = progress(controller.name(), "contests");
-        let table = fairness.run(|done, of| show(&bar, done, of));
-        let took = bar.elapsed();
-        bar.finish_and_clear();
-        print(&format!("{}: {:.1} s\n{table}\n", controller.name(), took.as_secs_f64()))?;
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn named(file: &std::path::Path, name: &str) -> PathBuf {
+fn named(file: &Path, name: &str) -> PathBuf {
     let extension = file.extension().unwrap_or_default().to_string_lossy();
     file.with_extension(format!("{name}.{extension}").trim_end_matches('.'))
-}
-
-fn progress(name: &'static str, what: &'static str) -> ProgressBar {
-    let style = ProgressStyle::with_template("{prefix} {wide_bar} {pos}/{len} {msg}, {eta} to go");
-    let bar = ProgressBar::new(0).with_prefix(name).with_message(what);
-    style.map_or(bar.clone(), |style| bar.with_style(style))
-}
-
-fn show(bar: &ProgressBar, done: usize, of: usize) {
-    bar.set_length(of as u64);
-    bar.set_position(done as u64);
-}
-
-fn shard(text: &str) -> Result<(usize, usize), String> {
-    let parsed =
-        text.split_once('/').and_then(|(number, count)| Some((number.parse().ok()?, count.parse().ok()?)));
-    parsed
-        .filter(|(number, count)| (1..=*count).contains(number))
-        .ok_or_else(|| "expected I/N with I from 1 to N, for example 1/4".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn parts_are_counted_from_one() {
-        assert_eq!(shard("1/4"), Ok((1, 4)));
-        assert_eq!(shard("4/4"), Ok((4, 4)));
-        for wrong in ["", "0/4", "5/4", "1/0", "1", "a/b", "-1/4"] {
-            assert!(shard(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn files_of_many_controllers_are_told_apart() {

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use godwit_lab::wan::Profile;
-use godwit_lab::wan::tcp::{Contender, Exchanges, Options, Path, Testbed, Transfers, Validation};
-
-use indicatif::ProgressBar;
+use godwit_lab::wan::tcp::{Comparison, Options, Part, Testbed, Transfers, Validation};
 
 use crate::error::Failure;
 use crate::output::{self, print};
+use crate::progress::Bar;
 
 const ABOUT: &str = "\
 Compare HTTP/3 with HTTP/2 over the kernel's TCP, in real time
@@ -26,7 +25,7 @@ That needs Linux, and root, and /dev/net/tun.";
 #[derive(Debug, clap::Args)]
 #[command(long_about = ABOUT)]
 pub(crate) struct Arguments {
-    /// What to compare
+    /// What to compare: uploads, small requests, and these by way of a point of presence and without it
     #[arg(long, value_name = "WHAT,…", value_delimiter = ',', default_value = "transfers,requests,presence")]
     only: Vec<Part>,
 
@@ -66,20 +65,25 @@ pub(crate) struct Common {
     seed: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Part {
-    /// Uploads
-    Transfers,
-    /// Small requests
-    Requests,
-    /// Small requests by way of a point of presence, and without it
-    Presence,
-}
-
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let (testbed, _) = arguments.common.testbed()?;
-    output::runtime()?.block_on(compare(arguments, &testbed))?;
-    print_lateness(&testbed)
+    let Arguments { only, common } = arguments;
+    let mut comparison = Comparison::default();
+    (comparison.parts, comparison.profiles) = (only.clone(), common.profile.clone());
+    let transfers = &mut comparison.transfers;
+    transfers.cells = Transfers::chosen(common.networks);
+    (transfers.duration, transfers.times) = (Duration::from_secs(common.seconds), common.times.into());
+    (comparison.exchanges.count, comparison.exchanges.per_second) = (common.requests, common.per_second);
+    let (testbed, _) = common.testbed()?;
+    let bar = Bar::new("HTTP/3 and TCP", "uploads");
+    let shown = bar.clone();
+    let progress = move |done, of| shown.show(done, of);
+    let tell = |table: String| {
+        bar.finish();
+        print(&format!("{table}\n"))
+    };
+    output::runtime()?.block_on(comparison.run(&testbed, tell, progress))?;
+    print(&format!("{}\n", testbed.lateness_in_words()))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// `godwit wan validate`.
@@ -90,8 +94,8 @@ pub(crate) fn validate(common: &Common) -> Result<ExitCode, Failure> {
     (validation.times[0], validation.requests) = (common.times, common.requests);
     validation.duration = Duration::from_secs(common.seconds);
     let validated = output::runtime()?.block_on(validation.run(&testbed, &options));
-    print(&format!("{validated}\n"))?;
-    print_lateness(&testbed)
+    print(&format!("{validated}\n{}\n", testbed.lateness_in_words()))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 impl Common {
@@ -100,55 +104,4 @@ impl Common {
         options.seed = self.seed;
         Ok((Arc::new(Testbed::make(&options)?), options))
     }
-}
-
-fn print_lateness(testbed: &Testbed) -> Result<ExitCode, Failure> {
-    let late = |permille| testbed.lateness(permille).as_secs_f64() * 1e3;
-    print(&format!(
-        "packets left the links late by {:.2} ms at the median, {:.2} ms at P99\n",
-        late(500),
-        late(990)
-    ))?;
-    Ok(ExitCode::SUCCESS)
-}
-
-async fn compare(arguments: &Arguments, testbed: &Arc<Testbed>) -> Result<(), Failure> {
-    let Arguments { only, common } = arguments;
-    if only.contains(&Part::Transfers) {
-        let mut transfers = Transfers::default();
-        transfers.cells = Transfers::chosen(common.networks);
-        (transfers.duration, transfers.times) = (Duration::from_secs(common.seconds), common.times.into());
-        let bar = ProgressBar::new(0);
-        let shown = bar.clone();
-        let progress = move |done, of| {
-            shown.set_length(of as u64);
-            shown.set_position(done as u64);
-        };
-        let transferred = transfers.run(testbed, progress).await;
-        bar.finish_and_clear();
-        print(&format!("{transferred}\n"))?;
-    }
-    let mut exchanges = Exchanges::default();
-    (exchanges.count, exchanges.per_second) = (common.requests, common.per_second);
-    for (number, profile) in (0..).zip(&common.profile) {
-        if only.contains(&Part::Requests) {
-            let timed = exchanges.run(testbed, profile, number).await;
-            print(&format!("{}\n{timed}\n", profile.name))?;
-        }
-    }
-    if let Some(profile) = common.profile.first()
-        && only.contains(&Part::Presence)
-    {
-        const FURTHER: Duration = Duration::from_millis(100);
-        exchanges.contenders = vec![Contender::TcpCubic, Contender::TcpBbr, Contender::Http3Known];
-        for (number, path, name) in [
-            (6, Path::Direct(FURTHER), "to the origin itself"),
-            (7, Path::Presence(FURTHER), "by a point of presence"),
-        ] {
-            exchanges.path = path;
-            let timed = exchanges.run(testbed, profile, number).await;
-            print(&format!("{} and an origin 100 ms further, {name}\n{timed}\n", profile.name))?;
-        }
-    }
-    Ok(())
 }

@@ -110,13 +110,13 @@ impl Emulation {
         Err(Error::new("emulation needs Linux: its link joins two network namespaces; run it there, as root"))
     }
 
-    /// Runs a program in the client's namespace to its end.
+    /// Runs a program in the client's namespace to its end, and returns its exit code.
     ///
     /// # Errors
     /// If it cannot be started.
-    pub fn run(&self, client: Command) -> Result<ExitStatus, Error> {
+    pub fn run(&self, client: Command) -> Result<u8, Error> {
         let ended = spawn(client)?.wait();
-        ended.map_err(|error| {
+        ended.map(exit_code).map_err(|error| {
             Error::new(format!("cannot wait for the program: {}", godwit_text::plain_error(&error)))
         })
     }
@@ -165,6 +165,16 @@ impl Drop for Emulation {
             let _ = server.wait();
         }
     }
+}
+
+/// As shells have it: also for programs that a signal ended.
+fn exit_code(status: ExitStatus) -> u8 {
+    #[cfg(unix)]
+    let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+    #[cfg(not(unix))]
+    let signal: Option<i32> = None;
+    let code = status.code().or(signal.map(|signal| signal.saturating_add(128)));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
 /// Starts a program that ends with this thread, and knows the addresses from its environment.

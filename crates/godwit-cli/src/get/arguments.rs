@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use godwit_text::typed;
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// What to fetch: https:// URLs over HTTP/3, HTTP/2 or HTTP/1.1, http:// URLs over HTTP/1.1
@@ -155,11 +157,11 @@ pub(super) struct NetworkArguments {
     pub(super) insecure: bool,
 
     /// Give up connecting after SECONDS
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = typed::seconds)]
     pub(super) connect_timeout: std::time::Duration,
 
     /// Give up a URL after SECONDS
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = typed::seconds)]
     pub(super) max_time: Option<std::time::Duration>,
 
     /// Fetch at most N URLs at a time (default: 100; 1 with --repeat)
@@ -181,29 +183,4 @@ pub(super) struct NetworkArguments {
     /// Use IPv6 only
     #[arg(short = '6', long)]
     pub(super) ipv6: bool,
-}
-
-fn seconds(text: &str) -> Result<std::time::Duration, String> {
-    const EXPECTED: &str = "expected a number of seconds above 0, such as 10 or 2.5";
-    /// A year: beyond it nobody means it, and clocks must not overflow.
-    const MAX: f64 = 31_536_000.0;
-    let seconds: f64 = text.parse().map_err(|_| EXPECTED.to_owned())?;
-    if seconds > 0.0 && seconds <= MAX {
-        Ok(std::time::Duration::from_secs_f64(seconds))
-    } else {
-        Err(EXPECTED.to_owned())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn seconds_are_positive_numbers() {
-        assert_eq!(seconds("2.5").unwrap(), std::time::Duration::from_millis(2500));
-        for bad in ["0", "-1", "", "ten", "inf", "NaN", "1e300"] {
-            assert!(seconds(bad).is_err(), "{bad}");
-        }
-    }
 }

@@ -1,5 +1,6 @@
 //! The links the demonstration knows, and where their figures come from.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use godwit_link::{DuplexConfig, GilbertElliott, LinkConfig, Loss, Probability, Rate};
@@ -36,6 +37,9 @@ pub struct Conditions {
 }
 
 impl Preset {
+    /// All of them.
+    pub const ALL: [Preset; 4] = [Preset::Mobile, Preset::Wifi, Preset::Satellite, Preset::Good];
+
     /// Its figures.
     #[must_use]
     pub fn conditions(self) -> Conditions {
@@ -74,6 +78,17 @@ impl Preset {
             }
             Preset::Good => "an assumption: a wired line to a server in the same country",
         }
+    }
+}
+
+impl FromStr for Preset {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Preset::ALL.into_iter().find(|preset| preset.name() == name).ok_or_else(|| {
+            let names = Preset::ALL.map(Preset::name).join(", ");
+            format!("there is no such link; expected one of {names}")
+        })
     }
 }
 
@@ -127,7 +142,8 @@ mod tests {
 
     #[test]
     fn links_lose_what_they_say() {
-        for preset in [Preset::Mobile, Preset::Wifi, Preset::Satellite, Preset::Good] {
+        for preset in Preset::ALL {
+            assert_eq!(preset.name().parse(), Ok(preset));
             let conditions = preset.conditions();
             let share = match conditions.loss() {
                 Loss::None => 0.0,

@@ -1,5 +1,8 @@
 //! Which networks are tried: MsQuic's matrices, in the order of its script.
 
+use std::fmt;
+use std::str::FromStr;
+
 use super::cell::Cell;
 
 /// A set of networks.
@@ -25,6 +28,18 @@ const QUEUE_RATIOS: [f64; 3] = [0.2, 1.0, 5.0];
 const LOSSES: [u32; 3] = [0, 1000, 10_000];
 
 impl Matrix {
+    /// All of them.
+    pub const ALL: [Matrix; 3] = [Matrix::Msquic1230, Matrix::Msquic324, Matrix::Smoke];
+
+    /// Its name: `msquic-1230`, `msquic-324` or `smoke`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Matrix::Msquic1230 => "msquic-1230",
+            Matrix::Msquic324 => "msquic-324",
+            Matrix::Smoke => "smoke",
+        }
+    }
+
     /// The networks.
     pub fn cells(self) -> Vec<Cell> {
         match self {
@@ -42,6 +57,23 @@ impl Matrix {
                 (0..SMOKE).filter_map(|step| all.get(at(step)).copied()).collect()
             }
         }
+    }
+}
+
+impl fmt::Display for Matrix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Matrix {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Matrix::ALL.into_iter().find(|matrix| matrix.name() == name).ok_or_else(|| {
+            let names = Matrix::ALL.map(Matrix::name).join(", ");
+            format!("there is no such matrix; expected one of {names}")
+        })
     }
 }
 
@@ -69,7 +101,7 @@ mod tests {
     fn the_matrices_have_their_sizes_and_no_network_twice() {
         for (matrix, size) in [(Matrix::Msquic1230, 1230), (Matrix::Msquic324, 324), (Matrix::Smoke, 60)] {
             let cells = matrix.cells();
-            assert_eq!(cells.len(), size);
+            assert_eq!((cells.len(), matrix.name().parse()), (size, Ok(matrix)));
             assert!(cells.iter().enumerate().all(|(at, cell)| !cells[..at].contains(cell)));
         }
     }

@@ -9,6 +9,7 @@
 //! Everything happens in real time and in one process. What the machine adds is told with the figures
 //! ([`Testbed::lateness`]).
 
+mod comparison;
 mod contender;
 mod exchanges;
 mod service;
@@ -18,6 +19,7 @@ mod testbed;
 mod transfers;
 mod validation;
 
+pub use comparison::{Comparison, Part};
 pub use contender::Contender;
 pub use exchanges::{Exchanges, Path, Row, Timed};
 pub use settings::Options;

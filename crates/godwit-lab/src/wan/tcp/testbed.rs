@@ -102,6 +102,14 @@ impl Testbed {
         self.counters.lateness(permille)
     }
 
+    /// The same in a sentence.
+    #[must_use]
+    pub fn lateness_in_words(&self) -> String {
+        let late = |permille| self.lateness(permille).as_secs_f64() * 1e3;
+        let (median, p99) = (late(500), late(990));
+        format!("packets left the links late by {median:.2} ms at the median, {p99:.2} ms at P99")
+    }
+
     /// A way of its own for a connection: the next port, with a link of this kind.
     pub(super) fn lane(&self, contender: Contender, link: &DuplexConfig, seed: u64) -> Lane {
         let number = self.next_port.fetch_add(1, Ordering::Relaxed);

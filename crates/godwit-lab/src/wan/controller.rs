@@ -1,0 +1,63 @@
+//! Congestion controllers by name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use godwit::{CongestionAlgorithm, TransportConfig};
+
+use super::run::Trial;
+
+/// A congestion controller to try: one of the library's, or the one that connections have by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Controller(Option<CongestionAlgorithm>);
+
+impl Controller {
+    /// CUBIC.
+    pub const CUBIC: Controller = Controller(Some(CongestionAlgorithm::Cubic));
+
+    /// Its name: `default`, or that of the algorithm.
+    pub fn name(self) -> &'static str {
+        self.0.map_or("default", CongestionAlgorithm::name)
+    }
+
+    /// The settings of a trial with it.
+    pub fn transport(self) -> TransportConfig {
+        let mut transport = Trial::default().transport;
+        if let Some(algorithm) = self.0 {
+            transport.congestion = algorithm.into();
+        }
+        transport
+    }
+}
+
+impl fmt::Display for Controller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Controller {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name.parse() {
+            _ if name == "default" => Ok(Controller::default()),
+            Ok(algorithm) => Ok(Controller(Some(algorithm))),
+            Err(unknown) => Err(format!("{unknown}, or default")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_and_others_refused() {
+        for name in ["default", "newreno", "cubic", "bbr"] {
+            assert_eq!(name.parse::<Controller>().map(Controller::name), Ok(name));
+        }
+        assert!("vegas".parse::<Controller>().unwrap_err().ends_with("cubic, bbr, or default"));
+        assert_eq!(format!("{:?}", Controller::CUBIC.transport().congestion), "BuiltIn(Cubic)");
+    }
+}
