@@ -23,6 +23,7 @@ mod qlog;
 mod report;
 mod serve;
 mod wan;
+mod wan_run;
 mod wan_tcp;
 
 use std::io::Write;

@@ -12,7 +12,7 @@ use godwit_lab::wan::{
 use crate::error::{Failure, plain};
 use crate::output::print;
 use crate::progress::Bar;
-use crate::wan_tcp;
+use crate::{wan_run, wan_tcp};
 
 const ABOUT: &str = "\
 See how much of a link is used, in more than a thousand emulated networks
@@ -95,6 +95,8 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Other {
+    /// Look closely at one network
+    Run(wan_run::Arguments),
     /// Compare HTTP/3 with HTTP/2 over the kernel's TCP, in real time
     Tcp(wan_tcp::Arguments),
     /// Compare HTTP/3's figures over real packets with the simulator's, in real time
@@ -108,6 +110,7 @@ enum What {
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     match &arguments.other {
+        Some(Other::Run(arguments)) => return wan_run::run(arguments),
         Some(Other::Tcp(arguments)) => return wan_tcp::run(arguments),
         Some(Other::Validate(common)) => return wan_tcp::validate(common),
         None => {}

@@ -32,7 +32,7 @@ impl Analysis {
         Analysis::of(Records::open(path)?).map_err(Error::from)
     }
 
-    fn of(mut records: Records) -> Result<Analysis, TraceError> {
+    pub(crate) fn of(mut records: Records) -> Result<Analysis, TraceError> {
         let mut analysis = Analysis::new(records.header()?);
         while let Some(event) = records.next_event()? {
             analysis.take(&event);

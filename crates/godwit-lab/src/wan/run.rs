@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use godwit::TransportConfig;
 use godwit_base::{SeededRng, Time};
-use godwit_link::Counters;
+use godwit_link::{Counters, DuplexConfig, Rate};
 use godwit_sim::apps::{BulkClient, BulkProgress, BulkServer, Way};
 use godwit_sim::{HostId, Network, Stop, WireId};
 use godwit_tls::deterministic;
 use godwit_tls::secrets::ServerSecrets;
+use godwit_transport::observe::ObserverFactory;
 use godwit_transport::{ClientConfig, ConnectionStats, Endpoint, EndpointConfig, ServerConfig};
 
 use super::cell::Cell;
@@ -45,6 +46,8 @@ pub struct Trial {
     pub encrypted: bool,
     /// How often hosts look for packets: see [`godwit_sim::Fabric::set_rest`].
     pub rest: Duration,
+    /// Who watches the sender. Default nobody.
+    pub observers: ObserverFactory,
 }
 
 impl Default for Trial {
@@ -62,6 +65,7 @@ impl Default for Trial {
             simulated: None,
             encrypted: false,
             rest: REST,
+            observers: ObserverFactory::default(),
         }
     }
 }
@@ -128,6 +132,18 @@ impl Trial {
         cell: &Cell,
         seed: u64,
         every: Duration,
+        observe: impl FnMut(&Observed),
+    ) -> Outcome {
+        self.run_over(cell.link(), Rate::megabits(u64::from(cell.rate)), seed, every, observe)
+    }
+
+    /// The same over any link, whose use is counted in parts of `rate`.
+    pub fn run_over(
+        &self,
+        link: DuplexConfig,
+        rate: Rate,
+        seed: u64,
+        every: Duration,
         mut observe: impl FnMut(&Observed),
     ) -> Outcome {
         let mut network = Network::new(seed);
@@ -135,7 +151,7 @@ impl Trial {
         network.fabric().set_rest(self.rest);
         let server = self.add_server(&mut network, seed);
         let client = self.add_client(&mut network, seed);
-        let wire = network.add_wire(client, server, cell.link());
+        let wire = network.add_wire(client, server, link);
         let (end, mut at, mut stop) = (Time::ZERO + self.simulated(), Time::ZERO, Stop::Limit);
         let (half, mut in_half) = (Time::ZERO + self.simulated() / 2, 0);
         while at < end && stop == Stop::Limit {
@@ -163,7 +179,7 @@ impl Trial {
         Outcome {
             seed,
             delivered,
-            usage: 100.0 * self.scaled(delivered, in_half) / cell.capacity(self.duration).max(1) as f64,
+            usage: 100.0 * self.scaled(delivered, in_half) / rate.bytes_in(self.duration).max(1) as f64,
             link: wire.map(|wire| self.link(&mut network, wire)).unwrap_or_default(),
             sender: sender.0,
             receiver: receiver.0,
@@ -215,7 +231,8 @@ impl Trial {
         };
         let config = ServerConfig::new(tls, Arc::new(self.transport.clone()));
         let rng = network.rng();
-        let endpoint = Endpoint::new(endpoint_config(seed), Some(Arc::new(config)), rng);
+        let endpoint = self.endpoint_config(seed, Way::Download);
+        let endpoint = Endpoint::new(endpoint, Some(Arc::new(config)), rng);
         network.add_host(SERVER.into(), endpoint, BulkServer::new(self.way))
     }
 
@@ -226,13 +243,19 @@ impl Trial {
         };
         let config = ClientConfig::new(tls, Arc::new(self.transport.clone()));
         let rng = network.rng();
-        let endpoint = Endpoint::new(endpoint_config(seed), None, rng);
+        let endpoint = Endpoint::new(self.endpoint_config(seed, Way::Upload), None, rng);
         network.add_host(CLIENT.into(), endpoint, BulkClient::new(config, SERVER.into(), self.way))
     }
-}
 
-fn endpoint_config(seed: u64) -> EndpointConfig {
-    EndpointConfig::new(Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(seed))))
+    /// That of the end which sends if the data goes this way.
+    fn endpoint_config(&self, seed: u64, sends: Way) -> EndpointConfig {
+        let secrets = ServerSecrets::from_rng(&mut SeededRng::new(seed));
+        let mut config = EndpointConfig::new(Arc::new(secrets));
+        if self.way == sends {
+            config.observe = self.observers.clone();
+        }
+        config
+    }
 }
 
 fn stats(endpoint: &Endpoint, progress: &BulkProgress) -> ConnectionStats {
