@@ -19,6 +19,7 @@ pub mod dimension;
 pub mod html;
 pub mod input;
 pub mod line;
+mod metric_name;
 pub mod page;
 pub mod qlog;
 pub mod record;

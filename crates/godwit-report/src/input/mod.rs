@@ -12,6 +12,7 @@ mod stream;
 mod tests;
 mod work;
 
+use std::ffi::OsString;
 use std::fmt::{self, Write as _};
 use std::fs::File;
 use std::io::{self, Read};
@@ -33,6 +34,22 @@ pub enum Source {
     File(PathBuf),
     /// The standard input: one log or sketch.
     StandardInput,
+}
+
+impl Source {
+    /// Whether it is this file, perhaps by another name.
+    #[must_use]
+    pub fn is(&self, path: &Path) -> bool {
+        let Source::File(own) = self else { return false };
+        own.canonicalize().is_ok_and(|own| path.canonicalize().is_ok_and(|path| own == path))
+    }
+}
+
+impl From<OsString> for Source {
+    /// A file's name, or `-`.
+    fn from(name: OsString) -> Source {
+        if name == "-" { Source::StandardInput } else { Source::File(name.into()) }
+    }
 }
 
 impl fmt::Display for Source {
