@@ -1,13 +1,17 @@
 //! Downloads: one URL fetched into a file or a writer, by way of redirects, and continued where an earlier run stopped
-//! (`resume`); and many of them, so many at a time ([`run_all`]), with what people write and read about them: headers
-//! ([`HeaderLines`]), names of files ([`file_names`]), figures ([`Timing`], [`Samples`], [`Tally`]).
+//! (`resume`); and many of them ([`Many`]), so many at a time ([`run_all`]), with what people write and read about them: headers
+//! ([`HeaderLines`]), bodies ([`Data`]), names of files ([`file_names`]), figures ([`Timing`], [`Samples`], [`Tally`]),
+//! lines ([`Narrator`]).
 //!
 //! No file stands under its final name before it is whole (`sink`).
 
 mod batch;
+mod data;
 mod head;
 mod header_lines;
+mod many;
 mod names;
+mod narrator;
 mod part_name;
 mod resume;
 mod samples;
@@ -40,9 +44,12 @@ use resume::{Progress, Verdict};
 use sink::Sink;
 
 pub use batch::{Batch, Rounds, run_all};
+pub use data::Data;
 pub use head::Head;
 pub use header_lines::{HeaderLineError, HeaderLines};
+pub use many::{Many, Place};
 pub use names::file_names;
+pub use narrator::{Narrator, Words};
 pub use part_name::MAX_NAME;
 pub use samples::Samples;
 pub use sink::{Destination, remove_unfinished};
