@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::SiteAddress;
+use crate::{FrontError, SiteAddress};
 
 /// The flags that make Chromium speak QUIC to a host with this key at once.
 pub(crate) fn trust_flags(site: &SiteAddress, pin: &str) -> [String; 2] {
@@ -31,6 +31,19 @@ impl Browser {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
         find_in(&folders).map(Browser)
+    }
+
+    /// The same, or what to do.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn required() -> Result<Browser, FrontError> {
+        Browser::find().ok_or_else(|| {
+            let names = Browser::NAMES.join(", ");
+            FrontError::new(format!(
+                "--open needs Chromium or Chrome, and none of {names} is in PATH; install one, or leave --open out"
+            ))
+        })
     }
 
     /// Where it is.

@@ -39,7 +39,7 @@ const LAST_WORD: Duration = Duration::from_millis(250);
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     config: ServerConfig,
-    datapath: Datapath,
+    backend: Backend,
     shards: NonZeroU8,
     qlog: Option<PathBuf>,
     limits: Limits,
@@ -58,11 +58,7 @@ impl Options {
         drain: Duration,
         notices: &Notices,
     ) -> Result<Options, FrontError> {
-        if datapath == Datapath::Linux && !cfg!(target_os = "linux") {
-            return Err(FrontError::new(
-                "--datapath linux is for Linux only; leave it out for the best there is here",
-            ));
-        }
+        let backend = datapath.backend()?;
         let limits = settings.limits.clone();
         let mut transport = TransportConfig::default();
         transport.max_idle_timeout = limits.idle_timeout;
@@ -75,7 +71,7 @@ impl Options {
         let connections = ConnectionLimits::new(limits.connections, limits.connections_per_address);
         let (shards, qlog) = (settings.shards, settings.qlog.clone());
         let notices = notices.clone();
-        Ok(Options { config, datapath, shards, qlog, limits, connections, drain, notices })
+        Ok(Options { config, backend, shards, qlog, limits, connections, drain, notices })
     }
 
     /// Who is let in.
@@ -101,10 +97,7 @@ impl Options {
 
     fn builder(&self) -> EndpointBuilder {
         let mut socket = SocketConfig::default();
-        socket.backend = match self.datapath {
-            Datapath::Auto | Datapath::Linux => Backend::Native,
-            Datapath::Portable => Backend::Portable,
-        };
+        socket.backend = self.backend;
         let builder = Endpoint::builder().server(self.config.clone()).socket(socket);
         match &self.qlog {
             Some(folder) => builder.qlog_dir(folder),

@@ -3,12 +3,16 @@
 use std::net::{IpAddr, SocketAddr};
 use std::num::{NonZeroU8, NonZeroU16};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
+
+use godwit::Backend;
 
 pub use godwit_layers::coding::Coding;
 use godwit_layers::files::{FolderSettings, Page};
 use http::{HeaderName, HeaderValue, Method, StatusCode};
 
+use crate::FrontError;
 use crate::service::RouteService;
 
 /// Everything that a server needs to know.
@@ -246,6 +250,35 @@ impl Site {
     }
 }
 
+impl Settings {
+    /// How much there is: `1 site, 2 routes, 0 certificates`.
+    #[must_use]
+    pub fn counts(&self) -> String {
+        let count = |number: usize, what: &str| match number {
+            1 => format!("1 {what}"),
+            number => format!("{number} {what}s"),
+        };
+        let routes = self.sites.iter().map(|site| site.routes.len()).sum();
+        let (sites, certificates) = (self.sites.len(), self.certificates.len());
+        format!(
+            "{}, {}, {}",
+            count(sites, "site"),
+            count(routes, "route"),
+            count(certificates, "certificate")
+        )
+    }
+
+    /// What the first of its routes leads to: a folder, servers, or something else.
+    #[must_use]
+    pub fn first_in_words(&self) -> Option<String> {
+        match &self.sites.first()?.routes.first()?.handler {
+            Handler::Files(files) => Some(files.folder.display().to_string()),
+            Handler::Proxy(proxy) => Some(proxy.upstreams.join(", ")),
+            _ => None,
+        }
+    }
+}
+
 /// The ways to the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -257,6 +290,35 @@ pub enum Datapath {
     Linux,
     /// Any system.
     Portable,
+}
+
+impl Datapath {
+    /// What makes the sockets.
+    ///
+    /// # Errors
+    /// If this system does not have it.
+    pub fn backend(self) -> Result<Backend, FrontError> {
+        match self {
+            Datapath::Linux if !cfg!(target_os = "linux") => Err(FrontError::new(
+                "--datapath linux is for Linux only; leave it out for the best there is here",
+            )),
+            Datapath::Auto | Datapath::Linux => Ok(Backend::Native),
+            Datapath::Portable => Ok(Backend::Portable),
+        }
+    }
+}
+
+impl FromStr for Datapath {
+    type Err = &'static str;
+
+    fn from_str(name: &str) -> Result<Datapath, Self::Err> {
+        match name {
+            "auto" => Ok(Datapath::Auto),
+            "linux" => Ok(Datapath::Linux),
+            "portable" => Ok(Datapath::Portable),
+            _ => Err("expected auto, linux or portable"),
+        }
+    }
 }
 
 /// Which host names a site has. Names are in lower case and ASCII (IDNs in their `xn--` form), without
