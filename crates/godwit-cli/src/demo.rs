@@ -2,7 +2,7 @@
 //! `godwit-lab`'s; here are the command line and what is drawn on a terminal meanwhile.
 
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ impl Arguments {
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if let Some(file) = &arguments.html {
-        check_writable(file)?;
+        output::check_writable(file)?;
     }
     let testbed = Testbed::make(&arguments.options()?)?;
     let runtime = output::runtime()?;
@@ -95,16 +95,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     };
     print_result(&arguments, testbed.setting(), &figures)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// That the report cannot be kept is to be known before it is made.
-fn check_writable(file: &Path) -> Result<(), Failure> {
-    let opened = std::fs::OpenOptions::new().create(true).append(true).open(file);
-    opened.map(drop).map_err(|error| unwritable(file, &error))
-}
-
-fn unwritable(file: &Path, error: &std::io::Error) -> Failure {
-    Failure::file("cannot write the report to", file, plain(error), "give a file in a folder that exists")
 }
 
 /// The figures at the end, or nothing after Ctrl-C.
@@ -133,11 +123,7 @@ async fn show(visitors: &Visitors, seconds: u64, live: &mut LiveTable) {
         ticks.tick().await;
         let passed = began.elapsed().as_secs();
         if terminal {
-            let note = match seconds.checked_sub(passed) {
-                Some(left) if left > 0 => format!("{left} s to go; Ctrl-C ends it"),
-                _ => "waiting for what is under way".to_owned(),
-            };
-            let _ = print(&live.draw(&visitors.figures(), &note));
+            let _ = print(&live.draw_at(&visitors.figures(), passed, seconds));
         } else {
             let _ = print(&visitors.figures().progress(passed));
         }
@@ -147,20 +133,14 @@ async fn show(visitors: &Visitors, seconds: u64, live: &mut LiveTable) {
 /// The result, in every form that was asked for.
 fn print_result(arguments: &Arguments, setting: &Setting, figures: &Figures) -> Result<(), Failure> {
     if let Some(file) = &arguments.html {
-        std::fs::write(file, setting.page(figures)).map_err(|error| unwritable(file, &error))?;
+        output::write(file, setting.page(figures))?;
     }
     if arguments.json {
         return print(&setting.json(figures));
     }
-    let mut text = String::new();
-    if !std::io::stdout().is_terminal() {
-        text.push('\n');
-        text.push_str(&figures.table(stdout_style()));
-    }
-    for line in setting.conclusion(figures) {
-        text.push_str(&format!("\n{line}"));
-    }
-    text.push('\n');
+    let drawn = std::io::stdout().is_terminal();
+    let table = if drawn { String::new() } else { format!("\n{}", figures.table(stdout_style())) };
+    let mut text = format!("{table}\n{}", setting.conclusion(figures));
     if let Some(file) = &arguments.html {
         text.push_str(&format!("\nReport: {}\n", file.display()));
     }

@@ -4,7 +4,6 @@
 //! arguments and its `run`. A command fails with one [`error::Failure`], which is printed as one line on the
 //! standard error and ends the program with code 1; wrong usage ends it with 2.
 
-mod certificates;
 mod cli;
 mod demo;
 mod doctor;
@@ -12,7 +11,6 @@ mod doctor;
 mod emulate;
 mod error;
 mod get;
-mod input;
 mod interop;
 mod link;
 mod manual;
@@ -22,6 +20,7 @@ mod progress;
 mod qlog;
 mod report;
 mod serve;
+mod signals;
 mod wan;
 mod wan_run;
 mod wan_tcp;
@@ -45,7 +44,7 @@ fn main() -> ExitCode {
         Err(failure) => {
             let line = format!("godwit: {}\n", output::printable(&failure.to_string()));
             let _ = std::io::stderr().write_all(line.as_bytes());
-            ExitCode::FAILURE
+            failure.code().into()
         }
     }
 }

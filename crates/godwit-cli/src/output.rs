@@ -1,10 +1,12 @@
 //! What only a program does: it prints, knows whether a person watches, and hears when somebody wants it to end.
 
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 
-pub(crate) use godwit_text::{Style, duration, instant_now, printable, shell_word, size};
+pub(crate) use godwit_text::{Style, instant_now, printable, shell_word, size};
 
 use crate::error::{Failure, plain};
+use crate::signals::Signals;
 
 /// Colours for standard output, if it takes them.
 pub(crate) fn stdout_style() -> Style {
@@ -44,29 +46,36 @@ pub(crate) fn print_while_read(text: &[u8]) -> Result<bool, Failure> {
     }
 }
 
+/// Makes sure, before there is anything to write, that it can be written to a file.
+pub(crate) fn check_writable(file: impl AsRef<Path>) -> Result<(), Failure> {
+    let file = file.as_ref();
+    let opened = std::fs::OpenOptions::new().create(true).append(true).open(file);
+    opened.map(drop).map_err(|error| unwritable(file, &error))
+}
+
+/// Writes a file.
+pub(crate) fn write(file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
+    std::fs::write(file, bytes).map_err(|error| unwritable(file, &error))
+}
+
+fn unwritable(file: &Path, error: &std::io::Error) -> Failure {
+    Failure::file("cannot write", file, plain(error), "give a file in a folder that exists")
+}
+
 /// A runtime on this thread.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| Failure::new(format!("no runtime: {}", plain(&error))))
 }
 
-/// Ctrl-C or, on Unix, a request to end. From the call on, within a runtime, they no longer end the program by
-/// themselves.
+/// Somebody wants the program to end. From the call on, within a runtime, they no longer can without it.
 pub(crate) fn interrupted() -> impl Future<Output = ()> {
-    #[cfg(unix)]
-    let signals = {
-        use tokio::signal::unix::{SignalKind, signal};
-        signal(SignalKind::interrupt()).and_then(|first| Ok((first, signal(SignalKind::terminate())?)))
-    };
+    let signals = Signals::install();
     async move {
-        #[cfg(unix)]
-        if let Ok((mut interrupted, mut terminated)) = signals {
-            tokio::select! {
-                _ = interrupted.recv() => {}
-                _ = terminated.recv() => {}
-            }
-            return;
+        match signals {
+            Ok(mut signals) => signals.next().await,
+            // They still can.
+            Err(_) => std::future::pending().await,
         }
-        let _ = tokio::signal::ctrl_c().await;
     }
 }

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
-use godwit::{Backend, CongestionAlgorithm};
+use clap::{Args, Subcommand};
+use godwit::CongestionAlgorithm;
+use godwit_certificates::from_files;
+use godwit_front::settings::Datapath;
 use godwit_lab::perf::{self, ClientOptions, ServerOptions};
 use godwit_text::typed;
 
-use crate::certificates;
 use crate::error::{Failure, plain};
 use crate::output::{self, print, stdout_style};
 
@@ -143,19 +144,12 @@ struct Tuning {
     /// Congestion control: newreno, cubic or bbr
     #[arg(long, value_name = "NAME", default_value = "cubic")]
     cc: CongestionAlgorithm,
-    /// How to reach the network
+    /// How to reach the network: auto, linux or portable
     #[arg(long, value_name = "NAME", default_value = "auto")]
-    datapath: DatapathChoice,
+    datapath: Datapath,
     /// Look for datagrams this long before going to sleep, which saves being woken and costs a core
     #[arg(long, value_name = "MICROS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     spin: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum DatapathChoice {
-    Auto,
-    Linux,
-    Portable,
 }
 
 impl ClientArguments {
@@ -193,7 +187,7 @@ impl ServerArguments {
     fn options(self) -> Result<ServerOptions, Failure> {
         let mut options = ServerOptions::default();
         if let (Some(certificate), Some(key)) = (&self.cert, &self.key) {
-            let identity = certificates::from_files(certificate, key)?;
+            let identity = from_files(certificate, key)?;
             options.identity = Some((identity.chain, identity.key));
         }
         options.listen = self.listen;
@@ -208,15 +202,7 @@ impl Tuning {
     fn options(self) -> Result<perf::Tuning, Failure> {
         let mut tuning = perf::Tuning::default();
         (tuning.mtu, tuning.congestion, tuning.spin) = (self.mtu, self.cc, Duration::from_micros(self.spin));
-        tuning.datapath = match self.datapath {
-            DatapathChoice::Auto => Backend::Native,
-            DatapathChoice::Portable => Backend::Portable,
-            DatapathChoice::Linux if cfg!(target_os = "linux") => Backend::Native,
-            DatapathChoice::Linux => {
-                let problem = "--datapath linux: this system is not Linux; use auto or portable";
-                return Err(Failure::new(problem));
-            }
-        };
+        tuning.datapath = self.datapath.backend().map_err(|error| Failure::new(error.to_string()))?;
         Ok(tuning)
     }
 }

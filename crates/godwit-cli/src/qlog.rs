@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use godwit_lab::qlog::Analysis;
 
-use crate::error::{Failure, plain};
-use crate::output::{print_while_read, stdout_style};
+use crate::error::Failure;
+use crate::output::{self, print_while_read, stdout_style};
 
 /// What can be said.
 #[derive(Debug, clap::Args)]
@@ -43,7 +43,5 @@ fn draw(trace: &Path, drawing: &Path, analysis: &Analysis) -> Result<(), Failure
     if same(drawing).is_some() && same(drawing) == same(trace) {
         return Err(Failure::file("cannot draw into", drawing, "it is the trace", "give another name"));
     }
-    std::fs::write(drawing, analysis.svg()).map_err(|error| {
-        Failure::file("cannot draw into", drawing, plain(&error), "name a file that can be written")
-    })
+    output::write(drawing, analysis.svg())
 }

@@ -1,7 +1,7 @@
 //! `godwit wan`: more than a thousand emulated networks in virtual time. The networks, the transfers and the figures are
 //! `godwit-lab`'s; here are the command line and the progress.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use godwit_lab::wan::{
@@ -9,8 +9,8 @@ use godwit_lab::wan::{
     Requests, Shard, Summary, Sweep, Way,
 };
 
-use crate::error::{Failure, plain};
-use crate::output::print;
+use crate::error::Failure;
+use crate::output::{self, print};
 use crate::progress::Bar;
 use crate::{wan_run, wan_tcp};
 
@@ -115,6 +115,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Some(Other::Validate(common)) => return wan_tcp::validate(common),
         None => {}
     }
+    arguments
+        .cc
+        .iter()
+        .filter_map(|controller| arguments.csv(*controller))
+        .try_for_each(output::check_writable)?;
     let mut holds = true;
     for controller in &arguments.cc {
         let what = match (&arguments.profile, arguments.fairness) {
@@ -149,17 +154,19 @@ impl Arguments {
         let record = record.transpose().map_err(|error| Failure::new(error.to_string()))?;
         let progress = |done, of| bar.show(done, of);
         let tried = sweep.run(&cells, progress);
-        if let Some(file) = &self.csv {
-            let file = if self.cc.len() > 1 { named(file, controller.name()) } else { file.clone() };
-            std::fs::write(&file, wan::csv(&tried)).map_err(|error| {
-                Failure::file("cannot write", &file, plain(&error), "give a file in a folder that exists")
-            })?;
+        if let Some(file) = self.csv(controller) {
+            output::write(&file, wan::csv(&tried))?;
         }
         let summary = Summary::of(&tried, &Baseline::msquic());
         let comparison = record.map(|record| record.compare(&sweep, &tried, progress));
         let holds = summary.broken == 0 && comparison.as_ref().is_none_or(|comparison| comparison.holds());
         let comparison = comparison.map(|comparison| format!("\n{comparison}")).unwrap_or_default();
         Ok((format!("{summary}{comparison}"), holds))
+    }
+
+    fn csv(&self, controller: Controller) -> Option<PathBuf> {
+        let alone = self.cc.len() == 1;
+        self.csv.as_ref().map(|file| if alone { file.clone() } else { controller.name_into(file) })
     }
 
     fn ask(&self, profile: &Profile, controller: Controller, bar: &Bar) -> String {
@@ -177,21 +184,5 @@ impl Arguments {
         let mut fairness = Fairness::new(controller.transport(), Controller::CUBIC.transport());
         (fairness.seed, fairness.download) = (self.seed, self.download);
         fairness.run(|done, of| bar.show(done, of)).to_string()
-    }
-}
-
-fn named(file: &Path, name: &str) -> PathBuf {
-    let extension = file.extension().unwrap_or_default().to_string_lossy();
-    file.with_extension(format!("{name}.{extension}").trim_end_matches('.'))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_of_many_controllers_are_told_apart() {
-        assert_eq!(named("a/b.csv".as_ref(), "cubic"), PathBuf::from("a/b.cubic.csv"));
-        assert_eq!(named("b".as_ref(), "cubic"), PathBuf::from("b.cubic"));
     }
 }

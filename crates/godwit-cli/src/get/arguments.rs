@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use godwit_client::download::Data;
 use godwit_text::typed;
 
 #[derive(Debug, clap::Args)]
@@ -79,7 +80,7 @@ pub(super) struct RequestArguments {
 
     /// Send STRING, the file after @, or the standard input (`@-`) as the request's body
     #[arg(short, long, value_name = "STRING|@FILE|@-")]
-    pub(super) data: Option<String>,
+    pub(super) data: Option<Data>,
 
     /// Ask for the status and headers only, and print them
     #[arg(short = 'I', long, conflicts_with_all = ["data", "method", "output", "remote_name", "output_dir"])]

@@ -7,6 +7,8 @@ use godwit_client::download::remove_unfinished;
 use tokio::sync::oneshot;
 
 use crate::error::{Failure, plain};
+use crate::output;
+use crate::signals::Signals;
 
 /// How long the orderly way may take.
 const GRACE: Duration = Duration::from_secs(1);
@@ -14,7 +16,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Starts to listen. What is returned is ready when the program shall end.
 pub(super) fn listen() -> Result<oneshot::Receiver<()>, Failure> {
     let failed = |error| Failure::new(format!("cannot listen for Ctrl-C: {}", plain(&error)));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let runtime = output::runtime()?;
     let (sender, receiver) = oneshot::channel();
     let mut signals = {
         let _inside = runtime.enter();
@@ -34,42 +36,4 @@ pub(super) fn listen() -> Result<oneshot::Receiver<()>, Failure> {
     };
     std::thread::Builder::new().name("signals".to_owned()).spawn(listener).map_err(failed)?;
     Ok(receiver)
-}
-
-#[cfg(unix)]
-struct Signals([tokio::signal::unix::Signal; 3]);
-
-#[cfg(unix)]
-impl Signals {
-    fn install() -> std::io::Result<Signals> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Signals([
-            signal(SignalKind::interrupt())?,
-            signal(SignalKind::terminate())?,
-            signal(SignalKind::hangup())?,
-        ]))
-    }
-
-    async fn next(&mut self) {
-        let Signals([interrupt, terminate, hangup]) = self;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-        }
-    }
-}
-
-#[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    fn install() -> std::io::Result<Signals> {
-        Ok(Signals)
-    }
-
-    async fn next(&mut self) {
-        let _ = tokio::signal::ctrl_c().await;
-    }
 }

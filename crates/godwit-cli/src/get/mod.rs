@@ -2,8 +2,7 @@
 //!
 //! The work is done by `godwit-client`. Here stands what a person says and is told:
 //!
-//! - [`arguments`] is what one can say, [`plan`] what that means: URLs, files, headers, and the [`source`] of what is
-//!   sent.
+//! - [`arguments`] is what one can say, [`plan`] what that means: URLs, files, headers.
 //! - [`fetch`] makes downloads of it; [`report`] tells of them; [`remedy`] names the options that may help when
 //!   something failed; [`interrupt`] is Ctrl-C.
 
@@ -13,7 +12,6 @@ mod interrupt;
 mod plan;
 mod remedy;
 mod report;
-mod source;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -25,36 +23,23 @@ use godwit_client::{Client, Family};
 
 pub(crate) use arguments::Arguments;
 
-use crate::error::{Failure, plain};
-use crate::output::printable;
+use crate::error::Failure;
+use crate::output::{self, printable};
 use fetch::Job;
 use plan::Plan;
-use remedy::Wrong;
 use report::Report;
 
-/// The exit code for wrong usage.
-const USAGE: u8 = 2;
 /// A server that cannot be reached is not tried again while the program runs.
 const WHOLE_RUN: Duration = Duration::from_secs(365 * 86_400);
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let prepared = Plan::new(&arguments).and_then(|plan| Ok((plan, client(&arguments)?)));
-    let (plan, client) = match prepared {
-        Ok(prepared) => prepared,
-        Err(Wrong::World(failure)) => return Err(failure),
-        Err(Wrong::Usage(text)) => {
-            let _ = writeln!(std::io::stderr(), "godwit: {}", printable(&text));
-            return Ok(ExitCode::from(USAGE));
-        }
-    };
+    let plan = Plan::new(&arguments)?;
+    let client = client(&arguments)?;
     if let Some(problem) = client.session_file_problem().filter(|_| !arguments.output.quiet) {
         let _ = writeln!(std::io::stderr(), "godwit: warning: no sessions are kept: {}", printable(&problem));
     }
     let report = Report::new(&plan, &arguments.output);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(format!("cannot start: {}", plain(&error))))?;
+    let runtime = output::runtime()?;
     let interrupted = interrupt::listen()?;
     let all_well = runtime.block_on(async {
         let parallel = plan.parallel;
@@ -74,7 +59,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn client(arguments: &Arguments) -> Result<Client, Wrong> {
+fn client(arguments: &Arguments) -> Result<Client, Failure> {
     let (network, protocol) = (&arguments.network, &arguments.protocol);
     let family = match (network.ipv4, network.ipv6) {
         (true, _) => Family::V4,

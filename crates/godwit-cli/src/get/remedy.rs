@@ -1,26 +1,11 @@
 //! What went wrong before anything was fetched, and what may help when something failed, with the names of the options
 //! of `godwit get`.
 
-use godwit_client::{BuildError, Error, Origin, Remedy, Target};
+use godwit_certificates::local;
+use godwit_client::{BuildError, Error, Origin, Remedy, Target, shortened};
 
-use crate::certificates::local;
 use crate::error::Failure;
 use crate::output::shell_word;
-
-/// Why nothing can be done.
-#[derive(Debug)]
-pub(super) enum Wrong {
-    /// The command line makes no sense: exit code 2.
-    Usage(String),
-    /// Something it names cannot be used: exit code 1.
-    World(Failure),
-}
-
-impl From<String> for Wrong {
-    fn from(text: String) -> Wrong {
-        Wrong::Usage(text)
-    }
-}
 
 /// The error about a URL of `origin` in one line that ends with what to do.
 pub(super) fn in_words(error: &Error, origin: &Origin) -> String {
@@ -61,26 +46,31 @@ fn trust_issuer(origin: &Origin) -> String {
     }
 }
 
-/// Reads a URL.
+/// Reads a URL; the problem begins with it.
 pub(super) fn target(text: &str) -> Result<Target, String> {
-    // The library knows no options.
-    Target::parse(text).map_err(|problem| problem.replace("give it in a header '", "give it with -H '"))
+    Target::parse(text).map_err(|problem| {
+        // The library knows no options.
+        let problem = problem.replace("give it in a header '", "give it with -H '");
+        format!("{}: {problem}", shortened(text).escape_debug())
+    })
 }
 
 /// Why there is no client: a bad proxy is wrong usage, as any bad value is.
-pub(super) fn of_client(error: BuildError) -> Wrong {
+pub(super) fn of_client(error: BuildError) -> Failure {
     match error {
-        BuildError::Proxy { name, problem } if name == "proxy" => Wrong::Usage(format!("--proxy: {problem}")),
-        BuildError::Proxy { name, problem } => {
-            Wrong::Usage(format!("--env-proxy: {name} in the environment: {problem}"))
+        BuildError::Proxy { name, problem } if name == "proxy" => {
+            Failure::usage(format!("--proxy: {problem}"))
         }
-        BuildError::MemoryFile { file, problem } => Wrong::World(Failure::file(
+        BuildError::Proxy { name, problem } => {
+            Failure::usage(format!("--env-proxy: {name} in the environment: {problem}"))
+        }
+        BuildError::MemoryFile { file, problem } => Failure::file(
             "memory of servers",
             &file,
             problem,
             "--alt-svc takes a file that godwit wrote, or one that does not exist yet",
-        )),
-        error => Wrong::World(Failure::new(error.to_string())),
+        ),
+        error => Failure::new(error.to_string()),
     }
 }
 

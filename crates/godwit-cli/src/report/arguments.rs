@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use godwit_report::Metric;
+use godwit_report::input::Source;
+use godwit_text::typed;
 
 /// Compare HTTP/2 and HTTP/3 in access logs
 #[derive(Debug, Args)]
@@ -11,7 +13,7 @@ use godwit_report::Metric;
 pub(crate) struct Arguments {
     /// Access logs (JSON, also gzip) and sketches: files, pipes, or - for the standard input
     #[arg(value_name = "FILE", required = true)]
-    pub(super) files: Vec<PathBuf>,
+    pub(super) files: Vec<Source>,
     /// Write the report as one HTML page
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<PathBuf>,
@@ -21,9 +23,10 @@ pub(crate) struct Arguments {
     /// Print the report as JSON
     #[arg(long)]
     pub(super) json: bool,
-    /// The time to compare
-    #[arg(long, value_enum, value_name = "TIME", default_value = "last-mile")]
-    pub(super) metric: Time,
+    /// The time to compare: last-mile, until the client had the response, less the upstream's time; first-byte or
+    /// last-byte, until that of the response was sent; delivered, until the client had it; or upstream, that one's part
+    #[arg(long, value_name = "TIME", default_value = "last-mile")]
+    pub(super) metric: Metric,
     /// The share of users to whom a staged roll-out offers HTTP/3; the report checks it
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     pub(super) share: Option<f64>,
@@ -53,70 +56,7 @@ Examples:
 
 Exit codes: 0 if the report was made, 1 if a file could not be read or written, 2 for wrong usage.";
 
-/// A time of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Time {
-    /// Until the client had the response, less the upstream's time
-    LastMile,
-    /// Until the first byte of the response was sent
-    FirstByte,
-    /// Until the last byte of the response was sent
-    LastByte,
-    /// Until the client had the response
-    Delivered,
-    /// The upstream's part
-    Upstream,
-}
-
-impl Time {
-    pub(super) fn metric(self) -> Metric {
-        match self {
-            Time::LastMile => Metric::LastMile,
-            Time::FirstByte => Metric::FirstByte,
-            Time::LastByte => Metric::LastByte,
-            Time::Delivered => Metric::Delivered,
-            Time::Upstream => Metric::Upstream,
-        }
-    }
-
-    pub(super) fn of(metric: Metric) -> Time {
-        match metric {
-            Metric::LastMile => Time::LastMile,
-            Metric::FirstByte => Time::FirstByte,
-            Metric::LastByte => Time::LastByte,
-            Metric::Delivered => Time::Delivered,
-            Metric::Upstream => Time::Upstream,
-        }
-    }
-}
-
+/// Neither nobody nor everybody.
 fn share(text: &str) -> Result<f64, String> {
-    let number = text.trim_end_matches('%').trim();
-    let percent: f64 = number.parse().map_err(|_| "expected a percentage such as 5%".to_owned())?;
-    if percent > 0.0 && percent < 100.0 {
-        Ok(percent / 100.0)
-    } else {
-        Err("expected a percentage between 0 and 100".to_owned())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_are_percentages() {
-        assert_eq!(share("5%"), Ok(0.05));
-        assert_eq!(share("50"), Ok(0.5));
-        for wrong in ["0", "100%", "-1", "half", "NaN"] {
-            assert!(share(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn times_and_metrics_are_the_same() {
-        for &time in Time::value_variants() {
-            assert_eq!(Time::of(time.metric()), time);
-        }
-    }
+    typed::percent(text, 0.001..=99.999)
 }

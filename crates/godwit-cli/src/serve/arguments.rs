@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use godwit_front::config::upstream_url;
 use godwit_front::parse_address;
+use godwit_front::settings::Datapath;
 
 use crate::error::Failure;
 
@@ -63,7 +64,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = cores)]
     pub(super) shards: Option<NonZeroU8>,
 
-    /// How UDP is sent and received
+    /// How UDP is sent and received: auto, the best this system has; linux, in batches with segmentation offload; or
+    /// portable, as on any system
     #[arg(long, value_name = "KIND", default_value = "auto")]
     pub(super) datapath: Datapath,
 
@@ -84,27 +86,6 @@ pub(crate) struct Arguments {
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Instead {
     PrintDns(super::dns::Arguments),
-}
-
-/// The ways to the network that `--datapath` chooses from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Datapath {
-    /// The best this system has
-    Auto,
-    /// Linux: batches with segmentation offload
-    Linux,
-    /// Any system
-    Portable,
-}
-
-impl From<Datapath> for godwit_front::settings::Datapath {
-    fn from(datapath: Datapath) -> Self {
-        match datapath {
-            Datapath::Auto => Self::Auto,
-            Datapath::Linux => Self::Linux,
-            Datapath::Portable => Self::Portable,
-        }
-    }
 }
 
 impl Arguments {

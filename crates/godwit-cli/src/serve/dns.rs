@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use godwit_front::config::{self, Scrutiny};
 use godwit_front::dns::{Question, records};
 
-use crate::error::{Failure, plain};
-use crate::output::printable;
+use crate::error::Failure;
+use crate::output::{print_or, printable};
 
 /// Prints the DNS records that tell clients of HTTP/3 before their first visit
 ///
@@ -47,36 +47,28 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let settings = match &arguments.config {
         None if arguments.hosts.is_empty() => {
-            let remedy =
-                "name them (godwit serve print-dns example.com) or the configuration (--config FILE)";
-            let _ = writeln!(std::io::stderr(), "godwit: no site to print records for; {remedy}");
-            return Ok(ExitCode::from(2));
+            return Err(Failure::usage(
+                "no site to print records for; name them (godwit serve print-dns example.com) or the configuration \
+                 (--config FILE)",
+            ));
         }
         None => None,
         Some(file) => {
             let (settings, findings) = config::read(file, Scrutiny::Start);
-            let mut stderr = std::io::stderr().lock();
-            findings.problems.iter().for_each(|line| drop(writeln!(stderr, "{line}")));
-            match settings {
-                Some(settings) => Some(settings),
-                None => return Ok(ExitCode::from(2)),
-            }
+            findings.problems.iter().for_each(|line| super::print_finding(&line.to_string()));
+            let Some(settings) = settings else { return Ok(ExitCode::from(2)) };
+            Some(settings)
         }
     };
     let mut question = Question::default();
-    question.hosts.clone_from(&arguments.hosts);
-    question.port = arguments.port;
-    question.ttl = arguments.ttl;
-    question.hint.clone_from(&arguments.hint);
+    (question.port, question.ttl) = (arguments.port, arguments.ttl);
+    (question.hosts, question.hint) = (arguments.hosts.clone(), arguments.hint.clone());
     let output = records(&question, settings.as_ref());
     let mut stderr = std::io::stderr().lock();
     for line in &output.warnings {
         let _ = writeln!(stderr, "godwit: warning: {}", printable(line));
     }
-    let mut stdout = std::io::stdout().lock();
-    let printed = output.records.iter().try_for_each(|line| writeln!(stdout, "{line}"));
-    printed
-        .and_then(|()| stdout.flush())
-        .map_err(|error| Failure::new(format!("cannot print the records: {}", plain(&error))))?;
+    let lines: String = output.records.iter().map(|line| format!("{line}\n")).collect();
+    print_or(&lines, "cannot print the records")?;
     Ok(if output.failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

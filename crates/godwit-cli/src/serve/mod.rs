@@ -23,6 +23,7 @@ use godwit_front::config::{self, Scrutiny};
 use godwit_front::{Before, Browser, Inherited, Settings};
 
 use crate::error::{Failure, plain};
+use crate::output;
 
 /// The exit code for a configuration that cannot be used, as for a command line that cannot.
 const UNUSABLE: u8 = 2;
@@ -43,9 +44,9 @@ fn check(arguments: &Arguments) -> Result<ExitCode, Failure> {
     arguments.check_conflicts()?;
     let (settings, _) = read(arguments, Scrutiny::Check);
     let Some(settings) = settings else { return Ok(ExitCode::from(UNUSABLE)) };
-    writeln!(std::io::stdout(), "{}", summary(arguments, &settings)).map_err(|error| {
-        Failure::new(format!("the configuration is good, but that cannot be printed: {}", plain(&error)))
-    })?;
+    let name = arguments.config.as_ref().map_or("command line".into(), |file| file.to_string_lossy());
+    let text = format!("{name}: ok, {}\n", settings.counts());
+    output::print_or(&text, "the configuration is good, but that cannot be printed")?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -70,24 +71,12 @@ fn start(arguments: &Arguments, inherited: Inherited, before: &Before) -> Result
         end_with_input()?;
     }
     // The one that the older process has opened stays.
-    let browser = (arguments.open && !before.exists()).then(find_browser).transpose()?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(format!("cannot start: {}", plain(&error))))?;
+    let browser = (arguments.open && !before.exists()).then(Browser::required).transpose()?;
+    let runtime = output::runtime()?;
     let outcome = runtime.block_on(running::serve(arguments, settings, browser, inherited));
     // A read that hangs on a network file system must not keep the program.
     runtime.shutdown_background();
     outcome.map(|()| ExitCode::SUCCESS)
-}
-
-fn find_browser() -> Result<Browser, Failure> {
-    Browser::find().ok_or_else(|| {
-        let names = Browser::NAMES.join(", ");
-        Failure::new(format!(
-            "--open needs Chromium or Chrome, and none of {names} is in PATH; install one, or leave --open out"
-        ))
-    })
 }
 
 /// Ends the program when its standard input ends, whatever it is doing.
@@ -108,19 +97,4 @@ fn say(line: &str) {
 /// A problem or a warning, with file and line.
 fn print_finding(line: &str) {
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
-}
-
-/// What `--check` says of good settings.
-fn summary(arguments: &Arguments, settings: &Settings) -> String {
-    let name = arguments
-        .config
-        .as_ref()
-        .map_or_else(|| "command line".to_owned(), |file| file.display().to_string());
-    let routes: usize = settings.sites.iter().map(|site| site.routes.len()).sum();
-    let (sites, routes) = (count(settings.sites.len(), "site"), count(routes, "route"));
-    format!("{name}: ok, {sites}, {routes}, {}", count(settings.certificates.len(), "certificate"))
-}
-
-fn count(number: usize, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }

@@ -3,7 +3,6 @@
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
-use godwit_front::settings::Handler;
 use godwit_front::{
     Banner, Browser, Inherited, Notices, Operation, OperationEnd, OperationSettings, Server, Settings,
     Signals, Window,
@@ -37,7 +36,7 @@ pub(super) async fn serve(
     let server = Server::builder()
         .settings(settings)
         .inherited(inherited)
-        .datapath(arguments.datapath.into())
+        .datapath(arguments.datapath)
         .grace(grace)
         .style(crate::output::stdout_style())
         .notices(Notices::new(say))
@@ -80,9 +79,5 @@ fn what_is_served(arguments: &Arguments, settings: &Settings) -> String {
             sites => format!("the {sites} sites of {file}"),
         };
     }
-    match settings.sites.first().and_then(|site| site.routes.first()).map(|route| &route.handler) {
-        Some(Handler::Files(files)) => files.folder.display().to_string(),
-        Some(Handler::Proxy(proxy)) => proxy.upstreams.join(", "),
-        _ => "its example site".to_owned(),
-    }
+    settings.first_in_words().unwrap_or_else(|| "its example site".to_owned())
 }

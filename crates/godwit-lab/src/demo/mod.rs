@@ -35,10 +35,10 @@ impl Setting {
         table::heading(self, style)
     }
 
-    /// What came out, in sentences.
+    /// What came out, in sentences of a line each.
     #[must_use]
-    pub fn conclusion(&self, figures: &Figures) -> Vec<String> {
-        table::conclusion(figures, self)
+    pub fn conclusion(&self, figures: &Figures) -> String {
+        table::conclusion(figures, self).iter().map(|line| format!("{line}\n")).collect()
     }
 
     /// The result as one HTML page that needs nothing else.

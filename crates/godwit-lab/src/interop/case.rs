@@ -4,6 +4,7 @@
 //! Those names are taken too, so that a case can be run by hand under the name that its row in the matrix has.
 
 use std::fmt;
+use std::str::FromStr;
 
 /// An end of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +14,18 @@ pub enum Role {
     Client,
     /// Answers.
     Server,
+}
+
+impl FromStr for Role {
+    type Err = &'static str;
+
+    fn from_str(name: &str) -> Result<Role, Self::Err> {
+        match name {
+            "client" => Ok(Role::Client),
+            "server" => Ok(Role::Server),
+            _ => Err("expected client or server"),
+        }
+    }
 }
 
 /// What an endpoint does.

@@ -1,6 +1,7 @@
 //! Congestion controllers by name.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use godwit::{CongestionAlgorithm, TransportConfig};
@@ -18,6 +19,13 @@ impl Controller {
     /// Its name: `default`, or that of the algorithm.
     pub fn name(self) -> &'static str {
         self.0.map_or("default", CongestionAlgorithm::name)
+    }
+
+    /// A file's name with that of the controller before its extension: `a.cubic.csv`.
+    #[must_use]
+    pub fn name_into(self, file: &Path) -> PathBuf {
+        let extension = file.extension().unwrap_or_default().to_string_lossy();
+        file.with_extension(format!("{self}.{extension}").trim_end_matches('.'))
     }
 
     /// The settings of a trial with it.
@@ -51,6 +59,13 @@ impl FromStr for Controller {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_of_many_controllers_are_told_apart() {
+        let cubic = Controller::CUBIC;
+        assert_eq!(cubic.name_into("a/b.csv".as_ref()), PathBuf::from("a/b.cubic.csv"));
+        assert_eq!(cubic.name_into("b".as_ref()), PathBuf::from("b.cubic"));
+    }
 
     #[test]
     fn names_are_found_and_others_refused() {
