@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use godwit_lab::wan::{
     self, Acquaintance, Attribution, Baseline, Controller, Fairness, Matrix, Profile, Record, RequestTable,
-    Requests, Shard, Summary, Sweep, Way,
+    Requests, Rows, Shard, Summary, Sweep, Way,
 };
 
 use crate::error::Failure;
@@ -31,8 +31,8 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     other: Option<Other>,
 
-    /// Which networks: msquic-1230, those of MsQuic's workflow until 2023; msquic-324, those since then; or smoke, 60 of
-    /// the 1230
+    /// Which networks: msquic-1230, those of MsQuic's workflow until 2023; msquic-324, those since then; smoke, 60 of the
+    /// 1230; or msquic-50x5, the 45 of 50 Mbit/s and 5 ms
     #[arg(long, value_name = "MATRIX", default_value_t)]
     matrix: Matrix,
 
@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     cc: Vec<Controller>,
 
     /// See instead how each controller shares a link, with its like and with CUBIC
-    #[arg(long, conflicts_with_all = ["profile", "matrix", "csv", "seeds", "shard", "full"])]
+    #[arg(long, conflicts_with_all = ["profile", "matrix", "csv", "rows", "seeds", "shard", "full"])]
     fairness: bool,
 
     /// Send from server to client
@@ -57,6 +57,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["fairness", "profile"])]
     baseline: Option<PathBuf>,
 
+    /// Print every network in a row, with what MsQuic has reached in it
+    #[arg(long)]
+    rows: bool,
+
     /// How often each network is tried, with other chances
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     seeds: u32,
@@ -71,7 +75,7 @@ pub(crate) struct Arguments {
 
     /// Instead of transfers: how long small requests take on a network, uber-a, uber-b, uber-c, uber-d, lte, umts, wifi,
     /// satellite or owa
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["matrix", "csv", "download", "seeds", "shard", "full"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["matrix", "csv", "rows", "download", "seeds", "shard", "full"])]
     profile: Option<Profile>,
 
     /// How many requests of each kind
@@ -157,10 +161,16 @@ impl Arguments {
         if let Some(file) = self.csv(controller) {
             output::write(&file, wan::csv(&tried))?;
         }
-        let summary = Summary::of(&tried, &Baseline::msquic());
+        let baseline = Baseline::msquic();
+        if self.rows {
+            print(&format!("{}
+", Rows::new(&tried, &baseline)))?;
+        }
+        let summary = Summary::of(&tried, &baseline);
         let comparison = record.map(|record| record.compare(&sweep, &tried, progress));
         let holds = summary.broken == 0 && comparison.as_ref().is_none_or(|comparison| comparison.holds());
-        let comparison = comparison.map(|comparison| format!("\n{comparison}")).unwrap_or_default();
+        let comparison = comparison.map(|comparison| format!("
+{comparison}")).unwrap_or_default();
         Ok((format!("{summary}{comparison}"), holds))
     }
 

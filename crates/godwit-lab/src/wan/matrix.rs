@@ -15,6 +15,8 @@ pub enum Matrix {
     Msquic324,
     /// 60 of the 1230, spread over them, for a first look.
     Smoke,
+    /// The 45 of the 1230 that have 50 Mbit/s and a round trip of 5 ms: those of which MsQuic says most, row by row.
+    Msquic50x5,
 }
 
 /// Networks in [`Matrix::Smoke`].
@@ -29,14 +31,15 @@ const LOSSES: [u32; 3] = [0, 1000, 10_000];
 
 impl Matrix {
     /// All of them.
-    pub const ALL: [Matrix; 3] = [Matrix::Msquic1230, Matrix::Msquic324, Matrix::Smoke];
+    pub const ALL: [Matrix; 4] = [Matrix::Msquic1230, Matrix::Msquic324, Matrix::Smoke, Matrix::Msquic50x5];
 
-    /// Its name: `msquic-1230`, `msquic-324` or `smoke`.
+    /// Its name: `msquic-1230`, `msquic-324`, `smoke` or `msquic-50x5`.
     pub const fn name(self) -> &'static str {
         match self {
             Matrix::Msquic1230 => "msquic-1230",
             Matrix::Msquic324 => "msquic-324",
             Matrix::Smoke => "smoke",
+            Matrix::Msquic50x5 => "msquic-50x5",
         }
     }
 
@@ -55,6 +58,10 @@ impl Matrix {
                 let all = Matrix::Msquic1230.cells();
                 let at = |step: usize| step.saturating_mul(SMOKE_STEP) % all.len().max(1);
                 (0..SMOKE).filter_map(|step| all.get(at(step)).copied()).collect()
+            }
+            Matrix::Msquic50x5 => {
+                let all = Matrix::Msquic1230.cells().into_iter();
+                all.filter(|cell| (cell.rate, cell.rtt) == (50, 5)).collect()
             }
         }
     }
@@ -99,7 +106,10 @@ mod tests {
 
     #[test]
     fn the_matrices_have_their_sizes_and_no_network_twice() {
-        for (matrix, size) in [(Matrix::Msquic1230, 1230), (Matrix::Msquic324, 324), (Matrix::Smoke, 60)] {
+        for (matrix, size) in [(Matrix::Msquic1230, 1230), (Matrix::Msquic324, 324), (Matrix::Smoke, 60)]
+            .into_iter()
+            .chain([(Matrix::Msquic50x5, 45)])
+        {
             let cells = matrix.cells();
             assert_eq!((cells.len(), matrix.name().parse()), (size, Ok(matrix)));
             assert!(cells.iter().enumerate().all(|(at, cell)| !cells[..at].contains(cell)));

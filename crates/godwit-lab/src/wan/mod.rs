@@ -3,9 +3,9 @@
 //!
 //! The real transport runs over the link model of `godwit-link` in virtual time ([`Trial`]), many networks at a time
 //! ([`Sweep`]). What comes of it goes into a table of comma-separated values with MsQuic's column names ([`csv`]) and
-//! into a [`Summary`] beside what MsQuic reached in the same networks ([`Baseline`]). A [`Record`] is such a table of an earlier
-//! run: whether another falls behind it is what continuous integration asks. A [`Single`] transfer is looked at closely, with
-//! a trace and a drawing of what its sender did.
+//! into a [`Summary`] beside what MsQuic reached in the same networks ([`Baseline`]), or into [`Rows`], one for each. A
+//! [`Record`] is such a table of an earlier run: whether another falls behind it is what continuous integration asks. A
+//! [`Single`] transfer is looked at closely, with a trace and a drawing of what its sender did.
 //!
 //! A [`Profile`] is a network for [`Requests`]: thousands of small ones, each for itself, and the [`Latencies`] of those
 //! who wait for them. An [`Attribution`] says to what they owe it.
@@ -27,6 +27,7 @@ mod recording;
 mod request_gate;
 mod request_table;
 mod requests;
+mod rows;
 mod run;
 mod shard;
 mod single;
@@ -49,6 +50,7 @@ pub use profile::Profile;
 pub use record::{Comparison, Fall, Record};
 pub use request_table::{RequestRow, RequestTable};
 pub use requests::{Acquaintance, Answered, Requests};
+pub use rows::Rows;
 pub use run::{Observed, Outcome, Trial};
 pub use shard::Shard;
 pub use single::{Examined, Single};
