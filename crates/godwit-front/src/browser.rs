@@ -4,11 +4,12 @@
 //! installed. Chromium makes an exception for hosts that it is told to reach by QUIC in any case; a pin of the key
 //! takes the place of the authority. Firefox and Safari have no such switches.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::{FrontError, SiteAddress};
+use crate::SiteAddress;
 
 /// The flags that make Chromium speak QUIC to a host with this key at once.
 pub(crate) fn trust_flags(site: &SiteAddress, pin: &str) -> [String; 2] {
@@ -22,28 +23,35 @@ pub(crate) fn trust_flags(site: &SiteAddress, pin: &str) -> [String; 2] {
 #[derive(Debug)]
 pub struct Browser(PathBuf);
 
+/// No browser was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NoBrowser;
+
+impl fmt::Display for NoBrowser {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = Browser::NAMES.join(", ");
+        write!(
+            formatter,
+            "--open needs Chromium or Chrome, and none of {names} is in PATH; install one, or leave --open out"
+        )
+    }
+}
+
+impl std::error::Error for NoBrowser {}
+
 impl Browser {
     /// The programs that [`Browser::find`] looks for, in this order.
     pub const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
     /// The first of them that `PATH` has.
-    pub fn find() -> Option<Browser> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-        find_in(&folders).map(Browser)
-    }
-
-    /// The same, or what to do.
     ///
     /// # Errors
-    /// If there is none.
-    pub fn required() -> Result<Browser, FrontError> {
-        Browser::find().ok_or_else(|| {
-            let names = Browser::NAMES.join(", ");
-            FrontError::new(format!(
-                "--open needs Chromium or Chrome, and none of {names} is in PATH; install one, or leave --open out"
-            ))
-        })
+    /// If it has none.
+    pub fn find() -> Result<Browser, NoBrowser> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+        find_in(&folders).map(Browser).ok_or(NoBrowser)
     }
 
     /// Where it is.

@@ -87,7 +87,7 @@ mod tcp_stream;
 pub use address::parse_address;
 pub use advertise::dns;
 pub use banner::Banner;
-pub use browser::{Browser, Window};
+pub use browser::{Browser, NoBrowser, Window};
 pub use builder::Builder;
 pub use error::FrontError;
 pub use godwit_body::BoxBody;

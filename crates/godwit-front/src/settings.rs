@@ -316,7 +316,7 @@ impl FromStr for Datapath {
             "auto" => Ok(Datapath::Auto),
             "linux" => Ok(Datapath::Linux),
             "portable" => Ok(Datapath::Portable),
-            _ => Err("expected auto, linux or portable"),
+            _ => Err("expected one of auto, linux, portable"),
         }
     }
 }

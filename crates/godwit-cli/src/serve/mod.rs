@@ -71,7 +71,8 @@ fn start(arguments: &Arguments, inherited: Inherited, before: &Before) -> Result
         end_with_input()?;
     }
     // The one that the older process has opened stays.
-    let browser = (arguments.open && !before.exists()).then(Browser::required).transpose()?;
+    let browser = (arguments.open && !before.exists()).then(Browser::find).transpose();
+    let browser = browser.map_err(|none| Failure::new(none.to_string()))?;
     let runtime = output::runtime()?;
     let outcome = runtime.block_on(running::serve(arguments, settings, browser, inherited));
     // A read that hangs on a network file system must not keep the program.
