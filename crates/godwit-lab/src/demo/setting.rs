@@ -30,10 +30,8 @@ impl Setting {
     /// Which TCP carries HTTP/2.
     pub(super) fn tcp_in_words(&self) -> String {
         let unlike = match self.control.as_str() {
-            "cubic" => "",
-            _ => {
-                " Its congestion control is another than HTTP/3's (CUBIC), and that is part of what you see."
-            }
+            "bbr" => "",
+            _ => " Its congestion control is another than HTTP/3's (BBR), and that is part of what you see.",
         };
         format!(
             "TCP: this kernel's own ({}). The packets of both protocols cross the same modelled link, between two \
@@ -76,9 +74,9 @@ pub(super) mod tests {
 
     #[test]
     fn it_says_which_tcp_it_is() {
-        assert!(setting().tcp_in_words().ends_with("namespaces."));
+        assert!(setting().tcp_in_words().contains("another than HTTP/3's"));
         let bbr = Setting { control: "bbr".to_owned(), ..setting() };
-        assert!(bbr.tcp_in_words().contains("another than HTTP/3's"));
+        assert!(bbr.tcp_in_words().ends_with("namespaces."));
         assert!(setting().late_share().abs() < 1e-9);
     }
 }

@@ -152,7 +152,7 @@ impl Record {
 fn row(line: &str) -> Option<(Key, f64, Recorded)> {
     let fields: Vec<&str> = line.split(',').collect();
     let (key, fields) = (baseline::key_of(&fields)?, fields.get(8..)?);
-    let [usage, seconds, spread, _waste, _spurious, _broken, seed, seeds] = fields else { return None };
+    let [usage, seconds, spread, _waste, _spurious, _broken, seed, seeds, ..] = fields else { return None };
     let [usage, seconds, spread] = [usage, seconds, spread].map(|figure| figure.parse().ok());
     let recorded =
         Recorded { usage: usage?, spread: spread?, seed: seed.parse().ok()?, seeds: seeds.parse().ok()? };
