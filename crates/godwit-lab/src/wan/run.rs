@@ -275,7 +275,7 @@ mod tests {
     fn what_happens_is_the_same_with_keys_and_without() {
         let trial = Trial { duration: Duration::from_secs(1), ..Trial::default() };
         // In the second, packets come so late that their numbers are guessed wrong and they cannot be opened.
-        let late = Cell::with_queue_ratio(200, 5, 0.2).unwrap().with(0, (1000, 10));
+        let late = Cell::with_queue_ratio(50, 5, 1.0).unwrap().with(0, (1000, 75));
         for (cell, undecryptable) in [(lossy(), false), (late, true)] {
             let plain = trial.run(&cell, 7);
             let encrypted = Trial { encrypted: true, ..trial.clone() }.run(&cell, 7);
