@@ -163,14 +163,12 @@ impl Arguments {
         }
         let baseline = Baseline::msquic();
         if self.rows {
-            print(&format!("{}
-", Rows::new(&tried, &baseline)))?;
+            print(&format!("{}\n", Rows::new(&tried, &baseline)))?;
         }
         let summary = Summary::of(&tried, &baseline);
         let comparison = record.map(|record| record.compare(&sweep, &tried, progress));
         let holds = summary.broken == 0 && comparison.as_ref().is_none_or(|comparison| comparison.holds());
-        let comparison = comparison.map(|comparison| format!("
-{comparison}")).unwrap_or_default();
+        let comparison = comparison.map(|comparison| format!("\n{comparison}")).unwrap_or_default();
         Ok((format!("{summary}{comparison}"), holds))
     }
 

@@ -1,6 +1,6 @@
 //! Any programs on both sides of a modelled link: two network namespaces, joined by a router that has the link's model.
 //!
-//! The namespaces have no names, and what is started in them by [`Emulation::serve`] and [`Emulation::run`] ends with this
+//! The namespaces have no names, and what is started in them by [`Emulation::start`] and [`Emulation::run`] ends with this
 //! process: nothing is left, however it ends.
 
 use std::net::Ipv4Addr;
