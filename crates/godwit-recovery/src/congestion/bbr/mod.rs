@@ -10,7 +10,7 @@
 //!                      +------------------------------+      ProbeRtt from any, if no short round trip was seen
 //! ```
 //!
-//! It departs from the draft where that is slow or wasteful; [`startup`] and [`probe`] say where, and why. Units: bytes,
+//! It departs from the draft where that is slow or wasteful; `startup` and `probe` say where, and why. Units: bytes,
 //! bytes per second and percent, in integers.
 
 mod filter;
