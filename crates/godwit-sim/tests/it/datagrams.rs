@@ -209,7 +209,7 @@ fn every_outcome_is_told_right() {
             };
             assert!(right, "seed {seed}, {tag}, came: {came}, told: {outcomes:?}");
         }
-        assert!(counts.iter().all(|count| *count >= 100), "seed {seed}: {counts:?}");
+        assert!(counts.iter().all(|count| *count >= 50), "seed {seed}: {counts:?}");
         assert!(ran.came.values().all(|times| *times == 1), "nothing comes twice");
         // Most that is suspected lost is.
         let lost = |outcomes: &Vec<DatagramOutcome>| outcomes.len() == 2 && kind(outcomes[1]) == 2;
