@@ -82,6 +82,9 @@ pub struct Outcome {
     pub usage: f64,
     /// The link that the data went over.
     pub link: Counters,
+    /// The most packets that were in a queue at once, of either direction: with room for so many or more, all would have
+    /// been the same.
+    pub max_queue_packets: u64,
     /// What the sender counted.
     pub sender: ConnectionStats,
     /// What the receiver counted.
@@ -181,6 +184,7 @@ impl Trial {
             delivered,
             usage: 100.0 * self.scaled(delivered, in_half) / rate.bytes_in(self.duration).max(1) as f64,
             link: wire.map(|wire| self.link(&mut network, wire)).unwrap_or_default(),
+            max_queue_packets: wire.map(|wire| max_queue_packets(&mut network, wire)).unwrap_or_default(),
             sender: sender.0,
             receiver: receiver.0,
             duration: self.simulated(),
@@ -256,6 +260,15 @@ impl Trial {
         }
         config
     }
+}
+
+fn max_queue_packets(network: &mut Network, wire: WireId) -> u64 {
+    let [up, down] = network
+        .fabric()
+        .duplex(wire)
+        .map(|duplex| [&duplex.up, &duplex.down].map(|link| link.counters().max_queue_packets))
+        .unwrap_or_default();
+    up.max(down)
 }
 
 fn stats(endpoint: &Endpoint, progress: &BulkProgress) -> ConnectionStats {
