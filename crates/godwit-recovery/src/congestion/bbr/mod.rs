@@ -45,6 +45,8 @@ const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
 /// A queue is given back for so many rounds at most: packets that overtake one another tell round trips that are shorter
 /// than what they are on average.
 const DRAIN_ROUNDS: u32 = 3;
+/// The pacing gain of a sender that cruises behind a queue that stays, in percent: its own part of that drains.
+const GAIN_BEHIND_QUEUE: u64 = 90;
 /// With so much of the bandwidth-delay product in flight, in percent (`ProbeRTTCwndGain`).
 const PROBE_RTT_GAIN: u64 = 50;
 
@@ -125,6 +127,7 @@ impl Bbr {
             State::Startup => 100,
             State::Drain => 50,
             State::Down => 90,
+            State::Cruise if self.model.behind_queue => GAIN_BEHIND_QUEUE,
             State::Cruise | State::Refill | State::ProbeRtt { .. } => 100,
             State::Up => 125,
         }

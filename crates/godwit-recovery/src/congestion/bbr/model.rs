@@ -16,14 +16,14 @@ const LOST_WITHOUT_QUEUE: u32 = 5;
 const LOST_PACKETS: u32 = 3;
 /// What losses leave of a bound, in percent (`Beta`).
 const BETA: u64 = 70;
-/// What losses leave of the bounds where others keep the queue filled, in percent: as much as they leave CUBIC on average.
-const GIVE_WAY: u64 = 75;
+/// What losses leave of the bounds where others keep the queue filled, in percent: as much as they leave CUBIC.
+const GIVE_WAY: u64 = 70;
 /// Rounds of which the shortest round trip is kept.
 const RECENT_ROUNDS: u32 = 4;
 /// So many round trips tell how they vary.
 const RTTS_OF_JITTER: u32 = 4;
 /// Round trips vary much if it is by more than this part of the lowest.
-const JITTERY: u32 = 16;
+const JITTERY: u32 = 32;
 /// What marks leave, in percent.
 const MARKED: u64 = 85;
 /// The lowest round-trip time is of the last ten seconds (`MinRTTFilterLen`).
@@ -77,6 +77,8 @@ pub(super) struct Model {
     pub(super) probing: bool,
     /// The round in which the sender had given back what queue it had made.
     pub(super) drained_in: Option<u32>,
+    /// Since then, no packet of the last round was spared a queue.
+    pub(super) behind_queue: bool,
 }
 
 impl Model {
@@ -112,6 +114,7 @@ impl Model {
             epoch_bytes: 0,
             probing: true,
             drained_in: None,
+            behind_queue: false,
         }
     }
 
@@ -252,8 +255,11 @@ impl Model {
             lossy = self.is_lossy();
             self.count_jitter();
             let drained = self.drained_in.is_some_and(|round| round < self.rounds);
-            if drained && self.has_standing_queue() && self.lost_packets > 0 && !self.probing {
+            self.behind_queue = drained && self.has_standing_queue();
+            if self.behind_queue && self.lost_packets > 0 && !self.probing {
                 self.give_way();
+                // What this gives back is seen a round trip later.
+                self.drained_in = Some(self.rounds.saturating_add(1));
             } else if lossy && !self.probing {
                 self.lower();
             }
