@@ -118,6 +118,12 @@ impl Bbr {
         product.saturating_add(burst(self.model.rate(), self.mtu)).max(self.packets(MIN_PIPE_PACKETS))
     }
 
+    /// True if what is in flight fills the path and no queue.
+    fn is_drained(&self) -> bool {
+        let packets = self.packets(2).saturating_add(self.model.flight());
+        self.in_flight <= packets.max(self.packets(MIN_PIPE_PACKETS))
+    }
+
     fn probe_rtt_target(&self) -> u64 {
         part(self.model.product(), PROBE_RTT_GAIN).max(self.packets(MIN_PIPE_PACKETS))
     }

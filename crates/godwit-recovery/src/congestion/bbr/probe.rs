@@ -79,7 +79,7 @@ impl Bbr {
                 self.state = State::Refill;
             }
             State::Down
-                if self.in_flight <= self.target(100)
+                if self.is_drained()
                     || (self.model.is_jittery() && self.probe.has_lasted(DRAIN_ROUNDS, &self.model)) =>
             {
                 self.state = State::Cruise;
