@@ -270,6 +270,11 @@ fn in_time(rate: u64, time: Duration) -> u64 {
     scaled(rate, nanos(time), NANOS_PER_SECOND)
 }
 
+/// The time that `bytes` take at `rate` bytes per second.
+fn time_of(bytes: u64, rate: u64) -> Duration {
+    Duration::from_nanos(scaled(bytes, NANOS_PER_SECOND, rate.max(1)))
+}
+
 /// The rate in bytes per second at which `bytes` pass in `time`.
 fn rate_of(bytes: u64, time: Duration) -> u64 {
     scaled(bytes, NANOS_PER_SECOND, nanos(time).max(1))

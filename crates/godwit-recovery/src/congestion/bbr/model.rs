@@ -1,7 +1,7 @@
 //! What is known of the path.
 
 use super::filter::MaxFilter;
-use super::{in_time, nanos, part};
+use super::{in_time, nanos, part, time_of};
 use crate::congestion::{Acked, Lost, RateSample};
 use godwit_base::Time;
 use std::time::Duration;
@@ -24,6 +24,8 @@ const RECENT_ROUNDS: u32 = 4;
 const RTTS_OF_JITTER: u32 = 4;
 /// Round trips vary much if it is by more than this part of the lowest.
 const JITTERY: u32 = 32;
+/// Two packets, about.
+const PAIR: u64 = 3000;
 /// What marks leave, in percent.
 const MARKED: u64 = 85;
 /// The lowest round-trip time is of the last ten seconds (`MinRTTFilterLen`).
@@ -226,9 +228,12 @@ impl Model {
         self.longest_rtt > self.long_rtt()
     }
 
-    /// True if no round trip of this round was about as short as the lowest.
+    /// True if no round trip of this round was about as short as the lowest. On a slow link the sender's own two packets
+    /// that leave at once make a round trip longer.
     fn has_standing_queue(&self) -> bool {
-        self.shortest_rtt != u64::MAX && self.shortest_rtt > self.long_rtt()
+        let own = nanos(time_of(PAIR, self.rate()));
+        let long = self.long_rtt().max(nanos(self.min_rtt()).saturating_add(own));
+        self.shortest_rtt != u64::MAX && self.shortest_rtt > long
     }
 
     /// True if what is lost in this round is more than chance.
