@@ -38,6 +38,8 @@ const BLACK_HOLE_PTOS: u32 = 3;
 /// While data waits, an MTU probe takes at most this part of the window: one in eight lets a probe of Ethernet's size
 /// leave with the first flight.
 const PROBE_SHARE: u64 = 8;
+/// And leaves only behind so many packets: what is short goes first.
+const PACKETS_BEFORE_PROBE: u64 = 4;
 
 /// The paths on which the packets of a space may have been sent.
 ///
@@ -256,10 +258,13 @@ impl PathRecovery {
 
     /// The size of an MTU probe to send now, if one is due: a packet of its own of exactly this size, recorded
     /// with `mtu_probe`. Its fate reaches the search by itself. Probes are subject to the window. `busy` says that
-    /// data waits to be sent: then a probe must not take more than an eighth of the window.
+    /// data waits to be sent: then a probe must not take more than an eighth of the window, and leaves behind at least four
+    /// full packets.
     pub fn next_mtu_probe(&mut self, now: Time, busy: bool) -> Option<u16> {
         let size = self.mtu.next_probe(now)?;
-        let affordable = !busy || u64::from(size).saturating_mul(PROBE_SHARE) <= self.controller.window();
+        let affordable = !busy
+            || (u64::from(size).saturating_mul(PROBE_SHARE) <= self.controller.window()
+                && self.in_flight >= u64::from(self.mtu()).saturating_mul(PACKETS_BEFORE_PROBE));
         (affordable && self.can_send(usize::from(size))).then_some(size)
     }
 

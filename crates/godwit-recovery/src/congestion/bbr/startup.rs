@@ -134,7 +134,10 @@ impl Startup {
     pub(super) fn pacing(&self, model: &Model, window: u64, mtu: u16) -> Pacing {
         let base = rate_of(window, model.min_rtt()).max(model.rate());
         let rate = match self.train {
-            Some(train) if train.left > 0 => train.rate,
+            // Evenly, or it would tell the rate of the first queue on the way.
+            Some(train) if train.left > 0 => {
+                return Pacing::new(train.rate, u64::from(mtu).saturating_mul(2));
+            }
             _ if self.dispersed => part(self.measured.max(model.rate()), GAIN_MEASURED),
             _ if model.min_rtt() >= LONG => part(base, GAIN_LONG),
             _ => part(base, GAIN),
