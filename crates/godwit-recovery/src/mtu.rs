@@ -3,8 +3,8 @@
 //! The ceiling is probed first, because most paths carry it (a ceiling far above Ethernet's MTU after the sizes
 //! that are common below it); if that fails, the search halves the interval between what is known to pass and
 //! what is not. Losing a probe never means congestion. When full-size packets keep vanishing while smaller ones
-//! sent later pass, the path is taken to have become narrower: back to the base, and the search goes on below
-//! the size that no longer passes.
+//! sent later pass, the path may have become narrower: back to the base, and the search begins with the size that may
+//! no longer pass.
 //!
 //! Invariants: 1200 <= `mtu` <= `max`; one probe is in flight at most; a packet that arrives tells that its size
 //! passed when it was sent, so that losses of earlier packets are no sign of a black hole.
@@ -64,8 +64,8 @@ pub struct MtuCounters {
     pub probes_sent: u64,
     /// Probes declared lost. So are, in the end, those that the local system refused to send.
     pub probes_lost: u64,
-    /// Times the path turned out to carry less than before. A silence after which the size from before it passes
-    /// again is none, although the MTU was the base meanwhile.
+    /// Times the path turned out to carry less than before. A silence, or losses, after which the size from before passes
+    /// again are none, although the MTU was the base meanwhile.
     pub black_holes: u64,
 }
 
@@ -277,9 +277,8 @@ impl MtuSearch {
         if signs.lost < BLACK_HOLE_LOSSES || signs.arrived.lesser < Some(since) {
             return false;
         }
-        self.ceiling = self.mtu.saturating_sub(1);
-        self.on_black_hole();
-        self.fall_back(now, None);
+        // A queue that overflows drops large packets in a row as well, and lets small ones pass.
+        self.doubt(now);
         true
     }
 
@@ -289,10 +288,15 @@ impl MtuSearch {
         if self.mtu <= BASE_MTU {
             return false;
         }
+        self.doubt(now);
+        true
+    }
+
+    /// Back to the base until it is known whether the size that has passed so far still does.
+    fn doubt(&mut self, now: Time) {
         self.ceiling = self.max;
         self.doubted = self.mtu;
         self.fall_back(now, Some(self.mtu));
-        true
     }
 
     fn on_black_hole(&mut self) {

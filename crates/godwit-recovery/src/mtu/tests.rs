@@ -90,8 +90,18 @@ fn a_black_hole_needs_full_losses_in_a_row_and_later_lesser_arrivals() {
     search.on_packets_acked(lesser(at(107)));
     assert!(!search.on_packet_lost(now, 1200, at(108)), "lesser losses do not count");
     assert!(search.on_packet_lost(now, 1472, at(108)));
+    assert_eq!((search.mtu(), search.counters().black_holes), (1200, 0));
+    assert_eq!(search.next_probe(now), Some(1472), "the queue may have been full");
+    let mut overflowed = search.clone();
+    overflowed.on_probe_sent(1472);
+    overflowed.on_probe_acked(now, 1472);
+    assert_eq!((overflowed.mtu(), overflowed.counters().black_holes), (1472, 0));
+    for _ in 0..MAX_PROBES {
+        search.on_probe_sent(1472);
+        search.on_probe_lost(now, 1472);
+    }
     assert_eq!((search.mtu(), search.counters().black_holes), (1200, 1));
-    assert_eq!(search.next_probe(now), Some(1336), "halfway to what no longer passes");
+    assert_eq!(search.next_probe(now + RETRY_AFTER), Some(1336), "halfway to what no longer passes");
 }
 
 #[test]
