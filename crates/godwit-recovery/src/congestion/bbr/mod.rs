@@ -13,6 +13,7 @@
 //! It departs from the draft where that is slow or wasteful; `startup` and `probe` say where, and why. Units: bytes,
 //! bytes per second and percent, in integers.
 
+mod bound;
 mod filter;
 mod model;
 mod probe;
@@ -22,6 +23,7 @@ use super::{
     Acked, CongestionController, ControllerStart, Lost, Pacing, RateSample, SavedState, Sent, initial_window,
 };
 use crate::pacer::{NANOS_PER_SECOND, scaled};
+use bound::Bound;
 use godwit_base::Time;
 use model::Model;
 use probe::Probe;
@@ -155,7 +157,7 @@ impl Bbr {
             // What jitter has told of the rate may be wrong.
             self.probe.soon = lossy || self.model.is_jittery();
             if lossy {
-                self.model.inflight_limit = Some(self.model.product().max(sample.in_flight));
+                self.model.inflight_limit = Bound::of(self.model.product().max(sample.in_flight));
             }
             self.state = State::Drain;
             self.probe.phase_round = self.model.rounds;
@@ -202,8 +204,8 @@ impl Bbr {
         let headroom = matches!(self.state, State::Cruise | State::ProbeRtt { .. });
         let least = self.target(100);
         let below = |limit: u64| if headroom { part(limit, 85).max(least) } else { limit };
-        let limit = self.model.inflight_limit.map(below);
-        limit.unwrap_or(u64::MAX).min(self.model.inflight_short.unwrap_or(u64::MAX))
+        let limit = self.model.inflight_limit.get().map(below);
+        self.model.inflight_short.limit(limit.unwrap_or(u64::MAX))
     }
 
     fn update_pacing(&mut self) {
@@ -389,3 +391,6 @@ impl CongestionController for Bbr {
         Some(saved)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! What is known of the path.
 
+use super::bound::Bound;
 use super::filter::MaxFilter;
 use super::{in_time, nanos, part, time_of};
 use crate::congestion::{Acked, Lost, RateSample};
@@ -37,12 +38,13 @@ const EXTRA_ROUNDS: u32 = 10;
 #[derive(Debug, Clone)]
 pub(super) struct Model {
     rates: MaxFilter,
-    rate_short: Option<u64>,
+    rate_short: Bound,
     /// What may be in flight by losses of the present cycle.
-    pub(super) inflight_short: Option<u64>,
+    pub(super) inflight_short: Bound,
     /// What may be in flight by the losses of probes.
-    pub(super) inflight_limit: Option<u64>,
-    min_rtt: Option<Duration>,
+    pub(super) inflight_limit: Bound,
+    /// In nanoseconds; `u64::MAX` until there is one.
+    min_rtt: u64,
     min_rtt_at: Time,
     /// When a round trip about as short as the lowest was seen last.
     short_at: Time,
@@ -87,10 +89,10 @@ impl Model {
     pub(super) fn new(now: Time) -> Self {
         Model {
             rates: MaxFilter::default(),
-            rate_short: None,
-            inflight_short: None,
-            inflight_limit: None,
-            min_rtt: None,
+            rate_short: Bound::NONE,
+            inflight_short: Bound::NONE,
+            inflight_limit: Bound::NONE,
+            min_rtt: u64::MAX,
             min_rtt_at: now,
             short_at: now,
             rounds: 0,
@@ -122,7 +124,7 @@ impl Model {
 
     /// The rate to send at, before gains.
     pub(super) fn rate(&self) -> u64 {
-        self.rates.get().min(self.rate_short.unwrap_or(u64::MAX))
+        self.rate_short.limit(self.rates.get())
     }
 
     pub(super) fn max_rate(&self) -> u64 {
@@ -131,11 +133,11 @@ impl Model {
 
     /// The lowest round-trip time of late; a millisecond until there is one.
     pub(super) fn min_rtt(&self) -> Duration {
-        self.min_rtt.unwrap_or(Duration::from_millis(1))
+        if self.has_rtt() { Duration::from_nanos(self.min_rtt) } else { Duration::from_millis(1) }
     }
 
     pub(super) const fn has_rtt(&self) -> bool {
-        self.min_rtt.is_some()
+        self.min_rtt != u64::MAX
     }
 
     /// The bandwidth-delay product.
@@ -150,7 +152,7 @@ impl Model {
     }
 
     pub(super) fn on_rtt(&mut self, now: Time, rtt: Duration) {
-        let lowest = self.min_rtt.unwrap_or(Duration::MAX);
+        let lowest = Duration::from_nanos(self.min_rtt);
         let took = nanos(rtt);
         self.longest_rtt = self.longest_rtt.max(took);
         self.shortest_rtt = self.shortest_rtt.min(took);
@@ -159,7 +161,7 @@ impl Model {
         self.rtts = self.rtts.saturating_add(took);
         self.rtt_count = self.rtt_count.saturating_add(1);
         if rtt <= lowest || now.saturating_since(self.min_rtt_at) > MIN_RTT_FILTER {
-            (self.min_rtt, self.min_rtt_at) = (Some(rtt), now);
+            (self.min_rtt, self.min_rtt_at) = (took, now);
         }
         // A round trip that is hardly longer proves that there is no queue as well.
         if rtt <= lowest.saturating_add((lowest / 16).max(Duration::from_millis(1))) {
@@ -289,18 +291,18 @@ impl Model {
 
     /// Losses of a round outside of probes (`BBRAdaptLowerBoundsFromCongestion`).
     fn lower(&mut self) {
-        let rate = self.rate_short.unwrap_or(self.rates.get());
-        self.rate_short = Some(part(rate, BETA).max(self.latest_rate));
+        let rate = self.rate_short.get().unwrap_or(self.rates.get());
+        self.rate_short = Bound::of(part(rate, BETA).max(self.latest_rate));
         let inflight =
-            self.inflight_short.unwrap_or(in_time(self.rates.get(), self.min_rtt()).saturating_mul(2));
-        self.inflight_short = Some(part(inflight, BETA).max(self.latest_inflight));
+            self.inflight_short.get().unwrap_or(in_time(self.rates.get(), self.min_rtt()).saturating_mul(2));
+        self.inflight_short = Bound::of(part(inflight, BETA).max(self.latest_inflight));
     }
 
     /// Losses while others keep the queue filled: as they do.
     fn give_way(&mut self) {
-        self.rate_short = Some(part(self.rate(), GIVE_WAY));
-        let inflight = self.inflight_short.unwrap_or_else(|| self.full_window());
-        self.inflight_short = Some(part(inflight, GIVE_WAY));
+        self.rate_short = Bound::of(part(self.rate(), GIVE_WAY));
+        let inflight = self.inflight_short.get().unwrap_or_else(|| self.full_window());
+        self.inflight_short = Bound::of(part(inflight, GIVE_WAY));
     }
 
     /// The round-trip time with the queue that others keep filled: what was the shortest of the last rounds.
@@ -317,14 +319,14 @@ impl Model {
 
     /// The path marked packets (RFC 3168): less may be in flight until the next probe (RFC 8511).
     pub(super) fn on_marked(&mut self, window: u64) {
-        self.rate_short = Some(part(self.rate(), MARKED));
-        self.inflight_short = Some(part(window.min(self.inflight_short.unwrap_or(u64::MAX)), MARKED));
+        self.rate_short = Bound::of(part(self.rate(), MARKED));
+        self.inflight_short = Bound::of(part(self.inflight_short.limit(window), MARKED));
     }
 
     /// Forgets what losses outside of probes have taught.
     pub(super) fn reset_short(&mut self) {
-        self.rate_short = None;
-        self.inflight_short = None;
+        self.rate_short = Bound::NONE;
+        self.inflight_short = Bound::NONE;
     }
 
     pub(super) fn advance_rates(&mut self) {

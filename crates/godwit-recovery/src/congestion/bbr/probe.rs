@@ -1,5 +1,6 @@
 //! Probing for more, in turns (`ProbeBW`).
 
+use super::bound::Bound;
 use super::model::Model;
 use super::startup::Startup;
 use super::{Bbr, DRAIN_ROUNDS, State, part};
@@ -104,7 +105,7 @@ impl Bbr {
     pub(super) fn restart(&mut self) {
         self.state = State::Startup;
         self.startup = Startup::again();
-        self.model.inflight_limit = None;
+        self.model.inflight_limit = Bound::NONE;
         self.model.probing = true;
         self.probe.soon = false;
     }
@@ -118,15 +119,16 @@ impl Bbr {
     }
 
     fn on_up_sample(&mut self, acked: &Acked<'_>, sample: &RateSample, lossy: bool) {
-        if let Some(limit) = self.model.inflight_limit
+        if let Some(limit) = self.model.inflight_limit.get()
             && !lossy
         {
-            self.model.inflight_limit = Some(limit.max(sample.in_flight).saturating_add(acked.all_bytes));
+            self.model.inflight_limit =
+                Bound::of(limit.max(sample.in_flight).saturating_add(acked.all_bytes));
         }
         let elapsed = acked.now.saturating_since(self.probe.phase_at);
         let grown = sample.rate > part(self.probe.rate_before, 105);
         if lossy {
-            self.model.inflight_limit = Some(sample.in_flight.max(part(self.target(100), 70)));
+            self.model.inflight_limit = Bound::of(sample.in_flight.max(part(self.target(100), 70)));
             self.start_down(acked.now);
         } else if grown {
             self.probe.rate_before = sample.rate;
@@ -154,7 +156,7 @@ impl Bbr {
         let since = lost.lost_since.unwrap_or(0);
         if self.model.is_lossy() && since > part(sent, LOST) {
             let limit = sent.saturating_sub(since).max(part(self.target(100), 70));
-            self.model.inflight_limit = Some(limit);
+            self.model.inflight_limit = Bound::of(limit);
             self.start_down(lost.now);
         }
     }

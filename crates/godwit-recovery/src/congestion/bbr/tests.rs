@@ -1,0 +1,237 @@
+//! The rules of draft-ietf-ccwg-bbr, each on a path that is made up of acknowledgements.
+
+#![allow(clippy::arithmetic_side_effects, reason = "tests")]
+
+use super::*;
+use crate::RttEstimator;
+
+const MTU: u16 = 1200;
+const MS: Duration = Duration::from_millis(1);
+/// 40 Mbit/s.
+const RATE: u64 = 5_000_000;
+
+/// A path whose acknowledgements are made up, some in every round.
+struct Rig {
+    bbr: Bbr,
+    now: Time,
+    rtt: RttEstimator,
+    delivered: u64,
+    round_began_at: u64,
+}
+
+impl Rig {
+    fn new() -> Self {
+        let now = Time::from_nanos(1_000_000_000);
+        let bbr = Bbr::new(&ControllerStart::new(now, MTU, 50 * MS));
+        Rig { bbr, now, rtt: RttEstimator::new(50 * MS), delivered: 0, round_began_at: 0 }
+    }
+
+    /// A round trip of `rtt` in which packets come at `rate` bytes per second, `lost` packets besides.
+    fn round(&mut self, rate: u64, rtt: Duration, lost: u32) {
+        self.lossy_round(rate, rtt, lost, false);
+    }
+
+    fn lossy_round(&mut self, rate: u64, rtt: Duration, lost: u32, app_limited: bool) {
+        const ACKS: u32 = 8;
+        let (began, step) = (self.round_began_at, rtt / ACKS);
+        let in_flight = in_time(rate, rtt).max(1);
+        self.round_began_at = self.delivered;
+        for _ in 0..lost {
+            let lost = Lost { in_flight: Some(in_flight), ..Lost::new(self.now, MTU.into(), self.now) };
+            self.bbr.on_lost(&lost);
+        }
+        for ack in 0..ACKS {
+            self.now += step;
+            let bytes = in_time(rate, step);
+            self.delivered += bytes;
+            // The first acknowledgement of a round is for what was sent in this one, the others are not.
+            let prior_delivered = if ack == 0 { self.round_began_at } else { began.min(self.round_began_at) };
+            self.rtt.on_sample(self.now, rtt, Duration::ZERO);
+            let sample = RateSample {
+                delivered: in_flight,
+                interval: rtt,
+                rate,
+                app_limited,
+                prior_delivered,
+                total_delivered: self.delivered,
+                in_flight,
+                lost: u64::from(lost) * u64::from(MTU),
+                rtt,
+            };
+            let mut acked = Acked::new(self.now, bytes, &self.rtt);
+            (acked.rtt_sample, acked.delivery, acked.bytes_in_flight) = (Some(rtt), Some(sample), in_flight);
+            self.bbr.on_ack(&acked);
+        }
+    }
+
+    /// Rounds at `RATE` and 50 ms until the controller is in this state.
+    fn until(&mut self, state: impl Fn(State) -> bool) {
+        for _ in 0..200 {
+            if state(self.bbr.state) {
+                return;
+            }
+            self.round(RATE, 50 * MS, 0);
+        }
+        panic!("still in {:?}", self.bbr.state);
+    }
+
+    fn cruising() -> Self {
+        let mut rig = Rig::new();
+        rig.until(|state| state == State::Cruise);
+        rig
+    }
+
+    fn gain(&self) -> u64 {
+        self.bbr.pacing.rate * 100 / RATE
+    }
+}
+
+#[test]
+fn the_search_ends_after_three_rounds_without_growth_by_a_quarter() {
+    let mut rig = Rig::new();
+    for growing in [1, 2, 4, 8, 10] {
+        rig.round(growing * RATE / 10, 50 * MS, 0);
+        assert_eq!(rig.bbr.state, State::Startup, "at {growing} tenths");
+    }
+    let rounds = (0..20).take_while(|_| {
+        rig.round(RATE * 11 / 10, 50 * MS, 0);
+        rig.bbr.state == State::Startup
+    });
+    assert_eq!(rounds.count(), 2, "the round that ends it is the third");
+}
+
+#[test]
+fn a_sender_with_nothing_to_send_has_not_found_the_rate() {
+    let mut rig = Rig::new();
+    (0..20).for_each(|_| rig.lossy_round(RATE, 50 * MS, 0, true));
+    assert_eq!(rig.bbr.state, State::Startup);
+}
+
+#[test]
+fn losses_end_the_search_and_bound_what_is_in_flight_by_the_product_at_least() {
+    let mut rig = Rig::new();
+    (0..2).for_each(|_| rig.round(RATE, 50 * MS, 0));
+    rig.round(RATE, 80 * MS, 20);
+    rig.round(RATE, 80 * MS, 20);
+    assert_ne!(rig.bbr.state, State::Startup);
+    let limit = rig.bbr.model.inflight_limit.get();
+    assert!(limit.is_some_and(|limit| limit >= in_time(RATE, 50 * MS)), "{limit:?}");
+}
+
+#[test]
+fn few_losses_without_a_queue_are_no_congestion() {
+    let mut rig = Rig::cruising();
+    let before = rig.bbr.pacing.rate;
+    rig.round(RATE, 50 * MS, 4);
+    rig.round(RATE, 50 * MS, 4);
+    assert_eq!((rig.bbr.model.rate(), rig.bbr.pacing.rate), (RATE, before));
+}
+
+#[test]
+fn losses_outside_of_probes_lower_the_bounds_by_beta_and_not_below_what_is_delivered() {
+    let mut rig = Rig::cruising();
+    let queued = 60 * MS;
+    for slower in [RATE / 2, RATE / 2, RATE / 2] {
+        rig.round(slower, queued, 20);
+    }
+    let bound = rig.bbr.model.rate();
+    assert!((RATE / 2..RATE * 3 / 4).contains(&bound), "{bound}");
+    assert_eq!(rig.bbr.model.max_rate(), RATE, "what the path can is not forgotten");
+}
+
+#[test]
+fn gains_are_those_of_the_states_less_one_percent() {
+    let mut rig = Rig::cruising();
+    assert_eq!(rig.gain(), 99);
+    rig.until(|state| state == State::Refill);
+    assert_eq!(rig.gain(), 99);
+    rig.until(|state| state == State::Up);
+    assert!((123..=124).contains(&rig.gain()), "{}", rig.gain());
+    rig.bbr.start_down(rig.now);
+    rig.bbr.update_pacing();
+    assert!((88..=90).contains(&rig.gain()), "{}", rig.gain());
+}
+
+#[test]
+fn a_probe_comes_after_two_and_a_half_seconds_or_as_often_as_reno_loses_a_packet() {
+    for (rtt, most) in [(50 * MS, Duration::from_millis(2600)), (2 * MS, 64 * 2 * MS)] {
+        let mut rig = Rig::new();
+        for _ in 0..200 {
+            rig.round(RATE, rtt, 0);
+            if rig.bbr.state == State::Cruise {
+                break;
+            }
+        }
+        rig.bbr.probe.soon = false;
+        let began = rig.bbr.probe.turn_at;
+        while rig.bbr.state == State::Cruise {
+            rig.round(RATE, rtt, 0);
+        }
+        assert_eq!(rig.bbr.state, State::Refill);
+        let waited = rig.now.saturating_since(began);
+        assert!(waited <= most, "{waited:?} at {rtt:?}");
+    }
+}
+
+#[test]
+fn room_is_left_below_the_bound_while_cruising() {
+    let mut rig = Rig::cruising();
+    let product = in_time(RATE, 50 * MS);
+    rig.bbr.model.inflight_limit = Bound::of(product * 2);
+    assert_eq!(rig.bbr.cap(), part(product * 2, 85));
+    rig.bbr.state = State::Up;
+    assert_eq!(rig.bbr.cap(), product * 2);
+}
+
+#[test]
+fn the_round_trip_time_is_probed_for_after_five_seconds_with_half_of_the_product_in_flight() {
+    let mut rig = Rig::cruising();
+    let from = rig.now;
+    while !matches!(rig.bbr.state, State::ProbeRtt { .. }) {
+        assert!(rig.now.saturating_since(from) < Duration::from_secs(7), "{:?}", rig.bbr.state);
+        rig.round(RATE, 80 * MS, 0);
+    }
+    assert!(rig.now.saturating_since(from) > PROBE_RTT_INTERVAL);
+    let since = rig.now;
+    rig.round(RATE / 4, 50 * MS, 0);
+    let product = in_time(RATE, 50 * MS);
+    assert!(rig.bbr.window <= product * 6 / 10, "{} of {product}", rig.bbr.window);
+    while matches!(rig.bbr.state, State::ProbeRtt { .. }) {
+        rig.round(RATE / 4, 50 * MS, 0);
+    }
+    assert!(rig.now.saturating_since(since) >= PROBE_RTT_DURATION);
+    assert!(rig.bbr.window >= product, "it goes on at once");
+}
+
+#[test]
+fn the_window_is_never_below_four_packets() {
+    let mut rig = Rig::cruising();
+    rig.bbr.on_persistent_congestion();
+    assert_eq!(rig.bbr.window, 4 * u64::from(MTU));
+    for _ in 0..50 {
+        rig.bbr.on_ce_congestion(rig.now);
+    }
+    assert_eq!(rig.bbr.window, 4 * u64::from(MTU));
+    assert!(rig.bbr.pacing.rate > 0);
+}
+
+#[test]
+fn a_late_sample_of_a_sender_with_nothing_to_send_does_not_lower_the_rate() {
+    let mut rig = Rig::cruising();
+    (0..100).for_each(|_| rig.lossy_round(RATE / 10, 50 * MS, 0, true));
+    assert_eq!(rig.bbr.model.max_rate(), RATE);
+}
+
+#[test]
+fn a_queue_that_stays_is_given_way_to_once_and_then_again_only_if_it_still_does() {
+    let mut rig = Rig::cruising();
+    let queued = 70 * MS;
+    (0..4).for_each(|_| rig.round(RATE, queued, 0));
+    assert!(rig.bbr.model.behind_queue && rig.gain() < 90, "{}", rig.gain());
+    rig.round(RATE, queued, 1);
+    rig.round(RATE, queued, 1);
+    let once = rig.bbr.model.rate();
+    assert_eq!(once, part(RATE, 70));
+    rig.round(RATE, queued, 0);
+    assert_eq!(rig.bbr.model.rate(), once);
+}
