@@ -75,16 +75,21 @@ fn varying() -> Vec<Network> {
     };
     let outage = Outage { from: Time::ZERO + ms(4000), until: Time::ZERO + ms(5000) };
     vec![
-        network("100 Mbit/s, 20 ms, 2 ms of jitter", jitter(100, 20, Jitter::InOrder(ms(2))), 100.0, 70.0),
-        network("100 Mbit/s, 40 ms, 10 ms of jitter", jitter(100, 40, Jitter::InOrder(ms(10))), 100.0, 60.0),
-        network("30 Mbit/s, 50 ms, 10 ms unordered", jitter(30, 50, Jitter::Unordered(ms(10))), 30.0, 60.0),
-        network("50 Mbit/s, 20 ms, in bursts", bursts(50, 20, 1, 5), 50.0, 60.0),
-        network("50 Mbit/s, 40 ms, in long bursts", bursts(50, 40, 2, 20), 50.0, 40.0),
-        network("50 Mbit/s, then 10", to(50, 10), 26.0, 80.0),
+        network("100 Mbit/s, 20 ms, 2 ms of jitter", jitter(100, 20, Jitter::InOrder(ms(2))), 100.0, 85.0),
+        network("100 Mbit/s, 40 ms, 10 ms of jitter", jitter(100, 40, Jitter::InOrder(ms(10))), 100.0, 75.0),
+        network("30 Mbit/s, 50 ms, 10 ms unordered", jitter(30, 50, Jitter::Unordered(ms(10))), 30.0, 80.0),
+        network("50 Mbit/s, 20 ms, in bursts", bursts(50, 20, 1, 5), 50.0, 85.0),
+        network("50 Mbit/s, 40 ms, in long bursts", bursts(50, 40, 2, 20), 50.0, 70.0),
+        network("50 Mbit/s, then 10", to(50, 10), 26.0, 84.0),
         network("10 Mbit/s, then 50", to(10, 50), 34.0, 70.0),
-        network("20 Mbit/s, a second of nothing", with(plain(20, 60), |link| link.outages = vec![outage]), 18.0, 75.0),
-        cellular("LTE, driving", &Cellular::lte_driving_down(), 50.0),
-        cellular("UMTS, driving", &Cellular::umts_driving(), 50.0),
+        network(
+            "20 Mbit/s, a second of nothing",
+            with(plain(20, 60), |link| link.outages = vec![outage]),
+            18.0,
+            78.0,
+        ),
+        cellular("LTE, driving", &Cellular::lte_driving_down(), 84.0),
+        cellular("UMTS, driving", &Cellular::umts_driving(), 78.0),
     ]
 }
 
@@ -98,15 +103,15 @@ fn steady() -> Vec<Network> {
         with(plain(rate * 5, rtt), |link| link.policer = policer)
     };
     vec![
-        network("17 Mbit/s, 33 ms", plain(17, 33), 17.0, 85.0),
-        network("330 Mbit/s, 90 ms", plain(330, 90), 330.0, 80.0),
-        network("3 Mbit/s, 230 ms, 0.5 % lost", lossy(3, 230, 0.5), 3.0, 70.0),
-        network("25 Mbit/s, 80 ms, 2 % lost", lossy(25, 80, 2.0), 25.0, 75.0),
-        network("20 Mbit/s, 30 ms, CoDel", codel(20, 30), 20.0, 80.0),
-        network("200 Mbit/s, 60 ms, CoDel", codel(200, 60), 200.0, 75.0),
-        network("20 Mbit/s by a policer, 40 ms", policed(20, 40, 100_000), 20.0, 60.0),
-        network("8 Mbit/s by a policer, 80 ms", policed(8, 80, 50_000), 8.0, 55.0),
-        thin_back("20 Mbit/s and 0.5 back", 20, 0.5, 70.0),
+        network("17 Mbit/s, 33 ms", plain(17, 33), 17.0, 88.0),
+        network("330 Mbit/s, 90 ms", plain(330, 90), 330.0, 85.0),
+        network("3 Mbit/s, 230 ms, 0.5 % lost", lossy(3, 230, 0.5), 3.0, 80.0),
+        network("25 Mbit/s, 80 ms, 2 % lost", lossy(25, 80, 2.0), 25.0, 78.0),
+        network("20 Mbit/s, 30 ms, CoDel", codel(20, 30), 20.0, 85.0),
+        network("200 Mbit/s, 60 ms, CoDel", codel(200, 60), 200.0, 85.0),
+        network("20 Mbit/s by a policer, 40 ms", policed(20, 40, 100_000), 20.0, 82.0),
+        network("8 Mbit/s by a policer, 80 ms", policed(8, 80, 50_000), 8.0, 82.0),
+        thin_back("20 Mbit/s and 0.5 back", 20, 0.5, 84.0),
         thin_back("20 Mbit/s and 0.2 back", 20, 0.2, 20.0),
         thin_back("50 Mbit/s and 0.1 back", 50, 0.1, 3.0),
     ]
