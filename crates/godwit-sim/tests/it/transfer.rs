@@ -113,6 +113,22 @@ fn a_black_hole_of_two_seconds_is_crossed() {
     assert!(report.duration < Duration::from_secs(8), "{:?}", report.duration);
 }
 
+/// By the back-off alone, probes of some of these transfers would leave too early and then too late: half a minute after
+/// the last packet came both ends have given up.
+#[test]
+fn transfers_survive_outages_that_end_before_the_idle_timeout() {
+    for (seed, from) in (0..4_u64).map(|step| (step, 1_000 + 337 * step)) {
+        for seconds in [18_u64, 24] {
+            let mut link = LinkConfig::limited(Rate::megabits(20), ms(30), 200_000);
+            link.outages = vec![outage(ms(from), ms(from + 1000 * seconds))];
+            let plan = vec![Exchange::two_way(8 * MIB, 8 * MIB)];
+            let report = complete(&Scenario::new(seed).both_ways(link).plan(plan, 1));
+            assert!(report.down.outage_drops > 0);
+            assert!(report.duration < Duration::from_secs(45), "{:?} with {seconds} s", report.duration);
+        }
+    }
+}
+
 #[test]
 fn the_mtu_search_finds_what_passes() {
     for (mtu, seed) in [(1_500, 1), (1_420, 2), (1_280, 3)] {

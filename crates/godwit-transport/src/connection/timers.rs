@@ -22,6 +22,10 @@ const STALL_AFTER: u64 = 16 << 10;
 /// Datagrams that follow a probe timeout at once, whatever the window says (RFC 9002 section 6.2.4).
 const PROBES: u8 = 2;
 
+/// When so much of the idle timeout is left, in parts of it, the peer is probed once more, however long the next probe
+/// timeout takes.
+const LAST_PROBE: u32 = 6;
+
 /// More packets than a flight of the handshake has.
 const WHOLE_FLIGHT: u8 = 16;
 
@@ -41,6 +45,8 @@ pub(super) struct Timers {
     stalled_at: u64,
     /// Nothing has happened since memory was given back.
     memory_released: bool,
+    /// The peer has been probed for the last time in this silence.
+    last_probe_sent: bool,
 }
 
 impl Timers {
@@ -53,6 +59,7 @@ impl Timers {
             pacing: None,
             stalled_at: 0,
             memory_released: false,
+            last_probe_sent: false,
         }
     }
 
@@ -75,7 +82,7 @@ impl Timers {
 
     pub(super) fn on_received(&mut self, now: Time) {
         self.silence = Silence { since: now, awaits_answer: false };
-        self.memory_released = false;
+        (self.memory_released, self.last_probe_sent) = (false, false);
     }
 
     pub(super) fn on_ack_eliciting_sent(&mut self, now: Time) {
@@ -92,6 +99,12 @@ impl Timers {
     fn idle(&self, pto: Duration) -> Option<Time> {
         // At least three probe timeouts, so that a lost packet does not end the connection (section 10.1).
         self.idle_timeout.map(|timeout| self.silence.since + timeout.max(pto.saturating_mul(3)))
+    }
+
+    fn last_probe(&self, pto: Duration) -> Option<Time> {
+        let waits = self.silence.awaits_answer && !self.last_probe_sent;
+        let timeout = self.idle_timeout.filter(|timeout| waits && *timeout / LAST_PROBE > pto)?;
+        Some(self.silence.since + timeout.saturating_sub(timeout / LAST_PROBE))
     }
 
     /// When the application's limit on silence is reached. Not while a lost packet may be the reason.
@@ -144,6 +157,7 @@ timers! {
     stall_deadline => on_stall;
     ack_deadline => on_ack_due;
     loss_deadline => on_loss_timeout;
+    last_probe_deadline => on_last_probe;
     repeats_deadline => on_repeats_due;
 }
 
@@ -190,6 +204,18 @@ impl Machine {
 
     fn on_idle(&mut self, _now: Time) {
         self.abandon(ConnectionError::TimedOut);
+    }
+
+    fn last_probe_deadline(&self, pto: Duration) -> Option<Time> {
+        self.timers.last_probe(pto).filter(|_| self.lifecycle.is_confirmed())
+    }
+
+    /// After an outage of twenty seconds, as in a tunnel, the probe timeout is so long that the idle timeout would come
+    /// first: at both ends, and in the midst of a transfer. Probes may leave at any time (RFC 9000 section 10.1.2).
+    fn on_last_probe(&mut self, _now: Time) {
+        self.timers.last_probe_sent = true;
+        self.spaces.data.space.probes = PROBES;
+        self.repeat_oldest(self.paths.active_id(), SpaceId::Data, PROBES);
     }
 
     fn idle_limit_deadline(&self, pto: Duration) -> Option<Time> {
