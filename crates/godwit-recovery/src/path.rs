@@ -19,10 +19,11 @@ use crate::flight::Flights;
 use crate::loss::ReorderTolerance;
 use crate::mtu::{Arrived, MtuCounters, MtuSearch};
 use crate::pacer::Pacer;
+use crate::prr::Prr;
 use crate::refused::Refused;
 use crate::rtt::RttEstimator;
 use crate::sent::SentPacket;
-use crate::summary::SpaceId;
+use crate::summary::{LossSummary, SpaceId};
 use crate::tally::AckTally;
 use godwit_base::{Ecn, Time};
 use reduction::CongestionEvent;
@@ -93,6 +94,8 @@ pub struct PathRecovery {
     pub(crate) ecn: EcnValidation,
     in_flight: u64,
     event: CongestionEvent,
+    /// While a reduction is being recovered.
+    prr: Option<Prr>,
     usage: Usage,
     pto_count: u32,
     last_activity: Time,
@@ -130,6 +133,7 @@ impl PathRecovery {
             ecn: EcnValidation::new(settings.ecn).marking(ect),
             in_flight: 0,
             event: CongestionEvent::default(),
+            prr: None,
             usage: Usage::default(),
             pto_count: 0,
             last_activity: now,
@@ -317,12 +321,17 @@ impl PathRecovery {
 
     /// True if the window has room for a packet of `bytes`. Probe packets after a PTO need not ask.
     pub fn can_send(&self, bytes: usize) -> bool {
-        self.in_flight.saturating_add(to_u64(bytes)) <= self.controller.window()
+        let (bytes, window) = (to_u64(bytes), self.controller.window());
+        match self.prr {
+            Some(prr) => prr.permits(bytes, self.in_flight, window),
+            None => self.in_flight.saturating_add(bytes) <= window,
+        }
     }
 
     /// Bytes the window has room for.
     pub fn available(&self) -> u64 {
-        self.controller.window().saturating_sub(self.in_flight)
+        let room = self.controller.window().saturating_sub(self.in_flight);
+        self.prr.map_or(room, |prr| prr.available())
     }
 
     /// When the pacer lets a packet of `bytes` go, or `None` if it may go now. Ask only with data to send and
@@ -408,6 +417,7 @@ impl PathRecovery {
             return false;
         }
         if self.ecn.on_reduced() {
+            self.prr = None;
             self.controller.on_false_alarm();
         }
         true
@@ -477,7 +487,10 @@ impl PathRecovery {
         } else {
             self.in_flight.saturating_add(u64::from(pace.mtu))
         };
-        if used > pace.window {
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(bytes);
+        }
+        if used > pace.window || self.prr.is_some() {
             self.usage.filled_at = Some(now);
         }
         if ack_eliciting {
@@ -493,6 +506,9 @@ impl PathRecovery {
     pub(crate) fn on_bytes_left(&mut self, bytes: u64) {
         debug_assert!(self.in_flight >= bytes, "more bytes leave than were in flight");
         self.in_flight = self.in_flight.saturating_sub(bytes);
+        if self.in_flight == 0 {
+            self.prr = None;
+        }
     }
 
     pub(crate) fn on_rtt_sample(&mut self, now: Time, sample: Duration, ack_delay: Duration) {
@@ -510,7 +526,7 @@ impl PathRecovery {
         now: Time,
         tally: &AckTally,
         newest: Option<Newest>,
-        congested: bool,
+        lost: &LossSummary,
         prior_in_flight: u64,
     ) {
         self.last_activity = self.last_activity.max(now);
@@ -533,10 +549,11 @@ impl PathRecovery {
         if let Some(refused) = &mut self.refused {
             refused.on_acked(sent_at);
         }
+        self.reduce_proportionally(sent_at, tally.bytes, lost);
         self.controller.on_ack(&Acked {
             now,
             // What led to a reduction was sent before it.
-            bytes: if congested { 0 } else { tally.growth_bytes },
+            bytes: if lost.congestion { 0 } else { tally.growth_bytes },
             all_bytes: tally.bytes,
             largest_sent_at: sent_at,
             rtt_sample: tally.rtt_sample,

@@ -231,7 +231,7 @@ impl<T: Copy> SpaceRecovery<T> {
         let lost = self.detect_lost(path, ack.now, outcome);
         summary.mtu_probe_acked = summary.mtu_probe_acked.or(tally.mtu_probe_acked.map(usize::from));
         if tally.packets > 0 {
-            path.on_acked(ack.now, tally, newest, lost.congestion, prior_in_flight);
+            path.on_acked(ack.now, tally, newest, &lost, prior_in_flight);
         }
         summary.lost.add(&lost);
     }

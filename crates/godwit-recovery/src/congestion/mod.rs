@@ -186,6 +186,11 @@ impl Controller {
         each!(self, inner => inner.is_slow_start())
     }
 
+    /// Whether reductions are spread over a round trip by the path, because the controller has no pace of its own.
+    pub(crate) const fn wants_prr(&self) -> bool {
+        matches!(self, Controller::NewReno(_) | Controller::Cubic(_))
+    }
+
     /// See [`CongestionController::on_sent`].
     #[inline]
     pub(crate) fn on_sent(&mut self, sent: &Sent) {

@@ -2,6 +2,7 @@
 //! 7.6, RFC 9438 section 4.9).
 
 use super::PathRecovery;
+use crate::prr::{Delivery, Prr};
 use crate::sent::SentPacket;
 use crate::summary::LossSummary;
 use crate::tally::{LossTally, SpuriousTally};
@@ -60,6 +61,7 @@ impl PathRecovery {
             self.stats.persistent_congestion = self.stats.persistent_congestion.saturating_add(1);
             self.event.reversible = false;
             self.event.start = None;
+            self.prr = None;
             self.rtt.on_persistent_congestion();
             self.controller.on_persistent_congestion();
         }
@@ -86,7 +88,25 @@ impl PathRecovery {
             Some(_) => self.controller.on_congestion(now),
             None => self.controller.on_ce_congestion(now),
         }
+        // What has just been found lost was in flight until now.
+        let in_flight = self.in_flight.saturating_add(tally.bytes);
+        let spreads = self.in_flight > 0 && self.controller.wants_prr();
+        self.prr = spreads.then(|| Prr::begin(in_flight, u64::from(self.mtu())));
         true
+    }
+
+    /// An ACK frame acknowledges so many bytes, the newest of them sent at `sent_at`, and shows these losses: what may
+    /// leave while a reduction is being recovered, which is over when something is acknowledged that was sent since.
+    pub(super) fn reduce_proportionally(&mut self, sent_at: Time, delivered: u64, lost: &LossSummary) {
+        if self.event.start.is_none_or(|start| sent_at > start) {
+            self.prr = None;
+        }
+        let (in_flight, ssthresh, mtu) = (self.in_flight, self.controller.window(), u64::from(self.mtu()));
+        let Some(prr) = &mut self.prr else { return };
+        if lost.congestion {
+            prr.on_first_ack(delivered);
+        }
+        prr.on_ack(&Delivery { delivered, in_flight, ssthresh, mtu, safe: lost.packets == 0 });
     }
 
     /// Packets believed lost were acknowledged: widens the thresholds, and undoes the reduction of the window
@@ -108,6 +128,7 @@ impl PathRecovery {
         if event.outstanding == 0 && event.reversible {
             event.reversible = false;
             event.start = event.previous_start;
+            self.prr = None;
             self.stats.congestion_undone = self.stats.congestion_undone.saturating_add(1);
             self.controller.on_spurious_congestion();
         }

@@ -109,6 +109,75 @@ fn a_ce_mark_reduces_the_window_once_per_round_trip() {
     assert_eq!(path.window(), 3000);
 }
 
+/// The packets that may leave now leave; how many.
+fn send_all(space: &mut SpaceRecovery<()>, path: &mut PathRecovery, now: Time) -> u64 {
+    let mut sent = 0;
+    while path.can_send(1200) {
+        send(space, path, now);
+        sent += 1;
+    }
+    sent
+}
+
+#[test]
+fn a_reduction_is_spread_over_the_round_trip_and_then_the_window_is_the_controllers() {
+    for (algorithm, window) in [(Algorithm::NewReno, 20), (Algorithm::Cubic, 28)] {
+        let settings = PathSettings { congestion: algorithm.into(), ..PathSettings::default() };
+        let (mut path, mut space) =
+            (PathRecovery::new(Time::ZERO, &settings), SpaceRecovery::new(SpaceId::Handshake));
+        for (at, acked) in [(0, 9), (100, 29)] {
+            send_all(&mut space, &mut path, ms(at));
+            ack(&mut space, &mut path, ms(at + 50), acked);
+        }
+        assert_eq!(send_all(&mut space, &mut path, ms(200)), 40);
+        // The first of 40 is lost. Each acknowledgement lets half a packet out, or seven tenths.
+        let mut ignore = |_: Outcome, ()| {};
+        let mut after_each = Vec::new();
+        for upto in 33..70 {
+            let ranges = [31..=upto, 0..=29].into_iter();
+            space.on_ack_received(&mut path, ms(250), upto, Duration::ZERO, ranges, &mut ignore).unwrap();
+            after_each.push(send_all(&mut space, &mut path, ms(250)));
+        }
+        assert!(after_each.iter().all(|sent| *sent <= 3), "{algorithm}: {after_each:?}");
+        assert!(after_each.chunks(4).all(|four| four.iter().sum::<u64>() > 0), "{algorithm}: {after_each:?}");
+        let in_flight = path.bytes_in_flight() / 1200;
+        assert!((window - 1..=window).contains(&in_flight), "{algorithm}: {in_flight}");
+        let ranges = [31..=70, 0..=29].into_iter();
+        space.on_ack_received(&mut path, ms(300), 70, Duration::ZERO, ranges, &mut ignore).unwrap();
+        assert_eq!(path.available(), path.window() - path.bytes_in_flight());
+    }
+}
+
+#[test]
+fn a_sender_that_lost_all_of_its_flight_sends_again() {
+    for algorithm in [Algorithm::NewReno, Algorithm::Cubic] {
+        let settings = PathSettings { congestion: algorithm.into(), ..PathSettings::default() };
+        let (mut path, mut space) =
+            (PathRecovery::new(Time::ZERO, &settings), SpaceRecovery::new(SpaceId::Handshake));
+        send_all(&mut space, &mut path, ms(0));
+        // The last of ten is acknowledged, which shows all but two to be lost, and those two are by their time.
+        let mut ignore = |_: Outcome, ()| {};
+        space
+            .on_ack_received(&mut path, ms(50), 9, Duration::ZERO, [9..=9].into_iter(), &mut ignore)
+            .unwrap();
+        assert_eq!((path.bytes_in_flight(), path.can_send(1200)), (2400, true));
+        space.on_loss_timer(&mut path, ms(150), &mut ignore);
+        assert_eq!(path.bytes_in_flight(), 0);
+        assert_eq!(send_all(&mut space, &mut path, ms(150)), path.window() / 1200);
+        // The same where nothing of the window was left: a packet once sent in the episode is lost as well.
+        for round in 1..5 {
+            let (now, last) = (ms(150 + 1000 * round), space.largest_sent().unwrap());
+            space
+                .on_ack_received(&mut path, now, last, Duration::ZERO, [last..=last].into_iter(), &mut ignore)
+                .unwrap();
+            send_all(&mut space, &mut path, now);
+            space.on_loss_timer(&mut path, now + Duration::from_secs(20), &mut ignore);
+            send_all(&mut space, &mut path, now + Duration::from_secs(20));
+            assert!(path.bytes_in_flight() > 0, "{algorithm} after {round}");
+        }
+    }
+}
+
 #[test]
 fn a_client_keeps_backing_off_until_the_server_has_validated_it() {
     let (mut path, mut space) = (path(), SpaceRecovery::new(SpaceId::Initial));
