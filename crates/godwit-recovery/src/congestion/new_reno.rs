@@ -1,8 +1,13 @@
 //! NewReno: additive increase by one packet per round trip, halving on congestion (RFC 9002 section 7.3 and
-//! appendix B).
+//! appendix B) and a fifth less for marks (RFC 8511).
 
 use super::{Acked, CongestionController, Fraction, initial_window, minimum_window, window_after_mtu_change};
 use godwit_base::Time;
+
+/// The window is multiplied by this many hundredths on congestion (RFC 9002 section 7.3.2, `kLossReductionFactor`).
+const BETA: u64 = 50;
+/// The same for marks (RFC 8511 section 3.1, "ABE").
+const BETA_MARKED: u64 = 80;
 
 /// The NewReno controller.
 #[derive(Debug, Clone)]
@@ -26,6 +31,15 @@ impl NewReno {
             before: None,
         }
     }
+
+    /// Multiplies the window by `beta` hundredths.
+    fn reduce(&mut self, beta: u64) {
+        self.before = Some((self.window, self.threshold));
+        let reduced = self.window.saturating_mul(beta).checked_div(100).unwrap_or(0);
+        self.window = reduced.max(minimum_window(self.mtu));
+        self.threshold = Some(self.window);
+        self.growth = Fraction::default();
+    }
 }
 
 impl CongestionController for NewReno {
@@ -43,10 +57,11 @@ impl CongestionController for NewReno {
     }
 
     fn on_congestion(&mut self, _now: Time) {
-        self.before = Some((self.window, self.threshold));
-        self.window = self.window.checked_div(2).unwrap_or(0).max(minimum_window(self.mtu));
-        self.threshold = Some(self.window);
-        self.growth = Fraction::default();
+        self.reduce(BETA);
+    }
+
+    fn on_ce_congestion(&mut self, _now: Time) {
+        self.reduce(BETA_MARKED);
     }
 
     fn on_persistent_congestion(&mut self) {
@@ -112,6 +127,15 @@ mod tests {
             ack(&mut reno, 1200, true);
         }
         assert!((13_000..=13_200).contains(&reno.window()), "{}", reno.window());
+    }
+
+    #[test]
+    fn a_mark_costs_a_fifth_and_a_loss_half() {
+        let mut reno = NewReno::new(1200);
+        reno.on_ce_congestion(Time::ZERO);
+        assert_eq!((reno.window(), reno.is_slow_start()), (9600, false));
+        reno.on_congestion(Time::ZERO);
+        assert_eq!(reno.window(), 4800);
     }
 
     #[test]

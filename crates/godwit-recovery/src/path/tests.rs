@@ -57,7 +57,7 @@ fn in_slow_start_a_window_grows_if_more_than_half_of_it_was_used() {
 fn later_only_a_full_window_grows() {
     let (mut path, mut space) = (path(), SpaceRecovery::new(SpaceId::Handshake));
     path.on_congestion_experienced(ms(0), Time::ZERO);
-    for (packets, grows) in [(4, false), (5, true)] {
+    for (packets, grows) in [(7, false), (8, true)] {
         let (before, now) = (path.window(), ms(60 * packets));
         (0..packets).for_each(|_| send(&mut space, &mut path, now));
         let last = space.largest_sent().unwrap();
@@ -102,11 +102,11 @@ fn waiting_for_the_pacer_counts_as_use_unless_the_data_ran_out() {
 fn a_ce_mark_reduces_the_window_once_per_round_trip() {
     let mut path = path();
     path.on_congestion_experienced(ms(50), ms(0));
-    assert_eq!(path.window(), 6000);
+    assert_eq!(path.window(), 9600);
     path.on_congestion_experienced(ms(60), ms(50));
-    assert_eq!(path.window(), 6000);
+    assert_eq!(path.window(), 9600);
     path.on_congestion_experienced(ms(110), ms(51));
-    assert_eq!(path.window(), 3000);
+    assert_eq!(path.window(), 7680);
 }
 
 /// The packets that may leave now leave; how many.

@@ -206,3 +206,39 @@ fn another_path_is_tried_anew() {
         Ok(())
     });
 }
+
+/// What each reduction of the server's window left of it, in a download that either meets marks or a full queue.
+fn reductions(cc: CongestionAlgorithm, marks: bool) -> Vec<f64> {
+    let mut link = LinkConfig::limited(Rate::megabits(20), ms(20), 150_000);
+    if marks {
+        link.mark_above = QueueLimit::Bytes(60_000);
+    }
+    let scenario = Scenario::new(8).both_ways(link).plan(vec![Exchange::download(20_000_000)], 1);
+    let scenario = scenario.transport(|transport| transport.congestion = cc.into());
+    let mut simulation = scenario.build();
+    let (mut before, mut left) = (simulation.stats().1, Vec::new());
+    for _ in 0..40_000 {
+        simulation.network.run_for(Duration::from_micros(200));
+        let now = simulation.stats().1;
+        if now.congestion_events > before.congestion_events {
+            left.push(now.window as f64 / before.window as f64);
+        }
+        before = now;
+    }
+    verify(&scenario, &simulation.finish()).unwrap();
+    left
+}
+
+#[test]
+fn a_mark_costs_less_of_the_window_than_a_loss() {
+    for (cc, mark, loss) in
+        [(CongestionAlgorithm::Cubic, 0.85, 0.7), (CongestionAlgorithm::NewReno, 0.8, 0.5)]
+    {
+        for (marks, beta) in [(true, mark), (false, loss)] {
+            let left = reductions(cc, marks);
+            assert!(left.len() >= 3, "{cc} {beta}: {left:?}");
+            // Growth in the same fifth of a millisecond is all that blurs it.
+            assert!(left.iter().all(|left| (left - beta).abs() < 0.02), "{cc} {beta}: {left:?}");
+        }
+    }
+}
