@@ -5,9 +5,10 @@
 
 use crate::codel::CoDelState;
 use crate::config::{Aqm, LinkConfig, QueueLimit};
+use crate::dual::{self, DualPi2State};
 use crate::red::{RedState, Verdict};
-use crate::service::Service;
-use godwit_base::{SeededRng, Time};
+use crate::service::{Service, Slot};
+use godwit_base::{Ecn, SeededRng, Time};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -35,6 +36,7 @@ enum Management {
     None,
     CoDel(CoDelState),
     Red(RedState),
+    DualPi2(DualPi2State),
 }
 
 /// A packet that found room.
@@ -45,6 +47,8 @@ pub(crate) struct Passage {
     /// When its last bit is.
     pub(crate) departs: Time,
     pub(crate) marked: bool,
+    /// It went through a queue of its own, for low latency.
+    pub(crate) low_latency: bool,
 }
 
 /// A packet that does not pass the queue.
@@ -68,6 +72,7 @@ impl Bottleneck {
             Aqm::None => Management::None,
             Aqm::CoDel(codel) => Management::CoDel(CoDelState::new(codel)),
             Aqm::Red(red) => Management::Red(RedState::new(red, rng)),
+            Aqm::DualPi2(dual) => Management::DualPi2(DualPi2State::new(dual, rng)),
         };
         Bottleneck {
             service,
@@ -80,20 +85,22 @@ impl Bottleneck {
         }
     }
 
-    /// Lets a packet in that occupies `bytes` on the wire. `markable` says that it has an ECN codepoint.
-    pub(crate) fn enter(&mut self, now: Time, bytes: u64, markable: bool) -> Result<Passage, Refused> {
+    /// Lets a packet in that occupies `bytes` on the wire. `ecn` is its codepoint.
+    pub(crate) fn enter(&mut self, now: Time, bytes: u64, ecn: Ecn) -> Result<Passage, Refused> {
         self.let_go(now);
+        let markable = ecn != Ecn::NotEct;
         let idle_since = self.waiting.is_empty().then_some(self.emptied);
         let full = self.would_exceed(self.limit, bytes);
         let mut marked = self.would_exceed(self.mark_above, bytes);
         let Some(service) = &mut self.service else {
-            return Ok(Passage { begins: now, departs: now, marked: false });
+            return Ok(Passage { begins: now, departs: now, marked: false, low_latency: false });
         };
         if full {
             return Err(Refused::Full);
         }
         match &mut self.management {
             Management::None => {}
+            Management::DualPi2(_) => return self.enter_dual(now, bytes, ecn),
             Management::CoDel(codel) => {
                 let begins = service.begins(now);
                 if codel.strikes(begins, begins.saturating_since(now), markable) {
@@ -116,11 +123,46 @@ impl Bottleneck {
         }
         let slot = service.serve(now, bytes);
         self.put(slot.ends, bytes);
-        Ok(Passage { begins: slot.begins, departs: slot.ends, marked })
+        Ok(Passage { begins: slot.begins, departs: slot.ends, marked, low_latency: false })
+    }
+
+    /// The same for two queues.
+    fn enter_dual(&mut self, now: Time, bytes: u64, ecn: Ecn) -> Result<Passage, Refused> {
+        let sending = self.waiting.front().map_or(now, |first| first.departs);
+        let (Management::DualPi2(dual), Some(service)) = (&mut self.management, &mut self.service) else {
+            return Err(Refused::Full);
+        };
+        dual.update(now, service.busy_until(now));
+        let low_latency = matches!(ecn, Ecn::Ect1 | Ecn::Ce);
+        let (verdict, slot) = if low_latency {
+            let (packet, takes) = (service.packet_time(), service.takes(bytes));
+            let (begins, ends) = dual.overtake(now, sending.min(now + packet), takes);
+            let begins = begins.min(service.begins(now));
+            let wait = begins.saturating_since(now);
+            let verdict = dual.judge_low_latency(wait, dual.is_alone(now));
+            (verdict, Slot { begins, ends })
+        } else {
+            (dual.judge_classic(ecn != Ecn::NotEct), Slot { begins: now, ends: now })
+        };
+        if verdict == dual::Verdict::Drop {
+            return Err(Refused::Managed);
+        }
+        let last = service.serve(now, bytes);
+        let slot = if low_latency { Slot { ends: slot.ends.min(last.ends), ..slot } } else { last };
+        if low_latency {
+            dual.on_low_latency(slot.ends);
+        } else {
+            dual.on_classic(slot.ends);
+        }
+        self.put(slot.ends, bytes);
+        let marked = verdict == dual::Verdict::Mark;
+        Ok(Passage { begins: slot.begins, departs: slot.ends, marked, low_latency })
     }
 
     fn put(&mut self, departs: Time, bytes: u64) {
-        self.waiting.push_back(Waiting { departs, bytes });
+        // Nearly always behind all others.
+        let later = self.waiting.iter().rev().take_while(|waiting| waiting.departs > departs).count();
+        self.waiting.insert(self.waiting.len() - later, Waiting { departs, bytes });
         self.waiting_bytes = self.waiting_bytes.saturating_add(bytes);
     }
 

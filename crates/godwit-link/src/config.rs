@@ -1,6 +1,8 @@
 //! What a link is like. Plain values: the default is a perfect link, and each field adds one imperfection.
 
-use crate::{Aggregation, CoDel, Damage, Loss, NatConfig, Opportunities, Policer, Probability, Rate, Red};
+use crate::{
+    Aggregation, CoDel, Damage, DualPi2, Loss, NatConfig, Opportunities, Policer, Probability, Rate, Red,
+};
 use godwit_base::Time;
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,6 +67,8 @@ pub enum Aqm {
     CoDel(CoDel),
     /// By its length on average.
     Red(Red),
+    /// By a queue of its own for those who keep theirs short.
+    DualPi2(DualPi2),
 }
 
 /// A delay that varies from packet to packet, evenly from zero to a maximum.

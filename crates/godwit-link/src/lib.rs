@@ -22,6 +22,7 @@ mod cellular;
 mod codel;
 mod config;
 mod corruption;
+mod dual;
 mod link;
 mod loss;
 mod nat;
@@ -40,6 +41,7 @@ pub use config::{
     Reorder,
 };
 pub use corruption::{Corruption, Damage};
+pub use dual::DualPi2;
 pub use link::{Counters, Delivery, DropReason, Duplex, Link, Outcome};
 pub use loss::{GilbertElliott, Loss};
 pub use nat::{Nat, NatConfig, Rebinding, Translation};

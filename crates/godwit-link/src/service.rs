@@ -72,6 +72,20 @@ impl Service {
         }
     }
 
+    /// When everything that has entered will have been sent.
+    pub(crate) fn busy_until(&mut self, now: Time) -> Time {
+        match self {
+            Service::Rates(rates) => rates.busy_until,
+            Service::Trace(trace) => trace.begins(now),
+        }
+    }
+
+    /// How long about a packet of `bytes` takes at present.
+    pub(crate) fn takes(&self, bytes: u64) -> Duration {
+        let time = self.packet_time().as_nanos() * u128::from(bytes) / u128::from(OPPORTUNITY);
+        Duration::from_nanos(u64::try_from(time).unwrap_or(u64::MAX))
+    }
+
     /// How long about a full packet takes at present.
     pub(crate) fn packet_time(&self) -> Duration {
         let rate = match self {

@@ -121,6 +121,10 @@ pub struct Counters {
     pub queued_packets: u64,
     /// How long all of these together waited before they were sent.
     pub queue_delay: Duration,
+    /// Those of them that a queue of its own for low latency took in ([`crate::DualPi2`]).
+    pub low_latency_packets: u64,
+    /// How long these together waited.
+    pub low_latency_delay: Duration,
 }
 
 impl Counters {
@@ -132,9 +136,22 @@ impl Counters {
 
     /// How long a packet waited in the queue, on average.
     pub fn mean_queue_delay(&self) -> Duration {
-        let nanos = self.queue_delay.as_nanos() / u128::from(self.queued_packets.max(1));
-        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        mean(self.queue_delay, self.queued_packets)
     }
+
+    /// The same of packets in the low-latency queue, and of the others.
+    pub fn mean_delays_by_queue(&self) -> (Duration, Duration) {
+        let classic = self.queue_delay.saturating_sub(self.low_latency_delay);
+        (
+            mean(self.low_latency_delay, self.low_latency_packets),
+            mean(classic, self.queued_packets - self.low_latency_packets),
+        )
+    }
+}
+
+fn mean(sum: Duration, packets: u64) -> Duration {
+    let nanos = sum.as_nanos() / u128::from(packets.max(1));
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
 /// What arrives of a packet: itself, and perhaps its copy.
@@ -225,12 +242,11 @@ impl Link {
         if self.policer.as_mut().is_some_and(|policer| !policer.admits(now, bytes)) {
             return Err(DropReason::Policer);
         }
-        let passage =
-            self.bottleneck.enter(now, bytes, ecn != Ecn::NotEct).map_err(|refused| match refused {
-                Refused::Full => DropReason::Queue,
-                Refused::Managed => DropReason::Aqm,
-            })?;
-        self.note_queue(passage.begins.saturating_since(now));
+        let passage = self.bottleneck.enter(now, bytes, ecn).map_err(|refused| match refused {
+            Refused::Full => DropReason::Queue,
+            Refused::Managed => DropReason::Aqm,
+        })?;
+        self.note_queue(passage.begins.saturating_since(now), passage.low_latency);
         if self.is_down(passage.departs) {
             return Err(DropReason::Outage);
         }
@@ -306,9 +322,13 @@ impl Link {
     }
 
     /// The queue has just taken a packet in, which waits for so long.
-    fn note_queue(&mut self, delay: Duration) {
+    fn note_queue(&mut self, delay: Duration, low_latency: bool) {
         self.counters.queued_packets += 1;
         self.counters.queue_delay += delay;
+        if low_latency {
+            self.counters.low_latency_packets += 1;
+            self.counters.low_latency_delay += delay;
+        }
         let (packets, bytes) = self.bottleneck.occupied();
         self.counters.max_queue_packets = self.counters.max_queue_packets.max(packets as u64);
         self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(bytes);

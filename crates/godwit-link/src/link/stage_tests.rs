@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::config::Aqm;
-use crate::{Aggregation, CoDel, Opportunities, Policer, Rate, Red};
+use crate::{Aggregation, CoDel, DualPi2, Opportunities, Policer, Rate, Red};
 use std::sync::Arc;
 
 /// A UDP payload that is 1500 bytes on the wire: 1 ms at 12 Mbit/s.
@@ -121,4 +121,54 @@ fn a_trace_delivers_at_its_opportunities_and_a_radio_in_bursts() {
     bursts.dedup();
     assert!((200..=400).contains(&bursts.len()), "{}", bursts.len());
     assert!(bursts.windows(2).all(|two| two[1] - two[0] >= aggregation.least));
+}
+
+#[test]
+fn two_coupled_queues_carry_what_one_does_and_only_one_is_long() {
+    // Nine tenths of the link for classic packets and a fifth of it for the others, for 20 seconds: 1.1 times what it
+    // carries. Neither listens.
+    let config = LinkConfig { aqm: Aqm::DualPi2(DualPi2::default()), ..at_12_megabits() };
+    let mut link = Link::new(config, SeededRng::new(7));
+    let (mut last, mut delivered, mut low) = (Time::ZERO, [0_u64; 2], Duration::ZERO);
+    for tenth in 0..200_000_u64 {
+        let now = us(tenth * 100);
+        for (due, which, ecn) in [(tenth * 9 % 100 < 9, 0, Ecn::NotEct), (tenth % 50 == 0, 1, Ecn::Ect1)] {
+            for one in due
+                .then(|| link.send_marked(now, FULL, IpVersion::V4, ecn))
+                .into_iter()
+                .flat_map(Outcome::deliveries)
+            {
+                delivered[which] += 1;
+                last = last.max(one.at);
+                low = low.max(if which == 1 { one.at - now } else { Duration::ZERO });
+                assert!(one.ecn != Ecn::Ce || which == 1);
+            }
+        }
+    }
+    // A millisecond each: the link was busy all the time, with no more than it carries.
+    let (all, took) = (delivered[0] + delivered[1], last.as_micros() / 1_000);
+    assert!(all <= took && all * 100 > took * 97, "{all} in {took} ms");
+    assert!(delivered[1] == 4_000, "{delivered:?}");
+    assert!(low < Duration::from_millis(4), "{low:?}");
+    let (short, long) = link.counters().mean_delays_by_queue();
+    assert!(short < Duration::from_millis(2) && long > Duration::from_millis(5), "{short:?} {long:?}");
+    assert!(link.counters().aqm_drops > 1_500 && link.counters().queue_drops == 0);
+}
+
+#[test]
+fn a_queue_with_both_kinds_keeps_to_its_limit_and_the_order_of_each() {
+    let aqm = Aqm::DualPi2(DualPi2::default());
+    let config = LinkConfig { aqm, queue: crate::QueueLimit::Packets(50), ..at_12_megabits() };
+    let mut link = Link::new(config, SeededRng::new(7));
+    let mut last = [Time::ZERO; 2];
+    for packet in 0..2_000_u64 {
+        let which = usize::from(packet % 3 == 0);
+        let ecn = [Ecn::Ect0, Ecn::Ect1][which];
+        for one in link.send_marked(us(packet * 400), FULL, IpVersion::V4, ecn).deliveries() {
+            assert!(one.at >= last[which], "{packet}");
+            last[which] = one.at;
+        }
+        assert!(link.queue(us(packet * 400)).0 <= 50);
+    }
+    assert!(link.counters().queue_drops > 500 && link.counters().max_queue_packets == 50);
 }
