@@ -36,7 +36,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "MATRIX", default_value_t)]
     matrix: Matrix,
 
-    /// The congestion controllers to try, one after the other: default, newreno, cubic, bbr
+    /// The congestion controllers to try, one after the other: default, newreno, cubic, bbr,
+    /// prague
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "default")]
     cc: Vec<Controller>,
 

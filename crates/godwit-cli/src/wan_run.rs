@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     link: LinkArguments,
 
-    /// The congestion controller: default, newreno, cubic or bbr
+    /// The congestion controller: default, newreno, cubic, bbr or prague
     #[arg(long, value_name = "NAME", default_value = "default")]
     cc: Controller,
 

@@ -10,9 +10,7 @@ mod settings;
 pub use settings::{PathSettings, PathStats};
 
 use crate::ack_policy::AckPolicy;
-use crate::congestion::{
-    Acked, CeMarks, Controller, ControllerFactory, ControllerStart, Lost, SavedState, Sent,
-};
+use crate::congestion::{Acked, CeMarks, Controller, ControllerStart, Lost, SavedState, Sent};
 use crate::delivery::{DeliverySampler, Newest, Snapshot};
 use crate::ecn::{EcnAcked, EcnValidation};
 use crate::flight::Flights;
@@ -25,7 +23,7 @@ use crate::rtt::RttEstimator;
 use crate::sent::SentPacket;
 use crate::summary::{LossSummary, SpaceId};
 use crate::tally::AckTally;
-use godwit_base::{Ecn, Time};
+use godwit_base::Time;
 use reduction::CongestionEvent;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -117,7 +115,7 @@ impl PathRecovery {
         };
         let controller = Controller::begin(&settings.congestion, &start);
         let samples = controller.detailed().is_some_and(|custom| custom.wants_rate_samples());
-        let ect = settings.congestion.factory().map_or(Ecn::Ect0, ControllerFactory::ect);
+        let ect = settings.congestion.ect();
         PathRecovery {
             id: settings.id,
             flights: Flights::default(),

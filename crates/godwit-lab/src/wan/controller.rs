@@ -69,10 +69,10 @@ mod tests {
 
     #[test]
     fn names_are_found_and_others_refused() {
-        for name in ["default", "newreno", "cubic", "bbr"] {
+        for name in ["default", "newreno", "cubic", "bbr", "prague"] {
             assert_eq!(name.parse::<Controller>().map(Controller::name), Ok(name));
         }
-        assert!("vegas".parse::<Controller>().unwrap_err().ends_with("cubic, bbr, or default"));
+        assert!("vegas".parse::<Controller>().unwrap_err().ends_with("bbr, prague, or default"));
         assert_eq!(format!("{:?}", Controller::CUBIC.transport().congestion), "BuiltIn(Cubic)");
     }
 }

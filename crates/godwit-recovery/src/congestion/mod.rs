@@ -13,6 +13,7 @@ mod controller;
 pub mod cubic;
 mod name;
 pub mod new_reno;
+pub mod prague;
 
 pub use controller::{
     Acked, CeMarks, CongestionController, ControllerFactory, ControllerStart, Lost, Pacing, SavedState, Sent,
@@ -23,8 +24,9 @@ pub use crate::delivery::RateSample;
 
 use bbr::Bbr;
 use cubic::Cubic;
-use godwit_base::Time;
+use godwit_base::{Ecn, Time};
 use new_reno::NewReno;
+use prague::Prague;
 use std::fmt;
 use std::sync::Arc;
 
@@ -39,6 +41,9 @@ pub enum Algorithm {
     /// BBR (draft-ietf-ccwg-bbr), with a faster start.
     #[default]
     Bbr,
+    /// Prague (draft-briscoe-iccrg-prague-congestion-control): short queues where the network marks packets as RFC 9331
+    /// has it, and CUBIC elsewhere.
+    Prague,
 }
 
 /// Who controls the congestion of a connection's paths.
@@ -72,12 +77,12 @@ impl CongestionControl {
         CongestionControl::Custom(Arc::new(Making(make)))
     }
 
-    /// Who makes the controllers, if they are the caller's own. They are told of every packet, which costs a little for
-    /// each.
-    pub(crate) fn factory(&self) -> Option<&dyn ControllerFactory> {
+    /// The codepoint with which packets are marked once a path has proved to carry it.
+    pub(crate) fn ect(&self) -> Ecn {
         match self {
-            CongestionControl::BuiltIn(_) => None,
-            CongestionControl::Custom(factory) => Some(factory.as_ref()),
+            CongestionControl::BuiltIn(Algorithm::Prague) => Ecn::Ect1,
+            CongestionControl::BuiltIn(_) => Ecn::Ect0,
+            CongestionControl::Custom(factory) => factory.ect(),
         }
     }
 }
@@ -108,6 +113,8 @@ pub enum Controller {
     Cubic(Box<Cubic>),
     /// BBR.
     Bbr(Box<Bbr>),
+    /// Prague.
+    Prague(Box<Prague>),
     /// One that the caller brought along.
     Custom(Box<dyn CongestionController>),
 }
@@ -118,6 +125,7 @@ macro_rules! each {
             Controller::NewReno($inner) => $call,
             Controller::Cubic($inner) => $call,
             Controller::Bbr($inner) => $call,
+            Controller::Prague($inner) => $call,
             Controller::Custom($inner) => $call,
         }
     };
@@ -132,6 +140,9 @@ impl Controller {
                 Controller::Cubic(Box::new(Cubic::new(start.mtu)))
             }
             CongestionControl::BuiltIn(Algorithm::Bbr) => Controller::Bbr(Box::new(Bbr::new(start))),
+            CongestionControl::BuiltIn(Algorithm::Prague) => {
+                Controller::Prague(Box::new(Prague::new(start.mtu)))
+            }
             CongestionControl::Custom(factory) => Controller::Custom(factory.controller(start)),
         }
     }
@@ -197,7 +208,7 @@ impl Controller {
         match self {
             Controller::Bbr(inner) => inner.on_sent(sent),
             Controller::Custom(inner) => inner.on_sent(sent),
-            Controller::NewReno(_) | Controller::Cubic(_) => {}
+            Controller::NewReno(_) | Controller::Cubic(_) | Controller::Prague(_) => {}
         }
     }
 
@@ -206,6 +217,7 @@ impl Controller {
     pub(crate) fn pacing(&self) -> Option<Pacing> {
         match self {
             Controller::Bbr(inner) => inner.pacing(),
+            Controller::Prague(inner) => inner.pacing(),
             Controller::Custom(inner) => inner.pacing(),
             Controller::NewReno(_) | Controller::Cubic(_) => None,
         }
@@ -217,6 +229,7 @@ impl Controller {
         match self {
             Controller::Custom(inner) => Some(inner.as_mut()),
             Controller::Bbr(inner) => Some(inner.as_mut()),
+            Controller::Prague(inner) => Some(inner.as_mut()),
             Controller::NewReno(_) | Controller::Cubic(_) => None,
         }
     }
@@ -226,6 +239,7 @@ impl Controller {
         match self {
             Controller::Custom(inner) => Some(inner.as_ref()),
             Controller::Bbr(inner) => Some(inner.as_ref()),
+            Controller::Prague(inner) => Some(inner.as_ref()),
             Controller::NewReno(_) | Controller::Cubic(_) => None,
         }
     }

@@ -6,14 +6,15 @@ use std::str::FromStr;
 
 impl Algorithm {
     /// All of them.
-    pub const ALL: [Algorithm; 3] = [Algorithm::NewReno, Algorithm::Cubic, Algorithm::Bbr];
+    pub const ALL: [Algorithm; 4] = [Algorithm::NewReno, Algorithm::Cubic, Algorithm::Bbr, Algorithm::Prague];
 
-    /// Its name: `newreno`, `cubic` or `bbr`.
+    /// Its name: `newreno`, `cubic`, `bbr` or `prague`.
     pub const fn name(self) -> &'static str {
         match self {
             Algorithm::NewReno => "newreno",
             Algorithm::Cubic => "cubic",
             Algorithm::Bbr => "bbr",
+            Algorithm::Prague => "prague",
         }
     }
 }
@@ -56,6 +57,6 @@ mod tests {
             assert_eq!(algorithm.name().parse(), Ok(algorithm));
         }
         let refused = "vegas".parse::<Algorithm>().unwrap_err().to_string();
-        assert!(refused.ends_with("expected one of newreno, cubic, bbr"), "{refused}");
+        assert!(refused.ends_with("expected one of newreno, cubic, bbr, prague"), "{refused}");
     }
 }

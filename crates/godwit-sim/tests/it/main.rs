@@ -17,6 +17,7 @@ mod ecn;
 mod forgery;
 mod handshake;
 mod isolation;
+mod l4s;
 mod lifecycle;
 mod mtu;
 mod network;

@@ -144,6 +144,18 @@ impl Cubic {
         self.shape.w_est = self.shape.w_est.saturating_add(self.growth_est.add(numerator, denominator));
     }
 
+    /// Makes the window `bytes`, in congestion avoidance: what it grows by from here is new ground.
+    pub(super) fn set_window(&mut self, bytes: u64) {
+        let (window, threshold) = (bytes, Some(bytes));
+        self.shape = Shape { window, threshold, w_max: bytes, prior: bytes, ..Shape::default() };
+    }
+
+    /// Makes the window `bytes` if it is larger.
+    pub(super) fn lower_window(&mut self, bytes: u64) {
+        self.shape.window = self.shape.window.min(bytes);
+        self.shape.threshold = Some(self.shape.window);
+    }
+
     /// Multiplies the window by `beta` hundredths.
     fn reduce(&mut self, beta: u64) {
         self.before = Some(Box::new(self.shape));
