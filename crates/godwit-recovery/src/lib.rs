@@ -9,7 +9,8 @@
 //!
 //! Nothing here reads a clock, and the only randomness is handed in. Nothing allocates per packet once
 //! its rings have grown to the size of the window. (RFC 9002, RFC 9000 section 13, RFC 9438, RFC 9406,
-//! RFC 8899, RFC 9937.)
+//! RFC 8899, RFC 9937,
+//! RFC 9959.)
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
@@ -27,6 +28,7 @@ mod pacer;
 mod path;
 mod prr;
 mod refused;
+mod resume;
 mod rtt;
 mod sent;
 mod space;

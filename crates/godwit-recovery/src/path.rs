@@ -19,6 +19,7 @@ use crate::mtu::{Arrived, MtuCounters, MtuSearch};
 use crate::pacer::Pacer;
 use crate::prr::Prr;
 use crate::refused::Refused;
+use crate::resume::{CarefulResume, Step};
 use crate::rtt::RttEstimator;
 use crate::sent::SentPacket;
 use crate::summary::{LossSummary, SpaceId};
@@ -94,6 +95,8 @@ pub struct PathRecovery {
     event: CongestionEvent,
     /// While a reduction is being recovered.
     prr: Option<Prr>,
+    /// Until what an earlier connection left is used or useless.
+    resume: Option<Box<CarefulResume>>,
     usage: Usage,
     pto_count: u32,
     last_activity: Time,
@@ -114,6 +117,8 @@ impl PathRecovery {
             ..ControllerStart::new(now, mtu.mtu(), settings.initial_rtt)
         };
         let controller = Controller::begin(&settings.congestion, &start);
+        let resumed = settings.saved.filter(|_| controller.wants_resume());
+        let resume = CarefulResume::new(resumed, controller.window());
         let samples = controller.detailed().is_some_and(|custom| custom.wants_rate_samples());
         let ect = settings.congestion.ect();
         PathRecovery {
@@ -132,6 +137,7 @@ impl PathRecovery {
             in_flight: 0,
             event: CongestionEvent::default(),
             prr: None,
+            resume,
             usage: Usage::default(),
             pto_count: 0,
             last_activity: now,
@@ -345,12 +351,14 @@ impl PathRecovery {
     }
 
     fn pace(&self) -> crate::pacer::Pace {
+        let (window, smoothed_rtt, mtu) = (self.controller.window(), self.rtt.smoothed(), self.mtu.mtu());
+        let resumed = self.resume.as_ref().and_then(|resume| resume.pacing(window, smoothed_rtt, mtu));
         crate::pacer::Pace {
-            window: self.controller.window(),
-            smoothed_rtt: self.rtt.smoothed(),
+            window,
+            smoothed_rtt,
             slow_start: self.controller.is_slow_start(),
-            mtu: self.mtu.mtu(),
-            own: self.controller.pacing(),
+            mtu,
+            own: resumed.or_else(|| self.controller.pacing()),
         }
     }
 
@@ -372,6 +380,13 @@ impl PathRecovery {
     pub fn export(&self) -> SavedState {
         let own = self.controller.detailed().and_then(|custom| custom.export());
         own.unwrap_or(SavedState { rtt: self.rtt.smoothed(), window: self.window(), rate: 0 })
+    }
+
+    /// What the next connection on this path may resume, if the congestion controller does that: the lowest round-trip time
+    /// and the window.
+    pub fn resumable(&self) -> Option<SavedState> {
+        let known = self.controller.wants_resume() && self.rtt.first_sample_at().is_some();
+        known.then(|| SavedState { rtt: self.rtt.min(), window: self.window(), rate: 0 })
     }
 
     /// The sender ran out of data while both window and pacer would have let more go.
@@ -488,6 +503,9 @@ impl PathRecovery {
         if let Some(prr) = &mut self.prr {
             prr.on_sent(bytes);
         }
+        if let Some(resume) = &mut self.resume {
+            resume.on_sent(now);
+        }
         if used > pace.window || self.prr.is_some() {
             self.usage.filled_at = Some(now);
         }
@@ -548,7 +566,7 @@ impl PathRecovery {
             refused.on_acked(sent_at);
         }
         self.reduce_proportionally(sent_at, tally.bytes, lost);
-        self.controller.on_ack(&Acked {
+        let mut acked = Acked {
             now,
             // What led to a reduction was sent before it.
             bytes: if lost.congestion { 0 } else { tally.growth_bytes },
@@ -559,7 +577,22 @@ impl PathRecovery {
             bytes_in_flight: prior_in_flight,
             window_used: self.was_window_used_since(sent_at),
             delivery,
-        });
+        };
+        let (in_flight, window) = (self.in_flight, self.controller.window());
+        match self.resume.as_mut().map_or(Step::None, |resume| resume.on_ack(&acked, in_flight, window)) {
+            Step::None => {}
+            Step::Normal => self.resume = None,
+            Step::Hold => (acked.bytes, acked.all_bytes) = (0, 0),
+            Step::Window(window) => {
+                (acked.bytes, acked.all_bytes) = (0, 0);
+                self.controller.set_window(window, None);
+            }
+            Step::Threshold(threshold) => {
+                self.controller.set_window(window.min(threshold), Some(threshold));
+                self.resume = None;
+            }
+        }
+        self.controller.on_ack(&acked);
     }
 
     /// True if at `sent_at` or later the window was full, or data waited for the pacer and never ran out.

@@ -202,6 +202,22 @@ impl Controller {
         matches!(self, Controller::NewReno(_) | Controller::Cubic(_))
     }
 
+    /// Whether the path makes it resume what an earlier one has left. BBR exports, but its own start is faster, and
+    /// controllers of a caller's own are given what was left to do with it what they like.
+    pub(crate) const fn wants_resume(&self) -> bool {
+        matches!(self, Controller::NewReno(_) | Controller::Cubic(_) | Controller::Prague(_))
+    }
+
+    /// Makes the window so large, and with a threshold slow start end there.
+    pub(crate) fn set_window(&mut self, window: u64, threshold: Option<u64>) {
+        match self {
+            Controller::NewReno(inner) => inner.set_window(window, threshold),
+            Controller::Cubic(inner) => inner.resume_at(window, threshold),
+            Controller::Prague(inner) => inner.set_window(window, threshold),
+            Controller::Bbr(_) | Controller::Custom(_) => {}
+        }
+    }
+
     /// See [`CongestionController::on_sent`].
     #[inline]
     pub(crate) fn on_sent(&mut self, sent: &Sent) {

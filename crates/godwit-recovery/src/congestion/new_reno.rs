@@ -32,6 +32,13 @@ impl NewReno {
         }
     }
 
+    /// Makes the window so large, and with a threshold slow start end there.
+    pub(super) fn set_window(&mut self, window: u64, threshold: Option<u64>) {
+        self.window = window.max(minimum_window(self.mtu));
+        self.threshold = threshold.or(self.threshold);
+        self.before = None;
+    }
+
     /// Multiplies the window by `beta` hundredths.
     fn reduce(&mut self, beta: u64) {
         self.before = Some((self.window, self.threshold));

@@ -79,6 +79,12 @@ impl Prague {
         }
     }
 
+    /// Makes the window so large, and with a threshold slow start end there.
+    pub(super) fn set_window(&mut self, window: u64, threshold: Option<u64>) {
+        self.reduced = None;
+        self.cubic.resume_at(window, threshold);
+    }
+
     /// The moving average of the share of marks, in parts of 2^20.
     #[cfg(test)]
     const fn alpha(&self) -> u64 {

@@ -62,6 +62,7 @@ impl PathRecovery {
             self.event.reversible = false;
             self.event.start = None;
             self.prr = None;
+            self.resume = None;
             self.rtt.on_persistent_congestion();
             self.controller.on_persistent_congestion();
         }
@@ -87,6 +88,15 @@ impl PathRecovery {
         match losses {
             Some(_) => self.controller.on_congestion(now),
             None => self.controller.on_ce_congestion(now),
+        }
+        if let Some(resume) = &mut self.resume {
+            match resume.on_congestion() {
+                Some(window) => {
+                    self.controller.set_window(window, Some(window));
+                    self.event.reversible = false;
+                }
+                None => self.resume = None,
+            }
         }
         // What has just been found lost was in flight until now.
         let in_flight = self.in_flight.saturating_add(tally.bytes);

@@ -1,7 +1,7 @@
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
 use super::*;
-use crate::congestion::Algorithm;
+use crate::congestion::{Algorithm, SavedState};
 use crate::{Outcome, SentInfo, SpaceId, SpaceRecovery};
 use godwit_base::SeededRng;
 
@@ -237,4 +237,72 @@ fn what_never_left_is_no_congestion() {
     let ranges = [last..=last].into_iter();
     let summary = space.on_ack_received(&mut path, ms(1150), last, Duration::ZERO, ranges, &mut |_, ()| {});
     assert!(summary.unwrap().lost.congestion && path.window() < window);
+}
+
+/// A path that resumes a window of 200 packets, after its initial window has arrived in 50 ms, as it did then.
+fn resumed(algorithm: Algorithm) -> (PathRecovery, SpaceRecovery<()>) {
+    let saved = SavedState { rtt: Duration::from_millis(50), window: 200 * 1200, rate: 0 };
+    let settings =
+        PathSettings { congestion: algorithm.into(), saved: Some(saved), ..PathSettings::default() };
+    let (mut path, mut space) =
+        (PathRecovery::new(Time::ZERO, &settings), SpaceRecovery::new(SpaceId::Handshake));
+    assert_eq!(send_all(&mut space, &mut path, ms(0)), 10);
+    ack(&mut space, &mut path, ms(50), 9);
+    (path, space)
+}
+
+#[test]
+fn a_window_is_resumed_by_those_who_cannot_find_it_faster() {
+    for algorithm in Algorithm::ALL {
+        let (mut path, mut space) = resumed(algorithm);
+        if algorithm == Algorithm::Bbr {
+            assert!(path.window() < 100 * 1200);
+            assert_eq!(path.resumable(), None);
+            continue;
+        }
+        assert_eq!(path.window(), 100 * 1200, "{algorithm}");
+        // A window in a round trip, and not at once.
+        let mut sent = 0;
+        for half in 100..200 {
+            let now = Time::from_nanos(half * 500_000);
+            while path.can_send(1200) && path.next_send_time(now, 1200).is_none() {
+                send(&mut space, &mut path, now);
+                sent += 1;
+            }
+            assert!(sent <= (half - 99) + 14, "{algorithm}: {sent} at {half}");
+        }
+        assert!(sent >= 96, "{algorithm}: {sent}");
+        ack(&mut space, &mut path, ms(100), 30);
+        assert!(path.window() <= 100 * 1200, "{algorithm}");
+        let last = space.largest_sent().unwrap();
+        ack(&mut space, &mut path, ms(150), last);
+        // All of it has arrived: slow start goes on.
+        assert!(
+            path.window() > 130 * 1200 && path.controller().is_slow_start(),
+            "{algorithm}: {}",
+            path.window()
+        );
+        assert_eq!(path.resumable().map(|saved| saved.window), Some(path.window()));
+    }
+}
+
+#[test]
+fn a_resumed_window_that_is_too_large_costs_what_it_was_too_large_by() {
+    for algorithm in [Algorithm::NewReno, Algorithm::Cubic, Algorithm::Prague] {
+        let (mut path, mut space) = resumed(algorithm);
+        assert_eq!(send_all(&mut space, &mut path, ms(60)), 100, "{algorithm}");
+        // 20 of the 100 arrive, then all but the last are lost.
+        ack(&mut space, &mut path, ms(110), 29);
+        let mut ignore = |_: Outcome, ()| {};
+        let ranges = [109..=109, 0..=29].into_iter();
+        space.on_ack_received(&mut path, ms(120), 109, Duration::ZERO, ranges, &mut ignore).unwrap();
+        // Half of what has been shown to pass.
+        assert!((10..=11).contains(&(path.window() / 1200)), "{algorithm}: {}", path.window());
+        space.on_loss_timer(&mut path, ms(200), &mut ignore);
+        assert!(send_all(&mut space, &mut path, ms(200)) > 0, "{algorithm}");
+        let last = space.largest_sent().unwrap();
+        ack(&mut space, &mut path, ms(260), last);
+        assert!(path.window() < 30 * 1200, "{algorithm}: {}", path.window());
+        assert!(path.controller().slow_start_threshold().unwrap() <= 40 * 1200, "{algorithm}");
+    }
 }

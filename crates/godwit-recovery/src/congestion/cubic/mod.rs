@@ -150,6 +150,14 @@ impl Cubic {
         self.shape = Shape { window, threshold, w_max: bytes, prior: bytes, ..Shape::default() };
     }
 
+    /// Makes the window so large, and with a threshold slow start end there.
+    pub(super) fn resume_at(&mut self, window: u64, threshold: Option<u64>) {
+        self.shape.window = window.max(minimum_window(self.mtu));
+        self.shape.threshold = threshold.or(self.shape.threshold);
+        self.shape.epoch = None;
+        self.before = None;
+    }
+
     /// Makes the window `bytes` if it is larger.
     pub(super) fn lower_window(&mut self, bytes: u64) {
         self.shape.window = self.shape.window.min(bytes);
