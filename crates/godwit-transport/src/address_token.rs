@@ -7,8 +7,11 @@
 //! ```text
 //! kind (1) | sealed { issued (8) address (16) port (2) cid length (1) cid (20) } | nonce (12) | tag (16)
 //! ```
+//! In the place of the cid, tokens of NEW_TOKEN frames have nothing, or what the connection has found of its path: the
+//! round-trip time in microseconds (4) and the congestion window (8), for careful resume (RFC 9959).
 
 use godwit_base::{Rng, WallTime};
+use godwit_recovery::SavedState;
 use godwit_tls::secrets::{ServerSecrets, TOKEN_OVERHEAD};
 use godwit_wire::{ConnectionId, Reader, Writer};
 use std::net::{IpAddr, SocketAddr};
@@ -113,13 +116,15 @@ pub(crate) struct NewToken {
     pub address: IpAddr,
     /// When it was given out.
     pub issued: WallTime,
+    /// What was known of the path by then.
+    pub path: Option<SavedState>,
 }
 
 impl NewToken {
     /// The token as it stands in the frame. `None` only if the AEAD fails.
     pub(crate) fn seal(&self, secrets: &ServerSecrets, rng: &mut dyn Rng) -> Option<[u8; TOKEN_LEN]> {
-        let content =
-            Content { issued: self.issued, address: self.address, port: 0, cid: ConnectionId::EMPTY };
+        let cid = self.path.as_ref().and_then(encode_path).unwrap_or(ConnectionId::EMPTY);
+        let content = Content { issued: self.issued, address: self.address, port: 0, cid };
         content.seal(TokenKind::NewToken, secrets, rng)
     }
 
@@ -135,8 +140,33 @@ impl NewToken {
             return Err(TokenError::Invalid);
         }
         content.check_age(now, NEW_TOKEN_LIFETIME)?;
-        Ok(NewToken { address, issued: content.issued })
+        Ok(NewToken { address, issued: content.issued, path: decode_path(content.cid.as_bytes()) })
     }
+}
+
+/// A round-trip time that no path has.
+const MOST_RTT: Duration = Duration::from_secs(5);
+/// A window that none needs.
+const MOST_WINDOW: u64 = 1 << 30;
+
+fn encode_path(path: &SavedState) -> Option<ConnectionId> {
+    let micros = u32::try_from(path.rtt.as_micros()).ok()?;
+    let mut bytes = [0; 12];
+    let mut writer = Writer::new(&mut bytes);
+    writer.bytes(&micros.to_be_bytes()).ok()?;
+    writer.bytes(&path.window.to_be_bytes()).ok()?;
+    ConnectionId::new(&bytes)
+}
+
+/// Nothing, if there is nothing or it makes no sense, whoever sealed it.
+fn decode_path(bytes: &[u8]) -> Option<SavedState> {
+    let mut reader = Reader::new(bytes);
+    let mut path = SavedState::default();
+    path.rtt = Duration::from_micros(u64::from(u32::from_be_bytes(reader.array().ok()?)));
+    path.window = u64::from_be_bytes(reader.array().ok()?);
+    let sane = !path.rtt.is_zero() && path.rtt <= MOST_RTT && path.window > 0;
+    path.window = path.window.min(MOST_WINDOW);
+    sane.then_some(path)
 }
 
 /// What both kinds carry. IPv4 addresses that came over an IPv6 socket count as IPv4.
@@ -216,7 +246,7 @@ mod tests {
     }
 
     fn new_token() -> NewToken {
-        NewToken { address: "2001:db8::7".parse().unwrap(), issued: NOW }
+        NewToken { address: "2001:db8::7".parse().unwrap(), issued: NOW, path: None }
     }
 
     #[test]
@@ -244,6 +274,24 @@ mod tests {
         assert_eq!(open("2001:db8::8", NOW), Err(TokenError::Invalid));
         let late = NOW + NEW_TOKEN_LIFETIME + Duration::from_micros(1);
         assert_eq!(open("2001:db8::7", late), Err(TokenError::Expired));
+    }
+
+    #[test]
+    fn a_new_token_carries_what_is_known_of_the_path_unless_it_makes_no_sense() {
+        let secrets = secrets();
+        let opened = |micros, window| {
+            let mut path = SavedState::default();
+            (path.rtt, path.window) = (Duration::from_micros(micros), window);
+            let sent = NewToken { path: Some(path), ..new_token() };
+            let token = sent.seal(&secrets, &mut SeededRng::new(1)).unwrap();
+            let opened = NewToken::open(&secrets, &token, sent.address, NOW).unwrap().path;
+            opened.map(|path| (path.rtt.as_micros(), path.window))
+        };
+        assert_eq!(opened(80_000, 1_000_000), Some((80_000, 1_000_000)));
+        assert_eq!(opened(80_000, u64::MAX), Some((80_000, MOST_WINDOW)));
+        for (micros, window) in [(0, 1_000_000), (80_000, 0), (5_000_001, 1_000_000), (1 << 40, 1_000_000)] {
+            assert_eq!(opened(micros, window), None, "{micros} {window}");
+        }
     }
 
     #[test]

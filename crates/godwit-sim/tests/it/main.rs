@@ -10,6 +10,7 @@
 )]
 
 mod ack_frequency;
+mod careful_resume;
 mod certificates;
 mod datagrams;
 mod determinism;

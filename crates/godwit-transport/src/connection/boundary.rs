@@ -5,6 +5,7 @@ use crate::path::PathKey;
 use crate::resumption::{Network, ServerMemory};
 use bytes::Bytes;
 use godwit_base::Ecn;
+use godwit_recovery::SavedState;
 use godwit_wire::transport_parameters::PreferredAddress;
 use godwit_wire::{ConnectionId, ResetToken};
 use std::net::SocketAddr;
@@ -63,6 +64,8 @@ pub(crate) struct ServerArgs<'a> {
     pub validated: bool,
     /// What is known of the client's network.
     pub network: Network,
+    /// What the client's token says of the path.
+    pub saved: Option<SavedState>,
     /// A token to give to the client in a NEW_TOKEN frame.
     pub new_token: Option<Bytes>,
     /// Versions spoken, in order of preference.
@@ -109,6 +112,8 @@ pub(crate) enum EndpointEvent {
     ForgetResetTokens,
     /// What a server's connection has found of its client's network.
     FoundNetwork(Network),
+    /// What a connection that resumes might begin with on the path of this server's connection.
+    FoundPath(SavedState),
     /// It has left a path: the path's socket may be needed no more.
     PathLeft,
     /// The peer retired one of our ids: packets with it are no longer this connection's.

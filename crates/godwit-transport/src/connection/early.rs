@@ -31,7 +31,12 @@ pub(super) struct Early {
     packets: Vec<(Datagram, Vec<u8>)>,
     status: EarlyDataStatus,
     zero_rtt: Option<Box<ZeroRtt>>,
+    /// At a server: the window that the client has been told of, for its next connection.
+    told_window: u64,
 }
+
+/// A window of which a client learns is at least this: a little more than the initial one is not worth a token.
+const LEAST_TOLD_WINDOW: u64 = 60_000;
 
 /// The keys of 0-RTT packets, while they exist.
 #[derive(Debug)]
@@ -119,6 +124,17 @@ impl Early {
         }
     }
 
+    /// Whether the client should learn of this window: it is worth resuming, and not about what it was told already.
+    fn is_worth_telling(&mut self, window: u64) -> bool {
+        let told = self.told_window;
+        let changed = window >= told.saturating_mul(2) || window <= told / 2;
+        let tells = changed && window >= LEAST_TOLD_WINDOW;
+        if tells {
+            self.told_window = window;
+        }
+        tells
+    }
+
     /// Time has passed.
     pub(super) fn on_timeout(&mut self, now: Time) {
         if self.zero_rtt.as_ref().and_then(|zero_rtt| zero_rtt.expires).is_some_and(|at| at <= now) {
@@ -136,6 +152,17 @@ impl Machine {
             memory.put_path(path, network);
         } else if self.side == Side::Server {
             self.events.push_endpoint(EndpointEvent::FoundNetwork(network));
+        }
+    }
+
+    /// A server's connection that has found its path wide gives the client a token that says so, for the next one.
+    pub(super) fn tell_path(&mut self) {
+        if self.side == Side::Client {
+            return;
+        }
+        let Some(found) = self.paths.active().recovery.resumable() else { return };
+        if self.early.is_worth_telling(found.window) {
+            self.events.push_endpoint(EndpointEvent::FoundPath(found));
         }
     }
 

@@ -116,6 +116,9 @@ impl Machine {
         }
         // Before room comes free: whoever waits for it is told by what may be held from now on.
         self.parts.streams.on_congestion_window(self.paths.active().recovery.window());
+        if info.space == SpaceId::Data {
+            self.tell_path();
+        }
         self.observe_lost(info.space, None);
         self.observe_recovery(self.paths.active_id());
         self.dispatch_outcomes(info.space);

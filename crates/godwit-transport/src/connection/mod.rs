@@ -179,6 +179,7 @@ impl Machine {
         };
         let handshake = Handshake::server(tls, args.version, parameters)?;
         let mut settings = path_settings(&config, &args.path);
+        settings.saved = args.saved;
         begin_with(&mut settings, &config, args.network);
         let recovery = PathRecovery::new(now, &settings);
         let keys = initial_keys(args.version, &args.client_dcid, Side::Server)?;
@@ -230,6 +231,11 @@ impl Machine {
     /// none is wanted.
     pub(crate) fn add_local_cid(&mut self, cid: ConnectionId, token: ResetToken) -> bool {
         self.parts.local_cids.add(cid, token).is_some()
+    }
+
+    /// A token made by the endpoint, for the client's next connection, in the place of the one before.
+    pub(crate) fn give_token(&mut self, token: bytes::Bytes) {
+        self.parts.announcements.send_new_token(token);
     }
 
     /// See [`crate::Connection::next_event`].

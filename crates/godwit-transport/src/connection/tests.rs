@@ -83,6 +83,7 @@ impl Pair {
             retry_scid: None,
             peer_scid: cid(1),
             validated: false,
+            saved: None,
             network: Default::default(),
             new_token: None,
             preferred: None,

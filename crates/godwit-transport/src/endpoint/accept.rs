@@ -9,8 +9,10 @@ use crate::connection::boundary::ServerArgs;
 use crate::{ConnectError, Connection};
 use bytes::Bytes;
 use godwit_base::Time;
+use godwit_recovery::SavedState;
 use godwit_wire::transport_parameters::PreferredAddress;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Why an incoming handshake could not be accepted.
@@ -93,7 +95,8 @@ impl Endpoint {
             peer_scid: first.peer_scid,
             validated: first.validated,
             network: self.networks.find(first.path.remote.ip()),
-            new_token: self.new_token(&incoming),
+            saved: first.saved,
+            new_token: self.new_token(incoming.remote().ip(), None),
             versions: &self.config.versions,
             preferred,
         };
@@ -151,8 +154,8 @@ impl Endpoint {
     }
 
     /// A token with which the client can prove its address the next time.
-    fn new_token(&mut self, incoming: &Incoming) -> Option<Bytes> {
-        let token = NewToken { address: incoming.remote().ip(), issued: self.clock.wall };
+    pub(super) fn new_token(&mut self, address: IpAddr, path: Option<SavedState>) -> Option<Bytes> {
+        let token = NewToken { address, issued: self.clock.wall, path };
         let sealed = token.seal(&self.config.secrets, &mut *self.rng)?;
         Some(Bytes::copy_from_slice(&sealed))
     }

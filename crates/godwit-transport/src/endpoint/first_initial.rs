@@ -1,6 +1,7 @@
 //! A client's first Initial packet, and what it has been answered before there is a connection.
 
 use crate::path::PathKey;
+use godwit_recovery::SavedState;
 use godwit_wire::ConnectionId;
 
 /// What a client's first Initial packet says of itself.
@@ -20,6 +21,8 @@ pub(super) struct FirstInitial {
     pub(super) peer_scid: ConnectionId,
     /// Whether it carries a token that proves the address.
     pub(super) validated: bool,
+    /// What an earlier connection has found of the path, as that token has it.
+    pub(super) saved: Option<SavedState>,
 }
 
 /// How a client has been answered before there is a connection.

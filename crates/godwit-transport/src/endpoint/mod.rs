@@ -42,6 +42,7 @@ use bytes::Bytes;
 use demux::{Demux, KeyedHash};
 use godwit_base::slab::Key;
 use godwit_base::{Rng, Slab, SocketId, Time, TimerQueue, WallTime};
+use godwit_recovery::SavedState;
 use godwit_wire::{ConnectionId, Side};
 use incoming::IncomingSet;
 use networks::Networks;
@@ -442,6 +443,7 @@ impl Endpoint {
                     self.networks.put(remote.ip(), network);
                 }
             }
+            EndpointEvent::FoundPath(found) => self.give_token(key, found),
             EndpointEvent::PathLeft => self.paths_left = true,
             EndpointEvent::NeedCids(count) => self.issue_cids(key, count),
             EndpointEvent::PeerResetToken { remote, token } => {
@@ -455,6 +457,16 @@ impl Endpoint {
                     self.demux.remove_issued(&cid);
                 }
             }
+        }
+    }
+
+    /// Gives a client a new token, with what its connection has found of the path.
+    fn give_token(&mut self, key: ConnKey, found: SavedState) {
+        let Some(slot) = self.slots.get(key.0) else { return };
+        let address = slot.connection.machine.path_key().remote.ip();
+        let Some(token) = self.new_token(address, Some(found)) else { return };
+        if let Some(slot) = self.slots.get_mut(key.0) {
+            slot.connection.machine.give_token(token);
         }
     }
 

@@ -155,6 +155,7 @@ mod tests {
                 retry_scid: None,
                 peer_scid: cid(2),
                 validated: false,
+                saved: None,
             };
             let mut bytes = close(&first, &Answered::default(), code, "full").unwrap();
             let Packet::Long { packet_type, dcid, packet_number_offset, end, .. } = parse(&bytes, 8).unwrap()

@@ -239,6 +239,7 @@ impl Endpoint {
                     retry_scid: None,
                     peer_scid: scid,
                     validated: false,
+                    saved: None,
                 };
                 self.on_first_initial(origin, first, datagram.get(token).unwrap_or_default(), datagram);
             }
@@ -324,7 +325,10 @@ impl Endpoint {
                 first.validated = true;
             }
             Some(TokenKind::NewToken) => {
-                first.validated = NewToken::open(secrets, token, remote.ip(), wall).is_ok();
+                if let Ok(token) = NewToken::open(secrets, token, remote.ip(), wall) {
+                    first.validated = true;
+                    first.saved = token.path;
+                }
             }
             None => {}
         }

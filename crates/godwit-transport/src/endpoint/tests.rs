@@ -440,7 +440,7 @@ fn a_retry_token_that_does_not_hold_is_refused() {
 fn a_token_for_later_proves_the_address() {
     let mut rig = Rig::new(true);
     let remote: SocketAddr = CLIENT.parse().unwrap();
-    let token = crate::address_token::NewToken { address: remote.ip(), issued: rig.wall() };
+    let token = crate::address_token::NewToken { address: remote.ip(), issued: rig.wall(), path: None };
     let token = token.seal(&rig.endpoint.config.secrets, &mut SeededRng::new(1)).unwrap();
     let hello = client_hello(0);
     rig.receive_from("192.0.2.1:9", &Initial { token: &token, ..Initial::new(1, &hello) }.seal());
@@ -569,7 +569,7 @@ fn a_first_packet_needs_the_quic_bit() {
 fn a_client_with_a_token_may_clear_the_quic_bit() {
     let mut rig = Rig::new(false);
     let remote: SocketAddr = CLIENT.parse().unwrap();
-    let token = crate::address_token::NewToken { address: remote.ip(), issued: rig.wall() };
+    let token = crate::address_token::NewToken { address: remote.ip(), issued: rig.wall(), path: None };
     let token = token.seal(&rig.endpoint.config.secrets, &mut SeededRng::new(1)).unwrap();
     let hello = client_hello(0);
     let greased = Initial { first_byte_mask: !0x40, token: &token, ..Initial::new(1, &hello) }.seal();
