@@ -135,7 +135,7 @@ impl Pacing {
 }
 
 /// What a controller leaves to the controller of a later connection on the same path, which may trust it only as far as
-/// draft-ietf-tsvwg-careful-resume says.
+/// RFC 9959 says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct SavedState {
