@@ -3,6 +3,10 @@
 //! A sender that finds the bucket empty is told to come back when a whole *quantum* has gathered, about a
 //! millisecond's worth: timers are coarse, and a batch of segments costs one system call. While it waits,
 //! acknowledgements do not make it send single packets.
+//!
+//! Where the timer goes off late, what would have left meanwhile has gathered all the same, although it is more than
+//! may leave at once otherwise: a small bucket that is full at the time of release would lose a part of its rate with
+//! every wait.
 
 use crate::congestion::Pacing;
 use godwit_base::Time;
@@ -19,6 +23,9 @@ pub(crate) const NANOS_PER_SECOND: u64 = 1_000_000_000;
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// The wait from an empty bucket.
 const QUANTUM: Duration = Duration::from_millis(1);
+
+/// Lateness that is made up for at most: who comes later was not only woken late.
+const MOST_LATENESS: Duration = Duration::from_millis(2);
 
 /// What the rate follows from.
 #[derive(Debug, Clone, Copy)]
@@ -82,6 +89,15 @@ impl Pace {
         burst.min(batch).max(self.packets(MIN_BURST_PACKETS))
     }
 
+    /// The same for a sender that was woken so late: what gathered meanwhile is added, up to as much again.
+    fn capacity_after(&self, late: Duration) -> u64 {
+        let capacity = self.capacity();
+        if late.is_zero() {
+            return capacity;
+        }
+        capacity.saturating_add(self.gathered(late.min(MOST_LATENESS)).min(capacity))
+    }
+
     /// What a sender that found the bucket empty waits for, for a packet of `bytes`. Never more than a quarter
     /// of the window, or a path with a short round trip would stand idle.
     fn quantum(&self, bytes: u64) -> u64 {
@@ -109,12 +125,19 @@ pub(crate) struct Pacer {
     filled_at: Option<Time>,
     /// A sender was told to come back then.
     held_until: Option<Time>,
+    /// And was woken so much later.
+    late: Duration,
 }
 
 impl Pacer {
     /// A full bucket.
     pub(crate) const fn new() -> Self {
-        Pacer { credit: 0, filled_at: None, held_until: None }
+        Pacer { credit: 0, filled_at: None, held_until: None, late: Duration::ZERO }
+    }
+
+    /// The time at which the sender was to come back had passed so long ago when it was woken.
+    pub(crate) const fn on_late(&mut self, late: Duration) {
+        self.late = late;
     }
 
     /// Packets leave in batches at one time: nothing gathers between them.
@@ -136,7 +159,8 @@ impl Pacer {
         let gathered = pace.gathered(now.saturating_since(filled_at));
         // Time that gathered nothing yet is not forgotten.
         if gathered > 0 {
-            self.credit = self.credit.saturating_add(gathered).min(pace.capacity());
+            let late = std::mem::take(&mut self.late);
+            self.credit = self.credit.saturating_add(gathered).min(pace.capacity_after(late));
             self.filled_at = Some(now);
         }
     }

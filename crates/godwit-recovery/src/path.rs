@@ -350,6 +350,12 @@ impl PathRecovery {
         release
     }
 
+    /// The time that [`PathRecovery::next_send_time`] told last had passed so long ago when the sender was woken: its
+    /// pacer makes up for it.
+    pub const fn on_late(&mut self, late: Duration) {
+        self.pacer.on_late(late);
+    }
+
     fn pace(&self) -> crate::pacer::Pace {
         let (window, smoothed_rtt, mtu) = (self.controller.window(), self.rtt.smoothed(), self.mtu.mtu());
         let resumed = self.resume.as_ref().and_then(|resume| resume.pacing(window, smoothed_rtt, mtu));

@@ -85,6 +85,51 @@ fn a_short_round_trip_is_not_left_idle() {
     assert!(pace.time_for(pace.quantum(1200)) <= Duration::from_micros(25));
 }
 
+/// A controller's own pace of 50 Mbit/s in bursts of two packets, with timers that go off so much too late.
+fn reached_with_late_timers(late: Duration) -> u64 {
+    let pace = Pace { own: Some(Pacing::new(6_250_000, 2 * 1200)), ..pace(100_000, 50) };
+    let (mut pacer, mut now, mut sent) = (Pacer::new(), Time::ZERO, 0);
+    while now < Time::ZERO + Duration::from_secs(1) {
+        if let Some(until) = pacer.next_send_time(now, 1200, &pace) {
+            now = until + late;
+            pacer.on_late(late);
+        } else {
+            pacer.on_sent(now, 1200, &pace);
+            sent += 1200;
+        }
+    }
+    sent
+}
+
+#[test]
+fn late_timers_cost_no_rate() {
+    for micros in [0, 60, 150, 300] {
+        let sent = reached_with_late_timers(Duration::from_micros(micros));
+        assert!(sent.abs_diff(6_250_000) <= 62_500, "{micros} us late: {sent}");
+    }
+    // What a bucket's worth of time does not cover is not made up for.
+    assert!(reached_with_late_timers(Duration::from_millis(20)) < 1_000_000);
+}
+
+#[test]
+fn lateness_is_made_up_for_once_and_not_beyond_a_second_bucket() {
+    let pace = Pace { own: Some(Pacing::new(6_250_000, 2 * 1200)), ..pace(100_000, 50) };
+    let mut pacer = Pacer::new();
+    let mut leaves = |now: Time, late| {
+        pacer.on_late(late);
+        let mut sent = 0;
+        while pacer.next_send_time(now, 1200, &pace).is_none() {
+            pacer.on_sent(now, 1200, &pace);
+            sent += 1;
+        }
+        sent
+    };
+    let second = |count: u64| Time::from_nanos(count * 1_000_000_000);
+    assert_eq!(leaves(second(1), Duration::ZERO), 2);
+    assert_eq!(leaves(second(2), Duration::from_secs(1)), 4);
+    assert_eq!(leaves(second(3), Duration::ZERO), 2);
+}
+
 proptest! {
     #[test]
     fn never_more_than_a_bucket_beyond_the_rate(

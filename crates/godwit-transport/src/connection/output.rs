@@ -264,11 +264,20 @@ impl Machine {
         if self.spaces.data.space.probes > 0 {
             return true;
         }
-        let recovery = &mut self.paths.path_mut(turn.path).recovery;
+        let recovery = &self.paths.path(turn.path).recovery;
         if !self.parts.streams.interest().any() || !recovery.can_send(bytes) {
             return false;
         }
-        let release = recovery.next_send_time(turn.now, bytes);
+        self.is_released(turn, bytes)
+    }
+
+    /// Whether the pacer lets a packet of at most `bytes` go now. If not, the timer is set.
+    #[inline]
+    fn is_released(&mut self, turn: &Sending<'_>, bytes: usize) -> bool {
+        if self.timers.has_passed_pacing(turn.now) {
+            self.on_pacing(turn.now);
+        }
+        let release = self.paths.path_mut(turn.path).recovery.next_send_time(turn.now, bytes);
         self.timers.set_pacing(release);
         release.is_none()
     }
@@ -296,8 +305,6 @@ impl Machine {
         if !recovery.can_send(bytes) || !sent.has_room_for_data() {
             return false;
         }
-        let release = recovery.next_send_time(turn.now, bytes);
-        self.timers.set_pacing(release);
-        release.is_none()
+        self.is_released(turn, bytes)
     }
 }

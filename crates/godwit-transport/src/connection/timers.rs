@@ -92,6 +92,11 @@ impl Timers {
         }
     }
 
+    /// Whether the time came that the pacer told, and nobody was woken for it yet.
+    pub(super) fn has_passed_pacing(&self, now: Time) -> bool {
+        self.pacing.is_some_and(|at| at < now)
+    }
+
     pub(super) fn set_pacing(&mut self, at: Option<Time>) {
         self.pacing = at;
     }
@@ -247,8 +252,12 @@ impl Machine {
         self.timers.pacing
     }
 
-    fn on_pacing(&mut self, _now: Time) {
-        self.timers.pacing = None;
+    /// Timers of hosts go off late, and a turn may have begun before the time came: the pacer is told by how much.
+    pub(super) fn on_pacing(&mut self, now: Time) {
+        if let Some(at) = self.timers.pacing.take() {
+            let active = self.paths.active_id();
+            self.paths.path_mut(active).recovery.on_late(now.saturating_since(at));
+        }
     }
 
     fn congestion_deadline(&self, _pto: Duration) -> Option<Time> {
