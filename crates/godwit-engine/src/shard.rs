@@ -45,6 +45,8 @@ pub struct Shard<H> {
     send: SendBatch,
     progress: Progress,
     pub(crate) now: Time,
+    /// The clock is read in the course of a turn, not only by whoever began it.
+    reads_clock: bool,
     /// No time before this one was told to the endpoint before this turn, or will be in it.
     pub(crate) told_before: Time,
     pub(crate) wall: WallTime,
@@ -114,6 +116,7 @@ impl<H> Shard<H> {
             send: SendBatch::new(SEND_BYTES),
             progress: Progress::default(),
             now,
+            reads_clock: true,
             told_before: now,
             idle_told: true,
         }
@@ -163,11 +166,25 @@ impl<H> Shard<H> {
 
     /// Reads the clock.
     pub(crate) fn begin_turn(&mut self) -> Time {
-        self.begin_turn_at(self.clock.now())
+        self.reads_clock = true;
+        self.set_now(self.clock.now())
     }
 
-    /// As [`Shard::begin_turn`], for who has read the clock. Time does not go back.
+    /// As [`Shard::begin_turn`], for who has read the clock: it is not read before the next turn.
     pub(crate) fn begin_turn_at(&mut self, now: Time) -> Time {
+        self.reads_clock = false;
+        self.set_now(now)
+    }
+
+    /// Reads the clock once more in the course of a turn, unless its time was handed in.
+    fn read_clock_again(&mut self) {
+        if self.reads_clock {
+            self.set_now(self.clock.now());
+        }
+    }
+
+    /// Time does not go back.
+    fn set_now(&mut self, now: Time) -> Time {
         self.told_before = self.now.max(self.told_before);
         self.now = now.max(self.now);
         self.wall = self.clock.wall(self.now);
@@ -192,6 +209,8 @@ impl<H> Shard<H> {
         self.recv.clear();
         let received = socket.receive(&mut self.recv)?;
         if received.runs > 0 {
+            // They may answer what was sent after the turn began: by its beginning, round trips would take no time.
+            self.read_clock_again();
             self.endpoint.receive(self.now, self.wall, &mut self.recv);
         } else {
             self.report_errors();

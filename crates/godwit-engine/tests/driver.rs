@@ -3,15 +3,16 @@
 
 mod common;
 
-use common::{Echo, client, exchange, exchange_on, server, socket, wait_for};
+use common::{Echo, client, connected, exchange, exchange_on, server, socket, wait_for};
 use godwit_base::{RecvBatch, SendBatch, SocketId};
 use godwit_datapath::{
     Backend, Capabilities, Counters, Datapath, Progress, Received, Refused, Sent, SocketConfig, bind_group,
     memory::{Hub, MemorySocket},
 };
 use godwit_engine::{Driver, DriverConfig, Shard, ShardGroup, ShardHandle, Shards, Stopped, run_shards};
-use godwit_transport::TransportConfig;
+
 use godwit_transport::tls::deterministic;
+use godwit_transport::{ClientConfig, CongestionAlgorithm, TransportConfig};
 use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -251,7 +252,12 @@ async fn what_the_system_refuses_is_counted_and_does_not_narrow_the_window() {
         refused: VecDeque::new(),
     };
     let (client, _client_task) = start(client(Box::new(socket)), &config);
-    let conn = exchange(&client, there, 300_000).await;
+    // A window that nothing narrows but losses and marks.
+    let mut transport = TransportConfig::default();
+    transport.congestion = CongestionAlgorithm::Cubic.into();
+    let cubic = ClientConfig::new(deterministic::client_config(common::ALPN), Arc::new(transport));
+    let conn = connected(&client, there, &cubic).await;
+    exchange_on(&client, conn, 300_000).await;
     let stats = || client.peek(|cx, _| cx.endpoint().connection(conn).unwrap().stats());
     let before = stats();
     assert_eq!(before.datagrams_refused, 0);
@@ -268,6 +274,65 @@ async fn what_the_system_refuses_is_counted_and_does_not_narrow_the_window() {
         (before.congestion_events, before.persistent_congestion)
     );
     assert!(after.window >= before.window);
+}
+
+/// A path with the server at its end: what is sent over it is on its way for a while whenever it is looked at.
+#[derive(Debug)]
+struct Slow {
+    ours: MemorySocket,
+    server: Shard<Echo>,
+    takes: Duration,
+}
+
+impl Datapath for Slow {
+    fn receive(&mut self, batch: &mut RecvBatch) -> io::Result<Received> {
+        std::thread::sleep(self.takes);
+        self.server.turn()?;
+        let received = self.ours.receive(batch)?;
+        Ok(Received::new(received.runs, received.runs > 0))
+    }
+
+    fn send(&mut self, batch: &SendBatch, progress: &mut Progress) -> io::Result<Sent> {
+        self.ours.send(batch, progress)
+    }
+
+    fn id(&self) -> SocketId {
+        self.ours.id()
+    }
+
+    fn local_addr(&self) -> SocketAddr {
+        self.ours.local_addr()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.ours.capabilities()
+    }
+
+    fn counters(&self) -> Counters {
+        self.ours.counters()
+    }
+
+    fn socket(&self) -> Option<&UdpSocket> {
+        None
+    }
+
+    fn wake_on_arrival(&self, waker: &Waker) {
+        waker.wake_by_ref();
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_within_a_turn_took_its_time() {
+    let (here, there) = ("10.0.0.1:1".parse().unwrap(), "10.0.0.2:2".parse().unwrap());
+    let (hub, takes) = (Hub::new(100), Duration::from_millis(3));
+    let server = server(Box::new(hub.socket(SocketId(0), there)));
+    let path = Slow { ours: hub.socket(SocketId(0), here), server, takes };
+    let mut config = DriverConfig::default();
+    config.batches_per_poll = 1000;
+    let (client, _task) = start(client(Box::new(path)), &config);
+    let conn = exchange(&client, there, 50_000).await;
+    let stats = client.peek(|cx, _| cx.endpoint().connection(conn).unwrap().stats());
+    assert!(stats.min_rtt >= takes, "{:?}", stats.min_rtt);
 }
 
 /// Servers on one address, one per thread, with or without the kernel's help in finding the right one.

@@ -192,8 +192,12 @@ pub fn client(socket: Box<dyn Datapath>) -> Shard<Echo> {
 }
 
 pub fn connect(cx: &mut ShardCx<'_>, remote: SocketAddr) -> ConnKey {
+    connect_with(cx, remote, &client_config())
+}
+
+pub fn connect_with(cx: &mut ShardCx<'_>, remote: SocketAddr, config: &ClientConfig) -> ConnKey {
     let (now, path) = (cx.now(), cx.path_to(remote).unwrap());
-    cx.endpoint_mut().connect(now, &client_config(), path, deterministic::SERVER_NAME, None).unwrap()
+    cx.endpoint_mut().connect(now, config, path, deterministic::SERVER_NAME, None).unwrap()
 }
 
 /// Opens a stream and sends `len` bytes of the pattern on it.
@@ -207,9 +211,15 @@ pub fn request(cx: &mut ShardCx<'_>, echo: &mut Echo, conn: ConnKey, len: u64) -
 
 /// Connects, has `len` bytes sent back, and checks them.
 pub async fn exchange(handle: &ShardHandle<Echo>, remote: SocketAddr, len: u64) -> ConnKey {
-    let conn = handle.with(|cx, _| connect(cx, remote));
-    wait_for(handle, |_, echo| echo.connected.contains(&conn).then_some(())).await;
+    let conn = connected(handle, remote, &client_config()).await;
     exchange_on(handle, conn, len).await;
+    conn
+}
+
+/// Connects.
+pub async fn connected(handle: &ShardHandle<Echo>, remote: SocketAddr, config: &ClientConfig) -> ConnKey {
+    let conn = handle.with(|cx, _| connect_with(cx, remote, config));
+    wait_for(handle, |_, echo| echo.connected.contains(&conn).then_some(())).await;
     conn
 }
 
