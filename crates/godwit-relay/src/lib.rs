@@ -19,6 +19,8 @@ mod links;
 pub mod tun;
 #[cfg(feature = "udp")]
 pub mod udp;
+#[cfg(all(feature = "tun", target_os = "linux"))]
+mod waking;
 
 pub use clock::Clock;
 pub use counters::RelayCounters;

@@ -1,7 +1,8 @@
 //! A router between two TUN devices: each IPv4 packet arrives at the other one after its time, or not at all.
 //!
 //! One thread does everything. It sleeps until a packet comes or one is due, but not for the last moment, in which it looks
-//! at the clock again and again: what wakes a sleeper takes about as long. Packets are as large as the devices' MTU, never
+//! at the clock again and again: what wakes a sleeper takes about as long. A packet that wakes the thread is taken to have
+//! come earlier by what waking takes on this machine, which is measured at the beginning. Packets are as large as the devices' MTU, never
 //! larger: these leave no segmentation to the reader. Other packets than those of IPv4 are dropped, uncounted: what the system
 //! says over IPv6 of its own accord is nobody's.
 
@@ -18,7 +19,7 @@ use godwit_os::tun::TunDevice;
 use godwit_os::urgency;
 use nix::poll::{PollFd, PollFlags, ppoll};
 
-use crate::{Clock, DelayQueue, Links, Packet, RelayCounters, Way, ip};
+use crate::{Clock, DelayQueue, Links, Packet, RelayCounters, Way, ip, waking};
 
 /// The largest IP packet that passes, in bytes.
 const LARGEST: usize = 1500;
@@ -69,6 +70,9 @@ impl TunRelay {
                 due: DelayQueue::new(),
                 delivered: Time::ZERO,
                 spare: Vec::new(),
+                waking: waking::typical(),
+                asleep: None,
+                told: Time::ZERO,
             };
             if let Err(error) = router.run(&still_wanted) {
                 tracing::error!(%error, "the router has failed");
@@ -105,6 +109,12 @@ struct Router<L> {
     /// When something was delivered last.
     delivered: Time,
     spare: Vec<Vec<u8>>,
+    /// How long it takes to be woken.
+    waking: Duration,
+    /// Since when the thread slept that was woken just now.
+    asleep: Option<Time>,
+    /// The time that the links were told last.
+    told: Time,
 }
 
 impl<L: Links> Router<L> {
@@ -112,6 +122,7 @@ impl<L: Links> Router<L> {
         while wanted.load(Ordering::Relaxed) {
             self.deliver();
             let came = [Way::Up, Way::Down].map(|way| self.take_in(way));
+            self.asleep = None;
             if came == [false, false] {
                 self.sleep()?;
             }
@@ -120,7 +131,7 @@ impl<L: Links> Router<L> {
     }
 
     /// Sleeps until a packet comes, or the moment before one is due.
-    fn sleep(&self) -> io::Result<()> {
+    fn sleep(&mut self) -> io::Result<()> {
         let now = self.clock.now();
         let left = self.due.next().map(|at| at.saturating_since(now));
         let mut nap = left.map_or(NAP, |left| left.saturating_sub(MOMENT).min(NAP));
@@ -134,9 +145,11 @@ impl<L: Links> Router<L> {
         let mut devices =
             [&self.client, &self.server].map(|device| PollFd::new(device.as_fd(), PollFlags::POLLIN));
         match ppoll(&mut devices, Some(nap.into()), None) {
-            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
-            Err(error) => Err(error.into()),
+            Ok(ready) => self.asleep = (ready > 0).then_some(now),
+            Err(nix::errno::Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
         }
+        Ok(())
     }
 
     /// Takes what waits at a device, up to a turn of it, and says whether there was anything.
@@ -156,8 +169,21 @@ impl<L: Links> Router<L> {
         true
     }
 
+    /// When a packet came that is read now.
+    fn came(&mut self) -> Time {
+        let now = self.clock.now();
+        let came = match self.asleep {
+            Some(since) if now.saturating_since(since) > self.waking => now - self.waking,
+            Some(since) => since,
+            None => now,
+        };
+        self.told = came.max(self.told);
+        self.told
+    }
+
     fn pass(&mut self, packet: Packet, mut buffer: Vec<u8>) {
-        let outcome = self.links.send(packet, self.clock.now());
+        let came = self.came();
+        let outcome = self.links.send(packet, came);
         self.counters.packets.fetch_add(1, Ordering::Relaxed);
         let mut deliveries = outcome.deliveries();
         let Some(first) = deliveries.next() else {
