@@ -11,8 +11,8 @@ use godwit_base::{RecvBatch, SendBatch, SocketId, Time, WallTime};
 use godwit_datapath::{
     Capabilities, Counters, Datapath, Progress, Received, Refused, Sent, TooLarge, Unreachable,
 };
-use godwit_transport::Endpoint;
 use godwit_transport::ForeignBatch;
+use godwit_transport::{Endpoint, Event};
 use std::net::SocketAddr;
 use std::task::Waker;
 use std::time::Duration;
@@ -52,6 +52,8 @@ pub struct Shard<H> {
     pub(crate) wall: WallTime,
     /// The handler knows that the shard is idle.
     idle_told: bool,
+    /// The handler was told of a new connection.
+    connected: bool,
 }
 
 /// Batches sent before it is looked whether something was received: acknowledgements must not wait until a
@@ -119,6 +121,7 @@ impl<H> Shard<H> {
             reads_clock: true,
             told_before: now,
             idle_told: true,
+            connected: false,
         }
     }
 
@@ -377,7 +380,9 @@ impl<H: Handler> Shard<H> {
             if let Some(incoming) = cx.endpoint.next_incoming() {
                 handler.on_incoming(&mut cx, incoming);
             } else if let Some((conn, event)) = cx.endpoint.next_event() {
+                let connected = event == Event::Connected;
                 handler.on_event(&mut cx, conn, event);
+                self.connected |= connected;
             } else if any {
                 // The end of the turn may cause events in its turn.
                 any = false;
@@ -389,6 +394,12 @@ impl<H: Handler> Shard<H> {
             any = true;
         }
         self.hand_on();
+    }
+
+    /// Whether tasks are about to be woken that wait for a new connection, of which the handler was told since this was
+    /// asked last.
+    pub(crate) fn awaits_words(&mut self) -> bool {
+        std::mem::take(&mut self.connected) && !self.wakes.is_empty()
     }
 
     /// Tells the handler when the shard has become idle.

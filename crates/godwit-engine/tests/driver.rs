@@ -335,6 +335,20 @@ async fn an_answer_that_comes_within_a_turn_took_its_time() {
     assert!(stats.min_rtt >= takes, "{:?}", stats.min_rtt);
 }
 
+#[tokio::test]
+async fn the_first_words_go_with_the_end_of_the_handshake() {
+    let (here, there) = ("10.0.0.1:1".parse().unwrap(), "10.0.0.2:2".parse().unwrap());
+    let (hub, config) = (Hub::new(64), DriverConfig::default());
+    let (_server, _server_task) = start(server(Box::new(hub.socket(SocketId(0), there))), &config);
+    let (client, _client_task) = start(client(Box::new(hub.socket(SocketId(0), here))), &config);
+    let conn = connected(&client, there, &common::client_config()).await;
+    let sent = || client.peek(|cx, _| cx.endpoint().connection(conn).unwrap().stats().packets_sent_by_type);
+    let before = sent();
+    assert_eq!((before.handshake, before.one_rtt), (0, 0));
+    exchange_on(&client, conn, 100).await;
+    assert!(sent().handshake > 0);
+}
+
 /// Servers on one address, one per thread, with or without the kernel's help in finding the right one.
 #[cfg(target_os = "linux")]
 fn servers(count: usize, steer: bool) -> (Shards<Echo>, SocketAddr) {

@@ -3,6 +3,9 @@
 //! The driver is one task. A poll of it is one turn of the shard, or a few while datagrams keep coming; it
 //! then waits for a socket, for the deadline, or for somebody who used a handle. Readiness is taken away
 //! only inside the attempt that found nothing, so that nothing that comes meanwhile is missed.
+//!
+//! What is sent when a connection has come about waits until the tasks that were waiting for it have run: their first
+//! words go with the end of the handshake, in one datagram that can be lost once, not in two or three.
 
 mod deadline;
 mod port;
@@ -57,6 +60,24 @@ pub struct Driver<H: Handler> {
     foreign: ForeignBatch,
     /// Sockets could not be registered: it is tried again at this time.
     register_at: Option<Time>,
+    sending: Sending,
+}
+
+/// Whether a poll sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sending {
+    /// Yes, unless a connection comes about.
+    Free,
+    /// Not in this poll: those who waited for a connection are to say their first words.
+    Held,
+    /// Yes: the poll before did not.
+    Due,
+}
+
+impl Sending {
+    const fn in_next_poll(self) -> Self {
+        if matches!(self, Sending::Held) { Sending::Due } else { Sending::Free }
+    }
 }
 
 /// How long to wait before registering sockets is tried again. What it lacks is mostly descriptors.
@@ -84,6 +105,7 @@ impl<H: Handler> Driver<H> {
             wakes: Vec::new(),
             foreign: ForeignBatch::new(),
             register_at: None,
+            sending: Sending::Free,
         })
     }
 
@@ -92,6 +114,7 @@ impl<H: Handler> Driver<H> {
         let shared = Arc::clone(&self.shared);
         let mut shard = shared.lock();
         let now = shard.begin_turn();
+        self.sending = self.sending.in_next_poll();
         self.follow_sockets(&shard);
         self.timer.take_expired(cx);
         let turn = turn::run(&mut DriverTurn { driver: self, shard: &mut shard, cx })?;
@@ -104,10 +127,22 @@ impl<H: Handler> Driver<H> {
         }
         again |= self.wait_until(cx, &mut shard, turn.deadline)?;
         again |= self.last_traffic.is_some_and(|last| now.saturating_since(last) < self.config.spin);
-        if again {
+        if self.sending == Sending::Held {
+            // After all that can run now, the runtime's main future included, which is not in the queue of the others.
+            let _ = std::pin::pin!(tokio::task::yield_now()).poll(cx);
+        } else if again {
             cx.waker().wake_by_ref();
         }
         Ok(Poll::Pending)
+    }
+
+    /// Sends a fair share, unless that has to wait for the next poll.
+    fn send(&mut self, cx: &mut Context<'_>, shard: &mut Shard<H>) -> io::Result<Transmit> {
+        if shard.awaits_words() && self.sending == Sending::Free {
+            self.sending = Sending::Held;
+        }
+        // There is more to send: the task is polled again after those that are woken now.
+        if self.sending == Sending::Held { Ok(Transmit::More) } else { transmit(&self.ports, cx, shard) }
     }
 
     /// Sees to it that the task is woken at the shard's deadline. True if that is now.
@@ -190,7 +225,7 @@ impl<H: Handler> TurnHost for DriverTurn<'_, '_, H> {
                 if received.runs > 0 {
                     driver.last_traffic = Some(shard.begin_turn());
                     shard.dispatch();
-                    transmit(&driver.ports, cx, shard)?;
+                    driver.send(cx, shard)?;
                 }
                 // Datagrams of no bytes, and errors, are no runs, but take their time, too.
                 budget = budget.saturating_sub(1);
@@ -204,7 +239,7 @@ impl<H: Handler> TurnHost for DriverTurn<'_, '_, H> {
     }
 
     fn send(&mut self) -> io::Result<Transmit> {
-        transmit(&self.driver.ports, self.cx, self.shard)
+        self.driver.send(self.cx, self.shard)
     }
 
     fn deliver_events(&mut self) -> bool {
