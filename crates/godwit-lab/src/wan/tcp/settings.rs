@@ -20,10 +20,12 @@ pub struct Options {
     pub transport: TransportConfig,
     /// What all chances follow from.
     pub seed: u64,
+    /// Clients offer the post-quantum key exchange, whose handshakes begin with two datagrams. The simulator's do not.
+    pub post_quantum: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { transport: TransportConfig::default(), seed: 1 }
+        Options { transport: TransportConfig::default(), seed: 1, post_quantum: true }
     }
 }

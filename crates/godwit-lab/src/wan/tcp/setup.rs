@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use godwit::http3;
 use godwit::resumption::MemorySessions;
-use godwit::{ClientConfig, Endpoint, ServerConfig, TransportConfig, crypto_provider};
+use godwit::{ClientConfig, ClientConfigBuilder, Endpoint, ServerConfig, TransportConfig, crypto_provider};
 use godwit_text::plain_error as plain;
 use http::Request;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::NamedGroup;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpSocket};
@@ -69,6 +70,18 @@ impl Identity {
         tls.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
         tls.cert_compressors = Vec::new();
         Ok(tls)
+    }
+
+    /// What a client of QUIC believes, and offers.
+    fn quic_client(&self, options: &Options) -> Result<ClientConfigBuilder, Error> {
+        let mut provider = crypto_provider().as_ref().clone();
+        provider.kx_groups.retain(|group| options.post_quantum || group.name() == NamedGroup::X25519);
+        let provider = Arc::new(provider);
+        let tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .map_err(|error| failed("TLS", &error))?;
+        let tls = tls.with_root_certificates(self.roots()?).with_no_client_auth();
+        Ok(ClientConfig::from_rustls(tls).certificate_compression(false))
     }
 
     fn roots(&self) -> Result<rustls::RootCertStore, Error> {
@@ -219,10 +232,7 @@ impl Dialers {
         }
         for network in 0..NETWORKS {
             for contender in [Contender::Http3, Contender::Http3Known] {
-                let config = ClientConfig::with_roots(identity.roots()?)
-                    .alpn([http3::ALPN])
-                    .certificate_compression(false)
-                    .transport(transport(options));
+                let config = identity.quic_client(options)?.alpn([http3::ALPN]).transport(transport(options));
                 let config = match contender {
                     Contender::Http3Known => config.sessions(Arc::new(MemorySessions::default())),
                     _ => config.resumption(false),
