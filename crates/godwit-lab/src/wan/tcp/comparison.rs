@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::contender::Contender;
 use super::exchanges::{Exchanges, Path};
+use super::settings::{PRESENCE, REQUESTS};
 use super::testbed::Testbed;
 use super::transfers::Transfers;
 use crate::wan::Profile;
@@ -78,7 +79,9 @@ impl Comparison {
         if self.parts.contains(&Part::Transfers) {
             tell(self.transfers.run(testbed, progress).await.to_string())?;
         }
-        for (number, profile) in (0..).zip(&self.profiles).filter(|_| self.parts.contains(&Part::Requests)) {
+        for (number, profile) in
+            (REQUESTS..).zip(&self.profiles).filter(|_| self.parts.contains(&Part::Requests))
+        {
             let timed = self.exchanges.run(testbed, profile, number).await;
             tell(format!("{}\n{timed}", profile.name))?;
         }
@@ -87,10 +90,11 @@ impl Comparison {
         };
         let mut exchanges = self.exchanges.clone();
         exchanges.contenders = vec![Contender::TcpCubic, Contender::TcpBbr, Contender::Http3Known];
-        for (number, path, name) in [
-            (6, Path::Direct(FURTHER), "to the origin itself"),
-            (7, Path::Presence(FURTHER), "by a point of presence"),
-        ] {
+        let ways = [
+            (Path::Direct(FURTHER), "to the origin itself"),
+            (Path::Presence(FURTHER), "by a point of presence"),
+        ];
+        for (number, (path, name)) in PRESENCE.into_iter().zip(ways) {
             exchanges.path = path;
             let timed = exchanges.run(testbed, profile, number).await;
             tell(format!("{} and an origin 100 ms further, {name}\n{timed}", profile.name))?;

@@ -8,7 +8,12 @@ pub(super) const NAME: &str = "localhost";
 /// what the server has learnt in one is not used in another.
 pub(super) const TCP_PORTS: [(&str, u16); 2] = [("cubic", 4433), ("bbr", 4434)];
 pub(super) const QUIC_PORT: u16 = 4433;
-pub(super) const NETWORKS: u16 = 8;
+pub(super) const NETWORKS: u16 = 12;
+/// The network of transfers: what a server learns from them would help no request. Those of requests follow, and the last
+/// two are those with an origin behind the server.
+pub(super) const TRANSFERS: u16 = 0;
+pub(super) const REQUESTS: u16 = 1;
+pub(super) const PRESENCE: [u16; 2] = [10, 11];
 /// Where the origin is, on the client's side, and so behind the link too.
 pub(super) const ORIGIN_PORT: u16 = 4500;
 

@@ -10,6 +10,7 @@ use godwit_text::instant_now;
 use tokio::sync::Semaphore;
 
 use super::contender::{Contender, all};
+use super::settings::TRANSFERS;
 use super::testbed::Testbed;
 use crate::wan::{Cell, Matrix};
 
@@ -115,7 +116,7 @@ async fn upload(
     duration: Duration,
     number: u64,
 ) -> io::Result<f64> {
-    let dialer = testbed.dialer(who, 0).ok_or(io::ErrorKind::NotFound)?;
+    let dialer = testbed.dialer(who, TRANSFERS).ok_or(io::ErrorKind::NotFound)?;
     let lane = testbed.lane(who, &cell.link(), testbed.seed.wrapping_add(number));
     let arrived = testbed.uploads.of(u64::from(lane.local.port()));
     let before = arrived.load(Ordering::Relaxed);

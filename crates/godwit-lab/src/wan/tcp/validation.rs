@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::contender::Contender;
 use super::exchanges::Exchanges;
-use super::settings::Options;
+use super::settings::{Options, REQUESTS};
 use super::testbed::Testbed;
 use super::transfers::Transfers;
-use crate::wan::{Acquaintance, Cell, Profile, Requests, Sweep};
+use crate::wan::{Acquaintance, Cell, Latencies, Profile, Requests, Sweep};
 
 /// Figures that are as far apart at most agree: points of the link's use, and parts of a time.
 const POINTS: f64 = 3.0;
@@ -83,6 +83,9 @@ pub struct Took {
     pub simulated: Duration,
     /// Really.
     pub real: Duration,
+    /// Between which of the simulated times chance puts the percentile of so few real ones: twice the standard deviation
+    /// of its rank. Times come in steps, by the number of timeouts, and a percentile may lie at one.
+    pub chance: (Duration, Duration),
 }
 
 impl Took {
@@ -90,6 +93,15 @@ impl Took {
     #[must_use]
     pub fn difference(&self) -> f64 {
         self.real.as_secs_f64() / self.simulated.as_secs_f64().max(1e-9) - 1.0
+    }
+
+    /// Whether chance explains the difference.
+    #[must_use]
+    pub fn is_chance(&self) -> bool {
+        let (least, most) = self.chance;
+        let share = |time: Duration, part: f64| time.as_secs_f64() * part;
+        let real = self.real.as_secs_f64();
+        share(least, 1.0 - SHARE) <= real && real <= share(most, 1.0 + SHARE)
     }
 
     /// Whether the two agree within five percent.
@@ -130,7 +142,7 @@ impl Validation {
             Used { cell, simulated: mean, spread, real: real.first().copied().flatten() }
         });
         let mut took = Vec::new();
-        for (number, profile) in (0..).zip(&self.profiles) {
+        for (number, profile) in (REQUESTS..).zip(&self.profiles) {
             took.extend(self.ask(testbed, options, profile, number).await);
         }
         Validated { used: used.collect(), took }
@@ -166,10 +178,20 @@ impl Validation {
                 per_mille,
                 simulated: simulated.per_mille(per_mille),
                 real: row.latencies.per_mille(per_mille),
+                chance: by_chance(&simulated, per_mille, self.requests),
             })
         })
         .collect()
     }
+}
+
+/// Between which of these times a percentile of `count` lies that are drawn from them.
+fn by_chance(latencies: &Latencies, per_mille: usize, count: u32) -> (Duration, Duration) {
+    let share = per_mille as f64 / 1000.0;
+    let deviation = (share * (1.0 - share) / f64::from(count.max(1))).sqrt() * 1000.0;
+    let steps = (2.0 * deviation).ceil() as usize;
+    let most = (per_mille + steps).min(1000);
+    (latencies.per_mille(per_mille.saturating_sub(steps).max(1)), latencies.per_mille(most))
 }
 
 /// Does something long on a thread of its own, an ordinary one: this one runs before all others.
@@ -204,8 +226,12 @@ impl fmt::Display for Validated {
         )?;
         for took in &self.took {
             let ms = |time: Duration| time.as_secs_f64() * 1e3;
-            let Took { name, per_mille, simulated, real } = took;
-            let mark = if took.agrees() { "" } else { "  apart" };
+            let Took { name, per_mille, simulated, real, .. } = took;
+            let mark = match (took.agrees(), took.is_chance()) {
+                (true, _) => "",
+                (false, true) => "  by chance, at a step",
+                (false, false) => "  apart",
+            };
             writeln!(
                 f,
                 "{name:<24} P{:<3} simulated {:>7.0} ms, real {:>7.0} ms, {:+.1} %{mark}",
@@ -227,17 +253,22 @@ mod tests {
     fn what_is_apart_is_told() {
         let cell = Transfers::chosen(1)[0];
         let used = |real, spread| Used { cell, simulated: 80.0, spread, real };
-        let took = |real| Took {
+        let took = |real, most| Took {
             name: "uber-a http3".to_owned(),
             per_mille: 950,
             simulated: Duration::from_millis(1000),
             real: Duration::from_millis(real),
+            chance: (Duration::from_millis(990), Duration::from_millis(most)),
         };
         let all = [used(Some(82.0), 0.1), used(Some(70.0), 6.0), used(Some(70.0), 1.0), used(None, 9.0)];
-        let validated = Validated { used: all.to_vec(), took: vec![took(1040), took(1060)] };
+        let validated = Validated {
+            used: all.to_vec(),
+            took: vec![took(1040, 1000), took(1060, 1000), took(1060, 1050)],
+        };
         let text = validated.to_string();
         assert!(text.contains("1 of 4 within 3 points, 1 more within twice the spread"), "{text}");
         assert_eq!(text.matches("apart").count(), 3, "{text}");
         assert!(text.contains("+4.0 %\n") && text.contains("+6.0 %  apart\n"), "{text}");
+        assert!(text.contains("+6.0 %  by chance"), "{text}");
     }
 }
