@@ -33,7 +33,10 @@ usage: cargo xtask COMMAND
   package [--verify]
                     every crate as it would go to a registry; --verify builds each from its package
   gate [--bless]    instruction and allocation counts against the checked-in baseline
-  wan [--bless]     how much of 1230 emulated networks is used, against the checked-in baseline
+  wan [--smoke | --full | --bless [--seeds N]]
+                    how much of 1230 emulated networks is used, and how long requests take, against the checked-in
+                    baselines; --smoke is 60 networks with three controllers, --full also simulates those at full
+                    length that are shortened
   bench             godwit perf beside quinn, interleaved, as a table
   outside           the programs of examples/outside, built on what the libraries show and run against one another
   peers             install the peers that test --full talks to (pinned versions)
@@ -59,8 +62,7 @@ fn main() -> ExitCode {
         ["advisories"] => toolchains::advisories(),
         ["package"] => toolchains::package(false),
         ["package", "--verify"] => toolchains::package(true),
-        ["wan"] => wan::run(wan::Mode::Compare),
-        ["wan", "--bless"] => wan::run(wan::Mode::Bless),
+        ["wan", words @ ..] => wan::run(words),
         ["bench"] => bench::run(),
         ["gate"] => gate::run(gate::Mode::Compare),
         ["gate", "--bless"] => gate::run(gate::Mode::Bless),

@@ -1,7 +1,7 @@
 //! The one test command.
 //!
 //! The quick tier checks the code, runs every unit, property and scenario test and the programs outside of the
-//! workspace, and holds the instruction counts against their baseline. The full tier runs the simulations with all
+//! workspace, and holds the instruction counts and a few emulated networks against their baselines. The full tier runs the simulations with all
 //! their seeds, and adds real peers and a real browser.
 //!
 //! A full run from nothing mostly compiles. So nothing is built twice that one build can serve, and what compiles goes
@@ -54,8 +54,10 @@ pub(crate) fn run(tier: Tier) -> Result<(), String> {
 fn builds(stages: &Stages, tier: Tier) -> Result<(), String> {
     stages.run("programs outside of the workspace", outside::run)?;
     stages.run("regression gate", || gate::run(gate::Mode::Compare))?;
+    stages.run("emulated networks, a few", || wan::compare(wan::Scope::Smoke))?;
     if tier == Tier::Full {
-        stages.run("emulated networks", || wan::run(wan::Mode::Compare))?;
+        stages.run("emulated networks", || wan::compare(wan::Scope::All))?;
+        stages.run("shortened networks", || wan::compare(wan::Scope::Lengths))?;
         stages.run("features", features::test)?;
         stages.run("oldest compiler", toolchains::oldest)?;
         stages.run("advisories", toolchains::advisories)?;

@@ -25,7 +25,7 @@ pub(crate) struct LinkArguments {
     reorder: Probability,
 
     /// For how long they are held back, in milliseconds
-    #[arg(long, value_name = "MS", default_value = "0", value_parser = millis)]
+    #[arg(long, value_name = "MS", default_value = "0", value_parser = millis, requires = "reorder")]
     delay: Duration,
 }
 

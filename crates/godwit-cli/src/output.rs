@@ -46,11 +46,14 @@ pub(crate) fn print_while_read(text: &[u8]) -> Result<bool, Failure> {
     }
 }
 
-/// Makes sure, before there is anything to write, that it can be written to a file.
+/// Makes sure, before there is anything to write, that it can be written to a file. None is there afterwards that was not
+/// before: whoever ends the program early finds no empty one.
 pub(crate) fn check_writable(file: impl AsRef<Path>) -> Result<(), Failure> {
     let file = file.as_ref();
+    let is_new = file.try_exists().is_ok_and(|exists| !exists);
     let opened = std::fs::OpenOptions::new().create(true).append(true).open(file);
-    opened.map(drop).map_err(|error| unwritable(file, &error))
+    let checked = opened.and_then(|_| if is_new { std::fs::remove_file(file) } else { Ok(()) });
+    checked.map_err(|error| unwritable(file, &error))
 }
 
 /// Writes a file.

@@ -47,12 +47,18 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     qlog: Option<PathBuf>,
 
-    /// Draw the sender's window, round-trip time and rate over time into this file
+    /// Draw the sender's window, round-trip time and rate over time into this file, when all is over
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let files = [&arguments.qlog, &arguments.svg].map(Option::as_deref);
+    if let [Some(trace), Some(drawing)] = files
+        && trace == drawing
+    {
+        return Err(Failure::usage("--qlog and --svg name the same file; give each its own"));
+    }
     let mut single = Single::new(arguments.rate, arguments.link.figures(None));
     (single.seed, single.qlog, single.svg) = (arguments.seed, arguments.qlog.clone(), arguments.svg.clone());
     single.trial.transport = arguments.cc.transport();

@@ -24,3 +24,4 @@ mod serve_hand_over;
 mod serve_support;
 mod serve_systemd;
 mod serve_telemetry;
+mod wan;

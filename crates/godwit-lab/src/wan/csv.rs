@@ -4,7 +4,8 @@
 //! arrived in order over the time, `Usage` that in percent of the link's rate. Then come the seconds that were
 //! simulated, the spread of `Usage` over the seeds (standard deviation), what the queue dropped in percent of what was
 //! sent, losses that were none per thousand packets sent, in how many trials the connection broke, the first seed, the
-//! number of seeds, and how long packets waited in the queue in the mean, in milliseconds. New columns come last.
+//! number of seeds, how long packets waited in the queue in the mean, in milliseconds, and `Usage` with the first seed
+//! alone. New columns come last.
 
 use std::fmt::Write;
 
@@ -12,7 +13,8 @@ use super::sweep::Tried;
 
 /// The names of the columns.
 pub(super) const HEAD: &str = "NetMbps,RttMs,QueueRatio,QueuePkts,Loss,Reorder,DelayMs,RateKbps,Usage,Seconds,\
-                               Spread,Waste,SpuriousPerThousand,Broken,Seed,Seeds,QueueDelayMs";
+                               Spread,Waste,SpuriousPerThousand,Broken,Seed,Seeds,QueueDelayMs,\
+                               FirstUsage";
 
 /// The table, with a line of names on top.
 pub fn csv(tried: &[Tried]) -> String {
@@ -30,11 +32,12 @@ pub fn csv(tried: &[Tried]) -> String {
         let broken = one.outcomes.iter().filter(|outcome| outcome.broken.is_some()).count();
         let (seed, seeds) = (one.outcomes.first().map_or(0, |outcome| outcome.seed), one.outcomes.len());
         let wait = one.mean(|outcome| outcome.link.mean_queue_delay().as_secs_f64() * 1e3);
+        let first = one.outcomes.first().map_or(0.0, |outcome| outcome.usage);
         // Writing to a string does not fail.
         let _ = writeln!(
             text,
             "{},{},{},{},{},{},{},{rate:.0},{usage:.2},{seconds},{spread:.2},{waste:.2},{spurious:.2},{broken},\
-             {seed},{seeds},{wait:.2}",
+             {seed},{seeds},{wait:.2},{first:.2}",
             cell.rate, cell.rtt, cell.queue_ratio, cell.queue, cell.loss, cell.reorder, cell.delay
         );
     }

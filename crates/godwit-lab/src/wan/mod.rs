@@ -8,7 +8,7 @@
 //! [`Single`] transfer is looked at closely, with a trace and a drawing of what its sender did.
 //!
 //! A [`Profile`] is a network for [`Requests`]: thousands of small ones, each for itself, and the [`Latencies`] of those
-//! who wait for them. An [`Attribution`] says to what they owe it.
+//! who wait for them, of which a [`RequestRecord`] keeps what they were. An [`Attribution`] says to what they owe it.
 //!
 //! How controllers share a link is tried in [`Contest`]s, of which [`Fairness`] makes a table.
 
@@ -24,12 +24,13 @@ mod matrix;
 mod profile;
 mod record;
 mod recording;
-mod request_gate;
+mod request_record;
 mod request_table;
 mod requests;
 mod rows;
 mod run;
 mod shard;
+mod shortening;
 mod single;
 mod spread;
 mod summary;
@@ -48,11 +49,13 @@ pub use latencies::Latencies;
 pub use matrix::Matrix;
 pub use profile::Profile;
 pub use record::{Comparison, Fall, Record};
+pub use request_record::RequestRecord;
 pub use request_table::{RequestRow, RequestTable};
 pub use requests::{Acquaintance, Answered, Requests};
 pub use rows::Rows;
 pub use run::{Observed, Outcome, Trial};
 pub use shard::Shard;
+pub use shortening::Shortening;
 pub use single::{Examined, Single};
 pub use summary::Summary;
 pub use sweep::{Sweep, Tried, shortened};

@@ -4,7 +4,8 @@
 //! nothing wrong may shift when a packet is lost, and a network in which packets are lost by chance is then used a little
 //! more or less: a network in which much less is reached is only suspected. It is tried again with ten seeds, those of the
 //! record among them if it was made with as many, and called worse if the mean still is as far below the record and that
-//! is twice as much as chance explains.
+//! is twice as much as chance explains. Likewise all networks are tried with all seeds of the record, if it has more than
+//! the run, before the mean over all of them is said to have fallen: until then only first seeds are compared.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -34,7 +35,10 @@ pub struct Record(HashMap<Key, Recorded>);
 /// Figures of one network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Recorded {
+    /// The mean over the seeds.
     usage: f64,
+    /// With the first seed.
+    first: f64,
     /// Of `usage` over the seeds: the standard deviation.
     spread: f64,
     seed: u64,
@@ -45,7 +49,8 @@ struct Recorded {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Comparison {
-    /// The mean use of all links, in percent, with the first seeds.
+    /// The mean use of all links, in percent: with the seeds of the run, or with those of the record if it has more and
+    /// the mean seemed to have fallen.
     pub mean: f64,
     /// The same of the record, over the same networks.
     pub recorded: f64,
@@ -81,13 +86,18 @@ impl Record {
 
     fn parse(text: &str, sweep: &Sweep, cells: &[Cell]) -> Result<Record, String> {
         let mut lines = text.lines();
-        if lines.next() != Some(csv::HEAD) {
-            return Err("its first line is not that of figures of networks".to_owned());
+        match lines.next() {
+            None => return Err("it is empty".to_owned()),
+            Some(csv::HEAD) => {}
+            Some(_) => return Err("its first line is not that of figures of networks".to_owned()),
         }
         let mut rows = HashMap::new();
         for (number, line) in (2..).zip(lines) {
-            let (key, seconds, recorded) = row(line).ok_or_else(|| format!("line {number} says nothing"))?;
-            rows.insert(key, (seconds, recorded));
+            let (key, seconds, recorded) = row(line)
+                .ok_or_else(|| format!("line {number} is not a network with figures that can be"))?;
+            if rows.insert(key, (seconds, recorded)).is_some() {
+                return Err(format!("the network of line {number} has another line"));
+            }
         }
         let mut record = HashMap::new();
         for cell in cells {
@@ -112,18 +122,38 @@ impl Record {
         tried: &[Tried],
         progress: impl Fn(usize, usize) + Sync,
     ) -> Comparison {
-        let usage = |one: &Tried| one.mean(|outcome| outcome.usage);
-        let (mut mean, mut recorded, mut suspects) = (0.0, 0.0, Vec::new());
-        for (one, before) in tried.iter().filter_map(|one| Some((one, self.of(&one.cell)?))) {
-            mean += usage(one) / tried.len() as f64;
-            recorded += before.usage / tried.len() as f64;
-            if usage(one) < before.usage - ONE {
-                suspects.push(one.cell);
-            }
-        }
-        let again = Sweep { seeds: SEEDS.max(sweep.seeds), ..sweep.clone() }.run(&suspects, progress);
+        // Like with like: all seeds of both, or the first of both.
+        let all = |before: &Recorded| sweep.seeds >= before.seeds;
+        let compared: Vec<(Cell, f64, f64)> = tried
+            .iter()
+            .filter_map(|one| Some((one, self.of(&one.cell)?)))
+            .map(|(one, before)| match all(&before) {
+                true => (one.cell, usage(one), before.usage),
+                false => (one.cell, first_usage(one), before.first),
+            })
+            .collect();
+        let suspects: Vec<Cell> = compared
+            .iter()
+            .filter(|(_, now, before)| is_below(*now, *before, ONE))
+            .map(|(cell, ..)| *cell)
+            .collect();
+        let again = Sweep { seeds: SEEDS.max(sweep.seeds), ..sweep.clone() }.run(&suspects, &progress);
         let worse = again.iter().filter_map(|one| self.fall(one)).collect();
-        Comparison { mean, recorded, suspects: suspects.len(), worse }
+        let mut comparison = Comparison {
+            mean: mean(compared.iter().map(|(_, now, _)| *now)),
+            recorded: mean(compared.iter().map(|(.., before)| *before)),
+            suspects: suspects.len(),
+            worse,
+        };
+        let seeds = self.0.values().map(|before| before.seeds).min().unwrap_or(0);
+        if comparison.mean_fell() && seeds > sweep.seeds {
+            let cells: Vec<Cell> = compared.iter().map(|(cell, ..)| *cell).collect();
+            let all = Sweep { seeds, ..sweep.clone() }.run(&cells, &progress);
+            comparison.mean = mean(all.iter().map(usage));
+            let recorded: Vec<f64> = self.0.values().map(|before| before.usage).collect();
+            comparison.recorded = mean(recorded.into_iter());
+        }
+        comparison
     }
 
     fn of(&self, cell: &Cell) -> Option<Recorded> {
@@ -133,30 +163,50 @@ impl Record {
     /// Whether a network that was tried with many seeds has become worse.
     fn fall(&self, now: &Tried) -> Option<Fall> {
         let before = self.of(&now.cell)?;
-        let usage = now.mean(|outcome| outcome.usage);
+        let usage = usage(now);
         let seeds = now.outcomes.len() as f64;
         let variance = now.mean(|outcome| (outcome.usage - usage).powi(2)) * seeds / (seeds - 1.0).max(1.0);
         // Of a record with one seed the spread is not known: it is taken for that of now.
         let variance_before = if before.seeds > 1 { before.spread.powi(2) } else { variance };
         let error = (variance / seeds + variance_before / f64::from(before.seeds.max(1))).sqrt();
-        let fallen = before.usage - usage;
-        (fallen > ONE && fallen > ERRORS * error).then_some(Fall {
-            cell: now.cell,
-            usage,
-            recorded: before.usage,
-        })
+        (is_below(usage, before.usage, ONE) && is_below(usage, before.usage, ERRORS * error))
+            .then_some(Fall { cell: now.cell, usage, recorded: before.usage })
     }
+}
+
+fn usage(one: &Tried) -> f64 {
+    one.mean(|outcome| outcome.usage)
+}
+
+fn first_usage(one: &Tried) -> f64 {
+    one.outcomes.first().map_or(f64::NAN, |outcome| outcome.usage)
+}
+
+/// Not a number is not as much as any.
+fn is_below(now: f64, before: f64, by: f64) -> bool {
+    now.is_nan() || before - now > by
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len().max(1) as f64;
+    values.sum::<f64>() / count
 }
 
 /// The columns that [`csv`](super::csv()) writes, of which those are taken that are compared.
 fn row(line: &str) -> Option<(Key, f64, Recorded)> {
     let fields: Vec<&str> = line.split(',').collect();
     let (key, fields) = (baseline::key_of(&fields)?, fields.get(8..)?);
-    let [usage, seconds, spread, _waste, _spurious, _broken, seed, seeds, ..] = fields else { return None };
-    let [usage, seconds, spread] = [usage, seconds, spread].map(|figure| figure.parse().ok());
-    let recorded =
-        Recorded { usage: usage?, spread: spread?, seed: seed.parse().ok()?, seeds: seeds.parse().ok()? };
-    Some((key, seconds?, recorded))
+    let [usage, seconds, spread, _waste, _spurious, _broken, seed, seeds, _delay, first, ..] = fields else {
+        return None;
+    };
+    let [usage, seconds, spread, first] = [usage, seconds, spread, first].map(|text: &&str| figure(text));
+    let (seed, seeds) = (seed.parse().ok()?, seeds.parse().ok().filter(|seeds| *seeds > 0)?);
+    Some((key, seconds?, Recorded { usage: usage?, first: first?, spread: spread?, seed, seeds }))
+}
+
+/// What can be compared with: whatever is less than "not a number", or than what is below nothing, would pass.
+pub(super) fn figure(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|figure: &f64| figure.is_finite() && *figure >= 0.0)
 }
 
 impl Comparison {
@@ -166,7 +216,7 @@ impl Comparison {
     }
 
     fn mean_fell(&self) -> bool {
-        self.mean < self.recorded - MEAN
+        is_below(self.mean, self.recorded, MEAN)
     }
 }
 

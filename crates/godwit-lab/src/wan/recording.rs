@@ -1,7 +1,8 @@
 //! What a sender does in virtual time, kept in files: its trace (qlog), and what that says as a drawing (SVG).
 //!
-//! The drawing is made of the trace's records while they are written, so that nothing of a trace is held. Both files are
-//! made before anything is simulated: that they cannot be is known at once.
+//! The drawing is made of the trace's records while they are written, so that nothing of a trace is held. That a file
+//! cannot be made is known before anything is simulated. The drawing is there only when it is whole; of a trace there is
+//! as much as has happened.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, PipeWriter, Write};
@@ -48,7 +49,6 @@ pub(super) struct Recording {
 /// A drawing that is being made.
 struct Drawing {
     path: PathBuf,
-    file: File,
     artist: JoinHandle<Result<Analysis, Error>>,
 }
 
@@ -92,20 +92,27 @@ impl Recording {
 
 impl Drawing {
     fn begin(path: &Path) -> Result<(Drawing, PipeWriter), Error> {
-        let file = create(path)?;
         let failed = |error| failed(path, &error);
+        check_writable(path).map_err(failed)?;
         let (reader, writer) = io::pipe().map_err(failed)?;
         let named = path.to_owned();
         let read = move || Ok(Analysis::of(Records::new(&named, Box::new(BufReader::new(reader))))?);
         let artist = std::thread::Builder::new().name("drawing".to_owned()).spawn(read).map_err(failed)?;
-        Ok((Drawing { path: path.to_owned(), file, artist }, writer))
+        Ok((Drawing { path: path.to_owned(), artist }, writer))
     }
 
-    fn finish(mut self) -> Result<(), Error> {
+    fn finish(self) -> Result<(), Error> {
         let analysis = self.artist.join().map_err(|_| Error::new("the drawing was not finished"))??;
-        let written = self.file.write_all(analysis.svg().as_bytes());
+        let written = std::fs::write(&self.path, analysis.svg());
         written.map_err(|error| failed(&self.path, &error))
     }
+}
+
+/// Whether a file could be written; none is there afterwards that was not before.
+fn check_writable(path: &Path) -> io::Result<()> {
+    let is_new = !path.try_exists()?;
+    File::options().create(true).append(true).open(path)?;
+    if is_new { std::fs::remove_file(path) } else { Ok(()) }
 }
 
 fn create(path: &Path) -> Result<File, Error> {

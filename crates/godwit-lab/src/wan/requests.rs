@@ -142,7 +142,7 @@ pub struct Answered {
 impl Requests {
     /// Makes them. The same seed gives the same, on every machine.
     pub fn run(&self, profile: &Profile, progress: impl Fn(usize, usize) + Sync) -> Answered {
-        let simulations = self.count.div_ceil(self.requests_each()) as usize;
+        let simulations = self.simulations() as usize;
         let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(simulations)));
         let work = || {
             loop {
@@ -165,6 +165,15 @@ impl Requests {
         let mut done = done.into_inner().unwrap_or_default();
         done.sort_by_key(|(number, _)| *number);
         sum_up(done.into_iter().map(|(_, outcome)| outcome))
+    }
+
+    fn simulations(&self) -> u32 {
+        self.count.div_ceil(self.requests_each())
+    }
+
+    /// How many are made: `count` in whole steps.
+    pub(super) fn asked(&self) -> u32 {
+        self.simulations().saturating_mul(self.requests_each())
     }
 
     fn threads(&self) -> usize {

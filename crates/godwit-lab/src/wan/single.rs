@@ -229,6 +229,20 @@ mod tests {
         assert_eq!(examined.ethernet_bytes() - examined.ip_bytes(), 38 * examined.outcome.link.sent_packets);
     }
 
+    /// A program that is ended in the midst of it leaves neither an empty drawing nor destroys an old one.
+    #[test]
+    fn a_drawing_is_there_when_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, new) = (folder.path().join("old.svg"), folder.path().join("new.svg"));
+        std::fs::write(&old, "old").unwrap();
+        for file in [&old, &new] {
+            let recording = Recording::begin(None, Some(file)).unwrap();
+            assert_eq!(std::fs::read_to_string(&old).unwrap(), "old");
+            assert!(!new.exists());
+            drop(recording);
+        }
+    }
+
     #[test]
     fn a_file_that_cannot_be_written_is_known_before() {
         let folder = tempfile::tempdir().unwrap();
