@@ -95,7 +95,7 @@ mod tests {
     }
 
     fn late(distance: u64, verdict_after: Duration) -> SpuriousTally {
-        SpuriousTally { packets: 1, bytes: 1200, of_current_event: 0, distance, verdict_after }
+        SpuriousTally { packets: 1, bytes: 1200, distance, verdict_after, ..SpuriousTally::default() }
     }
 
     #[test]

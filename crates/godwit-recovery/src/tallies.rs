@@ -64,8 +64,14 @@ impl AckTallies {
             let spurious = &mut tally.spurious;
             spurious.packets = spurious.packets.saturating_add(1);
             spurious.bytes = spurious.bytes.saturating_add(u64::from(packet.bytes));
-            if event == tally.congestion_event {
-                spurious.of_current_event = spurious.of_current_event.saturating_add(1);
+            let events_ago =
+                usize::try_from(tally.congestion_event.wrapping_sub(event)).unwrap_or(usize::MAX);
+            let of_event = match events_ago.checked_sub(1) {
+                None => Some(&mut spurious.of_current_event),
+                Some(earlier) => spurious.of_earlier.get_mut(earlier),
+            };
+            if let Some(count) = of_event {
+                *count = count.saturating_add(1);
             }
             spurious.distance = spurious.distance.max(behind);
             spurious.verdict_after = spurious.verdict_after.max(at.saturating_since(packet.sent_at));

@@ -2,6 +2,7 @@
 //!
 //! Plain records; what a frame says of several paths is told apart in [`crate::tallies`].
 
+use crate::congestion::REMEMBERED;
 use crate::mtu::Arrived;
 use crate::sent::SentPacket;
 use godwit_base::Time;
@@ -70,13 +71,18 @@ impl AckTally {
     }
 }
 
+/// Reductions before the current one that losses can still be charged to.
+pub(crate) const EARLIER: usize = REMEMBERED - 1;
+
 /// What late acknowledgements say about reordering on the path.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SpuriousTally {
     pub(crate) packets: u32,
     pub(crate) bytes: u64,
-    /// How many of them were charged to the current reduction of the window.
+    /// How many of them were charged to the current reduction of the window,
     pub(crate) of_current_event: u32,
+    /// and to those before it, the newest first.
+    pub(crate) of_earlier: [u32; EARLIER],
     /// The farthest a packet came behind the largest acknowledged one, in packets.
     pub(crate) distance: u64,
     /// The longest time between sending and the wrong verdict.

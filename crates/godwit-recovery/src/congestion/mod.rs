@@ -11,6 +11,7 @@
 pub mod bbr;
 mod controller;
 pub mod cubic;
+mod history;
 mod name;
 pub mod new_reno;
 pub mod prague;
@@ -21,6 +22,7 @@ pub use controller::{
 pub use name::UnknownAlgorithm;
 
 pub use crate::delivery::RateSample;
+pub(crate) use history::REMEMBERED;
 
 use bbr::Bbr;
 use cubic::Cubic;
@@ -170,6 +172,17 @@ impl Controller {
     /// See [`CongestionController::on_spurious_congestion`].
     pub fn on_spurious_congestion(&mut self) {
         each!(self, inner => inner.on_spurious_congestion());
+    }
+
+    /// The reduction that so many others have followed was made for packets that did arrive: makes up for it. False if the
+    /// controller does not do that.
+    pub(crate) fn on_spurious_earlier(&mut self, events_ago: usize) -> bool {
+        match self {
+            Controller::NewReno(inner) => inner.undo_earlier(events_ago),
+            Controller::Cubic(inner) => inner.undo_earlier(events_ago),
+            Controller::Bbr(_) | Controller::Prague(_) | Controller::Custom(_) => return false,
+        }
+        true
     }
 
     /// See [`CongestionController::on_false_alarm`].

@@ -1,6 +1,7 @@
 //! NewReno: additive increase by one packet per round trip, halving on congestion (RFC 9002 section 7.3 and
 //! appendix B) and a fifth less for marks (RFC 8511).
 
+use super::history::{History, without_reduction};
 use super::{Acked, CongestionController, Fraction, initial_window, minimum_window, window_after_mtu_change};
 use godwit_base::Time;
 
@@ -16,8 +17,8 @@ pub struct NewReno {
     window: u64,
     threshold: Option<u64>,
     growth: Fraction,
-    /// Window and threshold before the last reduction.
-    before: Option<(u64, Option<u64>)>,
+    /// Window and threshold before the last reductions.
+    before: History<(u64, Option<u64>)>,
 }
 
 impl NewReno {
@@ -28,7 +29,7 @@ impl NewReno {
             window: initial_window(mtu),
             threshold: None,
             growth: Fraction::default(),
-            before: None,
+            before: History::new(),
         }
     }
 
@@ -36,12 +37,23 @@ impl NewReno {
     pub(super) fn set_window(&mut self, window: u64, threshold: Option<u64>) {
         self.window = window.max(minimum_window(self.mtu));
         self.threshold = threshold.or(self.threshold);
-        self.before = None;
+        self.before.clear();
+    }
+
+    /// Makes up for a loss that was none, and that others have followed.
+    pub(super) fn undo_earlier(&mut self, events_ago: usize) {
+        if let Some((window, _)) = self.before.get(events_ago) {
+            let without = |reduced| without_reduction(reduced, BETA, window);
+            for (window, threshold) in self.before.since(events_ago) {
+                (*window, *threshold) = (without(*window), threshold.map(without));
+            }
+            (self.window, self.threshold) = (without(self.window), self.threshold.map(without));
+        }
     }
 
     /// Multiplies the window by `beta` hundredths.
     fn reduce(&mut self, beta: u64) {
-        self.before = Some((self.window, self.threshold));
+        self.before.push((self.window, self.threshold));
         let reduced = self.window.saturating_mul(beta).checked_div(100).unwrap_or(0);
         self.window = reduced.max(minimum_window(self.mtu));
         self.threshold = Some(self.window);
@@ -73,11 +85,11 @@ impl CongestionController for NewReno {
 
     fn on_persistent_congestion(&mut self) {
         self.window = minimum_window(self.mtu);
-        self.before = None;
+        self.before.clear();
     }
 
     fn on_spurious_congestion(&mut self) {
-        if let Some((window, threshold)) = self.before.take() {
+        if let Some((window, threshold)) = self.before.get(0) {
             self.window = self.window.max(window);
             self.threshold = threshold;
         }

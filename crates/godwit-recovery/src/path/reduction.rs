@@ -5,7 +5,7 @@ use super::PathRecovery;
 use crate::prr::{Delivery, Prr};
 use crate::sent::SentPacket;
 use crate::summary::LossSummary;
-use crate::tally::{LossTally, SpuriousTally};
+use crate::tally::{EARLIER, LossTally, SpuriousTally};
 use godwit_base::Time;
 
 /// Lost packets of this many PTO periods make persistent congestion (RFC 9002 section 7.6.1,
@@ -25,6 +25,20 @@ pub(super) struct CongestionEvent {
     pub(super) start: Option<Time>,
     /// `start` of the event before.
     previous_start: Option<Time>,
+    /// Those before it, the newest first: packets that are still charged to them, or `None` if they cannot be undone.
+    earlier: [Option<u32>; EARLIER],
+}
+
+impl CongestionEvent {
+    /// The earlier ones of the next, with so many packets more charged to this one.
+    fn earlier_then(&self, packets: u32) -> [Option<u32>; EARLIER] {
+        let this = self.reversible.then(|| self.outstanding.saturating_add(packets));
+        let mut earlier = [this; EARLIER];
+        for (to, from) in earlier.iter_mut().skip(1).zip(self.earlier) {
+            *to = from;
+        }
+        earlier
+    }
 }
 
 impl PathRecovery {
@@ -60,6 +74,7 @@ impl PathRecovery {
             summary.persistent_congestion = true;
             self.stats.persistent_congestion = self.stats.persistent_congestion.saturating_add(1);
             self.event.reversible = false;
+            self.event.earlier = [None; EARLIER];
             self.event.start = None;
             self.prr = None;
             self.resume = None;
@@ -82,6 +97,7 @@ impl PathRecovery {
             reversible: tally.packets_since_reduction > 0,
             start: Some(now),
             previous_start: self.event.start,
+            earlier: self.event.earlier_then(tally.packets.saturating_sub(tally.packets_since_reduction)),
         };
         self.stats.congestion_events = self.stats.congestion_events.saturating_add(1);
         self.reorder.on_loss_event();
@@ -130,6 +146,7 @@ impl PathRecovery {
         if let Some(custom) = self.controller.detailed_mut() {
             custom.on_late(tally.packets, tally.bytes);
         }
+        self.undo_earlier(&tally);
         let event = &mut self.event;
         if tally.of_current_event == 0 {
             return;
@@ -141,6 +158,22 @@ impl PathRecovery {
             self.prr = None;
             self.stats.congestion_undone = self.stats.congestion_undone.saturating_add(1);
             self.controller.on_spurious_congestion();
+        }
+    }
+
+    /// The same for reductions that others have followed: where packets keep coming late, the next ones are charged to
+    /// another reduction before the first ones have come, and without this none of them would ever be undone.
+    fn undo_earlier(&mut self, tally: &SpuriousTally) {
+        let charged = self.event.earlier.iter_mut().zip(tally.of_earlier).enumerate();
+        for (at, (outstanding, late)) in charged {
+            let Some(packets) = outstanding.as_mut().filter(|_| late > 0) else { continue };
+            *packets = packets.saturating_sub(late);
+            if *packets == 0 {
+                *outstanding = None;
+                if self.controller.on_spurious_earlier(at.saturating_add(1)) {
+                    self.stats.congestion_undone = self.stats.congestion_undone.saturating_add(1);
+                }
+            }
         }
     }
 }

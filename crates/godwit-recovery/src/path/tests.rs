@@ -239,6 +239,43 @@ fn what_never_left_is_no_congestion() {
     assert!(summary.unwrap().lost.congestion && path.window() < window);
 }
 
+#[test]
+fn reductions_that_overlap_are_each_undone() {
+    for algorithm in [Algorithm::NewReno, Algorithm::Cubic] {
+        let settings = PathSettings { congestion: algorithm.into(), ..PathSettings::default() };
+        let (mut path, mut space) =
+            (PathRecovery::new(Time::ZERO, &settings), SpaceRecovery::new(SpaceId::Handshake));
+        let mut ignore = |_: Outcome, ()| {};
+        let mut acked =
+            |path: &mut PathRecovery, space: &mut SpaceRecovery<()>, at, largest, ranges: Vec<_>| {
+                space
+                    .on_ack_received(path, ms(at), largest, Duration::ZERO, ranges.into_iter(), &mut ignore)
+                    .unwrap();
+            };
+        for (at, upto) in [(0, 9), (100, 29)] {
+            send_all(&mut space, &mut path, ms(at));
+            acked(&mut path, &mut space, at + 50, upto, vec![0..=upto]);
+        }
+        send_all(&mut space, &mut path, ms(200));
+        let full = path.window();
+        // 30 is missing, and then, of what was sent after that was found out, 70 as well.
+        acked(&mut path, &mut space, 250, 69, vec![31..=69, 0..=29]);
+        send_all(&mut space, &mut path, ms(260));
+        let last = space.largest_sent().unwrap();
+        acked(&mut path, &mut space, 310, last, vec![71..=last, 31..=69, 0..=29]);
+        assert_eq!(path.stats().congestion_events, 2);
+        let reduced = path.window();
+        assert!(reduced < full * 6 / 10, "{algorithm}");
+        // Both come, the first one first.
+        acked(&mut path, &mut space, 311, last, vec![71..=last, 0..=69]);
+        let between = path.window();
+        assert!(between > reduced && between < full, "{algorithm}: {reduced} {between} {full}");
+        acked(&mut path, &mut space, 312, last, vec![0..=last]);
+        assert!(path.window() >= full * 99 / 100, "{algorithm}: {} of {full}", path.window());
+        assert_eq!(path.stats().congestion_undone, 2);
+    }
+}
+
 /// A path that resumes a window of 200 packets, after its initial window has arrived in 50 ms, as it did then.
 fn resumed(algorithm: Algorithm) -> (PathRecovery, SpaceRecovery<()>) {
     let saved = SavedState { rtt: Duration::from_millis(50), window: 200 * 1200, rate: 0 };

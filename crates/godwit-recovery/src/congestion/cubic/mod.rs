@@ -7,6 +7,7 @@
 mod hystart;
 mod math;
 
+use super::history::{History, without_reduction};
 use super::{Acked, CongestionController, Fraction, initial_window, minimum_window, window_after_mtu_change};
 use godwit_base::Time;
 use hystart::{HyStart, Phase};
@@ -39,12 +40,27 @@ struct Shape {
     w_est: u64,
 }
 
+impl Shape {
+    /// As without one of the losses before, that was from a window of `before`. The curve begins anew from there.
+    fn without_reduction(self, before: u64) -> Self {
+        let without = |window| without_reduction(window, BETA, before);
+        let (window, threshold) = (without(self.window), self.threshold.map(without));
+        Shape {
+            window,
+            threshold,
+            w_max: self.w_max.max(window),
+            prior: without(self.prior),
+            ..Shape::default()
+        }
+    }
+}
+
 /// The CUBIC controller.
 #[derive(Debug, Clone)]
 pub struct Cubic {
     mtu: u16,
     shape: Shape,
-    before: Option<Box<Shape>>,
+    before: History<Shape>,
     hystart: HyStart,
     growth: Fraction,
     growth_est: Fraction,
@@ -57,7 +73,7 @@ impl Cubic {
         Cubic {
             mtu,
             shape: Shape { window: initial_window(mtu), ..Shape::default() },
-            before: None,
+            before: History::new(),
             hystart: HyStart::new(),
             growth: Fraction::default(),
             growth_est: Fraction::default(),
@@ -155,7 +171,16 @@ impl Cubic {
         self.shape.window = window.max(minimum_window(self.mtu));
         self.shape.threshold = threshold.or(self.shape.threshold);
         self.shape.epoch = None;
-        self.before = None;
+        self.before.clear();
+    }
+
+    /// Makes up for a loss that was none, and that others have followed.
+    pub(super) fn undo_earlier(&mut self, events_ago: usize) {
+        let Some(before) = self.before.get(events_ago) else { return };
+        for shape in self.before.since(events_ago) {
+            *shape = shape.without_reduction(before.window);
+        }
+        self.shape = self.shape.without_reduction(before.window);
     }
 
     /// Makes the window `bytes` if it is larger.
@@ -166,7 +191,7 @@ impl Cubic {
 
     /// Multiplies the window by `beta` hundredths.
     fn reduce(&mut self, beta: u64) {
-        self.before = Some(Box::new(self.shape));
+        self.before.push(self.shape);
         let window = self.shape.window;
         // Fast convergence (RFC 9438 section 4.7): a flow that could not regain its last maximum makes room.
         self.shape.w_max = if window < self.shape.w_max {
@@ -205,15 +230,15 @@ impl CongestionController for Cubic {
     }
 
     fn on_persistent_congestion(&mut self) {
-        self.before = None;
+        self.before.clear();
         self.shape.window = minimum_window(self.mtu);
         self.shape.epoch = None;
     }
 
     fn on_spurious_congestion(&mut self) {
-        if let Some(before) = self.before.take() {
+        if let Some(before) = self.before.get(0) {
             let window = self.shape.window.max(before.window);
-            self.shape = Shape { window, ..*before };
+            self.shape = Shape { window, ..before };
         }
     }
 

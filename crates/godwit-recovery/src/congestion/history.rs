@@ -1,0 +1,41 @@
+//! What controllers were before their last reductions, so that each can be undone by itself.
+
+/// Reductions remembered: what comes late comes within two round trips.
+pub(crate) const REMEMBERED: usize = 5;
+
+/// Values from before the last reductions, the newest first.
+#[derive(Debug, Clone)]
+pub(super) struct History<T>(Vec<T>);
+
+impl<T: Copy> History<T> {
+    pub(super) const fn new() -> Self {
+        History(Vec::new())
+    }
+
+    /// There is one more reduction.
+    pub(super) fn push(&mut self, before: T) {
+        self.0.truncate(REMEMBERED.saturating_sub(1));
+        self.0.insert(0, before);
+    }
+
+    /// From before the reduction that so many others have followed.
+    pub(super) fn get(&self, events_ago: usize) -> Option<T> {
+        self.0.get(events_ago).copied()
+    }
+
+    /// Those from after that reduction.
+    pub(super) fn since(&mut self, events_ago: usize) -> impl Iterator<Item = &mut T> {
+        self.0.iter_mut().take(events_ago)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// A window that has been reduced again since a reduction to so many hundredths which was made for nothing, from
+/// `before`: what it would be without that, but no more than it was then unless it is already.
+pub(super) fn without_reduction(window: u64, hundredths: u64, before: u64) -> u64 {
+    let raised = window.saturating_mul(100).checked_div(hundredths).unwrap_or(window);
+    raised.min(before.max(window))
+}
