@@ -49,6 +49,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "MBIT", value_parser = clap::value_parser!(u64).range(1..=1000))]
     rate: Option<u64>,
 
+    /// Congestion control of the kernel's TCP, under HTTP/2: cubic, bbr or another that this kernel has
+    #[arg(long, value_name = "NAME")]
+    tcp: Option<String>,
+
     /// How long visitors come; what is then under way gets up to 12 seconds more
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: u64,
@@ -77,6 +81,7 @@ impl Arguments {
         conditions.loss = self.loss.unwrap_or(conditions.loss);
         conditions.megabits = self.rate.unwrap_or(conditions.megabits);
         (options.seconds, options.seed) = (self.seconds, self.seed);
+        options.tcp.clone_from(&self.tcp);
         Ok(options)
     }
 }

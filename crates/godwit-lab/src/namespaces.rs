@@ -93,6 +93,19 @@ fn tune() {
     set("tcp_congestion_control", WANTED);
 }
 
+/// Lets TCP connections made in this thread's namespace use another congestion control.
+pub(crate) fn use_congestion_control(name: &str) -> Result<(), Error> {
+    std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", name).map_err(|error| {
+        let there = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+        let there = there.map_or_else(|_| "none".to_owned(), |names| names.trim().replace(' ', ", "));
+        let problem = plain(&error);
+        Error::new(format!(
+            "the kernel's TCP does not use {name} in a namespace ({problem}); it has {there}: load the module \
+             (modprobe tcp_{name}) and permit it (sysctl -w net.ipv4.tcp_allowed_congestion_control=\"reno {name}\")"
+        ))
+    })
+}
+
 /// The congestion control of TCP connections made here.
 pub(crate) fn congestion_control() -> io::Result<String> {
     Ok(std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control")?.trim().to_owned())

@@ -85,7 +85,10 @@ impl Site {
     pub(super) fn serve(&self, program: &Path, address: SocketAddr) -> Result<Server, Error> {
         let failed = |problem: String| Error::new(format!("cannot start the server: {problem}"));
         let file = |name: &str| self.folder.join(name);
-        let mut process = Command::new(program)
+        let mut command = Command::new(program);
+        // As the visitors are: what else the machine does is not to be measured.
+        godwit_os::urgency::start_before_others(&mut command, 1);
+        let mut process = command
             .args(["serve".as_ref(), self.root().as_path()])
             .args(["--listen", &address.to_string(), "--quiet", "--until-end-of-input"])
             .args(["--cert".as_ref(), file("cert.pem").as_path()])

@@ -21,6 +21,8 @@ pub struct Options {
     pub seconds: u64,
     /// The number that all chances of the link follow from.
     pub seed: u64,
+    /// The congestion control of the kernel's TCP, by its name, if not CUBIC where that can be had.
+    pub tcp: Option<String>,
     /// The program `godwit`, which serves the site.
     pub program: PathBuf,
 }
@@ -29,7 +31,7 @@ impl Options {
     /// A preset as it is, for 40 seconds.
     #[must_use]
     pub fn new(preset: Preset, program: PathBuf) -> Options {
-        Options { preset, conditions: preset.conditions(), seconds: 40, seed: 1, program }
+        Options { preset, conditions: preset.conditions(), seconds: 40, seed: 1, tcp: None, program }
     }
 }
 
@@ -63,12 +65,15 @@ impl Testbed {
         const PORT: u16 = 4433;
         let purpose = Purpose("the demonstration");
         let server_device = purpose.enter_server()?;
+        let use_wanted = || options.tcp.as_deref().map_or(Ok(()), namespaces::use_congestion_control);
+        use_wanted()?;
         let site = Site::make()?;
         let control =
             namespaces::congestion_control().unwrap_or_else(|_| "unknown congestion control".to_owned());
         let address = SocketAddr::from((namespaces::SERVER, PORT));
         let server = site.serve(&options.program, address)?;
         let client_device = purpose.enter_client()?;
+        use_wanted()?;
         let Options { preset, conditions, seconds, seed, .. } = *options;
         let counters = Arc::<RelayCounters>::default();
         let links = VisitLinks::new(conditions.link(), seed);
@@ -76,6 +81,8 @@ impl Testbed {
         let relay = relay.map_err(|error| {
             Error::new(format!("cannot start the relay: {}", godwit_text::plain_error(&error)))
         })?;
+        // What else the machine does would hold up HTTP/3, which is in this process, more than the kernel's TCP.
+        let _ = godwit_os::urgency::run_before_others(1);
         let visitors = super::visitors::number_of_visitors(&conditions);
         let setting = Setting { preset, conditions, control, visitors, seconds, seed, counters };
         let route = (IpAddr::V4(namespaces::CLIENT), address);
