@@ -2,6 +2,7 @@
 
 use crate::datagrams::DatagramConfig;
 use crate::observe::ObserverFactory;
+use crate::reserve::WindowReserve;
 use crate::tail::TailPolicy;
 use godwit_recovery::congestion::CongestionControl;
 use godwit_tls::resumption::{Resumption, SessionTickets};
@@ -28,18 +29,22 @@ pub struct TransportConfig {
     /// Bytes the peer may send on one stream at the start. Default 64 KiB; grows with the
     /// bandwidth-delay product to at most [`TransportConfig::max_stream_window`].
     pub initial_stream_window: u64,
-    /// The most the stream window grows to. Default 16 MiB.
+    /// The most the stream window grows to: beyond 16 MiB only while the connection window has grown
+    /// with it, of which it is five sixths then. Default 160 MiB.
     pub max_stream_window: u64,
     /// Bytes the peer may send on the whole connection at the start. Default 1 MiB.
     pub initial_connection_window: u64,
-    /// The most the connection window grows to. Default 32 MiB.
+    /// The most the connection window grows to: beyond 32 MiB only while the peer uses it up within a
+    /// round trip, and as far as [`EndpointConfig::window_reserve`] has some left. One that begins with
+    /// more than 32 MiB does not count there. Default 192 MiB.
     pub max_connection_window: u64,
     /// Bidirectional streams the peer may have open at once. Default 100.
     pub max_bidi_streams: u64,
     /// Unidirectional streams the peer may have open at once. Default 100.
     pub max_uni_streams: u64,
     /// Bytes a sender keeps per connection, at most, before `write` is refused. What it really keeps is
-    /// twice the congestion window, but not less than 128 KiB. Default 8 MiB.
+    /// twice the congestion window, but not less than 128 KiB, and beyond 8 MiB only as far as
+    /// [`EndpointConfig::window_reserve`] has some left. Default 192 MiB.
     pub send_buffer: u64,
     /// The delay we may put before an acknowledgement (RFC 9000 section 18.2). Default 25 ms.
     pub max_ack_delay: Duration,
@@ -87,12 +92,12 @@ impl Default for TransportConfig {
             approval: None,
             keep_alive: None,
             initial_stream_window: 64 << 10,
-            max_stream_window: 16 << 20,
+            max_stream_window: 160 << 20,
             initial_connection_window: 1 << 20,
-            max_connection_window: 32 << 20,
+            max_connection_window: 192 << 20,
             max_bidi_streams: 100,
             max_uni_streams: 100,
-            send_buffer: 8 << 20,
+            send_buffer: 192 << 20,
             max_ack_delay: Duration::from_millis(25),
             ack_frequency: true,
             initial_rtt: Duration::from_millis(333),
@@ -233,6 +238,9 @@ pub struct EndpointConfig {
     /// The version to which a server moves clients that began with another and offer it (compatible version
     /// negotiation, RFC 9368 section 2.3). Default none: clients get the version they begin with.
     pub upgrade_to: Option<u32>,
+    /// What windows and send buffers take that grow beyond what each connection has for itself; endpoints of one program
+    /// may share it. Default 320 MiB, not shared.
+    pub window_reserve: WindowReserve,
     /// Who watches connections. Default nobody.
     pub observe: ObserverFactory,
 }
@@ -249,6 +257,7 @@ impl EndpointConfig {
             max_incoming: 1024,
             versions: vec![godwit_wire::version::V1, godwit_wire::version::V2],
             upgrade_to: None,
+            window_reserve: WindowReserve::default(),
             observe: ObserverFactory::default(),
         }
     }

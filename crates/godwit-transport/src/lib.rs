@@ -12,7 +12,7 @@
 //! # Order of the modules
 //!
 //! From the bottom: `address_token`, `congestion`, `error`, `observe`, `path::id`, `packet`, `qlog`, `path`,
-//! `event`, `part`, `cid`, `datagrams`, `tail`, `config`, `resumption`, `streams`, `handshake`, `connection`,
+//! `event`, `part`, `cid`, `datagrams`, `tail`, `reserve`, `config`, `resumption`, `streams`, `handshake`, `connection`,
 //! `endpoint`. Each may use those before it.
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
@@ -33,6 +33,7 @@ mod packet;
 mod part;
 mod path;
 pub mod qlog;
+mod reserve;
 mod resumption;
 mod streams;
 mod tail;
@@ -50,6 +51,7 @@ pub use godwit_tls as tls;
 pub use godwit_tls::ExportError;
 pub use godwit_wire::{ConnectionId, Direction, Side, StreamId, TransportErrorCode, WireError};
 pub use path::{PathId, PathInfo, PathKey, PathState, PathUpdate};
+pub use reserve::WindowReserve;
 pub use resumption::EarlyDataStatus;
 pub use streams::{ReadChunk, ReadError, ResetAtError, UnknownStream, WriteError};
 pub use tail::TailPolicy;

@@ -104,6 +104,7 @@ impl Endpoint {
             self.send_close(&first, &answered, REFUSED);
             AcceptError::Config(error)
         })?;
+        connection.share_windows(&self.config.window_reserve);
         connection.machine.start_observing(now, self.clock.wall, &self.config);
         let conn = self.insert(connection, local_cid, Some(first.client_dcid));
         if let Some(slot) = self.slots.get_mut(conn.0) {

@@ -206,6 +206,7 @@ impl Endpoint {
             versions: &self.config.versions,
         };
         let mut connection = Connection::client(now, args, &mut *self.rng)?;
+        connection.share_windows(&self.config.window_reserve);
         connection.machine.start_observing(now, self.clock.wall, &self.config);
         let key = self.insert(connection, local_cid, None);
         self.on_attempt(key);

@@ -173,10 +173,14 @@ impl Streams {
             self.reap(slot);
         }
         let outcome = outcome?;
-        if let ReadChunk::Data(data) = &outcome.chunk
-            && self.window.on_consumed(now, rtt, data.len() as u64)
-        {
-            self.control |= output::MAX_DATA;
+        if let ReadChunk::Data(data) = &outcome.chunk {
+            let before = self.window.size();
+            if self.window.on_consumed_of_all(now, rtt, data.len() as u64, &mut self.share) {
+                self.control |= output::MAX_DATA;
+            }
+            if self.window.size() != before {
+                self.on_window_resized();
+            }
         }
         if outcome.announce {
             self.owe(slot, output::MAX_STREAM_DATA);
@@ -242,12 +246,7 @@ impl Streams {
     pub(crate) fn set_max_windows(&mut self, stream: u64, connection: u64) {
         self.settings.max_stream_window = stream.min(VARINT_MAX);
         self.window.set_max(connection.min(VARINT_MAX));
-        let max = self.settings.max_stream_window;
-        for (_, stream) in self.store.iter_mut() {
-            if let Some(recv) = &mut stream.recv {
-                recv.set_max_window(max);
-            }
-        }
+        self.on_window_resized();
     }
 
     /// Sets how many bytes may be written and not be acknowledged; `window` is the congestion window.

@@ -2,6 +2,7 @@
 
 use super::recv::RecvHalf;
 use super::{Streams, output};
+use crate::reserve::OWN_SEND_BUFFER;
 use crate::{Direction, Event, StreamId, WireError};
 use godwit_base::Time;
 use godwit_wire::{Frame, TransportErrorCode};
@@ -32,10 +33,11 @@ pub(super) fn on_frame(streams: &mut Streams, now: Time, frame: &Frame<'_>) -> O
             streams.raise_stream_limit(direction, limit);
             Ok(())
         }
-        // Our limit depends on the reader alone, so there is nothing to do.
-        Frame::DataBlocked { .. } => Ok(()),
-        // It may open the stream, and must be for one that the peer sends on.
-        Frame::StreamDataBlocked { id, .. } => streams.resolve(id, Half::Receive).map(|_| ()),
+        Frame::DataBlocked { limit } => {
+            streams.on_blocked(now, limit);
+            Ok(())
+        }
+        Frame::StreamDataBlocked { id, limit } => streams.on_stream_blocked(now, id, limit),
         Frame::StreamsBlocked { direction, limit } => {
             streams.on_streams_blocked(direction, limit);
             Ok(())
@@ -141,6 +143,24 @@ impl Streams {
         Ok(())
     }
 
+    /// DATA_BLOCKED.
+    fn on_blocked(&mut self, now: Time, limit: u64) {
+        if self.window.on_blocked_of_all(now, limit, &mut self.share) {
+            self.control |= output::MAX_DATA;
+            self.on_window_resized();
+        }
+    }
+
+    /// STREAM_DATA_BLOCKED. It may open the stream, and must be for one that the peer sends on.
+    fn on_stream_blocked(&mut self, now: Time, id: StreamId, limit: u64) -> Result<(), WireError> {
+        let Some(slot) = self.resolve(id, Half::Receive)? else { return Ok(()) };
+        let recv = self.store.at_mut(slot).and_then(|stream| stream.recv.as_mut());
+        if recv.is_some_and(|recv| recv.on_blocked(now, limit)) {
+            self.owe(slot, output::MAX_STREAM_DATA);
+        }
+        Ok(())
+    }
+
     /// STREAMS_BLOCKED: what streams have finished since the last announcement is given out at once.
     fn on_streams_blocked(&mut self, direction: Direction, limit: u64) {
         if self.limits.remote(direction).on_blocked(limit) {
@@ -214,6 +234,10 @@ impl Streams {
             return;
         }
         self.budget.used = self.budget.used.saturating_sub(freed);
+        if self.budget.used == 0 && self.share.is_attached() {
+            // Nobody knows when more will be written. The next acknowledgement gives it back.
+            self.budget.limit = self.share.send(self.budget.limit.min(OWN_SEND_BUFFER), 0);
+        }
         if self.budget.waiting.is_empty() {
             return;
         }

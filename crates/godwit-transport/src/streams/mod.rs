@@ -29,6 +29,7 @@ mod store;
 mod tests;
 mod token;
 
+use crate::reserve::{OWN_STREAM_WINDOW, Share, WindowReserve};
 use crate::{Direction, Event, Side, StreamId, TransportConfig};
 use bytes::Bytes;
 use early::EarlyState;
@@ -222,6 +223,8 @@ pub(crate) struct Streams {
     scheduler: Scheduler,
     limits: Limits,
     window: ReceiveWindow,
+    /// What the windows and the send buffer have beyond the connection's own.
+    share: Share,
     credit: SendCredit,
     /// The connection's own control frames to be written, as bits of [`output`].
     control: u8,
@@ -249,6 +252,7 @@ impl Streams {
             scheduler: Scheduler::new(),
             limits: Limits::new(config.max_bidi_streams, config.max_uni_streams),
             window: ReceiveWindow::new(config.initial_connection_window, config.max_connection_window),
+            share: Share::default(),
             credit: SendCredit::default(),
             control: 0,
             control_queue: VecDeque::new(),
@@ -257,6 +261,32 @@ impl Streams {
             journal: None,
             early: EarlyState::default(),
             stats: StreamStats::default(),
+        }
+    }
+
+    /// What is beyond the connection's own comes out of this from now on; but who began with more than that has it.
+    pub(crate) fn share(&mut self, reserve: &WindowReserve) {
+        if self.window.size() <= crate::reserve::OWN_WINDOW {
+            self.share.attach(reserve);
+        }
+    }
+
+    /// What the window of a stream may grow to now.
+    fn max_stream_window(&self) -> u64 {
+        let most = self.settings.max_stream_window;
+        match self.share.is_attached() {
+            true => most.min((self.window.size() / 6).saturating_mul(5).max(OWN_STREAM_WINDOW)),
+            false => most,
+        }
+    }
+
+    /// The connection window has grown or shrunk, and those of the streams may as far.
+    fn on_window_resized(&mut self) {
+        let max = self.max_stream_window();
+        for (_, stream) in self.store.iter_mut() {
+            if let Some(recv) = &mut stream.recv {
+                recv.set_max_window(max);
+            }
         }
     }
 
@@ -302,7 +332,8 @@ impl Streams {
     /// window back. A peer that takes little is given little memory; what is held already may exceed it.
     pub(crate) fn on_congestion_window(&mut self, window: u64) {
         let budget = &mut self.budget;
-        budget.limit = window.saturating_mul(2).max(WriteBudget::LEAST).min(budget.most);
+        let wanted = window.saturating_mul(2).max(WriteBudget::LEAST).min(budget.most);
+        budget.limit = self.share.send(wanted, budget.used);
         if let Some(known) = budget.announced
             && budget.limit.abs_diff(known) > known >> 2
         {
@@ -364,10 +395,9 @@ impl Streams {
     fn create(&mut self, id: StreamId) {
         let local = id.initiator() == self.side;
         let both = id.direction() == Direction::Bidirectional;
-        let settings = &self.settings;
+        let (settings, max_stream_window) = (&self.settings, self.max_stream_window());
         let send = (local || both).then(|| SendHalf::new(settings.peer_limit(self.side, id)));
-        let recv =
-            (!local || both).then(|| RecvHalf::new(settings.stream_window, settings.max_stream_window));
+        let recv = (!local || both).then(|| RecvHalf::new(settings.stream_window, max_stream_window));
         let opened = if local { &mut self.stats.opened_locally } else { &mut self.stats.opened_by_peer };
         *opened = opened.saturating_add(1);
         self.note(id, true);
@@ -429,7 +459,7 @@ impl Streams {
 
     /// Gives back connection flow control for bytes that nobody will read.
     fn discard(&mut self, bytes: u64) {
-        if bytes > 0 && self.window.on_discarded(bytes) {
+        if bytes > 0 && self.window.on_discarded_of_all(bytes, &mut self.share) {
             self.control |= output::MAX_DATA;
         }
     }

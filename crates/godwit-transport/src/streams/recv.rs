@@ -131,6 +131,11 @@ impl RecvHalf {
         Ok(fresh)
     }
 
+    /// The peer says that it is held back by this limit. Returns true if MAX_STREAM_DATA is to be sent.
+    pub(super) fn on_blocked(&mut self, now: Time, limit: u64) -> bool {
+        self.state == State::Open && self.final_size.is_none() && self.window.on_blocked(now, limit)
+    }
+
     /// Takes data that [`RecvHalf::check`] let pass. Returns how many bytes nobody will read.
     pub(super) fn on_data(
         &mut self,

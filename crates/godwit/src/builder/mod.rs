@@ -10,9 +10,9 @@ use godwit_base::SocketId;
 use godwit_datapath::{Capabilities, Datapath, DatapathFactory, SocketConfig, adopt};
 use godwit_engine::{OsRng, Shard};
 use godwit_transport::CidCodec;
-use godwit_transport::EndpointConfig;
 use godwit_transport::observe::ObserverFactory;
 use godwit_transport::tls::secrets::ServerSecrets;
+use godwit_transport::{EndpointConfig, WindowReserve};
 use godwit_wire::version;
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
@@ -36,6 +36,8 @@ pub struct EndpointBuilder {
     pub(crate) generation: u8,
     max_connections: usize,
     max_incoming: usize,
+    /// One for all shards.
+    window_reserve: WindowReserve,
     observe: ObserverFactory,
     upgrade_to: Option<u32>,
     pub(crate) inherited_from: Inherited,
@@ -62,6 +64,7 @@ impl EndpointBuilder {
             generation: 0,
             max_connections: 1_000_000,
             max_incoming: 1024,
+            window_reserve: WindowReserve::default(),
             observe: ObserverFactory::default(),
             upgrade_to: None,
             inherited_from: Inherited::default(),
@@ -148,6 +151,13 @@ impl EndpointBuilder {
     /// Sets how many handshakes may wait to be accepted. Default 1024.
     pub fn max_incoming(mut self, handshakes: usize) -> Self {
         self.max_incoming = handshakes;
+        self
+    }
+
+    /// Sets how many bytes all connections together may take beyond the 32 MiB of window and 8 MiB of send buffer that each
+    /// has for itself: those on long fast paths get more out of it, and one alone half of it at most. Default 320 MiB.
+    pub fn window_reserve(mut self, bytes: u64) -> Self {
+        self.window_reserve = WindowReserve::new(bytes);
         self
     }
 
@@ -239,6 +249,7 @@ impl EndpointBuilder {
         config.cid_len = CidCodec::MIN_LEN;
         config.max_connections = self.max_connections;
         config.max_incoming = self.max_incoming;
+        config.window_reserve = self.window_reserve.clone();
         config.versions = match self.upgrade_to {
             Some(version::V2) => vec![version::V2, version::V1],
             _ => vec![version::V1, version::V2],

@@ -6,6 +6,7 @@
 
 use super::Connection;
 use crate::Direction;
+use crate::reserve::WindowReserve;
 use std::time::Duration;
 
 impl Connection {
@@ -31,6 +32,11 @@ impl Connection {
     /// that are larger already stay as they are.
     pub fn set_max_windows(&mut self, stream: u64, connection: u64) {
         self.machine.parts.streams.set_max_windows(stream, connection);
+    }
+
+    /// What the windows and the send buffer have beyond the connection's own comes out of this.
+    pub(crate) fn share_windows(&mut self, reserve: &WindowReserve) {
+        self.machine.parts.streams.share(reserve);
     }
 
     /// Sets how many bytes may be written and not be acknowledged, at most

@@ -2,6 +2,7 @@
 
 use super::super::*;
 use crate::TransportErrorCode;
+use crate::WindowReserve;
 use crate::packet::testing::payload;
 use crate::part::Part;
 use godwit_base::Time;
@@ -306,13 +307,16 @@ fn the_send_buffer_follows_the_congestion_window() {
     let mut streams = Streams::new(Side::Server, &TransportConfig::default());
     let parameters = TransportParameters { initial_max_streams_bidi: 4, ..TransportParameters::default() };
     streams.set_peer_limits(&parameters);
+    let reserve = WindowReserve::new(16 << 20);
+    streams.share(&reserve);
     let id = streams.open(BIDI).unwrap();
     let all = || Bytes::from(vec![0; 16 << 20]);
     assert_eq!(streams.write(id, all()), Ok(128 << 10), "a peer that has taken nothing yet");
     streams.on_congestion_window(1 << 20);
     assert_eq!(streams.write(id, all()), Ok(1920 << 10), "twice the window in all");
     streams.on_congestion_window(1 << 40);
-    assert_eq!(streams.write(id, all()), Ok(6 << 20), "the configured size in all");
+    assert_eq!(streams.write(id, all()), Ok(14 << 20), "its own 8 MiB and half of the reserve in all");
+    assert_eq!(reserve.taken(), 8 << 20);
     streams.on_congestion_window(12_000);
     assert_eq!(streams.write(id, all()), Ok(0));
 }
