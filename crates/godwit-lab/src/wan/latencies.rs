@@ -16,6 +16,16 @@ impl Latencies {
         Latencies { sorted: times, failed }
     }
 
+    /// All of many together.
+    pub fn of_all<'a>(all: impl Iterator<Item = &'a Latencies>) -> Self {
+        let (mut times, mut failed) = (Vec::new(), 0);
+        for one in all {
+            times.extend_from_slice(&one.sorted);
+            failed += one.failed;
+        }
+        Latencies::new(times, failed)
+    }
+
     /// Requests, answered or not.
     pub fn len(&self) -> usize {
         self.sorted.len() + self.failed

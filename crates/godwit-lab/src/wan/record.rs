@@ -88,7 +88,11 @@ impl Record {
         let mut lines = text.lines();
         match lines.next() {
             None => return Err("it is empty".to_owned()),
-            Some(csv::HEAD) => {}
+            // Columns may follow that are not compared.
+            Some(head)
+                if head
+                    .strip_prefix(csv::HEAD)
+                    .is_some_and(|more| more.is_empty() || more.starts_with(',')) => {}
             Some(_) => return Err("its first line is not that of figures of networks".to_owned()),
         }
         let mut rows = HashMap::new();

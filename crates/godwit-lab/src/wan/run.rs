@@ -6,14 +6,17 @@ use std::time::Duration;
 use godwit::TransportConfig;
 use godwit_base::{SeededRng, Time};
 use godwit_link::{Counters, DuplexConfig, Rate};
-use godwit_sim::apps::{BulkClient, BulkProgress, BulkServer, Way};
+use godwit_sim::apps::{Beside, BulkClient, BulkProgress, BulkServer, Way};
 use godwit_sim::{HostId, Network, Stop, WireId};
 use godwit_tls::deterministic;
 use godwit_tls::secrets::ServerSecrets;
 use godwit_transport::observe::ObserverFactory;
-use godwit_transport::{ClientConfig, ConnectionStats, Endpoint, EndpointConfig, ServerConfig};
+use godwit_transport::{
+    ClientConfig, ConnectionStats, Endpoint, EndpointConfig, ServerConfig, WindowReserve,
+};
 
 use super::cell::Cell;
+use super::latencies::Latencies;
 
 const ALPN: &[u8] = b"godwit-wan";
 /// A server's address, and a client's.
@@ -29,6 +32,9 @@ const REST: Duration = Duration::from_micros(100);
 /// decides.
 const WINDOW: u64 = 256 << 20;
 
+/// What is asked beside, 50 ms after each answer.
+const BESIDE: Beside = Beside { request: 500, response: 4000, rest: Duration::from_millis(50) };
+
 /// How a network is tried.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -37,6 +43,9 @@ pub struct Trial {
     pub transport: TransportConfig,
     /// Which way the data goes.
     pub way: Way,
+    /// Whether small requests are made beside it on the same connection, one after the other: 500 bytes up, 4 kB down.
+    /// They take their part of the link.
+    pub requests_beside: bool,
     /// How long it goes, from the first packet of the handshake.
     pub duration: Duration,
     /// How much of that is simulated, if not all: what the second half of this carried is taken for what the rest of the
@@ -46,6 +55,8 @@ pub struct Trial {
     pub encrypted: bool,
     /// How often hosts look for packets: see [`godwit_sim::Fabric::set_rest`].
     pub rest: Duration,
+    /// What each end's windows and send buffer may grow into. Default unlimited, as congestion control alone is to decide.
+    pub window_reserve: WindowReserve,
     /// Who watches the sender. Default nobody.
     pub observers: ObserverFactory,
 }
@@ -61,10 +72,12 @@ impl Default for Trial {
         Trial {
             transport,
             way: Way::Upload,
+            requests_beside: false,
             duration: Duration::from_secs(10),
             simulated: None,
             encrypted: false,
             rest: REST,
+            window_reserve: WindowReserve::new(u64::MAX),
             observers: ObserverFactory::default(),
         }
     }
@@ -95,6 +108,9 @@ pub struct Outcome {
     pub packets: u64,
     /// The hash over the times, directions and lengths of all packets.
     pub trace: u64,
+    /// How long requests beside it took, if any were made. The last one, which was not answered by the end, is among them
+    /// with the time that it had waited, if none has waited longer.
+    pub beside: Latencies,
     /// Why the connection ended before its time, if it did.
     pub broken: Option<String>,
 }
@@ -175,6 +191,7 @@ impl Trial {
             });
         }
         let (sender, receiver) = self.ends(&mut network, client, server);
+        let beside = beside(if self.way == Way::Upload { &sender.1 } else { &receiver.1 }, end);
         let broken = sender.1.closed.or(receiver.1.closed).map(|reason| reason.to_string());
         let broken =
             broken.or_else(|| (stop != Stop::Limit).then(|| format!("the simulation ended: {stop:?}")));
@@ -190,6 +207,7 @@ impl Trial {
             duration: self.simulated(),
             packets: network.fabric().trace().packets(),
             trace: network.fabric().trace().hash(),
+            beside,
             broken,
         }
     }
@@ -237,7 +255,9 @@ impl Trial {
         let rng = network.rng();
         let endpoint = self.endpoint_config(seed, Way::Download);
         let endpoint = Endpoint::new(endpoint, Some(Arc::new(config)), rng);
-        network.add_host(SERVER.into(), endpoint, BulkServer::new(self.way))
+        let mut app = BulkServer::new(self.way);
+        app.beside = self.beside();
+        network.add_host(SERVER.into(), endpoint, app)
     }
 
     fn add_client(&self, network: &mut Network, seed: u64) -> HostId {
@@ -248,18 +268,33 @@ impl Trial {
         let config = ClientConfig::new(tls, Arc::new(self.transport.clone()));
         let rng = network.rng();
         let endpoint = Endpoint::new(self.endpoint_config(seed, Way::Upload), None, rng);
-        network.add_host(CLIENT.into(), endpoint, BulkClient::new(config, SERVER.into(), self.way))
+        let mut app = BulkClient::new(config, SERVER.into(), self.way);
+        app.beside = self.beside();
+        network.add_host(CLIENT.into(), endpoint, app)
+    }
+
+    fn beside(&self) -> Option<Beside> {
+        self.requests_beside.then_some(BESIDE)
     }
 
     /// That of the end which sends if the data goes this way.
     fn endpoint_config(&self, seed: u64, sends: Way) -> EndpointConfig {
         let secrets = ServerSecrets::from_rng(&mut SeededRng::new(seed));
         let mut config = EndpointConfig::new(Arc::new(secrets));
+        config.window_reserve = self.window_reserve.clone();
         if self.way == sends {
             config.observe = self.observers.clone();
         }
         config
     }
+}
+
+/// Of the end that asks.
+fn beside(client: &BulkProgress, end: Time) -> Latencies {
+    let mut times = client.beside.clone();
+    let waited = client.asked_at.map(|asked| end.saturating_since(asked));
+    times.extend(waited.filter(|waited| times.iter().all(|time| time < waited)));
+    Latencies::new(times, 0)
 }
 
 fn max_queue_packets(network: &mut Network, wire: WireId) -> u64 {
@@ -296,6 +331,43 @@ mod tests {
             assert_eq!((plain.trace, plain.delivered), (encrypted.trace, encrypted.delivered));
             assert_eq!(plain.receiver.packets_undecryptable.total() > 0, undecryptable);
             assert_ne!(plain.trace, trial.run(&cell, 8).trace);
+        }
+    }
+
+    /// Over the longest and fastest of the paths, with what a program gets that sets nothing.
+    #[test]
+    fn windows_follow_the_path_by_themselves() {
+        let long = Cell::with_queue_ratio(1000, 500, 0.2).unwrap();
+        let unbound = Trial { duration: Duration::from_secs(12), ..Trial::default() };
+        let mut bound = unbound.clone();
+        bound.transport = TransportConfig::default();
+        bound.transport.congestion = unbound.transport.congestion.clone();
+        bound.window_reserve = WindowReserve::default();
+        // Once they have grown: that takes some round trips, of half a second each.
+        let in_the_end = |trial: &Trial| {
+            let mut delivered = Vec::new();
+            trial.run_observed(&long, 1, Duration::from_secs(1), |now| delivered.push(now.delivered));
+            delivered[11] - delivered[8]
+        };
+        let (unbound, own) = (in_the_end(&unbound), in_the_end(&bound));
+        assert!(own * 10 >= unbound * 9 && unbound > 330_000_000, "{own} of {unbound}");
+        bound.transport.max_stream_window = 16 << 20;
+        bound.transport.max_connection_window = 32 << 20;
+        assert!(in_the_end(&bound) * 2 < unbound, "this shows nothing");
+    }
+
+    #[test]
+    fn requests_beside_wait_for_the_queue() {
+        for way in [Way::Upload, Way::Download] {
+            let alone = Trial { way, duration: Duration::from_secs(4), ..Trial::default() };
+            let beside = Trial { requests_beside: true, ..alone.clone() };
+            let cell = Cell::with_queue_ratio(10, 50, 1.0).unwrap();
+            let (alone, beside) = (alone.run(&cell, 1), beside.run(&cell, 1));
+            assert!(alone.beside.is_empty() && beside.broken.is_none());
+            let [median, most] = [500, 1000].map(|rank| beside.beside.per_mille(rank));
+            assert!(beside.beside.len() > 15 && median >= Duration::from_millis(50), "{:?}", beside.beside);
+            assert!(most < Duration::from_secs(1), "{:?}", beside.beside);
+            assert!(beside.usage > alone.usage - 20.0, "{} {}", beside.usage, alone.usage);
         }
     }
 

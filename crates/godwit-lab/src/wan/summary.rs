@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::baseline::Baseline;
 use super::cell::Cell;
+use super::latencies::Latencies;
 use super::sweep::Tried;
 
 /// Networks shown one by one.
@@ -31,6 +32,9 @@ pub struct Summary {
     pub groups: Vec<(String, f64)>,
     /// The networks used least, with how much.
     pub worst: Vec<(Cell, f64)>,
+    /// The median and the 99th percentile of how many round trips requests beside the flow took, and the same in
+    /// milliseconds, each on average over the networks; none if none were made.
+    pub beside: Option<[f64; 4]>,
     /// Trials in which the connection broke.
     pub broken: usize,
 }
@@ -57,6 +61,7 @@ impl Summary {
             msquic: mean(compared.iter().map(|(_, msquic)| *msquic)),
             behind: compared.iter().filter(|(usage, msquic)| usage + BEHIND < *msquic).count(),
             groups,
+            beside: beside(tried),
             worst: used.iter().take(WORST).copied().collect(),
             broken: tried
                 .iter()
@@ -74,6 +79,19 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
         count = count.saturating_add(1);
     }
     (count > 0).then(|| sum / f64::from(count))
+}
+
+fn beside(tried: &[Tried]) -> Option<[f64; 4]> {
+    let of = |one: &Tried| {
+        let latencies = Latencies::of_all(one.outcomes.iter().map(|outcome| &outcome.beside));
+        let [p50, p99] = [500, 990].map(|rank| latencies.per_mille(rank).as_secs_f64() * 1e3);
+        let rtt = f64::from(one.cell.rtt.max(1));
+        (!latencies.is_empty()).then_some([p50 / rtt, p99 / rtt, p50, p99])
+    };
+    let all: Vec<[f64; 4]> = tried.iter().filter_map(of).collect();
+    let count = all.len() as f64;
+    let sum = |sum: [f64; 4], one: &[f64; 4]| std::array::from_fn(|at| sum[at] + one[at] / count);
+    (!all.is_empty()).then(|| all.iter().fold([0.0; 4], sum))
 }
 
 /// The means of networks that have something in common.
@@ -115,6 +133,12 @@ impl fmt::Display for Summary {
             writeln!(
                 f,
                 "MsQuic, the better of CUBIC and BBR: mean {msquic:.1}; ahead of us in {behind} networks"
+            )?;
+        }
+        if let Some([p50, p99, median, late]) = self.beside {
+            writeln!(
+                f,
+                "requests beside it: P50 {p50:.2}, P99 {p99:.2} round trips ({median:.0}, {late:.0} ms on average)"
             )?;
         }
         if self.broken > 0 {

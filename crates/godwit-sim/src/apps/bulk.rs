@@ -10,7 +10,10 @@ use godwit_transport::{
     ClientConfig, ConnKey, ConnectionError, Direction, Event, PathKey, ReadChunk, StreamId,
 };
 use std::net::SocketAddr;
+use std::time::Duration;
 
+/// That of all streams.
+const URGENCY: u8 = 3;
 /// Written at a time: little enough to stay in the fastest cache while it is sent again and again.
 static ZEROS: [u8; 16 << 10] = [0; 16 << 10];
 
@@ -24,6 +27,18 @@ pub enum Way {
     Download,
 }
 
+/// Small requests on the same connection, one after the other. All streams take turns, or they would wait for the end of the
+/// one that has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Beside {
+    /// Bytes of each.
+    pub request: usize,
+    /// Bytes of each answer.
+    pub response: usize,
+    /// From an answer to the next request.
+    pub rest: Duration,
+}
+
 /// What an end has seen.
 #[derive(Debug, Clone, Default)]
 pub struct BulkProgress {
@@ -35,6 +50,10 @@ pub struct BulkProgress {
     pub received: u64,
     /// How the connection ended.
     pub closed: Option<ConnectionError>,
+    /// How long requests beside it took; see [`Beside`].
+    pub beside: Vec<Duration>,
+    /// When the one was made that is not answered yet.
+    pub asked_at: Option<Time>,
 }
 
 impl BulkProgress {
@@ -68,6 +87,8 @@ pub struct BulkClient {
     way: Way,
     /// When it connects. Default: at once.
     pub starts_at: Time,
+    /// What it asks beside. Default nothing.
+    pub beside: Option<Beside>,
     /// What it has seen.
     pub progress: BulkProgress,
 }
@@ -75,13 +96,21 @@ pub struct BulkClient {
 impl BulkClient {
     /// A client of a [`BulkServer`] that sends the same way.
     pub fn new(config: ClientConfig, server: SocketAddr, way: Way) -> Self {
-        BulkClient { config, server, way, starts_at: Time::ZERO, progress: BulkProgress::default() }
+        BulkClient {
+            config,
+            server,
+            way,
+            starts_at: Time::ZERO,
+            beside: None,
+            progress: BulkProgress::default(),
+        }
     }
 
     fn open(&mut self, cx: &mut Context<'_>) {
         let Some(conn) = self.progress.conn else { return };
         let opened = cx.endpoint.with(conn, |conn| conn.open(Direction::Bidirectional)).flatten();
         let Some(id) = opened else { return };
+        take_turns(cx, conn, id, self.beside);
         match self.way {
             Way::Upload => self.progress.send(cx, id),
             Way::Download => {
@@ -90,6 +119,53 @@ impl BulkClient {
             }
         }
     }
+}
+
+impl BulkClient {
+    /// Makes a request beside the data.
+    fn ask(&mut self, cx: &mut Context<'_>) {
+        let (Some(conn), Some(beside)) = (self.progress.conn, self.beside) else { return };
+        let request = ZEROS.get(..beside.request).unwrap_or(&ZEROS);
+        let asked = cx.endpoint.with(conn, |conn| {
+            let Some(id) = conn.open(Direction::Bidirectional) else { return false };
+            let _ = conn.set_priority(id, URGENCY, true);
+            conn.write(id, Bytes::from_static(request)).is_ok() && conn.finish(id).is_ok()
+        });
+        if asked == Some(true) {
+            self.progress.asked_at = Some(cx.now);
+        }
+    }
+
+    fn on_answer(&mut self, cx: &mut Context<'_>, id: StreamId) {
+        let (Some(conn), Some(beside)) = (self.progress.conn, self.beside) else { return };
+        if ends(cx, conn, id)
+            && let Some(asked) = self.progress.asked_at.take()
+        {
+            self.progress.beside.push(cx.now - asked);
+            cx.wake_at(cx.now + beside.rest);
+        }
+    }
+}
+
+fn take_turns(cx: &mut Context<'_>, conn: ConnKey, id: StreamId, beside: Option<Beside>) {
+    if beside.is_some() {
+        cx.endpoint.with(conn, |conn| conn.set_priority(id, URGENCY, true));
+    }
+}
+
+/// Reads what there is; true if the stream has ended.
+fn ends(cx: &mut Context<'_>, conn: ConnKey, id: StreamId) -> bool {
+    let now = cx.now;
+    let ended = cx.endpoint.with(conn, |conn| {
+        loop {
+            match conn.read(now, id, usize::MAX) {
+                Ok(ReadChunk::Data(_)) => {}
+                Ok(ReadChunk::Finished) => return true,
+                Ok(ReadChunk::Blocked) | Err(_) => return false,
+            }
+        }
+    });
+    ended == Some(true)
 }
 
 impl Application for BulkClient {
@@ -102,7 +178,10 @@ impl Application for BulkClient {
     }
 
     fn on_wake(&mut self, cx: &mut Context<'_>) {
-        self.on_start(cx);
+        match self.progress.connected_at {
+            Some(_) => self.ask(cx),
+            None => self.on_start(cx),
+        }
     }
 
     fn on_event(&mut self, cx: &mut Context<'_>, conn: ConnKey, event: Event) {
@@ -113,8 +192,12 @@ impl Application for BulkClient {
             Event::Connected => {
                 self.progress.connected_at = Some(cx.now);
                 self.open(cx);
+                self.ask(cx);
             }
-            Event::Writable { id } if self.way == Way::Upload => self.progress.send(cx, id),
+            Event::Writable { id } if self.way == Way::Upload && id.index() == 0 => {
+                self.progress.send(cx, id);
+            }
+            Event::Readable { id } if id.index() > 0 => self.on_answer(cx, id),
             Event::Readable { id } => self.progress.receive(cx, id),
             Event::Closed { reason } => self.progress.closed = Some(reason),
             _ => {}
@@ -126,6 +209,8 @@ impl Application for BulkClient {
 #[derive(Debug)]
 pub struct BulkServer {
     way: Way,
+    /// What the client asks beside. Default nothing.
+    pub beside: Option<Beside>,
     /// What it has seen.
     pub progress: BulkProgress,
 }
@@ -133,7 +218,21 @@ pub struct BulkServer {
 impl BulkServer {
     /// A server whose data goes this way.
     pub fn new(way: Way) -> Self {
-        BulkServer { way, progress: BulkProgress::default() }
+        BulkServer { way, beside: None, progress: BulkProgress::default() }
+    }
+}
+
+impl BulkServer {
+    fn answer(&self, cx: &mut Context<'_>, conn: ConnKey, id: StreamId) {
+        if ends(cx, conn, id) {
+            let answer = self.beside.and_then(|beside| ZEROS.get(..beside.response)).unwrap_or(&ZEROS);
+            cx.endpoint.with(conn, |conn| {
+                let _ = conn.set_priority(id, URGENCY, true);
+                // A connection that has ended answers nobody.
+                let _ = conn.write(id, Bytes::from_static(answer));
+                let _ = conn.finish(id);
+            });
+        }
     }
 }
 
@@ -142,13 +241,17 @@ impl Application for BulkServer {
         self.progress.conn.get_or_insert(conn);
         match event {
             Event::Connected => self.progress.connected_at = Some(cx.now),
+            Event::Readable { id } if id.index() > 0 => self.answer(cx, conn, id),
             Event::Readable { id } => {
                 self.progress.receive(cx, id);
+                take_turns(cx, conn, id, self.beside);
                 if self.way == Way::Download {
                     self.progress.send(cx, id);
                 }
             }
-            Event::Writable { id } if self.way == Way::Download => self.progress.send(cx, id),
+            Event::Writable { id } if self.way == Way::Download && id.index() == 0 => {
+                self.progress.send(cx, id)
+            }
             Event::Closed { reason } => self.progress.closed = Some(reason),
             _ => {}
         }

@@ -11,7 +11,7 @@ mod flow;
 mod requests;
 mod server;
 
-pub use bulk::{BulkClient, BulkProgress, BulkServer, Way};
+pub use bulk::{Beside, BulkClient, BulkProgress, BulkServer, Way};
 pub use client::{Completion, ExchangeClient};
 pub use requests::{RequestClient, RequestPlan, RequestServer, Round};
 pub use server::{ExchangeServer, Policy};
