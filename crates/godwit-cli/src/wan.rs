@@ -24,7 +24,8 @@ what MsQuic reached in them stands beside. The same seed gives the same figures 
 #[derive(Debug, clap::Args)]
 #[command(long_about = ABOUT, args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
-    /// With --profile: instead of the requests themselves, which policy is worth how much to whom waits for them
+    /// With --profile: instead of the requests themselves, which policy, or which mechanism of QUIC, is worth how much to
+    /// whom waits for them
     #[arg(requires = "profile")]
     what: Option<What>,
 
@@ -58,6 +59,10 @@ pub(crate) struct Arguments {
     /// requests take much longer
     #[arg(long, value_name = "FILE", conflicts_with = "what")]
     baseline: Option<PathBuf>,
+
+    /// Make small requests beside the flow, on the same connection, and say how long they take: it costs some points
+    #[arg(long, conflicts_with_all = ["fairness", "profile", "baseline"])]
+    requests_beside: bool,
 
     /// Print every network in a row, with what MsQuic has reached in it
     #[arg(long)]
@@ -96,7 +101,6 @@ pub(crate) struct Arguments {
         value_name = "KIND,…",
         value_delimiter = ',',
         requires = "profile",
-        conflicts_with = "what",
         default_value = "first,cold,resumed,0-rtt,warm"
     )]
     kinds: Vec<Acquaintance>,
@@ -142,7 +146,10 @@ impl Shortened {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum What {
+    /// What keeps small exchanges from waiting
     Attribute,
+    /// What TCP with TLS has otherwise
+    Mechanisms,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
@@ -168,7 +175,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 enum Task {
     Sweep(Box<Sweep>, Vec<Cell>, Option<Record>),
     Requests(Box<Requests>, Profile, Option<RequestRecord>),
-    Attribution(Box<Requests>, Profile),
+    Attribution(What, Box<Requests>, Profile),
     Fairness,
 }
 
@@ -213,8 +220,8 @@ impl Arguments {
                 (requests.seed, requests.count) = (self.seed, self.requests);
                 requests.transport = controller.transport();
                 let requests = Box::new(requests);
-                if self.what == Some(What::Attribute) {
-                    return Ok(Task::Attribution(requests, *profile));
+                if let Some(what) = self.what {
+                    return self.attribution(what, requests, *profile);
                 }
                 let read = |file: &PathBuf| RequestRecord::read(file, profile, &requests, &self.kinds);
                 let record = record.as_ref().map(read).transpose()?;
@@ -226,6 +233,7 @@ impl Arguments {
                 (sweep.seed, sweep.seeds, sweep.shorten) = (self.seed, self.seeds, !self.full);
                 sweep.trial.transport = controller.transport();
                 sweep.trial.way = if self.download { Way::Download } else { Way::Upload };
+                sweep.trial.requests_beside = self.requests_beside;
                 let cells = self.shard.of(self.matrix.cells());
                 if cells.is_empty() {
                     return Err(Failure::usage(format!("no network of {} is in that shard", self.matrix)));
@@ -234,6 +242,24 @@ impl Arguments {
                 Ok(Task::Sweep(Box::new(sweep), cells, record))
             }
         }
+    }
+
+    fn attribution(
+        &self,
+        what: What,
+        mut requests: Box<Requests>,
+        profile: Profile,
+    ) -> Result<Task, Failure> {
+        if self.kinds.len() == Acquaintance::ALL.len() {
+            return Ok(Task::Attribution(what, requests, profile));
+        }
+        let [kind] = self.kinds.as_slice() else {
+            return Err(Failure::usage(
+                "only one of --kinds can be looked at so closely; without, it is cold",
+            ));
+        };
+        requests.acquaintance = *kind;
+        Ok(Task::Attribution(what, requests, profile))
     }
 
     /// What is printed, and whether all is as it should be: no transfer broke off, nothing is worse than the record says.
@@ -246,8 +272,12 @@ impl Arguments {
             Task::Requests(requests, profile, record) => {
                 self.ask(controller, requests, profile, record.as_ref(), progress)
             }
-            Task::Attribution(requests, profile) => {
-                Ok((Attribution::measure(profile, requests, progress).to_string(), true))
+            Task::Attribution(what, requests, profile) => {
+                let found = match what {
+                    What::Attribute => Attribution::measure(profile, requests, progress),
+                    What::Mechanisms => Attribution::of_mechanisms(profile, requests, progress),
+                };
+                Ok((found.to_string(), true))
             }
             Task::Fairness => Ok((self.compete(controller, progress), true)),
         }

@@ -69,8 +69,10 @@ fn what_does_not_go_together_is_refused() {
         "--profile uber-a --seeds 2",
         "--profile uber-a --download",
         "--profile uber-a --rows",
-        "attribute --profile uber-a --kinds cold",
+        "--requests-beside --profile uber-a",
+        "--requests-beside --baseline a.csv",
         "attribute --profile uber-a --csv a.csv",
+        "mechanisms --profile uber-a --baseline a.csv",
     ] {
         refused(words, 2, "cannot be used with");
     }
@@ -79,6 +81,7 @@ fn what_does_not_go_together_is_refused() {
     {
         refused(words, 2, "the following required arguments were not provided");
     }
+    refused("mechanisms --profile uber-a --kinds cold,warm", 2, "only one of --kinds");
     refused("run --rate 5 --qlog a --svg a", 2, "--qlog and --svg name the same file");
 }
 

@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use godwit_transport::TailPolicy;
 
+use super::latencies::Latencies;
 use super::profile::Profile;
 use super::requests::Requests;
 
 /// The percentiles looked at, in thousandths.
-const RANKS: [usize; 5] = [500, 900, 950, 990, 999];
+pub(super) const RANKS: [usize; 5] = [500, 900, 950, 990, 999];
 /// What is not answered counts as so long.
 const NEVER: Duration = Duration::from_secs(120);
 
@@ -76,23 +77,33 @@ impl Attribution {
             }
             let latencies = requests.run(profile, |_, _| {}).latencies;
             progress(members + 1, coalitions);
-            RANKS.map(|rank| latencies.per_mille(rank).min(NEVER).as_secs_f64() * 1000.0)
+            milliseconds(&latencies)
         };
         let times: Vec<_> = (0..coalitions).map(took).collect();
+        Attribution::of(profile, &SWITCHES.map(|switch| switch.name), &times)
+    }
+
+    /// Of how long requests took with every set of members, whose bits are the numbers of the sets.
+    pub(super) fn of(profile: &Profile, names: &[&'static str], times: &[[f64; RANKS.len()]]) -> Self {
         let ends = [times.first(), times.last()].map(|times| times.copied().unwrap_or_default());
-        let worths = SWITCHES.iter().enumerate().map(|(at, switch)| worth(switch.name, at, &times)).collect();
+        let worths = names.iter().enumerate().map(|(at, name)| worth(name, at, names.len(), times)).collect();
         Attribution { profile: *profile, ends, worths }
     }
 }
 
-fn worth(name: &'static str, at: usize, times: &[[f64; RANKS.len()]]) -> Worth {
+/// Milliseconds by percentile.
+pub(super) fn milliseconds(latencies: &Latencies) -> [f64; RANKS.len()] {
+    RANKS.map(|rank| latencies.per_mille(rank).min(NEVER).as_secs_f64() * 1000.0)
+}
+
+fn worth(name: &'static str, at: usize, switches: usize, times: &[[f64; RANKS.len()]]) -> Worth {
     let (mut left_out, mut shapley) = ([0.0; RANKS.len()], [0.0; RANKS.len()]);
-    let others = SWITCHES.len() - 1;
+    let others = switches - 1;
     for (members, with) in times.iter().enumerate().filter(|(members, _)| members >> at & 1 == 1) {
         let Some(without) = times.get(members & !(1 << at)) else { continue };
         let before = (members.count_ones() - 1) as usize;
         // The share of all orders in which just these come before it.
-        let weight = 1.0 / (SWITCHES.len() as f64 * binomial(others, before));
+        let weight = 1.0 / (switches as f64 * binomial(others, before));
         let all = members + 1 == times.len();
         for ((rank, with), without) in with.iter().enumerate().zip(without) {
             let gain = without - with;
@@ -120,7 +131,7 @@ impl fmt::Display for Attribution {
         };
         writeln!(
             f,
-            "{}: milliseconds until the answer is there, and less of them by each policy",
+            "{}: milliseconds until the answer is there, and less of them by each",
             self.profile.name
         )?;
         writeln!(f, "{:<33} {:>7} {:>7} {:>7} {:>7} {:>7}", "", "p50", "p90", "p95", "p99", "p99.9")?;
@@ -148,7 +159,7 @@ mod tests {
                 [if members & 1 == 0 { whole } else { whole / 2.0 }; RANKS.len()]
             })
             .collect();
-        let worths: Vec<_> = (0..SWITCHES.len()).map(|at| worth("", at, &times)).collect();
+        let worths: Vec<_> = (0..SWITCHES.len()).map(|at| worth("", at, SWITCHES.len(), &times)).collect();
         let first = |values: &dyn Fn(&Worth) -> f64| worths.iter().map(values).collect::<Vec<_>>();
         let close =
             |left: Vec<f64>, right: [f64; 5]| left.iter().zip(right).all(|(a, b)| (a - b).abs() < 1e-9);

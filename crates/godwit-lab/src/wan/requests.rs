@@ -107,6 +107,8 @@ pub struct Requests {
     pub count: u32,
     /// Bytes of a request and of its answer.
     pub sizes: (usize, usize),
+    /// What is done in place of mechanisms of QUIC.
+    pub without: Without,
     /// What all chances follow from.
     pub seed: u64,
     /// How many simulations run at a time; 0 is as many as there are processors.
@@ -120,10 +122,24 @@ impl Default for Requests {
             acquaintance: Acquaintance::default(),
             count: 20_000,
             sizes: (500, 4000),
+            without: Without::default(),
             seed: 1,
             threads: 0,
         }
     }
+}
+
+/// Mechanisms of QUIC that are left out, modelled by what the applications do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Without {
+    /// Round trips that a new connection takes before the first request beside QUIC's: one more is TCP with TLS 1.3, two are
+    /// TCP with TLS 1.2. Each is a packet each way that may be lost.
+    pub round_trips: u32,
+    /// Answers count in the order in which they were asked for, as over one stream of bytes.
+    pub in_order: bool,
+    /// Answers take turns, packet by packet, in place of one after the other.
+    pub turns: bool,
 }
 
 /// What came of them.
@@ -201,6 +217,7 @@ impl Requests {
         plan.request = self.sizes.0;
         plan.rest = profile.rtt * 4 + Duration::from_millis(500);
         plan.limit = Duration::from_secs(120);
+        (plan.round_trips_before, plan.in_order) = (self.without.round_trips, self.without.in_order);
         match self.acquaintance {
             Acquaintance::None => plan.connections = CONNECTIONS,
             Acquaintance::Connected => {
@@ -273,7 +290,9 @@ impl Requests {
         let config = ServerConfig::new(Arc::new(tls), self.transport());
         let rng = network.rng();
         let endpoint = Endpoint::new(endpoint_config(seed), Some(Arc::new(config)), rng);
-        network.add_host(SERVER.into(), endpoint, RequestServer::new(self.sizes.1))
+        let mut app = RequestServer::new(self.sizes.1);
+        app.take_turns = self.without.turns.then_some(true);
+        network.add_host(SERVER.into(), endpoint, app)
     }
 
     fn add_client(&self, network: &mut Network, profile: &Profile, seed: u64, number: u32) -> HostId {

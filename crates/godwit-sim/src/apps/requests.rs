@@ -15,6 +15,9 @@ use std::time::Duration;
 /// Asked and answered with, at most at a time.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
+/// What is said in a round trip that goes before: so little is answered with as little.
+const HELLO: &[u8] = &[0; 40];
+
 /// What a [`RequestClient`] does.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -29,6 +32,11 @@ pub struct RequestPlan {
     pub parallel: u32,
     /// Bytes of a request, 64 KiB at most.
     pub request: usize,
+    /// Round trips of one small packet each way that go before the requests of a connection, as handshakes of more round
+    /// trips than QUIC's have them.
+    pub round_trips_before: u32,
+    /// Whether an answer counts only when all that were asked for before it have come: as on one stream of bytes in order.
+    pub in_order: bool,
     /// Whether to ask before the handshake is complete where a ticket permits it.
     pub early: bool,
     /// The rest after each round, so that what is left of it comes to an end.
@@ -45,6 +53,8 @@ impl Default for RequestPlan {
             rounds: 1,
             parallel: 1,
             request: 500,
+            round_trips_before: 0,
+            in_order: false,
             early: false,
             rest: Duration::from_secs(2),
             limit: Duration::from_secs(60),
@@ -87,6 +97,10 @@ pub struct RequestClient {
     /// Datagrams of the connection when the round began.
     counted: u64,
     asked: Vec<StreamId>,
+    /// Answers that wait for others before them.
+    held: Vec<StreamId>,
+    /// Round trips that are left before the first request, and the stream of the one under way.
+    before: (u32, Option<StreamId>),
     current: Round,
     /// The rounds that are over.
     pub rounds: Vec<Round>,
@@ -104,6 +118,8 @@ impl RequestClient {
             begun: Time::ZERO,
             counted: 0,
             asked: Vec::new(),
+            held: Vec::new(),
+            before: (0, None),
             current: Round::default(),
             rounds: Vec::new(),
         }
@@ -117,6 +133,7 @@ impl RequestClient {
     fn connect(&mut self, cx: &mut Context<'_>) {
         let path = PathKey { socket: SocketId(0), local: None, remote: self.server };
         self.conn = cx.endpoint.connect(cx.now, &self.config, path, "localhost", None).ok();
+        self.before = (self.plan.round_trips_before, None);
         self.begin_round(cx);
         if self.plan.early {
             self.ask(cx);
@@ -132,6 +149,20 @@ impl RequestClient {
     /// Opens the streams of a round, unless it has been done or is not possible yet.
     fn ask(&mut self, cx: &mut Context<'_>) {
         let Some(conn) = self.conn.filter(|_| self.phase == Phase::Asking) else { return };
+        if self.before.0 > 0 {
+            if self.before.1.is_none() {
+                self.before.1 = cx
+                    .endpoint
+                    .with(conn, |conn| {
+                        let id = conn.open(Direction::Bidirectional)?;
+                        conn.write(id, Bytes::from_static(HELLO)).ok()?;
+                        conn.finish(id).ok()?;
+                        Some(id)
+                    })
+                    .flatten();
+            }
+            return;
+        }
         let sent = self.asked.len() + self.current.took.len();
         let missing = (self.plan.parallel as usize).saturating_sub(sent);
         let request = ZEROS.get(..self.plan.request).unwrap_or(&ZEROS);
@@ -161,8 +192,19 @@ impl RequestClient {
         if finished != Some(true) {
             return;
         }
-        self.asked.retain(|open| *open != id);
-        self.current.took.push(now - self.begun);
+        if self.before.1 == Some(id) {
+            self.before = (self.before.0.saturating_sub(1), None);
+            return self.ask(cx);
+        }
+        self.held.push(id);
+        // All that is due: an answer, or as many as waited for this one.
+        while let Some(at) =
+            self.held.iter().position(|id| !self.plan.in_order || self.asked.first() == Some(id))
+        {
+            let id = self.held.remove(at);
+            self.asked.retain(|open| *open != id);
+            self.current.took.push(now - self.begun);
+        }
         if self.current.took.len() >= self.plan.parallel as usize {
             self.phase = Phase::Resting;
             cx.wake_at(now + self.plan.rest);
@@ -176,6 +218,7 @@ impl RequestClient {
         self.current.datagrams = self.count(cx) - self.counted;
         self.rounds.push(std::mem::take(&mut self.current));
         self.asked.clear();
+        self.held.clear();
         if !broken && round + 1 < self.plan.rounds {
             self.current = Round { connection, round: round + 1, ..Round::default() };
             self.begin_round(cx);
@@ -228,6 +271,8 @@ impl Application for RequestClient {
 #[derive(Debug)]
 pub struct RequestServer {
     response: usize,
+    /// Whether answers take turns, or go one after the other; without, as the transport has it.
+    pub take_turns: Option<bool>,
     /// Bytes that are yet to be written, by stream.
     owed: BTreeMap<(ConnKey, StreamId), usize>,
 }
@@ -235,22 +280,26 @@ pub struct RequestServer {
 impl RequestServer {
     /// A server whose answers have so many bytes.
     pub fn new(response: usize) -> Self {
-        RequestServer { response, owed: BTreeMap::new() }
+        RequestServer { response, take_turns: None, owed: BTreeMap::new() }
     }
 
     fn on_readable(&mut self, cx: &mut Context<'_>, conn: ConnKey, id: StreamId) {
         let now = cx.now;
+        let mut small = false;
         let finished = cx.endpoint.with(conn, |conn| {
             loop {
                 match conn.read(now, id, usize::MAX) {
-                    Ok(ReadChunk::Data(_)) => {}
+                    Ok(ReadChunk::Data(data)) => small = data.len() <= HELLO.len(),
                     Ok(ReadChunk::Finished) => return true,
                     Ok(ReadChunk::Blocked) | Err(_) => return false,
                 }
             }
         });
         if finished == Some(true) {
-            self.owed.insert((conn, id), self.response);
+            if let Some(turns) = self.take_turns {
+                cx.endpoint.with(conn, |conn| conn.set_priority(id, 3, turns));
+            }
+            self.owed.insert((conn, id), if small { HELLO.len() } else { self.response });
             self.write(cx, conn, id);
         }
     }
