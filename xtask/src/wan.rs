@@ -29,7 +29,7 @@ pub(crate) enum Mode {
 }
 
 /// The controllers that are tried in 60 networks, each with a file of its own.
-const CONTROLLERS: [&str; 3] = ["default", "cubic", "newreno"];
+const CONTROLLERS: [&str; 4] = ["default", "cubic", "newreno", "prague"];
 /// The seeds of their files: as many as those networks are tried with again that seem to have become worse.
 const SMOKE_SEEDS: &str = "10";
 /// The networks for requests, each with a file of its own.
