@@ -349,6 +349,18 @@ async fn the_first_words_go_with_the_end_of_the_handshake() {
     assert!(sent().handshake > 0);
 }
 
+#[tokio::test]
+async fn a_client_that_leaves_at_once_was_connected() {
+    let (here, there) = ("10.0.0.1:1".parse().unwrap(), "10.0.0.2:2".parse().unwrap());
+    let (hub, config) = (Hub::new(64), DriverConfig::default());
+    let (server, _server_task) = start(server(Box::new(hub.socket(SocketId(0), there))), &config);
+    let (client, _client_task) = start(client(Box::new(hub.socket(SocketId(0), here))), &config);
+    connected(&client, there, &common::client_config()).await;
+    client.close(3, b"enough");
+    wait_for(&server, |_, echo| (echo.closed == 1).then_some(())).await;
+    server.peek(|_, echo| assert_eq!(echo.connected.len(), 1));
+}
+
 /// Servers on one address, one per thread, with or without the kernel's help in finding the right one.
 #[cfg(target_os = "linux")]
 fn servers(count: usize, steer: bool) -> (Shards<Echo>, SocketAddr) {

@@ -4,7 +4,8 @@ use super::Machine;
 use super::boundary::Transmitted;
 use super::lifecycle::CloseFrame;
 use super::parts::Sending;
-use super::space::long_type;
+use super::space::{level_of, long_type};
+use crate::Side;
 use crate::packet::DatagramBuilder;
 use godwit_base::{Ecn, SendBatch};
 use godwit_recovery::SpaceId;
@@ -32,6 +33,11 @@ impl Machine {
     fn build_close(&mut self, turn: &mut Sending<'_>, frame: &CloseFrame, room: &mut [u8]) -> usize {
         turn.begin_run();
         let mut datagram = DatagramBuilder::new(room, 0);
+        if self.ends_handshake(frame) {
+            self.write_last_handshake(turn, &mut datagram);
+            self.write_close_packet(turn, SpaceId::Data, frame, &mut datagram);
+            return self.send_alone(turn, &mut datagram);
+        }
         for space in [SpaceId::Initial, SpaceId::Handshake, SpaceId::Data] {
             self.write_close_packet(turn, space, frame, &mut datagram);
         }
@@ -39,6 +45,28 @@ impl Machine {
             datagram.pad_to(MIN_INITIAL_DATAGRAM);
         }
         self.send_alone(turn, &mut datagram)
+    }
+
+    /// Whether a client closes that is connected and has not said so: with the end of its handshake before it, the
+    /// server learns that it was, and what the application says.
+    fn ends_handshake(&self, frame: &CloseFrame) -> bool {
+        let by_choice = matches!(frame, CloseFrame::Application { .. });
+        by_choice
+            && self.side == Side::Client
+            && self.spaces.data.keys.is_some()
+            && self.parts.handshake.has_crypto(level_of(SpaceId::Handshake))
+    }
+
+    fn write_last_handshake(
+        &mut self,
+        turn: &mut Sending<'_>,
+        datagram: &mut DatagramBuilder<'_>,
+    ) -> Option<()> {
+        let mut packet = self.begin_long(turn, datagram, long_type(SpaceId::Handshake), self.version)?;
+        self.parts.handshake.write_crypto(level_of(SpaceId::Handshake), &mut packet);
+        let packet = packet.finish()?;
+        datagram.add(packet);
+        Some(())
     }
 
     fn write_close_packet(
