@@ -88,10 +88,12 @@ fn beside(tried: &[Tried]) -> Option<[f64; 4]> {
         let rtt = f64::from(one.cell.rtt.max(1));
         (!latencies.is_empty()).then_some([p50 / rtt, p99 / rtt, p50, p99])
     };
-    let all: Vec<[f64; 4]> = tried.iter().filter_map(of).collect();
-    let count = all.len() as f64;
-    let sum = |sum: [f64; 4], one: &[f64; 4]| std::array::from_fn(|at| sum[at] + one[at] / count);
-    (!all.is_empty()).then(|| all.iter().fold([0.0; 4], sum))
+    let (mut sums, mut count) = ([0.0; 4], 0_u32);
+    for one in tried.iter().filter_map(of) {
+        sums.iter_mut().zip(one).for_each(|(sum, figure)| *sum += figure);
+        count = count.saturating_add(1);
+    }
+    (count > 0).then(|| sums.map(|sum| sum / f64::from(count)))
 }
 
 /// The means of networks that have something in common.

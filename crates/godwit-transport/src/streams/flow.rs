@@ -342,8 +342,8 @@ mod tests {
     /// The peer sends all it may and it is read, half a window at a time, so many times and so fast.
     fn fill(window: &mut ReceiveWindow, share: &mut Share, now: &mut Time, times: u32, took: Duration) {
         for _ in 0..times {
-            window.on_received(*now, window.limit() - window.received());
-            *now = *now + took;
+            window.on_received(*now, window.limit().saturating_sub(window.received()));
+            *now += took;
             window.on_consumed_of_all(*now, RTT, window.size().div_ceil(2), share);
         }
     }
@@ -376,7 +376,7 @@ mod tests {
         assert!(reserve.taken() <= (size / 2 - OWN_WINDOW) + MIB, "{reserve:?}");
         // It comes back after a while: what it uses is not announced anew, down to its own.
         for _ in 0..6 {
-            now = now + Duration::from_secs(60);
+            now += Duration::from_secs(60);
             window.on_received(now, 0);
             window.on_consumed_of_all(now, RTT, window.size() / 2 + 1, &mut share);
         }
