@@ -447,13 +447,16 @@ mod tests {
     fn what_is_shared_only_doubles_for_who_is_held_back() {
         let reserve = WindowReserve::new(320 * MIB);
         let (mut window, mut share) = shared(&reserve);
-        for size in [32, 64, 128, 192, 192] {
+        for size in [32, 64, 128, 192] {
             window.on_received(at(0), window.limit() - window.received());
             window.consumed = window.received();
             assert!(window.on_blocked_of_all(at(0), window.limit(), &mut share));
             assert_eq!(window.size(), size * MIB);
             window.epoch = Epoch::Announced(at(0));
         }
+        window.on_received(at(0), window.limit().saturating_sub(window.received()));
+        window.consumed = window.received();
+        assert!(!window.on_blocked_of_all(at(0), window.limit(), &mut share), "it is as large as it may be");
         assert_eq!(reserve.taken(), 160 * MIB);
     }
 
