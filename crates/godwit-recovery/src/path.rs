@@ -10,7 +10,7 @@ mod settings;
 pub use settings::{PathSettings, PathStats};
 
 use crate::ack_policy::AckPolicy;
-use crate::congestion::{Acked, CeMarks, Controller, ControllerStart, Lost, SavedState, Sent};
+use crate::congestion::{Acked, CeMarks, Controller, ControllerStart, Lost, Pacing, SavedState, Sent};
 use crate::delivery::{DeliverySampler, Newest, Snapshot};
 use crate::ecn::{EcnAcked, EcnValidation};
 use crate::flight::Flights;
@@ -94,7 +94,7 @@ pub struct PathRecovery {
     in_flight: u64,
     event: CongestionEvent,
     /// While a reduction is being recovered.
-    prr: Option<Prr>,
+    prr: Option<Box<Prr>>,
     /// Until what an earlier connection left is used or useless.
     resume: Option<Box<CarefulResume>>,
     usage: Usage,
@@ -326,7 +326,7 @@ impl PathRecovery {
     /// True if the window has room for a packet of `bytes`. Probe packets after a PTO need not ask.
     pub fn can_send(&self, bytes: usize) -> bool {
         let (bytes, window) = (to_u64(bytes), self.controller.window());
-        match self.prr {
+        match &self.prr {
             Some(prr) => prr.permits(bytes, self.in_flight, window),
             None => self.in_flight.saturating_add(bytes) <= window,
         }
@@ -335,7 +335,7 @@ impl PathRecovery {
     /// Bytes the window has room for.
     pub fn available(&self) -> u64 {
         let room = self.controller.window().saturating_sub(self.in_flight);
-        self.prr.map_or(room, |prr| prr.available())
+        self.prr.as_ref().map_or(room, |prr| prr.available())
     }
 
     /// When the pacer lets a packet of `bytes` go, or `None` if it may go now. Ask only with data to send and
@@ -356,16 +356,21 @@ impl PathRecovery {
         self.pacer.on_late(late);
     }
 
+    /// Asked for twice with every packet.
+    #[inline(always)]
     fn pace(&self) -> crate::pacer::Pace {
         let (window, smoothed_rtt, mtu) = (self.controller.window(), self.rtt.smoothed(), self.mtu.mtu());
-        let resumed = self.resume.as_ref().and_then(|resume| resume.pacing(window, smoothed_rtt, mtu));
-        crate::pacer::Pace {
-            window,
-            smoothed_rtt,
-            slow_start: self.controller.is_slow_start(),
-            mtu,
-            own: resumed.or_else(|| self.controller.pacing()),
-        }
+        let own = match &self.resume {
+            Some(resume) => self.pacing_of(resume),
+            None => self.controller.pacing(),
+        };
+        crate::pacer::Pace { window, smoothed_rtt, slow_start: self.controller.is_slow_start(), mtu, own }
+    }
+
+    #[cold]
+    fn pacing_of(&self, resume: &CarefulResume) -> Option<Pacing> {
+        let resumed = resume.pacing(self.controller.window(), self.rtt.smoothed(), self.mtu.mtu());
+        resumed.or_else(|| self.controller.pacing())
     }
 
     /// When [`PathRecovery::on_congestion_deadline`] is to be called: for congestion controllers with a deadline of
@@ -506,17 +511,26 @@ impl PathRecovery {
         } else {
             self.in_flight.saturating_add(u64::from(pace.mtu))
         };
-        if let Some(prr) = &mut self.prr {
-            prr.on_sent(bytes);
+        if self.prr.is_some() || self.resume.is_some() {
+            self.on_episode_sent(now, bytes);
         }
-        if let Some(resume) = &mut self.resume {
-            resume.on_sent(now);
-        }
-        if used > pace.window || self.prr.is_some() {
+        if used > pace.window {
             self.usage.filled_at = Some(now);
         }
         if ack_eliciting {
             self.last_activity = self.last_activity.max(now);
+        }
+    }
+
+    /// The same for what is there only at times.
+    #[cold]
+    fn on_episode_sent(&mut self, now: Time, bytes: u64) {
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(bytes);
+            self.usage.filled_at = Some(now);
+        }
+        if let Some(resume) = &mut self.resume {
+            resume.on_sent(now);
         }
     }
 

@@ -117,7 +117,7 @@ impl PathRecovery {
         // What has just been found lost was in flight until now.
         let in_flight = self.in_flight.saturating_add(tally.bytes);
         let spreads = self.in_flight > 0 && self.controller.wants_prr();
-        self.prr = spreads.then(|| Prr::begin(in_flight, u64::from(self.mtu())));
+        self.prr = spreads.then(|| Box::new(Prr::begin(in_flight, u64::from(self.mtu()))));
         true
     }
 
