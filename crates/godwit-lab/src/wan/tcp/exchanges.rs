@@ -93,7 +93,7 @@ pub struct Row {
 }
 
 impl Exchanges {
-    /// Asks. All contenders ask at the same time; `network`, below [`NETWORKS`](super::settings::NETWORKS), is not to be used for two networks.
+    /// Asks. All contenders ask at the same time; `network`, below `NETWORKS`, is not to be used for two networks.
     pub async fn run(&self, testbed: &Arc<Testbed>, profile: &Profile, network: u16) -> Timed {
         if let Path::Presence(further) = self.path {
             testbed.lay_origin(&DuplexConfig::symmetric(LinkConfig::delayed(further / 2)));
