@@ -396,13 +396,18 @@ impl PathRecovery {
     /// What the next connection on this path may resume, if the congestion controller does that: the lowest round-trip time
     /// and the window.
     pub fn resumable(&self) -> Option<SavedState> {
-        let known = self.controller.wants_resume() && self.rtt.first_sample_at().is_some();
+        // What was resumed has not been found until it has passed.
+        let found = self.resume.is_none() && self.rtt.first_sample_at().is_some();
+        let known = self.controller.wants_resume() && found;
         known.then(|| SavedState { rtt: self.rtt.min(), window: self.window(), rate: 0 })
     }
 
     /// The sender ran out of data while both window and pacer would have let more go.
     pub fn on_app_limited(&mut self) {
         self.usage.paced_at = None;
+        if let Some(resume) = &mut self.resume {
+            resume.on_app_limited();
+        }
         if let Some(sampler) = &mut self.sampler {
             sampler.on_app_limited(self.in_flight);
         }
@@ -602,6 +607,11 @@ impl PathRecovery {
         match self.resume.as_mut().map_or(Step::None, |resume| resume.on_ack(&acked, in_flight, window)) {
             Step::None => {}
             Step::Normal => self.resume = None,
+            Step::Return(window) => {
+                (acked.bytes, acked.all_bytes) = (0, 0);
+                self.controller.set_window(window, None);
+                self.resume = None;
+            }
             Step::Hold => (acked.bytes, acked.all_bytes) = (0, 0),
             Step::Window(window) => {
                 (acked.bytes, acked.all_bytes) = (0, 0);

@@ -50,6 +50,8 @@ pub(crate) enum Step {
     Window(u64),
     /// Careful resume is over.
     Normal,
+    /// So it is, with this window, in slow start.
+    Return(u64),
     /// So it is, and slow start ends here.
     Threshold(u64),
 }
@@ -60,12 +62,16 @@ pub(crate) struct CarefulResume {
     saved_rtt: Duration,
     /// Half of the saved window.
     jump: u64,
+    /// The window before the jump.
+    before: u64,
     phase: Phase,
     /// What must have arrived first.
     initial_window: u64,
     acked: u64,
     pipe_size: u64,
     last_sent: Time,
+    /// There was nothing more to send after that.
+    app_limited: bool,
 }
 
 impl CarefulResume {
@@ -78,18 +84,26 @@ impl CarefulResume {
             Box::new(CarefulResume {
                 saved_rtt: rtt,
                 jump,
+                before: initial_window,
                 phase: Phase::Reconnaissance,
                 initial_window,
                 acked: 0,
                 pipe_size: 0,
                 last_sent: Time::ZERO,
+                app_limited: false,
             })
         })
     }
 
-    /// A packet was sent; so much is in flight with it.
+    /// A packet was sent.
     pub(crate) const fn on_sent(&mut self, now: Time) {
         self.last_sent = now;
+        self.app_limited = false;
+    }
+
+    /// There is nothing more to send.
+    pub(crate) const fn on_app_limited(&mut self) {
+        self.app_limited = true;
     }
 
     /// Packets were acknowledged, and what is left in flight. `window` is the controller's.
@@ -121,11 +135,13 @@ impl CarefulResume {
         if rtt < shortest || rtt > self.saved_rtt.saturating_mul(LONGER) || self.jump <= window {
             return Step::Normal;
         }
-        if !acked.window_used {
+        // Who has nothing more to send would jump for what comes at some later time, on old evidence.
+        if !acked.window_used || self.app_limited {
             return Step::None;
         }
         self.phase = Phase::Unvalidated { since: acked.now };
         self.pipe_size = in_flight;
+        self.before = window;
         Step::Window(self.jump)
     }
 
@@ -133,7 +149,7 @@ impl CarefulResume {
     fn validate(&mut self, flight_size: u64) -> Step {
         if flight_size <= self.pipe_size {
             // There was not enough data for the jump.
-            return Step::Threshold(self.pipe_size);
+            return Step::Return(self.pipe_size.max(self.before));
         }
         self.phase = Phase::Validating { last: self.last_sent };
         Step::Window(flight_size)
@@ -142,8 +158,9 @@ impl CarefulResume {
     /// A loss or a mark: the window to retreat to, if that is not the controller's business.
     pub(crate) fn on_congestion(&mut self) -> Option<u64> {
         let last = match self.phase {
-            Phase::Reconnaissance => return None,
-            Phase::SafeRetreat { last } | Phase::Validating { last } => last,
+            // A second loss in a retreat is one like any other.
+            Phase::Reconnaissance | Phase::SafeRetreat { .. } => return None,
+            Phase::Validating { last } => last,
             Phase::Unvalidated { .. } => self.last_sent,
         };
         self.phase = Phase::SafeRetreat { last };

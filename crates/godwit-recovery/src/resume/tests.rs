@@ -84,11 +84,18 @@ fn what_arrives_is_validated_and_then_all_is_as_ever() {
 }
 
 #[test]
-fn where_there_was_no_data_for_the_jump_the_window_is_what_passed() {
+fn where_there_was_no_data_for_the_jump_the_window_is_as_before_or_what_passed() {
     let rtt = rtt(50);
     let mut resume = jumped(&rtt);
     assert_eq!(ack(&mut resume, 99, 8, &rtt, (100, 3)), Step::Hold);
-    assert_eq!(ack(&mut resume, 101, 3, &rtt, (100, 0)), Step::Threshold(21 * MTU));
+    assert_eq!(ack(&mut resume, 101, 3, &rtt, (100, 0)), Step::Return(21 * MTU));
+    // With nothing left to send there is no jump at all, and what passed is never less than what there was.
+    let mut idle = CarefulResume::new(saved(50, 200 * MTU), 10 * MTU).unwrap();
+    idle.on_sent(ms(50));
+    idle.on_app_limited();
+    assert_eq!(ack(&mut idle, 50, 10, &rtt, (20, 0)), Step::None);
+    let mut resume = jumped(&rtt);
+    assert_eq!(ack(&mut resume, 101, 1, &rtt, (100, 0)), Step::Return(20 * MTU));
 }
 
 #[test]
@@ -108,6 +115,8 @@ fn a_loss_means_half_of_what_has_passed_until_all_is_known() {
     ack(&mut resume, 100, 20, &rtt, (100, 80));
     assert_eq!(ack(&mut resume, 120, 30, &rtt, (100, 50)), Step::None);
     assert_eq!(resume.on_congestion(), Some(30 * MTU));
+    // A second loss ends it: the controller reduces what is there.
+    assert_eq!(resume.on_congestion(), None);
     // Before the jump a loss is the controller's business, and there will be none.
     assert_eq!(CarefulResume::new(saved(50, 200 * MTU), 10 * MTU).unwrap().on_congestion(), None);
 }

@@ -11,6 +11,8 @@ pub(crate) struct Announcements {
     handshake_done: bool,
     new_token: Option<Bytes>,
     new_token_pending: bool,
+    /// Counts tokens: what becomes of an older one is no matter of the present one.
+    number: u8,
 }
 
 /// Which of them a packet carried.
@@ -18,8 +20,8 @@ pub(crate) struct Announcements {
 pub(crate) enum AnnouncementToken {
     /// HANDSHAKE_DONE.
     HandshakeDone,
-    /// NEW_TOKEN.
-    NewToken,
+    /// NEW_TOKEN, by its number.
+    NewToken(u8),
 }
 
 impl Announcements {
@@ -30,6 +32,7 @@ impl Announcements {
 
     /// The client gets a token for its next connection.
     pub(crate) fn send_new_token(&mut self, token: Bytes) {
+        self.number = self.number.wrapping_add(1);
         self.new_token_pending = !token.is_empty();
         self.new_token = Some(token);
     }
@@ -49,7 +52,7 @@ impl Part for Announcements {
             self.handshake_done = false;
         }
         if let Some(token) = self.new_token.as_ref().filter(|_| self.new_token_pending)
-            && packet.put(&Frame::NewToken { token }, AnnouncementToken::NewToken).is_ok()
+            && packet.put(&Frame::NewToken { token }, AnnouncementToken::NewToken(self.number)).is_ok()
         {
             self.new_token_pending = false;
         }
@@ -58,17 +61,21 @@ impl Part for Announcements {
     fn on_acked(&mut self, token: AnnouncementToken) {
         match token {
             AnnouncementToken::HandshakeDone => self.handshake_done = false,
-            AnnouncementToken::NewToken => {
+            AnnouncementToken::NewToken(number) if number == self.number => {
                 self.new_token = None;
                 self.new_token_pending = false;
             }
+            AnnouncementToken::NewToken(_) => {}
         }
     }
 
     fn repeat(&mut self, token: AnnouncementToken) {
         match token {
             AnnouncementToken::HandshakeDone => self.handshake_done = true,
-            AnnouncementToken::NewToken => self.new_token_pending = self.new_token.is_some(),
+            AnnouncementToken::NewToken(number) if number == self.number => {
+                self.new_token_pending = self.new_token.is_some();
+            }
+            AnnouncementToken::NewToken(_) => {}
         }
     }
 }

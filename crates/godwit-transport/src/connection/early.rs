@@ -157,7 +157,8 @@ impl Machine {
 
     /// A server's connection that has found its path wide gives the client a token that says so, for the next one.
     pub(super) fn tell_path(&mut self) {
-        if self.side == Side::Client {
+        // A token proves the address that it is given to (RFC 9000 section 8.1.3).
+        if self.side == Side::Client || !self.paths.active().is_validated() {
             return;
         }
         let Some(found) = self.paths.active().recovery.resumable() else { return };
