@@ -12,7 +12,7 @@ use godwit_datapath::{
     Capabilities, Counters, Datapath, Progress, Received, Refused, Sent, TooLarge, Unreachable,
 };
 use godwit_transport::ForeignBatch;
-use godwit_transport::{Endpoint, Event};
+use godwit_transport::{Endpoint, Event, Side};
 use std::net::SocketAddr;
 use std::task::Waker;
 use std::time::Duration;
@@ -380,7 +380,9 @@ impl<H: Handler> Shard<H> {
             if let Some(incoming) = cx.endpoint.next_incoming() {
                 handler.on_incoming(&mut cx, incoming);
             } else if let Some((conn, event)) = cx.endpoint.next_event() {
-                let connected = event == Event::Connected;
+                // Servers answer many at once: what one is to say first must not hold up the others.
+                let connected = event == Event::Connected
+                    && cx.endpoint.connection(conn).is_some_and(|conn| conn.side() == Side::Client);
                 handler.on_event(&mut cx, conn, event);
                 self.connected |= connected;
             } else if any {

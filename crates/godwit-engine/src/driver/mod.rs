@@ -4,7 +4,7 @@
 //! then waits for a socket, for the deadline, or for somebody who used a handle. Readiness is taken away
 //! only inside the attempt that found nothing, so that nothing that comes meanwhile is missed.
 //!
-//! What is sent when a connection has come about waits until the tasks that were waiting for it have run: their first
+//! What is sent when a connection of a client has come about waits until the tasks that were waiting for it have run: their first
 //! words go with the end of the handshake, in one datagram that can be lost once, not in two or three.
 
 mod deadline;

@@ -14,6 +14,8 @@ use godwit_wire::{Frame, TransportErrorCode};
 
 /// Bytes of explanation sent at most.
 const MAX_REASON: usize = 256;
+/// A Finished message with what little may precede it, which leaves room for a close in the same datagram.
+const SHORT_HANDSHAKE: u64 = 256;
 
 impl Machine {
     pub(super) fn transmit_close(&mut self, turn: &mut Sending<'_>, batch: &mut SendBatch) -> Transmitted {
@@ -48,13 +50,14 @@ impl Machine {
     }
 
     /// Whether a client closes that is connected and has not said so: with the end of its handshake before it, the
-    /// server learns that it was, and what the application says.
+    /// server learns that it was, and what the application says. Not if that would not fit, or has been sent in part: then
+    /// the server may be unable to read more than a close at the level of the handshake.
     fn ends_handshake(&self, frame: &CloseFrame) -> bool {
         let by_choice = matches!(frame, CloseFrame::Application { .. });
         by_choice
             && self.side == Side::Client
             && self.spaces.data.keys.is_some()
-            && self.parts.handshake.has_crypto(level_of(SpaceId::Handshake))
+            && self.parts.handshake.is_unsent_within(SHORT_HANDSHAKE)
     }
 
     fn write_last_handshake(

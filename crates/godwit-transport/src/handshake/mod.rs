@@ -230,6 +230,11 @@ impl Handshake {
         }
     }
 
+    /// True if all of our Handshake messages are still to be sent, and are no more than `most` bytes.
+    pub(crate) fn is_unsent_within(&self, most: u64) -> bool {
+        self.handshake.as_ref().is_some_and(|stream| stream.to_send.is_unsent_within(most))
+    }
+
     /// Bytes of CRYPTO data of the handshake sent for the first time. It falls when the keys of a level go.
     #[inline]
     pub(crate) fn bytes_sent(&self) -> u64 {

@@ -42,6 +42,11 @@ impl SendBuffer {
         self.unsent < self.end() || !self.lost.is_empty()
     }
 
+    /// True if nothing has been sent, and all of it is no more than `most` bytes.
+    pub(super) fn is_unsent_within(&self, most: u64) -> bool {
+        self.unsent == 0 && self.wants_to_send() && self.end() <= most
+    }
+
     /// Bytes sent for the first time.
     #[inline]
     pub(super) const fn sent(&self) -> u64 {
