@@ -124,7 +124,7 @@ enum Other {
 
 #[derive(Debug, clap::Args)]
 struct Shortened {
-    /// The congestion controller: default, newreno, cubic or bbr
+    /// The congestion controller: default, newreno, cubic, bbr or prague
     #[arg(long, value_name = "NAME", default_value = "default")]
     cc: Controller,
 

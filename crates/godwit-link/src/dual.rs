@@ -50,6 +50,8 @@ impl Default for DualPi2 {
 
 /// One, with 32 bits behind the point.
 const ONE: i128 = 1 << 32;
+/// However often it is to be brought up to date, no more often than this.
+const SHORTEST_UPDATE: Duration = Duration::from_micros(1);
 
 /// What becomes of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,23 +105,24 @@ impl DualPi2State {
 
     /// Brings `p'` up to date (RFC 9332 appendix A.1, `dualpi2_update`). Nothing has entered since the last time.
     pub(crate) fn update(&mut self, now: Time, busy_until: Time) {
+        let update = self.config.update.max(SHORTEST_UPDATE);
         while self.next_update <= now {
             let Waits { classic, low_latency } = self.waits(self.next_update, busy_until);
             let wait = i128::from(nanos(classic.max(low_latency)));
             if wait == 0 && self.before == 0 && self.probability == 0 {
                 // And so it was since: there is nothing to catch up with.
-                self.next_update = now + self.config.update;
+                self.next_update = now + update;
                 return;
             }
             let target = i128::from(nanos(self.config.target));
-            let update = i128::from(nanos(self.config.update));
+            let period = i128::from(nanos(update));
             let rtt_max = i128::from(nanos(self.config.rtt_max)).max(1);
             // alpha = 0.1 * Tupdate / RTT_max^2 and beta = 0.3 / RTT_max, both per second of wait.
-            let integral = (wait - target) * update * ONE / (10 * rtt_max * rtt_max);
+            let integral = (wait - target) * period * ONE / (10 * rtt_max * rtt_max);
             let proportional = (wait - self.before) * 3 * ONE / (10 * rtt_max);
             self.probability = (self.probability + integral + proportional).clamp(0, ONE);
             self.before = wait;
-            self.next_update += self.config.update;
+            self.next_update += update;
         }
     }
 
