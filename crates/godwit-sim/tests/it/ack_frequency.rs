@@ -8,9 +8,12 @@ use std::time::Duration;
 
 fn transfer(seed: u64, enabled: bool, link: &LinkConfig, exchange: Exchange) -> Report {
     let scenario = Scenario::new(seed).both_ways(link.clone()).plan(vec![exchange], 1);
-    // One whose slow start lasts as long as the window grows.
+    // One whose slow start lasts as long as the window grows; and no window of the receiver that grows besides.
     let scenario = scenario.transport(|transport| transport.congestion = CongestionAlgorithm::Cubic.into());
-    complete(&scenario.transport(|transport| transport.ack_frequency = enabled))
+    complete(&scenario.transport(|transport| {
+        transport.ack_frequency = enabled;
+        (transport.initial_stream_window, transport.initial_connection_window) = (16 << 20, 32 << 20);
+    }))
 }
 
 #[test]

@@ -139,7 +139,10 @@ fn paths_that_erase_or_change_the_marks_are_found_out() {
         let run = |cc: CongestionAlgorithm| {
             let plan = vec![Exchange::two_way(4_000_000, 4_000_000)];
             let scenario = Scenario::new(2).both_ways(link.clone()).plan(plan, 1);
-            complete(&scenario.transport(|transport| transport.congestion = cc.into()))
+            complete(&scenario.transport(|transport| {
+                transport.congestion = cc.into();
+                (transport.initial_stream_window, transport.initial_connection_window) = (16 << 20, 32 << 20);
+            }))
         };
         let (prague, cubic) = (run(PRAGUE), run(CUBIC));
         let states = [prague.client_stats.ecn, prague.server_stats.ecn];

@@ -253,6 +253,7 @@ fn move_between(first: LinkConfig, second: LinkConfig, ecn: bool) -> (Report, Si
         transport.ecn = ecn;
         // One whose transfers take the same time however few bits are different.
         transport.congestion = CongestionAlgorithm::Cubic.into();
+        (transport.initial_stream_window, transport.initial_connection_window) = (16 << 20, 32 << 20);
     };
     let mut simulation = scenario.transport(with).build();
     let (socket, _) = second_network(&mut simulation, second);
