@@ -2,7 +2,7 @@
 
 use crate::config::{ClientConfig, ServerConfig};
 use crate::path::PathKey;
-use crate::resumption::{Network, ServerMemory};
+use crate::resumption::{Found, Network, ServerMemory};
 use bytes::Bytes;
 use godwit_base::Ecn;
 use godwit_recovery::SavedState;
@@ -111,7 +111,7 @@ pub(crate) enum EndpointEvent {
     /// No datagram resets this connection but those that are named after this.
     ForgetResetTokens,
     /// What a server's connection has found of its client's network.
-    FoundNetwork(Network),
+    FoundNetwork(Found),
     /// What a connection that resumes might begin with on the path of this server's connection.
     FoundPath(SavedState),
     /// It has left a path: the path's socket may be needed no more.

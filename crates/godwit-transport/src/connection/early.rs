@@ -16,7 +16,7 @@ use super::boundary::EndpointEvent;
 use super::input::Datagram;
 use crate::WireError;
 use crate::path::PathId;
-use crate::resumption::{EarlyDataStatus, Network};
+use crate::resumption::{EarlyDataStatus, Found};
 use godwit_base::Time;
 use godwit_recovery::SpaceId;
 use godwit_tls::keys::EarlyKeys;
@@ -144,14 +144,14 @@ impl Early {
 }
 
 impl Machine {
-    /// What the path has shown is remembered for the next connection.
-    pub(super) fn leave_behind(&mut self) {
+    /// What the path has shown, `so_far` or until the end, is remembered for the next connection.
+    pub(super) fn leave_behind(&mut self, so_far: bool) {
         let path = &self.paths.active().recovery;
-        let Some(network) = Network::of(path, self.repeats.network()) else { return };
+        let Some(found) = Found::on(path, so_far) else { return };
         if let Some(memory) = &self.negotiation.memory {
-            memory.put_path(path, network);
+            memory.put_path(path, found);
         } else if self.side == Side::Server {
-            self.events.push_endpoint(EndpointEvent::FoundNetwork(network));
+            self.events.push_endpoint(EndpointEvent::FoundNetwork(found));
         }
     }
 

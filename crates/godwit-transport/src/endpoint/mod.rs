@@ -438,10 +438,10 @@ impl Endpoint {
                     slot.forget_resets(key, &mut self.demux);
                 }
             }
-            EndpointEvent::FoundNetwork(network) => {
+            EndpointEvent::FoundNetwork(found) => {
                 if let Some(slot) = self.slots.get(key.0) {
                     let remote = slot.connection.machine.path_key().remote;
-                    self.networks.put(remote.ip(), network);
+                    self.networks.put(remote.ip(), found);
                 }
             }
             EndpointEvent::FoundPath(found) => self.give_token(key, found),

@@ -5,7 +5,7 @@
 //! network harms those in the same network only: their first probe timeout is too short or too long by some seconds.
 
 use super::demux::KeyedHash;
-use crate::resumption::Network;
+use crate::resumption::{Found, Network};
 use std::hash::BuildHasher;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -48,7 +48,8 @@ impl Networks {
     }
 
     /// A connection from `address` has found this.
-    pub(super) fn put(&mut self, address: IpAddr, network: Network) {
+    pub(super) fn put(&mut self, address: IpAddr, found: Found) {
+        let network = found.after(self.find(address));
         if self.entries.is_empty() {
             self.entries = vec![Entry::default(); MOST];
         }
@@ -82,11 +83,13 @@ mod tests {
     #[test]
     fn networks_are_found_and_the_memory_does_not_grow() {
         let mut networks = Networks::new(KeyedHash::new(&mut SeededRng::new(1)));
-        let known = Network { rtt: Duration::from_millis(350), loss: 700, variation: 3000 };
+        let rtt = Duration::from_millis(350);
+        let found = Found { rtt, loss: 700, variation: 3000, so_far: false };
+        let known = found.after(Network::default());
         let find = |networks: &Networks, address: &str| networks.find(address.parse().unwrap());
         assert_eq!(find(&networks, "192.0.2.1"), Network::default());
-        networks.put("192.0.2.1".parse().unwrap(), known);
-        networks.put("2001:db8:1:2::3".parse().unwrap(), known);
+        networks.put("192.0.2.1".parse().unwrap(), found);
+        networks.put("2001:db8:1:2::3".parse().unwrap(), found);
         for same in ["192.0.2.200", "::ffff:192.0.2.7", "2001:db8:1::"] {
             assert_eq!(find(&networks, same), known, "{same}");
         }
@@ -94,7 +97,7 @@ mod tests {
             assert_eq!(find(&networks, other), Network::default(), "{other}");
         }
         for number in 0..100_000_u32 {
-            networks.put(IpAddr::V4((number << 8).into()), known);
+            networks.put(IpAddr::V4((number << 8).into()), found);
         }
         assert_eq!(networks.entries.len(), MOST);
     }

@@ -29,20 +29,47 @@ pub(crate) struct Network {
     pub(crate) variation: u16,
 }
 
-impl Network {
-    /// What a path has shown, after what was known before; `None` if it has shown nothing.
-    pub(crate) fn of(path: &PathRecovery, before: Network) -> Option<Self> {
+/// What one connection has found of a network. Connections are at the same time: what one has found joins what is known
+/// when it is told, and not what was known when that connection began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// As in [`Network`], of this connection alone.
+    pub(crate) rtt: Duration,
+    pub(crate) loss: u16,
+    pub(crate) variation: u16,
+    /// The connection goes on: that it has lost nothing yet says nothing.
+    pub(crate) so_far: bool,
+}
+
+impl Found {
+    /// What a path has shown, of a connection that goes on or has ended; `None` if it has shown nothing.
+    pub(crate) fn on(path: &PathRecovery, so_far: bool) -> Option<Self> {
         let stats = path.stats();
         if stats.bytes_acked == 0 {
             return None;
         }
         let lost = stats.packets_lost.saturating_sub(stats.spurious_losses);
         let share = lost.saturating_mul(WHOLE).checked_div(stats.packets_sent).unwrap_or(0);
-        let share = u16::try_from(share).unwrap_or(u16::MAX);
-        let loss = smoothed(before.loss, share);
-        Some(Network { rtt: typical_rtt(path.rtt()), loss, variation: varied(before.variation, path.rtt()) })
+        let loss = u16::try_from(share).unwrap_or(u16::MAX);
+        Some(Found { rtt: typical_rtt(path.rtt()), loss, variation: variation(path.rtt()), so_far })
     }
 
+    /// What is known with it, after what was known before.
+    pub(crate) fn after(&self, before: Network) -> Network {
+        let known = self.so_far && before.variation != 0;
+        Network {
+            rtt: self.rtt,
+            loss: if self.so_far && self.loss < before.loss {
+                before.loss
+            } else {
+                smoothed(before.loss, self.loss)
+            },
+            variation: if known { before.variation } else { varied(before.variation, self.variation) },
+        }
+    }
+}
+
+impl Network {
     /// With what estimate of the round-trip time to begin, if one is known.
     pub(crate) fn initial_rtt(&self) -> Option<Duration> {
         Some(self.rtt).filter(|rtt| !rtt.is_zero()).map(|rtt| rtt.clamp(LEAST_INITIAL_RTT, MOST_INITIAL_RTT))
@@ -69,12 +96,16 @@ fn smoothed(before: u16, now: u16) -> u16 {
     }
 }
 
-/// How much round-trip times vary, after what was known before: what made them vary once is forgotten slowly.
-fn varied(before: u16, rtt: &RttEstimator) -> u16 {
-    let before = if before == 0 { MOST_VARIATION } else { before };
+/// How much round-trip times vary.
+fn variation(rtt: &RttEstimator) -> u16 {
     let share = rtt.variation().as_nanos().saturating_mul(u128::from(WHOLE));
     let share = share.checked_div(rtt.smoothed().as_nanos()).unwrap_or_default();
-    let now = u16::try_from(share).unwrap_or(u16::MAX).min(MOST_VARIATION);
+    u16::try_from(share).unwrap_or(u16::MAX).min(MOST_VARIATION)
+}
+
+/// The same after what was known before: what made them vary once is forgotten slowly.
+fn varied(before: u16, now: u16) -> u16 {
+    let before = if before == 0 { MOST_VARIATION } else { before };
     if now > before {
         before.saturating_add(now.abs_diff(before).div_ceil(8))
     } else {
@@ -124,6 +155,20 @@ mod tests {
         }
         assert!(!lossy(loss));
         assert!(!lossy(smoothed(0, 65_535 / 1000)), "one packet of a thousand is nothing");
+    }
+
+    #[test]
+    fn connections_at_the_same_time_do_not_undo_what_each_other_found() {
+        let found = |loss, so_far| Found { rtt: UNKNOWN_RTT, loss, variation: LEAST_VARIATION, so_far };
+        // All of them began when nothing was known.
+        let lossy = found(2000, false).after(Network::default());
+        assert!(lossy.is_lossy());
+        let clean = (0..4).fold(lossy, |known, _| found(0, false).after(known));
+        assert!(clean.is_lossy(), "{clean:?}");
+        // One that goes on has only shown what it has lost.
+        assert_eq!(found(0, true).after(lossy).loss, lossy.loss);
+        assert!(found(4000, true).after(lossy).loss > lossy.loss);
+        assert_eq!(found(0, true).after(lossy).variation, lossy.variation);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One connection's view of the session store, for TLS and for the transport.
 
-use super::Network;
+use super::{Found, Network};
 use crate::ClientConfig;
 use bytes::Bytes;
 use godwit_recovery::{PathRecovery, SavedState};
@@ -94,11 +94,11 @@ impl ServerMemory {
     }
 
     /// Keeps what the path has shown.
-    pub(crate) fn put_path(&self, path: &PathRecovery, network: Network) {
+    pub(crate) fn put_path(&self, path: &PathRecovery, found: Found) {
         self.store.remember(&self.key(), &mut |remembered| {
             let state = path.export();
-            (remembered.rtt, remembered.loss) = (network.rtt, network.loss);
-            remembered.variation = network.variation;
+            let Network { rtt, loss, variation } = found.after(known(remembered));
+            (remembered.rtt, remembered.loss, remembered.variation) = (rtt, loss, variation);
             (remembered.window, remembered.rate) = (state.window, state.rate);
         });
     }
@@ -113,13 +113,16 @@ impl ServerMemory {
 
     /// What is known of the network in between.
     pub(crate) fn network(&self) -> Network {
-        let known = |Remembered { rtt, loss, variation, .. }| Network { rtt, loss, variation };
-        self.remembered().map(known).unwrap_or_default()
+        self.remembered().as_ref().map(known).unwrap_or_default()
     }
 
     fn key(&self) -> SessionKey {
         self.key.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+fn known(remembered: &Remembered) -> Network {
+    Network { rtt: remembered.rtt, loss: remembered.loss, variation: remembered.variation }
 }
 
 impl ClientSessionStore for ServerMemory {
