@@ -16,6 +16,8 @@ use crate::wan::{Latencies, Profile};
 
 /// Bytes of a request's body.
 const REQUEST: usize = 500;
+/// For how long connections stay when they have been answered, beside four round trips.
+const REST: Duration = Duration::from_millis(500);
 /// Who waits longer has failed.
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -163,10 +165,12 @@ impl Asker {
         })
         .await?;
         let outcome = (began.elapsed(), lane.packets());
-        session.close();
-        // The last words of both sides find their way.
+        // As those of simulations, the connection stays for a while: both ends go on to learn how the network is. Then the
+        // last words of both sides find their way.
         let grace = self.link.up.delay * 4;
         tokio::spawn(async move {
+            tokio::time::sleep(grace * 2 + REST).await;
+            session.close();
             tokio::time::sleep(grace).await;
             drop(lane);
         });
