@@ -151,3 +151,18 @@ fn the_default_uses_steady_networks_that_it_was_not_tuned_to() {
 fn the_default_uses_networks_that_vary() {
     judge(&varying());
 }
+
+/// Jitter misleads the trains that tell the rate: where they said too little, a probe soon finds more.
+#[test]
+fn a_rate_that_was_told_too_low_is_soon_put_right() {
+    let jittery = || with(plain(20, 100), |link| link.jitter = Jitter::InOrder(ms(4)));
+    let mut trial = Trial::default();
+    trial.duration = ms(6000);
+    let usage = |seed| {
+        let link = DuplexConfig::symmetric(jittery());
+        trial.run_over(link, Rate::megabits(20), seed, trial.duration, |_| {}).usage
+    };
+    let usages: Vec<f64> = (1..=8).map(usage).collect();
+    let mean = usages.iter().sum::<f64>() / usages.len() as f64;
+    assert!(mean > 81.0, "{mean:.1}: {usages:.1?}");
+}

@@ -154,8 +154,8 @@ impl Bbr {
     fn on_startup_sample(&mut self, acked: &Acked<'_>, sample: &RateSample, lossy: bool) {
         let done = self.startup.on_sample(&self.model, sample, lossy);
         if done {
-            // What jitter has told of the rate may be wrong.
-            self.probe.soon = lossy || self.model.is_jittery();
+            // What trains and jitter have told of the rate may be wrong: acknowledgements wait for one another.
+            self.probe.soon = lossy || self.model.is_jittery() || self.startup.is_dispersed();
             if lossy {
                 self.model.inflight_limit = Bound::of(self.model.product().max(sample.in_flight));
             }

@@ -108,6 +108,11 @@ impl Startup {
         Startup { trains: false, ..Self::new() }
     }
 
+    /// True if a train has told the rate.
+    pub(super) const fn is_dispersed(&self) -> bool {
+        self.dispersed
+    }
+
     /// The window that acknowledgements may make at most.
     pub(super) fn most(&self, model: &Model) -> u64 {
         let told = if self.dispersed { self.measured } else { 0 };
