@@ -155,7 +155,8 @@ impl Bbr {
         let done = self.startup.on_sample(&self.model, sample, lossy);
         if done {
             // What trains and jitter have told of the rate may be wrong: acknowledgements wait for one another.
-            self.probe.soon = lossy || self.model.is_jittery() || self.startup.is_dispersed();
+            self.probe.misled = lossy || self.model.is_jittery();
+            self.probe.soon = self.probe.misled || self.startup.is_dispersed();
             if lossy {
                 self.model.inflight_limit = Bound::of(self.model.product().max(sample.in_flight));
             }
@@ -344,7 +345,7 @@ impl CongestionController for Bbr {
 
     fn on_spurious_congestion(&mut self) {
         self.model.reset_short();
-        if self.probe.soon {
+        if self.probe.misled {
             // Nothing else had ended the search for the rate.
             self.restart();
         }

@@ -37,6 +37,8 @@ pub(super) struct Probe {
     growths: u32,
     /// A probe is due soon.
     pub(super) soon: bool,
+    /// Losses or jitter have ended the search for the rate, and no probe has come since.
+    pub(super) misled: bool,
 }
 
 impl Probe {
@@ -50,6 +52,7 @@ impl Probe {
             lost: 0,
             growths: 0,
             soon: false,
+            misled: false,
         }
     }
 
@@ -88,7 +91,7 @@ impl Bbr {
             }
             State::Refill if self.model.round_start => {
                 self.state = State::Up;
-                self.probe.soon = false;
+                (self.probe.soon, self.probe.misled) = (false, false);
                 self.model.advance_rates();
                 self.probe.phase_at = acked.now;
                 self.probe.phase_round = self.model.rounds;
@@ -107,7 +110,7 @@ impl Bbr {
         self.startup = Startup::again();
         self.model.inflight_limit = Bound::NONE;
         self.model.probing = true;
-        self.probe.soon = false;
+        (self.probe.soon, self.probe.misled) = (false, false);
     }
 
     fn is_time_to_probe(&self, now: Time) -> bool {
