@@ -18,7 +18,7 @@ pub struct TailPolicy {
     pub known_rtt: bool,
     /// Flights of at most so many datagrams (Initial, the server's handshake messages, Finished, a request, an answer) are
     /// sent again after [`TailPolicy::spacing`] if nothing else waits to be sent and they are not acknowledged by then;
-    /// 0 is none. RFC 9002 has no such thing. Default 1.
+    /// 0 is none. RFC 9002 has no such thing. Default 2: a ClientHello with a post-quantum key share is as long.
     pub repeated_flight: u8,
     /// The same on networks that have been lossy before: of one packet in two hundred or more, as connections to the same
     /// server, or from clients in the same network, have found of late. Default 4.
@@ -60,6 +60,7 @@ impl TailPolicy {
     /// probe timeout.
     pub fn frugal() -> Self {
         TailPolicy {
+            repeated_flight: 1,
             repeated_flight_if_lossy: 1,
             repeated_tail: false,
             allowance: 1,
@@ -90,7 +91,7 @@ impl Default for TailPolicy {
     fn default() -> Self {
         TailPolicy {
             known_rtt: true,
-            repeated_flight: 1,
+            repeated_flight: 2,
             repeated_flight_if_lossy: 4,
             repeated_tail: true,
             copies: 1,

@@ -50,13 +50,16 @@ fn leaving(pair: &mut Pair, until: Duration) -> Vec<(Duration, usize)> {
 }
 
 #[test]
-fn a_flight_of_one_datagram_is_sent_twice_and_a_longer_one_is_not() {
+fn a_flight_of_two_datagrams_is_sent_twice_and_a_longer_one_is_not() {
     let (mut pair, id) = at_rest(TailPolicy::default());
     pair.client.write(id, Bytes::from_static(&[1; 500])).unwrap();
     assert_eq!(leaving(&mut pair, 90 * MS), [(Duration::ZERO, 1), (SPACING, 1)]);
     let (mut pair, id) = at_rest(TailPolicy::default());
     pair.client.write(id, Bytes::from_static(&[1; 1500])).unwrap();
-    assert_eq!(leaving(&mut pair, 90 * MS), [(Duration::ZERO, 2)]);
+    assert_eq!(leaving(&mut pair, 90 * MS), [(Duration::ZERO, 2), (SPACING, 2)]);
+    let (mut pair, id) = at_rest(TailPolicy::default());
+    pair.client.write(id, Bytes::from_static(&[1; 3000])).unwrap();
+    assert_eq!(leaving(&mut pair, 90 * MS), [(Duration::ZERO, 3)]);
     let (mut pair, id) = at_rest(TailPolicy::rfc_9002());
     pair.client.write(id, Bytes::from_static(&[1; 500])).unwrap();
     assert_eq!(leaving(&mut pair, 90 * MS), [(Duration::ZERO, 1)]);
