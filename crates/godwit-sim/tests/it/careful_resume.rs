@@ -130,3 +130,20 @@ fn a_path_that_has_become_narrow_costs_little() {
         }
     }
 }
+
+#[test]
+fn a_short_visit_does_not_make_the_path_forgotten() {
+    let link = link(1_250_000, Rate::megabits(50));
+    let visits = |shorter: u32| {
+        let mut world = World::new(CongestionAlgorithm::Cubic, &link);
+        world.visit(Exchange::download(8_000_000));
+        world.wait_until(SECOND);
+        (0..shorter).for_each(|_| _ = world.visit(Exchange::download(3000)));
+        world.visit(Exchange::download(2_000_000))
+    };
+    let mut world = World::new(CongestionAlgorithm::Cubic, &link);
+    let unknown = world.visit(Exchange::download(2_000_000));
+    let (one, many) = (visits(1), visits(8));
+    assert!(one + ms(200) <= unknown, "{one:?}, {unknown:?} without");
+    assert!(many + ms(50) >= unknown, "in the end it is: {many:?}, {unknown:?} without");
+}

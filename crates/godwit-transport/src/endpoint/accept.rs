@@ -49,6 +49,14 @@ impl std::error::Error for AcceptError {
     }
 }
 
+/// What a client has brought along, for a visit after this one: a short one finds nothing out, and must not make it
+/// forgotten, but it becomes doubtful.
+fn older(saved: SavedState) -> SavedState {
+    let mut older = saved;
+    older.window /= 2;
+    older
+}
+
 impl Endpoint {
     /// The next incoming handshake on which to decide, with [`Endpoint::accept`], [`Endpoint::retry`],
     /// [`Endpoint::refuse`] or [`Endpoint::ignore`]. The decision may be made later, within ten seconds.
@@ -96,7 +104,7 @@ impl Endpoint {
             validated: first.validated,
             network: self.networks.find(first.path.remote.ip()),
             saved: first.saved,
-            new_token: self.new_token(incoming.remote().ip(), None),
+            new_token: self.new_token(incoming.remote().ip(), first.saved.map(older)),
             versions: &self.config.versions,
             preferred,
         };
