@@ -9,8 +9,9 @@ use godwit_base::{Ecn, IntervalSet, Time};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Ranges remembered and reported at most.
+/// Ranges remembered, and reported, at most.
 pub(crate) const MAX_RANGES: usize = 128;
+pub(crate) const MAX_REPORTED: u8 = 128;
 
 /// Packets received per ECN codepoint (RFC 9000 section 13.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -77,6 +78,8 @@ pub struct AckTracker {
     /// When the last ACK frame left.
     acked_at: Option<Time>,
     ecn: EcnCounts,
+    /// Ranges reported at most.
+    most_ranges: u8,
 }
 
 impl AckTracker {
@@ -110,7 +113,13 @@ impl AckTracker {
             immediate: false,
             acked_at: None,
             ecn: EcnCounts::default(),
+            most_ranges: MAX_REPORTED,
         }
+    }
+
+    /// Reports no more ranges than this at a time: [`Laboratory::most_ack_ranges`](crate::Laboratory::most_ack_ranges).
+    pub const fn set_most_ranges(&mut self, ranges: u8) {
+        self.most_ranges = ranges;
     }
 
     /// True if a packet with this number must not be processed: it was before, or nobody can tell any more.
@@ -287,7 +296,7 @@ impl AckTracker {
     pub fn ranges(&self) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
         let below = self.reported_below;
         let ranges = self.received.iter().rev().take_while(move |range| range.end > below);
-        ranges.map(|range| range.start..=range.end.saturating_sub(1))
+        ranges.take(usize::from(self.most_ranges)).map(|range| range.start..=range.end.saturating_sub(1))
     }
 
     /// The highest packet number received and when it came: the start of the delay the ACK frame reports.

@@ -17,11 +17,13 @@
 
 mod ack_policy;
 mod ack_tracker;
+mod ambiguity;
 pub mod congestion;
 mod delivery;
 mod detection;
 mod ecn;
 mod flight;
+mod laboratory;
 mod loss;
 mod mtu;
 mod pacer;
@@ -41,6 +43,7 @@ pub use ack_policy::AckPolicy;
 pub use ack_tracker::{AckTracker, EcnCounts, Received};
 pub use congestion::{Algorithm, CongestionControl, Controller, SavedState};
 pub use ecn::{EcnAcked, EcnFailure, EcnState, EcnStats, EcnValidation};
+pub use laboratory::Laboratory;
 pub use mtu::{BASE_MTU, MtuCounters, MtuSearch};
 pub use path::{PathRecovery, PathSettings, PathStats, Paths};
 pub use rtt::RttEstimator;

@@ -106,6 +106,9 @@ pub struct PathRecovery {
     refused: Option<Box<Refused>>,
     /// Only for a controller that asks for samples.
     sampler: Option<Box<DeliverySampler>>,
+    /// What is taken away: see [`Laboratory`](crate::Laboratory).
+    unpaced: bool,
+    retransmission_timer: bool,
 }
 
 impl PathRecovery {
@@ -125,10 +128,7 @@ impl PathRecovery {
             id: settings.id,
             flights: Flights::default(),
             in_use: true,
-            rtt: match settings.known_variation {
-                Some(variation) => RttEstimator::known(settings.initial_rtt, variation),
-                None => RttEstimator::new(settings.initial_rtt),
-            },
+            rtt: settings::first_estimate(settings),
             reorder: ReorderTolerance::new(),
             controller,
             pacer: Pacer::new(),
@@ -146,6 +146,8 @@ impl PathRecovery {
             stats: PathStats::default(),
             refused: None,
             sampler: samples.then(Box::default),
+            unpaced: settings.laboratory.unpaced,
+            retransmission_timer: settings.laboratory.retransmission_timer.is_some(),
         }
     }
 
@@ -189,8 +191,9 @@ impl PathRecovery {
         self.peer_max_ack_delay = delay;
     }
 
+    /// What the peer's delay adds to the timer.
     pub(crate) const fn peer_max_ack_delay(&self) -> Duration {
-        self.peer_max_ack_delay
+        if self.retransmission_timer { Duration::ZERO } else { self.peer_max_ack_delay }
     }
 
     /// Whether the peer is known to have validated our address (RFC 9002 appendix A.8): true by default; a
@@ -218,7 +221,8 @@ impl PathRecovery {
     /// earlier connection has measured.
     pub fn set_initial_rtt(&mut self, rtt: Duration) {
         if self.rtt.first_sample_at().is_none() && !self.rtt.is_known() {
-            self.rtt = RttEstimator::new(rtt.max(crate::rtt::GRANULARITY));
+            let estimate = RttEstimator::new(rtt.max(crate::rtt::GRANULARITY));
+            self.rtt = estimate.with_least_margin(self.rtt.least_margin());
         }
     }
 
@@ -342,6 +346,9 @@ impl PathRecovery {
     /// room in the window: the answer is remembered as data having waited. ACK-only packets and probes are not
     /// paced.
     pub fn next_send_time(&mut self, now: Time, bytes: usize) -> Option<Time> {
+        if self.unpaced {
+            return None;
+        }
         let pace = self.pace();
         let release = self.pacer.next_send_time(now, to_u64(bytes), &pace);
         if release.is_some() {
@@ -572,7 +579,7 @@ impl PathRecovery {
     ) {
         self.last_activity = self.last_activity.max(now);
         self.ecn.on_acked();
-        if self.peer_validated {
+        if self.peer_validated && !tally.ambiguous {
             self.pto_count = 0;
         }
         if let Some(size) = tally.mtu_probe_acked {

@@ -24,6 +24,8 @@ pub struct RttEstimator {
     known: bool,
     /// The next sample is the least there is.
     restart_min: bool,
+    /// What four times the variation counts for at least.
+    least_margin: Duration,
 }
 
 /// A known round-trip time is borne out by a first sample that is not so many times as long, or as short.
@@ -37,10 +39,11 @@ impl RttEstimator {
             min: initial,
             smoothed: initial,
             variation: initial / 2,
-            pto: pto(initial, initial / 2),
+            pto: pto(initial, initial / 2, GRANULARITY),
             first_sample_at: None,
             known: false,
             restart_min: false,
+            least_margin: GRANULARITY,
         }
     }
 
@@ -52,7 +55,7 @@ impl RttEstimator {
     /// than half or more than twice of what is known. So the first packets are not repeated after three round trips, but
     /// after one and four times the variation.
     pub fn known(smoothed: Duration, variation: Duration) -> Self {
-        let pto = pto(smoothed, variation);
+        let pto = pto(smoothed, variation, GRANULARITY);
         RttEstimator { variation, pto, known: true, ..RttEstimator::new(smoothed) }
     }
 
@@ -76,7 +79,16 @@ impl RttEstimator {
             }
             self.weigh_in(latest, ack_delay);
         }
-        self.pto = pto(self.smoothed, self.variation);
+        self.pto = pto(self.smoothed, self.variation, self.least_margin);
+    }
+
+    /// Timers have at least this beyond the round-trip time, in place of the granularity of RFC 9002.
+    pub(crate) fn with_least_margin(self, least_margin: Duration) -> Self {
+        RttEstimator { pto: pto(self.smoothed, self.variation, least_margin), least_margin, ..self }
+    }
+
+    pub(crate) const fn least_margin(&self) -> Duration {
+        self.least_margin
     }
 
     /// Whether it began with what an earlier connection had measured.
@@ -144,8 +156,8 @@ impl RttEstimator {
     }
 }
 
-fn pto(smoothed: Duration, variation: Duration) -> Duration {
-    smoothed.saturating_add(variation.saturating_mul(4).max(GRANULARITY))
+fn pto(smoothed: Duration, variation: Duration, least_margin: Duration) -> Duration {
+    smoothed.saturating_add(variation.saturating_mul(4).max(least_margin))
 }
 
 /// The weighted mean `(old * weight + new) / total`.

@@ -38,6 +38,9 @@ pub(crate) struct SentPacket {
     pub(crate) mtu_probe: bool,
     /// Sent with ECT(0).
     pub(crate) marked: bool,
+    /// What it carried was sent more than once, and that is held against it:
+    /// [`Laboratory::ambiguous_repeats`](crate::Laboratory::ambiguous_repeats).
+    pub(crate) ambiguous: bool,
 }
 
 /// The tokens of one packet, as [`SentRing::for_each_of`] finds them.
@@ -60,6 +63,7 @@ impl SentPacket {
             in_flight: info.in_flight,
             mtu_probe: info.mtu_probe,
             marked: info.marked,
+            ambiguous: false,
         }
     }
 
@@ -75,6 +79,7 @@ impl SentPacket {
             in_flight: false,
             mtu_probe: false,
             marked: false,
+            ambiguous: false,
         }
     }
 

@@ -32,6 +32,8 @@ pub struct SpaceRecovery<T> {
     skip_interval: u64,
     pub(crate) largest_acked: Option<u64>,
     ecn: EcnLedger,
+    /// Whether two packets carried the same, if that makes both ambiguous.
+    pub(crate) same: Option<fn(&T, &T) -> bool>,
 }
 
 /// The first packet number left out lies below this plus [`FIRST_SKIP_SPREAD`].
@@ -56,6 +58,7 @@ impl<T: Copy> SpaceRecovery<T> {
             skip_interval: FIRST_SKIP,
             largest_acked: None,
             ecn: EcnLedger::default(),
+            same: None,
         }
     }
 
@@ -114,7 +117,11 @@ impl<T: Copy> SpaceRecovery<T> {
             self.forget_front();
         }
         let snapshot = if info.in_flight { path.snapshot(info.now, info.bytes) } else { None };
+        let number = info.packet_number;
         self.sent.push_with(SentPacket::new(&info, path.id()), snapshot, tokens);
+        if let Some(same) = self.same {
+            self.hold_against(number, same);
+        }
         if info.marked {
             self.ecn.on_marked_sent();
             path.ecn.on_marked_sent(info.now);
@@ -217,10 +224,13 @@ impl<T: Copy> SpaceRecovery<T> {
             && let Some((number, sent_at)) = tally.largest_sample
             && number == ack.largest
         {
-            let sample = ack.now.saturating_since(sent_at);
-            path.on_rtt_sample(ack.now, sample, ack.delay);
-            tally.rtt_sample = Some(sample);
-            summary.rtt_sample = Some(sample);
+            tally.ambiguous = self.same.is_some() && self.is_ambiguous(number);
+            if !tally.ambiguous {
+                let sample = ack.now.saturating_since(sent_at);
+                path.on_rtt_sample(ack.now, sample, ack.delay);
+                tally.rtt_sample = Some(sample);
+                summary.rtt_sample = Some(sample);
+            }
         }
         path.on_spurious(tally.spurious);
         path.on_arrived(tally.arrived);

@@ -60,7 +60,7 @@ impl AckTallies {
         let Some(tally) = self.tally(paths, packet.path) else { return };
         tally.count(packet);
         tally.count_delivered(number, u64::from(packet.bytes));
-        if !packet.mtu_probe && event != 0 {
+        if !packet.mtu_probe && event != 0 && !packet.ambiguous {
             let spurious = &mut tally.spurious;
             spurious.packets = spurious.packets.saturating_add(1);
             spurious.bytes = spurious.bytes.saturating_add(u64::from(packet.bytes));
@@ -125,6 +125,7 @@ fn begin(path: &PathRecovery) -> AckTally {
         newest_delivered: None,
         largest_sample: None,
         rtt_sample: None,
+        ambiguous: false,
         mtu_probe_acked: None,
         arrived: Arrived::default(),
         spurious: SpuriousTally::default(),

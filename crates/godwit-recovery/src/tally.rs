@@ -37,6 +37,8 @@ pub(crate) struct AckTally {
     pub(crate) largest_sample: Option<(u64, Time)>,
     /// The round-trip time sample taken.
     pub(crate) rtt_sample: Option<Duration>,
+    /// There would be one, but for [`Laboratory::ambiguous_repeats`](crate::Laboratory::ambiguous_repeats).
+    pub(crate) ambiguous: bool,
     pub(crate) mtu_probe_acked: Option<u16>,
     /// The newest packets newly acknowledged on this path, by size.
     pub(crate) arrived: Arrived,

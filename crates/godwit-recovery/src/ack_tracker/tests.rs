@@ -296,3 +296,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn no_more_ranges_are_reported_than_are_wanted() {
+    let mut tracker = AckTracker::delayed(Duration::from_millis(25));
+    tracker.set_most_ranges(4);
+    for number in [0, 2, 4, 6, 8, 10] {
+        tracker.on_packet_received(number, ms(1), true, Ecn::NotEct);
+    }
+    assert_eq!(tracker.ranges().collect::<Vec<_>>(), [10..=10, 8..=8, 6..=6, 4..=4]);
+    // They are not forgotten: what fills a gap brings others back.
+    assert!(tracker.is_duplicate(0));
+    tracker.on_packet_received(9, ms(2), true, Ecn::NotEct);
+    assert_eq!(tracker.ranges().collect::<Vec<_>>(), [8..=10, 6..=6, 4..=4, 2..=2]);
+}

@@ -62,6 +62,18 @@ impl PathRecovery {
         self.event.reversible = false;
     }
 
+    /// A retransmission timer went off ([`Laboratory::retransmission_timer`](crate::Laboratory::retransmission_timer)),
+    /// and all that was under way was given up: the window falls to its least, for a path from which nothing has come
+    /// since the timer before too (RFC 5681 section 3.1).
+    pub fn on_retransmission_timeout(&mut self, now: Time) {
+        if self.pto_count <= 1 {
+            self.on_congestion(now, now, Some(&LossTally::default()));
+        }
+        self.prr = None;
+        self.resume = None;
+        self.controller.on_persistent_congestion();
+    }
+
     /// The path's share of one pass of loss detection.
     pub(crate) fn on_lost(&mut self, now: Time, tally: &LossTally, summary: &mut LossSummary) {
         self.on_bytes_left(tally.bytes);

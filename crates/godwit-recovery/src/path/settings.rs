@@ -1,6 +1,8 @@
 //! How a path starts, and what it counts.
 
 use crate::congestion::{CongestionControl, SavedState};
+use crate::laboratory::Laboratory;
+use crate::rtt::RttEstimator;
 use std::time::Duration;
 
 /// How a path starts.
@@ -24,6 +26,8 @@ pub struct PathSettings {
     pub saved: Option<SavedState>,
     /// Whether packets are marked once the path has proved to carry it (RFC 9000 section 13.4).
     pub ecn: bool,
+    /// What is taken away for measurements. Default nothing.
+    pub laboratory: Laboratory,
 }
 
 impl Default for PathSettings {
@@ -37,7 +41,20 @@ impl Default for PathSettings {
             congestion: CongestionControl::default(),
             saved: None,
             ecn: true,
+            laboratory: Laboratory::default(),
         }
+    }
+}
+
+/// What is assumed of the round-trip time at first.
+pub(super) fn first_estimate(settings: &PathSettings) -> RttEstimator {
+    let estimate = match settings.known_variation {
+        Some(variation) => RttEstimator::known(settings.initial_rtt, variation),
+        None => RttEstimator::new(settings.initial_rtt),
+    };
+    match settings.laboratory.retransmission_timer {
+        Some(least_margin) => estimate.with_least_margin(least_margin),
+        None => estimate,
     }
 }
 

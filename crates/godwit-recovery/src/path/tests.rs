@@ -343,3 +343,66 @@ fn a_resumed_window_that_is_too_large_costs_what_it_was_too_large_by() {
         assert!(path.controller().slow_start_threshold().unwrap() <= 40 * 1200, "{algorithm}");
     }
 }
+
+fn in_laboratory(laboratory: crate::Laboratory) -> PathRecovery {
+    let congestion = Algorithm::NewReno.into();
+    PathRecovery::new(Time::ZERO, &PathSettings { congestion, laboratory, ..PathSettings::default() })
+}
+
+#[test]
+fn without_pacing_the_whole_window_leaves_at_once() {
+    let laboratory = crate::Laboratory { unpaced: true, ..crate::Laboratory::default() };
+    for (mut path, expected) in [(path(), 10), (in_laboratory(laboratory), 40)] {
+        let mut space = SpaceRecovery::new(SpaceId::Handshake);
+        path.controller.set_window(48_000, None);
+        let mut left = 0;
+        while path.can_send(1200) && path.next_send_time(ms(0), 1200).is_none() {
+            send(&mut space, &mut path, ms(0));
+            left += 1;
+        }
+        assert_eq!(left, expected);
+    }
+}
+
+#[test]
+fn a_retransmission_timer_has_a_least_margin_and_gives_up_the_window() {
+    let margin = Duration::from_millis(200);
+    let laboratory = crate::Laboratory { retransmission_timer: Some(margin), ..crate::Laboratory::default() };
+    let mut path = in_laboratory(laboratory);
+    // Samples that do not vary: four times their variation is next to nothing.
+    for at in 1..100 {
+        path.on_rtt_sample(ms(50 * at), Duration::from_millis(50), Duration::ZERO);
+    }
+    assert_eq!(path.rtt().pto(), Duration::from_millis(250));
+    path.set_peer_max_ack_delay(Duration::from_millis(25));
+    assert_eq!(path.peer_max_ack_delay(), Duration::ZERO);
+    let mut space = SpaceRecovery::<()>::new(SpaceId::Data);
+    (0..10).for_each(|_| send(&mut space, &mut path, ms(5000)));
+    let timer = crate::timer(&path, CONFIRMED);
+    assert_eq!(timer, Some((ms(5250), crate::TimerKind::Pto(SpaceId::Data))));
+    path.on_pto(ms(5250));
+    space.declare_all_lost(&mut path, ms(5250), &mut |_, ()| {});
+    path.on_retransmission_timeout(ms(5250));
+    assert_eq!((path.window(), path.bytes_in_flight()), (2400, 0));
+    // Slow start ends at half of what there was, however often the timer goes off in a row.
+    path.on_pto(ms(5750));
+    path.on_retransmission_timeout(ms(5750));
+    assert_eq!((path.stats().congestion_events, path.window()), (1, 2400));
+}
+
+#[test]
+fn what_the_path_takes_tells_no_less_margin() {
+    let margin = Duration::from_millis(200);
+    let laboratory = crate::Laboratory { retransmission_timer: Some(margin), ..crate::Laboratory::default() };
+    let mut path = in_laboratory(laboratory);
+    path.set_initial_rtt(Duration::from_millis(10));
+    assert_eq!(path.rtt().pto(), Duration::from_millis(210));
+}
+
+const CONFIRMED: crate::TimerInputs = crate::TimerInputs {
+    handshake_confirmed: true,
+    has_handshake_keys: true,
+    awaits_handshake: false,
+    amplification_blocked: false,
+    most_backed_off: None,
+};
