@@ -8,8 +8,9 @@ use crate::sent::State;
 use crate::space::SpaceRecovery;
 
 impl<T: Copy> SpaceRecovery<T> {
-    /// Makes ambiguous whatever is sent more than once: `same` says whether two tokens stand for the same, or partly. For
-    /// the laboratory only: every packet is compared with all that are remembered.
+    /// Makes ambiguous whatever is sent more than once: `same` says whether two tokens stand for the same, or partly, and
+    /// of a token and itself whether it stands for anything that would have a number without packet numbers. For the
+    /// laboratory only: every packet is compared with all that are remembered.
     pub fn make_repeats_ambiguous(&mut self, same: fn(&T, &T) -> bool) {
         self.same = Some(same);
     }
@@ -19,7 +20,8 @@ impl<T: Copy> SpaceRecovery<T> {
     pub(crate) fn hold_against(&mut self, number: u64, same: fn(&T, &T) -> bool) {
         let mut tokens = Vec::new();
         self.sent.for_each_token(number, |token| tokens.push(token));
-        let mut repeats = false;
+        // A packet that says nothing but PING has no place in a stream of bytes.
+        let mut repeats = !tokens.iter().any(|token| same(token, token));
         for earlier in self.sent.base()..number {
             let mut shared = false;
             self.sent.for_each_token(earlier, |token| {

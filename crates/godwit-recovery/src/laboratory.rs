@@ -13,7 +13,8 @@ use std::time::Duration;
 pub struct Laboratory {
     /// For the laboratory only: what was sent more than once is ambiguous when it is acknowledged, as where what is sent
     /// again has the numbers that it had. It gives no round-trip time sample, does not end the back-off of the timer unless
-    /// something else gives one (Karn's algorithm, RFC 6298 sections 3 and 5), and never shows that a loss was none.
+    /// something else gives one (Karn's algorithm, RFC 6298 sections 3 and 5), and never shows that a loss was none. So is
+    /// what carries no bytes of a stream or of the handshake.
     /// Default false.
     pub ambiguous_repeats: bool,
     /// For the laboratory only: a retransmission timer of TCP (RFC 6298) takes the place of the probe timeout. The

@@ -4,6 +4,7 @@ use crate::datagrams::DatagramConfig;
 use crate::observe::ObserverFactory;
 use crate::reserve::WindowReserve;
 use crate::tail::TailPolicy;
+use godwit_recovery::Laboratory;
 use godwit_recovery::congestion::CongestionControl;
 use godwit_tls::resumption::{Resumption, SessionTickets};
 use godwit_tls::secret_tap::tapped;
@@ -82,6 +83,8 @@ pub struct TransportConfig {
     pub migration: MigrationConfig,
     /// Packets sealed with one key before it is updated by itself; none is the AEAD's limit only.
     pub key_update_after: Option<u64>,
+    /// Mechanisms of QUIC that are taken away, for measurements in the laboratory only. Default none.
+    pub laboratory: Laboratory,
 }
 
 impl Default for TransportConfig {
@@ -112,6 +115,7 @@ impl Default for TransportConfig {
             spin_bit: false,
             migration: MigrationConfig::default(),
             key_update_after: None,
+            laboratory: Laboratory::default(),
         }
     }
 }
@@ -145,6 +149,9 @@ impl TransportConfig {
             || self.initial_connection_window > self.max_connection_window
         {
             return Err("an initial window must not exceed its maximum");
+        }
+        if self.laboratory.most_ack_ranges == 0 {
+            return Err("an ACK frame has at least one range (RFC 9000 section 19.3)");
         }
         Ok(())
     }

@@ -46,7 +46,7 @@ pub use endpoint::{AcceptError, Begun, ConnKey, Endpoint, Foreign, ForeignBatch,
 pub use error::{ConnectError, ConnectionError};
 pub use event::Event;
 pub use godwit_recovery::congestion::{Algorithm as CongestionAlgorithm, CongestionControl};
-pub use godwit_recovery::{EcnCounts, EcnFailure, EcnState, EcnStats, MtuCounters};
+pub use godwit_recovery::{EcnCounts, EcnFailure, EcnState, EcnStats, Laboratory, MtuCounters};
 pub use godwit_tls as tls;
 pub use godwit_tls::ExportError;
 pub use godwit_wire::{ConnectionId, Direction, Side, StreamId, TransportErrorCode, WireError};

@@ -10,6 +10,9 @@ fn ms(millis: u64) -> Time {
     Time::from_nanos(millis * 1_000_000)
 }
 
+/// Has no bytes.
+const PING: char = '-';
+
 /// A sender whose tokens stand for what a packet carries.
 struct Sender {
     path: PathRecovery,
@@ -23,7 +26,7 @@ impl Sender {
         let path = PathRecovery::new(Time::ZERO, &settings);
         let mut space = SpaceRecovery::new(SpaceId::Data);
         if ambiguous {
-            space.make_repeats_ambiguous(|one, other| one == other);
+            space.make_repeats_ambiguous(|one, other| one == other && *one != PING);
         }
         Sender { path, space, outcomes: Vec::new() }
     }
@@ -63,6 +66,13 @@ fn what_was_sent_twice_gives_no_sample_and_keeps_the_timer_backed_off() {
         assert_eq!(sender.path.pto_count(), 0);
         assert_eq!(sender.path.bytes_in_flight(), 0);
     }
+}
+
+#[test]
+fn what_has_no_bytes_gives_no_sample() {
+    let mut sender = Sender::new(true);
+    sender.send(ms(0), "-");
+    assert_eq!(sender.ack(ms(50), &[0..=0]).rtt_sample, None);
 }
 
 #[test]

@@ -39,10 +39,12 @@ mod paths;
 mod ping;
 mod probes;
 mod repeats;
+mod retransmission_timer;
 mod sealing;
 mod space;
 mod stats;
 mod timers;
+mod tokens;
 mod versions;
 
 #[cfg(test)]
@@ -209,7 +211,7 @@ impl Machine {
             version,
             lifecycle: Lifecycle::new(),
             negotiation,
-            spaces: Spaces::new(keys, config.max_ack_delay),
+            spaces: Spaces::new(keys, config.max_ack_delay, &config.laboratory),
             paths,
             parts,
             early: Early::default(),
@@ -296,6 +298,7 @@ fn path_settings(config: &TransportConfig, path: &PathKey) -> PathSettings {
     settings.max_mtu = config.max_mtu.saturating_sub(longer);
     settings.congestion = config.congestion.clone();
     settings.ecn = config.ecn;
+    settings.laboratory = config.laboratory;
     settings
 }
 

@@ -12,9 +12,8 @@
 use super::Machine;
 use super::boundary::Transmitted;
 use super::parts::RecoveryToken;
-use crate::handshake::{CryptoToken, Level};
+use super::tokens::range;
 use crate::resumption::Network;
-use crate::streams::StreamToken;
 use crate::tail::TailPolicy;
 use godwit_base::Time;
 use godwit_recovery::{BASE_MTU, PathRecovery, SpaceId};
@@ -132,19 +131,6 @@ impl Awaited {
         self.tokens.retain(|(space, number, _)| Some((*space, *number)) == newest);
         self
     }
-}
-
-/// What a packet carried that somebody waits for: of which stream of bytes, from where to where.
-fn range(token: &RecoveryToken) -> Option<(u64, u64, u64)> {
-    let (of, offset, len) = match token {
-        RecoveryToken::Crypto(CryptoToken { level: Level::Initial, offset, len }) => (u64::MAX, offset, len),
-        RecoveryToken::Crypto(CryptoToken { level: Level::Handshake, offset, len }) => {
-            (u64::MAX.saturating_sub(1), offset, len)
-        }
-        RecoveryToken::Stream(StreamToken::Data { id, offset, len, .. }) => (id.as_u64(), offset, len),
-        _ => return None,
-    };
-    Some((of, *offset, offset.saturating_add(u64::from(*len))))
 }
 
 impl Machine {

@@ -6,8 +6,9 @@
 
 use super::acks::AckOnlyRun;
 use super::parts::RecoveryToken;
+use super::tokens::overlap;
 use crate::handshake::Level;
-use godwit_recovery::{AckTracker, SpaceId, SpaceRecovery};
+use godwit_recovery::{AckTracker, Laboratory, SpaceId, SpaceRecovery};
 use godwit_tls::keys::{LevelKeys, OneRtt};
 use godwit_wire::header::PacketType;
 use std::time::Duration;
@@ -24,8 +25,13 @@ pub(crate) struct Space {
 }
 
 impl Space {
-    fn new(id: SpaceId, acks: AckTracker) -> Self {
-        Space { recovery: SpaceRecovery::new(id), acks, probes: 0 }
+    fn new(id: SpaceId, mut acks: AckTracker, laboratory: &Laboratory) -> Self {
+        let mut recovery = SpaceRecovery::new(id);
+        acks.set_most_ranges(laboratory.most_ack_ranges);
+        if laboratory.ambiguous_repeats {
+            recovery.make_repeats_ambiguous(overlap);
+        }
+        Space { recovery, acks, probes: 0 }
     }
 }
 
@@ -37,8 +43,8 @@ pub(crate) struct HandshakeSpace {
 }
 
 impl HandshakeSpace {
-    fn new(id: SpaceId, keys: LevelKeys) -> Box<Self> {
-        Box::new(HandshakeSpace { space: Space::new(id, AckTracker::immediate()), keys })
+    fn new(id: SpaceId, keys: LevelKeys, laboratory: &Laboratory) -> Box<Self> {
+        Box::new(HandshakeSpace { space: Space::new(id, AckTracker::immediate(), laboratory), keys })
     }
 }
 
@@ -64,20 +70,20 @@ pub(crate) struct Spaces {
 }
 
 impl Spaces {
-    pub(crate) fn new(initial: LevelKeys, max_ack_delay: Duration) -> Self {
+    pub(crate) fn new(initial: LevelKeys, max_ack_delay: Duration, laboratory: &Laboratory) -> Self {
         Spaces {
-            initial: Some(HandshakeSpace::new(SpaceId::Initial, initial)),
+            initial: Some(HandshakeSpace::new(SpaceId::Initial, initial, laboratory)),
             handshake: None,
             data: DataSpace {
-                space: Space::new(SpaceId::Data, AckTracker::delayed(max_ack_delay)),
+                space: Space::new(SpaceId::Data, AckTracker::delayed(max_ack_delay), laboratory),
                 ack_only: AckOnlyRun::default(),
                 keys: None,
             },
         }
     }
 
-    pub(crate) fn on_handshake_keys(&mut self, keys: LevelKeys) {
-        self.handshake = Some(HandshakeSpace::new(SpaceId::Handshake, keys));
+    pub(crate) fn on_handshake_keys(&mut self, keys: LevelKeys, laboratory: &Laboratory) {
+        self.handshake = Some(HandshakeSpace::new(SpaceId::Handshake, keys, laboratory));
     }
 
     /// The space `id`, unless it has been dropped (or, for Handshake, does not exist yet).

@@ -362,8 +362,12 @@ impl Machine {
         let whole = if id == SpaceId::Data { self.repeats_whole() } else { self.config.tail.whole_flights };
         let packets = if whole { WHOLE_FLIGHT } else { PROBES };
         self.paths.path_mut(path).recovery.on_pto(now);
-        self.observe_recovery(path);
         super::stats::increment(&mut self.stats.ptos);
+        let retransmits = self.retransmits(now, path, id);
+        self.observe_recovery(path);
+        if retransmits {
+            return self.repeat_probes(now);
+        }
         if let Some(space) = self.spaces.get_mut(id) {
             space.probes = probes;
         }
