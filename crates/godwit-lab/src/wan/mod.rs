@@ -30,6 +30,7 @@ mod request_table;
 mod requests;
 mod rows;
 mod run;
+mod shapley;
 mod shard;
 mod shortening;
 mod single;

@@ -34,6 +34,8 @@ const CONNECTIONS: u32 = 10;
 const WARM_ROUNDS: u32 = 10;
 /// Requests at once on a warm connection.
 const WARM_PARALLEL: u32 = 6;
+/// The most that TLS seals at once over TCP.
+const RECORD: usize = 16 << 10;
 /// Copies of the authority's certificate in the server's chain, so that it is as long as those on the web: 3 kB in three
 /// datagrams.
 const PADDING_CERTIFICATES: usize = 7;
@@ -140,6 +142,8 @@ pub struct Without {
     pub in_order: bool,
     /// Answers take turns, packet by packet, in place of one after the other.
     pub turns: bool,
+    /// Answers are sealed together in records of 16 KiB, of which nothing can be read before all has come.
+    pub records: bool,
 }
 
 /// What came of them.
@@ -192,6 +196,11 @@ impl Requests {
         self.simulations().saturating_mul(self.requests_each())
     }
 
+    /// How many are made at once.
+    pub(super) fn at_once(&self) -> u32 {
+        if self.acquaintance == Acquaintance::Connected { WARM_PARALLEL } else { 1 }
+    }
+
     fn threads(&self) -> usize {
         match self.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -218,6 +227,7 @@ impl Requests {
         plan.rest = profile.rtt * 4 + Duration::from_millis(500);
         plan.limit = Duration::from_secs(120);
         (plan.round_trips_before, plan.in_order) = (self.without.round_trips, self.without.in_order);
+        (plan.record, plan.turns) = (if self.without.records { RECORD } else { 0 }, self.without.turns);
         match self.acquaintance {
             Acquaintance::None => plan.connections = CONNECTIONS,
             Acquaintance::Connected => {

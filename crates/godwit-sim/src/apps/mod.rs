@@ -8,6 +8,7 @@
 mod bulk;
 mod client;
 mod flow;
+mod records;
 mod requests;
 mod server;
 

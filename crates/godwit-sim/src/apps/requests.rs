@@ -4,6 +4,7 @@
 //! left in its session store. A [`RequestServer`] answers every stream that has ended with as many bytes as it is set
 //! to. The bytes are zeros and only counted; whether data arrives unharmed is proved by [`super::Exchange`]s.
 
+use super::records::Records;
 use crate::app::{Application, Context};
 use bytes::Bytes;
 use godwit_base::{SocketId, Time};
@@ -37,6 +38,11 @@ pub struct RequestPlan {
     pub round_trips_before: u32,
     /// Whether an answer counts only when all that were asked for before it have come: as on one stream of bytes in order.
     pub in_order: bool,
+    /// Answers of a round are sealed together in records of so many bytes, as TLS does over TCP, and none can be read
+    /// before all of its record has come; 0 is none. They are as long as one another.
+    pub record: usize,
+    /// Whether such records have the answers in turns: as they are sent.
+    pub turns: bool,
     /// Whether to ask before the handshake is complete where a ticket permits it.
     pub early: bool,
     /// The rest after each round, so that what is left of it comes to an end.
@@ -55,6 +61,8 @@ impl Default for RequestPlan {
             request: 500,
             round_trips_before: 0,
             in_order: false,
+            record: 0,
+            turns: false,
             early: false,
             rest: Duration::from_secs(2),
             limit: Duration::from_secs(60),
@@ -97,7 +105,9 @@ pub struct RequestClient {
     /// Datagrams of the connection when the round began.
     counted: u64,
     asked: Vec<StreamId>,
-    /// Answers that wait for others before them.
+    /// All that the round has asked for, and how many bytes have come of each.
+    came: (Vec<StreamId>, Vec<usize>),
+    /// Answers that wait for others.
     held: Vec<StreamId>,
     /// Round trips that are left before the first request, and the stream of the one under way.
     before: (u32, Option<StreamId>),
@@ -118,6 +128,7 @@ impl RequestClient {
             begun: Time::ZERO,
             counted: 0,
             asked: Vec::new(),
+            came: (Vec::new(), Vec::new()),
             held: Vec::new(),
             before: (0, None),
             current: Round::default(),
@@ -166,12 +177,14 @@ impl RequestClient {
         let sent = self.asked.len() + self.current.took.len();
         let missing = (self.plan.parallel as usize).saturating_sub(sent);
         let request = ZEROS.get(..self.plan.request).unwrap_or(&ZEROS);
-        let asked = &mut self.asked;
+        let (asked, came) = (&mut self.asked, &mut self.came);
         cx.endpoint.with(conn, |conn| {
             for _ in 0..missing {
                 let Some(id) = conn.open(Direction::Bidirectional) else { return };
                 if conn.write(id, Bytes::from_static(request)).is_ok() && conn.finish(id).is_ok() {
                     asked.push(id);
+                    came.0.push(id);
+                    came.1.push(0);
                 }
             }
         });
@@ -179,28 +192,50 @@ impl RequestClient {
 
     fn on_readable(&mut self, cx: &mut Context<'_>, id: StreamId) {
         let Some(conn) = self.conn else { return };
-        let now = cx.now;
+        let (now, mut came) = (cx.now, 0);
         let finished = cx.endpoint.with(conn, |conn| {
             loop {
                 match conn.read(now, id, usize::MAX) {
-                    Ok(ReadChunk::Data(_)) => {}
+                    Ok(ReadChunk::Data(data)) => came += data.len(),
                     Ok(ReadChunk::Finished) => return true,
                     Ok(ReadChunk::Blocked) | Err(_) => return false,
                 }
             }
         });
-        if finished != Some(true) {
+        if let Some(of) = self.place(id).and_then(|at| self.came.1.get_mut(at)) {
+            *of += came;
+        }
+        if finished == Some(true) {
+            if self.before.1 == Some(id) {
+                self.before = (self.before.0.saturating_sub(1), None);
+                return self.ask(cx);
+            }
+            self.held.push(id);
+        }
+        self.take_due(cx);
+    }
+
+    /// The number of a request in its round.
+    fn place(&self, id: StreamId) -> Option<usize> {
+        self.came.0.iter().position(|asked| *asked == id)
+    }
+
+    /// Whether an answer that has come whole counts.
+    fn is_due(&self, id: StreamId) -> bool {
+        let Some(at) = self.place(id) else { return true };
+        let RequestPlan { record: size, turns, parallel, .. } = self.plan;
+        let each = self.came.1.get(at).copied().unwrap_or(0);
+        let records = Records { size, answers: parallel as usize, each, turns };
+        (!self.plan.in_order || self.asked.first() == Some(&id)) && records.is_readable(at, &self.came.1)
+    }
+
+    /// Takes all that is due: an answer, or as many as waited for what has come.
+    fn take_due(&mut self, cx: &mut Context<'_>) {
+        if self.phase != Phase::Asking {
             return;
         }
-        if self.before.1 == Some(id) {
-            self.before = (self.before.0.saturating_sub(1), None);
-            return self.ask(cx);
-        }
-        self.held.push(id);
-        // All that is due: an answer, or as many as waited for this one.
-        while let Some(at) =
-            self.held.iter().position(|id| !self.plan.in_order || self.asked.first() == Some(id))
-        {
+        let now = cx.now;
+        while let Some(at) = self.held.iter().position(|id| self.is_due(*id)) {
             let id = self.held.remove(at);
             self.asked.retain(|open| *open != id);
             self.current.took.push(now - self.begun);
@@ -218,6 +253,7 @@ impl RequestClient {
         self.current.datagrams = self.count(cx) - self.counted;
         self.rounds.push(std::mem::take(&mut self.current));
         self.asked.clear();
+        self.came = (Vec::new(), Vec::new());
         self.held.clear();
         if !broken && round + 1 < self.plan.rounds {
             self.current = Round { connection, round: round + 1, ..Round::default() };
