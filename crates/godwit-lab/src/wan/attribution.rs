@@ -14,10 +14,8 @@ use godwit_transport::TailPolicy;
 use super::latencies::Latencies;
 use super::profile::Profile;
 use super::requests::Requests;
-use super::shapley::{Game, Times, Value};
+use super::shapley::{Game, RANKS, Times, Value};
 
-/// The percentiles looked at, in thousandths.
-pub(super) const RANKS: [usize; 5] = [500, 900, 950, 990, 999];
 /// What is not answered counts as so long.
 const NEVER: Duration = Duration::from_secs(120);
 

@@ -383,4 +383,16 @@ mod tests {
         assert_ne!(one.trace, other.trace);
         assert!(one.latencies.per_mille(990) > profile.rtt * 3, "losses are felt: {:?}", one.latencies);
     }
+
+    #[test]
+    fn every_request_is_answered_in_full_however_it_is_cut_into_packets() {
+        let profile = "uber-a".parse::<Profile>().unwrap().without_loss();
+        // Of some of them, the last packet has next to nothing.
+        for request in (440..500).step_by(5) {
+            let requests = Requests { sizes: (request, 4000), ..few(Acquaintance::Connected) };
+            let (rounds, _) = requests.simulate(&profile, 0);
+            let whole = rounds.iter().filter(|round| round.bytes == 6 * 4000).count();
+            assert_eq!((rounds.len(), whole), (200, 200), "{request}");
+        }
+    }
 }

@@ -9,12 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use godwit_base::{Rng, SeededRng};
 
-use super::attribution::RANKS;
-
 /// More switches than this are not tried in all combinations.
 pub(super) const MOST_EXACT: usize = 8;
 /// Pairs of orders that are drawn.
 const PAIRS: usize = 32;
+
+/// The percentiles looked at, in thousandths.
+pub(super) const RANKS: [usize; 5] = [500, 900, 950, 990, 999];
 
 /// Milliseconds by percentile.
 pub(super) type Times = [f64; RANKS.len()];

@@ -83,6 +83,8 @@ pub struct Round {
     pub failed: u32,
     /// Datagrams that the client sent for it and got, until the end of the rest.
     pub datagrams: u64,
+    /// Bytes of answers that came for it.
+    pub bytes: u64,
 }
 
 /// Where a client is.
@@ -251,6 +253,7 @@ impl RequestClient {
         let (connection, round) = (self.current.connection, self.current.round);
         self.current.failed = self.plan.parallel.saturating_sub(self.current.took.len() as u32);
         self.current.datagrams = self.count(cx) - self.counted;
+        self.current.bytes = self.came.1.iter().map(|came| *came as u64).sum();
         self.rounds.push(std::mem::take(&mut self.current));
         self.asked.clear();
         self.came = (Vec::new(), Vec::new());
@@ -309,6 +312,8 @@ pub struct RequestServer {
     response: usize,
     /// Whether answers take turns, or go one after the other; without, as the transport has it.
     pub take_turns: Option<bool>,
+    /// Bytes of requests that have not ended, by stream.
+    came: BTreeMap<(ConnKey, StreamId), usize>,
     /// Bytes that are yet to be written, by stream.
     owed: BTreeMap<(ConnKey, StreamId), usize>,
 }
@@ -316,16 +321,16 @@ pub struct RequestServer {
 impl RequestServer {
     /// A server whose answers have so many bytes.
     pub fn new(response: usize) -> Self {
-        RequestServer { response, take_turns: None, owed: BTreeMap::new() }
+        RequestServer { response, take_turns: None, came: BTreeMap::new(), owed: BTreeMap::new() }
     }
 
     fn on_readable(&mut self, cx: &mut Context<'_>, conn: ConnKey, id: StreamId) {
         let now = cx.now;
-        let mut small = false;
+        let mut came = self.came.remove(&(conn, id)).unwrap_or(0);
         let finished = cx.endpoint.with(conn, |conn| {
             loop {
                 match conn.read(now, id, usize::MAX) {
-                    Ok(ReadChunk::Data(data)) => small = data.len() <= HELLO.len(),
+                    Ok(ReadChunk::Data(data)) => came += data.len(),
                     Ok(ReadChunk::Finished) => return true,
                     Ok(ReadChunk::Blocked) | Err(_) => return false,
                 }
@@ -335,8 +340,10 @@ impl RequestServer {
             if let Some(turns) = self.take_turns {
                 cx.endpoint.with(conn, |conn| conn.set_priority(id, 3, turns));
             }
-            self.owed.insert((conn, id), if small { HELLO.len() } else { self.response });
+            self.owed.insert((conn, id), if came <= HELLO.len() { HELLO.len() } else { self.response });
             self.write(cx, conn, id);
+        } else {
+            self.came.insert((conn, id), came);
         }
     }
 
@@ -370,7 +377,10 @@ impl Application for RequestServer {
             }
             Event::Readable { id } => self.on_readable(cx, conn, id),
             Event::Writable { id } => self.write(cx, conn, id),
-            Event::Closed { .. } => self.owed.retain(|(of, _), _| *of != conn),
+            Event::Closed { .. } => {
+                self.came.retain(|(of, _), _| *of != conn);
+                self.owed.retain(|(of, _), _| *of != conn);
+            }
             _ => {}
         }
     }
