@@ -1,13 +1,13 @@
 //! What QUIC has and TCP has not, taken away: settings for measurements of what it is worth.
 //!
-//! Each of them makes loss recovery worse. They are there for `godwit wan mechanisms`, and cost what is sent and received
-//! without them a boolean each.
+//! They are there for `godwit wan mechanisms` and for nothing else, and cost what is sent and received without them a boolean
+//! each.
 
 use crate::ack_tracker::MAX_REPORTED;
 use std::time::Duration;
 
-/// Mechanisms of QUIC that are taken away, for measurements in the laboratory only: with any of them on, connections are
-/// slower where packets are lost, and nothing is gained. The default is none.
+/// Mechanisms of QUIC that are taken away, for measurements in the laboratory only: they are made to be worse where packets
+/// are lost, and not tested for use. The default is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Laboratory {

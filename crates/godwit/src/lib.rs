@@ -155,7 +155,7 @@ pub use godwit_transport::ResetAtError;
 pub use godwit_transport::tls::provider as crypto_provider;
 pub use godwit_transport::tls::secrets::ServerSecrets;
 pub use godwit_transport::{
-    CongestionAlgorithm, CongestionControl, Direction, EcnCounts, EcnFailure, EcnState, EcnStats,
+    CongestionAlgorithm, CongestionControl, Direction, EcnCounts, EcnFailure, EcnState, EcnStats, Laboratory,
     MtuCounters, Side, StreamId, TailPolicy,
 };
 pub use godwit_transport::{ConnectionStats, Evidence, MigrateError, PacketCounts, Progress};
