@@ -88,10 +88,11 @@ mod tests {
 
     #[test]
     fn a_program_gets_what_is_passed_to_it_and_nothing_else() {
-        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        let (mut ours, theirs) = std::io::pipe().unwrap();
         let (other, _end) = UnixStream::pair().unwrap();
         let number = theirs.as_raw_fd();
-        let script = format!("printf hello >&{number}; ls /proc/self/fd");
+        // Not every shell knows descriptors above 9 by their number.
+        let script = format!("printf hello >/proc/self/fd/{number}; ls /proc/self/fd");
         let mut command = Command::new("sh");
         command.args(["-c", &script]);
         pass_to(&mut command, vec![theirs.into()]);

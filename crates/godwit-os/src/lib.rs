@@ -4,7 +4,8 @@
 //! says why it is sound. What a system does not have is `None`, an error of the kind
 //! [`Unsupported`](std::io::ErrorKind::Unsupported), or not there at all.
 //!
-//! The modules know nothing of one another, but that `namespaces` asks `user`.
+//! The modules know nothing of one another, but that `namespaces` asks `user`, and `queueing` asks the kernel by
+//! `netlink`.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![deny(clippy::indexing_slicing)]
 
@@ -17,7 +18,11 @@ pub mod clock;
 pub mod descriptors;
 #[cfg(target_os = "linux")]
 pub mod namespaces;
+#[cfg(target_os = "linux")]
+mod netlink;
 pub mod processor;
+#[cfg(target_os = "linux")]
+pub mod queueing;
 pub mod route;
 pub mod tcp;
 #[cfg(target_os = "linux")]
