@@ -37,9 +37,11 @@ pub mod steering;
 
 pub use bind::{BindError, adopt, bind, bind_group};
 pub use carrier::{Carried, Carrier, CarrierFactory};
-pub use config::{Backend, SocketConfig};
+pub use config::{Backend, DepartureTimes, SocketConfig};
 pub use factory::DatapathFactory;
 
+#[cfg(doc)]
+use godwit_base::Time;
 use godwit_base::{RecvBatch, RecvMeta, SendBatch, SendMeta, SocketId};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -75,6 +77,13 @@ pub trait Datapath: Send + fmt::Debug {
 
     /// What has happened so far.
     fn counters(&self) -> Counters;
+
+    /// Has runs that are to leave later ([`SendMeta::release`]) held back until then from now on, if that can be done
+    /// ([`Capabilities::departure_times`]); before, and otherwise, every run leaves at once. `zero` is what the system's
+    /// monotonic clock shows at [`Time::ZERO`], in nanoseconds, which may be negative.
+    fn keep_departure_times(&mut self, zero: i64) {
+        let _ = zero;
+    }
 
     /// A destination for which segmentation offload failed since the last call. The run was sent
     /// nevertheless, split, and runs to this destination are split from now on.
@@ -386,6 +395,8 @@ pub struct Capabilities {
     pub packet_info: bool,
     /// Whether datagrams may be fragmented on their way, because the system does not let us forbid it.
     pub may_fragment: bool,
+    /// Whether runs can be held back until they are to leave: see [`Datapath::keep_departure_times`].
+    pub departure_times: bool,
     /// Bytes granted for receiving, 0 if unknown.
     pub recv_buffer: usize,
     /// Bytes granted for sending, 0 if unknown.
@@ -402,6 +413,7 @@ impl Capabilities {
             ecn: false,
             packet_info: false,
             may_fragment: false,
+            departure_times: false,
             recv_buffer: 0,
             send_buffer: 0,
         }

@@ -135,6 +135,7 @@ impl Datapath for MemorySocket {
             ecn: true,
             packet_info: true,
             may_fragment: false,
+            departure_times: false,
             recv_buffer: 0,
             send_buffer: 0,
         }

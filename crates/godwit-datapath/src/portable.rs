@@ -183,6 +183,7 @@ impl Datapath for PortableSocket {
             ecn: true,
             packet_info: cfg!(any(unix, windows)),
             may_fragment: self.state.may_fragment(),
+            departure_times: false,
             recv_buffer: self.buffers.0,
             send_buffer: self.buffers.1,
         }

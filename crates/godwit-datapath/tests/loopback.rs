@@ -3,10 +3,11 @@
 #![allow(missing_docs, reason = "tests")]
 
 use godwit_base::{
-    Ecn, RecvBatch, RecvMeta, Rng, SeededRng, SendBatch, SendMeta, SocketId, steering as rule,
+    Ecn, RecvBatch, RecvMeta, Rng, SeededRng, SendBatch, SendMeta, SocketId, Time, steering as rule,
 };
 use godwit_datapath::{
-    Backend, Datapath, Progress, Sent, SocketConfig, TooLarge, adopt, bind, bind_group, steering,
+    Backend, Datapath, DepartureTimes, Progress, Sent, SocketConfig, TooLarge, adopt, bind, bind_group,
+    steering,
 };
 use std::net::{IpAddr, SocketAddr};
 use std::process::Command;
@@ -484,5 +485,45 @@ fn errors_that_are_queued_already_are_read() {
         }
         assert_eq!((adopted.counters().datagrams_sent, adopted.counters().refused), (3, 0));
         assert!(!socket(addr, &config(Backend::Native)).reports_errors());
+    }
+}
+
+/// Loopback has no queue that could hold anything back: it is seen that the kernel takes the times and sends.
+#[test]
+fn datagrams_with_departure_times_are_sent() {
+    for addr in ["127.0.0.1:0", "[::1]:0"] {
+        let mut server = socket(addr, &config(Backend::Native));
+        let timed = with(config(Backend::Native), |config| config.departure_times = DepartureTimes::On);
+        let mut client = socket(addr, &timed);
+        assert!(client.capabilities().departure_times);
+        client.keep_departure_times(0);
+        let mut batch = SendBatch::new(1 << 16);
+        let meta = meta(server.local_addr(), Ecn::Ect0);
+        for (len, release) in
+            [(3000, Some(Time::from_nanos(5))), (900, None), (1200, Some(Time::from_nanos(u64::MAX >> 2)))]
+        {
+            commit(
+                &mut batch,
+                len,
+                1000,
+                SendMeta { local: Some(server.local_addr().ip()), release, ..meta },
+            );
+        }
+        send_all(&mut *client, &batch);
+        let sizes: Vec<_> = receive_all(&mut *server).iter().map(|(_, datagram)| datagram.len()).collect();
+        assert_eq!(sizes, [1000, 1000, 1000, 900, 1000, 200]);
+        assert_eq!((client.counters().refused, client.counters().gso_refusals), (0, 0));
+    }
+}
+
+#[test]
+fn departure_times_are_kept_by_request_only_and_never_on_loopback() {
+    for backend in [Backend::Native, Backend::Portable] {
+        assert!(!socket("127.0.0.1:0", &config(backend)).capabilities().departure_times);
+        let on_loopback = with(config(backend), |config| {
+            config.departure_times = DepartureTimes::Auto;
+            config.interface = Some("lo".to_owned());
+        });
+        assert!(!socket("127.0.0.1:0", &on_loopback).capabilities().departure_times);
     }
 }

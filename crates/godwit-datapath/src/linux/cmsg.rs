@@ -15,6 +15,11 @@ const HEADER: usize = WORD + 8;
 /// families at once.
 const CONTROL_LEN: usize = 192;
 
+/// The number of the socket option for departure times, and of the control message (`SO_TXTIME`, `SCM_TXTIME`), which
+/// `libc` does not name.
+pub(super) const TXTIME: i32 =
+    if cfg!(any(target_arch = "sparc", target_arch = "sparc64")) { 0x3f } else { 61 };
+
 /// A buffer of control messages.
 pub(super) type Control = Field<CONTROL_LEN>;
 
@@ -66,6 +71,11 @@ impl Control {
         if let Some(segment) = segment {
             self.push(libc::SOL_UDP, libc::UDP_SEGMENT, &segment.to_ne_bytes());
         }
+    }
+
+    /// Tells when what has been described leaves, in nanoseconds of the socket's clock for that.
+    pub(super) fn push_departure(&mut self, at: u64) {
+        self.push(libc::SOL_SOCKET, TXTIME, &at.to_ne_bytes());
     }
 
     /// Reads what the kernel told.
@@ -166,6 +176,7 @@ mod tests {
     fn everything_for_one_datagram_fits() {
         let mut control = Control::default();
         control.write(false, Ecn::Ce, Some("2001:db8::1".parse().unwrap()), Some(1200));
+        control.push_departure(7);
         let kinds: Vec<_> = std::iter::successors(split_message(control.bytes()), |m| split_message(m.3))
             .map(|(level, kind, data, _)| (level, kind, data.len()))
             .collect();
@@ -173,6 +184,7 @@ mod tests {
             (libc::IPPROTO_IPV6, libc::IPV6_TCLASS, 4),
             (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, 20),
             (libc::SOL_UDP, libc::UDP_SEGMENT, 2),
+            (libc::SOL_SOCKET, TXTIME, 8),
         ];
         assert_eq!(kinds, expected);
         control.write(true, Ecn::NotEct, None, None);

@@ -6,6 +6,7 @@
 //! same run is sent again datagram by datagram, and the destination is remembered.
 
 mod cmsg;
+mod departures;
 mod errors;
 mod field;
 mod probe;
@@ -18,6 +19,7 @@ use crate::{
     Unreachable, address,
 };
 use cmsg::Control;
+use departures::Departures;
 use errors::ErrorQueue;
 use godwit_base::{RecvBatch, RecvMeta, SendBatch, SendMeta, SocketId};
 use probe::Offload;
@@ -47,6 +49,7 @@ pub struct LinuxSocket {
     too_large: VecDeque<TooLarge>,
     refused: VecDeque<Refused>,
     errors: ErrorQueue,
+    departures: Departures,
 }
 
 impl LinuxSocket {
@@ -62,6 +65,7 @@ impl LinuxSocket {
             true => ErrorQueue::switch_on(&socket, local.is_ipv6(), config.only_v6)?,
             false => ErrorQueue::found_on(&socket, local.is_ipv6()),
         };
+        let departures = Departures::of(&socket, config);
         let measured = probe::offload();
         let gro =
             config.gro && measured.gro && sys::set_option(&socket, libc::SOL_UDP, libc::UDP_GRO, 1).is_ok();
@@ -81,6 +85,7 @@ impl LinuxSocket {
             too_large: VecDeque::new(),
             refused: VecDeque::new(),
             errors,
+            departures,
         })
     }
 
@@ -121,6 +126,9 @@ impl LinuxSocket {
             let remote = address::normalise(piece.meta.remote);
             let source = address::source(piece.meta.local, remote);
             control.write(remote.is_ipv4(), piece.meta.ecn, source, segment);
+            if let Some(at) = piece.meta.release.and_then(|at| self.departures.on_system_clock(at)) {
+                control.push_departure(at);
+            }
             *place = Some(piece);
             count += 1;
         }
@@ -263,6 +271,7 @@ impl Datapath for LinuxSocket {
             ecn: true,
             packet_info: true,
             may_fragment: false,
+            departure_times: self.departures.is_possible(),
             recv_buffer: self.buffers.0,
             send_buffer: self.buffers.1,
         }
@@ -270,6 +279,10 @@ impl Datapath for LinuxSocket {
 
     fn counters(&self) -> Counters {
         self.counters
+    }
+
+    fn keep_departure_times(&mut self, zero: i64) {
+        self.departures.begin(zero);
     }
 
     fn next_gso_refusal(&mut self) -> Option<SocketAddr> {

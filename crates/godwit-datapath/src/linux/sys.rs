@@ -1,6 +1,6 @@
 //! The system calls, each behind a safe function: this is all the `unsafe` code of the Linux datapath.
 
-use super::cmsg::Control;
+use super::cmsg::{Control, TXTIME};
 use super::sockaddr::Name;
 use crate::Quote;
 use libc::c_int;
@@ -30,6 +30,17 @@ pub(super) fn option(fd: impl AsFd, level: c_int, name: c_int) -> io::Result<c_i
         libc::getsockopt(fd.as_fd().as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut len)
     };
     if rc == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Has the kernel take departure times of the monotonic clock with what this socket sends.
+pub(super) fn set_departure_clock(fd: impl AsFd) -> io::Result<()> {
+    let clock = libc::sock_txtime { clockid: libc::CLOCK_MONOTONIC, flags: 0 };
+    let len = mem::size_of::<libc::sock_txtime>() as libc::socklen_t;
+    // SAFETY: the descriptor is open for as long as it is borrowed, and the kernel reads `len` bytes, which `clock` has.
+    let rc = unsafe {
+        libc::setsockopt(fd.as_fd().as_raw_fd(), libc::SOL_SOCKET, TXTIME, (&raw const clock).cast(), len)
+    };
+    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// A message to send.
