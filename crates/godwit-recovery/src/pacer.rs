@@ -24,6 +24,10 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// The wait from an empty bucket.
 const QUANTUM: Duration = Duration::from_millis(1);
 
+/// Packets that may be made ready before they leave, and for how long at most.
+const AHEAD_PACKETS: u64 = 10;
+const MOST_AHEAD: Duration = Duration::from_millis(2);
+
 /// Lateness that is made up for at most: who comes later was not only woken late.
 const MOST_LATENESS: Duration = Duration::from_millis(2);
 
@@ -72,6 +76,12 @@ impl Pace {
         let scaled = u128::from(bytes).saturating_mul(4).saturating_mul(self.rtt_nanos());
         let nanos = scaled.div_ceil(self.quadruple_bytes_per_rtt().max(1));
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// How long before they leave packets may be made ready: what is decided by acknowledgements has to stay fresh.
+    pub(crate) fn look_ahead(&self) -> Duration {
+        let half = self.smoothed_rtt.checked_div(2).unwrap_or_default();
+        self.time_for(self.packets(AHEAD_PACKETS)).min(MOST_AHEAD).min(half)
     }
 
     fn packets(&self, count: u64) -> u64 {

@@ -357,6 +357,12 @@ impl PathRecovery {
         release
     }
 
+    /// How long before they leave packets may be made ready, where the system holds them back until then: a short time,
+    /// and a few packets.
+    pub fn look_ahead(&self) -> Duration {
+        self.pace().look_ahead()
+    }
+
     /// The time that [`PathRecovery::next_send_time`] told last had passed so long ago when the sender was woken: its
     /// pacer makes up for it.
     pub const fn on_late(&mut self, late: Duration) {

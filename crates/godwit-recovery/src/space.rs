@@ -225,7 +225,9 @@ impl<T: Copy> SpaceRecovery<T> {
             && number == ack.largest
         {
             tally.ambiguous = self.same.is_some() && self.is_ambiguous(number);
-            if !tally.ambiguous {
+            if ack.now < sent_at {
+                summary.before_departure = true;
+            } else if !tally.ambiguous {
                 let sample = ack.now.saturating_since(sent_at);
                 path.on_rtt_sample(ack.now, sample, ack.delay);
                 tally.rtt_sample = Some(sample);

@@ -81,6 +81,8 @@ pub struct AckSummary {
     pub largest_newly_acked: Option<u64>,
     /// The round-trip time sample taken.
     pub rtt_sample: Option<Duration>,
+    /// A packet was acknowledged before the time at which it was to leave, which was thus not kept: no sample is taken.
+    pub before_departure: bool,
     /// Packets declared lost before and acknowledged now.
     pub spurious: u32,
     /// Size of the MTU probe acknowledged; the path's MTU has risen accordingly.

@@ -159,3 +159,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn packets_are_made_ready_for_two_milliseconds_ten_packets_and_half_a_round_trip_at_most() {
+    let millis = |pace: &Pace| pace.look_ahead().as_micros() as f64 / 1e3;
+    assert_eq!(millis(&pace(9_600, 40)), 2.0);
+    assert_eq!(millis(&pace(400_000, 100)), 2.0);
+    assert_eq!(millis(&pace(1_000_000, 100)), 0.96);
+    assert_eq!(millis(&pace(4_800, 2)), 1.0);
+}

@@ -119,6 +119,9 @@ impl Machine {
         if info.space == SpaceId::Data {
             self.tell_path();
         }
+        if summary.before_departure {
+            self.on_early_departure();
+        }
         self.observe_lost(info.space, None);
         self.observe_recovery(self.paths.active_id());
         self.dispatch_outcomes(info.space);

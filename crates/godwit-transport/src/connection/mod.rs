@@ -20,6 +20,7 @@ pub(crate) mod boundary;
 mod close;
 mod close_packets;
 mod datagrams;
+mod departures;
 mod early;
 mod events;
 mod evidence;
@@ -64,6 +65,7 @@ use crate::path::{PathKey, PathSet};
 use crate::resumption::Network;
 use crate::{ConnectError, Event, TransportConfig, WireError};
 use boundary::{ClientArgs, EndpointEvent, ServerArgs};
+use departures::Departures;
 use early::Early;
 use events::Events;
 use godwit_base::{Rng, Time};
@@ -97,6 +99,7 @@ pub(crate) struct Machine {
     parts: Parts,
     early: Early,
     timers: Timers,
+    departures: Departures,
     events: Events,
     versions: Versions,
     header_bits: HeaderBits,
@@ -216,6 +219,7 @@ impl Machine {
             parts,
             early: Early::default(),
             timers: Timers::new(now, config.handshake_timeout, nonzero(config.max_idle_timeout)),
+            departures: Departures::default(),
             events: Events::default(),
             versions,
             header_bits: HeaderBits::new(side, config.spin_bit, rng),

@@ -37,7 +37,9 @@ impl Machine {
         let path = self.paths.active_id();
         let buffers = std::mem::take(&mut self.buffers);
         let dcid = *self.parts.remote_cids.active();
-        let mut turn = Turn { now, path, dcid, ecn: Ecn::NotEct, rng, buffers };
+        let departs = self.departures.after(now);
+        let at = departs.unwrap_or(now);
+        let mut turn = Turn { now: at, departs, path, dcid, ecn: Ecn::NotEct, rng, buffers };
         let transmitted = match self.lifecycle.state() {
             State::Handshaking | State::Unapproved | State::Established | State::Confirmed => {
                 self.before_sending(now);
@@ -70,7 +72,7 @@ impl Machine {
             let Some(room) = batch.reserve(segment) else { return Transmitted::More };
             let len = self.build_run(turn, segment, room);
             if len > 0 {
-                let meta = meta_for(self.paths.path(turn.path).key(), turn.ecn);
+                let meta = meta_for(self.paths.path(turn.path).key(), turn);
                 batch.commit(len, segment.min(len), meta);
                 self.stats.on_sent(len, segment);
             }
@@ -78,7 +80,7 @@ impl Machine {
                 // It closed while it was writing: that is to be said.
                 return self.transmit_close(turn, batch);
             }
-            if len == 0 {
+            if len == 0 && !self.leave_later(turn) {
                 return self.transmit_mtu_probe(turn, batch, false);
             }
         }

@@ -96,7 +96,7 @@ impl Machine {
     /// Commits such a datagram.
     pub(super) fn commit_alone(&mut self, turn: &Sending<'_>, batch: &mut SendBatch, len: usize) {
         if len > 0 {
-            batch.commit(len, len, meta_for(self.paths.path(turn.path).key(), turn.ecn));
+            batch.commit(len, len, meta_for(self.paths.path(turn.path).key(), turn));
             self.stats.on_sent(len, len);
         }
     }
@@ -199,7 +199,9 @@ impl Machine {
     }
 }
 
-/// Where datagrams of the path `key` go, and with which mark.
-pub(super) fn meta_for(key: &PathKey, ecn: Ecn) -> SendMeta {
-    SendMeta { socket: key.socket, local: key.local, remote: key.remote, ecn, release: None }
+/// Where datagrams of the path `key` go, with which mark, and when.
+#[inline]
+pub(super) fn meta_for(key: &PathKey, turn: &Sending<'_>) -> SendMeta {
+    let PathKey { socket, local, remote } = *key;
+    SendMeta { socket, local, remote, ecn: turn.ecn, release: turn.departs }
 }

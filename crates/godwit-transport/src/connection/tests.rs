@@ -5,6 +5,7 @@ mod acknowledging;
 mod adversary;
 mod approval;
 mod counting;
+mod departing;
 mod laboratory;
 mod repeating;
 mod turmoil;

@@ -41,6 +41,8 @@ pub(super) struct Timers {
     handshake: Option<Time>,
     /// When the pacer permits the next packet.
     pacing: Option<Time>,
+    /// How long before that it is to be made ready.
+    pacing_lead: Duration,
     /// Bytes of streams that had come when the peer was last asked why no more came.
     stalled_at: u64,
     /// Nothing has happened since memory was given back.
@@ -57,6 +59,7 @@ impl Timers {
             idle_limit: None,
             handshake: Some(now + handshake_timeout),
             pacing: None,
+            pacing_lead: Duration::ZERO,
             stalled_at: 0,
             memory_released: false,
             last_probe_sent: false,
@@ -99,6 +102,16 @@ impl Timers {
 
     pub(super) fn set_pacing(&mut self, at: Option<Time>) {
         self.pacing = at;
+    }
+
+    /// When the pacer permits the next packet, as far as it was asked.
+    pub(super) const fn pacing(&self) -> Option<Time> {
+        self.pacing
+    }
+
+    /// Has the next packets made ready so long before they may leave.
+    pub(super) const fn set_pacing_lead(&mut self, lead: Duration) {
+        self.pacing_lead = lead;
     }
 
     fn idle(&self, pto: Duration) -> Option<Time> {
@@ -249,7 +262,7 @@ impl Machine {
     }
 
     fn pacing_deadline(&self, _pto: Duration) -> Option<Time> {
-        self.timers.pacing
+        self.timers.pacing.map(|at| at - self.timers.pacing_lead)
     }
 
     /// Timers of hosts go off late, and a turn may have begun before the time came: the pacer is told by how much.

@@ -96,6 +96,8 @@ pub struct Endpoint {
     resets: stateless_reset::Limiter,
     clock: Clock,
     accepting: bool,
+    /// The data path keeps departure times.
+    departure_times: bool,
     /// A path was left since it was last asked.
     paths_left: bool,
 }
@@ -117,6 +119,8 @@ struct Queues {
     in_batch: Vec<(ConnKey, usize)>,
     /// When that was.
     batch_at: Time,
+    /// When each run of it leaves, if the data path keeps departure times.
+    departures: Vec<Option<Time>>,
     /// Clients that try to connect, in the order in which they began. Some may be done.
     attempts: VecDeque<ConnKey>,
 }
@@ -165,6 +169,7 @@ impl Endpoint {
             resets: stateless_reset::Limiter::new(),
             clock: Clock::default(),
             accepting: true,
+            departure_times: false,
             paths_left: false,
             config,
             server,

@@ -59,6 +59,7 @@ impl Endpoint {
     /// True if there is more: send the batch, clear it and call again.
     pub fn transmit(&mut self, now: Time, batch: &mut SendBatch) -> bool {
         self.queues.in_batch.clear();
+        self.queues.departures.clear();
         self.queues.batch_at = now;
         if !self.outbox.transmit(batch) {
             return true;
@@ -75,6 +76,19 @@ impl Endpoint {
             }
         }
         !self.queues.ready.is_empty()
+    }
+
+    /// Says whether whoever sends the batches keeps the times that go with their runs ([`SendMeta::release`]). Then what
+    /// connections may send soon is in a batch early, so that they need not be called for every few packets, and are
+    /// paced exactly although they are called late. Runs on one path have to leave in order. At first false: every run
+    /// is to leave at once.
+    pub fn set_departure_times(&mut self, kept: bool) {
+        if self.departure_times && !kept {
+            for (_, slot) in self.slots.iter_mut() {
+                slot.connection.machine.leave_at_once();
+            }
+        }
+        self.departure_times = kept;
     }
 
     /// The local system refused to send a datagram of `size` bytes, from the batch that [`Endpoint::transmit`] filled
@@ -95,7 +109,9 @@ impl Endpoint {
     /// The local system did not send `datagrams` of the run with this number in the batch that [`Endpoint::transmit`]
     /// filled last. Unless it was for want of room (`congested`), their loss tells nothing of the network.
     pub fn on_run_refused(&mut self, run: usize, datagrams: usize, congested: bool) {
-        let sent_at = self.queues.batch_at;
+        // By that time loss recovery knows its packets.
+        let departure = self.queues.departures.get(run).copied().flatten();
+        let sent_at = departure.unwrap_or(self.queues.batch_at);
         // Each connection's runs are next to each other.
         let writer = self.queues.in_batch.iter().rfind(|(_, first)| *first <= run);
         if let Some(slot) = writer.and_then(|(key, _)| self.slots.get_mut(key.0)) {
@@ -133,7 +149,15 @@ impl Endpoint {
     fn transmit_connection(&mut self, now: Time, key: ConnKey, batch: &mut SendBatch) -> Transmitted {
         let Some(slot) = self.slots.get_mut(key.0) else { return Transmitted::Idle };
         let first_run = batch.run_count();
-        let transmitted = slot.connection.machine.transmit(now, batch, &mut *self.rng);
+        let machine = &mut slot.connection.machine;
+        if self.departure_times {
+            machine.look_ahead(now);
+        }
+        let transmitted = machine.transmit(now, batch, &mut *self.rng);
+        if self.departure_times {
+            self.queues.departures.resize(first_run, None);
+            self.queues.departures.extend(batch.runs().skip(first_run).map(|(run, _)| run.meta.release));
+        }
         slot.ready = transmitted == Transmitted::More;
         if self.queues.in_batch.last().is_none_or(|(last, _)| *last != key) {
             self.queues.in_batch.push((key, first_run));

@@ -39,7 +39,10 @@ impl<T> Default for Buffers<T> {
 
 /// What one call to send works with.
 pub(crate) struct Turn<'a, T> {
+    /// When the packets leave.
     pub(crate) now: Time,
+    /// The same, if that is later than the present.
+    pub(crate) departs: Option<Time>,
     /// The path on which the packets go.
     pub(crate) path: PathId,
     /// The Destination Connection ID of packets on it.
