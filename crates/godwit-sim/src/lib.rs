@@ -13,6 +13,7 @@
 pub mod app;
 pub mod apps;
 pub mod fabric;
+mod held_back;
 mod names;
 pub mod network;
 pub mod pattern;

@@ -6,6 +6,7 @@
 
 use crate::app::{Application, Context};
 use crate::fabric::{Fabric, HostId, Packet, SharedId, WireId};
+use crate::held_back::{HeldBack, at_tick};
 use godwit_base::timer_queue::TimerQueue;
 use godwit_base::{Ecn, RecvBatch, RecvMeta, Rng, SeededRng, SendBatch, SocketId, Time, WallTime};
 use godwit_link::DuplexConfig;
@@ -40,6 +41,10 @@ pub enum Stop {
     Stuck,
 }
 
+/// The two timers of a host, by the low bit of their numbers: it is to be polled, or its system lets go of packets.
+const WAKES: u32 = 0;
+const LETS_GO: u32 = 1;
+
 struct Host {
     endpoint: Endpoint,
     app: Box<dyn Application>,
@@ -48,6 +53,10 @@ struct Host {
     deadline: Option<Time>,
     inbox: Vec<Packet>,
     queued: bool,
+    /// Its timers go off at multiples of this only, if it is not zero.
+    tick: Duration,
+    /// What its system holds back until it may leave, if it does so.
+    held: Option<HeldBack>,
 }
 
 /// Hosts and wires in virtual time.
@@ -104,9 +113,34 @@ impl Network {
     /// Adds a host. Its application is started when the clock next moves.
     pub fn add_host(&mut self, address: SocketAddr, endpoint: Endpoint, app: impl Application) -> HostId {
         let app = Box::new(app);
-        let host = Host { endpoint, app, wake: None, deadline: None, inbox: Vec::new(), queued: false };
-        self.hosts.push(host);
+        self.hosts.push(Host {
+            endpoint,
+            app,
+            wake: None,
+            deadline: None,
+            inbox: Vec::new(),
+            queued: false,
+            tick: Duration::ZERO,
+            held: None,
+        });
         self.fabric.add_host(address)
+    }
+
+    /// Has a host's timers go off at multiples of `tick` only, late as those of real systems. Zero, the default, is in
+    /// time. Packets are received when they come.
+    pub fn set_tick(&mut self, host: HostId, tick: Duration) {
+        if let Some(host) = self.hosts.get_mut(host.0 as usize) {
+            host.tick = tick;
+        }
+    }
+
+    /// Has a host's system keep departure times: what is to leave later is held back until then, exactly, whenever the
+    /// host itself wakes.
+    pub fn keep_departure_times(&mut self, host: HostId) {
+        if let Some(host) = self.hosts.get_mut(host.0 as usize) {
+            host.held = Some(HeldBack::default());
+            host.endpoint.set_departure_times(true);
+        }
     }
 
     /// Joins a client to a server. `None` if there is no such host.
@@ -161,6 +195,7 @@ impl Network {
     pub fn replace_endpoint(&mut self, host: HostId, endpoint: Endpoint) {
         if let Some(host) = self.hosts.get_mut(host.0 as usize) {
             host.endpoint = endpoint;
+            host.endpoint.set_departure_times(host.held.is_some());
         }
         self.queue(host.0);
     }
@@ -239,12 +274,24 @@ impl Network {
                 }
             });
         }
-        while let Some(host) = self.timers.pop_expired(self.now) {
-            self.queue(host);
+        while let Some(timer) = self.timers.pop_expired(self.now) {
+            let host = timer / 2;
+            if timer % 2 == WAKES { self.queue(host) } else { self.let_go(HostId(host)) }
         }
         self.due.sort_unstable();
         self.empty_turns = if moved || arrived { 0 } else { self.empty_turns + 1 };
         self.turns < MAX_TURNS && self.empty_turns < MAX_EMPTY_TURNS
+    }
+
+    /// What a host's system has held back until now goes onto the wires.
+    fn let_go(&mut self, id: HostId) {
+        let Some(held) = self.hosts.get_mut(id.0 as usize).and_then(|host| host.held.as_mut()) else {
+            return;
+        };
+        while let Some((meta, datagram)) = held.pop(self.now) {
+            self.fabric.send(self.now, id, &meta, &datagram);
+        }
+        self.timers.set(id.0 * 2 + LETS_GO, held.next());
     }
 
     fn queue(&mut self, host: u32) {
@@ -268,10 +315,8 @@ impl Network {
     /// Gives a host what has come for it, and takes what it has to say.
     fn poll(&mut self, id: HostId) {
         self.receive(id);
-        let Some(Host { endpoint, app, wake, deadline, queued, .. }) = self.hosts.get_mut(id.0 as usize)
-        else {
-            return;
-        };
+        let Some(host) = self.hosts.get_mut(id.0 as usize) else { return };
+        let Host { endpoint, app, wake, deadline, queued, tick, held, .. } = host;
         *queued = false;
         let now = self.now;
         if deadline.is_some_and(|deadline| deadline <= now) {
@@ -293,7 +338,7 @@ impl Network {
             }
             // Whoever has sent everything has nothing to add unless the application was called since.
             if called || !sent {
-                send(&mut self.fabric, &mut self.sending, now, id, endpoint);
+                send(&mut self.fabric, &mut self.sending, now, id, endpoint, held);
                 sent = true;
             }
             if !called {
@@ -301,7 +346,11 @@ impl Network {
             }
         }
         *deadline = endpoint.deadline();
-        self.timers.set(id.0, (*deadline).into_iter().chain(*wake).min());
+        let woken = (*deadline).into_iter().chain(*wake).min().map(|at| at_tick(at, *tick));
+        self.timers.set(id.0 * 2 + WAKES, woken);
+        if let Some(held) = held {
+            self.timers.set(id.0 * 2 + LETS_GO, held.next());
+        }
     }
 
     /// Hands a host its packets, in batches of runs as a socket would.
@@ -327,13 +376,23 @@ impl Network {
     }
 }
 
-/// Puts all that an endpoint has to say on the wires.
-fn send(fabric: &mut Fabric, batch: &mut SendBatch, now: Time, from: HostId, endpoint: &mut Endpoint) {
+/// Puts all that an endpoint has to say on the wires, or has it held back.
+fn send(
+    fabric: &mut Fabric,
+    batch: &mut SendBatch,
+    now: Time,
+    from: HostId,
+    endpoint: &mut Endpoint,
+    held: &mut Option<HeldBack>,
+) {
     loop {
         batch.clear();
         let more = endpoint.transmit(now, batch);
         for (meta, datagram) in batch.datagrams() {
-            fabric.send(now, from, &meta, datagram);
+            match (held.as_mut(), meta.release) {
+                (Some(held), Some(at)) if at > now => held.push(at, meta, datagram),
+                _ => fabric.send(now, from, &meta, datagram),
+            }
         }
         if !more {
             return;

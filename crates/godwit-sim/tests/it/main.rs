@@ -13,6 +13,7 @@ mod ack_frequency;
 mod careful_resume;
 mod certificates;
 mod datagrams;
+mod departures;
 mod determinism;
 mod ecn;
 mod forgery;
