@@ -32,7 +32,7 @@ impl Clock {
     /// A clock.
     pub fn new() -> Self {
         static EPOCH: OnceLock<(Instant, Duration)> = OnceLock::new();
-        let (epoch, since_boot) = *EPOCH.get_or_init(|| (read_monotonic(), clock::since_boot()));
+        let (epoch, since_boot) = *EPOCH.get_or_init(read_epoch);
         Clock { epoch, since_boot, wall: None }
     }
 
@@ -65,6 +65,13 @@ impl Clock {
         self.since_boot + time.saturating_since(Time::ZERO + HEAD_START)
     }
 
+    /// What the system's monotonic clock shows at [`Time::ZERO`], in nanoseconds: with a system that was started a short
+    /// time ago, less than nothing.
+    pub(crate) fn zero_on_system_clock(&self) -> i64 {
+        let nanos = |duration: Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
+        nanos(self.since_boot).saturating_sub(nanos(HEAD_START))
+    }
+
     /// What is called `time` here, by how long the system had been up.
     pub(crate) fn at_boot_time(&self, since_boot: Duration) -> Time {
         match since_boot.checked_sub(self.since_boot) {
@@ -79,6 +86,18 @@ impl Clock {
         // Beyond what the system can tell lies "never": a year is far enough.
         self.epoch.checked_add(since).unwrap_or_else(|| self.epoch + Duration::from_secs(365 * 86_400))
     }
+}
+
+/// Both names of one point in time. Who is interrupted between the readings tries again.
+fn read_epoch() -> (Instant, Duration) {
+    let read = || {
+        let before = clock::since_boot();
+        let instant = read_monotonic();
+        (clock::since_boot().saturating_sub(before), instant, before)
+    };
+    let readings = [read(), read(), read()].into_iter();
+    let (_, instant, before) = readings.min_by_key(|(gap, ..)| *gap).unwrap_or_else(read);
+    (instant, before)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the engine is where the clock is read")]
@@ -113,6 +132,14 @@ mod tests {
         let now = clock.now();
         assert_eq!(clock.at_boot_time(clock.since_boot(now)), now);
         assert_eq!(clock.at_boot_time(Duration::ZERO), Time::ZERO);
+    }
+
+    #[test]
+    fn departure_times_are_told_by_the_systems_clock() {
+        let clock = Clock::new();
+        let now = clock.now();
+        let told = now.as_nanos().checked_add_signed(clock.zero_on_system_clock());
+        assert_eq!(told.map(Duration::from_nanos), Some(clock.since_boot(now)));
     }
 
     #[test]

@@ -100,7 +100,7 @@ impl<H> Shard<H> {
         let now = clock.now();
         let wall = clock.wall(now);
         endpoint.set_time(now, wall);
-        Shard {
+        let mut shard = Shard {
             sockets,
             sockets_version: 0,
             endpoint,
@@ -122,7 +122,9 @@ impl<H> Shard<H> {
             told_before: now,
             idle_told: true,
             connected: false,
-        }
+        };
+        shard.follow_departure_times();
+        shard
     }
 
     /// Makes this one of the shards of `group`: datagrams that belong to another one are handed to it.
@@ -165,6 +167,17 @@ impl<H> Shard<H> {
             None => self.sockets.push(socket),
         }
         self.sockets_version += 1;
+        self.follow_departure_times();
+    }
+
+    /// Packets are made ready before they leave as long as every socket holds them back until then.
+    pub(crate) fn follow_departure_times(&mut self) {
+        let zero = self.clock.zero_on_system_clock();
+        let kept = self.sockets.iter().all(|socket| socket.capabilities().departure_times);
+        if kept {
+            self.sockets.iter_mut().for_each(|socket| socket.keep_departure_times(zero));
+        }
+        self.endpoint.set_departure_times(kept && !self.sockets.is_empty());
     }
 
     /// Reads the clock.

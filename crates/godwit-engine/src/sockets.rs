@@ -37,6 +37,7 @@ impl<H> Shard<H> {
         }
         self.sockets.insert(0, socket);
         self.sockets_version += 1;
+        self.follow_departure_times();
         let clients: Vec<_> = self.endpoint.clients().collect();
         for key in clients {
             // One that cannot move keeps the socket that it has.
@@ -68,6 +69,7 @@ impl<H> Shard<H> {
         }
         if !gone.is_empty() {
             self.sockets_version += 1;
+            self.follow_departure_times();
         }
     }
 }

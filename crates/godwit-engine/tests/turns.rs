@@ -10,6 +10,9 @@ use godwit_datapath::{Capabilities, Counters, Datapath, Progress, Received, Sent
 use godwit_engine::{Clock, Shard, poll_turn};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Turns both until `done`, sleeping until the next deadline where neither has anything to do.
@@ -123,4 +126,69 @@ fn a_data_path_that_does_not_say_how_far_it_came_holds_up_no_turn() {
     client.with(|cx, _| connect(cx, "10.0.0.2:443".parse().unwrap()));
     let turn = client.turn().unwrap();
     assert!(turn.blocked.is_none() && turn.deadline.is_some(), "{turn:?}");
+}
+
+/// Can keep departure times, or not, and counts how often it was asked to.
+#[derive(Debug)]
+struct Timed {
+    id: SocketId,
+    can: bool,
+    asked: Arc<AtomicUsize>,
+}
+
+fn timed(id: u32, can: bool) -> (Box<dyn Datapath>, Arc<AtomicUsize>) {
+    let asked = Arc::default();
+    (Box::new(Timed { id: SocketId(id), can, asked: Arc::clone(&asked) }), asked)
+}
+
+impl Datapath for Timed {
+    fn receive(&mut self, _: &mut RecvBatch) -> io::Result<Received> {
+        Ok(Received::default())
+    }
+
+    fn send(&mut self, _: &SendBatch, progress: &mut Progress) -> io::Result<Sent> {
+        progress.finish_run();
+        Ok(Sent::Done)
+    }
+
+    fn id(&self) -> SocketId {
+        self.id
+    }
+
+    fn local_addr(&self) -> SocketAddr {
+        "10.0.0.1:1000".parse().unwrap()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let mut capabilities = Capabilities::new("timed");
+        capabilities.departure_times = self.can;
+        capabilities
+    }
+
+    fn counters(&self) -> Counters {
+        Counters::default()
+    }
+
+    fn keep_departure_times(&mut self, zero: i64) {
+        // The engine counts from an hour before it was started.
+        assert!(zero > -3_700_000_000_000, "{zero}");
+        self.asked.fetch_add(1, Relaxed);
+    }
+
+    fn socket(&self) -> Option<&UdpSocket> {
+        None
+    }
+}
+
+#[test]
+fn departure_times_are_used_where_every_socket_keeps_them() {
+    let (able, asked) = timed(0, true);
+    let mut shard = client(able);
+    assert_eq!(asked.load(Relaxed), 1);
+    let (unable, never_asked) = timed(1, false);
+    shard.replace_socket(unable);
+    assert_eq!((asked.load(Relaxed), never_asked.load(Relaxed)), (1, 0));
+    let (able, asked_as_well) = timed(1, true);
+    shard.replace_socket(able);
+    assert_eq!((asked.load(Relaxed), asked_as_well.load(Relaxed)), (2, 1));
 }
