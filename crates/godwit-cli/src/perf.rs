@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use godwit::CongestionAlgorithm;
+use godwit::{CongestionAlgorithm, DepartureTimes};
 use godwit_certificates::from_files;
 use godwit_front::settings::Datapath;
 use godwit_lab::perf::{self, ClientOptions, ServerOptions};
@@ -147,6 +147,9 @@ struct Tuning {
     /// How to reach the network: auto, linux or portable
     #[arg(long, value_name = "NAME", default_value = "auto")]
     datapath: Datapath,
+    /// Have the kernel hold packets back until they are to leave: off, auto (where all interfaces have fq) or on
+    #[arg(long, value_name = "WHEN", default_value = "off")]
+    departure_times: DepartureTimes,
     /// Look for datagrams this long before going to sleep, which saves being woken and costs a core
     #[arg(long, value_name = "MICROS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     spin: u64,
@@ -202,6 +205,7 @@ impl Tuning {
     fn options(self) -> Result<perf::Tuning, Failure> {
         let mut tuning = perf::Tuning::default();
         (tuning.mtu, tuning.congestion, tuning.spin) = (self.mtu, self.cc, Duration::from_micros(self.spin));
+        tuning.departure_times = self.departure_times;
         tuning.datapath = self.datapath.backend().map_err(|error| Failure::new(error.to_string()))?;
         Ok(tuning)
     }

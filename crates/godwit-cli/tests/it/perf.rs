@@ -124,7 +124,18 @@ fn handshakes_are_counted_and_timed() {
 
 #[test]
 fn other_settings_work_together() {
-    let options = ["--datapath", "portable", "--cc", "newreno", "--mtu", "1200", "--spin", "50"];
+    let options = [
+        "--datapath",
+        "portable",
+        "--cc",
+        "newreno",
+        "--mtu",
+        "1200",
+        "--spin",
+        "50",
+        "--departure-times",
+        "auto",
+    ];
     let server = Server::listening("[::1]:0", &options);
     let target = format!("[::1]:{}", server.port);
     let output = client(&target, "--download 200ms --datapath portable --mtu 1200 --json");

@@ -4,7 +4,7 @@ use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use godwit::{Backend, CongestionAlgorithm};
+use godwit::{Backend, CongestionAlgorithm, DepartureTimes};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// A certificate chain and its key.
@@ -20,6 +20,8 @@ pub struct Tuning {
     pub congestion: CongestionAlgorithm,
     /// How to reach the network.
     pub datapath: Backend,
+    /// Whether the kernel holds packets back until they are to leave.
+    pub departure_times: DepartureTimes,
     /// For how long to look for datagrams before going to sleep.
     pub spin: Duration,
 }
@@ -30,6 +32,7 @@ impl Default for Tuning {
             mtu: 1472,
             congestion: CongestionAlgorithm::Cubic,
             datapath: Backend::Native,
+            departure_times: DepartureTimes::Off,
             spin: Duration::ZERO,
         }
     }

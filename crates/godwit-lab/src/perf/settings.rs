@@ -35,6 +35,7 @@ pub(super) fn endpoint(tuning: Tuning) -> EndpointBuilder {
     socket.recv_buffer = SOCKET_BUFFER;
     socket.send_buffer = SOCKET_BUFFER;
     socket.backend = tuning.datapath;
+    socket.departure_times = tuning.departure_times;
     Endpoint::builder().socket(socket).spin(tuning.spin)
 }
 
