@@ -15,6 +15,7 @@
 
 mod bound;
 mod filter;
+mod idle_end;
 mod model;
 mod probe;
 mod startup;
@@ -25,6 +26,7 @@ use super::{
 use crate::pacer::{NANOS_PER_SECOND, scaled};
 use bound::Bound;
 use godwit_base::Time;
+use idle_end::IdleEnd;
 use model::Model;
 use probe::Probe;
 use startup::Startup;
@@ -82,6 +84,7 @@ pub struct Bbr {
     model: Model,
     startup: Startup,
     probe: Probe,
+    idle_end: IdleEnd,
     window: u64,
     /// The window before a probe for the round-trip time.
     prior_window: u64,
@@ -103,6 +106,7 @@ impl Bbr {
             model,
             startup,
             probe: Probe::new(start.now),
+            idle_end: IdleEnd::new(start.now),
             window,
             prior_window: 0,
             in_flight: 0,
@@ -177,6 +181,17 @@ impl Bbr {
         }
     }
 
+    #[inline(never)]
+    fn on_idle_end_sent(&mut self, sent: &Sent) {
+        if sent.bytes_in_flight <= sent.bytes {
+            self.idle_end.begin(sent.now, self.mtu);
+            self.update_pacing();
+        }
+        if self.idle_end.on_sent(sent) {
+            self.update_pacing();
+        }
+    }
+
     fn check_drained(&mut self, now: Time) {
         if self.in_flight <= self.target(100) || self.probe.has_lasted(DRAIN_ROUNDS, &self.model) {
             self.start_down(now);
@@ -215,6 +230,10 @@ impl Bbr {
         }
         if self.state == State::Startup {
             self.pacing = self.startup.pacing(&self.model, self.window, self.mtu);
+            return;
+        }
+        if self.idle_end.is_on() {
+            self.pacing = self.idle_end.pacing(&self.model, self.mtu);
             return;
         }
         let least = rate_of(self.packets(MIN_PIPE_PACKETS), self.model.min_rtt()) / 2;
@@ -293,6 +312,8 @@ impl CongestionController for Bbr {
         self.in_flight = sent.bytes_in_flight;
         if self.state == State::Startup {
             self.on_startup_sent(sent);
+        } else if sent.bytes_in_flight <= sent.bytes || self.idle_end.is_on() {
+            self.on_idle_end_sent(sent);
         }
     }
 
@@ -315,6 +336,7 @@ impl CongestionController for Bbr {
 
     fn on_lost(&mut self, lost: &Lost) {
         self.model.on_lost(lost);
+        self.idle_end.on_lost(lost);
         self.in_flight = self.in_flight.saturating_sub(lost.bytes);
         if self.state == State::Up {
             self.on_loss_while_probing(lost);

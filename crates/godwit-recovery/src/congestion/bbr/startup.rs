@@ -234,6 +234,11 @@ impl Startup {
     }
 }
 
+/// A train leaves in this time.
+pub(super) fn train_time(min_rtt: Duration) -> Duration {
+    (min_rtt / TRAIN_SHARE).min(TRAIN_TIME).max(Duration::from_micros(100))
+}
+
 impl Train {
     /// Follows it. True if it has been acknowledged.
     fn on_ack(&mut self, model: &Model, acked: &Acked<'_>, mtu: u16) -> bool {
@@ -276,8 +281,7 @@ impl Train {
     }
 
     fn new(model: &Model, now: Time, window: u64, mtu: u16) -> Self {
-        let time = (model.min_rtt() / TRAIN_SHARE).min(TRAIN_TIME).max(Duration::from_micros(100));
-        let rate = rate_of(window, time);
+        let rate = rate_of(window, train_time(model.min_rtt()));
         let least = u64::from(mtu).saturating_mul(TRAIN_PACKETS);
         let left = in_time(rate, TRAIN_LEAST).max(least).min(part(window, 75));
         Train {

@@ -235,3 +235,34 @@ fn a_queue_that_stays_is_given_way_to_once_and_then_again_only_if_it_still_does(
     rig.round(RATE, queued, 0);
     assert_eq!(rig.bbr.model.rate(), once);
 }
+
+/// Sends so many packets after a silence. Returns how many of them left fast.
+fn flight_after_silence(rig: &mut Rig, slow: u64, packets: u64) -> u64 {
+    let mut fast = 0;
+    for number in 1..=packets {
+        rig.bbr.on_sent(&Sent::new(rig.now, MTU.into(), number * u64::from(MTU)));
+        fast += u64::from(rig.bbr.pacing.rate > 10 * slow);
+    }
+    rig.now += 50 * MS;
+    fast
+}
+
+#[test]
+fn what_comes_after_a_silence_leaves_at_once_as_far_as_the_path_has_taken_it() {
+    let mut rig = Rig::cruising();
+    // Its rate is low.
+    (0..20).for_each(|_| rig.bbr.model.on_marked(RATE));
+    rig.bbr.update_pacing();
+    let slow = rig.bbr.pacing.rate;
+    // The packet that ends what may leave at once is followed slowly.
+    assert_eq!(flight_after_silence(&mut rig, slow, 60), 9);
+    assert_eq!(flight_after_silence(&mut rig, slow, 60), 19);
+    assert_eq!(flight_after_silence(&mut rig, slow, 5), 5);
+    for left in [19, 9, 4, 1, 1] {
+        for _ in 0..3 {
+            rig.bbr.on_lost(&Lost::new(rig.now, MTU.into(), rig.bbr.idle_end.sent_until()));
+        }
+        assert_eq!(flight_after_silence(&mut rig, slow, 60), left);
+    }
+    assert_eq!(flight_after_silence(&mut rig, slow, 60), 3, "what is taken again is more again");
+}
