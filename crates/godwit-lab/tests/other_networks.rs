@@ -112,8 +112,8 @@ fn steady() -> Vec<Network> {
         network("20 Mbit/s by a policer, 40 ms", policed(20, 40, 100_000), 20.0, 82.0),
         network("8 Mbit/s by a policer, 80 ms", policed(8, 80, 50_000), 8.0, 82.0),
         thin_back("20 Mbit/s and 0.5 back", 20, 0.5, 84.0),
-        thin_back("20 Mbit/s and 0.2 back", 20, 0.2, 20.0),
-        thin_back("50 Mbit/s and 0.1 back", 50, 0.1, 3.0),
+        thin_back("20 Mbit/s and 0.2 back", 20, 0.2, 80.0),
+        thin_back("50 Mbit/s and 0.1 back", 50, 0.1, 55.0),
     ]
 }
 

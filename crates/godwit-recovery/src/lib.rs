@@ -34,6 +34,7 @@ mod resume;
 mod rtt;
 mod sent;
 mod space;
+mod sparse;
 mod summary;
 mod tallies;
 mod tally;

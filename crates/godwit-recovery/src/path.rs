@@ -9,7 +9,7 @@ mod settings;
 
 pub use settings::{PathSettings, PathStats};
 
-use crate::ack_policy::AckPolicy;
+use crate::ack_policy::{AckPolicy, Amount};
 use crate::congestion::{Acked, CeMarks, Controller, ControllerStart, Lost, Pacing, SavedState, Sent};
 use crate::delivery::{DeliverySampler, Newest, Snapshot};
 use crate::ecn::{EcnAcked, EcnValidation};
@@ -22,6 +22,7 @@ use crate::refused::Refused;
 use crate::resume::{CarefulResume, Step};
 use crate::rtt::RttEstimator;
 use crate::sent::SentPacket;
+use crate::sparse::SparseAcks;
 use crate::summary::{LossSummary, SpaceId};
 use crate::tally::AckTally;
 use godwit_base::Time;
@@ -40,6 +41,8 @@ const BLACK_HOLE_PTOS: u32 = 3;
 const PROBE_SHARE: u64 = 8;
 /// And leaves only behind so many packets: what is short goes first.
 const PACKETS_BEFORE_PROBE: u64 = 4;
+/// Where round trips are shorter, a few acknowledgements in each are many, and queues are too short for what comes in lumps.
+const SHORT: Duration = Duration::from_millis(8);
 
 /// The paths on which the packets of a space may have been sent.
 ///
@@ -109,6 +112,8 @@ pub struct PathRecovery {
     /// What is taken away: see [`Laboratory`](crate::Laboratory).
     unpaced: bool,
     retransmission_timer: bool,
+    /// Whether fewer acknowledgements make the path faster.
+    sparse: SparseAcks,
 }
 
 impl PathRecovery {
@@ -148,6 +153,7 @@ impl PathRecovery {
             sampler: samples.then(Box::default),
             unpaced: settings.laboratory.unpaced,
             retransmission_timer: settings.laboratory.retransmission_timer.is_some(),
+            sparse: SparseAcks::new(now),
         }
     }
 
@@ -237,10 +243,22 @@ impl PathRecovery {
         self.reorder.packet_threshold()
     }
 
-    /// How often the peer had best acknowledge, with a delay in this range, while the window is not just being found.
-    pub fn best_ack_policy(&self, delays: RangeInclusive<Duration>) -> AckPolicy {
+    /// How often the peer had best acknowledge, with a delay in this range; `growing` says that the window is just being
+    /// found.
+    pub fn best_ack_policy(&self, delays: RangeInclusive<Duration>, growing: bool) -> AckPolicy {
+        let amount = self.sparse.wanted();
+        if growing && amount == Amount::Usual {
+            return AckPolicy::usual(*delays.end());
+        }
         let packets = self.window().checked_div(u64::from(self.mtu())).unwrap_or(0);
-        AckPolicy::best(packets, self.rtt.smoothed(), self.packet_threshold(), delays)
+        let rtt = self.rtt.smoothed();
+        AckPolicy::best(amount, packets, rtt, self.packet_threshold(), delays)
+    }
+
+    /// Whether it is being tried if acknowledgements hold up what they acknowledge: when that begins and when it ends,
+    /// [`PathRecovery::best_ack_policy`] has changed.
+    pub fn tries_few_acks(&self) -> bool {
+        self.sparse.wanted() == Amount::Few
     }
 
     /// The congestion window in bytes.
@@ -636,6 +654,14 @@ impl PathRecovery {
             }
         }
         self.controller.on_ack(&acked);
+        self.try_few_acks(now, min_rtt);
+    }
+
+    /// Has some of the controller's probes made with few acknowledgements.
+    fn try_few_acks(&mut self, now: Time, min_rtt: Duration) {
+        let Some(custom) = self.controller.detailed().filter(|_| min_rtt >= SHORT) else { return };
+        let rate = || custom.export().map_or(0, |saved| saved.rate);
+        self.sparse.on_acked(now, self.rtt.smoothed(), custom.is_probing(), rate);
     }
 
     /// True if at `sent_at` or later the window was full, or data waited for the pacer and never ran out.

@@ -263,6 +263,12 @@ pub trait CongestionController: Debug + Send {
         false
     }
 
+    /// True while the controller sends faster than it has known the path to deliver, to see whether it delivers more.
+    /// Slow start is no such time. By default never.
+    fn is_probing(&self) -> bool {
+        false
+    }
+
     /// What to leave to a later connection. By default, the round-trip time and the window.
     fn export(&self) -> Option<SavedState> {
         None

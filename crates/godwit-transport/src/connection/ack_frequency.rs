@@ -3,8 +3,9 @@
 //! As sender of data: once per round trip it is looked at how many packets the window holds. Where they are many,
 //! the peer is asked for about thirty acknowledgements per round trip, and to delay them for no more than an eighth
 //! of it; where they are few, or the window is just being found, for the usual. Still fewer would be felt where the
-//! window is less than the path could hold: what has arrived and is not acknowledged takes its room. As receiver: the
-//! newest request of the peer holds.
+//! window is less than the path could hold: what has arrived and is not acknowledged takes its room. Where the way back
+//! may be too thin even for those, and it is tried with four in a round trip whether the path is faster then, that is
+//! asked for at once. As receiver: the newest request of the peer holds.
 //!
 //! IMMEDIATE_ACK goes with the packets after a probe timeout and with probes of the MTU. At the end of a flight it
 //! gains nothing: loss detection waits for an eighth of a round trip anyway.
@@ -36,6 +37,8 @@ pub(crate) struct AckFrequency {
     next_look: Time,
     /// The window when it was last looked at, in bytes.
     window: u64,
+    /// Whether it was being tried then what few acknowledgements do.
+    tries_few: bool,
     /// Packets that are to carry an IMMEDIATE_ACK frame.
     immediate: u8,
     /// Our own min_ack_delay, if the peer may ask us.
@@ -98,7 +101,7 @@ impl AckFrequency {
     #[inline]
     pub(crate) fn on_acked_packets(&mut self, now: Time, path: &PathRecovery) {
         self.immediate = 0;
-        if now >= self.next_look {
+        if now >= self.next_look || self.tries_few != path.tries_few_acks() {
             self.look(now, path);
         }
     }
@@ -106,11 +109,11 @@ impl AckFrequency {
     fn look(&mut self, now: Time, path: &PathRecovery) {
         let rtt = path.rtt().smoothed();
         self.next_look = now + rtt;
+        self.tries_few = path.tries_few_acks();
         let before = std::mem::replace(&mut self.window, path.window());
         let Some(peer) = self.peer.as_mut().filter(|peer| peer.state != State::InFlight) else { return };
         let grows = path.controller().is_slow_start() && path.window() > before.saturating_add(before / 4);
-        let usual = AckPolicy::usual(peer.max);
-        let policy = if grows { usual } else { path.best_ack_policy(peer.min..=peer.max) };
+        let policy = path.best_ack_policy(peer.min..=peer.max, grows);
         if peer.requested.differs(&policy) {
             peer.requested = policy;
             peer.state = State::Pending;

@@ -408,6 +408,11 @@ impl CongestionController for Bbr {
         true
     }
 
+    #[inline]
+    fn is_probing(&self) -> bool {
+        matches!(self.state, State::Refill | State::Up)
+    }
+
     fn export(&self) -> Option<SavedState> {
         let mut saved = SavedState::default();
         (saved.rtt, saved.window, saved.rate) = (self.model.min_rtt(), self.window, self.model.rate());
