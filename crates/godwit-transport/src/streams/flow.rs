@@ -1,8 +1,8 @@
 //! Flow control of data (RFC 9000 sections 4.1 to 4.3), the same for a stream and for the connection.
 //!
 //! The receiver announces a limit one window beyond what was consumed, whenever half the window is
-//! used up. A window that is used up within a few round trips holds the sender back: it doubles, or grows eightfold if the
-//! peer says that it is held back.
+//! used up. A window that is used up within a few round trips holds the sender back: it doubles, or grows to a multiple if
+//! the peer says that it is held back.
 
 use crate::WireError;
 use crate::reserve::{OWN_WINDOW, Share};
@@ -15,8 +15,10 @@ const SLOW: u32 = 8;
 const SLOW_LEAST: Duration = Duration::from_secs(1);
 /// Whoever has sent nothing for so long may have less when more comes.
 const SILENCE: Duration = Duration::from_secs(5);
-/// By how much a window grows of a peer that says that it is held back.
-const STEP: u64 = 8;
+/// By how much a window grows of a peer that says that it is held back. Its congestion window has doubled when it says so
+/// again, or has found the rate of the path: each step that was too short costs a round trip. What it may make us hold at
+/// most stays the same, and it holds no more of it than it has sent.
+const STEP: u64 = 32;
 /// Below this a round-trip time says more about batching and wake-ups than about the path.
 const RTT_FLOOR: Duration = Duration::from_millis(1);
 
@@ -431,16 +433,16 @@ mod tests {
         assert!(!window.on_blocked(at(0), 1000), "it is not");
         window.on_received(at(0), 100);
         assert!(window.on_blocked(at(0), 1000));
-        assert_eq!((window.size(), window.limit()), (8000, 8700));
-        window.on_received(at(1), 7900);
-        assert!(!window.on_blocked(at(1), 8700), "nobody reads");
-        window.consumed = 8700;
-        assert!(!window.on_blocked(at(1), 8700), "once for each limit");
+        assert_eq!((window.size(), window.limit()), (32_000, 32_700));
+        window.on_received(at(1), 31_900);
+        assert!(!window.on_blocked(at(1), 32_700), "nobody reads");
+        window.consumed = 32_700;
+        assert!(!window.on_blocked(at(1), 32_700), "once for each limit");
         assert!(window.on_consumed(at(900), RTT, 0));
-        window.on_received(at(901), 8000);
-        window.consumed += 8000;
-        assert!(window.on_blocked(at(901), 16_700));
-        assert_eq!(window.size(), 64_000);
+        window.on_received(at(901), 32_000);
+        window.consumed += 32_000;
+        assert!(window.on_blocked(at(901), 64_700));
+        assert_eq!(window.size(), 1_024_000);
     }
 
     #[test]
