@@ -13,19 +13,33 @@ pub(crate) const GRANULARITY: Duration = Duration::from_millis(1);
 /// The estimate of one path's round-trip time.
 #[derive(Debug, Clone)]
 pub struct RttEstimator {
-    latest: Duration,
-    min: Duration,
     smoothed: Duration,
-    variation: Duration,
-    /// From the two above; asked for with every packet.
+    /// From that and the variation; asked for with every packet.
     pto: Duration,
+    latest: Nanos,
+    min: Nanos,
+    variation: Nanos,
     first_sample_at: Option<Time>,
     /// What is assumed before the first sample has been measured, by another connection.
     known: bool,
     /// The next sample is the least there is.
     restart_min: bool,
-    /// What four times the variation counts for at least.
-    least_margin: Duration,
+    /// What four times the variation counts for at least, in microseconds.
+    least_margin: u32,
+}
+
+/// A duration in half the space: there is an estimator for each path of each connection.
+#[derive(Debug, Clone, Copy)]
+struct Nanos(u64);
+
+impl Nanos {
+    fn of(duration: Duration) -> Self {
+        Nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    const fn get(self) -> Duration {
+        Duration::from_nanos(self.0)
+    }
 }
 
 /// A known round-trip time is borne out by a first sample that is not so many times as long, or as short.
@@ -35,15 +49,15 @@ impl RttEstimator {
     /// An estimator that assumes `initial` until the first sample.
     pub fn new(initial: Duration) -> Self {
         RttEstimator {
-            latest: initial,
-            min: initial,
             smoothed: initial,
-            variation: initial / 2,
+            latest: Nanos::of(initial),
+            min: Nanos::of(initial),
+            variation: Nanos::of(initial / 2),
             pto: pto(initial, initial / 2, GRANULARITY),
             first_sample_at: None,
             known: false,
             restart_min: false,
-            least_margin: GRANULARITY,
+            least_margin: micros(GRANULARITY),
         }
     }
 
@@ -56,6 +70,7 @@ impl RttEstimator {
     /// after one and four times the variation.
     pub fn known(smoothed: Duration, variation: Duration) -> Self {
         let pto = pto(smoothed, variation, GRANULARITY);
+        let variation = Nanos::of(variation);
         RttEstimator { variation, pto, known: true, ..RttEstimator::new(smoothed) }
     }
 
@@ -63,32 +78,33 @@ impl RttEstimator {
     /// `ack_delay` at the peer's max_ack_delay once the handshake is confirmed, and passes zero for Initial
     /// packets.
     pub fn on_sample(&mut self, now: Time, latest: Duration, ack_delay: Duration) {
-        self.latest = latest;
+        self.latest = Nanos::of(latest);
         if self.first_sample_at.is_none() {
             self.first_sample_at = Some(now);
-            self.min = latest;
+            self.min = Nanos::of(latest);
             if self.is_borne_out(latest) {
                 self.weigh_in(latest, ack_delay);
             } else {
                 self.smoothed = latest;
-                self.variation = latest / 2;
+                self.variation = Nanos::of(latest / 2);
             }
         } else {
             if std::mem::take(&mut self.restart_min) {
-                self.min = latest;
+                self.min = Nanos::of(latest);
             }
             self.weigh_in(latest, ack_delay);
         }
-        self.pto = pto(self.smoothed, self.variation, self.least_margin);
+        self.pto = pto(self.smoothed, self.variation.get(), self.least_margin());
     }
 
     /// Timers have at least this beyond the round-trip time, in place of the granularity of RFC 9002.
     pub(crate) fn with_least_margin(self, least_margin: Duration) -> Self {
-        RttEstimator { pto: pto(self.smoothed, self.variation, least_margin), least_margin, ..self }
+        let pto = pto(self.smoothed, self.variation.get(), least_margin);
+        RttEstimator { pto, least_margin: micros(least_margin), ..self }
     }
 
-    pub(crate) const fn least_margin(&self) -> Duration {
-        self.least_margin
+    pub(crate) fn least_margin(&self) -> Duration {
+        Duration::from_micros(self.least_margin.into())
     }
 
     /// Whether it began with what an earlier connection had measured.
@@ -109,12 +125,13 @@ impl RttEstimator {
     }
 
     fn weigh_in(&mut self, latest: Duration, ack_delay: Duration) {
-        self.min = self.min.min(latest);
+        let min = self.min.get().min(latest);
+        self.min = Nanos::of(min);
         // The peer's delay is believed only as far as it leaves the sample plausible.
-        let believed = if latest >= self.min.saturating_add(ack_delay) { ack_delay } else { Duration::ZERO };
+        let believed = if latest >= min.saturating_add(ack_delay) { ack_delay } else { Duration::ZERO };
         let adjusted = latest.saturating_sub(believed);
         let deviation = self.smoothed.abs_diff(adjusted);
-        self.variation = weigh(self.variation, 3, deviation, 4);
+        self.variation = Nanos::of(weigh(self.variation.get(), 3, deviation, 4));
         self.smoothed = weigh(self.smoothed, 7, adjusted, 8);
     }
 
@@ -125,17 +142,17 @@ impl RttEstimator {
 
     /// The latest sample, or the initial RTT before the first.
     pub const fn latest(&self) -> Duration {
-        self.latest
+        self.latest.get()
     }
 
     /// The least sample, or the initial RTT before the first.
     pub const fn min(&self) -> Duration {
-        self.min
+        self.min.get()
     }
 
     /// The mean variation of the samples.
     pub const fn variation(&self) -> Duration {
-        self.variation
+        self.variation.get()
     }
 
     /// When the first sample was taken.
@@ -152,8 +169,12 @@ impl RttEstimator {
     /// The larger of the smoothed RTT and the latest sample: the base of the time threshold (RFC 9002 section
     /// 6.1.2).
     pub(crate) fn conservative(&self) -> Duration {
-        self.smoothed.max(self.latest)
+        self.smoothed.max(self.latest())
     }
+}
+
+fn micros(duration: Duration) -> u32 {
+    u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
 }
 
 fn pto(smoothed: Duration, variation: Duration, least_margin: Duration) -> Duration {

@@ -8,6 +8,7 @@
 use crate::ack_policy::Amount;
 use crate::pacer::{NANOS_PER_SECOND, scaled};
 use godwit_base::Time;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
 /// The rate must have grown to so many percent in a probe, of which a probe alone asks for 125.
@@ -17,24 +18,20 @@ const CARRIED: u64 = 80;
 /// Of so many probes in a row one at least is made with few acknowledgements.
 const MOST_APART: u8 = 16;
 
-/// A probe with few acknowledgements is under way, which began at this rate.
-#[derive(Debug, Clone, Copy)]
-struct Trial {
-    rate: u64,
-}
-
 /// What is known of acknowledgements on a path.
 #[derive(Debug, Clone)]
 pub(crate) struct SparseAcks {
-    probing: bool,
-    trial: Option<Trial>,
-    /// Acknowledgements per second that are wanted at most, if there is a bound.
-    most: Option<u64>,
-    /// The most acknowledgements per second that have come in a round trip since the bound was set,
-    carried: u64,
-    /// and how many since when of the present round trip.
-    acks: u64,
+    /// When the present round trip began,
     since: Time,
+    /// and how many acknowledgements have come in it.
+    acks: u32,
+    /// The most acknowledgements per second that have come in a round trip since the bound was set.
+    carried: u32,
+    /// Acknowledgements per second that are wanted at most, if there is a bound.
+    most: Option<NonZeroU32>,
+    probing: bool,
+    /// The rate at which a probe with few acknowledgements began that is under way.
+    trial: Option<NonZeroU64>,
     /// Probes until the next trial,
     left: u8,
     /// and from that one to the next, if it shows nothing.
@@ -59,7 +56,7 @@ impl SparseAcks {
     pub(crate) fn wanted(&self) -> Amount {
         match (self.trial, self.most) {
             (Some(_), _) => Amount::Few,
-            (None, Some(most)) => Amount::PerSecond(most),
+            (None, Some(most)) => Amount::PerSecond(most.get().into()),
             (None, None) => Amount::Usual,
         }
     }
@@ -71,8 +68,8 @@ impl SparseAcks {
         self.acks = self.acks.saturating_add(1);
         let over = now.saturating_since(self.since);
         if over >= rtt {
-            let per_second = scaled(self.acks, NANOS_PER_SECOND, nanos(over));
-            self.carried = self.carried.max(per_second);
+            let per_second = scaled(self.acks.into(), NANOS_PER_SECOND, nanos(over));
+            self.carried = self.carried.max(u32::try_from(per_second).unwrap_or(u32::MAX));
             (self.acks, self.since) = (0, now);
         }
         if probing != self.probing {
@@ -85,11 +82,12 @@ impl SparseAcks {
         if self.probing {
             self.left = self.left.saturating_sub(1);
             if self.left == 0 {
-                self.trial = Some(Trial { rate });
+                self.trial = Some(NonZeroU64::new(rate).unwrap_or(NonZeroU64::MIN));
             }
         } else if let Some(trial) = self.trial.take() {
-            if rate >= scaled(trial.rate, GROWN, 100) {
-                self.most = Some(scaled(self.carried, CARRIED, 100));
+            if rate >= scaled(trial.get(), GROWN, 100) {
+                let most = scaled(self.carried.into(), CARRIED, 100);
+                self.most = NonZeroU32::new(u32::try_from(most).unwrap_or(u32::MAX).max(1));
                 self.carried = 0;
                 self.apart = 1;
             } else {

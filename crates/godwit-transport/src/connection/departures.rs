@@ -18,14 +18,19 @@ use godwit_base::Time;
 use std::time::Duration;
 
 /// When packets leave that have been written.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Departures {
     /// The latest departure so far.
     last: Time,
-    /// What leaves until then may be written now. In the past if nothing is written early.
-    until: Time,
-    /// The times are not kept.
-    disproved: bool,
+    /// What leaves until then may be written now. In the past if nothing is written early, and none if the times have
+    /// proved not to be kept.
+    until: Option<Time>,
+}
+
+impl Default for Departures {
+    fn default() -> Self {
+        Departures { last: Time::ZERO, until: Some(Time::ZERO) }
+    }
 }
 
 impl Departures {
@@ -42,7 +47,7 @@ impl Machine {
     pub(crate) fn look_ahead(&mut self, now: Time) {
         // The handshake is no more than a few packets, of several packet number spaces. And what goes to the same host
         // passes no interface that would hold it back.
-        if self.departures.disproved
+        if self.departures.until.is_none()
             || !self.lifecycle.is_confirmed()
             || stays_here(self.paths.active().key())
         {
@@ -50,7 +55,7 @@ impl Machine {
             return;
         }
         let horizon = self.paths.active().recovery.look_ahead();
-        self.departures.until = now + horizon;
+        self.departures.until = Some(now + horizon);
         // With half of it left there is something to be written, and time to wake up.
         self.timers.set_pacing_lead(horizon / 2);
         if self.timers.has_passed_pacing(now) {
@@ -62,25 +67,25 @@ impl Machine {
 
     /// Nothing is written early any more: see [`Machine::look_ahead`].
     pub(crate) fn leave_at_once(&mut self) {
-        self.departures.until = Time::ZERO;
+        self.departures.until = self.departures.until.map(|_| Time::ZERO);
         self.timers.set_pacing_lead(Duration::ZERO);
     }
 
     /// The peer has what was to leave later.
     #[cold]
     pub(super) fn on_early_departure(&mut self) {
-        self.departures = Departures { disproved: true, ..Departures::default() };
+        self.departures = Departures { until: None, ..Departures::default() };
         self.leave_at_once();
     }
 
     /// Goes on to when the pacer permits the next packets, if that is soon enough for them to be written now.
     #[inline]
     pub(super) fn leave_later(&mut self, turn: &mut Sending<'_>) -> bool {
-        if self.departures.until <= turn.now { false } else { self.go_on(turn) }
+        if self.departures.until.is_none_or(|until| until <= turn.now) { false } else { self.go_on(turn) }
     }
 
     fn go_on(&mut self, turn: &mut Sending<'_>) -> bool {
-        let next = self.timers.pacing().filter(|at| *at > turn.now && *at <= self.departures.until);
+        let next = self.timers.pacing().filter(|at| *at > turn.now && Some(*at) <= self.departures.until);
         let Some(at) = next else { return false };
         (turn.now, turn.departs) = (at, Some(at));
         // Either something leaves then, or there is nothing that could be overtaken.

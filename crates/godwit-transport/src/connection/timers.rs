@@ -41,8 +41,8 @@ pub(super) struct Timers {
     handshake: Option<Time>,
     /// When the pacer permits the next packet.
     pacing: Option<Time>,
-    /// How long before that it is to be made ready.
-    pacing_lead: Duration,
+    /// How long before that it is to be made ready, in microseconds.
+    pacing_lead: u32,
     /// Bytes of streams that had come when the peer was last asked why no more came.
     stalled_at: u64,
     /// Nothing has happened since memory was given back.
@@ -59,7 +59,7 @@ impl Timers {
             idle_limit: None,
             handshake: Some(now + handshake_timeout),
             pacing: None,
-            pacing_lead: Duration::ZERO,
+            pacing_lead: 0,
             stalled_at: 0,
             memory_released: false,
             last_probe_sent: false,
@@ -110,8 +110,8 @@ impl Timers {
     }
 
     /// Has the next packets made ready so long before they may leave.
-    pub(super) const fn set_pacing_lead(&mut self, lead: Duration) {
-        self.pacing_lead = lead;
+    pub(super) fn set_pacing_lead(&mut self, lead: Duration) {
+        self.pacing_lead = u32::try_from(lead.as_micros()).unwrap_or(u32::MAX);
     }
 
     fn idle(&self, pto: Duration) -> Option<Time> {
@@ -262,7 +262,7 @@ impl Machine {
     }
 
     fn pacing_deadline(&self, _pto: Duration) -> Option<Time> {
-        self.timers.pacing.map(|at| at - self.timers.pacing_lead)
+        self.timers.pacing.map(|at| at - Duration::from_micros(self.timers.pacing_lead.into()))
     }
 
     /// Timers of hosts go off late, and a turn may have begun before the time came: the pacer is told by how much.
