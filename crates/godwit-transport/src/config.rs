@@ -44,7 +44,7 @@ pub struct TransportConfig {
     /// Unidirectional streams the peer may have open at once. Default 100.
     pub max_uni_streams: u64,
     /// Bytes a sender keeps per connection, at most, before `write` is refused. What it really keeps is
-    /// twice the congestion window, but not less than 128 KiB, and beyond 8 MiB only as far as
+    /// four times the congestion window, but not less than 128 KiB, and beyond 8 MiB only as far as
     /// [`EndpointConfig::window_reserve`] has some left. Default 192 MiB.
     pub send_buffer: u64,
     /// The delay we may put before an acknowledgement (RFC 9000 section 18.2). Default 25 ms.

@@ -203,7 +203,7 @@ impl Connection {
     }
 
     /// Bytes that should be written to all streams together and not be acknowledged, so that neither the network waits
-    /// for the application nor memory is held for nothing: twice the congestion window within the bounds of
+    /// for the application nor memory is held for nothing: four times the congestion window within the bounds of
     /// [`crate::TransportConfig::send_buffer`]. Up to here writing does not wait.
     pub fn ideal_buffer(&self) -> u64 {
         self.ask(|connection| connection.ideal_buffer_of_all(), |_| 0)

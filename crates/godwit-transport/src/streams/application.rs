@@ -215,8 +215,8 @@ impl Streams {
     }
 
     /// Bytes that should be written to a stream and not be acknowledged, so that neither the network waits for the
-    /// application nor memory is held for nothing: twice the congestion window within the bounds of the send buffer,
-    /// but no more than the peer's limit on the stream permits.
+    /// application nor memory is held for nothing: four times the congestion window within the bounds of the send
+    /// buffer, but no more than the peer's limit on the stream permits.
     pub(crate) fn ideal_buffer(&self, id: StreamId) -> Result<u64, WriteError> {
         let slot = self.store.find(id).ok_or(WriteError::UnknownStream)?;
         let send = self.store.at(slot).and_then(|stream| stream.send.as_ref());

@@ -200,6 +200,10 @@ impl WriteBudget {
     /// What may be used however small the congestion window is: many clients that take little hold no more than
     /// this each, and on a fast network with a short round trip it lasts until the application writes again.
     const LEAST: u64 = 128 << 10;
+    /// So many congestion windows may be used. What follows a lost packet is held until that has come: a round trip passes
+    /// before it is missed, an eighth of one or more until it is known that others have not just overtaken it, and another
+    /// until what it carried is acknowledged. And of what is sent again some is lost again.
+    const WINDOWS: u64 = 4;
 
     fn new(most: u64) -> Self {
         WriteBudget { used: 0, limit: most.min(Self::LEAST), most, announced: None, waiting: VecDeque::new() }
@@ -328,11 +332,11 @@ impl Streams {
         self.raise_stream_limit(Direction::Unidirectional, parameters.initial_max_streams_uni);
     }
 
-    /// Has the send buffer follow the congestion window, in bytes: twice that, so that it never holds the
-    /// window back. A peer that takes little is given little memory; what is held already may exceed it.
+    /// Has the send buffer follow the congestion window, in bytes, so that it never holds the window back. A peer that
+    /// takes little is given little memory; what is held already may exceed it.
     pub(crate) fn on_congestion_window(&mut self, window: u64) {
         let budget = &mut self.budget;
-        let wanted = window.saturating_mul(2).max(WriteBudget::LEAST).min(budget.most);
+        let wanted = window.saturating_mul(WriteBudget::WINDOWS).max(WriteBudget::LEAST).min(budget.most);
         budget.limit = self.share.send(wanted, budget.used);
         if let Some(known) = budget.announced
             && budget.limit.abs_diff(known) > known >> 2

@@ -111,7 +111,7 @@ fn acknowledgements_have_few_ranges_and_bursts_no_pace() {
     }
     assert_eq!(acks.ranges().count(), 4);
 
-    for (unpaced, at_once) in [(false, 10..30), (true, 80..200)] {
+    for (unpaced, at_once) in [(false, 10..50), (true, 80..200)] {
         let (mut pair, id) = at_rest(laboratory(|without| without.unpaced = unpaced));
         while pair.client.stats().window < 200_000 {
             let _ = pair.client.write(id, vec![1; 100_000].into());

@@ -133,13 +133,13 @@ fn who_wants_to_is_told_what_is_worth_buffering() {
             .filter(|event| *event == Event::IdealBufferChanged)
             .count()
     };
-    streams.on_congestion_window(10 << 20);
+    streams.on_congestion_window(10 << 19);
     assert_eq!((changed(&mut streams), streams.ideal_buffer(ids[0])), (0, Ok(20 << 20)));
     streams.watch_ideal_buffer(20 << 20);
-    streams.on_congestion_window(11 << 20);
+    streams.on_congestion_window(11 << 19);
     assert_eq!((changed(&mut streams), streams.ideal_buffer_of_all()), (0, 22 << 20));
-    streams.on_congestion_window(13 << 20);
-    streams.on_congestion_window(12 << 20);
+    streams.on_congestion_window(13 << 19);
+    streams.on_congestion_window(12 << 19);
     assert_eq!(changed(&mut streams), 1);
     streams.on_congestion_window(0);
     assert_eq!((changed(&mut streams), streams.ideal_buffer(ids[0])), (1, Ok(128 << 10)));

@@ -313,9 +313,9 @@ fn the_send_buffer_follows_the_congestion_window() {
     let all = || Bytes::from(vec![0; 16 << 20]);
     assert_eq!(streams.write(id, all()), Ok(128 << 10), "a peer that has taken nothing yet");
     streams.on_congestion_window(1 << 20);
-    assert_eq!(streams.write(id, all()), Ok(1920 << 10), "twice the window in all");
+    assert_eq!(streams.write(id, all()), Ok(3968 << 10), "four times the window in all");
     streams.on_congestion_window(1 << 40);
-    assert_eq!(streams.write(id, all()), Ok(14 << 20), "its own 8 MiB and half of the reserve in all");
+    assert_eq!(streams.write(id, all()), Ok(12 << 20), "its own 8 MiB and half of the reserve in all");
     assert_eq!(reserve.taken(), 8 << 20);
     streams.on_congestion_window(12_000);
     assert_eq!(streams.write(id, all()), Ok(0));
