@@ -281,7 +281,7 @@ impl Trial {
     fn endpoint_config(&self, seed: u64, sends: Way) -> EndpointConfig {
         let secrets = ServerSecrets::from_rng(&mut SeededRng::new(seed));
         let mut config = EndpointConfig::new(Arc::new(secrets));
-        config.window_reserve = self.window_reserve.clone();
+        config.window_reserve = WindowReserve::new(self.window_reserve.size());
         if self.way == sends {
             config.observe = self.observers.clone();
         }
