@@ -58,6 +58,7 @@ impl AckPolicy {
             Amount::Usual if packets < LARGE_WINDOW => return AckPolicy::usual(max),
             Amount::Usual => PER_ROUND_TRIP,
             Amount::Few => FEW,
+            // Of a window. Where that is twice what is under way, half as many come.
             Amount::PerSecond(most) => scaled(most, micros(rtt), 1_000_000).clamp(FEW, PER_ROUND_TRIP),
         };
         let threshold = packets.checked_div(parts).unwrap_or(0).min(MAX_THRESHOLD);

@@ -659,7 +659,11 @@ impl PathRecovery {
 
     /// Has some of the controller's probes made with few acknowledgements.
     fn try_few_acks(&mut self, now: Time, min_rtt: Duration) {
-        let Some(custom) = self.controller.detailed().filter(|_| min_rtt >= SHORT) else { return };
+        let Some(custom) = self.controller.detailed() else { return };
+        if min_rtt < SHORT {
+            self.sparse.give_up();
+            return;
+        }
         let rate = || custom.export().map_or(0, |saved| saved.rate);
         self.sparse.on_acked(now, self.rtt.smoothed(), custom.is_probing(), rate);
     }

@@ -15,6 +15,8 @@ use std::time::Duration;
 const GROWN: u64 = 115;
 /// How many of the acknowledgements that the way back has carried are wanted, in percent.
 const CARRIED: u64 = 80;
+/// After a trial that shows nothing, one part of so many more are wanted.
+const REGAINED: u32 = 8;
 /// Of so many probes in a row one at least is made with few acknowledgements.
 const MOST_APART: u8 = 16;
 
@@ -78,6 +80,12 @@ impl SparseAcks {
         }
     }
 
+    /// The path is not one on which it is to be tried.
+    #[inline]
+    pub(crate) const fn give_up(&mut self) {
+        (self.trial, self.most) = (None, None);
+    }
+
     fn on_change(&mut self, rate: u64) {
         if self.probing {
             self.left = self.left.saturating_sub(1);
@@ -92,6 +100,8 @@ impl SparseAcks {
                 self.apart = 1;
             } else {
                 self.apart = self.apart.saturating_mul(2).min(MOST_APART);
+                // Paths change, and rates grow for other reasons too.
+                self.most = self.most.map(|most| most.saturating_add(most.get().div_ceil(REGAINED)));
             }
             self.left = self.apart;
         }
@@ -143,9 +153,21 @@ mod tests {
         assert_eq!(path.acks.wanted(), Amount::Usual);
         assert_eq!(path.probe(1000, 1150), Amount::Few);
         assert_eq!(path.acks.wanted(), Amount::PerSecond(160), "of 200");
-        // What shows nothing changes nothing.
+        // That may have had other reasons: what shows nothing makes it doubtful.
         assert_eq!(path.probe(1150, 1149), Amount::Few);
-        assert_eq!(path.acks.wanted(), Amount::PerSecond(160));
+        assert_eq!(path.acks.wanted(), Amount::PerSecond(180));
+    }
+
+    #[test]
+    fn nothing_is_tried_any_more_where_it_is_given_up() {
+        let mut path = Path::new();
+        path.round(20, false, 1000);
+        path.round(20, true, 1000);
+        assert_eq!(path.acks.wanted(), Amount::Few);
+        path.acks.give_up();
+        assert_eq!(path.acks.wanted(), Amount::Usual);
+        path.round(20, false, 1150);
+        assert_eq!(path.acks.wanted(), Amount::Usual);
     }
 
     #[test]

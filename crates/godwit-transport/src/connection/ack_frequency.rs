@@ -109,9 +109,9 @@ impl AckFrequency {
     fn look(&mut self, now: Time, path: &PathRecovery) {
         let rtt = path.rtt().smoothed();
         self.next_look = now + rtt;
-        self.tries_few = path.tries_few_acks();
         let before = std::mem::replace(&mut self.window, path.window());
         let Some(peer) = self.peer.as_mut().filter(|peer| peer.state != State::InFlight) else { return };
+        self.tries_few = path.tries_few_acks();
         let grows = path.controller().is_slow_start() && path.window() > before.saturating_add(before / 4);
         let policy = path.best_ack_policy(peer.min..=peer.max, grows);
         if peer.requested.differs(&policy) {

@@ -9,7 +9,8 @@
 //! after it leaves before, whatever it is: what overtakes looks like reordering to the peer, and then like loss.
 //!
 //! Whether the times are kept cannot be known for certain: the system may change under a program. An acknowledgement of a
-//! packet that has not left yet proves that they are not, and nothing is made ready early by that connection from then on.
+//! packet that has not left yet proves that they are not, and nothing is made ready early by that connection from then on. That
+//! is rarely seen, as what is made ready early is so by half a round trip at most: whoever has the times kept has to know.
 
 use super::Machine;
 use super::parts::Sending;

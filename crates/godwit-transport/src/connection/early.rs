@@ -18,7 +18,7 @@ use crate::WireError;
 use crate::path::PathId;
 use crate::resumption::{EarlyDataStatus, Found};
 use godwit_base::Time;
-use godwit_recovery::SpaceId;
+use godwit_recovery::{SavedState, SpaceId};
 use godwit_tls::keys::EarlyKeys;
 use godwit_wire::transport_parameters::TransportParameters;
 use godwit_wire::{Side, TransportErrorCode};
@@ -51,6 +51,11 @@ struct ZeroRtt {
 }
 
 impl Early {
+    /// At a server whose client has brought along what it was told earlier, and is told half of it at first.
+    pub(super) fn after(saved: Option<SavedState>) -> Self {
+        Early { told_window: saved.map_or(0, |saved| saved.window / 2), ..Early::default() }
+    }
+
     /// Packets kept at most: what anyone on the path can make us hold is 12 datagrams.
     const MAX: usize = 12;
 
@@ -128,7 +133,8 @@ impl Early {
     fn is_worth_telling(&mut self, window: u64) -> bool {
         let told = self.told_window;
         let changed = window >= told.saturating_mul(2) || window <= told / 2;
-        let tells = changed && window >= LEAST_TOLD_WINDOW;
+        // A path that has become narrow is to be known as one.
+        let tells = changed && window.max(told) >= LEAST_TOLD_WINDOW;
         if tells {
             self.told_window = window;
         }

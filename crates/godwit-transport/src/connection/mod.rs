@@ -203,7 +203,7 @@ impl Machine {
         let paths = PathSet::new(side, args.path, recovery, args.validated);
         let network = args.network;
         let setup = Setup { side, version, config, negotiation, keys, paths, parts, versions, network };
-        Ok(Machine::begin(now, setup, rng))
+        Ok(Machine { early: Early::after(args.saved), ..Machine::begin(now, setup, rng) })
     }
 
     /// What is the same for both sides.

@@ -49,11 +49,14 @@ impl std::error::Error for AcceptError {
     }
 }
 
+/// More than this is not carried on from visit to visit: no jump is as wide.
+const MOST_CARRIED_ON: u64 = 16 << 20;
+
 /// What a client has brought along, for a visit after this one: a short one finds nothing out, and must not make it
 /// forgotten, but it becomes doubtful.
 fn older(saved: SavedState) -> SavedState {
     let mut older = saved;
-    older.window /= 2;
+    older.window = older.window.min(MOST_CARRIED_ON) / 2;
     older
 }
 

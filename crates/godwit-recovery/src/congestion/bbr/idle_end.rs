@@ -10,6 +10,7 @@ use super::rate_of;
 use super::startup::train_time;
 use crate::congestion::{Lost, Pacing, Sent};
 use godwit_base::Time;
+use std::time::Duration;
 
 /// Packets that leave at once at first,
 const FIRST: u8 = 10;
@@ -17,8 +18,10 @@ const FIRST: u8 = 10;
 const MOST: u8 = 40;
 /// and at least.
 const LEAST: u8 = 2;
-/// If so many of them are lost, half as many may leave the next time; else twice as many, if all were made use of.
+/// If so many of them are lost, or one part of so many, half as many may leave the next time. If none is lost it is twice
+/// as many, provided that all were made use of.
 const TOO_MANY_LOST: u8 = 3;
+const TOO_LARGE_PART: u8 = 4;
 
 /// The beginnings of flights.
 #[derive(Debug, Clone, Copy)]
@@ -53,9 +56,10 @@ impl IdleEnd {
 
     /// The sender was idle, and sends something.
     pub(super) fn begin(&mut self, now: Time, mtu: u16) {
-        self.packets = if self.lost >= TOO_MANY_LOST {
+        let too_many = self.lost >= TOO_MANY_LOST || self.lost.saturating_mul(TOO_LARGE_PART) >= self.packets;
+        self.packets = if too_many {
             (self.packets / 2).max(LEAST)
-        } else if self.is_used {
+        } else if self.is_used && self.lost == 0 {
             self.packets.saturating_mul(2).min(MOST)
         } else {
             self.packets
@@ -65,8 +69,13 @@ impl IdleEnd {
         self.left = u32::from(self.packets).saturating_mul(u32::from(mtu));
     }
 
-    /// True if this was the last of what leaves at once.
-    pub(super) fn on_sent(&mut self, sent: &Sent) -> bool {
+    /// True if this was the last of what leaves at once: also if a round trip of `rtt` has passed, and what is left was not
+    /// made use of.
+    pub(super) fn on_sent(&mut self, sent: &Sent, rtt: Duration) -> bool {
+        if sent.now.saturating_since(self.from) >= rtt {
+            self.left = 0;
+            return true;
+        }
         self.until = sent.now;
         self.left = self.left.saturating_sub(u32::try_from(sent.bytes).unwrap_or(u32::MAX));
         self.is_used = self.left == 0;

@@ -187,7 +187,7 @@ impl Bbr {
             self.idle_end.begin(sent.now, self.mtu);
             self.update_pacing();
         }
-        if self.idle_end.on_sent(sent) {
+        if self.idle_end.on_sent(sent, self.model.min_rtt()) {
             self.update_pacing();
         }
     }
