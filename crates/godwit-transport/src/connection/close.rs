@@ -57,7 +57,7 @@ impl Machine {
     pub(super) fn after_close(&mut self) {
         if let Some(reason) = self.lifecycle.take_ended() {
             self.parts.on_closed();
-            self.leave_behind(false);
+            self.leave_behind();
             self.observe_closed(&reason);
             self.events.on_closed(reason);
         }

@@ -150,10 +150,29 @@ impl Early {
 }
 
 impl Machine {
-    /// What the path has shown, `so_far` or until the end, is remembered for the next connection.
-    pub(super) fn leave_behind(&mut self, so_far: bool) {
+    /// What the path has shown so far is remembered for the next connection.
+    pub(super) fn leave_behind_so_far(&mut self) {
+        let found = Found::so_far(&self.paths.active().recovery);
+        self.put_found(found);
+    }
+
+    /// What the path has shown is remembered for the next connection, when this one ends
+    pub(super) fn leave_behind(&mut self) {
+        let found = Found::on(&self.paths.active().recovery, &mut self.told);
+        self.put_found(found);
+    }
+
+    /// and when it rests: others may begin long before it ends.
+    pub(super) fn leave_behind_at_rest(&mut self) {
         let path = &self.paths.active().recovery;
-        let Some(found) = Found::on(path, so_far) else { return };
+        if self.lifecycle.is_confirmed() && path.bytes_in_flight() == 0 && !self.told.is_little(path) {
+            self.leave_behind();
+        }
+    }
+
+    fn put_found(&mut self, found: Option<Found>) {
+        let path = &self.paths.active().recovery;
+        let Some(found) = found else { return };
         if let Some(memory) = &self.negotiation.memory {
             memory.put_path(path, found);
         } else if self.side == Side::Server {

@@ -121,7 +121,7 @@ impl Machine {
         self.discard(SpaceId::Handshake);
         self.paths.allow_migration();
         self.paths.active_mut().recovery.set_peer_validated(true);
-        self.leave_behind(true);
+        self.leave_behind_so_far();
         self.events.push(Event::Confirmed);
         self.pursue_move(now);
     }

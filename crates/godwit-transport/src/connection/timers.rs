@@ -253,6 +253,7 @@ impl Machine {
     /// state.
     fn on_memory_due(&mut self, _now: Time) {
         self.timers.memory_released = true;
+        self.leave_behind_at_rest();
         self.buffers = Buffers::default();
         self.outcomes = Vec::new();
         self.events.shrink();

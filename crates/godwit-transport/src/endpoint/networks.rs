@@ -84,7 +84,7 @@ mod tests {
     fn networks_are_found_and_the_memory_does_not_grow() {
         let mut networks = Networks::new(KeyedHash::new(&mut SeededRng::new(1)));
         let rtt = Duration::from_millis(350);
-        let found = Found { rtt, loss: 700, variation: 3000, so_far: false };
+        let found = Found { rtt, loss: Some(700), variation: 3000, so_far: false };
         let known = found.after(Network::default());
         let find = |networks: &Networks, address: &str| networks.find(address.parse().unwrap());
         assert_eq!(find(&networks, "192.0.2.1"), Network::default());

@@ -1,6 +1,6 @@
 //! What a connection leaves behind of the network that it went over, for those that follow.
 
-use godwit_recovery::{PathRecovery, RttEstimator};
+use godwit_recovery::{PathRecovery, PathStats, RttEstimator};
 use std::time::Duration;
 
 /// A first estimate from memory is not below this: what a server needs for a handshake is not part of the
@@ -33,25 +33,65 @@ pub(crate) struct Network {
 /// when it is told, and not what was known when that connection began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// As in [`Network`], of this connection alone.
+    /// As in [`Network`], of this connection alone. The loss is that of packets of which nothing was told before; none if
+    /// they are too few.
     pub(crate) rtt: Duration,
-    pub(crate) loss: u16,
+    pub(crate) loss: Option<u16>,
     pub(crate) variation: u16,
-    /// The connection goes on: what it has lost counts in the end, and once.
+    /// The connection has just begun.
     pub(crate) so_far: bool,
 }
 
-impl Found {
-    /// What a path has shown, of a connection that goes on or has ended; `None` if it has shown nothing.
-    pub(crate) fn on(path: &PathRecovery, so_far: bool) -> Option<Self> {
-        let stats = path.stats();
-        if stats.bytes_acked == 0 {
+/// Packets of a connection whose fate was told already: each counts once.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Told {
+    sent: u32,
+    lost: u32,
+}
+
+impl Told {
+    /// Fewer packets that came after others that were told of say nothing by themselves.
+    const LEAST: u32 = 8;
+
+    /// The packets of a path, and those of which nothing was told yet.
+    fn rest(self, stats: &PathStats) -> (Told, Told) {
+        let lost = stats.packets_lost.saturating_sub(stats.spurious_losses);
+        let count = |packets| u32::try_from(packets).unwrap_or(u32::MAX);
+        let all = Told { sent: count(stats.packets_sent), lost: count(lost) };
+        // Less than before is of another path.
+        let before = if all.sent < self.sent { Told::default() } else { self };
+        let rest = Told { sent: all.sent.abs_diff(before.sent), lost: all.lost.saturating_sub(before.lost) };
+        (all, rest)
+    }
+
+    /// Whether so much has happened on the path since something was told that it is worth telling.
+    pub(crate) fn is_little(self, path: &PathRecovery) -> bool {
+        self.rest(&path.stats()).1.sent < Self::LEAST
+    }
+
+    /// The share of packets lost since the last time.
+    fn loss(&mut self, stats: &PathStats) -> Option<u16> {
+        let (all, rest) = self.rest(stats);
+        if self.sent > 0 && rest.sent < Self::LEAST {
             return None;
         }
-        let lost = stats.packets_lost.saturating_sub(stats.spurious_losses);
-        let share = lost.saturating_mul(WHOLE).checked_div(stats.packets_sent).unwrap_or(0);
-        let loss = u16::try_from(share).unwrap_or(u16::MAX);
-        Some(Found { rtt: typical_rtt(path.rtt()), loss, variation: variation(path.rtt()), so_far })
+        *self = all;
+        let share = u64::from(rest.lost).saturating_mul(WHOLE).checked_div(rest.sent.into())?;
+        Some(u16::try_from(share).unwrap_or(u16::MAX))
+    }
+}
+
+impl Found {
+    /// What a path has shown of a connection that is idle or has ended; `None` if it has shown nothing.
+    pub(crate) fn on(path: &PathRecovery, told: &mut Told) -> Option<Self> {
+        let found = Self::so_far(path)?;
+        Some(Found { loss: told.loss(&path.stats()), so_far: false, ..found })
+    }
+
+    /// The same of one that has just begun: what it has lost is told with what it will have sent then.
+    pub(crate) fn so_far(path: &PathRecovery) -> Option<Self> {
+        let (rtt, variation) = (typical_rtt(path.rtt()), variation(path.rtt()));
+        (path.stats().bytes_acked > 0).then_some(Found { rtt, loss: None, variation, so_far: true })
     }
 
     /// What is known with it, after what was known before.
@@ -59,7 +99,7 @@ impl Found {
         let known = self.so_far && before.variation != 0;
         Network {
             rtt: self.rtt,
-            loss: if self.so_far { before.loss } else { smoothed(before.loss, self.loss) },
+            loss: self.loss.map_or(before.loss, |loss| smoothed(before.loss, loss)),
             variation: if known { before.variation } else { varied(before.variation, self.variation) },
         }
     }
@@ -155,16 +195,30 @@ mod tests {
 
     #[test]
     fn connections_at_the_same_time_do_not_undo_what_each_other_found() {
-        let found = |loss, so_far| Found { rtt: UNKNOWN_RTT, loss, variation: LEAST_VARIATION, so_far };
+        let found =
+            |loss| Found { rtt: UNKNOWN_RTT, loss, variation: LEAST_VARIATION, so_far: loss.is_none() };
         // All of them began when nothing was known.
-        let lossy = found(2000, false).after(Network::default());
+        let lossy = found(Some(2000)).after(Network::default());
         assert!(lossy.is_lossy());
-        let clean = (0..4).fold(lossy, |known, _| found(0, false).after(known));
+        let clean = (0..4).fold(lossy, |known, _| found(Some(0)).after(known));
         assert!(clean.is_lossy(), "{clean:?}");
         // One that goes on has only shown its round-trip time.
-        assert_eq!(found(0, true).after(lossy).loss, lossy.loss);
-        assert_eq!(found(4000, true).after(lossy).loss, lossy.loss);
-        assert_eq!(found(0, true).after(lossy).variation, lossy.variation);
+        assert_eq!(found(None).after(lossy), lossy);
+    }
+
+    #[test]
+    fn what_was_lost_is_told_once() {
+        let stats = |sent: u64, lost: u64| {
+            let mut stats = PathStats::default();
+            (stats.packets_sent, stats.packets_lost, stats.spurious_losses) = (sent, lost + 1, 1);
+            stats
+        };
+        let mut told = Told::default();
+        assert_eq!(told.loss(&stats(6, 3)), Some(32_768), "few packets, but all there are");
+        assert_eq!(told.loss(&stats(13, 4)), None, "too few more");
+        assert_eq!(told.loss(&stats(14, 4)), Some(8192), "one of eight");
+        assert_eq!(told.loss(&stats(24, 4)), Some(0));
+        assert_eq!(told.loss(&stats(8, 2)), Some(16_384), "another path");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Small flights that are sent again before anybody knows whether they were lost.
 
 use super::*;
+use crate::connection::boundary::EndpointEvent;
 use crate::connection::boundary::Transmitted;
 use crate::tail::TailPolicy;
 
@@ -178,4 +179,29 @@ fn first_packet_end(datagram: &[u8]) -> usize {
         Ok(godwit_wire::header::Packet::Long { end, .. }) => end,
         other => panic!("{other:?}"),
     }
+}
+
+/// Connections stay open while others begin.
+#[test]
+fn a_server_at_rest_tells_once_what_was_lost() {
+    let mut pair = Pair::new(TransportConfig::default());
+    let mut told = Vec::new();
+    let mut listen = |pair: &mut Pair| {
+        while let Some(event) = pair.server.machine.next_endpoint_event() {
+            if let EndpointEvent::FoundNetwork(found) = event {
+                told.push(found.loss);
+            }
+        }
+        told.clone()
+    };
+    pair.run(40);
+    assert_eq!(listen(&mut pair), [None], "the round trip only");
+    let id = pair.server.open(Direction::Unidirectional).unwrap();
+    pair.server.write(id, vec![1; 20_000].into()).unwrap();
+    pair.run(40);
+    assert_eq!(listen(&mut pair), [None, Some(0)]);
+    pair.now += Duration::from_secs(1);
+    pair.server.close(pair.now, 0, b"");
+    pair.run(40);
+    assert_eq!(listen(&mut pair), [None, Some(0), None]);
 }
