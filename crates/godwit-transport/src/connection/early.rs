@@ -16,7 +16,7 @@ use super::boundary::EndpointEvent;
 use super::input::Datagram;
 use crate::WireError;
 use crate::path::PathId;
-use crate::resumption::{EarlyDataStatus, Found};
+use crate::resumption::{EarlyDataStatus, Found, Told};
 use godwit_base::Time;
 use godwit_recovery::{SavedState, SpaceId};
 use godwit_tls::keys::EarlyKeys;
@@ -32,11 +32,17 @@ pub(super) struct Early {
     status: EarlyDataStatus,
     zero_rtt: Option<Box<ZeroRtt>>,
     /// At a server: the window that the client has been told of, for its next connection.
-    told_window: u64,
+    told_window: u32,
+    /// What was told of the network, for other connections.
+    told: Told,
 }
 
 /// A window of which a client learns is at least this: a little more than the initial one is not worth a token.
 const LEAST_TOLD_WINDOW: u64 = 60_000;
+
+fn clamped(window: u64) -> u32 {
+    u32::try_from(window).unwrap_or(u32::MAX)
+}
 
 /// The keys of 0-RTT packets, while they exist.
 #[derive(Debug)]
@@ -53,7 +59,7 @@ struct ZeroRtt {
 impl Early {
     /// At a server whose client has brought along what it was told earlier, and is told half of it at first.
     pub(super) fn after(saved: Option<SavedState>) -> Self {
-        Early { told_window: saved.map_or(0, |saved| saved.window / 2), ..Early::default() }
+        Early { told_window: saved.map_or(0, |saved| clamped(saved.window / 2)), ..Early::default() }
     }
 
     /// Packets kept at most: what anyone on the path can make us hold is 12 datagrams.
@@ -131,12 +137,12 @@ impl Early {
 
     /// Whether the client should learn of this window: it is worth resuming, and not about what it was told already.
     fn is_worth_telling(&mut self, window: u64) -> bool {
-        let told = self.told_window;
+        let told = u64::from(self.told_window);
         let changed = window >= told.saturating_mul(2) || window <= told / 2;
         // A path that has become narrow is to be known as one.
         let tells = changed && window.max(told) >= LEAST_TOLD_WINDOW;
         if tells {
-            self.told_window = window;
+            self.told_window = clamped(window);
         }
         tells
     }
@@ -158,16 +164,19 @@ impl Machine {
 
     /// What the path has shown is remembered for the next connection, when this one ends
     pub(super) fn leave_behind(&mut self) {
-        let found = Found::on(&self.paths.active().recovery, &mut self.told);
+        let found = Found::on(&self.paths.active().recovery, &mut self.early.told);
         self.put_found(found);
     }
 
-    /// and when it rests: others may begin long before it ends.
-    pub(super) fn leave_behind_at_rest(&mut self) {
+    /// and when it rests: others may begin long before it ends. False if there is nothing new.
+    pub(super) fn leave_behind_at_rest(&mut self) -> bool {
         let path = &self.paths.active().recovery;
-        if self.lifecycle.is_confirmed() && path.bytes_in_flight() == 0 && !self.told.is_little(path) {
+        let rests = self.lifecycle.is_confirmed() && path.bytes_in_flight() == 0;
+        let tells = rests && !self.early.told.is_little(path);
+        if tells {
             self.leave_behind();
         }
+        tells
     }
 
     fn put_found(&mut self, found: Option<Found>) {

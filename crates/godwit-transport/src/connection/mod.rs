@@ -62,7 +62,7 @@ use crate::cid::{LocalCids, RemoteCids};
 use crate::handshake::{Handshake, NewKeys};
 use crate::packet::Buffers;
 use crate::path::{PathKey, PathSet};
-use crate::resumption::{Network, Told};
+use crate::resumption::Network;
 use crate::{ConnectError, Event, TransportConfig, WireError};
 use boundary::{ClientArgs, EndpointEvent, ServerArgs};
 use departures::Departures;
@@ -98,7 +98,6 @@ pub(crate) struct Machine {
     paths: PathSet,
     parts: Parts,
     early: Early,
-    told: Told,
     timers: Timers,
     departures: Departures,
     events: Events,
@@ -219,7 +218,6 @@ impl Machine {
             paths,
             parts,
             early: Early::default(),
-            told: Told::default(),
             timers: Timers::new(now, config.handshake_timeout, nonzero(config.max_idle_timeout)),
             departures: Departures::default(),
             events: Events::default(),

@@ -252,8 +252,11 @@ impl Machine {
     /// has come or gone for [`RELEASE_MEMORY_AFTER`], so that an idle connection is little more than its keys and its
     /// state.
     fn on_memory_due(&mut self, _now: Time) {
+        if self.leave_behind_at_rest() {
+            // Telling takes memory as well: what is told is fetched, and then it is time again.
+            return;
+        }
         self.timers.memory_released = true;
-        self.leave_behind_at_rest();
         self.buffers = Buffers::default();
         self.outcomes = Vec::new();
         self.events.shrink();

@@ -66,7 +66,7 @@ impl Told {
 
     /// Whether so much has happened on the path since something was told that it is worth telling.
     pub(crate) fn is_little(self, path: &PathRecovery) -> bool {
-        self.rest(&path.stats()).1.sent < Self::LEAST
+        self.rest(path.stats()).1.sent < Self::LEAST
     }
 
     /// The share of packets lost since the last time.
@@ -85,7 +85,7 @@ impl Found {
     /// What a path has shown of a connection that is idle or has ended; `None` if it has shown nothing.
     pub(crate) fn on(path: &PathRecovery, told: &mut Told) -> Option<Self> {
         let found = Self::so_far(path)?;
-        Some(Found { loss: told.loss(&path.stats()), so_far: false, ..found })
+        Some(Found { loss: told.loss(path.stats()), so_far: false, ..found })
     }
 
     /// The same of one that has just begun: what it has lost is told with what it will have sent then.
