@@ -235,7 +235,7 @@ async fn over_http1(server: Rc<Server>, load: Rc<Load>, path: &str) {
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
         tokio::spawn(connection);
-        for _ in 0..7 {
+        for earlier in 0..7 {
             if load.over.get() || sender.ready().await.is_err() {
                 break;
             }
@@ -245,6 +245,9 @@ async fn over_http1(server: Rc<Server>, load: Rc<Load>, path: &str) {
                 Ok(response) => drop(load.read(0, response.into_body()).await),
                 // It was still in this program.
                 Err(error) if error.is_canceled() => {}
+                // A connection that rests may be closed while a request is on its way, which is then sent again over another
+                // (RFC 9112 section 9.3.1). HTTP/1.1 has no better way to end one.
+                Err(error) if earlier > 0 && error.is_incomplete_message() => break,
                 Err(error) => load.failed("HTTP/1.1 request", error),
             }
         }
