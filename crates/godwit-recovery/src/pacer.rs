@@ -116,6 +116,15 @@ impl Pace {
     }
 }
 
+/// The rate in bytes per second at which `bytes`, or anything else that is counted, pass in `time`.
+pub(crate) fn rate_of(bytes: u64, time: Duration) -> u64 {
+    scaled(bytes, NANOS_PER_SECOND, nanos(time).max(1))
+}
+
+pub(crate) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// `value * numerator / denominator`, by the fast way where it fits; 0 for a denominator of 0.
 pub(crate) fn scaled(value: u64, numerator: u64, denominator: u64) -> u64 {
     if let Some(product) = value.checked_mul(numerator) {

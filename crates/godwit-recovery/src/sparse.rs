@@ -6,7 +6,7 @@
 //! may have been in the way, and from then on no more are wanted than have come through before.
 
 use crate::ack_policy::Amount;
-use crate::pacer::{NANOS_PER_SECOND, scaled};
+use crate::pacer::{rate_of, scaled};
 use godwit_base::Time;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
@@ -70,7 +70,7 @@ impl SparseAcks {
         self.acks = self.acks.saturating_add(1);
         let over = now.saturating_since(self.since);
         if over >= rtt {
-            let per_second = scaled(self.acks.into(), NANOS_PER_SECOND, nanos(over));
+            let per_second = rate_of(self.acks.into(), over);
             self.carried = self.carried.max(u32::try_from(per_second).unwrap_or(u32::MAX));
             (self.acks, self.since) = (0, now);
         }
@@ -106,10 +106,6 @@ impl SparseAcks {
             self.left = self.apart;
         }
     }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX).max(1)
 }
 
 #[cfg(test)]

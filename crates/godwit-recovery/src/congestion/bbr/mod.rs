@@ -23,7 +23,7 @@ mod startup;
 use super::{
     Acked, CongestionController, ControllerStart, Lost, Pacing, RateSample, SavedState, Sent, initial_window,
 };
-use crate::pacer::{NANOS_PER_SECOND, scaled};
+use crate::pacer::{NANOS_PER_SECOND, nanos, rate_of, scaled};
 use bound::Bound;
 use godwit_base::Time;
 use idle_end::IdleEnd;
@@ -295,15 +295,6 @@ fn in_time(rate: u64, time: Duration) -> u64 {
 /// The time that `bytes` take at `rate` bytes per second.
 fn time_of(bytes: u64, rate: u64) -> Duration {
     Duration::from_nanos(scaled(bytes, NANOS_PER_SECOND, rate.max(1)))
-}
-
-/// The rate in bytes per second at which `bytes` pass in `time`.
-fn rate_of(bytes: u64, time: Duration) -> u64 {
-    scaled(bytes, NANOS_PER_SECOND, nanos(time).max(1))
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl CongestionController for Bbr {
