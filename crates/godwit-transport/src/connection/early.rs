@@ -172,11 +172,13 @@ impl Machine {
     pub(super) fn leave_behind_at_rest(&mut self) -> bool {
         let path = &self.paths.active().recovery;
         let rests = self.lifecycle.is_confirmed() && path.bytes_in_flight() == 0;
-        let tells = rests && !self.early.told.is_little(path);
-        if tells {
-            self.leave_behind();
+        if !rests || self.early.told.is_little(path) {
+            return false;
         }
-        tells
+        let found = Found::on(path, &mut self.early.told);
+        self.put_found(found);
+        // Of a path that has acknowledged nothing there is nothing to tell, however much was sent.
+        found.is_some()
     }
 
     fn put_found(&mut self, found: Option<Found>) {

@@ -205,3 +205,23 @@ fn a_server_at_rest_tells_once_what_was_lost() {
     pair.run(40);
     assert_eq!(listen(&mut pair), [None, Some(0), None]);
 }
+
+/// Or the timer that asks would go off again at once.
+#[test]
+fn a_server_at_rest_has_nothing_to_tell_of_a_path_that_has_shown_nothing() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.run(40);
+    let id = pair.client.open(Direction::Unidirectional).unwrap();
+    pair.server.machine.paths.active_mut().recovery =
+        godwit_recovery::PathRecovery::new(pair.now, &godwit_recovery::PathSettings::default());
+    for _ in 0..20 {
+        pair.client.write(id, Bytes::from_static(&[1; 2000])).unwrap();
+        pair.exchange(true);
+        pair.exchange(false);
+    }
+    let stats = pair.server.machine.paths.active().recovery.stats();
+    assert!(stats.packets_sent >= 20 && stats.bytes_acked == 0, "only acknowledgements: {stats:?}");
+    pair.now += Duration::from_secs(1);
+    pair.server.on_timeout(pair.now);
+    assert!(pair.server.deadline().is_none_or(|at| at > pair.now));
+}
