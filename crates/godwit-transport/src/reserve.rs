@@ -13,7 +13,7 @@ pub(crate) const OWN_WINDOW: u64 = 32 << 20;
 /// The same of a stream's window.
 pub(crate) const OWN_STREAM_WINDOW: u64 = 16 << 20;
 /// The same of the send buffer.
-pub(crate) const OWN_SEND_BUFFER: u64 = 8 << 20;
+const OWN_SEND_BUFFER: u64 = 8 << 20;
 /// Taken and given back at a time.
 const UNIT: u64 = 1 << 20;
 
@@ -108,10 +108,11 @@ impl Share {
         wanted.min(OWN_WINDOW.saturating_add(u64::from(self.receiving).saturating_mul(UNIT)))
     }
 
-    /// The same of the send buffer.
+    /// The same of the send buffer, of which `owed` bytes are in use. Who has nothing to send takes nothing from others.
     #[inline]
     pub(crate) fn send(&mut self, wanted: u64, owed: u64) -> u64 {
         let Some(reserve) = &self.reserve else { return wanted };
+        let wanted = if owed == 0 { wanted.min(OWN_SEND_BUFFER) } else { wanted };
         self.sending = exchange(reserve, self.sending, wanted.max(owed), OWN_SEND_BUFFER);
         wanted.min(OWN_SEND_BUFFER.saturating_add(u64::from(self.sending).saturating_mul(UNIT)))
     }

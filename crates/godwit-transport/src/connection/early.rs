@@ -12,13 +12,12 @@
 //! known, 0-RTT before the ClientHello is) would cost a probe timeout if they were dropped; a few are kept.
 
 use super::Machine;
-use super::boundary::EndpointEvent;
 use super::input::Datagram;
 use crate::WireError;
 use crate::path::PathId;
-use crate::resumption::{EarlyDataStatus, Found, Told};
+use crate::resumption::EarlyDataStatus;
 use godwit_base::Time;
-use godwit_recovery::{SavedState, SpaceId};
+use godwit_recovery::SpaceId;
 use godwit_tls::keys::EarlyKeys;
 use godwit_wire::transport_parameters::TransportParameters;
 use godwit_wire::{Side, TransportErrorCode};
@@ -31,17 +30,6 @@ pub(super) struct Early {
     packets: Vec<(Datagram, Vec<u8>)>,
     status: EarlyDataStatus,
     zero_rtt: Option<Box<ZeroRtt>>,
-    /// At a server: the window that the client has been told of, for its next connection.
-    told_window: u32,
-    /// What was told of the network, for other connections.
-    told: Told,
-}
-
-/// A window of which a client learns is at least this: a little more than the initial one is not worth a token.
-const LEAST_TOLD_WINDOW: u64 = 60_000;
-
-fn clamped(window: u64) -> u32 {
-    u32::try_from(window).unwrap_or(u32::MAX)
 }
 
 /// The keys of 0-RTT packets, while they exist.
@@ -57,11 +45,6 @@ struct ZeroRtt {
 }
 
 impl Early {
-    /// At a server whose client has brought along what it was told earlier, and is told half of it at first.
-    pub(super) fn after(saved: Option<SavedState>) -> Self {
-        Early { told_window: saved.map_or(0, |saved| clamped(saved.window / 2)), ..Early::default() }
-    }
-
     /// Packets kept at most: what anyone on the path can make us hold is 12 datagrams.
     const MAX: usize = 12;
 
@@ -135,18 +118,6 @@ impl Early {
         }
     }
 
-    /// Whether the client should learn of this window: it is worth resuming, and not about what it was told already.
-    fn is_worth_telling(&mut self, window: u64) -> bool {
-        let told = u64::from(self.told_window);
-        let changed = window >= told.saturating_mul(2) || window <= told / 2;
-        // A path that has become narrow is to be known as one.
-        let tells = changed && window.max(told) >= LEAST_TOLD_WINDOW;
-        if tells {
-            self.told_window = clamped(window);
-        }
-        tells
-    }
-
     /// Time has passed.
     pub(super) fn on_timeout(&mut self, now: Time) {
         if self.zero_rtt.as_ref().and_then(|zero_rtt| zero_rtt.expires).is_some_and(|at| at <= now) {
@@ -156,53 +127,6 @@ impl Early {
 }
 
 impl Machine {
-    /// What the path has shown so far is remembered for the next connection.
-    pub(super) fn leave_behind_so_far(&mut self) {
-        let found = Found::so_far(&self.paths.active().recovery);
-        self.put_found(found);
-    }
-
-    /// What the path has shown is remembered for the next connection, when this one ends
-    pub(super) fn leave_behind(&mut self) {
-        let found = Found::on(&self.paths.active().recovery, &mut self.early.told);
-        self.put_found(found);
-    }
-
-    /// and when it rests: others may begin long before it ends. False if there is nothing new.
-    pub(super) fn leave_behind_at_rest(&mut self) -> bool {
-        let path = &self.paths.active().recovery;
-        let rests = self.lifecycle.is_confirmed() && path.bytes_in_flight() == 0;
-        if !rests || self.early.told.is_little(path) {
-            return false;
-        }
-        let found = Found::on(path, &mut self.early.told);
-        self.put_found(found);
-        // Of a path that has acknowledged nothing there is nothing to tell, however much was sent.
-        found.is_some()
-    }
-
-    fn put_found(&mut self, found: Option<Found>) {
-        let path = &self.paths.active().recovery;
-        let Some(found) = found else { return };
-        if let Some(memory) = &self.negotiation.memory {
-            memory.put_path(path, found);
-        } else if self.side == Side::Server {
-            self.events.push_endpoint(EndpointEvent::FoundNetwork(found));
-        }
-    }
-
-    /// A server's connection that has found its path wide gives the client a token that says so, for the next one.
-    pub(super) fn tell_path(&mut self) {
-        // A token proves the address that it is given to (RFC 9000 section 8.1.3).
-        if self.side == Side::Client || !self.paths.active().is_validated() {
-            return;
-        }
-        let Some(found) = self.paths.active().recovery.resumable() else { return };
-        if self.early.is_worth_telling(found.window) {
-            self.events.push_endpoint(EndpointEvent::FoundPath(found));
-        }
-    }
-
     /// TLS has given the keys of 0-RTT packets.
     pub(super) fn on_early_keys(&mut self, keys: EarlyKeys) {
         match keys {

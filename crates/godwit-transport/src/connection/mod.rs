@@ -44,6 +44,7 @@ mod retransmission_timer;
 mod sealing;
 mod space;
 mod stats;
+mod telling;
 mod timers;
 mod tokens;
 mod versions;
@@ -62,7 +63,7 @@ use crate::cid::{LocalCids, RemoteCids};
 use crate::handshake::{Handshake, NewKeys};
 use crate::packet::Buffers;
 use crate::path::{PathKey, PathSet};
-use crate::resumption::Network;
+use crate::resumption::{Network, Told};
 use crate::{ConnectError, Event, TransportConfig, WireError};
 use boundary::{ClientArgs, EndpointEvent, ServerArgs};
 use departures::Departures;
@@ -200,10 +201,11 @@ impl Machine {
             parts.announcements.send_new_token(token);
         }
         let (side, version) = (Side::Server, args.version);
-        let paths = PathSet::new(side, args.path, recovery, args.validated);
+        let mut paths = PathSet::new(side, args.path, recovery, args.validated);
+        paths.active_mut().told = Told::after(args.saved);
         let network = args.network;
         let setup = Setup { side, version, config, negotiation, keys, paths, parts, versions, network };
-        Ok(Machine { early: Early::after(args.saved), ..Machine::begin(now, setup, rng) })
+        Ok(Machine::begin(now, setup, rng))
     }
 
     /// What is the same for both sides.

@@ -14,6 +14,7 @@ mod set;
 pub use id::PathId;
 pub(crate) use set::{Arrival, PathEvent, PathSet};
 
+use crate::resumption::Told;
 use challenge::{Challenge, Responses};
 use credit::Credit;
 use godwit_base::{SocketId, Time};
@@ -108,6 +109,8 @@ pub(crate) struct Path {
     key: PathKey,
     /// Round-trip time, congestion control, pacing and path MTU.
     pub recovery: PathRecovery,
+    /// What connections that follow were told of that.
+    pub told: Told,
     /// The most datagrams that may leave in one run; lowered when the network card refuses.
     pub max_segments: usize,
     credit: Credit,
@@ -129,6 +132,7 @@ impl Path {
             id,
             key,
             recovery,
+            told: Told::default(),
             max_segments: godwit_base::SendBatch::MAX_SEGMENTS,
             credit,
             challenge: None,

@@ -488,6 +488,7 @@ impl PathSet {
         if self.active.same_network(other) {
             // Only a port differs: the network is the same, and so are its delay and capacity.
             std::mem::swap(&mut self.active.recovery, &mut other.recovery);
+            std::mem::swap(&mut self.active.told, &mut other.told);
         }
         self.active.recovery.set_in_use(true);
         other.recovery.set_in_use(false);

@@ -1,6 +1,6 @@
 //! What a connection leaves behind of the network that it went over, for those that follow.
 
-use godwit_recovery::{PathRecovery, PathStats, RttEstimator};
+use godwit_recovery::{PathRecovery, PathStats, RttEstimator, SavedState};
 use std::time::Duration;
 
 /// A first estimate from memory is not below this: what a server needs for a handshake is not part of the
@@ -42,30 +42,49 @@ pub(crate) struct Found {
     pub(crate) so_far: bool,
 }
 
-/// Packets of a connection whose fate was told already: each counts once.
+/// What was told of a path already.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Told {
+    /// Packets, each of which counts once.
     sent: u32,
     lost: u32,
+    /// At a server: the window that the client knows, for its next connection.
+    window: u32,
 }
 
 impl Told {
     /// Fewer packets that came after others that were told of say nothing by themselves.
     const LEAST: u32 = 8;
+    /// A window of which a client learns is at least this: a little more than the initial one is not worth a token.
+    const LEAST_WINDOW: u64 = 60_000;
+
+    /// At a server whose client has brought along what it was told earlier, and is told half of it at first.
+    pub(crate) fn after(saved: Option<SavedState>) -> Self {
+        Told { window: saved.map_or(0, |saved| clamped(saved.window / 2)), ..Told::default() }
+    }
+
+    /// Whether the client should learn of this window: it is worth resuming, and not about what it was told already.
+    pub(crate) fn is_worth_a_token(&mut self, window: u64) -> bool {
+        let told = u64::from(self.window);
+        let changed = window >= told.saturating_mul(2) || window <= told / 2;
+        // A path that has become narrow is to be known as one.
+        let tells = changed && window.max(told) >= Self::LEAST_WINDOW;
+        if tells {
+            self.window = clamped(window);
+        }
+        tells
+    }
 
     /// The packets of a path, and those of which nothing was told yet.
     fn rest(self, stats: &PathStats) -> (Told, Told) {
         let lost = stats.packets_lost.saturating_sub(stats.spurious_losses);
-        let count = |packets| u32::try_from(packets).unwrap_or(u32::MAX);
-        let all = Told { sent: count(stats.packets_sent), lost: count(lost) };
-        // Less than before is of another path.
-        let before = if all.sent < self.sent { Told::default() } else { self };
-        let rest = Told { sent: all.sent.abs_diff(before.sent), lost: all.lost.saturating_sub(before.lost) };
-        (all, rest)
+        let all = Told { sent: clamped(stats.packets_sent), lost: clamped(lost), ..self };
+        let sent = all.sent.saturating_sub(self.sent);
+        (all, Told { sent, lost: all.lost.saturating_sub(self.lost), ..self })
     }
 
-    /// Whether so much has happened on the path since something was told that it is worth telling.
-    pub(crate) fn is_little(self, path: &PathRecovery) -> bool {
+    /// Whether hardly anything has happened on the path since.
+    pub(crate) fn is_all_of(self, path: &PathRecovery) -> bool {
         self.rest(path.stats()).1.sent < Self::LEAST
     }
 
@@ -121,6 +140,10 @@ impl Network {
     pub(crate) const fn is_lossy(&self) -> bool {
         self.loss as u64 >= WHOLE / 200
     }
+}
+
+fn clamped(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// Short connections have few packets and most of them lose none: what has been seen once is forgotten slowly.
@@ -218,7 +241,6 @@ mod tests {
         assert_eq!(told.loss(&stats(13, 4)), None, "too few more");
         assert_eq!(told.loss(&stats(14, 4)), Some(8192), "one of eight");
         assert_eq!(told.loss(&stats(24, 4)), Some(0));
-        assert_eq!(told.loss(&stats(8, 2)), Some(16_384), "another path");
     }
 
     #[test]

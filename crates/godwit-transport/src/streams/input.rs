@@ -2,7 +2,6 @@
 
 use super::recv::RecvHalf;
 use super::{Streams, output};
-use crate::reserve::OWN_SEND_BUFFER;
 use crate::{Direction, Event, StreamId, WireError};
 use godwit_base::Time;
 use godwit_wire::{Frame, TransportErrorCode};
@@ -234,9 +233,9 @@ impl Streams {
             return;
         }
         self.budget.used = self.budget.used.saturating_sub(freed);
-        if self.budget.used == 0 && self.share.is_attached() {
+        if self.budget.used == 0 {
             // Nobody knows when more will be written. The next acknowledgement gives it back.
-            self.budget.limit = self.share.send(self.budget.limit.min(OWN_SEND_BUFFER), 0);
+            self.budget.limit = self.share.send(self.budget.limit, 0);
         }
         if self.budget.waiting.is_empty() {
             return;

@@ -29,7 +29,7 @@ mod store;
 mod tests;
 mod token;
 
-use crate::reserve::{OWN_SEND_BUFFER, OWN_STREAM_WINDOW, Share, WindowReserve};
+use crate::reserve::{OWN_STREAM_WINDOW, Share, WindowReserve};
 use crate::{Direction, Event, Side, StreamId, TransportConfig};
 use bytes::Bytes;
 use early::EarlyState;
@@ -336,10 +336,7 @@ impl Streams {
     /// takes little is given little memory; what is held already may exceed it.
     pub(crate) fn on_congestion_window(&mut self, window: u64) {
         let budget = &mut self.budget;
-        // Who has nothing to send takes nothing from others.
-        let most = if budget.used == 0 && self.share.is_attached() { OWN_SEND_BUFFER } else { u64::MAX };
-        let wanted =
-            window.saturating_mul(WriteBudget::WINDOWS).max(WriteBudget::LEAST).min(budget.most).min(most);
+        let wanted = window.saturating_mul(WriteBudget::WINDOWS).max(WriteBudget::LEAST).min(budget.most);
         budget.limit = self.share.send(wanted, budget.used);
         if let Some(known) = budget.announced
             && budget.limit.abs_diff(known) > known >> 2
