@@ -96,7 +96,7 @@ impl Machine {
             return 0;
         }
         let path = self.paths.path(turn.path);
-        let most = if path.is_validated() { path.max_segments } else { 1 };
+        let most = if path.is_validated() { SendBatch::MAX_SEGMENTS } else { 1 };
         let mut len: usize = 0;
         turn.buffers.spans.clear();
         for _ in 0..most {

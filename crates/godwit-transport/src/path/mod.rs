@@ -10,11 +10,12 @@ mod challenge;
 mod credit;
 mod id;
 mod set;
+mod told;
 
 pub use id::PathId;
 pub(crate) use set::{Arrival, PathEvent, PathSet};
+pub(crate) use told::{Fate, Told};
 
-use crate::resumption::Told;
 use challenge::{Challenge, Responses};
 use credit::Credit;
 use godwit_base::{SocketId, Time};
@@ -111,8 +112,6 @@ pub(crate) struct Path {
     pub recovery: PathRecovery,
     /// What connections that follow were told of that.
     pub told: Told,
-    /// The most datagrams that may leave in one run; lowered when the network card refuses.
-    pub max_segments: usize,
     credit: Credit,
     challenge: Option<Challenge>,
     responses: Responses,
@@ -133,7 +132,6 @@ impl Path {
             key,
             recovery,
             told: Told::default(),
-            max_segments: godwit_base::SendBatch::MAX_SEGMENTS,
             credit,
             challenge: None,
             responses: Responses::default(),

@@ -6,7 +6,7 @@ mod server_memory;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use network::{Found, Network, Told};
+pub(crate) use network::{Found, Network};
 pub(crate) use server_memory::ServerMemory;
 
 /// What became of 0-RTT on a connection.

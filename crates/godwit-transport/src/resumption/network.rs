@@ -1,6 +1,7 @@
 //! What a connection leaves behind of the network that it went over, for those that follow.
 
-use godwit_recovery::{PathRecovery, PathStats, RttEstimator, SavedState};
+use crate::path::{Fate, Told};
+use godwit_recovery::{PathRecovery, RttEstimator};
 use std::time::Duration;
 
 /// A first estimate from memory is not below this: what a server needs for a handshake is not part of the
@@ -42,69 +43,11 @@ pub(crate) struct Found {
     pub(crate) so_far: bool,
 }
 
-/// What was told of a path already.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Told {
-    /// Packets, each of which counts once.
-    sent: u32,
-    lost: u32,
-    /// At a server: the window that the client knows, for its next connection.
-    window: u32,
-}
-
-impl Told {
-    /// Fewer packets that came after others that were told of say nothing by themselves.
-    const LEAST: u32 = 8;
-    /// A window of which a client learns is at least this: a little more than the initial one is not worth a token.
-    const LEAST_WINDOW: u64 = 60_000;
-
-    /// At a server whose client has brought along what it was told earlier, and is told half of it at first.
-    pub(crate) fn after(saved: Option<SavedState>) -> Self {
-        Told { window: saved.map_or(0, |saved| clamped(saved.window / 2)), ..Told::default() }
-    }
-
-    /// Whether the client should learn of this window: it is worth resuming, and not about what it was told already.
-    pub(crate) fn is_worth_a_token(&mut self, window: u64) -> bool {
-        let told = u64::from(self.window);
-        let changed = window >= told.saturating_mul(2) || window <= told / 2;
-        // A path that has become narrow is to be known as one.
-        let tells = changed && window.max(told) >= Self::LEAST_WINDOW;
-        if tells {
-            self.window = clamped(window);
-        }
-        tells
-    }
-
-    /// The packets of a path, and those of which nothing was told yet.
-    fn rest(self, stats: &PathStats) -> (Told, Told) {
-        let lost = stats.packets_lost.saturating_sub(stats.spurious_losses);
-        let all = Told { sent: clamped(stats.packets_sent), lost: clamped(lost), ..self };
-        let sent = all.sent.saturating_sub(self.sent);
-        (all, Told { sent, lost: all.lost.saturating_sub(self.lost), ..self })
-    }
-
-    /// Whether hardly anything has happened on the path since.
-    pub(crate) fn is_all_of(self, path: &PathRecovery) -> bool {
-        self.rest(path.stats()).1.sent < Self::LEAST
-    }
-
-    /// The share of packets lost since the last time.
-    fn loss(&mut self, stats: &PathStats) -> Option<u16> {
-        let (all, rest) = self.rest(stats);
-        if self.sent > 0 && rest.sent < Self::LEAST {
-            return None;
-        }
-        *self = all;
-        let share = u64::from(rest.lost).saturating_mul(WHOLE).checked_div(rest.sent.into())?;
-        Some(u16::try_from(share).unwrap_or(u16::MAX))
-    }
-}
-
 impl Found {
     /// What a path has shown of a connection that is idle or has ended; `None` if it has shown nothing.
     pub(crate) fn on(path: &PathRecovery, told: &mut Told) -> Option<Self> {
         let found = Self::so_far(path)?;
-        Some(Found { loss: told.loss(path.stats()), so_far: false, ..found })
+        Some(Found { loss: told.go_on(path.stats()).and_then(share), so_far: false, ..found })
     }
 
     /// The same of one that has just begun: what it has lost is told with what it will have sent then.
@@ -142,8 +85,10 @@ impl Network {
     }
 }
 
-fn clamped(count: u64) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
+/// The share of packets lost, of all that were sent.
+fn share(packets: Fate) -> Option<u16> {
+    let share = u64::from(packets.lost).saturating_mul(WHOLE).checked_div(packets.sent.into())?;
+    Some(u16::try_from(share).unwrap_or(u16::MAX))
 }
 
 /// Short connections have few packets and most of them lose none: what has been seen once is forgotten slowly.
@@ -227,20 +172,6 @@ mod tests {
         assert!(clean.is_lossy(), "{clean:?}");
         // One that goes on has only shown its round-trip time.
         assert_eq!(found(None).after(lossy), lossy);
-    }
-
-    #[test]
-    fn what_was_lost_is_told_once() {
-        let stats = |sent: u64, lost: u64| {
-            let mut stats = PathStats::default();
-            (stats.packets_sent, stats.packets_lost, stats.spurious_losses) = (sent, lost + 1, 1);
-            stats
-        };
-        let mut told = Told::default();
-        assert_eq!(told.loss(&stats(6, 3)), Some(32_768), "few packets, but all there are");
-        assert_eq!(told.loss(&stats(13, 4)), None, "too few more");
-        assert_eq!(told.loss(&stats(14, 4)), Some(8192), "one of eight");
-        assert_eq!(told.loss(&stats(24, 4)), Some(0));
     }
 
     #[test]
