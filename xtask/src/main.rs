@@ -6,6 +6,7 @@
 
 mod bench;
 mod check;
+mod defences;
 mod features;
 mod gate;
 mod interop;
@@ -38,6 +39,8 @@ usage: cargo xtask COMMAND
                     baselines; --smoke is 60 networks with three controllers, --full also simulates those at full
                     length that are shortened
   bench             godwit perf beside quinn, interleaved, as a table
+  defences [WORDS]  takes each defence against a known attack out of the code, one at a time, and demands that its test
+                    fails; only those whose names contain one of the words
   outside           the programs of examples/outside, built on what the libraries show and run against one another
   peers             install the peers that test --full talks to (pinned versions)
   peers --test [WORDS]
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         ["bench"] => bench::run(),
         ["gate"] => gate::run(gate::Mode::Compare),
         ["gate", "--bless"] => gate::run(gate::Mode::Bless),
+        ["defences", words @ ..] => defences::run(words),
         ["outside"] => outside::run(),
         ["peers"] => peers::install(),
         ["peers", "--test", filter @ ..] => peers::test_matching(&filter.join(" ")),

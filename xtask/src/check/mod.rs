@@ -33,6 +33,7 @@ pub(crate) fn run() -> Result<(), String> {
 /// What is seen without a compiler: sizes, cycles, dependencies.
 pub(crate) fn structure() -> Result<(), String> {
     let mut findings = size::findings()?;
+    findings.extend(crate::defences::findings()?);
     let workspace = Workspace::read()?;
     findings.extend(dependencies::findings(&workspace)?);
     findings.extend(deny::findings()?);
