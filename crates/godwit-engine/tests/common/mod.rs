@@ -28,6 +28,8 @@ pub struct Echo {
     pub closed: usize,
     pub stopped: Option<Stopped>,
     pub wakers: Vec<Waker>,
+    /// It panics over the next stream that a peer opens.
+    pub panics: bool,
 }
 
 #[derive(Debug, Default)]
@@ -98,6 +100,7 @@ impl Handler for Echo {
         match event {
             Event::Connected => self.connected.push(conn),
             Event::StreamOpened { direction } => {
+                assert!(!std::mem::take(&mut self.panics), "as the test asked");
                 while let Some(id) = cx.endpoint_mut().with(conn, |c| c.accept(direction)).flatten() {
                     self.drain(cx, conn, id, true);
                 }

@@ -25,6 +25,7 @@ use godwit_base::{Time, WallTime};
 use godwit_wire::{ConnectionId, Side};
 use std::fmt;
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// A set of kinds of [`TransportEvent`].
@@ -109,8 +110,16 @@ impl ObserverFactory {
 
     /// The observer of a connection, if it gets one.
     pub fn observer(&self, info: &ObserverInfo) -> Option<Box<dyn Observer + Send>> {
-        self.make.as_ref().and_then(|make| make(info))
+        let make = self.make.as_ref()?;
+        without_panic(|| make(info))?
     }
+}
+
+/// Calls what the application has installed. `None` if that panicked: it is to cost no connection, and those beside it even
+/// less. The process's panic hook has told of it.
+pub(crate) fn without_panic<T>(call: impl FnOnce() -> T) -> Option<T> {
+    // Nothing of ours is left half done: observers only look.
+    catch_unwind(AssertUnwindSafe(call)).map_err(std::mem::forget).ok()
 }
 
 impl fmt::Debug for ObserverFactory {

@@ -162,7 +162,9 @@ impl EndpointBuilder {
     }
 
     /// Writes a trace of every connection into `folder`, which must exist: one file each, in qlog's
-    /// JSON-SEQ form, for tools such as qvis. A file that cannot be made costs a warning, not the connection.
+    /// JSON-SEQ form, for tools such as qvis. They are written by a thread, in pieces, and complete once the endpoint and
+    /// its connections are gone; at most 1000 connections are traced at a time. A file that cannot be made, or a disk that
+    /// is too slow, costs a warning and the trace, not the connection.
     pub fn qlog_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.observe = self.observe.and(crate::qlog::into_folder(folder.into()));
         self

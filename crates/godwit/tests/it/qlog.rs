@@ -38,6 +38,43 @@ async fn observers_of_a_program_watch_beside_one_another() {
     assert_eq!(counts.map(|count| count.load(Ordering::Relaxed)), [1; 3]);
 }
 
+/// Has a defect.
+struct Panicking(Arc<AtomicU64>);
+
+impl Observer for Panicking {
+    fn mask(&self) -> TransportMask {
+        TransportEventKind::ConnectionStarted.mask()
+    }
+
+    fn on_event(&mut self, _: Time, event: &TransportEvent<'_>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        panic!("as the test wants, over {:?}", event.kind());
+    }
+}
+
+#[tokio::test]
+async fn an_observer_that_panics_costs_nobody_a_connection() {
+    let told = Arc::new(AtomicU64::new(0));
+    let factory = {
+        let told = Arc::clone(&told);
+        // One of each: the first cannot even be made.
+        ObserverFactory::new(move |_| match told.fetch_add(1, Ordering::Relaxed) {
+            0 => panic!("as the test wants"),
+            _ => Some(Box::new(Panicking(Arc::clone(&told)))),
+        })
+    };
+    let net = Net::NATIVE_V4;
+    let server = net.builder().server(crate::support::server_config()).observers(factory).build().unwrap();
+    let client = net.client();
+    for _ in 0..2 {
+        let connecting = client.connect(&client_config(), server.local_addr().unwrap(), "localhost").unwrap();
+        let (outgoing, incoming) = tokio::join!(connecting, async { server.accept().await.unwrap().await });
+        outgoing.unwrap().close(7, b"");
+        assert_eq!(incoming.unwrap().closed().await.application_code(), Some(7));
+    }
+    assert_eq!(told.load(Ordering::Relaxed), 3, "two that were to be made, and one event");
+}
+
 #[tokio::test]
 async fn every_connection_is_traced_at_both_ends() {
     let folder = std::env::temp_dir().join(format!("godwit-qlog-{}", std::process::id()));
@@ -53,6 +90,14 @@ async fn every_connection_is_traced_at_both_ends() {
     server.close(0, b"");
     client.wait_idle().await;
     server.wait_idle().await;
+    drop((client, server));
+    // By a thread, at the latest when the endpoints are gone.
+    let is_complete = |entry: std::io::Result<std::fs::DirEntry>| {
+        std::fs::read_to_string(entry.unwrap().path()).unwrap().contains("quic:connection_closed")
+    };
+    while std::fs::read_dir(&folder).unwrap().map(is_complete).filter(|complete| *complete).count() < 2 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
     let mut ends = Vec::new();
     for entry in std::fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();

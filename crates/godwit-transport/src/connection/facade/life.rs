@@ -55,6 +55,12 @@ impl Connection {
         self.machine.close(now, code, reason)
     }
 
+    /// Closes the connection with INTERNAL_ERROR (RFC 9000 section 20.1) and this reason: it cannot go on, through no fault of
+    /// the peer.
+    pub fn abort(&mut self, now: Time, reason: &'static str) {
+        self.machine.close_with(now, super::super::internal(reason));
+    }
+
     /// Sends a PING, so that the peer's idle timer restarts.
     pub fn ping(&mut self) {
         self.machine.parts.ping.send();

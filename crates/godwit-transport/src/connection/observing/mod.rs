@@ -15,7 +15,7 @@ use crate::ConnectionError;
 use crate::config::EndpointConfig;
 use crate::observe::{
     CongestionState, ConnectionState, DropTrigger, EcnName, LossTrigger, Observer, PacketName, Recovery,
-    TransportEvent, TransportEventKind as Kind, TransportMask,
+    TransportEvent, TransportEventKind as Kind, TransportMask, without_panic,
 };
 use crate::packet::WrittenPacket;
 use crate::path::{PathEvent, PathId};
@@ -73,12 +73,17 @@ impl Observation {
         }));
     }
 
-    /// Gives an event to the observer, if it is wanted.
+    /// Gives an event to the observer, if it is wanted. One that panics is not asked again.
     fn emit(&mut self, event: &TransportEvent<'_>) {
         if self.wants(event.kind().mask())
             && let Some(watch) = &mut self.watch
         {
-            watch.observer.on_event(watch.now, event);
+            let Watch { observer, now, .. } = &mut **watch;
+            if without_panic(|| observer.on_event(*now, event)).is_none() {
+                self.mask = TransportMask::default();
+                let watch = self.watch.take();
+                without_panic(|| drop(watch));
+            }
         }
     }
 }
