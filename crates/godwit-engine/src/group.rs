@@ -6,11 +6,19 @@
 
 use godwit_transport::Foreign;
 use std::sync::{Arc, OnceLock, Weak};
+use std::task::Waker;
 
 /// Where a shard takes in datagrams from others.
 pub(crate) trait Inbox: Send + Sync {
-    /// Whether it was taken.
-    fn put(&self, foreign: &Foreign, run: &[u8]) -> bool;
+    /// What became of it.
+    fn put(&self, foreign: &Foreign, run: &[u8]) -> Put;
+}
+
+/// What became of datagrams that were handed to another shard.
+pub(crate) struct Put {
+    pub(crate) taken: bool,
+    /// Its driver, if that does not run yet: to be woken once our own lock is released, for that may run anything.
+    pub(crate) driver: Option<Waker>,
 }
 
 /// The shards of one address. Each knows all of them through a clone of this.
@@ -42,8 +50,8 @@ impl ShardGroup {
         }
     }
 
-    /// Gives a run of datagrams to its shard: whether it was taken. None if there is no such shard in this process.
-    pub(crate) fn hand_on(&self, foreign: &Foreign, run: &[u8]) -> Option<bool> {
+    /// Gives a run of datagrams to its shard. None if there is no such shard in this process.
+    pub(crate) fn hand_on(&self, foreign: &Foreign, run: &[u8]) -> Option<Put> {
         if foreign.generation != self.generation {
             return None;
         }

@@ -4,7 +4,7 @@
 //! shard's own thread taking it costs nothing to speak of. A visit marks the shard as having something to
 //! do and wakes the driver, which then sends for all visits together, in large batches.
 
-use crate::group::Inbox;
+use crate::group::{Inbox, Put};
 use crate::handler::{Handler, ShardCx};
 use crate::shard::Shard;
 use crate::stopped::Stopped;
@@ -49,21 +49,29 @@ impl<H: Handler> Shared<H> {
 
     /// Makes the driver run.
     pub(crate) fn schedule(&self) {
-        if !self.scheduled.swap(true, Ordering::AcqRel)
-            && let Some(waker) = &*self.driver.lock().unwrap_or_else(PoisonError::into_inner)
-        {
-            waker.wake_by_ref();
+        if let Some(waker) = self.whom_to_schedule() {
+            waker.wake();
         }
+    }
+
+    /// The driver, unless it is certain to run already: it is to be woken, with no lock held.
+    fn whom_to_schedule(&self) -> Option<Waker> {
+        if self.scheduled.swap(true, Ordering::AcqRel) {
+            return None;
+        }
+        self.driver.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Called by the driver as it begins: from here on, whoever changes something wakes it again.
     pub(crate) fn register_driver(&self, waker: &Waker) {
         let mut driver = self.driver.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *driver {
-            Some(known) => known.clone_from(waker),
-            none => *none = Some(waker.clone()),
-        }
+        let replaced = match &mut *driver {
+            Some(known) if known.will_wake(waker) => None,
+            place => place.replace(waker.clone()),
+        };
         drop(driver);
+        // What it is the last of may be anything.
+        drop(replaced);
         self.scheduled.swap(false, Ordering::AcqRel);
     }
 
@@ -100,13 +108,12 @@ impl<H: Handler> Shared<H> {
 }
 
 impl<H: Handler> Inbox for Shared<H> {
-    fn put(&self, foreign: &Foreign, run: &[u8]) -> bool {
+    fn put(&self, foreign: &Foreign, run: &[u8]) -> Put {
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
         // What does not fit is lost, as in a full socket.
         let taken = inbox.push_run(*foreign, run);
         drop(inbox);
-        self.schedule();
-        taken
+        Put { taken, driver: self.whom_to_schedule() }
     }
 }
 

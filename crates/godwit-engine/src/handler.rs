@@ -13,6 +13,9 @@ use std::task::Waker;
 /// What an application is to a shard. All calls are made on the shard's turn, with its lock held and no
 /// connection borrowed: a handler may call into every connection through [`ShardCx::endpoint_mut`], but
 /// must not use a handle of the same shard.
+///
+/// If it panics over an event, the connection that the event is of is closed with INTERNAL_ERROR; over a handshake, that
+/// is refused. The handler is called again for others. A panic in any other call ends the shard.
 pub trait Handler: Send + 'static {
     /// Something happened on a connection.
     fn on_event(&mut self, cx: &mut ShardCx<'_>, conn: ConnKey, event: Event);

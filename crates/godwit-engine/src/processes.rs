@@ -20,7 +20,7 @@ pub trait OtherProcesses: Send + fmt::Debug {
     /// Takes in a batch of what another process has handed on.
     ///
     /// # Errors
-    /// If that fails for good: the shard ends then.
+    /// If that fails for good: it is not asked again.
     fn take_in(&mut self, batch: &mut RecvBatch) -> io::Result<TakenIn>;
 
     /// This process receives from the sockets from now on: nothing more is to be taken in.

@@ -14,6 +14,7 @@ use godwit_datapath::{
 use godwit_transport::ForeignBatch;
 use godwit_transport::{Endpoint, Event, Side};
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 use std::time::Duration;
 use std::{fmt, io};
@@ -59,6 +60,9 @@ pub struct Shard<H> {
 /// Batches sent before it is looked whether something was received: acknowledgements must not wait until a
 /// whole congestion window is out.
 const BATCHES_AT_ONCE: usize = 4;
+
+/// What the peer is told of a connection whose handler has panicked.
+const HANDLER_PANICKED: &str = "the application has failed";
 
 /// While a socket is full, what is due and waits for it is looked at this often: it stays due.
 const BLOCKED_PAUSE: Duration = Duration::from_millis(1);
@@ -279,11 +283,15 @@ impl<H> Shard<H> {
         if !self.endpoint.has_foreign() {
             return;
         }
-        let Shard { endpoint, foreign, group, others, clock, now, handed_on, .. } = self;
+        let Shard { endpoint, foreign, group, others, clock, now, handed_on, wakes, .. } = self;
         endpoint.swap_foreign(foreign);
         let received = clock.since_boot(*now);
         for (owner, run) in foreign.runs() {
-            let taken = group.as_ref().and_then(|group| group.hand_on(owner, run));
+            let put = group.as_ref().and_then(|group| group.hand_on(owner, run));
+            let taken = put.map(|put| {
+                wakes.extend(put.driver);
+                put.taken
+            });
             match taken.or_else(|| others.as_ref()?.hand_on(owner, received, run)) {
                 Some(taken) => handed_on.count(taken),
                 None => endpoint.reject_foreign(*now, owner, run),
@@ -372,6 +380,11 @@ impl<H> Shard<H> {
         self.progress.next_socket(&self.send).is_none()
     }
 
+    /// Wakes whom a turn has found: for who has the shard to himself, with no lock.
+    pub(crate) fn wake(&mut self) {
+        self.wakes.drain(..).for_each(Waker::wake);
+    }
+
     pub(crate) fn split(&mut self) -> (ShardCx<'_>, &mut H) {
         let cx = ShardCx {
             endpoint: &mut self.endpoint,
@@ -384,6 +397,18 @@ impl<H> Shard<H> {
     }
 }
 
+/// Calls the handler. False if it panicked: that costs the connection it was told of, and no other.
+fn survives(what: &str, tell: impl FnOnce()) -> bool {
+    let told = catch_unwind(AssertUnwindSafe(tell));
+    if let Err(payload) = told {
+        tracing::error!("a handler panicked over {what}, which ends with it");
+        // To drop it may panic again.
+        std::mem::forget(payload);
+        return false;
+    }
+    true
+}
+
 impl<H: Handler> Shard<H> {
     /// Tells the handler everything that happened, and hands on what is not for this shard.
     pub(crate) fn dispatch(&mut self) {
@@ -391,12 +416,17 @@ impl<H: Handler> Shard<H> {
         loop {
             let (mut cx, handler) = self.split();
             if let Some(incoming) = cx.endpoint.next_incoming() {
-                handler.on_incoming(&mut cx, incoming);
+                if !survives("a client that wants to connect", || handler.on_incoming(&mut cx, incoming)) {
+                    cx.endpoint.refuse(incoming);
+                }
             } else if let Some((conn, event)) = cx.endpoint.next_event() {
                 // Servers answer many at once: what one is to say first must not hold up the others.
                 let connected = event == Event::Connected
                     && cx.endpoint.connection(conn).is_some_and(|conn| conn.side() == Side::Client);
-                handler.on_event(&mut cx, conn, event);
+                if !survives("an event of a connection", || handler.on_event(&mut cx, conn, event)) {
+                    let now = cx.now;
+                    cx.endpoint.with(conn, |connection| connection.abort(now, HANDLER_PANICKED));
+                }
                 self.connected |= connected;
             } else if any {
                 // The end of the turn may cause events in its turn.

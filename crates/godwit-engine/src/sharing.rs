@@ -22,10 +22,16 @@ impl<H> Shard<H> {
     }
 
     /// Receives a batch of what another process has handed on.
-    pub(crate) fn receive_handed_on(&mut self) -> io::Result<Received> {
-        let Some(others) = &mut self.others else { return Ok(Received::default()) };
+    pub(crate) fn receive_handed_on(&mut self) -> Received {
+        let Some(others) = &mut self.others else { return Received::default() };
         self.recv.clear();
-        let taken = others.take_in(&mut self.recv)?;
+        let taken = match others.take_in(&mut self.recv) {
+            Ok(taken) => taken,
+            Err(error) => {
+                self.part_with_others(&error);
+                return Received::default();
+            }
+        };
         if taken.runs > 0 {
             // When it was received from the network is what matters for round-trip times. The endpoint is told no
             // time that is before one that it was told.
@@ -38,7 +44,15 @@ impl<H> Shard<H> {
             tracing::info!("no process is left that receives from the sockets: receiving again");
             self.receive_from_sockets();
         }
-        Ok(Received::new(taken.runs, taken.more))
+        Received::new(taken.runs, taken.more)
+    }
+
+    /// Nothing can be taken in any more of what other processes hand on. They learn so, and tell the peers: what is sent
+    /// through the sockets still leaves, and nobody else's connections are touched.
+    pub(crate) fn part_with_others(&mut self, error: &io::Error) {
+        tracing::error!(%error, "what another process hands on cannot be read: connections that depend on it will end");
+        self.others = None;
+        self.sockets_version += 1;
     }
 
     fn receive_from_sockets(&mut self) {

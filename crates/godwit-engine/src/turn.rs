@@ -31,7 +31,7 @@ pub(crate) trait TurnHost {
 
     /// Takes in what other processes have handed on. True if there may be more.
     fn take_in(&mut self) -> io::Result<bool> {
-        Ok(self.shard().receive_handed_on()?.more)
+        Ok(self.shard().receive_handed_on().more)
     }
 
     /// Receives from the sockets. True if there may be more.
@@ -87,7 +87,9 @@ impl<H: Handler> Shard<H> {
     /// If a socket has become unusable.
     pub fn turn(&mut self) -> io::Result<Turn> {
         self.begin_turn();
-        run(&mut Alone(self))
+        let turn = run(&mut Alone(self));
+        self.wake();
+        turn
     }
 }
 
@@ -127,7 +129,10 @@ pub fn poll_turn<T, H>(
     deliver: impl FnMut(&mut T) -> bool,
 ) -> io::Result<Turn> {
     shard(owner).begin_turn_at(now);
-    run(&mut Polled { owner, shard, deliver })
+    let mut polled = Polled { owner, shard, deliver };
+    let turn = run(&mut polled);
+    polled.shard().wake();
+    turn
 }
 
 /// Something that happened on a shard.

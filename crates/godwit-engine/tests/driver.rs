@@ -68,6 +68,25 @@ async fn bytes_come_back_while_spinning_and_without_offload() {
     round_trip("127.0.0.1:0", "127.0.0.1:0", &plain, &driver, 1_000_000).await;
 }
 
+#[tokio::test]
+async fn a_handler_that_panics_over_a_connection_costs_that_one_only() {
+    let (config, driver) = (SocketConfig::default(), DriverConfig::default());
+    let (server, server_task) = start(server(socket("127.0.0.1:0", &config)), &driver);
+    let (client, _client_task) = start(client(socket("127.0.0.1:0", &config)), &driver);
+    let remote = server.local_addrs()[0];
+    let honest = exchange(&client, remote, 1000).await;
+    let unlucky = connected(&client, remote, &common::client_config()).await;
+    server.with(|_, echo| echo.panics = true);
+    client.with(|cx, echo| common::request(cx, echo, unlucky, 1000));
+    wait_for(&client, |_, echo| (echo.closed == 1).then_some(())).await;
+    wait_for(&server, |_, echo| (echo.closed == 1).then_some(())).await;
+    exchange_on(&client, honest, 1000).await;
+    exchange(&client, remote, 1000).await;
+    client.close(0, b"");
+    drop(server);
+    server_task.await.unwrap().unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn handles_are_used_from_many_threads() {
     let config = DriverConfig::default();

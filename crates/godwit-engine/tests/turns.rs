@@ -7,7 +7,8 @@ use common::{client, connect, request, server};
 use godwit_base::{RecvBatch, SendBatch, SocketId};
 use godwit_datapath::memory::Hub;
 use godwit_datapath::{Capabilities, Counters, Datapath, Progress, Received, Sent};
-use godwit_engine::{Clock, Shard, poll_turn};
+use godwit_engine::{Clock, OtherProcesses, Shard, TakenIn, poll_turn};
+use godwit_transport::Foreign;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -191,4 +192,38 @@ fn departure_times_are_used_where_every_socket_keeps_them() {
     let (able, asked_as_well) = timed(1, true);
     shard.replace_socket(able);
     assert_eq!((asked.load(Relaxed), asked_as_well.load(Relaxed)), (2, 1));
+}
+
+/// Another process, whose relay is damaged.
+#[derive(Debug)]
+struct Damaged(Arc<AtomicUsize>);
+
+impl OtherProcesses for Damaged {
+    fn hand_on(&self, _: &Foreign, _: Duration, _: &[u8]) -> Option<bool> {
+        None
+    }
+
+    fn take_in(&mut self, _: &mut RecvBatch) -> io::Result<TakenIn> {
+        self.0.fetch_add(1, Relaxed);
+        Err(io::ErrorKind::ConnectionReset.into())
+    }
+
+    fn on_receiving(&mut self) {}
+
+    #[cfg(unix)]
+    fn readiness(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+        None
+    }
+}
+
+#[test]
+fn a_relay_that_cannot_be_read_costs_no_shard() {
+    let address: SocketAddr = "10.0.0.2:443".parse().unwrap();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let socket = Hub::new(2).socket(SocketId(0), address);
+    let mut server = server(Box::new(socket)).sharing_with(Box::new(Damaged(Arc::clone(&asked))));
+    for _ in 0..3 {
+        server.turn().unwrap();
+    }
+    assert_eq!(asked.load(Relaxed), 1, "and it is not asked again");
 }

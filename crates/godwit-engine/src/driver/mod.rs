@@ -200,7 +200,7 @@ impl<H: Handler> TurnHost for DriverTurn<'_, '_, H> {
     }
 
     fn take_in(&mut self) -> io::Result<bool> {
-        self.driver.handed_on.receive(self.cx, self.shard)
+        Ok(self.driver.handed_on.receive(self.cx, self.shard))
     }
 
     /// Receives and answers batch by batch until there is nothing or the budget is spent, which is true.

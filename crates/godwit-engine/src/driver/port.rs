@@ -183,21 +183,27 @@ impl HandedOnPort {
     }
 
     /// Receives one batch if there may be one. True if there may be more; otherwise the task is woken when there is.
-    pub(super) fn receive<H: Handler>(&self, cx: &mut Context<'_>, shard: &mut Shard<H>) -> io::Result<bool> {
-        let Some(readiness) = &self.readiness else { return Ok(false) };
-        while readiness.poll_read_ready(cx)?.is_ready() {
+    pub(super) fn receive<H: Handler>(&self, cx: &mut Context<'_>, shard: &mut Shard<H>) -> bool {
+        let Some(readiness) = &self.readiness else { return false };
+        loop {
+            match readiness.poll_read_ready(cx) {
+                Poll::Pending => return false,
+                Poll::Ready(Ok(())) if shard.others.is_some() => {}
+                Poll::Ready(Ok(())) => return false,
+                Poll::Ready(Err(error)) => {
+                    shard.part_with_others(&error);
+                    return false;
+                }
+            }
             let mut received = Received::default();
             let attempt = readiness.try_io(Interest::READABLE, || {
-                received = shard.receive_handed_on()?;
+                received = shard.receive_handed_on();
                 if received.more { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
             });
-            match attempt {
-                Ok(()) => return Ok(true),
-                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
-                Err(_) => {}
+            if attempt.is_ok() {
+                return true;
             }
         }
-        Ok(false)
     }
 }
 
@@ -207,7 +213,7 @@ impl HandedOnPort {
         Ok(HandedOnPort {})
     }
 
-    pub(super) fn receive<H: Handler>(&self, _: &mut Context<'_>, _: &mut Shard<H>) -> io::Result<bool> {
-        Ok(false)
+    pub(super) fn receive<H: Handler>(&self, _: &mut Context<'_>, _: &mut Shard<H>) -> bool {
+        false
     }
 }
