@@ -135,14 +135,14 @@ where
             let poll = match result {
                 Some(result) => {
                     if let Some(ticket) = this.ticket.take() {
-                        waiters.leave(ticket);
+                        waiters.leave(ticket, shard);
                     }
                     // There may be one for the next as well.
                     waiters.wake_one(this.topic, shard);
                     Poll::Ready(result)
                 }
                 None => {
-                    waiters.wait(&mut this.ticket, this.topic, cx.waker());
+                    waiters.wait(&mut this.ticket, this.topic, cx.waker(), shard);
                     Poll::Pending
                 }
             };
@@ -156,7 +156,7 @@ impl<F> Drop for WaitUntil<'_, F> {
         let Some(ticket) = self.ticket else { return };
         self.shard.with_if(|shard, api| {
             if let Some(waiters) = waiters(api, self.place)
-                && waiters.leave(ticket)
+                && waiters.leave(ticket, shard)
             {
                 waiters.wake_one(self.topic, shard);
             }

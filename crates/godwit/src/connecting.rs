@@ -82,7 +82,7 @@ impl Connecting {
                 _ => false,
             };
             if let Some(ticket) = self.ticket.take_if(|_| open) {
-                access.state.waiters.leave(ticket);
+                access.state.waiters.leave(ticket, access.shard);
             }
             access.state.ended.is_none() && open && !access.connection().is_some_and(|it| it.wants_approval())
         });
@@ -115,7 +115,7 @@ impl Connecting {
             State::Taken => panic!("polled after it was ready"),
         };
         if let Some(ticket) = self.ticket.take() {
-            shared.access(|access| access.state.waiters.leave(ticket));
+            shared.access(|access| access.state.waiters.leave(ticket, access.shard));
         }
         let attempt = |access: &mut Access<'_, '_>| {
             if access.state.connected || access.state.approvable {
@@ -187,7 +187,7 @@ impl Future for Connecting {
                 if access.state.connected || access.state.ended.is_some() {
                     return Some(access.state.ended.clone().map_or(Ok(()), Err));
                 }
-                access.state.waiters.wait(&mut this.ticket, Topic::Connected, cx.waker());
+                access.state.waiters.wait(&mut this.ticket, Topic::Connected, cx.waker(), access.shard);
                 None
             });
             match ready {
@@ -200,7 +200,7 @@ impl Future for Connecting {
         match std::mem::replace(&mut this.state, State::Taken) {
             State::Pending(shared) => {
                 let ticket = this.ticket.take();
-                shared.access(|access| ticket.map(|ticket| access.state.waiters.leave(ticket)));
+                shared.access(|access| ticket.map(|ticket| access.state.waiters.leave(ticket, access.shard)));
                 Poll::Ready(Ok(Connection::from_shared(shared)))
             }
             State::Failed(error) => Poll::Ready(Err(error)),

@@ -157,7 +157,7 @@ impl RecvStream {
         let poll = self.shared.access(|access| {
             let filled = fill(access, id, sink, end);
             if filled.is_pending() {
-                access.state.register_reader(id, cx.waker());
+                access.state.register_reader(id, cx.waker(), access.shard);
             }
             filled
         });
@@ -172,7 +172,7 @@ impl Drop for RecvStream {
     fn drop(&mut self) {
         let (id, reading) = (self.id, self.end.is_none());
         self.shared.access(|access| {
-            access.state.remove_half(id);
+            access.state.remove_half(id, access.shard);
             if reading && access.state.ended.is_none() {
                 stop(access, id, 0);
             }

@@ -284,7 +284,7 @@ impl Drop for SendStream {
     fn drop(&mut self) {
         let (id, over) = (self.id, self.over);
         self.shared.access(|access| {
-            access.state.remove_half(id);
+            access.state.remove_half(id, access.shard);
             if !over && access.state.ended.is_none() {
                 let _ = access.connection().map(|connection| connection.reset(id, 0));
                 access.touch();
@@ -332,7 +332,7 @@ fn push(access: &mut Access<'_, '_>, id: StreamId, data: Bytes) {
 fn wait(access: &mut Access<'_, '_>, id: StreamId, cx: &Context<'_>) {
     // It can be written to, for there was no other answer to how much.
     let _ = access.connection().map(|connection| connection.watch_writable(id));
-    access.state.register_writer(id, cx.waker());
+    access.state.register_writer(id, cx.waker(), access.shard);
 }
 
 fn write_error(access: &Access<'_, '_>, id: StreamId, error: transport::WriteError) -> WriteError {

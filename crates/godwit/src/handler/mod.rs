@@ -8,7 +8,7 @@ mod state;
 mod waiters;
 
 pub(crate) use state::{ConnState, Summary};
-pub(crate) use waiters::{Ticket, Topic, Waiters};
+pub(crate) use waiters::{Ticket, Topic, Waiters, register};
 
 use crate::error::EndReason;
 use crate::generations::Membership;

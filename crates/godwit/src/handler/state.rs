@@ -1,7 +1,7 @@
 //! What is kept of a connection for its handles.
 
 use super::raw::RawHandler;
-use super::waiters::{Topic, Waiters};
+use super::waiters::{Topic, Waiters, register};
 use crate::error::{ConnectionError, EndReason};
 use crate::paths::PathEvent;
 use bytes::Bytes;
@@ -152,21 +152,27 @@ impl ConnState {
     }
 
     /// A handle of a half is gone.
-    pub(crate) fn remove_half(&mut self, id: StreamId) {
+    pub(crate) fn remove_half(&mut self, id: StreamId, shard: &mut ShardCx<'_>) {
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.handles = stream.handles.saturating_sub(1);
             if stream.handles == 0 {
+                [stream.reader.take(), stream.writer.take()]
+                    .into_iter()
+                    .flatten()
+                    .for_each(|it| shard.wake(it));
                 self.streams.remove(&id);
             }
         }
     }
 
-    pub(crate) fn register_reader(&mut self, id: StreamId, waker: &Waker) {
-        register(self.streams.get_mut(&id).map(|stream| &mut stream.reader), waker);
+    pub(crate) fn register_reader(&mut self, id: StreamId, waker: &Waker, shard: &mut ShardCx<'_>) {
+        let replaced = self.streams.get_mut(&id).and_then(|stream| register(&mut stream.reader, waker));
+        replaced.into_iter().for_each(|waker| shard.wake(waker));
     }
 
-    pub(crate) fn register_writer(&mut self, id: StreamId, waker: &Waker) {
-        register(self.streams.get_mut(&id).map(|stream| &mut stream.writer), waker);
+    pub(crate) fn register_writer(&mut self, id: StreamId, waker: &Waker, shard: &mut ShardCx<'_>) {
+        let replaced = self.streams.get_mut(&id).and_then(|stream| register(&mut stream.writer, waker));
+        replaced.into_iter().for_each(|waker| shard.wake(waker));
     }
 
     /// The code with which the peer said that it reads no more of a stream.
@@ -328,14 +334,6 @@ impl Left {
 /// Whether an end of this side reads from a stream.
 fn receives(side: Side, id: StreamId) -> bool {
     id.direction() == Direction::Bidirectional || id.initiator() != side
-}
-
-fn register(place: Option<&mut Option<Waker>>, waker: &Waker) {
-    match place {
-        Some(Some(known)) => known.clone_from(waker),
-        Some(none) => *none = Some(waker.clone()),
-        None => {}
-    }
 }
 
 /// Stream ids come in sequence, and how many there are at once is limited: a multiplication spreads them.

@@ -53,6 +53,17 @@ struct Waiter {
     waker: Option<Waker>,
 }
 
+/// Notes who waits. Returns who waited there before, if that was somebody else: to be woken once the shard's lock is
+/// released, for a waker must not be dropped under it. It may be the last that keeps a task, and with that everything that
+/// the task owns, handles of the same shard included.
+#[must_use = "it must not be dropped under the lock"]
+pub(crate) fn register(place: &mut Option<Waker>, waker: &Waker) -> Option<Waker> {
+    match place {
+        Some(known) if known.will_wake(waker) => None,
+        place => place.replace(waker.clone()),
+    }
+}
+
 /// Those who wait, in the order in which they came.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters {
@@ -62,13 +73,18 @@ pub(crate) struct Waiters {
 
 impl Waiters {
     /// Joins the queue, or keeps the place in it that `ticket` stands for.
-    pub(crate) fn wait(&mut self, ticket: &mut Option<Ticket>, topic: Topic, waker: &Waker) {
+    pub(crate) fn wait(
+        &mut self,
+        ticket: &mut Option<Ticket>,
+        topic: Topic,
+        waker: &Waker,
+        shard: &mut ShardCx<'_>,
+    ) {
         if let Some(at) = ticket.and_then(|ticket| self.find(ticket))
             && let Some(waiter) = self.queue.get_mut(at)
         {
-            match &mut waiter.waker {
-                Some(known) => known.clone_from(waker),
-                none => *none = Some(waker.clone()),
+            if let Some(replaced) = register(&mut waiter.waker, waker) {
+                shard.wake(replaced);
             }
             return;
         }
@@ -83,9 +99,13 @@ impl Waiters {
     }
 
     /// Leaves the queue. True if the waiter had been woken and has not looked since.
-    pub(crate) fn leave(&mut self, ticket: Ticket) -> bool {
-        let waiter = self.find(ticket).and_then(|at| self.queue.remove(at));
-        waiter.is_some_and(|waiter| waiter.waker.is_none())
+    pub(crate) fn leave(&mut self, ticket: Ticket, shard: &mut ShardCx<'_>) -> bool {
+        let Some(waiter) = self.find(ticket).and_then(|at| self.queue.remove(at)) else { return false };
+        match waiter.waker {
+            Some(waker) => shard.wake(waker),
+            None => return true,
+        }
+        false
     }
 
     /// Wakes the first who waits for `topic` and has not been woken.

@@ -273,13 +273,15 @@ impl Opening<'_> {
                 return Poll::Pending;
             }
             if !protocol.queue.is_first(self.ticket) && !protocol.going_away {
-                protocol.queue.wait(&mut self.ticket, cx.waker());
+                let replaced = protocol.queue.wait(&mut self.ticket, cx.waker());
+                protocol.wakes.extend(replaced);
                 return Poll::Pending;
             }
             let id = match protocol.h3.send_request(io, head, end) {
                 Ok(id) => id,
                 Err(SendError::NoStreams) => {
-                    protocol.queue.wait(&mut self.ticket, cx.waker());
+                    let replaced = protocol.queue.wait(&mut self.ticket, cx.waker());
+                    protocol.wakes.extend(replaced);
                     return Poll::Pending;
                 }
                 Err(error) => return Poll::Ready(Err(Error::from_send(error))),

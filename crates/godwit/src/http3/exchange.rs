@@ -5,7 +5,8 @@ use super::error::Error;
 use super::link::Link;
 use super::outgoing::Outgoing;
 use super::protocol::{Protocol, READ_AT_ONCE};
-use super::stream::{Piece, register};
+use super::stream::Piece;
+use crate::handler::register;
 use godwit_http3::{BodyRead, ErrorCode, ReadError};
 use godwit_wire::{Side, StreamId};
 use http::Response;
@@ -56,7 +57,8 @@ impl RecvHalf {
             if let Some(error) = failure {
                 return Poll::Ready(Err(error));
             }
-            register(&mut stream.reader, cx.waker());
+            let replaced = register(&mut stream.reader, cx.waker());
+            protocol.wakes.extend(replaced);
             Poll::Pending
         });
         self.done |= matches!(poll, Poll::Ready(Ok(Head::Final(_, true)) | Err(_)));
@@ -82,7 +84,8 @@ impl RecvHalf {
                 Ok(BodyRead::End) => Poll::Ready(None),
                 Ok(BodyRead::Blocked) => {
                     if let Some(stream) = protocol.streams.get_mut(&id) {
-                        register(&mut stream.reader, cx.waker());
+                        let replaced = register(&mut stream.reader, cx.waker());
+                        protocol.wakes.extend(replaced);
                     }
                     Poll::Pending
                 }
@@ -168,7 +171,8 @@ impl SendHalf {
                 Err(error) => return Poll::Ready(Err(Error::from_send(error))),
             }
             if let Some(stream) = protocol.streams.get_mut(&id) {
-                register(&mut stream.writer, cx.waker());
+                let replaced = register(&mut stream.writer, cx.waker());
+                protocol.wakes.extend(replaced);
             }
             Poll::Pending
         });
@@ -184,7 +188,8 @@ impl SendHalf {
                 return Poll::Ready(error);
             }
             if let Some(stream) = protocol.streams.get_mut(&id) {
-                register(&mut stream.writer, cx.waker());
+                let replaced = register(&mut stream.writer, cx.waker());
+                protocol.wakes.extend(replaced);
             }
             Poll::Pending
         })

@@ -8,10 +8,11 @@
 use super::connection_watch::ConnectionWatch;
 use super::error::Error;
 use super::io::Io;
-use super::stream::{Left, Piece, Stream, register};
+use super::stream::{Left, Piece, Stream};
 use super::stream_queue::StreamQueue;
 use crate::error::{ConnectionError, EndReason};
 use crate::handler::raw::{RawCx, RawHandler};
+use crate::handler::register;
 use godwit_base::Time;
 use godwit_http3::{BodyRead, Config, Connection, ErrorCode, Event, Transport as _};
 use godwit_wire::{Direction, Side, StreamId};
@@ -177,7 +178,7 @@ impl Protocol {
             return Poll::Ready(Err(error.clone()));
         }
         if self.serving.arrivals.is_empty() {
-            register(&mut self.serving.driver, cx.waker());
+            self.wakes.extend(register(&mut self.serving.driver, cx.waker()));
             return Poll::Pending;
         }
         into.append(&mut self.serving.arrivals);
@@ -217,7 +218,7 @@ impl Protocol {
             Some(delivered) => Poll::Ready(delivered),
             None if self.end.is_some() => Poll::Ready(false),
             None => {
-                register(&mut watched.waker, cx.waker());
+                self.wakes.extend(register(&mut watched.waker, cx.waker()));
                 Poll::Pending
             }
         }
@@ -274,7 +275,7 @@ impl Protocol {
         if self.end.is_some() || self.is_drained() {
             return Poll::Ready(());
         }
-        register(&mut self.serving.driver, cx.waker());
+        self.wakes.extend(register(&mut self.serving.driver, cx.waker()));
         Poll::Pending
     }
 

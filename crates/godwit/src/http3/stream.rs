@@ -51,11 +51,3 @@ impl Stream {
         [self.reader.take(), self.writer.take()].into_iter().flatten()
     }
 }
-
-/// Notes who waits.
-pub(super) fn register(place: &mut Option<Waker>, waker: &Waker) {
-    match place {
-        Some(known) => known.clone_from(waker),
-        none => *none = Some(waker.clone()),
-    }
-}

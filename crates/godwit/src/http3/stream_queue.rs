@@ -1,5 +1,6 @@
 //! Requests that wait for the peer to permit another stream, first come, first served.
 
+use crate::handler::register;
 use std::collections::VecDeque;
 use std::task::Waker;
 
@@ -20,16 +21,17 @@ impl StreamQueue {
     }
 
     /// Waits, at the end of the queue unless `ticket` has a place in it already.
-    pub(super) fn wait(&mut self, ticket: &mut Option<u64>, waker: &Waker) {
+    /// Returns who waited there before, if that was somebody else.
+    pub(super) fn wait(&mut self, ticket: &mut Option<u64>, waker: &Waker) -> Option<Waker> {
         if let Some(at) = ticket.and_then(|ticket| self.find(ticket))
             && let Some((_, known)) = self.queue.get_mut(at)
         {
-            *known = Some(waker.clone());
-            return;
+            return register(known, waker);
         }
         *ticket = Some(self.next);
         self.queue.push_back((self.next, Some(waker.clone())));
         self.next += 1;
+        None
     }
 
     /// Wants to know when nobody waits and there may be a stream, without a place in the queue.
@@ -41,10 +43,8 @@ impl StreamQueue {
 
     /// Gives up a place. Returns whom to wake: the next may be lucky.
     pub(super) fn leave(&mut self, ticket: Option<u64>) -> impl Iterator<Item = Waker> + use<> {
-        if let Some(at) = ticket.and_then(|ticket| self.find(ticket)) {
-            self.queue.remove(at);
-        }
-        self.first()
+        let left = ticket.and_then(|ticket| self.find(ticket)).and_then(|at| self.queue.remove(at));
+        self.first().chain(left.and_then(|(_, waker)| waker))
     }
 
     /// There may be a stream: returns whom to wake.
@@ -73,12 +73,12 @@ mod tests {
         let waker = Waker::noop();
         let mut tickets = [None, None, None];
         assert!(queue.is_first(None));
-        tickets.iter_mut().for_each(|ticket| queue.wait(ticket, waker));
+        tickets.iter_mut().for_each(|ticket| assert!(queue.wait(ticket, waker).is_none()));
         assert!(!queue.is_first(None));
         assert!(queue.is_first(tickets[0]) && !queue.is_first(tickets[1]));
         assert!(queue.first().next().is_some());
         assert!(queue.first().next().is_none(), "woken once");
-        queue.wait(&mut tickets[0], waker);
+        assert!(queue.wait(&mut tickets[0], waker).is_none());
         assert!(queue.is_first(tickets[0]), "it keeps its place");
         assert!(queue.leave(tickets[1]).next().is_some());
         assert!(queue.is_first(tickets[0]));
@@ -94,7 +94,7 @@ mod tests {
         let (waker, mut ticket) = (Waker::noop(), None);
         queue.watch(waker);
         queue.watch(waker);
-        queue.wait(&mut ticket, waker);
+        assert!(queue.wait(&mut ticket, waker).is_none());
         assert_eq!(queue.first().count(), 1, "the one who waits");
         assert_eq!(queue.leave(ticket).count(), 1, "the one who watches, once");
         assert_eq!(queue.first().count(), 0);

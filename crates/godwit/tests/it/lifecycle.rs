@@ -18,6 +18,7 @@ on_every_net! {
     one_connection_after_the_other,
     facts_of_a_connection,
     updating_keys,
+    wakers_may_own_handles,
 }
 
 async fn closing_with_a_code(net: Net) {
@@ -280,4 +281,31 @@ fn an_endpoint_ends_with_its_runtime() {
         assert!(pair.server_endpoint.accept().await.is_none());
         assert!(pair.server_endpoint.stopped().is_some());
     });
+}
+
+/// A waker that is the last to have a handle of the connection, which takes the shard's lock when it is dropped.
+struct Owner(#[expect(dead_code, reason = "it is there to be dropped")] godwit::Connection);
+
+impl std::task::Wake for Owner {
+    fn wake(self: std::sync::Arc<Self>) {}
+}
+
+async fn wakers_may_own_handles(net: Net) {
+    let pair = net.pair().await;
+    let owner = || std::task::Waker::from(std::sync::Arc::new(Owner(pair.client.clone())));
+    let (mut closed, mut accepting) = (Box::pin(pair.client.closed()), Box::pin(pair.client.accept_bi()));
+    let (_send, mut recv) = pair.client.open_bi().await.unwrap();
+    let mut reading = Box::pin(recv.read_chunk(1));
+    // Every look replaces the waker of the one before.
+    for _ in 0..3 {
+        let waker = owner();
+        let mut cx = std::task::Context::from_waker(&waker);
+        assert!(closed.as_mut().poll(&mut cx).is_pending());
+        assert!(accepting.as_mut().poll(&mut cx).is_pending());
+        assert!(reading.as_mut().poll(&mut cx).is_pending());
+    }
+    drop((closed, accepting, reading));
+    drop(recv);
+    pair.server.close(3, b"");
+    assert_eq!(pair.client.closed().await.application_code(), Some(3));
 }
