@@ -8,7 +8,9 @@ mod state;
 mod waiters;
 
 pub(crate) use state::{ConnState, Summary};
-pub(crate) use waiters::{Ticket, Topic, Waiters, register};
+#[cfg(feature = "http3")]
+pub(crate) use waiters::register;
+pub(crate) use waiters::{Ticket, Topic, Waiters};
 
 use crate::error::EndReason;
 use crate::generations::Membership;
