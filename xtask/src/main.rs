@@ -8,6 +8,7 @@ mod bench;
 mod check;
 mod defences;
 mod features;
+mod flood;
 mod gate;
 mod interop;
 mod outside;
@@ -41,6 +42,8 @@ usage: cargo xtask COMMAND
   bench             godwit perf beside quinn, interleaved, as a table
   defences [WORDS]  takes each defence against a known attack out of the code, one at a time, and demands that its test
                     fails; only those whose names contain one of the words
+  flood [WORDS]     what strangers do to godwit serve, on loopback, 20 s each, and what an honest client has of it
+                    meanwhile, as a table; only those whose names contain one of the words
   outside           the programs of examples/outside, built on what the libraries show and run against one another
   peers             install the peers that test --full talks to (pinned versions)
   peers --test [WORDS]
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         ["gate"] => gate::run(gate::Mode::Compare),
         ["gate", "--bless"] => gate::run(gate::Mode::Bless),
         ["defences", words @ ..] => defences::run(words),
+        ["flood", words @ ..] => flood::run(words),
         ["outside"] => outside::run(),
         ["peers"] => peers::install(),
         ["peers", "--test", filter @ ..] => peers::test_matching(&filter.join(" ")),

@@ -18,6 +18,7 @@ mod names;
 pub mod network;
 pub mod pattern;
 pub mod scenario;
+pub mod tampering;
 pub mod trace;
 
 pub use app::{Application, Context};

@@ -1,17 +1,15 @@
-//! Cryptography that lets the sender lie: payloads are changed after they are written and before they are
-//! sealed, so that the receiver finds them authentic.
+//! TLS for both roles that lets them lie, and how often they do.
 
 use crate::frames;
 use godwit_base::{Rng, SeededRng};
+use godwit_sim::tampering;
 use godwit_transport::tls::deterministic;
 use rustls::client::Resumption;
 use rustls::crypto::CryptoProvider;
-use rustls::crypto::cipher::{AeadKey, Iv};
 use rustls::pki_types::UnixTime;
-use rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey, Tag};
 use rustls::server::NoServerSessionStorage;
 use rustls::time_provider::TimeProvider;
-use rustls::{ClientConfig, Error, RootCertStore, ServerConfig, SupportedCipherSuite, Tls13CipherSuite};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,51 +48,6 @@ fn corrupt(payload: &mut [u8]) {
     });
 }
 
-struct Lying(&'static dyn Algorithm);
-struct LyingKey(Box<dyn PacketKey>);
-
-impl Algorithm for Lying {
-    fn packet_key(&self, key: AeadKey, iv: Iv) -> Box<dyn PacketKey> {
-        Box::new(LyingKey(self.0.packet_key(key, iv)))
-    }
-
-    fn header_protection_key(&self, key: AeadKey) -> Box<dyn HeaderProtectionKey> {
-        self.0.header_protection_key(key)
-    }
-
-    fn aead_key_len(&self) -> usize {
-        self.0.aead_key_len()
-    }
-}
-
-impl PacketKey for LyingKey {
-    fn encrypt_in_place(&self, number: u64, header: &[u8], payload: &mut [u8]) -> Result<Tag, Error> {
-        corrupt(payload);
-        self.0.encrypt_in_place(number, header, payload)
-    }
-
-    fn decrypt_in_place<'a>(
-        &self,
-        number: u64,
-        header: &[u8],
-        payload: &'a mut [u8],
-    ) -> Result<&'a [u8], Error> {
-        self.0.decrypt_in_place(number, header, payload)
-    }
-
-    fn tag_len(&self) -> usize {
-        self.0.tag_len()
-    }
-
-    fn confidentiality_limit(&self) -> u64 {
-        self.0.confidentiality_limit()
-    }
-
-    fn integrity_limit(&self) -> u64 {
-        self.0.integrity_limit()
-    }
-}
-
 #[derive(Debug)]
 struct FixedTime;
 
@@ -106,26 +59,10 @@ impl TimeProvider for FixedTime {
 
 fn provider() -> Arc<CryptoProvider> {
     let honest = deterministic::client_config(&[b"hostile"]);
-    let mut provider = honest.crypto_provider().as_ref().clone();
-    provider.cipher_suites = provider.cipher_suites.into_iter().filter_map(lying).take(1).collect();
-    Arc::new(provider)
-}
-
-/// Lives as long as the program, as rustls wants its suites to.
-fn lying(suite: SupportedCipherSuite) -> Option<SupportedCipherSuite> {
-    let suite = suite.tls13()?;
-    let quic: &'static dyn Algorithm = Box::leak(Box::new(Lying(suite.quic?)));
-    let suite = Tls13CipherSuite {
-        common: rustls::crypto::CipherSuiteCommon {
-            suite: suite.common.suite,
-            hash_provider: suite.common.hash_provider,
-            confidentiality_limit: suite.common.confidentiality_limit,
-        },
-        hkdf_provider: suite.hkdf_provider,
-        aead_alg: suite.aead_alg,
-        quic: Some(quic),
-    };
-    Some(SupportedCipherSuite::Tls13(Box::leak(Box::new(suite))))
+    let mut one = honest.crypto_provider().as_ref().clone();
+    one.cipher_suites.truncate(1);
+    let change: tampering::Change = Arc::new(|_, payload| corrupt(payload));
+    Arc::new(tampering::provider(&one, &change))
 }
 
 /// Configurations of both roles that lie.
