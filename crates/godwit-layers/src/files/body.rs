@@ -15,11 +15,15 @@ use tokio::task::JoinHandle;
 
 /// Bytes that are read at a time.
 const PIECE: usize = 64 << 10;
+/// The same at first: clients that ask for much and take none of it hold no more than this of each file.
+const FIRST_PIECE: usize = 16 << 10;
 
 /// Sends exactly the announced length: of a file that grows no more, and with one that shrinks it fails.
 pub(super) struct FileBody {
     state: State,
     left: u64,
+    /// What is read next, at most.
+    piece: usize,
 }
 
 enum State {
@@ -31,7 +35,7 @@ enum State {
 impl FileBody {
     /// So many bytes from where the file stands.
     pub(super) fn new(file: File, length: u64) -> FileBody {
-        FileBody { state: State::Idle(file), left: length }
+        FileBody { state: State::Idle(file), left: length, piece: FIRST_PIECE }
     }
 }
 
@@ -48,7 +52,8 @@ impl Body for FileBody {
             match std::mem::replace(&mut this.state, State::Over) {
                 State::Over => return Poll::Ready(None),
                 State::Idle(file) => {
-                    let most = usize::try_from(this.left).unwrap_or(PIECE).min(PIECE);
+                    let most = std::mem::replace(&mut this.piece, PIECE);
+                    let most = usize::try_from(this.left).unwrap_or(PIECE).min(most);
                     this.state = State::Reading(tokio::task::spawn_blocking(move || piece(file, most)));
                 }
                 State::Reading(mut reading) => {

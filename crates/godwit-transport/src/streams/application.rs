@@ -7,9 +7,6 @@ use godwit_base::Time;
 use godwit_wire::constants::VARINT_MAX;
 use std::time::Duration;
 
-/// Bytes that a stream may always hold, however much the others hold.
-pub(super) const STREAM_SHARE: u64 = 64 << 10;
-
 impl Streams {
     /// Opens a stream, or none if the peer permits no more: [`crate::Event::StreamsAvailable`] follows when it
     /// does.
@@ -55,8 +52,7 @@ impl Streams {
         let stream = self.store.at_mut(slot).ok_or(WriteError::UnknownStream)?;
         let send = stream.send.as_mut().ok_or(WriteError::UnknownStream)?;
         send.check_writable()?;
-        let own = STREAM_SHARE.saturating_sub(send.buffered());
-        let room = self.budget.limit.saturating_sub(self.budget.used).max(own);
+        let room = self.budget.room(send);
         let len = data.len().min(usize::try_from(room).unwrap_or(usize::MAX));
         if len < data.len() {
             data.truncate(len);
@@ -86,8 +82,7 @@ impl Streams {
         let stream = self.store.at(slot).ok_or(WriteError::UnknownStream)?;
         let send = stream.send.as_ref().ok_or(WriteError::UnknownStream)?;
         send.check_writable()?;
-        let own = STREAM_SHARE.saturating_sub(send.buffered());
-        let room = self.budget.limit.saturating_sub(self.budget.used).max(own);
+        let room = self.budget.room(send);
         Ok(usize::try_from(room).unwrap_or(usize::MAX))
     }
 

@@ -249,7 +249,7 @@ impl Streams {
                 self.announce_writable(slot);
             }
         } else if let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_ref())
-            && send.buffered() <= super::application::STREAM_SHARE >> 1
+            && send.buffered() <= self.budget.stream_share() >> 1
         {
             self.announce_writable(slot);
         }

@@ -204,9 +204,28 @@ impl WriteBudget {
     /// before it is missed, an eighth of one or more until it is known that others have not just overtaken it, and another
     /// until what it carried is acknowledged. And of what is sent again some is lost again.
     const WINDOWS: u64 = 4;
+    /// Bytes that a stream may hold however much the others hold, so that a short answer does not wait behind a long one.
+    const STREAM_SHARE: u64 = 64 << 10;
+    /// So much may the streams hold by that beyond the limit. Then each has the smaller share: whoever opens many
+    /// streams and reads none of them holds little by each.
+    const BEYOND: u64 = 1 << 20;
+    const SMALL_SHARE: u64 = 16 << 10;
 
     fn new(most: u64) -> Self {
         WriteBudget { used: 0, limit: most.min(Self::LEAST), most, announced: None, waiting: VecDeque::new() }
+    }
+
+    /// What each stream may hold however much the others hold.
+    const fn stream_share(&self) -> u64 {
+        let crowded = self.used > self.limit.saturating_add(Self::BEYOND);
+        if crowded { Self::SMALL_SHARE } else { Self::STREAM_SHARE }
+    }
+
+    /// What a stream may hold in addition to what it does.
+    #[inline]
+    fn room(&self, send: &SendHalf) -> u64 {
+        let own = self.stream_share().saturating_sub(send.buffered());
+        self.limit.saturating_sub(self.used).max(own)
     }
 
     /// The application is told when the stream `id` takes more.

@@ -1,6 +1,6 @@
 //! Nobody is made to hold what is not read.
 
-use crate::bodies::{Long, digest};
+use crate::bodies::{CHUNK as PIECE, Long, digest};
 use crate::support::{World, any, client_builder, client_endpoint, echo, get, ok, service};
 use godwit::TransportConfig;
 use godwit::http3::{ALPN, Body, Server};
@@ -79,6 +79,43 @@ async fn a_request_waits_for_its_reader() {
     wait_for_a_runaway(&made).await;
     go.notify_one();
     assert_eq!(crate::support::text(response.await.unwrap().unwrap()).await, Long::hash(LEN));
+}
+
+#[tokio::test]
+async fn responses_that_nobody_reads_hold_little() {
+    const REQUESTS: usize = 100;
+    let made = Arc::new(Mutex::new(Vec::new()));
+    let world = World::with(
+        Server::new(),
+        TransportConfig::default(),
+        service({
+            let made = Arc::clone(&made);
+            move |_| {
+                let body = Long::new(LEN);
+                made.lock().unwrap().push(body.counter());
+                async { ok(any(body)) }
+            }
+        }),
+    );
+    let client = world.client().await;
+    // Their heads have to wait as well, once the window of the connection is used up.
+    let requests: Vec<_> = (0..REQUESTS)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.send(get("/")).await })
+        })
+        .collect();
+    let all = || made.lock().unwrap().iter().map(|made| made.load(Ordering::SeqCst)).collect::<Vec<_>>();
+    let (mut before, mut now) = (Vec::new(), all());
+    while before != now || now.len() < REQUESTS {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        (before, now) = (now, all());
+    }
+    let before = now.iter().sum::<usize>();
+    // The client's window, what waits for it, and a piece of the body for each request.
+    let windows = usize::try_from(TransportConfig::default().initial_connection_window).unwrap();
+    assert!(before < windows + MOST + REQUESTS * PIECE, "{before} bytes are made that nobody reads");
+    drop(requests);
 }
 
 /// Sends to the server what comes to the returned address, and nothing back: as one does who forges addresses.

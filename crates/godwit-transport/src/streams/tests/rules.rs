@@ -303,6 +303,21 @@ fn a_full_send_buffer_refuses_and_then_tells() {
 }
 
 #[test]
+fn many_streams_that_nobody_reads_hold_little_each() {
+    let mut streams = server();
+    streams.set_peer_limits(&TransportParameters {
+        initial_max_streams_bidi: 100,
+        ..TransportParameters::default()
+    });
+    let opened: Vec<StreamId> = (0..100).map(|_| streams.open(BIDI).unwrap()).collect();
+    let written: Vec<usize> =
+        opened.iter().map(|id| streams.write(*id, vec![0; 200_000].into()).unwrap()).collect();
+    assert_eq!(written[..3], [100_000, 65_536, 65_536], "a few have what makes them quick");
+    assert_eq!(written[99], 16_384, "and each has some");
+    assert!(streams.buffered() < 3 << 20, "all together hold {} bytes", streams.buffered());
+}
+
+#[test]
 fn the_send_buffer_follows_the_congestion_window() {
     let mut streams = Streams::new(Side::Server, &TransportConfig::default());
     let parameters = TransportParameters { initial_max_streams_bidi: 4, ..TransportParameters::default() };
