@@ -16,6 +16,7 @@ mod beginning;
 mod demux;
 mod first_initial;
 mod foreign;
+mod half_open;
 mod incoming;
 mod negotiate;
 mod networks;
@@ -44,6 +45,7 @@ use godwit_base::slab::Key;
 use godwit_base::{Rng, Slab, SocketId, Time, TimerQueue, WallTime};
 use godwit_recovery::SavedState;
 use godwit_wire::{ConnectionId, Side};
+use half_open::HalfOpen;
 use incoming::IncomingSet;
 use networks::Networks;
 use older_generations::OlderGenerations;
@@ -92,6 +94,7 @@ pub struct Endpoint {
     outbox: Outbox,
     foreign: ForeignBatch,
     older_generations: OlderGenerations,
+    half_open: HalfOpen,
     networks: Networks,
     resets: stateless_reset::Limiter,
     clock: Clock,
@@ -161,6 +164,7 @@ impl Endpoint {
             slots: Slab::new(),
             timers: TimerQueue::new(),
             incoming: IncomingSet::new(config.max_incoming, hash),
+            half_open: HalfOpen::new(config.max_handshakes, hash),
             queues: Queues::default(),
             outbox: Outbox::new(),
             foreign: ForeignBatch::new(),
@@ -325,6 +329,11 @@ impl Endpoint {
     /// Connections that exist keep theirs.
     pub fn set_server_config(&mut self, config: Option<Arc<ServerConfig>>) {
         self.server = config;
+    }
+
+    /// Sets how many connections may be half-open before strangers have to prove their address.
+    pub const fn set_handshakes_before_retry(&mut self, handshakes: usize) {
+        self.config.handshakes_before_retry = handshakes;
     }
 
     /// Sets how many connections are held at most. Those that exist stay.

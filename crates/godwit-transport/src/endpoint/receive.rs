@@ -287,7 +287,9 @@ impl Endpoint {
         if datagram.len() < MIN_INITIAL_DATAGRAM || !long_enough {
             return;
         }
-        let wants_retry = server.retry || self.incoming.is_strained();
+        let address = first.path.remote.ip();
+        let wants_retry =
+            server.retry || self.incoming.is_strained(address) || self.has_many_half_open(address);
         if let Err(Refused) = self.check_token(&mut first, token) {
             // The token may be damaged rather than wrong: then the packet is not authentic either, and the
             // client's next one will do.
@@ -303,11 +305,24 @@ impl Endpoint {
             // Should it be an Initial of another shard's connection: that client ignores the Retry.
             return self.send_retry(&first);
         }
-        match self.incoming.begin(origin.now, first, origin.ecn, datagram) {
+        if !self.has_room_for_half_open(origin.now, address) {
+            return;
+        }
+        let mut begun = self.incoming.begin(origin.now, first, origin.ecn, datagram);
+        if first.validated
+            && begun == Err(Rejected::Full)
+            && let Some(key) = self.incoming.in_the_way(address)
+        {
+            self.end_incoming(key, None);
+            begun = self.incoming.begin(origin.now, first, origin.ecn, datagram);
+        }
+        match begun {
             Ok(key) => self.demux.insert_initial(first.client_dcid, Target::Incoming(key)),
             Err(Rejected::Forged) => {
                 self.hand_on(origin, &first.client_dcid, datagram);
             }
+            // Whoever proves its address has a right to the place of one who has not.
+            Err(Rejected::Full) if !first.validated => self.send_retry(&first),
             Err(Rejected::Full) => {}
             Err(Rejected::Malformed) => self.send_close(&first, &Answered::default(), MALFORMED),
         }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
+mod strangers;
+
 use super::*;
 use crate::cid::Route;
 use godwit_base::{Ecn, RecvBatch, RecvMeta, SeededRng, SendBatch, SocketId};

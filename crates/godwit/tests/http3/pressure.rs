@@ -118,8 +118,9 @@ async fn responses_that_nobody_reads_hold_little() {
     drop(requests);
 }
 
-/// Sends to the server what comes to the returned address, and nothing back: as one does who forges addresses.
-async fn one_way(server: SocketAddr) -> SocketAddr {
+/// Sends to the server what comes to the returned address, each datagram so long after the one before, and nothing back:
+/// as one does who forges addresses.
+async fn one_way(server: SocketAddr, pause: Duration) -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let addr = socket.local_addr().unwrap();
     tokio::spawn(async move {
@@ -127,6 +128,7 @@ async fn one_way(server: SocketAddr) -> SocketAddr {
         while let Ok((len, from)) = socket.recv_from(&mut datagram).await {
             if from != server {
                 socket.send_to(&datagram[..len], server).await.unwrap();
+                tokio::time::sleep(pause).await;
             }
         }
     });
@@ -135,9 +137,19 @@ async fn one_way(server: SocketAddr) -> SocketAddr {
 
 #[tokio::test]
 async fn forged_addresses_hold_few_handshakes() {
+    hold_few_handshakes(Duration::ZERO).await;
+}
+
+/// What has come of a ClientHello is acknowledged before the rest is there; then it is too late for a Retry.
+#[tokio::test]
+async fn forged_addresses_with_hellos_in_parts_hold_few_handshakes() {
+    hold_few_handshakes(Duration::from_millis(50)).await;
+}
+
+async fn hold_few_handshakes(pause: Duration) {
     const MOST: usize = 3;
     let world = World::with(Server::new().handshakes_before_retry(MOST), TransportConfig::default(), echo());
-    let forger = one_way(world.addr).await;
+    let forger = one_way(world.addr, pause).await;
     let (endpoint, config) = (client_endpoint(), client_builder().alpn([ALPN]).build().unwrap());
     let attempts: Vec<_> = (0..20).map(|_| endpoint.connect(&config, forger, "localhost").unwrap()).collect();
     for _ in 0..50 {
@@ -158,7 +170,7 @@ async fn shutting_down_does_not_wait_for_handshakes() {
     transport.handshake_timeout = for_ever;
     transport.max_idle_timeout = for_ever;
     let mut world = World::with(Server::new().drain_timeout(for_ever), transport, echo());
-    let forger = one_way(world.addr).await;
+    let forger = one_way(world.addr, Duration::ZERO).await;
     let (endpoint, config) = (client_endpoint(), client_builder().alpn([ALPN]).build().unwrap());
     let attempt = endpoint.connect(&config, forger, "localhost").unwrap();
     while world.endpoint.stats().connections == 0 {
