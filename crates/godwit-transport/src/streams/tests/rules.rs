@@ -305,8 +305,11 @@ fn a_full_send_buffer_refuses_and_then_tells() {
 #[test]
 fn many_streams_that_nobody_reads_hold_little_each() {
     let mut streams = server();
+    // It permits everything, and acknowledges nothing.
     streams.set_peer_limits(&TransportParameters {
         initial_max_streams_bidi: 100,
+        initial_max_data: 1 << 40,
+        initial_max_stream_data_bidi_remote: 1 << 40,
         ..TransportParameters::default()
     });
     let opened: Vec<StreamId> = (0..100).map(|_| streams.open(BIDI).unwrap()).collect();
