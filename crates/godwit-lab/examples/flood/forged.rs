@@ -65,9 +65,7 @@ fn flood(task: Task, say: impl Fn(&[Vec<u8>], &UdpSocket)) -> Result<u64, String
 /// One address that can hear: it takes Retry packets, and never finishes a handshake.
 fn half_open(task: Task) -> Result<u64, String> {
     let mut hellos = Hellos::new(task)?;
-    let socket = UdpSocket::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
-    socket.connect(task.server).map_err(|error| error.to_string())?;
-    socket.set_nonblocking(true).map_err(|error| error.to_string())?;
+    let socket = source(task, &mut SeededRng::new(3))?;
     let mut rate = Rate::new(task);
     let mut buffer = vec![0; 65_536];
     while rate.wait() {
