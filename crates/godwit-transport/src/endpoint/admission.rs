@@ -41,6 +41,12 @@ impl Prefix {
     }
 }
 
+/// The narrow network of an address, as a number.
+pub(super) fn network(address: IpAddr) -> u64 {
+    let [(Prefix(narrow), ..), _] = Prefix::all_of(address);
+    narrow
+}
+
 /// How many of something there may be, of each source network and in all.
 #[derive(Debug)]
 pub(super) struct Ledger {

@@ -27,6 +27,7 @@ mod slot;
 mod stateless_reset;
 mod stray;
 mod table;
+mod used_tokens;
 
 pub use accept::AcceptError;
 pub use foreign::{Foreign, ForeignBatch};
@@ -54,6 +55,7 @@ use slot::ConnectionSlot;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
+use used_tokens::UsedTokens;
 
 /// A connection of an [`Endpoint`]. Keys are never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -96,7 +98,8 @@ pub struct Endpoint {
     older_generations: OlderGenerations,
     half_open: HalfOpen,
     networks: Networks,
-    resets: stateless_reset::Limiter,
+    resets: stateless_reset::Limiters,
+    used_tokens: UsedTokens,
     clock: Clock,
     accepting: bool,
     /// The data path keeps departure times.
@@ -170,7 +173,8 @@ impl Endpoint {
             foreign: ForeignBatch::new(),
             older_generations: OlderGenerations::new(hash),
             networks: Networks::new(hash),
-            resets: stateless_reset::Limiter::new(),
+            resets: stateless_reset::Limiters::new(hash),
+            used_tokens: UsedTokens::new(hash),
             clock: Clock::default(),
             accepting: true,
             departure_times: false,

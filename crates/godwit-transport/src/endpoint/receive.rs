@@ -209,7 +209,10 @@ impl Endpoint {
     }
 
     fn send_stateless_reset(&mut self, now: Time, path: &PathKey, dcid: &ConnectionId, trigger: usize) {
-        if trigger < stateless_reset::SMALLEST_TRIGGER || self.outbox.is_full() || !self.resets.take(now) {
+        if trigger < stateless_reset::SMALLEST_TRIGGER
+            || self.outbox.is_full()
+            || !self.resets.take(now, path.remote.ip())
+        {
             return;
         }
         let token = self.config.secrets.reset_token(dcid);
@@ -330,7 +333,7 @@ impl Endpoint {
 
     /// What a client's token proves (RFC 9000 section 8.1.3). A token that is not ours is as good as none;
     /// a Retry token that does not hold is refused.
-    fn check_token(&self, first: &mut FirstInitial, token: &[u8]) -> Result<(), Refused> {
+    fn check_token(&mut self, first: &mut FirstInitial, token: &[u8]) -> Result<(), Refused> {
         let (secrets, remote, wall) = (&self.config.secrets, first.path.remote, self.clock.wall);
         match TokenKind::of(token) {
             Some(TokenKind::Retry) => {
@@ -340,9 +343,11 @@ impl Endpoint {
                 first.validated = true;
             }
             Some(TokenKind::NewToken) => {
-                if let Ok(token) = NewToken::open(secrets, token, remote.ip(), wall) {
+                if let Ok(content) = NewToken::open(secrets, token, remote.ip(), wall)
+                    && self.used_tokens.take(self.clock.at, token)
+                {
                     first.validated = true;
-                    first.saved = token.path;
+                    first.saved = content.path;
                 }
             }
             None => {}

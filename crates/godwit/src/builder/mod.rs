@@ -66,7 +66,7 @@ impl EndpointBuilder {
             generation: 0,
             max_connections: 1_000_000,
             max_incoming: 1024,
-            max_handshakes: 3072,
+            max_handshakes: 2048,
             handshakes_before_retry: 512,
             window_reserve: WindowReserve::default(),
             observe: ObserverFactory::default(),
@@ -160,7 +160,7 @@ impl EndpointBuilder {
 
     /// Sets how many handshakes may be accepted and not be complete; a quarter of them by clients of one network (/24 of
     /// IPv4, /56 of IPv6), half by those of one /16 or /32. Beyond that whoever had two seconds and did not finish gives
-    /// way, and while there is nobody newcomers wait. Default 3072.
+    /// way, and while there is nobody newcomers wait. Default 2048.
     pub fn max_handshakes(mut self, handshakes: usize) -> Self {
         self.max_handshakes = handshakes;
         self

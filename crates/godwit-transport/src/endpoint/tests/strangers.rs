@@ -166,3 +166,19 @@ fn beyond_so_many_handshakes_nothing_is_acknowledged_without_proof() {
     rig.endpoint.accepting = true;
     assert!(rig.retried("10.9.0.1:7", &partial(number(10), &[])).is_none());
 }
+
+#[test]
+fn a_token_for_later_does_not_prove_for_ever() {
+    let mut rig = Rig::with(false, |config| config.max_incoming = 10_000);
+    rig.endpoint.set_time(rig.now, rig.wall());
+    let token = rig.endpoint.new_token("192.0.2.1".parse().unwrap(), None).unwrap();
+    let hello = client_hello(0);
+    for n in 0..1000 {
+        rig.receive(&Initial { dcid: number(n), token: &token, ..Initial::new(1, &hello) }.seal());
+    }
+    let mut validated = 0;
+    while let Some(key) = rig.endpoint.next_incoming() {
+        validated += u32::from(rig.endpoint.incoming(key).unwrap().is_validated());
+    }
+    assert_eq!(validated, 8, "a few uses of one token");
+}
