@@ -37,7 +37,7 @@ pub struct SpaceRecovery<T> {
 }
 
 /// Half of the distances between packet numbers left out are below this at first, and below twice as much after each.
-const FIRST_SKIP: u64 = 128;
+const FIRST_SKIP: u64 = 256;
 /// Skips grow rarer up to this: each costs the peer a range and an early acknowledgement, and us what the peer may
 /// acknowledge blindly, a twelfth of this with a risk of one in nine.
 const MAX_SKIP_INTERVAL: u64 = 1 << 13;

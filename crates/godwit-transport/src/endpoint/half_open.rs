@@ -9,8 +9,9 @@
 
 use super::admission::Ledger;
 use super::demux::KeyedHash;
+use super::slot::ConnectionSlot;
 use super::{ConnKey, Endpoint};
-use godwit_base::Time;
+use godwit_base::{Slab, Time};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -38,6 +39,13 @@ impl HalfOpen {
         HalfOpen { begun: VecDeque::new(), ledger: Ledger::new(most, hash) }
     }
 
+    /// Forgets the oldest as far as they are no longer half-open: most are done in the order in which they began.
+    fn forget_oldest(&mut self, is_half_open: impl Fn(ConnKey) -> bool) {
+        while let Some(begun) = self.begun.pop_front_if(|begun| !is_half_open(begun.key)) {
+            self.ledger.leave(begun.address);
+        }
+    }
+
     /// Forgets those that are no longer half-open.
     fn purge(&mut self, is_half_open: impl Fn(ConnKey) -> bool) {
         let ledger = &mut self.ledger;
@@ -58,14 +66,15 @@ impl HalfOpen {
     }
 }
 
+/// Whether a connection's handshake may still come to an end.
+fn is_half_open(slots: &Slab<ConnectionSlot>, key: ConnKey) -> bool {
+    slots.get(key.0).is_some_and(|slot| slot.connection.is_handshaking() && slot.connection.is_open())
+}
+
 impl Endpoint {
     /// Looks which connections are still half-open.
     fn purge_half_open(&mut self) {
-        let slots = &self.slots;
-        self.half_open.purge(|key| {
-            let slot = slots.get(key.0);
-            slot.is_some_and(|slot| slot.connection.is_handshaking() && slot.connection.is_open())
-        });
+        self.half_open.purge(|key| is_half_open(&self.slots, key));
     }
 
     /// True if there are so many half-open connections, from a network or in all, that strangers should prove their
@@ -96,9 +105,10 @@ impl Endpoint {
 
     /// A client's connection begins.
     pub(super) fn on_half_open(&mut self, now: Time, key: ConnKey, address: IpAddr) {
+        self.half_open.forget_oldest(|key| is_half_open(&self.slots, key));
         self.half_open.begun.push_back(Begun { key, address, at: now });
         self.half_open.ledger.enter(address);
-        // What is complete is not looked for one by one, nor kept for ever.
+        // One that takes long must not keep those behind it.
         if self.half_open.begun.len() > self.config.max_handshakes {
             self.purge_half_open();
         }
