@@ -139,9 +139,9 @@ fn who_has_seen_a_gap_knows_nothing_of_the_next() {
 #[test]
 fn numbers_are_left_out_in_the_data_space_and_acknowledging_one_is_an_error() {
     let mut bench = Bench::new(SpaceId::Data);
-    let sent: Vec<u64> = (0..2000).map(|_| bench.send(ms(0))).collect();
+    let sent: Vec<u64> = (0..20_000).map(|_| bench.send(ms(0))).collect();
     let gaps: Vec<u64> = sent.windows(2).filter(|w| w[1] != w[0] + 1).map(|w| w[0] + 1).collect();
-    assert!((2..=8).contains(&gaps.len()), "{gaps:?}");
+    assert!((3..=15).contains(&gaps.len()), "{gaps:?}");
     assert!(sent.windows(2).all(|w| w[1] <= w[0] + 2));
     let gap = gaps[0];
     // Around the gap is fine, across it is not.
