@@ -123,9 +123,7 @@ impl Streams {
         let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()) else {
             return Ok(());
         };
-        let unsent = send.unsent();
         if let Some(freed) = send.on_stop(code) {
-            self.budget.on_given_up(unsent, send);
             self.events.push_back(Event::Stopped { id, code });
             self.after_reset(slot, freed);
         }
@@ -140,7 +138,6 @@ impl Streams {
         {
             send.raise_limit(limit);
             self.reschedule(slot);
-            self.announce_writable(slot);
         }
         Ok(())
     }
@@ -240,7 +237,10 @@ impl Streams {
             // Nobody knows when more will be written. The next acknowledgement gives it back.
             self.budget.limit = self.share.send(self.budget.limit, 0);
         }
-        if !self.budget.waiting.is_empty() && self.budget.has_room() {
+        if self.budget.waiting.is_empty() {
+            return;
+        }
+        if self.budget.used <= self.budget.limit.saturating_sub(self.budget.limit >> 2) {
             while let Some(id) = self.budget.waiting.pop_front() {
                 let Some(slot) = self.store.find(id) else { continue };
                 if let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()) {
@@ -248,16 +248,14 @@ impl Streams {
                 }
                 self.announce_writable(slot);
             }
-        }
-        if let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_ref())
-            && send.write_waiting
-            && send.buffered() <= self.budget.stream_share() >> 1
+        } else if let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_ref())
+            && send.buffered() <= super::application::STREAM_SHARE >> 1
         {
             self.announce_writable(slot);
         }
     }
 
-    pub(super) fn announce_writable(&mut self, slot: u32) {
+    fn announce_writable(&mut self, slot: u32) {
         let Some(stream) = self.store.at_mut(slot) else { return };
         let id = stream.id;
         if let Some(send) = &mut stream.send
