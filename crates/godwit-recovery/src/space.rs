@@ -36,16 +36,23 @@ pub struct SpaceRecovery<T> {
     pub(crate) same: Option<fn(&T, &T) -> bool>,
 }
 
-/// The first packet number left out lies below this plus [`FIRST_SKIP_SPREAD`].
-const FIRST_SKIP: u64 = 64;
-const FIRST_SKIP_SPREAD: u64 = 256;
-/// Skips grow rarer up to this distance: each costs the peer a range and an early acknowledgement.
-const MAX_SKIP_INTERVAL: u64 = 1 << 16;
+/// Half of the distances between packet numbers left out are below this at first, and below twice as much after each.
+const FIRST_SKIP: u64 = 256;
+/// Skips grow rarer up to this: each costs the peer a range and an early acknowledgement, and us what the peer may
+/// acknowledge blindly, a twelfth of this with a risk of one in nine.
+const MAX_SKIP_INTERVAL: u64 = 1 << 13;
 /// Packets remembered at most. What is in flight is bounded by the window; this bounds packets that only
 /// acknowledge, which a peer can provoke without ever acknowledging anything itself.
 const MAX_TRACKED: usize = 1 << 18;
 /// Packets remembered when no more data is sent: a quarter is left for acknowledgements.
 const MAX_TRACKED_WITH_DATA: usize = MAX_TRACKED - MAX_TRACKED / 4;
+
+/// How many packets are numbered until the next number is left out. It has no memory: whoever has seen a gap, or none for
+/// long, knows nothing of the next. As many halves as a coin shows heads, and a part of another.
+fn distance(half: u64, rng: &mut (impl Rng + ?Sized)) -> u64 {
+    let heads = u64::from(rng.next_u64().leading_zeros());
+    heads.saturating_mul(half).saturating_add(rng.below(half))
+}
 
 impl<T: Copy> SpaceRecovery<T> {
     /// An empty space whose first packet number is 0.
@@ -89,10 +96,10 @@ impl<T: Copy> SpaceRecovery<T> {
             return self.next;
         }
         match self.skip_at {
-            None => self.skip_at = Some(FIRST_SKIP.saturating_add(rng.below(FIRST_SKIP_SPREAD))),
+            None => self.skip_at = Some(self.next.saturating_add(distance(FIRST_SKIP, rng))),
             Some(at) if self.next >= at => {
                 self.skip_interval = self.skip_interval.saturating_mul(2).min(MAX_SKIP_INTERVAL);
-                let distance = self.skip_interval.saturating_add(rng.below(self.skip_interval));
+                let distance = distance(self.skip_interval, rng);
                 self.sent.push(SentPacket::skipped(), &[]);
                 self.next = self.next.saturating_add(1);
                 self.skip_at = Some(self.next.saturating_add(distance));

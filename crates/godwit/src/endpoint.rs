@@ -135,6 +135,12 @@ impl Endpoint {
         self.inner.shard.with(|shard, _| shard.endpoint_mut().set_max_connections(connections));
     }
 
+    /// Sets how many handshakes may be under way before further clients have to prove their address first: see
+    /// [`EndpointBuilder::handshakes_before_retry`](crate::EndpointBuilder::handshakes_before_retry).
+    pub fn set_handshakes_before_retry(&self, handshakes: usize) {
+        self.inner.shard.with(|shard, _| shard.endpoint_mut().set_handshakes_before_retry(handshakes));
+    }
+
     /// Binds a new socket to `addr`, with the settings of the others, and moves the connections of clients to it
     /// (RFC 9000 section 9.2): for a host that has come to another network, or to shake off a socket that does not
     /// work any more. Each connection validates the path from the new socket while its data goes on along the old

@@ -13,13 +13,15 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::task::JoinHandle;
 
-/// Bytes that are read at a time.
-const PIECE: usize = 64 << 10;
+/// Bytes that are read at a time: as many as the client has taken before, within these bounds. Clients that ask for much
+/// and take none of it hold little of each file.
+const PIECE: std::ops::RangeInclusive<usize> = 16 << 10..=64 << 10;
 
 /// Sends exactly the announced length: of a file that grows no more, and with one that shrinks it fails.
 pub(super) struct FileBody {
     state: State,
     left: u64,
+    taken: u64,
 }
 
 enum State {
@@ -31,7 +33,7 @@ enum State {
 impl FileBody {
     /// So many bytes from where the file stands.
     pub(super) fn new(file: File, length: u64) -> FileBody {
-        FileBody { state: State::Idle(file), left: length }
+        FileBody { state: State::Idle(file), left: length, taken: 0 }
     }
 }
 
@@ -48,7 +50,9 @@ impl Body for FileBody {
             match std::mem::replace(&mut this.state, State::Over) {
                 State::Over => return Poll::Ready(None),
                 State::Idle(file) => {
-                    let most = usize::try_from(this.left).unwrap_or(PIECE).min(PIECE);
+                    let taken = usize::try_from(this.taken).unwrap_or(usize::MAX);
+                    let most = taken.clamp(*PIECE.start(), *PIECE.end());
+                    let most = usize::try_from(this.left).map_or(most, |left| left.min(most));
                     this.state = State::Reading(tokio::task::spawn_blocking(move || piece(file, most)));
                 }
                 State::Reading(mut reading) => {
@@ -65,6 +69,7 @@ impl Body for FileBody {
                         return Poll::Ready(Some(Err(error)));
                     }
                     this.left = this.left.saturating_sub(piece.len() as u64);
+                    this.taken = this.taken.saturating_add(piece.len() as u64);
                     // The last piece closes the file, however long it takes to be sent.
                     if this.left > 0 {
                         this.state = State::Idle(file);

@@ -23,7 +23,8 @@ pub enum AcceptError {
     Gone,
     /// Neither the call nor the endpoint has a server configuration.
     NoConfig,
-    /// The endpoint holds as many connections as it may. The client was refused.
+    /// The endpoint holds as many connections as it may, or too many of the client's network have not finished their
+    /// handshakes. The client was refused, or comes again.
     TooManyConnections,
     /// The configuration cannot be used. The client was refused.
     Config(ConnectError),
@@ -87,6 +88,12 @@ impl Endpoint {
             let known = self.end_incoming(key, Some(REFUSED));
             return Err(if known { AcceptError::TooManyConnections } else { AcceptError::Gone });
         }
+        let address = self.incoming.get(key).ok_or(AcceptError::Gone)?.remote().ip();
+        if !self.has_room_for_half_open(now, address) {
+            // The client will come again.
+            self.end_incoming(key, None);
+            return Err(AcceptError::TooManyConnections);
+        }
         let mut incoming = self.incoming.remove(key).ok_or(AcceptError::Gone)?;
         let first = incoming.first;
         self.forget_incoming(key, &incoming);
@@ -118,6 +125,7 @@ impl Endpoint {
         connection.share_windows(&self.config.window_reserve);
         connection.machine.start_observing(now, self.clock.wall, &self.config);
         let conn = self.insert(connection, local_cid, Some(first.client_dcid));
+        self.on_half_open(now, conn, address);
         if let Some(slot) = self.slots.get_mut(conn.0) {
             if let Some(preferred) = preferred {
                 slot.cids.push(preferred.cid);

@@ -21,14 +21,18 @@ use godwit_wire::constants::MIN_INITIAL_DATAGRAM;
 use godwit_wire::frame::Frames;
 use godwit_wire::header::{self, Packet, PacketType};
 use godwit_wire::{ConnectionId, Frame, Side};
+use std::cmp::Reverse;
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// Datagrams kept for one handshake: an initial window of 0-RTT packets may come with the ClientHello.
 const MAX_DATAGRAMS: usize = 16;
 /// Beyond that, what the ClientHello is still missing.
 const MAX_PIECES: usize = 4;
+/// Bytes kept that came early, or behind a complete ClientHello: an initial window, and a little more where packets are
+/// large.
+const MAX_EARLY: usize = 24 << 10;
 /// How long a handshake waits to be accepted.
 const LIFETIME: Duration = Duration::from_secs(10);
 /// How long the rest of a ClientHello is waited for: so long after the last packet, for a client whose packets are
@@ -41,6 +45,9 @@ const LONGEST: Duration = Duration::from_secs(60);
 pub struct Incoming {
     pub(super) first: FirstInitial,
     pub(super) datagrams: Vec<(Ecn, Box<[u8]>)>,
+    /// What the ClientHello may be in, in bytes of those, and the others.
+    hello_bytes: usize,
+    early_bytes: usize,
     peek: Peek,
     hello: Option<ClientHello>,
     begun_at: Time,
@@ -51,7 +58,17 @@ pub struct Incoming {
 impl Incoming {
     fn new(now: Time, first: FirstInitial) -> Self {
         let (datagrams, peek) = (Vec::new(), Peek::new());
-        Incoming { first, datagrams, peek, hello: None, begun_at: now, beginning: None }
+        let (hello_bytes, early_bytes) = (0, 0);
+        Incoming {
+            first,
+            datagrams,
+            hello_bytes,
+            early_bytes,
+            peek,
+            hello: None,
+            begun_at: now,
+            beginning: None,
+        }
     }
 
     /// How the client has been answered so far.
@@ -119,8 +136,23 @@ impl Incoming {
         choose_version(self.first.version, wanted, hello.and_then(|hello| hello.versions.as_ref()))
     }
 
-    fn bytes(&self) -> usize {
-        self.datagrams.iter().map(|(_, datagram)| datagram.len()).sum()
+    /// Keeps a datagram in which a part of the ClientHello is. False if there is no room.
+    fn keep(&mut self, admission: &mut Admission, ecn: Ecn, datagram: Box<[u8]>) -> bool {
+        let room = admission.charge(datagram.len());
+        if room {
+            self.hello_bytes = self.hello_bytes.saturating_add(datagram.len());
+            self.datagrams.push((ecn, datagram));
+        }
+        room
+    }
+
+    /// Keeps a datagram that came early, if there is room.
+    fn keep_early(&mut self, admission: &mut Admission, ecn: Ecn, datagram: Box<[u8]>) {
+        let bytes = self.early_bytes.saturating_add(datagram.len());
+        if bytes <= MAX_EARLY && admission.charge_early(datagram.len()) {
+            self.early_bytes = bytes;
+            self.datagrams.push((ecn, datagram));
+        }
     }
 }
 
@@ -177,13 +209,34 @@ impl IncomingSet {
         self.entries.is_empty()
     }
 
+    pub(super) const fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// The ids that the clients chose for their first packets.
     pub(super) fn client_ids(&self) -> impl Iterator<Item = ConnectionId> {
         self.entries.iter().map(|(_, incoming)| incoming.first.client_dcid)
     }
 
-    pub(super) const fn is_strained(&self) -> bool {
-        self.admission.is_strained()
+    /// True if strangers from this address should prove it first.
+    pub(super) fn is_strained(&self, address: IpAddr) -> bool {
+        self.admission.is_strained(address)
+    }
+
+    /// Who should give way to a client from `address` that has proved it: of those that stand in its way the one that has
+    /// waited longest for the rest of its ClientHello. Those come first who have not proved anything, and then those of whose
+    /// network there are most.
+    pub(super) fn in_the_way(&self, address: IpAddr) -> Option<IncomingKey> {
+        let ledger = &self.admission.ledger;
+        let incomplete = self.entries.iter().filter(|(_, incoming)| {
+            incoming.hello.is_none() && ledger.stands_in_the_way(address, incoming.remote().ip())
+        });
+        let first = incomplete.min_by_key(|(_, incoming)| {
+            let validated = incoming.is_validated();
+            let neighbours = if validated { ledger.held_by_neighbours(incoming.remote().ip()) } else { 0 };
+            (validated, Reverse(neighbours), incoming.begun_at)
+        });
+        first.map(|(key, _)| IncomingKey(key))
     }
 
     pub(super) fn get(&self, key: IncomingKey) -> Option<&Incoming> {
@@ -210,15 +263,12 @@ impl IncomingSet {
         if !self.admission.admit(first.path.remote.ip()) {
             return Err(Rejected::Full);
         }
-        if !self.admission.charge(datagram.len()) {
-            self.admission.leave(first.path.remote.ip());
+        if !incoming.keep(&mut self.admission, ecn, datagram.into()) {
+            self.admission.leave(first.path.remote.ip(), 0, 0);
             return Err(Rejected::Full);
         }
-        incoming.datagrams.push((ecn, datagram.into()));
         for (ecn, early) in self.strays.take(&first.client_dcid, &first.path) {
-            if self.admission.charge(early.len()) {
-                incoming.datagrams.push((ecn, early));
-            }
+            incoming.keep_early(&mut self.admission, ecn, early);
         }
         let complete = incoming.hello.is_some();
         let key = IncomingKey(self.entries.insert(incoming));
@@ -254,9 +304,7 @@ impl IncomingSet {
             return Ok(());
         }
         if incoming.hello.is_some() {
-            if self.admission.charge(datagram.len()) {
-                incoming.datagrams.push((ecn, datagram.into()));
-            }
+            incoming.keep_early(&mut self.admission, ecn, datagram.into());
             return Ok(());
         }
         let (known, mut numbers) = (incoming.peek.received(), Numbers::default());
@@ -267,11 +315,14 @@ impl IncomingSet {
             // One that says nothing new must not take the room of what is missing; nor must a damaged one.
             Peeked::Partial => incoming.peek.received() > known,
             // Only the connection can tell whether 0-RTT packets are authentic.
-            Peeked::Forged => begins_early(datagram) && !is_full,
+            Peeked::Forged => {
+                if begins_early(datagram) && !is_full {
+                    incoming.keep_early(&mut self.admission, ecn, datagram.into());
+                }
+                return Ok(());
+            }
         };
-        if kept && self.admission.charge(datagram.len()) {
-            incoming.datagrams.push((ecn, datagram.into()));
-        } else if kept && peeked != Peeked::Forged {
+        if kept && !incoming.keep(&mut self.admission, ecn, datagram.into()) {
             // The connection would never see what the client is told has come.
             return Err(Rejected::Full);
         }
@@ -331,8 +382,7 @@ impl IncomingSet {
     pub(super) fn remove(&mut self, key: IncomingKey) -> Option<Incoming> {
         let incoming = self.entries.remove(key.0)?;
         self.expiry.set(key, None);
-        self.admission.leave(incoming.remote().ip());
-        self.admission.release(incoming.bytes());
+        self.admission.leave(incoming.remote().ip(), incoming.hello_bytes, incoming.early_bytes);
         // An application that does not look for what waits must not make the queue of it grow.
         if self.ready.len() > self.entries.len().saturating_mul(2).saturating_add(64) {
             let entries = &self.entries;

@@ -16,6 +16,7 @@ mod beginning;
 mod demux;
 mod first_initial;
 mod foreign;
+mod half_open;
 mod incoming;
 mod negotiate;
 mod networks;
@@ -26,6 +27,7 @@ mod slot;
 mod stateless_reset;
 mod stray;
 mod table;
+mod used_tokens;
 
 pub use accept::AcceptError;
 pub use foreign::{Foreign, ForeignBatch};
@@ -44,6 +46,7 @@ use godwit_base::slab::Key;
 use godwit_base::{Rng, Slab, SocketId, Time, TimerQueue, WallTime};
 use godwit_recovery::SavedState;
 use godwit_wire::{ConnectionId, Side};
+use half_open::HalfOpen;
 use incoming::IncomingSet;
 use networks::Networks;
 use older_generations::OlderGenerations;
@@ -52,6 +55,7 @@ use slot::ConnectionSlot;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
+use used_tokens::UsedTokens;
 
 /// A connection of an [`Endpoint`]. Keys are never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -92,8 +96,10 @@ pub struct Endpoint {
     outbox: Outbox,
     foreign: ForeignBatch,
     older_generations: OlderGenerations,
+    half_open: HalfOpen,
     networks: Networks,
-    resets: stateless_reset::Limiter,
+    resets: stateless_reset::Limiters,
+    used_tokens: UsedTokens,
     clock: Clock,
     accepting: bool,
     /// The data path keeps departure times.
@@ -161,12 +167,14 @@ impl Endpoint {
             slots: Slab::new(),
             timers: TimerQueue::new(),
             incoming: IncomingSet::new(config.max_incoming, hash),
+            half_open: HalfOpen::new(config.max_handshakes, hash),
             queues: Queues::default(),
             outbox: Outbox::new(),
             foreign: ForeignBatch::new(),
             older_generations: OlderGenerations::new(hash),
             networks: Networks::new(hash),
-            resets: stateless_reset::Limiter::new(),
+            resets: stateless_reset::Limiters::new(hash),
+            used_tokens: UsedTokens::new(hash),
             clock: Clock::default(),
             accepting: true,
             departure_times: false,
@@ -325,6 +333,11 @@ impl Endpoint {
     /// Connections that exist keep theirs.
     pub fn set_server_config(&mut self, config: Option<Arc<ServerConfig>>) {
         self.server = config;
+    }
+
+    /// Sets how many connections may be half-open before strangers have to prove their address.
+    pub const fn set_handshakes_before_retry(&mut self, handshakes: usize) {
+        self.config.handshakes_before_retry = handshakes;
     }
 
     /// Sets how many connections are held at most. Those that exist stay.

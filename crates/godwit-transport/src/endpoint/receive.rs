@@ -209,7 +209,10 @@ impl Endpoint {
     }
 
     fn send_stateless_reset(&mut self, now: Time, path: &PathKey, dcid: &ConnectionId, trigger: usize) {
-        if trigger < stateless_reset::SMALLEST_TRIGGER || self.outbox.is_full() || !self.resets.take(now) {
+        if trigger < stateless_reset::SMALLEST_TRIGGER
+            || self.outbox.is_full()
+            || !self.resets.take(now, path.remote.ip())
+        {
             return;
         }
         let token = self.config.secrets.reset_token(dcid);
@@ -287,7 +290,9 @@ impl Endpoint {
         if datagram.len() < MIN_INITIAL_DATAGRAM || !long_enough {
             return;
         }
-        let wants_retry = server.retry || self.incoming.is_strained();
+        let address = first.path.remote.ip();
+        let wants_retry =
+            server.retry || self.incoming.is_strained(address) || self.has_many_half_open(address);
         if let Err(Refused) = self.check_token(&mut first, token) {
             // The token may be damaged rather than wrong: then the packet is not authentic either, and the
             // client's next one will do.
@@ -303,11 +308,24 @@ impl Endpoint {
             // Should it be an Initial of another shard's connection: that client ignores the Retry.
             return self.send_retry(&first);
         }
-        match self.incoming.begin(origin.now, first, origin.ecn, datagram) {
+        if !self.has_room_for_half_open(origin.now, address) {
+            return;
+        }
+        let mut begun = self.incoming.begin(origin.now, first, origin.ecn, datagram);
+        if first.validated
+            && begun == Err(Rejected::Full)
+            && let Some(key) = self.incoming.in_the_way(address)
+        {
+            self.end_incoming(key, None);
+            begun = self.incoming.begin(origin.now, first, origin.ecn, datagram);
+        }
+        match begun {
             Ok(key) => self.demux.insert_initial(first.client_dcid, Target::Incoming(key)),
             Err(Rejected::Forged) => {
                 self.hand_on(origin, &first.client_dcid, datagram);
             }
+            // Whoever proves its address has a right to the place of one who has not.
+            Err(Rejected::Full) if !first.validated => self.send_retry(&first),
             Err(Rejected::Full) => {}
             Err(Rejected::Malformed) => self.send_close(&first, &Answered::default(), MALFORMED),
         }
@@ -315,7 +333,7 @@ impl Endpoint {
 
     /// What a client's token proves (RFC 9000 section 8.1.3). A token that is not ours is as good as none;
     /// a Retry token that does not hold is refused.
-    fn check_token(&self, first: &mut FirstInitial, token: &[u8]) -> Result<(), Refused> {
+    fn check_token(&mut self, first: &mut FirstInitial, token: &[u8]) -> Result<(), Refused> {
         let (secrets, remote, wall) = (&self.config.secrets, first.path.remote, self.clock.wall);
         match TokenKind::of(token) {
             Some(TokenKind::Retry) => {
@@ -325,9 +343,11 @@ impl Endpoint {
                 first.validated = true;
             }
             Some(TokenKind::NewToken) => {
-                if let Ok(token) = NewToken::open(secrets, token, remote.ip(), wall) {
+                if let Ok(content) = NewToken::open(secrets, token, remote.ip(), wall)
+                    && self.used_tokens.take(self.clock.at, token)
+                {
                     first.validated = true;
-                    first.saved = token.path;
+                    first.saved = content.path;
                 }
             }
             None => {}

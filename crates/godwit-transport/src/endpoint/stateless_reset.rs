@@ -1,7 +1,11 @@
 //! Stateless resets (RFC 9000 section 10.3): the answer to packets of connections we know nothing of.
 
+use super::admission;
+use super::demux::KeyedHash;
 use godwit_base::{Rng, Time};
 use godwit_wire::ResetToken;
+use std::hash::BuildHasher;
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// The smallest datagram that is answered, with the smallest reset there is: one byte shorter.
@@ -35,24 +39,50 @@ pub(super) fn token_of(datagram: &[u8]) -> Option<[u8; 16]> {
     if datagram.len() < SMALLEST_RESET { None } else { datagram.last_chunk().copied() }
 }
 
-/// How many resets may leave: they are cheap to provoke with forged addresses.
+/// How many resets may leave: they are cheap to provoke with forged addresses. Each source network has its own share, or
+/// those who forge addresses would leave none to others.
 #[derive(Debug)]
-pub(super) struct Limiter {
+pub(super) struct Limiters {
+    hash: KeyedHash,
+    /// By a hash of the network that nobody else knows; empty until one is needed.
+    shares: Vec<Limiter>,
+}
+
+impl Limiters {
+    const SHARES: usize = 1024;
+
+    pub(super) const fn new(hash: KeyedHash) -> Self {
+        Limiters { hash, shares: Vec::new() }
+    }
+
+    /// True if one may be sent to `address` now.
+    pub(super) fn take(&mut self, now: Time, address: IpAddr) -> bool {
+        if self.shares.is_empty() {
+            self.shares = vec![Limiter::new(); Self::SHARES];
+        }
+        let at = self.hash.hash_one(admission::network(address)) as usize % Self::SHARES;
+        self.shares.get_mut(at).is_some_and(|share| share.take(now))
+    }
+}
+
+/// The share of a network.
+#[derive(Debug, Clone)]
+struct Limiter {
     tokens: u32,
     since: Time,
 }
 
 impl Limiter {
-    const BURST: u32 = 100;
-    /// One more is allowed after each of these: 200 a second.
-    const INTERVAL: Duration = Duration::from_millis(5);
+    const BURST: u32 = 50;
+    /// One more is allowed after each of these: 100 a second.
+    const INTERVAL: Duration = Duration::from_millis(10);
 
-    pub(super) const fn new() -> Self {
+    const fn new() -> Self {
         Limiter { tokens: Self::BURST, since: Time::ZERO }
     }
 
     /// True if one may be sent now.
-    pub(super) fn take(&mut self, now: Time) -> bool {
+    fn take(&mut self, now: Time) -> bool {
         let waited = now.saturating_since(self.since).as_nanos();
         let earned = waited.checked_div(Self::INTERVAL.as_nanos()).unwrap_or(0);
         let earned = u32::try_from(earned).unwrap_or(u32::MAX);
@@ -91,14 +121,27 @@ mod tests {
 
     #[test]
     fn resets_are_limited() {
-        let mut limiter = Limiter::new();
+        let mut limiters = Limiters::new(KeyedHash::new(&mut SeededRng::new(1)));
         let mut now = Time::from_nanos(1);
-        assert_eq!((0..1000).filter(|_| limiter.take(now)).count(), 100);
+        let somebody = IpAddr::from([192, 0, 2, 1]);
+        let mut sent = |now| (0..1000).filter(|_| limiters.take(now, somebody)).count();
+        assert_eq!(sent(now), 50);
         now += Duration::from_millis(52);
-        assert_eq!((0..1000).filter(|_| limiter.take(now)).count(), 10);
-        now += Duration::from_millis(3);
-        assert!(limiter.take(now), "what was left of an interval is not lost");
+        assert_eq!(sent(now), 5);
+        now += Duration::from_millis(8);
+        assert_eq!(sent(now), 1, "what was left of an interval is not lost");
         now += Duration::from_secs(3600);
-        assert_eq!((0..1000).filter(|_| limiter.take(now)).count(), 100);
+        assert_eq!(sent(now), 50);
+    }
+
+    #[test]
+    fn whoever_provokes_resets_for_some_networks_leaves_those_of_others() {
+        let mut limiters = Limiters::new(KeyedHash::new(&mut SeededRng::new(1)));
+        let now = Time::from_nanos(1);
+        for net in 0..100 {
+            while limiters.take(now, [10, 0, net, 1].into()) {}
+        }
+        let left = (0..100).filter(|net| limiters.take(now, [192, 0, *net, 1].into())).count();
+        assert!(left > 80, "{left}");
     }
 }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
+mod strangers;
+
 use super::*;
 use crate::cid::Route;
 use godwit_base::{Ecn, RecvBatch, RecvMeta, SeededRng, SendBatch, SocketId};
@@ -634,7 +636,7 @@ fn a_forgotten_connection_is_reset() {
     let long = [&[0xe0, 0, 0, 0, 1, 8], dcid.as_bytes(), &[0; 100]].concat();
     assert!(rig.receive(&long).is_empty(), "never in answer to a long header");
     let many: usize = (0..300).map(|_| rig.receive(&short_packet(&dcid, 100)).len()).sum();
-    assert_eq!(many, 98, "limited");
+    assert_eq!(many, 48, "limited");
 }
 
 #[test]

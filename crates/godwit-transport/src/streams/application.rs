@@ -5,10 +5,8 @@ use crate::{Direction, StreamId};
 use bytes::Bytes;
 use godwit_base::Time;
 use godwit_wire::constants::VARINT_MAX;
+use std::num::NonZeroU64;
 use std::time::Duration;
-
-/// Bytes that a stream may always hold, however much the others hold.
-pub(super) const STREAM_SHARE: u64 = 64 << 10;
 
 impl Streams {
     /// Opens a stream, or none if the peer permits no more: [`crate::Event::StreamsAvailable`] follows when it
@@ -55,16 +53,16 @@ impl Streams {
         let stream = self.store.at_mut(slot).ok_or(WriteError::UnknownStream)?;
         let send = stream.send.as_mut().ok_or(WriteError::UnknownStream)?;
         send.check_writable()?;
-        let own = STREAM_SHARE.saturating_sub(send.buffered());
-        let room = self.budget.limit.saturating_sub(self.budget.used).max(own);
+        let room = self.budget.room(send, self.credit.available());
         let len = data.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+        self.budget.used = self.budget.used.saturating_add(len as u64);
+        self.budget.unsent = self.budget.unsent.saturating_add(len as u64);
         if len < data.len() {
             data.truncate(len);
             self.budget.wait(id, send);
         }
         if len > 0 {
             send.write(data);
-            self.budget.used = self.budget.used.saturating_add(len as u64);
             self.reschedule(slot);
         }
         Ok(len)
@@ -77,6 +75,9 @@ impl Streams {
         let send = stream.send.as_mut().ok_or(WriteError::UnknownStream)?;
         send.check_writable()?;
         self.budget.wait(id, send);
+        if self.budget.room(send, self.credit.available()) > 0 {
+            self.announce_writable(slot);
+        }
         Ok(())
     }
 
@@ -86,8 +87,7 @@ impl Streams {
         let stream = self.store.at(slot).ok_or(WriteError::UnknownStream)?;
         let send = stream.send.as_ref().ok_or(WriteError::UnknownStream)?;
         send.check_writable()?;
-        let own = STREAM_SHARE.saturating_sub(send.buffered());
-        let room = self.budget.limit.saturating_sub(self.budget.used).max(own);
+        let room = self.budget.room(send, self.credit.available());
         Ok(usize::try_from(room).unwrap_or(usize::MAX))
     }
 
@@ -112,7 +112,9 @@ impl Streams {
     pub(crate) fn reset(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
         let slot = self.store.find(id).ok_or(UnknownStream)?;
         let send = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()).ok_or(UnknownStream)?;
+        let unsent = send.unsent();
         if let Some(freed) = send.reset(code.min(VARINT_MAX)) {
+            self.budget.on_given_up(unsent, send);
             self.after_reset(slot, freed);
         }
         Ok(())
@@ -134,8 +136,9 @@ impl Streams {
         let slot = self.store.find(id).ok_or(ResetAtError::UnknownStream)?;
         let send = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut());
         let send = send.ok_or(ResetAtError::UnknownStream)?;
-        let code = code.min(VARINT_MAX);
+        let (code, unsent) = (code.min(VARINT_MAX), send.unsent());
         if let Some(freed) = send.reset_at(code, reliable_size) {
+            self.budget.on_given_up(unsent, send);
             self.after_reset_at(slot, freed);
         }
         Ok(())
@@ -232,7 +235,7 @@ impl Streams {
 
     /// Has [`crate::Event::IdealBufferChanged`] told from now on; the application knows this figure.
     pub(crate) fn watch_ideal_buffer(&mut self, known: u64) {
-        self.budget.announced = Some(known);
+        self.budget.announced = NonZeroU64::new(known.max(1));
     }
 
     /// Sets how many streams the peer may have open at once. What was permitted remains so.

@@ -50,6 +50,7 @@ impl Streams {
         let (side, settings) = (self.side, self.settings);
         let mut held = 0_u32;
         let (mut slots, mut freed) = (Vec::new(), Vec::new());
+        self.budget.unsent = 0;
         for (slot, stream) in self.store.iter_mut() {
             stream.control_queued = false;
             if let Some(send) = &mut stream.send {
@@ -60,6 +61,7 @@ impl Streams {
                     freed.push((slot, send.reset(code)));
                 }
                 send.restart(settings.peer_limit(side, stream.id));
+                self.budget.unsent = self.budget.unsent.saturating_add(send.unsent());
             }
             let limit = self.limits.local(stream.id.direction()).limit();
             stream.held = stream.id.initiator() == side && stream.id.index() >= limit;

@@ -123,7 +123,9 @@ impl Streams {
         let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()) else {
             return Ok(());
         };
+        let unsent = send.unsent();
         if let Some(freed) = send.on_stop(code) {
+            self.budget.on_given_up(unsent, send);
             self.events.push_back(Event::Stopped { id, code });
             self.after_reset(slot, freed);
         }
@@ -138,6 +140,7 @@ impl Streams {
         {
             send.raise_limit(limit);
             self.reschedule(slot);
+            self.announce_writable(slot);
         }
         Ok(())
     }
@@ -237,10 +240,7 @@ impl Streams {
             // Nobody knows when more will be written. The next acknowledgement gives it back.
             self.budget.limit = self.share.send(self.budget.limit, 0);
         }
-        if self.budget.waiting.is_empty() {
-            return;
-        }
-        if self.budget.used <= self.budget.limit.saturating_sub(self.budget.limit >> 2) {
+        if !self.budget.waiting.is_empty() && self.budget.has_room() {
             while let Some(id) = self.budget.waiting.pop_front() {
                 let Some(slot) = self.store.find(id) else { continue };
                 if let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()) {
@@ -248,14 +248,16 @@ impl Streams {
                 }
                 self.announce_writable(slot);
             }
-        } else if let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_ref())
-            && send.buffered() <= super::application::STREAM_SHARE >> 1
+        }
+        if let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_ref())
+            && send.write_waiting
+            && send.buffered() <= self.budget.stream_share() >> 1
         {
             self.announce_writable(slot);
         }
     }
 
-    fn announce_writable(&mut self, slot: u32) {
+    pub(super) fn announce_writable(&mut self, slot: u32) {
         let Some(stream) = self.store.at_mut(slot) else { return };
         let id = stream.id;
         if let Some(send) = &mut stream.send

@@ -41,6 +41,7 @@ use scheduler::Scheduler;
 use send::{Readiness, SendHalf};
 use std::collections::VecDeque;
 use std::fmt;
+use std::num::NonZeroU64;
 use store::{Store, Stream};
 pub(crate) use token::StreamToken;
 
@@ -187,11 +188,13 @@ struct Settings {
 #[derive(Debug)]
 struct WriteBudget {
     used: u64,
+    /// What of that has not been sent yet.
+    unsent: u64,
     /// What may be used now: follows the congestion window, and is `most` at most.
     limit: u64,
     most: u64,
-    /// The limit of which the application was told last, if it wants to be told.
-    announced: Option<u64>,
+    /// The limit of which the application was told last, if it wants to be told; at least 1.
+    announced: Option<NonZeroU64>,
     /// Streams whose `write` was refused, in order. Some may be gone.
     waiting: VecDeque<StreamId>,
 }
@@ -204,15 +207,53 @@ impl WriteBudget {
     /// before it is missed, an eighth of one or more until it is known that others have not just overtaken it, and another
     /// until what it carried is acknowledged. And of what is sent again some is lost again.
     const WINDOWS: u64 = 4;
+    /// Bytes that a stream may hold however much the others hold, so that a short answer does not wait behind a long one.
+    const STREAM_SHARE: u64 = 64 << 10;
+    /// So much may the streams hold by that beyond the limit. Then each has the smaller share: whoever opens many
+    /// streams and reads none of them holds little by each.
+    const BEYOND: u64 = 1 << 20;
+    const SMALL_SHARE: u64 = 16 << 10;
+    /// So much may be written to a stream ahead of the peer's permission to send it, and [`WriteBudget::LEAST`] to all
+    /// of them: it leaves when that comes, while the application writes more.
+    const AHEAD: u64 = 16 << 10;
 
     fn new(most: u64) -> Self {
-        WriteBudget { used: 0, limit: most.min(Self::LEAST), most, announced: None, waiting: VecDeque::new() }
+        let limit = most.min(Self::LEAST);
+        WriteBudget { used: 0, unsent: 0, limit, most, announced: None, waiting: VecDeque::new() }
     }
 
-    /// The application is told when the stream `id` takes more.
+    /// What each stream may hold however much the others hold.
+    const fn stream_share(&self) -> u64 {
+        let crowded = self.used > self.limit.saturating_add(Self::BEYOND);
+        if crowded { Self::SMALL_SHARE } else { Self::STREAM_SHARE }
+    }
+
+    /// What a stream may hold in addition to what it does, with so much credit on the connection. Not in crumbs.
+    #[inline]
+    fn room(&self, send: &SendHalf, credit: u64) -> u64 {
+        let own = self.stream_share().saturating_sub(send.buffered());
+        let permitted = send.permitted_beyond().min(credit.saturating_sub(self.unsent));
+        let ahead = Self::AHEAD.saturating_sub(send.unsent());
+        let ahead = if ahead >= Self::AHEAD >> 1 { ahead } else { 0 };
+        let ahead = Self::LEAST.saturating_sub(self.unsent).max(ahead);
+        self.limit.saturating_sub(self.used).max(own).min(permitted.max(ahead))
+    }
+
+    /// Of a stream that had so much unsent, some will never be sent.
+    fn on_given_up(&mut self, unsent: u64, send: &SendHalf) {
+        self.unsent = self.unsent.saturating_sub(unsent.saturating_sub(send.unsent()));
+    }
+
+    /// Whether all who wait may write again.
+    const fn has_room(&self) -> bool {
+        self.used <= self.limit.saturating_sub(self.limit >> 2)
+    }
+
+    /// The application is told when the stream `id` takes more. Who only waits for the peer's permission is not among
+    /// those who wait for room.
     fn wait(&mut self, id: StreamId, send: &mut SendHalf) {
         send.write_waiting = true;
-        if !std::mem::replace(&mut send.write_queued, true) {
+        if !self.has_room() && !std::mem::replace(&mut send.write_queued, true) {
             self.waiting.push_back(id);
         }
     }
@@ -339,9 +380,9 @@ impl Streams {
         let wanted = window.saturating_mul(WriteBudget::WINDOWS).max(WriteBudget::LEAST).min(budget.most);
         budget.limit = self.share.send(wanted, budget.used);
         if let Some(known) = budget.announced
-            && budget.limit.abs_diff(known) > known >> 2
+            && budget.limit.abs_diff(known.get()) > known.get() >> 2
         {
-            budget.announced = Some(budget.limit);
+            budget.announced = NonZeroU64::new(budget.limit.max(1));
             self.events.push_back(Event::IdealBufferChanged);
         }
     }
@@ -469,9 +510,25 @@ impl Streams {
     }
 
     fn raise_credit(&mut self, limit: u64) {
+        let raised = limit > self.credit.limit();
         if self.credit.raise(limit) {
             while let Some(slot) = self.scheduler.pop_blocked() {
                 self.reschedule(slot);
+            }
+        }
+        if raised && self.budget.has_room() {
+            self.announce_permission();
+        }
+    }
+
+    /// Whoever waits for the peer's permission and not for room is told to try again.
+    fn announce_permission(&mut self) {
+        for (_, stream) in self.store.iter_mut() {
+            if let Some(send) = &mut stream.send
+                && !send.write_queued
+                && std::mem::take(&mut send.write_waiting)
+            {
+                self.events.push_back(Event::Writable { id: stream.id });
             }
         }
     }

@@ -138,6 +138,7 @@ impl Streams {
             let len = u64::from(sent.len);
             if sent.fresh {
                 self.credit.on_sent(len);
+                self.budget.unsent = self.budget.unsent.saturating_sub(len);
                 self.stats.bytes_sent = self.stats.bytes_sent.saturating_add(len);
             } else {
                 self.stats.bytes_retransmitted = self.stats.bytes_retransmitted.saturating_add(len);

@@ -102,6 +102,16 @@ impl SendHalf {
         self.buffer.buffered()
     }
 
+    /// Bytes to be sent that never were.
+    pub(super) const fn unsent(&self) -> u64 {
+        if self.buffer.is_empty() { 0 } else { self.buffer.end().saturating_sub(self.buffer.unsent()) }
+    }
+
+    /// Bytes that the peer permits beyond what was written.
+    pub(super) const fn permitted_beyond(&self) -> u64 {
+        self.limit.saturating_sub(self.buffer.end())
+    }
+
     /// The peer's limit on our offsets.
     pub(super) const fn limit(&self) -> u64 {
         self.limit

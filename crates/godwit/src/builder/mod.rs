@@ -36,6 +36,8 @@ pub struct EndpointBuilder {
     pub(crate) generation: u8,
     max_connections: usize,
     max_incoming: usize,
+    max_handshakes: usize,
+    handshakes_before_retry: usize,
     /// One for all shards.
     window_reserve: WindowReserve,
     observe: ObserverFactory,
@@ -64,6 +66,8 @@ impl EndpointBuilder {
             generation: 0,
             max_connections: 1_000_000,
             max_incoming: 1024,
+            max_handshakes: 2048,
+            handshakes_before_retry: 512,
             window_reserve: WindowReserve::default(),
             observe: ObserverFactory::default(),
             upgrade_to: None,
@@ -151,6 +155,22 @@ impl EndpointBuilder {
     /// Sets how many handshakes may wait to be accepted. Default 1024.
     pub fn max_incoming(mut self, handshakes: usize) -> Self {
         self.max_incoming = handshakes;
+        self
+    }
+
+    /// Sets how many handshakes may be accepted and not be complete; a quarter of them by clients of one network (/24 of
+    /// IPv4, /56 of IPv6), half by those of one /16 or /32. Beyond that whoever had two seconds and did not finish gives
+    /// way, and while there is nobody newcomers wait. Default 2048.
+    pub fn max_handshakes(mut self, handshakes: usize) -> Self {
+        self.max_handshakes = handshakes;
+        self
+    }
+
+    /// Sets how many handshakes may be under way before further clients have to prove their address first, by a Retry
+    /// (RFC 9000 section 8.1.2). Whoever forges addresses can then make a server neither compute nor hold more than this.
+    /// Default 512.
+    pub fn handshakes_before_retry(mut self, handshakes: usize) -> Self {
+        self.handshakes_before_retry = handshakes;
         self
     }
 
@@ -251,6 +271,8 @@ impl EndpointBuilder {
         config.cid_len = CidCodec::MIN_LEN;
         config.max_connections = self.max_connections;
         config.max_incoming = self.max_incoming;
+        config.max_handshakes = self.max_handshakes;
+        config.handshakes_before_retry = self.handshakes_before_retry;
         config.window_reserve = self.window_reserve.clone();
         config.versions = match self.upgrade_to {
             Some(version::V2) => vec![version::V2, version::V1],

@@ -180,6 +180,25 @@ impl SendHalf {
         poll
     }
 
+    /// Ready when the stream takes something more, or with why it is not wanted.
+    pub(super) fn poll_room(&mut self, cx: &Context<'_>, outgoing: &mut Outgoing) -> Poll<Result<(), Error>> {
+        let id = self.id;
+        self.link.with(|protocol, io| {
+            if let Some(error) = refused(protocol, id) {
+                return Poll::Ready(Err(error));
+            }
+            if io.has_room(id) {
+                return Poll::Ready(Ok(()));
+            }
+            outgoing.sent_by_all = io.stream_bytes_sent();
+            if let Some(stream) = protocol.streams.get_mut(&id) {
+                let replaced = register(&mut stream.writer, cx.waker());
+                protocol.wakes.extend(replaced);
+            }
+            Poll::Pending
+        })
+    }
+
     /// Ready when the peer, or the end of the connection, has made it pointless to send more.
     pub(super) fn poll_refused(&mut self, cx: &Context<'_>) -> Poll<Error> {
         let id = self.id;

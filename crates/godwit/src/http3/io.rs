@@ -37,6 +37,14 @@ impl Io<'_> {
         self.connection.as_mut().is_some_and(|connection| connection.can_open(Direction::Bidirectional))
     }
 
+    /// Whether a stream takes something more. If not, it is told when that changes.
+    pub(super) fn has_room(&mut self, id: StreamId) -> bool {
+        let Some(connection) = &mut self.connection else { return true };
+        let full = matches!(connection.write_room(id), Ok(0));
+        // What is over takes nothing, and says so when it is written to.
+        !full || connection.watch_writable(id).is_err()
+    }
+
     /// Bytes sent or to be sent on a stream that the peer has not acknowledged; `None` if it is over.
     pub(super) fn unacknowledged(&self, id: StreamId) -> Option<u64> {
         self.connection.as_ref()?.buffered(id)

@@ -395,7 +395,11 @@ impl Protocol {
                 }
             }
             Transport::Readable { id } => self.h3.on_readable(io, *id),
-            Transport::Writable { id } => self.h3.on_writable(io, *id),
+            Transport::Writable { id } => {
+                self.h3.on_writable(io, *id);
+                // Who waits for room has offered nothing yet.
+                self.wakes.extend(self.streams.get_mut(id).and_then(|stream| stream.writer.take()));
+            }
             Transport::Finished { id } => self.on_response_over(*id, true),
             Transport::Stopped { id, code } => {
                 self.on_response_over(*id, false);

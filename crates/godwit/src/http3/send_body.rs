@@ -9,7 +9,7 @@ use bytes::Bytes;
 use godwit_http3::ErrorCode;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::task::{Poll, ready};
+use std::task::{Context, Poll, ready};
 
 /// Sends `body` after what `outgoing` holds, to the end of the message. The first error ends it: the body's
 /// own gives up the exchange with `code`, a peer that stays below the rate of `guard` with H3_EXCESSIVE_LOAD.
@@ -30,6 +30,11 @@ where
     }
     while !outgoing.is_complete() {
         if outgoing.wants_more() {
+            // What there is no room for is not asked for: nobody holds it for a peer that takes nothing. A stream that
+            // has sent nothing has room.
+            if outgoing.head.is_none() {
+                unless_too_slow(half, &mut outgoing, &mut guard, SendHalf::poll_room).await?;
+            }
             let frame = poll_fn(|cx| {
                 if let Poll::Ready(frame) = body.as_mut().poll_frame(cx) {
                     return Poll::Ready(Ok(frame));
@@ -50,18 +55,26 @@ where
                 }
             }
         }
-        let sent = poll_fn(|cx| match half.poll_send(cx, &mut outgoing) {
-            Poll::Pending => guard.poll_exceeded(cx, outgoing.sent_by_all).map(|()| None),
-            Poll::Ready(sent) => Poll::Ready(Some(sent)),
-        });
-        match sent.await {
-            Some(sent) => sent?,
-            None => {
-                let error = Error::too_slow();
-                half.abandon(ErrorCode::H3_EXCESSIVE_LOAD, &error);
-                return Err(error);
-            }
-        }
+        unless_too_slow(half, &mut outgoing, &mut guard, SendHalf::poll_send).await?;
     }
     Ok(())
+}
+
+/// Waits for `poll`, but gives up on a peer that stays below the rate of `guard`.
+async fn unless_too_slow(
+    half: &mut SendHalf,
+    outgoing: &mut Outgoing,
+    guard: &mut RateGuard,
+    poll: impl Fn(&mut SendHalf, &Context<'_>, &mut Outgoing) -> Poll<Result<(), Error>>,
+) -> Result<(), Error> {
+    let done = poll_fn(|cx| match poll(half, cx, outgoing) {
+        Poll::Pending => guard.poll_exceeded(cx, outgoing.sent_by_all).map(|()| None),
+        Poll::Ready(done) => Poll::Ready(Some(done)),
+    });
+    if let Some(done) = done.await {
+        return done;
+    }
+    let error = Error::too_slow();
+    half.abandon(ErrorCode::H3_EXCESSIVE_LOAD, &error);
+    Err(error)
 }

@@ -163,6 +163,8 @@ impl Server {
         shutdown: impl Future<Output = ()>,
     ) {
         let (stop, stopped) = watch::channel(false);
+        // It knows clients from their first packets on, before there is anything to accept.
+        endpoint.set_handshakes_before_retry(self.handshakes_before_retry);
         let mut connections = JoinSet::new();
         // Held once here and once by each handshake under way.
         let handshakes = Arc::new(());

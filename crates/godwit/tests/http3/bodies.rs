@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context as TaskContext, Poll};
 use tokio::sync::mpsc;
 
-const CHUNK: usize = 64 << 10;
+pub const CHUNK: usize = 64 << 10;
 
 /// The `at`th chunk of a long body: no two are the same.
 fn chunk(at: usize, len: usize) -> Bytes {

@@ -1,6 +1,6 @@
 //! Nobody is made to hold what is not read.
 
-use crate::bodies::{Long, digest};
+use crate::bodies::{CHUNK as PIECE, Long, digest};
 use crate::support::{World, any, client_builder, client_endpoint, echo, get, ok, service};
 use godwit::TransportConfig;
 use godwit::http3::{ALPN, Body, Server};
@@ -81,8 +81,46 @@ async fn a_request_waits_for_its_reader() {
     assert_eq!(crate::support::text(response.await.unwrap().unwrap()).await, Long::hash(LEN));
 }
 
-/// Sends to the server what comes to the returned address, and nothing back: as one does who forges addresses.
-async fn one_way(server: SocketAddr) -> SocketAddr {
+#[tokio::test]
+async fn responses_that_nobody_reads_hold_little() {
+    const REQUESTS: usize = 100;
+    let made = Arc::new(Mutex::new(Vec::new()));
+    let world = World::with(
+        Server::new(),
+        TransportConfig::default(),
+        service({
+            let made = Arc::clone(&made);
+            move |_| {
+                let body = Long::new(LEN);
+                made.lock().unwrap().push(body.counter());
+                async { ok(any(body)) }
+            }
+        }),
+    );
+    let client = world.client().await;
+    // Their heads have to wait as well, once the window of the connection is used up.
+    let requests: Vec<_> = (0..REQUESTS)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.send(get("/")).await })
+        })
+        .collect();
+    let all = || made.lock().unwrap().iter().map(|made| made.load(Ordering::SeqCst)).collect::<Vec<_>>();
+    let (mut before, mut now) = (Vec::new(), all());
+    while before != now || now.len() < REQUESTS {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        (before, now) = (now, all());
+    }
+    let before = now.iter().sum::<usize>();
+    // The client's window, what waits for it, and a piece of the body for each request.
+    let windows = usize::try_from(TransportConfig::default().initial_connection_window).unwrap();
+    assert!(before < windows + MOST + REQUESTS * PIECE, "{before} bytes are made that nobody reads");
+    drop(requests);
+}
+
+/// Sends to the server what comes to the returned address, each datagram so long after the one before, and nothing back:
+/// as one does who forges addresses.
+async fn one_way(server: SocketAddr, pause: Duration) -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let addr = socket.local_addr().unwrap();
     tokio::spawn(async move {
@@ -90,6 +128,7 @@ async fn one_way(server: SocketAddr) -> SocketAddr {
         while let Ok((len, from)) = socket.recv_from(&mut datagram).await {
             if from != server {
                 socket.send_to(&datagram[..len], server).await.unwrap();
+                tokio::time::sleep(pause).await;
             }
         }
     });
@@ -98,9 +137,19 @@ async fn one_way(server: SocketAddr) -> SocketAddr {
 
 #[tokio::test]
 async fn forged_addresses_hold_few_handshakes() {
+    hold_few_handshakes(Duration::ZERO).await;
+}
+
+/// What has come of a ClientHello is acknowledged before the rest is there; then it is too late for a Retry.
+#[tokio::test]
+async fn forged_addresses_with_hellos_in_parts_hold_few_handshakes() {
+    hold_few_handshakes(Duration::from_millis(50)).await;
+}
+
+async fn hold_few_handshakes(pause: Duration) {
     const MOST: usize = 3;
     let world = World::with(Server::new().handshakes_before_retry(MOST), TransportConfig::default(), echo());
-    let forger = one_way(world.addr).await;
+    let forger = one_way(world.addr, pause).await;
     let (endpoint, config) = (client_endpoint(), client_builder().alpn([ALPN]).build().unwrap());
     let attempts: Vec<_> = (0..20).map(|_| endpoint.connect(&config, forger, "localhost").unwrap()).collect();
     for _ in 0..50 {
@@ -121,7 +170,7 @@ async fn shutting_down_does_not_wait_for_handshakes() {
     transport.handshake_timeout = for_ever;
     transport.max_idle_timeout = for_ever;
     let mut world = World::with(Server::new().drain_timeout(for_ever), transport, echo());
-    let forger = one_way(world.addr).await;
+    let forger = one_way(world.addr, Duration::ZERO).await;
     let (endpoint, config) = (client_endpoint(), client_builder().alpn([ALPN]).build().unwrap());
     let attempt = endpoint.connect(&config, forger, "localhost").unwrap();
     while world.endpoint.stats().connections == 0 {

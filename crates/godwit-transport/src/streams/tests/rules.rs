@@ -303,9 +303,70 @@ fn a_full_send_buffer_refuses_and_then_tells() {
 }
 
 #[test]
+fn many_streams_that_nobody_reads_hold_little_each() {
+    let mut streams = server();
+    // It permits everything, and acknowledges nothing.
+    streams.set_peer_limits(&TransportParameters {
+        initial_max_streams_bidi: 100,
+        initial_max_data: 1 << 40,
+        initial_max_stream_data_bidi_remote: 1 << 40,
+        ..TransportParameters::default()
+    });
+    let opened: Vec<StreamId> = (0..100).map(|_| streams.open(BIDI).unwrap()).collect();
+    let written: Vec<usize> =
+        opened.iter().map(|id| streams.write(*id, vec![0; 200_000].into()).unwrap()).collect();
+    assert_eq!(written[..3], [100_000, 65_536, 65_536], "a few have what makes them quick");
+    assert_eq!(written[99], 16_384, "and each has some");
+    assert!(streams.buffered() < 3 << 20, "all together hold {} bytes", streams.buffered());
+}
+
+#[test]
+fn little_is_written_ahead_of_the_peers_permission() {
+    let mut streams = Streams::new(Side::Server, &TransportConfig::default());
+    let mut parameters = TransportParameters {
+        initial_max_streams_bidi: 4,
+        initial_max_data: 100_000,
+        initial_max_stream_data_bidi_remote: 70_000,
+        ..TransportParameters::default()
+    };
+    streams.set_peer_limits(&parameters);
+    streams.on_congestion_window(1 << 30);
+    let all = || Bytes::from(vec![0; 1 << 20]);
+    let (first, second, third) =
+        (streams.open(BIDI).unwrap(), streams.open(BIDI).unwrap(), streams.open(BIDI).unwrap());
+    assert_eq!(
+        streams.write(first, all()),
+        Ok(128 << 10),
+        "more than it may send, but no more than it always may"
+    );
+    assert_eq!(streams.write(second, all()), Ok(16_384), "a little ahead");
+    assert_eq!(streams.write(third, all()), Ok(16_384), "and of each");
+    assert_eq!(events(&mut streams), []);
+    // The end of a stream whose data was never sent is no longer in the way of the others.
+    streams.reset(first, 0).unwrap();
+    assert_eq!(streams.write_room(second), Ok((128 << 10) - 2 * 16_384));
+    // New permission is told to who waits for it.
+    streams.on_max_stream_data(second, 80_000).unwrap();
+    assert_eq!(events(&mut streams), [Event::Writable { id: second }]);
+    while streams.interest().data {
+        send(&mut streams, 10_000);
+    }
+    parameters.initial_max_data = 1 << 20;
+    streams.set_peer_limits(&parameters);
+    assert_eq!(streams.write_room(third), Ok(128 << 10));
+    streams.write(third, all()).unwrap();
+    assert_eq!(streams.write_room(second), Ok(80_000 - 16_384), "what it may send");
+}
+
+#[test]
 fn the_send_buffer_follows_the_congestion_window() {
     let mut streams = Streams::new(Side::Server, &TransportConfig::default());
-    let parameters = TransportParameters { initial_max_streams_bidi: 4, ..TransportParameters::default() };
+    let parameters = TransportParameters {
+        initial_max_streams_bidi: 4,
+        initial_max_data: 1 << 40,
+        initial_max_stream_data_bidi_remote: 1 << 40,
+        ..TransportParameters::default()
+    };
     streams.set_peer_limits(&parameters);
     let reserve = WindowReserve::new(16 << 20);
     streams.share(&reserve);
