@@ -88,8 +88,8 @@ impl Endpoint {
             let known = self.end_incoming(key, Some(REFUSED));
             return Err(if known { AcceptError::TooManyConnections } else { AcceptError::Gone });
         }
-        let address = self.incoming.get(key).ok_or(AcceptError::Gone)?.remote().ip();
-        if !self.has_room_for_half_open(now, address) {
+        let source = self.incoming.get(key).ok_or(AcceptError::Gone)?.first.source;
+        if !self.has_room_for_half_open(now, source) {
             // The client will come again.
             self.end_incoming(key, None);
             return Err(AcceptError::TooManyConnections);
@@ -125,7 +125,7 @@ impl Endpoint {
         connection.share_windows(&self.config.window_reserve);
         connection.machine.start_observing(now, self.clock.wall, &self.config);
         let conn = self.insert(connection, local_cid, Some(first.client_dcid));
-        self.on_half_open(now, conn, address);
+        self.on_half_open(now, conn, source);
         if let Some(slot) = self.slots.get_mut(conn.0) {
             if let Some(preferred) = preferred {
                 slot.cids.push(preferred.cid);

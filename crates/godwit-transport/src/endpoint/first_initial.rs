@@ -1,5 +1,6 @@
 //! A client's first Initial packet, and what it has been answered before there is a connection.
 
+use super::source::Source;
 use crate::path::PathKey;
 use godwit_recovery::SavedState;
 use godwit_wire::ConnectionId;
@@ -9,6 +10,8 @@ use godwit_wire::ConnectionId;
 pub(super) struct FirstInitial {
     /// Where it came from.
     pub(super) path: PathKey,
+    /// The networks of that address.
+    pub(super) source: Source,
     /// Its version.
     pub(super) version: u32,
     /// Its Destination Connection ID.

@@ -5,112 +5,94 @@
 //! address before anything of their ClientHello is kept or acknowledged; when there are too many, the oldest gives way
 //! that has had time enough to go on, and if there is none, the newcomer's packet is lost, and will come again.
 //!
-//! Invariant: every server's connection that is not complete is known here; some that are may be.
+//! Invariant: after every input, those connections count whose slots say where they come from, and they are those that
+//! a client has begun, that are not complete and not over.
 
-use super::admission::Ledger;
-use super::demux::KeyedHash;
+use super::ledger::Ledger;
 use super::slot::ConnectionSlot;
+use super::source::Source;
 use super::{ConnKey, Endpoint};
 use godwit_base::{Slab, Time};
 use std::collections::VecDeque;
-use std::net::IpAddr;
 use std::time::Duration;
 
 /// So long a handshake may take whoever else comes: three round trips on long paths.
 const LEAST_TIME: Duration = Duration::from_secs(2);
 
-#[derive(Debug, Clone, Copy)]
-struct Begun {
-    key: ConnKey,
-    address: IpAddr,
-    at: Time,
-}
-
 /// See the module.
 #[derive(Debug)]
 pub(super) struct HalfOpen {
-    /// In the order in which they were accepted.
-    begun: VecDeque<Begun>,
+    /// In the order in which they were accepted. Some may be half-open no more: no more than there are others, and a few.
+    begun: VecDeque<(ConnKey, Time)>,
     ledger: Ledger,
+    count: usize,
 }
 
 impl HalfOpen {
-    pub(super) fn new(most: usize, hash: KeyedHash) -> Self {
-        HalfOpen { begun: VecDeque::new(), ledger: Ledger::new(most, hash) }
+    pub(super) const fn new(most: usize) -> Self {
+        HalfOpen { begun: VecDeque::new(), ledger: Ledger::new(most), count: 0 }
     }
 
-    /// Forgets the oldest as far as they are no longer half-open: most are done in the order in which they began.
-    fn forget_oldest(&mut self, is_half_open: impl Fn(ConnKey) -> bool) {
-        while let Some(begun) = self.begun.pop_front_if(|begun| !is_half_open(begun.key)) {
-            self.ledger.leave(begun.address);
-        }
-    }
-
-    /// Forgets those that are no longer half-open.
-    fn purge(&mut self, is_half_open: impl Fn(ConnKey) -> bool) {
-        let ledger = &mut self.ledger;
-        self.begun.retain(|begun| {
-            let keep = is_half_open(begun.key);
-            if !keep {
-                ledger.leave(begun.address);
-            }
-            keep
+    /// The oldest that stands in the way of one from `source` and has had its time.
+    fn in_the_way(&self, slots: &Slab<ConnectionSlot>, now: Time, source: Source) -> Option<ConnKey> {
+        let old = self.begun.iter().take_while(|(_, at)| now.saturating_since(*at) >= LEAST_TIME);
+        let mut old = old.filter(|(key, _)| {
+            let other = slots.get(key.0).and_then(|slot| slot.half_open);
+            other.is_some_and(|other| self.ledger.stands_in_the_way(source, other))
         });
-    }
-
-    /// The oldest that stands in the way of one from `address` and has had its time.
-    fn in_the_way(&self, now: Time, address: IpAddr) -> Option<ConnKey> {
-        let old = self.begun.iter().take_while(|begun| now.saturating_since(begun.at) >= LEAST_TIME);
-        let mut old = old.filter(|begun| self.ledger.stands_in_the_way(address, begun.address));
-        old.next().map(|begun| begun.key)
+        old.next().map(|(key, _)| *key)
     }
 }
 
-/// Whether a connection's handshake may still come to an end.
-fn is_half_open(slots: &Slab<ConnectionSlot>, key: ConnKey) -> bool {
-    slots.get(key.0).is_some_and(|slot| slot.connection.is_handshaking() && slot.connection.is_open())
+impl ConnectionSlot {
+    /// Where a connection came from that has just ceased to be half-open.
+    #[inline]
+    pub(super) fn take_no_longer_half_open(&mut self) -> Option<Source> {
+        let connection = &self.connection;
+        self.half_open.take_if(|_| !(connection.is_handshaking() && connection.is_open()))
+    }
 }
 
 impl Endpoint {
-    /// Looks which connections are still half-open.
-    fn purge_half_open(&mut self) {
-        self.half_open.purge(|key| is_half_open(&self.slots, key));
-    }
-
     /// True if there are so many half-open connections, from a network or in all, that strangers should prove their
     /// address. What waits to be accepted becomes one.
-    pub(super) fn has_many_half_open(&mut self, address: IpAddr) -> bool {
+    pub(super) fn has_many_half_open(&self, source: Source) -> bool {
         let many = self.config.handshakes_before_retry.saturating_sub(self.incoming.len());
-        let strained = self.half_open.ledger.is_strained(address, many);
-        if strained {
-            self.purge_half_open();
-        }
-        strained && self.half_open.ledger.is_strained(address, many)
+        self.half_open.ledger.is_strained(source, many)
     }
 
-    /// Whether a client from `address` may have a connection; if need be, an older one gives way.
-    pub(super) fn has_room_for_half_open(&mut self, now: Time, address: IpAddr) -> bool {
-        if self.half_open.ledger.has_room(address) {
-            return true;
+    /// Whether a client may have a connection; if need be, an older one gives way.
+    pub(super) fn has_room_for_half_open(&mut self, now: Time, source: Source) -> bool {
+        if !self.half_open.ledger.has_room(source)
+            && let Some(key) = self.half_open.in_the_way(&self.slots, now, source)
+        {
+            self.with(key, |connection| connection.abort(now, "the handshake took too long while others waited"));
         }
-        self.purge_half_open();
-        if self.half_open.ledger.has_room(address) {
-            return true;
-        }
-        let Some(key) = self.half_open.in_the_way(now, address) else { return false };
-        self.with(key, |connection| connection.abort(now, "the handshake took too long while others waited"));
-        self.purge_half_open();
-        self.half_open.ledger.has_room(address)
+        self.half_open.ledger.has_room(source)
     }
 
     /// A client's connection begins.
-    pub(super) fn on_half_open(&mut self, now: Time, key: ConnKey, address: IpAddr) {
-        self.half_open.forget_oldest(|key| is_half_open(&self.slots, key));
-        self.half_open.begun.push_back(Begun { key, address, at: now });
-        self.half_open.ledger.enter(address);
-        // One that takes long must not keep those behind it.
-        if self.half_open.begun.len() > self.config.max_handshakes {
-            self.purge_half_open();
+    pub(super) fn on_half_open(&mut self, now: Time, key: ConnKey, source: Source) {
+        let Some(slot) = self.slots.get_mut(key.0) else { return };
+        slot.half_open = Some(source);
+        let HalfOpen { begun, ledger, count } = &mut self.half_open;
+        begun.push_back((key, now));
+        ledger.enter(source);
+        *count = count.saturating_add(1);
+    }
+
+    /// The handshake of a client's connection is complete, or the connection is over.
+    pub(super) fn on_no_longer_half_open(&mut self, source: Source) {
+        let HalfOpen { begun, ledger, count } = &mut self.half_open;
+        ledger.leave(source);
+        *count = count.saturating_sub(1);
+        let is_over = |slots: &Slab<ConnectionSlot>, key: ConnKey| {
+            slots.get(key.0).is_none_or(|slot| slot.half_open.is_none())
+        };
+        // Most are done in the order in which they began. One that takes long must not keep all behind it.
+        while begun.pop_front_if(|(key, _)| is_over(&self.slots, *key)).is_some() {}
+        if begun.len() > count.saturating_mul(2).saturating_add(64) {
+            begun.retain(|(key, _)| !is_over(&self.slots, *key));
         }
     }
 }

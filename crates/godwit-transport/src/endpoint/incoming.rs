@@ -8,8 +8,8 @@
 use super::IncomingKey;
 use super::admission::Admission;
 use super::beginning::{Beginning, Numbers};
-use super::demux::KeyedHash;
 use super::first_initial::{Answered, FirstInitial};
+use super::source::Source;
 use super::stray::Strays;
 use crate::connection::{BegunInitials, choose_version};
 use crate::path::PathKey;
@@ -23,7 +23,7 @@ use godwit_wire::header::{self, Packet, PacketType};
 use godwit_wire::{ConnectionId, Frame, Side};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Datagrams kept for one handshake: an initial window of 0-RTT packets may come with the ClientHello.
@@ -194,13 +194,13 @@ pub(super) struct IncomingSet {
 }
 
 impl IncomingSet {
-    pub(super) fn new(most: usize, hash: KeyedHash) -> Self {
+    pub(super) fn new(most: usize) -> Self {
         IncomingSet {
             entries: Slab::new(),
             expiry: TimerQueue::new(),
             ready: VecDeque::new(),
             unanswered: Vec::new(),
-            admission: Admission::new(most, hash),
+            admission: Admission::new(most),
             strays: Strays::default(),
         }
     }
@@ -218,22 +218,22 @@ impl IncomingSet {
         self.entries.iter().map(|(_, incoming)| incoming.first.client_dcid)
     }
 
-    /// True if strangers from this address should prove it first.
-    pub(super) fn is_strained(&self, address: IpAddr) -> bool {
-        self.admission.is_strained(address)
+    /// True if strangers from there should prove it first.
+    pub(super) fn is_strained(&self, source: Source) -> bool {
+        self.admission.is_strained(source)
     }
 
-    /// Who should give way to a client from `address` that has proved it: of those that stand in its way the one that has
+    /// Who should give way to a client from `source` that has proved it: of those that stand in its way the one that has
     /// waited longest for the rest of its ClientHello. Those come first who have not proved anything, and then those of whose
     /// network there are most.
-    pub(super) fn in_the_way(&self, address: IpAddr) -> Option<IncomingKey> {
+    pub(super) fn in_the_way(&self, source: Source) -> Option<IncomingKey> {
         let ledger = &self.admission.ledger;
         let incomplete = self.entries.iter().filter(|(_, incoming)| {
-            incoming.hello.is_none() && ledger.stands_in_the_way(address, incoming.remote().ip())
+            incoming.hello.is_none() && ledger.stands_in_the_way(source, incoming.first.source)
         });
         let first = incomplete.min_by_key(|(_, incoming)| {
             let validated = incoming.is_validated();
-            let neighbours = if validated { ledger.held_by_neighbours(incoming.remote().ip()) } else { 0 };
+            let neighbours = if validated { ledger.held_by_neighbours(incoming.first.source) } else { 0 };
             (validated, Reverse(neighbours), incoming.begun_at)
         });
         first.map(|(key, _)| IncomingKey(key))
@@ -260,11 +260,11 @@ impl IncomingSet {
             }
             Peeked::Complete => {}
         }
-        if !self.admission.admit(first.path.remote.ip()) {
+        if !self.admission.admit(first.source) {
             return Err(Rejected::Full);
         }
         if !incoming.keep(&mut self.admission, ecn, datagram.into()) {
-            self.admission.leave(first.path.remote.ip(), 0, 0);
+            self.admission.leave(first.source, 0, 0);
             return Err(Rejected::Full);
         }
         for (ecn, early) in self.strays.take(&first.client_dcid, &first.path) {
@@ -382,7 +382,7 @@ impl IncomingSet {
     pub(super) fn remove(&mut self, key: IncomingKey) -> Option<Incoming> {
         let incoming = self.entries.remove(key.0)?;
         self.expiry.set(key, None);
-        self.admission.leave(incoming.remote().ip(), incoming.hello_bytes, incoming.early_bytes);
+        self.admission.leave(incoming.first.source, incoming.hello_bytes, incoming.early_bytes);
         // An application that does not look for what waits must not make the queue of it grow.
         if self.ready.len() > self.entries.len().saturating_mul(2).saturating_add(64) {
             let entries = &self.entries;

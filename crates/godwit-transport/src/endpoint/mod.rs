@@ -18,12 +18,14 @@ mod first_initial;
 mod foreign;
 mod half_open;
 mod incoming;
+mod ledger;
 mod negotiate;
 mod networks;
 mod older_generations;
 mod receive;
 mod send;
 mod slot;
+mod source;
 mod stateless_reset;
 mod stray;
 mod table;
@@ -88,6 +90,8 @@ pub struct Endpoint {
     server: Option<Arc<ServerConfig>>,
     rng: Box<dyn Rng + Send>,
     codec: CidCodec,
+    /// Finds places for what strangers choose.
+    hash: KeyedHash,
     demux: Demux,
     slots: Slab<ConnectionSlot>,
     timers: TimerQueue<ConnKey>,
@@ -163,17 +167,18 @@ impl Endpoint {
         let key = config.secrets.cid_key();
         Endpoint {
             codec: CidCodec::new(key, config.cid_len, config.shard, config.generation),
+            hash,
             demux: Demux::new(hash),
             slots: Slab::new(),
             timers: TimerQueue::new(),
-            incoming: IncomingSet::new(config.max_incoming, hash),
-            half_open: HalfOpen::new(config.max_handshakes, hash),
+            incoming: IncomingSet::new(config.max_incoming),
+            half_open: HalfOpen::new(config.max_handshakes),
             queues: Queues::default(),
             outbox: Outbox::new(),
             foreign: ForeignBatch::new(),
             older_generations: OlderGenerations::new(hash),
             networks: Networks::new(hash),
-            resets: stateless_reset::Limiters::new(hash),
+            resets: stateless_reset::Limiters::default(),
             used_tokens: UsedTokens::new(hash),
             clock: Clock::default(),
             accepting: true,
@@ -421,6 +426,7 @@ impl Endpoint {
             self.on_endpoint_event(key, event);
         }
         let Some(slot) = self.slots.get_mut(key.0) else { return };
+        let done = slot.take_no_longer_half_open();
         if !slot.untimed {
             slot.untimed = true;
             self.queues.untimed.push(key);
@@ -428,6 +434,9 @@ impl Endpoint {
         if !slot.eventful {
             slot.eventful = true;
             self.queues.eventful.push_back(key);
+        }
+        if let Some(source) = done {
+            self.on_no_longer_half_open(source);
         }
     }
 

@@ -100,6 +100,8 @@ pub(super) fn initial(
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 mod tests {
+    use super::super::demux::KeyedHash;
+    use super::super::source::Source;
     use super::*;
     use crate::path::PathKey;
     use godwit_base::{SeededRng, SocketId, WallTime};
@@ -147,8 +149,10 @@ mod tests {
     fn a_close_can_be_read_by_the_client() {
         for version in [version::V1, version::V2] {
             let code = TransportErrorCode::CONNECTION_REFUSED;
+            let remote: std::net::SocketAddr = "192.0.2.1:443".parse().unwrap();
             let first = FirstInitial {
-                path: PathKey { socket: SocketId(0), local: None, remote: "192.0.2.1:443".parse().unwrap() },
+                path: PathKey { socket: SocketId(0), local: None, remote },
+                source: Source::of(KeyedHash::new(&mut SeededRng::new(1)), remote.ip()),
                 version,
                 client_dcid: cid(1),
                 original_dcid: cid(1),

@@ -5,6 +5,7 @@ use super::demux::Target;
 use super::first_initial::{Answered, FirstInitial};
 use super::foreign::{Foreign, ForeignBatch};
 use super::incoming::{Incoming, Rejected};
+use super::source::Source;
 use super::{ConnKey, Endpoint, IncomingKey, negotiate, stateless_reset};
 use crate::address_token::{NewToken, RetryToken, TokenKind};
 use crate::cid::{CidCodec, Route};
@@ -211,7 +212,7 @@ impl Endpoint {
     fn send_stateless_reset(&mut self, now: Time, path: &PathKey, dcid: &ConnectionId, trigger: usize) {
         if trigger < stateless_reset::SMALLEST_TRIGGER
             || self.outbox.is_full()
-            || !self.resets.take(now, path.remote.ip())
+            || !self.resets.take(now, Source::of(self.hash, path.remote.ip()))
         {
             return;
         }
@@ -236,6 +237,7 @@ impl Endpoint {
             Ok(Packet::Long { packet_type: PacketType::Initial, version, dcid, scid, token, .. }) => {
                 let first = FirstInitial {
                     path: origin.path,
+                    source: Source::of(self.hash, origin.path.remote.ip()),
                     version,
                     client_dcid: dcid,
                     original_dcid: dcid,
@@ -290,9 +292,9 @@ impl Endpoint {
         if datagram.len() < MIN_INITIAL_DATAGRAM || !long_enough {
             return;
         }
-        let address = first.path.remote.ip();
+        let source = first.source;
         let wants_retry =
-            server.retry || self.incoming.is_strained(address) || self.has_many_half_open(address);
+            server.retry || self.incoming.is_strained(source) || self.has_many_half_open(source);
         if let Err(Refused) = self.check_token(&mut first, token) {
             // The token may be damaged rather than wrong: then the packet is not authentic either, and the
             // client's next one will do.
@@ -308,13 +310,13 @@ impl Endpoint {
             // Should it be an Initial of another shard's connection: that client ignores the Retry.
             return self.send_retry(&first);
         }
-        if !self.has_room_for_half_open(origin.now, address) {
+        if !self.has_room_for_half_open(origin.now, source) {
             return;
         }
         let mut begun = self.incoming.begin(origin.now, first, origin.ecn, datagram);
         if first.validated
             && begun == Err(Rejected::Full)
-            && let Some(key) = self.incoming.in_the_way(address)
+            && let Some(key) = self.incoming.in_the_way(source)
         {
             self.end_incoming(key, None);
             begun = self.incoming.begin(origin.now, first, origin.ecn, datagram);

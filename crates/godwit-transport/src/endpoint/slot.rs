@@ -1,11 +1,11 @@
 //! A connection and what the endpoint has to remember for it.
 
 use super::demux::{Demux, Target};
+use super::source::Source;
 use super::{ConnKey, IncomingKey};
 use crate::Connection;
 use godwit_base::timer_queue::SlotKey;
 use godwit_wire::{ConnectionId, ResetToken};
-use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 /// One connection. It is boxed so that the slab stays small when connections have come and gone.
@@ -16,8 +16,10 @@ pub(super) struct ConnectionSlot {
     pub(super) cids: Vec<ConnectionId>,
     /// The id that the client chose for its first packets.
     pub(super) initial_dcid: Option<ConnectionId>,
-    /// The newest of the peer's reset tokens.
-    resets: VecDeque<(SocketAddr, ResetToken)>,
+    /// The newest of the peer's reset tokens, the oldest of them first.
+    resets: Vec<(SocketAddr, ResetToken)>,
+    /// Where the client came from, while its connection counts as half-open.
+    pub(super) half_open: Option<Source>,
     /// It is in the queue of those that have something to send.
     pub(super) ready: bool,
     /// It has got datagrams of the present batch.
@@ -39,7 +41,8 @@ impl ConnectionSlot {
             connection: Box::new(connection),
             cids: Vec::new(),
             initial_dcid,
-            resets: VecDeque::new(),
+            resets: Vec::new(),
+            half_open: None,
             ready: false,
             touched: false,
             eventful: false,
@@ -59,12 +62,11 @@ impl ConnectionSlot {
         if self.resets.contains(&(remote, token)) {
             return;
         }
-        if self.resets.len() >= Self::MAX_RESETS
-            && let Some((remote, token)) = self.resets.pop_front()
-        {
+        if self.resets.len() >= Self::MAX_RESETS {
+            let (remote, token) = self.resets.remove(0);
             demux.remove_reset(remote, token, key);
         }
-        self.resets.push_back((remote, token));
+        self.resets.push((remote, token));
         demux.insert_reset(remote, token, key);
     }
 

@@ -1,11 +1,8 @@
 //! Stateless resets (RFC 9000 section 10.3): the answer to packets of connections we know nothing of.
 
-use super::admission;
-use super::demux::KeyedHash;
+use super::source::{PLACES, Source};
 use godwit_base::{Rng, Time};
 use godwit_wire::ResetToken;
-use std::hash::BuildHasher;
-use std::net::IpAddr;
 use std::time::Duration;
 
 /// The smallest datagram that is answered, with the smallest reset there is: one byte shorter.
@@ -41,27 +38,19 @@ pub(super) fn token_of(datagram: &[u8]) -> Option<[u8; 16]> {
 
 /// How many resets may leave: they are cheap to provoke with forged addresses. Each source network has its own share, or
 /// those who forge addresses would leave none to others.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Limiters {
-    hash: KeyedHash,
-    /// By a hash of the network that nobody else knows; empty until one is needed.
+    /// By the place of the narrow network; empty until one is needed.
     shares: Vec<Limiter>,
 }
 
 impl Limiters {
-    const SHARES: usize = 1024;
-
-    pub(super) const fn new(hash: KeyedHash) -> Self {
-        Limiters { hash, shares: Vec::new() }
-    }
-
-    /// True if one may be sent to `address` now.
-    pub(super) fn take(&mut self, now: Time, address: IpAddr) -> bool {
+    /// True if one may be sent there now.
+    pub(super) fn take(&mut self, now: Time, source: Source) -> bool {
         if self.shares.is_empty() {
-            self.shares = vec![Limiter::new(); Self::SHARES];
+            self.shares = vec![Limiter::new(); PLACES];
         }
-        let at = self.hash.hash_one(admission::network(address)) as usize % Self::SHARES;
-        self.shares.get_mut(at).is_some_and(|share| share.take(now))
+        self.shares.get_mut(source.narrow()).is_some_and(|share| share.take(now))
     }
 }
 
@@ -102,8 +91,13 @@ impl Limiter {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "tests")]
 mod tests {
+    use super::super::demux::KeyedHash;
     use super::*;
     use godwit_base::SeededRng;
+
+    fn from(address: [u8; 4]) -> Source {
+        Source::of(KeyedHash::new(&mut SeededRng::new(1)), address.into())
+    }
 
     #[test]
     fn a_reset_is_shorter_than_what_it_answers_and_looks_like_a_packet() {
@@ -121,9 +115,9 @@ mod tests {
 
     #[test]
     fn resets_are_limited() {
-        let mut limiters = Limiters::new(KeyedHash::new(&mut SeededRng::new(1)));
+        let mut limiters = Limiters::default();
         let mut now = Time::from_nanos(1);
-        let somebody = IpAddr::from([192, 0, 2, 1]);
+        let somebody = from([192, 0, 2, 1]);
         let mut sent = |now| (0..1000).filter(|_| limiters.take(now, somebody)).count();
         assert_eq!(sent(now), 50);
         now += Duration::from_millis(52);
@@ -136,12 +130,12 @@ mod tests {
 
     #[test]
     fn whoever_provokes_resets_for_some_networks_leaves_those_of_others() {
-        let mut limiters = Limiters::new(KeyedHash::new(&mut SeededRng::new(1)));
+        let mut limiters = Limiters::default();
         let now = Time::from_nanos(1);
         for net in 0..100 {
-            while limiters.take(now, [10, 0, net, 1].into()) {}
+            while limiters.take(now, from([10, 0, net, 1])) {}
         }
-        let left = (0..100).filter(|net| limiters.take(now, [192, 0, *net, 1].into())).count();
+        let left = (0..100).filter(|net| limiters.take(now, from([192, 0, *net, 1]))).count();
         assert!(left > 80, "{left}");
     }
 }
