@@ -89,7 +89,8 @@ mod tests {
     fn timers_of_tcp_keep_those_waiting_who_lost_something() {
         let found = measure("uber-a".parse().unwrap(), Acquaintance::Network, &MECHANISMS[4..8]);
         let [none, all] = &found.ends;
-        assert!(all[0] <= none[0] && all[2] < none[2], "{found}");
+        // A packet number left out is a range in an acknowledgement, whose bytes take less than a microsecond.
+        assert!(all[0] <= none[0] + 0.001 && all[2] < none[2], "{found}");
         assert!(found.worths[3].shapley[2] > 0.0, "a probe timeout is shorter: {found}");
     }
 

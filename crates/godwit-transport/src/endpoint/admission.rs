@@ -42,8 +42,7 @@ impl Admission {
 
     /// True if strangers should prove their address before they are given memory.
     pub(super) fn is_strained(&self, source: Source) -> bool {
-        self.ledger.is_strained(source, self.strained_at)
-            || self.bytes.used() >= self.most_bytes / 2
+        self.ledger.is_strained(source, self.strained_at) || self.bytes.used() >= self.most_bytes / 2
     }
 
     /// One more handshake from `source`. False if it must be turned away.

@@ -66,7 +66,9 @@ impl Endpoint {
         if !self.half_open.ledger.has_room(source)
             && let Some(key) = self.half_open.in_the_way(&self.slots, now, source)
         {
-            self.with(key, |connection| connection.abort(now, "the handshake took too long while others waited"));
+            self.with(key, |connection| {
+                connection.abort(now, "the handshake took too long while others waited")
+            });
         }
         self.half_open.ledger.has_room(source)
     }

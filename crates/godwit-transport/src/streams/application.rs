@@ -63,8 +63,8 @@ impl Streams {
         }
         if len > 0 {
             send.write(data);
-            self.reschedule(slot);
         }
+        self.reschedule(slot);
         Ok(len)
     }
 
@@ -77,6 +77,8 @@ impl Streams {
         self.budget.wait(id, send);
         if self.budget.room(send, self.credit.available()) > 0 {
             self.announce_writable(slot);
+        } else {
+            self.reschedule(slot);
         }
         Ok(())
     }
@@ -149,7 +151,9 @@ impl Streams {
     pub(crate) fn stop_sending(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
         let slot = self.store.find(id).ok_or(UnknownStream)?;
         let recv = self.store.at_mut(slot).and_then(|stream| stream.recv.as_mut()).ok_or(UnknownStream)?;
+        let pieces = recv.pieces();
         if let Some(unread) = recv.stop(code.min(VARINT_MAX)) {
+            self.pieces = self.pieces.saturating_sub(pieces);
             if recv.stop_frame().is_some() {
                 self.owe(slot, output::STOP);
             }

@@ -53,7 +53,7 @@ impl Assembler {
     }
 
     /// Number of separate pieces that wait for bytes before them.
-    #[cfg(test)]
+    #[inline]
     pub(super) fn pieces(&self) -> usize {
         self.pieces.len()
     }

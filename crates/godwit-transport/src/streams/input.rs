@@ -1,7 +1,7 @@
 //! Frames from the peer (RFC 9000 sections 19.4, 19.5 and 19.8 to 19.14).
 
 use super::recv::RecvHalf;
-use super::{Streams, output};
+use super::{Streams, output, recv};
 use crate::{Direction, Event, StreamId, WireError};
 use godwit_base::Time;
 use godwit_wire::{Frame, TransportErrorCode};
@@ -104,14 +104,31 @@ impl Streams {
         self.window.check(fresh)?;
         self.window.on_received(now, fresh);
         self.stats.bytes_received = self.stats.bytes_received.saturating_add(fresh);
+        let before = recv.pieces();
         let discarded = act(recv, fresh)?;
+        let pieces = recv.pieces();
         if recv.take_news() {
             self.events.push_back(Event::Readable { id });
         }
         let over = recv.is_over();
+        self.on_pieces(before, pieces)?;
         self.discard(discarded);
         if over {
             self.reap(slot);
+        }
+        Ok(())
+    }
+
+    /// A stream that held so many pieces out of order holds so many now.
+    #[inline]
+    pub(super) fn on_pieces(&mut self, before: u32, now: u32) -> Result<(), WireError> {
+        if now == before {
+            return Ok(());
+        }
+        self.pieces = self.pieces.saturating_sub(before).saturating_add(now);
+        if now > before && self.pieces as usize > recv::max_pieces_of_all(self.window.size()) {
+            let reason = "too many gaps in the data of streams";
+            return Err(WireError::new(TransportErrorCode::INTERNAL_ERROR, reason));
         }
         Ok(())
     }

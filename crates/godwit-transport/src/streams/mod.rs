@@ -195,8 +195,10 @@ struct WriteBudget {
     most: u64,
     /// The limit of which the application was told last, if it wants to be told; at least 1.
     announced: Option<NonZeroU64>,
-    /// Streams whose `write` was refused, in order. Some may be gone.
+    /// Streams whose `write` was refused for want of room, in order. Some may be gone.
     waiting: VecDeque<StreamId>,
+    /// Others wait for nothing but the peer's permission.
+    unpermitted: bool,
 }
 
 impl WriteBudget {
@@ -219,7 +221,15 @@ impl WriteBudget {
 
     fn new(most: u64) -> Self {
         let limit = most.min(Self::LEAST);
-        WriteBudget { used: 0, unsent: 0, limit, most, announced: None, waiting: VecDeque::new() }
+        WriteBudget {
+            used: 0,
+            unsent: 0,
+            limit,
+            most,
+            announced: None,
+            waiting: VecDeque::new(),
+            unpermitted: false,
+        }
     }
 
     /// What each stream may hold however much the others hold.
@@ -253,7 +263,9 @@ impl WriteBudget {
     /// those who wait for room.
     fn wait(&mut self, id: StreamId, send: &mut SendHalf) {
         send.write_waiting = true;
-        if !self.has_room() && !std::mem::replace(&mut send.write_queued, true) {
+        if self.has_room() {
+            self.unpermitted |= !send.write_queued;
+        } else if !std::mem::replace(&mut send.write_queued, true) {
             self.waiting.push_back(id);
         }
     }
@@ -273,6 +285,8 @@ pub(crate) struct Streams {
     credit: SendCredit,
     /// The connection's own control frames to be written, as bits of [`output`].
     control: u8,
+    /// Pieces out of order that all streams hold.
+    pieces: u32,
     /// Streams that owe control frames, each once. Some may be gone.
     control_queue: VecDeque<StreamId>,
     budget: WriteBudget,
@@ -300,6 +314,7 @@ impl Streams {
             share: Share::default(),
             credit: SendCredit::default(),
             control: 0,
+            pieces: 0,
             control_queue: VecDeque::new(),
             budget: WriteBudget::new(config.send_buffer),
             events: VecDeque::new(),
@@ -516,12 +531,13 @@ impl Streams {
                 self.reschedule(slot);
             }
         }
-        if raised && self.budget.has_room() {
+        if raised && std::mem::take(&mut self.budget.unpermitted) {
             self.announce_permission();
         }
     }
 
-    /// Whoever waits for the peer's permission and not for room is told to try again.
+    /// Whoever waits for the peer's permission is told to try again. If there is no room meanwhile, they find out, and
+    /// wait for that.
     fn announce_permission(&mut self) {
         for (_, stream) in self.store.iter_mut() {
             if let Some(send) = &mut stream.send

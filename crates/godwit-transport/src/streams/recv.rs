@@ -38,6 +38,13 @@ pub(super) const fn max_pieces(window: u64) -> usize {
     if pieces < 1024 { 1024 } else { pieces as usize }
 }
 
+/// The same for all streams of a connection, which may have several in each packet.
+pub(super) const fn max_pieces_of_all(window: u64) -> usize {
+    const LEAST: usize = 8192;
+    let pieces = max_pieces(window).saturating_mul(2);
+    if pieces < LEAST { LEAST } else { pieces }
+}
+
 /// Receiving half of a stream.
 #[derive(Debug)]
 pub(super) struct RecvHalf {
@@ -92,6 +99,12 @@ impl RecvHalf {
             cut: None,
             armed: true,
         }
+    }
+
+    /// Number of separate pieces that wait for bytes before them.
+    #[inline]
+    pub(super) fn pieces(&self) -> u32 {
+        u32::try_from(self.assembler.pieces()).unwrap_or(u32::MAX)
     }
 
     /// True if nothing more can happen.

@@ -144,6 +144,7 @@ impl SendHalf {
         self.check_writable()?;
         self.state = State::Finishing;
         self.fin_pending = true;
+        self.write_waiting = false;
         Ok(())
     }
 
@@ -263,9 +264,15 @@ impl SendHalf {
         new
     }
 
-    /// Whether the stream's own flow control holds data back.
+    /// Whether the stream's own flow control holds data back, be it written already or not.
     pub(super) fn is_stream_blocked(&self) -> bool {
-        self.sends_data() && self.buffer.unsent() < self.buffer.end() && self.buffer.unsent() >= self.limit
+        self.sends_data() && self.has_more() && self.buffer.unsent() >= self.limit
+    }
+
+    /// Whether there is data that was never sent. Little is written ahead of the peer's permission; so there is if the
+    /// application waits to write.
+    const fn has_more(&self) -> bool {
+        self.write_waiting || self.buffer.unsent() < self.buffer.end()
     }
 
     /// What could be sent with this much connection credit.
@@ -276,16 +283,19 @@ impl SendHalf {
         if self.buffer.first_lost().is_some() {
             return Readiness::Ready;
         }
-        if self.buffer.unsent() < self.buffer.end() {
-            return if self.buffer.unsent() >= self.limit {
-                Readiness::StreamBlocked
-            } else if credit == 0 {
-                Readiness::ConnectionBlocked
-            } else {
-                Readiness::Ready
-            };
+        if self.has_more() {
+            if self.buffer.unsent() >= self.limit {
+                return Readiness::StreamBlocked;
+            }
+            if credit == 0 {
+                return Readiness::ConnectionBlocked;
+            }
         }
-        if self.fin_pending { Readiness::Ready } else { Readiness::Idle }
+        if self.buffer.unsent() < self.buffer.end() || self.fin_pending {
+            Readiness::Ready
+        } else {
+            Readiness::Idle
+        }
     }
 
     /// Writes one STREAM frame: lost data first, then new data within both limits, then a bare end.

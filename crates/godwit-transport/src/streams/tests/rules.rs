@@ -394,6 +394,73 @@ fn too_many_gaps_close_the_connection() {
 }
 
 #[test]
+fn too_many_gaps_in_many_streams_close_the_connection() {
+    let config = TransportConfig { max_uni_streams: 1000, ..TransportConfig::default() };
+    let mut streams = Streams::new(Side::Server, &config);
+    let id = |index| id(Side::Client, UNI, index);
+    // Each stream is far below its own limit. Those that end give back what they held.
+    for index in 0..200 {
+        for at in 0..500 {
+            assert_eq!(code(streams.on_stream(NOW, id(index), at * 2 + 1, b"x", false)), None);
+        }
+        if index % 2 == 0 {
+            streams.stop_sending(id(index), 0).unwrap();
+        } else {
+            streams.on_reset_stream(NOW, id(index), 0, 1000).unwrap();
+        }
+    }
+    assert_eq!(streams.pieces, 0);
+    let mut sent = (200..400).flat_map(|index| (0..500).map(move |at| (index, at)));
+    let refused = sent.position(|(index, at)| {
+        let refused = code(streams.on_stream(NOW, id(index), at * 2 + 1, b"x", false));
+        assert!(matches!(refused, None | Some(TransportErrorCode::INTERNAL_ERROR)));
+        refused.is_some()
+    });
+    assert_eq!(refused, Some(8192));
+}
+
+#[test]
+fn a_stream_whose_application_waits_to_write_says_that_it_is_blocked_and_still_ends() {
+    let mut streams = Streams::new(Side::Server, &TransportConfig::default());
+    let mut parameters = TransportParameters {
+        initial_max_streams_bidi: 4,
+        initial_max_data: 1 << 20,
+        initial_max_stream_data_bidi_remote: 300_000,
+        ..TransportParameters::default()
+    };
+    streams.set_peer_limits(&parameters);
+    streams.on_congestion_window(1 << 30);
+    let stream = streams.open(BIDI).unwrap();
+    let all = || Bytes::from(vec![0; 1 << 20]);
+    assert_eq!(streams.write(stream, all()), Ok(300_000), "what may be sent");
+    let mut said = Vec::new();
+    while streams.interest().data || streams.wants_to_send() {
+        let (payload, _) = send(&mut streams, 10_000);
+        said.extend(frames(&payload).iter().filter_map(|frame| match frame {
+            Frame::StreamDataBlocked { limit, .. } => Some(*limit),
+            _ => None,
+        }));
+    }
+    assert_eq!(said, [300_000], "the peer hears that there would be more");
+    // With more credit than was used, the end needs no permission.
+    streams.finish(stream).unwrap();
+    let (payload, _) = send(&mut streams, 100);
+    assert!(matches!(frames(&payload)[..], [Frame::Stream { fin: true, .. }]), "{:?}", frames(&payload));
+    // Whoever waits when there is no room either hears of permission when it comes.
+    let other = streams.open(BIDI).unwrap();
+    streams.write(other, all()).unwrap();
+    while streams.interest().data {
+        send(&mut streams, 10_000);
+    }
+    events(&mut streams);
+    streams.on_congestion_window(1);
+    parameters.initial_max_data = 1 << 22;
+    streams.set_peer_limits(&parameters);
+    streams.on_max_stream_data(other, 1 << 21).unwrap();
+    assert_eq!(events(&mut streams), [Event::Writable { id: other }]);
+}
+
+#[test]
 fn streams_that_are_gone_do_not_stay_in_queues() {
     let mut config = config();
     config.max_uni_streams = 1 << 20;
