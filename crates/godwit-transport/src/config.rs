@@ -71,6 +71,10 @@ pub struct TransportConfig {
     pub ecn: bool,
     /// Connection ids the peer may give us beside the first (active_connection_id_limit). Default 4.
     pub active_cid_limit: u64,
+    /// How many frames that serve nothing (pings, resets, windows raised by a few bytes, what is known already) the peer
+    /// may send at once before the connection is closed; a thirty-second part of that comes back with each second, and some
+    /// with data and acknowledgements. `u64::MAX` is no limit. Default 8192.
+    pub max_useless_frames: u64,
     /// Datagrams (RFC 9221).
     pub datagrams: DatagramConfig,
     /// Whether the peer may give the QUIC bit of its packets any value (RFC 9287). Our own packets have any
@@ -110,6 +114,7 @@ impl Default for TransportConfig {
             congestion: CongestionControl::default(),
             ecn: true,
             active_cid_limit: 4,
+            max_useless_frames: 8192,
             datagrams: DatagramConfig::default(),
             grease_quic_bit: true,
             spin_bit: false,

@@ -419,6 +419,7 @@ impl Machine {
             }
             ack_eliciting |= frame.is_ack_eliciting();
             non_probing |= !frame.is_probing();
+            self.parts.anomalies.on_frame(&frame);
             self.on_frame(now, info, frame).map_err(|error| match error.frame_type {
                 0 => error.in_frame(frame_type),
                 _ => error,
@@ -427,6 +428,7 @@ impl Machine {
                 return Ok(());
             }
         }
+        self.charge_anomalies(now, info.space)?;
         if let Some(space) = self.spaces.get_mut(info.space) {
             space.acks.on_packet_received(info.number, origin.at, ack_eliciting, origin.ecn);
         }
@@ -436,6 +438,21 @@ impl Machine {
             self.paths.on_non_probing(now, info.path, largest, pto);
         }
         Ok(())
+    }
+
+    /// Charges the peer for those frames of a packet that served nothing.
+    #[inline]
+    fn charge_anomalies(&mut self, now: Time, space: SpaceId) -> Result<(), WireError> {
+        let super::parts::Parts { anomalies, streams, datagrams, .. } = &mut self.parts;
+        anomalies.see(streams.take_useless());
+        if !anomalies.has_seen() {
+            return Ok(());
+        }
+        if space != SpaceId::Data {
+            anomalies.forget();
+            return Ok(());
+        }
+        anomalies.charge(now, streams.stats().bytes_received, datagrams.stats().received)
     }
 
     /// What a packet changes beyond its frames: keys that are no longer needed, paths, new keys.

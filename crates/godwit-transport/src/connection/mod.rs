@@ -15,6 +15,7 @@
 mod ack_frequency;
 mod acks;
 mod announcements;
+mod anomalies;
 mod approval;
 pub(crate) mod boundary;
 mod close;

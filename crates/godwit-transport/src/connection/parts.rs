@@ -12,7 +12,7 @@
 //! is next; those two are asked with the packet's space and path in hand ([`acks`](super::acks),
 //! [`PathSet`](crate::path::PathSet)), which no part is to know.
 
-use super::{ack_frequency, announcements, ping};
+use super::{ack_frequency, announcements, anomalies, ping};
 use crate::cid::{AnnouncedId, LocalCids, RemoteCids, RetiredId};
 use crate::packet::{PacketBuilder, Turn};
 use crate::part::{NoToken, Part, Silence};
@@ -185,6 +185,8 @@ parts! {
     streams: streams::Streams = streams::Streams::new(side, config) => Stream(streams::StreamToken);
     /// Unreliable datagrams: DATAGRAM.
     datagrams: datagrams::Datagrams = datagrams::Datagrams::new(config.datagrams) => Datagram(datagrams::DatagramToken);
+    /// What frames cost that serve nothing.
+    anomalies: anomalies::Anomalies = anomalies::Anomalies::new(config.max_useless_frames);
 }
 
 impl Parts {

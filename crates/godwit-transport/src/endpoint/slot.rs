@@ -66,6 +66,8 @@ impl ConnectionSlot {
             let (remote, token) = self.resets.remove(0);
             demux.remove_reset(remote, token, key);
         }
+        // There are one or two of most peers.
+        self.resets.reserve_exact(1);
         self.resets.push((remote, token));
         demux.insert_reset(remote, token, key);
     }

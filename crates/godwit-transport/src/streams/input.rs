@@ -24,6 +24,7 @@ pub(super) fn on_frame(streams: &mut Streams, now: Time, frame: &Frame<'_>) -> O
         }
         Frame::StopSending { id, code } => streams.on_stop_sending(id, code),
         Frame::MaxData { limit } => {
+            streams.judge_update(streams.credit.limit(), limit);
             streams.raise_credit(limit);
             Ok(())
         }
@@ -101,6 +102,10 @@ impl Streams {
             return Ok(());
         };
         let fresh = recv.check(end, fin)?;
+        if fresh == 0 && !fin {
+            // Known already, or it fills a gap: that was paid for by what came behind it.
+            self.useless = self.useless.saturating_add(1);
+        }
         self.window.check(fresh)?;
         self.window.on_received(now, fresh);
         self.stats.bytes_received = self.stats.bytes_received.saturating_add(fresh);
@@ -152,14 +157,32 @@ impl Streams {
     /// MAX_STREAM_DATA.
     pub(super) fn on_max_stream_data(&mut self, id: StreamId, limit: u64) -> Result<(), WireError> {
         let Some(slot) = self.resolve(id, Half::Send)? else { return Ok(()) };
-        if let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut())
-            && limit > send.limit()
-        {
+        let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()) else {
+            return Ok(());
+        };
+        let before = send.limit();
+        if limit > before {
             send.raise_limit(limit);
             self.reschedule(slot);
             self.announce_writable(slot);
         }
+        self.judge_update(before, limit);
         Ok(())
+    }
+
+    /// A limit of the peer's was raised, or not.
+    fn judge_update(&mut self, before: u64, now: u64) {
+        /// Peers that have small windows raise them by a packet's worth.
+        const USEFUL: u64 = 1 << 10;
+        if now.saturating_sub(before) < USEFUL {
+            self.useless = self.useless.saturating_add(1);
+        }
+    }
+
+    /// How many frames since the last call served nothing.
+    #[inline]
+    pub(crate) const fn take_useless(&mut self) -> u32 {
+        std::mem::replace(&mut self.useless, 0)
     }
 
     /// DATA_BLOCKED.

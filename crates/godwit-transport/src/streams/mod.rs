@@ -287,6 +287,8 @@ pub(crate) struct Streams {
     control: u8,
     /// Pieces out of order that all streams hold.
     pieces: u32,
+    /// Frames of the peer's that served nothing, since they were last asked for.
+    useless: u32,
     /// Streams that owe control frames, each once. Some may be gone.
     control_queue: VecDeque<StreamId>,
     budget: WriteBudget,
@@ -315,6 +317,7 @@ impl Streams {
             credit: SendCredit::default(),
             control: 0,
             pieces: 0,
+            useless: 0,
             control_queue: VecDeque::new(),
             budget: WriteBudget::new(config.send_buffer),
             events: VecDeque::new(),

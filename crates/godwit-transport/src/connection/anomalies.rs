@@ -1,0 +1,126 @@
+//! Frames that serve nothing, as far as one connection can have many of them (RFC 9000 section 21.9).
+//!
+//! No frame of a peer is wrong by itself if it says what is known, pings, or raises a window by a byte; a peer that does
+//! little else makes us work for nothing. Such frames are charged to one budget, which refills with time and with honest
+//! work: bytes of streams that come for the first time, datagrams, and packets of ours that are acknowledged. Who uses it
+//! up loses the connection.
+//!
+//! Only what comes under 1-RTT keys counts. Packets that come twice do not: whoever sees them on their way can repeat
+//! them, and must not be able to end a connection by that.
+
+use crate::WireError;
+use crate::part::{NoToken, Part};
+use godwit_base::{RefillingBudget, Time};
+use godwit_wire::frame::Ack;
+use godwit_wire::{Frame, TransportErrorCode};
+
+/// Bytes of streams that earn as much as a frame costs.
+const BYTES_EACH: u64 = 128;
+/// The part of the budget that each second brings back.
+const REFILL: u64 = 32;
+/// Ranges of an acknowledgement that says nothing new that cost as much as a frame.
+const RANGES_EACH: u32 = 16;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Anomalies {
+    budget: RefillingBudget,
+    /// What of the peer's honest work has been rewarded.
+    rewarded: u64,
+    /// What is to be charged for the packet that is being read.
+    seen: u32,
+}
+
+impl Anomalies {
+    /// So many may come at once.
+    pub(super) const fn new(most: u64) -> Self {
+        Anomalies { budget: RefillingBudget::new(most, most.div_ceil(REFILL)), rewarded: 0, seen: 0 }
+    }
+
+    /// A frame that may serve something, but mostly does not when it comes in masses. Streams judge those about windows
+    /// and data themselves.
+    #[inline]
+    pub(super) const fn on_frame(&mut self, frame: &Frame<'_>) {
+        let costs = match frame {
+            Frame::Padding(_)
+            | Frame::Ack(_)
+            | Frame::Stream { .. }
+            | Frame::MaxData { .. }
+            | Frame::MaxStreamData { .. }
+            | Frame::ConnectionClose { .. }
+            | Frame::ApplicationClose { .. } => false,
+            Frame::Datagram { data } => data.is_empty(),
+            _ => true,
+        };
+        if costs {
+            self.see(1);
+        }
+    }
+
+    /// An acknowledgement, which told of so many packets for the first time.
+    pub(super) fn on_ack(&mut self, ack: &Ack<'_>, newly_acked: u32) {
+        if newly_acked == 0 {
+            let ranges = u32::try_from(ack.ranges.iter().count()).unwrap_or(u32::MAX);
+            self.see((ranges / RANGES_EACH).saturating_add(1));
+        } else {
+            self.budget.refund(u64::from(newly_acked));
+        }
+    }
+
+    /// So many frames served nothing.
+    pub(super) const fn see(&mut self, frames: u32) {
+        self.seen = self.seen.saturating_add(frames);
+    }
+
+    /// True if something is to be charged for the packet.
+    #[inline]
+    pub(super) const fn has_seen(&self) -> bool {
+        self.seen > 0
+    }
+
+    /// Charges nothing for the packet.
+    pub(super) const fn forget(&mut self) {
+        self.seen = 0;
+    }
+
+    /// Charges for the packet. So many bytes of streams have come for the first time in the connection's life, and so many
+    /// datagrams.
+    #[cold]
+    pub(super) fn charge(&mut self, now: Time, bytes: u64, datagrams: u64) -> Result<(), WireError> {
+        let work = (bytes / BYTES_EACH).saturating_add(datagrams);
+        self.budget.refund(work.saturating_sub(self.rewarded));
+        self.rewarded = work;
+        let seen = std::mem::take(&mut self.seen);
+        self.budget.charge(now, u64::from(seen)).map_err(|_| {
+            WireError::new(TransportErrorCode::INTERNAL_ERROR, "too many frames that served nothing")
+        })
+    }
+}
+
+impl Part for Anomalies {
+    type Token = NoToken;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn time_and_work_earn_and_nothing_else_does() {
+        let mut anomalies = Anomalies::new(64);
+        let mut now = Time::from_nanos(1);
+        let mut pings = |now, count, bytes, datagrams| {
+            (0..count).all(|_| {
+                anomalies.on_frame(&Frame::Ping);
+                anomalies.charge(now, bytes, datagrams).is_ok()
+            })
+        };
+        assert!(pings(now, 64, 0, 0) && !pings(now, 1, 0, 0));
+        now += Duration::from_secs(1);
+        assert!(pings(now, 2, 0, 0) && !pings(now, 1, 0, 0), "a thirty-second part");
+        assert!(pings(now, 10, 1280, 0) && !pings(now, 1, 1280, 0), "data");
+        assert!(pings(now, 5, 1280, 5) && !pings(now, 1, 1280, 5), "datagrams");
+        assert!(!pings(now, 1, 1280, 5), "but each once");
+    }
+}
