@@ -2,6 +2,9 @@
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, reason = "tests")]
 
+mod alone;
+
+use alone::is_alone;
 use godwit_base::{
     Ecn, RecvBatch, RecvMeta, Rng, SeededRng, SendBatch, SendMeta, SocketId, Time, steering as rule,
 };
@@ -10,7 +13,6 @@ use godwit_datapath::{
     steering,
 };
 use std::net::{IpAddr, SocketAddr};
-use std::process::Command;
 
 const ID: SocketId = SocketId(3);
 
@@ -356,34 +358,6 @@ fn steering_refuses_what_it_cannot_do() {
     assert!(steering::attach(alone.socket().unwrap(), [0; 4], 257).is_err());
 }
 
-/// Says that this test runs in a network namespace of its own.
-const NAMESPACE: &str = "GODWIT_TEST_NAMESPACE";
-
-/// Whether this process is in a network namespace of its own, as `script` makes it. If not, the test of this name runs
-/// in one that is, where the system permits it.
-fn in_namespace(name: &str, script: &str) -> bool {
-    if std::env::var_os(NAMESPACE).is_some() {
-        return true;
-    }
-    let inside = |then: &str| {
-        let script = format!("ip link set lo up && {script} && {then}");
-        let mut command = Command::new("unshare");
-        command.args(["--user", "--map-root-user", "--net", "sh", "-c", &script, "sh"]);
-        command
-    };
-    match inside("true").output() {
-        Ok(output) if output.status.success() => {
-            let test = std::env::current_exe().unwrap();
-            let mut again = inside("exec \"$@\"");
-            again.arg(test).args(["--exact", name, "--nocapture"]).env(NAMESPACE, "1");
-            assert!(again.status().unwrap().success(), "{name} in a network namespace");
-        }
-        Ok(output) => eprintln!("skipped: no network namespace: {}", String::from_utf8_lossy(&output.stderr)),
-        Err(error) => eprintln!("skipped: no network namespace: {error}"),
-    }
-    false
-}
-
 /// Two interfaces with a cable between them. What is between two addresses of the same host stays within it, unless a
 /// socket insists on an interface.
 const CABLE: &str = "ip link add name left type veth peer name right \
@@ -405,7 +379,7 @@ fn receive_some(socket: &mut dyn Datapath) -> Vec<(RecvMeta, Vec<u8>)> {
 
 #[test]
 fn a_socket_keeps_to_its_interface() {
-    if !in_namespace("a_socket_keeps_to_its_interface", CABLE) {
+    if !is_alone("a_socket_keeps_to_its_interface", CABLE) {
         return;
     }
     each_backend(|backend| {
@@ -440,7 +414,7 @@ fn a_socket_keeps_to_its_interface() {
 fn what_a_narrow_route_refuses_is_told_with_what_it_carries() {
     const MTU: usize = 1400;
     let narrow = format!("ip link set lo mtu {MTU}");
-    if !in_namespace("what_a_narrow_route_refuses_is_told_with_what_it_carries", &narrow) {
+    if !is_alone("what_a_narrow_route_refuses_is_told_with_what_it_carries", &narrow) {
         return;
     }
     each_backend(|backend| {

@@ -32,3 +32,7 @@ pub mod tun;
 pub mod urgency;
 #[cfg(unix)]
 pub mod user;
+
+#[cfg(all(test, target_os = "linux"))]
+#[path = "../../godwit-datapath/tests/alone/mod.rs"]
+mod alone;

@@ -27,3 +27,7 @@ pub use counters::RelayCounters;
 pub use delay::DelayQueue;
 pub use lane::{Arrival, Lane, LaneSettings, Way};
 pub use links::{Flow, FlowLinks, Links, OneLink, Packet, VisitLinks};
+
+#[cfg(all(test, target_os = "linux", feature = "tun"))]
+#[path = "../../godwit-datapath/tests/alone/mod.rs"]
+mod alone;

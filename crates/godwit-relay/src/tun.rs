@@ -240,6 +240,7 @@ mod tests {
 
     use super::*;
     use crate::OneLink;
+    use crate::alone::cannot_be_tested;
 
     /// Remembers the sizes of all packets.
     struct Watched(OneLink, Arc<Mutex<Vec<usize>>>);
@@ -259,10 +260,13 @@ mod tests {
         let [server, client] = [Ipv4Addr::new(10, 79, 0, 1), Ipv4Addr::new(10, 79, 0, 2)];
         let crossing = move || {
             let home = Network::current().unwrap();
-            if namespaces::enter_network().is_err() || !std::path::Path::new("/dev/net/tun").exists() {
-                return;
+            if let Err(error) = namespaces::enter_network() {
+                return cannot_be_tested(error);
             }
-            let Ok(server_device) = TunDevice::open("godwit-test", server, 24, 1500) else { return };
+            let server_device = match TunDevice::open("godwit-test", server, 24, 1500) {
+                Ok(device) => device,
+                Err(error) => return cannot_be_tested(error),
+            };
             let listener = TcpListener::bind((server, 4000)).unwrap();
             namespaces::enter_network().unwrap();
             let client_device = TunDevice::open("godwit-test", client, 24, 1500).unwrap();

@@ -29,6 +29,7 @@ fn run_where_permitted(arguments: &[&str], temporary: &Path) -> Option<Output> {
         return Some(output);
     }
     check_refusal(&output);
+    crate::alone::cannot_be_tested(text(&output.stderr));
     None
 }
 

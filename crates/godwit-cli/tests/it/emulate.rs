@@ -1,5 +1,6 @@
 //! `godwit emulate`, where it can be run; elsewhere the error says what is missing, and there is nothing else to test.
 
+use crate::alone::cannot_be_tested;
 use std::io::Read;
 use std::process::{Command, Output, Stdio};
 
@@ -39,7 +40,7 @@ fn programs_meet_over_the_link_and_the_last_ones_exit_code_counts() {
     let link = ["--rate", "10", "--rtt", "20", "--queue", "100", "--loss", "1/1000", "--server", &server];
     let output = emulate(&link).args(["--", "sh", "-c", &client]).output().unwrap();
     if !is_permitted(&output) {
-        return;
+        return cannot_be_tested(text(&output.stderr));
     }
     let (said, errors) = (text(&output.stdout), text(&output.stderr));
     assert!(said.contains("over the link"), "{said}\n{errors}");
@@ -79,7 +80,7 @@ fn nothing_outlives_it() {
     let _ = child.kill();
     child.wait().unwrap();
     if !is_permitted {
-        return;
+        return cannot_be_tested("godwit emulate");
     }
     // Both programs have the same output: it ends when they have.
     let mut rest = String::new();

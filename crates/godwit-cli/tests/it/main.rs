@@ -1,5 +1,7 @@
 //! The program from outside: one test program for all commands, because each has to be linked with everything.
 
+#[path = "../../../godwit-datapath/tests/alone/mod.rs"]
+mod alone;
 mod config_mistakes;
 mod demo;
 mod docs;

@@ -1,6 +1,8 @@
 //! The public API over real sockets: both datapaths, IPv4 and IPv6, both kinds of tokio runtime.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "tests")]
 
+#[path = "../../../godwit-datapath/tests/alone/mod.rs"]
+mod alone;
 mod attempts;
 mod config;
 mod datagrams;

@@ -1,10 +1,9 @@
 //! The path MTU over real sockets, where the loopback interface is made narrow.
 
+use crate::alone::is_alone;
 use crate::support::{Net, Pair, pattern, run};
 use std::process::Command;
 
-/// Says that this test runs in a network namespace of its own.
-const NARROW: &str = "GODWIT_TEST_NARROW";
 const BEFORE: u16 = 1400;
 const AFTER: u16 = 1300;
 
@@ -12,29 +11,6 @@ fn set_mtu(mtu: u16) -> Command {
     let mut command = Command::new("ip");
     command.args(["link", "set", "lo", "mtu", &mtu.to_string(), "up"]);
     command
-}
-
-/// Runs the test `name` of this program in a network namespace of its own, which the system may not permit. True in
-/// there.
-fn is_alone(name: &str) -> bool {
-    if std::env::var_os(NARROW).is_some() {
-        return true;
-    }
-    let namespace = |program: &std::ffi::OsStr| {
-        let mut command = Command::new("unshare");
-        command.args(["--user", "--map-root-user", "--net"]).arg(program).env(NARROW, "1");
-        command
-    };
-    match namespace("ip".as_ref()).args(["link", "set", "lo", "mtu", "1400", "up"]).output() {
-        Ok(output) if output.status.success() => {
-            let test = std::env::current_exe().unwrap();
-            let again = namespace(test.as_os_str()).args(["--exact", name, "--nocapture"]).status();
-            assert!(again.unwrap().success(), "{name} in a network namespace");
-        }
-        Ok(output) => eprintln!("skipped: no network namespace: {}", String::from_utf8_lossy(&output.stderr)),
-        Err(error) => eprintln!("skipped: no network namespace: {error}"),
-    }
-    false
 }
 
 async fn transfer(pair: &Pair) {
@@ -66,7 +42,7 @@ async fn narrowing(net: Net) {
 
 #[test]
 fn the_mtu_follows_a_route_that_becomes_narrower() {
-    if is_alone("mtu::the_mtu_follows_a_route_that_becomes_narrower") {
+    if is_alone("mtu::the_mtu_follows_a_route_that_becomes_narrower", "true") {
         for net in [Net::NATIVE_V4, Net::NATIVE_V6, Net::PORTABLE_V4, Net::PORTABLE_V6] {
             run(net, narrowing);
         }
