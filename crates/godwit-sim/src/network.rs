@@ -72,6 +72,8 @@ pub struct Network {
     received: RecvBatch,
     sending: SendBatch,
     rng: SeededRng,
+    /// What the calendar said, and when.
+    calendar: (Time, WallTime),
 }
 
 impl std::fmt::Debug for Network {
@@ -102,6 +104,7 @@ impl Network {
             received: RecvBatch::new(RUNS, RUN_SIZE),
             sending: SendBatch::new(SEND_SIZE),
             rng,
+            calendar: (Time::ZERO, WallTime::from_unix_micros(WALL_EPOCH_MICROS)),
         }
     }
 
@@ -162,7 +165,13 @@ impl Network {
 
     /// The present in calendar time.
     pub fn wall(&self) -> WallTime {
-        WallTime::from_unix_micros(WALL_EPOCH_MICROS) + (self.now - Time::ZERO)
+        let (at, wall) = self.calendar;
+        wall + (self.now - at)
+    }
+
+    /// Somebody sets the calendar of all hosts, forward or back; clocks that count do not notice.
+    pub fn set_wall(&mut self, wall: WallTime) {
+        self.calendar = (self.now, wall);
     }
 
     /// The wires.
@@ -202,12 +211,12 @@ impl Network {
 
     /// Hands a datagram to a host now, as if `from` had sent it past all wires.
     pub fn inject(&mut self, to: HostId, from: SocketAddr, datagram: &[u8]) {
+        let wall = self.wall();
         let Network { fabric, hosts, received, .. } = self;
         let (Some(host), Some(local)) = (hosts.get_mut(to.0 as usize), fabric.address(to)) else { return };
         let meta = receive_meta(SocketId(0), local, from, Ecn::NotEct);
         received.clear();
         received.push_datagram(meta, datagram);
-        let wall = WallTime::from_unix_micros(WALL_EPOCH_MICROS) + (self.now - Time::ZERO);
         host.endpoint.receive(self.now, wall, received);
         self.queue(to.0);
     }

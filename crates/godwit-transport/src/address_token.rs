@@ -65,7 +65,7 @@ const NEW_TOKEN: u8 = 0x5c;
 pub(crate) enum TokenError {
     /// Not sealed by us, or not for this address.
     Invalid,
-    /// It was good once.
+    /// It was good once, or will be by its date.
     Expired,
 }
 
@@ -219,8 +219,12 @@ impl Content {
         Some(Content { issued, address, port, cid })
     }
 
+    /// Whose calendar was wrong by more than a day when it gave out the token, and has been set back since, is not to
+    /// believe it until then.
     fn check_age(&self, now: WallTime, lifetime: Duration) -> Result<(), TokenError> {
-        if now.saturating_since(self.issued) > lifetime { Err(TokenError::Expired) } else { Ok(()) }
+        let is_old = now.saturating_since(self.issued) > lifetime;
+        let is_to_come = self.issued.saturating_since(now) > NEW_TOKEN_LIFETIME;
+        if is_old || is_to_come { Err(TokenError::Expired) } else { Ok(()) }
     }
 }
 

@@ -101,7 +101,8 @@ impl Tickets {
 
     /// Changes the key if it is time.
     fn keep_fresh(&self, now: i64) {
-        let due = |keys: &Keys| now.saturating_sub(keys.since) >= PERIOD;
+        // A calendar that was set back by so much counts as well.
+        let due = |keys: &Keys| now.saturating_sub(keys.since).saturating_abs() >= PERIOD;
         if !self.keys.load().as_deref().is_some_and(due) {
             return;
         }
@@ -164,6 +165,21 @@ mod tests {
         assert!(opens(&tickets));
         tickets.forget();
         assert!(!opens(&tickets));
+    }
+
+    /// Else the key would stay until the calendar is there again.
+    #[test]
+    fn a_key_is_changed_after_the_calendar_was_set_back() {
+        let tickets = Tickets::new().unwrap();
+        let ticket = tickets.encrypt(b"session").unwrap();
+        let (before, now) = (keys(&tickets).since, unix_now() - 100 * PERIOD);
+        tickets.keep_fresh(before - 60);
+        assert_eq!(keys(&tickets).since, before, "a little is no matter");
+        tickets.keep_fresh(now);
+        assert_eq!(keys(&tickets).since, now);
+        assert!(keys(&tickets).sealed.decrypt(&ticket).is_some());
+        tickets.keep_fresh(now + PERIOD);
+        assert_eq!(keys(&tickets).sealed.decrypt(&ticket), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! other ideas.
 
 use crate::{delayed, judge_all, ms, seeds};
-use godwit_base::Time;
+use godwit_base::{Time, WallTime};
 use godwit_link::{DuplexConfig, Jitter, LinkConfig, Loss, Probability};
 use godwit_sim::app::Application;
 use godwit_sim::apps::{Completion, ExchangeClient, ExchangeServer, Policy};
@@ -126,6 +126,12 @@ impl World {
 
     /// The client connects from home, works off `plan` and closes.
     fn visit(&mut self, plan: Vec<Exchange>) -> Visit {
+        let began = self.begin(plan);
+        self.follow(self.home, began)
+    }
+
+    /// The client connects from home, now.
+    fn begin(&mut self, plan: Vec<Exchange>) -> Time {
         let began = self.network.now();
         let (endpoint, app) = self.client(plan);
         self.network.replace_endpoint(self.home, endpoint);
@@ -133,7 +139,7 @@ impl World {
             *old = app;
             old.on_start(cx);
         });
-        self.follow(self.home, began)
+        began
     }
 
     /// The same from another address, over `link`.
@@ -243,6 +249,32 @@ fn a_retry_costs_zero_rtt_one_round_trip_and_no_data() {
     while world.store.take_token(&world.key()).is_some() {}
     let third = world.visit(vec![request()]);
     assert_eq!((third.status, third.first_answer()), (EarlyDataStatus::Accepted, ms(200)), "{third:?}");
+}
+
+/// Somebody sets the calendar, forward or back by more than a year, while a download is under way. Tokens of the other
+/// calendar are no longer believed, which costs the next visit a round trip; nobody is turned away for it.
+#[test]
+fn a_clock_that_is_set_ends_nothing_and_ages_tokens() {
+    const STEP: i64 = 400 * 86_400_000_000;
+    for step in [STEP, -STEP, 0] {
+        let mut world = World::new(Scenario { policy: Policy::Retry, ..Scenario::new(2) });
+        world.visit(vec![request()]);
+        assert_eq!(world.visit(vec![request()]).first_answer(), ms(100), "the token is believed");
+        let began = world.begin(vec![Exchange::download(3 << 20)]);
+        world.network.run_until(began + ms(300), |_| false);
+        let micros = world.network.wall().as_unix_micros().saturating_add_signed(step);
+        // What it has got from the server so far is of the other calendar.
+        let kept: Vec<_> = std::iter::from_fn(|| world.store.take_token(&world.key())).collect();
+        assert!(!kept.is_empty());
+        world.network.set_wall(WallTime::from_unix_micros(micros));
+        let across = world.follow(world.home, began);
+        assert_eq!((across.stop, across.completed.len()), (Stop::Condition, 1), "{across:?}");
+        while world.store.take_token(&world.key()).is_some() {}
+        kept.into_iter().for_each(|token| world.store.put_token(&world.key(), token));
+        let believed = world.visit(vec![request()]).first_answer() == ms(100);
+        assert_eq!(believed, step == 0, "set by {step}");
+        assert_eq!(world.visit(vec![request()]).first_answer(), ms(100), "those of the new calendar are");
+    }
 }
 
 #[test]
