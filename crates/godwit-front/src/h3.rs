@@ -9,7 +9,7 @@ use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU8;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +17,8 @@ use std::time::Duration;
 use godwit::Generation;
 use godwit::http3::{self, ErrorCode};
 use godwit::{
-    Backend, Capabilities, Endpoint, EndpointBuilder, ServerConfig, Shards, SocketConfig, TransportConfig,
+    Backend, Capabilities, Endpoint, EndpointBuilder, QlogFolder, QlogNews, ServerConfig, Shards,
+    SocketConfig, TransportConfig,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -31,6 +32,7 @@ use super::sites::Front;
 use super::stop_listening::abandoned;
 use crate::FrontError;
 use godwit_certificates::{Notices, Store, quic_config};
+use godwit_text::plain_error;
 
 /// How long it may take at the end to tell clients of it; nobody waits for their answers.
 const LAST_WORD: Duration = Duration::from_millis(250);
@@ -100,10 +102,25 @@ impl Options {
         socket.backend = self.backend;
         let builder = Endpoint::builder().server(self.config.clone()).socket(socket);
         match &self.qlog {
-            Some(folder) => builder.qlog_dir(folder),
+            Some(folder) => builder.qlog_dir(traces(folder, &self.notices)),
             None => builder,
         }
     }
+}
+
+/// A folder for traces; whoever looks after the server hears what becomes of them.
+fn traces(folder: &Path, notices: &Notices) -> QlogFolder {
+    let (shown, notices) = (folder.display().to_string(), notices.clone());
+    QlogFolder::new(folder).on_news(move |news| {
+        notices.say(&match news {
+            QlogNews::Failing(error) => format!(
+                "cannot write traces in {shown}: {}; connections are not traced until that is mended",
+                plain_error(error)
+            ),
+            QlogNews::Restored => format!("traces in {shown} are written again"),
+            news => format!("warning: traces in {shown}: {news}"),
+        });
+    })
 }
 
 #[cfg(target_os = "linux")]

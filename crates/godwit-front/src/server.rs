@@ -102,7 +102,7 @@ impl Server {
         for report in certificates.store().report() {
             warn_of_dates(report.not_before, report.not_after, &notices);
         }
-        let tcp = tcp::Server::new(tls, &settings.limits, files);
+        let tcp = tcp::Server::new(tls, &settings.limits, files, &notices);
         Ok(Server {
             settings,
             notices,

@@ -16,8 +16,8 @@
 use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -43,11 +43,14 @@ use super::tcp_connection::{
 };
 use super::tcp_stream::ClientStream;
 use godwit_body::BoxError;
-use godwit_certificates::is_challenge;
+use godwit_certificates::{Notices, is_challenge};
 use godwit_report::record::Protocol;
+use godwit_text::plain_error;
 
 /// How long to wait when the system has no descriptor or memory for another connection.
 const EXHAUSTED: Duration = Duration::from_millis(100);
+/// How often that is said at most.
+const TOLD_EVERY: Duration = Duration::from_secs(60);
 /// What the kernel keeps that it has not sent. More is of no use, and comes late for what is more urgent.
 #[cfg(target_os = "linux")]
 const UNSENT: u32 = 128 << 10;
@@ -82,12 +85,37 @@ struct Shared {
     connections: ConnectionLimits,
     /// Another process accepts from the listeners by now.
     passed_on: AtomicBool,
+    exhaustion: Exhaustion,
+}
+
+/// The system has no descriptor or memory for another connection, which whoever looks after the server should know.
+struct Exhaustion {
+    /// Descriptors that the process may have.
+    files: u64,
+    notices: Notices,
+    told: std::sync::Mutex<Option<Instant>>,
+}
+
+impl Exhaustion {
+    fn tell(&self, error: &io::Error) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.is_some_and(|told| told.elapsed() < TOLD_EVERY) {
+            return;
+        }
+        *told = Some(Instant::now());
+        self.notices.say(&format!(
+            "warning: cannot accept TCP connections: {}; they wait, and are tried again; of {} open files in all, give it \
+             more (LimitNOFILE=, ulimit -n) or lower `connections`",
+            plain_error(error),
+            self.files
+        ));
+    }
 }
 
 impl Server {
     /// `files`: descriptors that the process may have. Half of them are for connections, the others for files,
     /// upstreams and HTTP/3.
-    pub(super) fn new(tls: rustls::ServerConfig, limits: &Limits, files: u64) -> Server {
+    pub(super) fn new(tls: rustls::ServerConfig, limits: &Limits, files: u64, notices: &Notices) -> Server {
         let most = usize::try_from(files / 2).unwrap_or(usize::MAX).min(limits.connections);
         let most = u32::try_from(most.clamp(1, Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
         let room = Arc::new(Semaphore::new(most as usize));
@@ -100,6 +128,7 @@ impl Server {
             most,
             connections,
             passed_on: AtomicBool::new(false),
+            exhaustion: Exhaustion { files, notices: notices.clone(), told: std::sync::Mutex::default() },
         });
         Server { shared, stop: watch::Sender::new(false), listeners: Mutex::default() }
     }
@@ -165,7 +194,7 @@ async fn accept_until_dropped(
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
-                tracing::warn!(%error, "cannot accept a TCP connection");
+                shared.exhaustion.tell(&error);
                 tokio::time::sleep(EXHAUSTED).await;
             }
         }

@@ -168,6 +168,7 @@ pub use hand_over::{Generation, Inheritance, Predecessor, Successor};
 #[cfg(feature = "tokio")]
 pub use incoming::Incoming;
 pub use paths::{PathEvent, PathStats};
+pub use qlog::{QlogFolder, QlogNews};
 #[cfg(feature = "tokio")]
 pub use recv_stream::RecvStream;
 #[cfg(feature = "tokio")]

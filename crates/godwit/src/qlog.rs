@@ -3,16 +3,17 @@
 //! Connections are traced under their shard's lock, and a disk may take its time: so what they have to say goes to a thread
 //! of its own, in pieces, by a queue that never makes anybody wait. A trace for whose next piece there is no room in it, or
 //! on the disk, ends there. No file is held open, and [`MOST`] connections at a time are traced, so that strangers who begin
-//! connections use up neither descriptors nor memory.
+//! connections use up neither descriptors nor memory. What goes wrong is told by the thread, once and not for every trace.
 
 use godwit_transport::observe::{Observer, ObserverFactory};
 use godwit_transport::qlog::{Qlog, Sink};
 use godwit_transport::{ConnectionId, Side};
 use std::collections::HashSet;
+use std::fmt;
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -24,22 +25,103 @@ const PIECE: usize = 16 << 10;
 /// Pieces that wait to be written.
 const QUEUE: usize = 512;
 
-/// Observers that write each connection's trace to a file in `folder`, named after the connection's first
-/// id and the end that is watched, as other QUIC programs do.
-pub(crate) fn into_folder(folder: PathBuf) -> ObserverFactory {
-    let writer = Arc::new(Writer { folder, traced: AtomicUsize::new(0), running: Mutex::new(None) });
-    ObserverFactory::new(move |info| {
-        let trace = Trace::begin(&writer, name(info.original_dcid, info.side))?;
-        Some(Box::new(Qlog::new(info, sink(trace))) as Box<dyn Observer + Send>)
-    })
+/// Pieces written one after the other before it is said that traces are written again.
+const WELL_AGAIN: u32 = 4;
+
+/// A folder for traces: see `EndpointBuilder::qlog_dir`.
+#[derive(Clone)]
+pub struct QlogFolder {
+    path: PathBuf,
+    tell: Arc<dyn Fn(&QlogNews) + Send + Sync>,
+}
+
+/// What becomes of traces, for whoever looks after them.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum QlogNews {
+    /// They cannot be written, as from now on: no room on the disk, no folder, no descriptor. Traces that have been begun end
+    /// here.
+    Failing(io::Error),
+    /// Those that are begun now are written.
+    Restored,
+    /// The disk is slower than what is to be traced: traces end early. Told once.
+    TooSlow,
+    /// So many connections are traced that others are not. Told once.
+    TooMany,
+}
+
+impl fmt::Display for QlogNews {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            QlogNews::Failing(error) => {
+                write!(
+                    formatter,
+                    "traces cannot be written ({error}): connections are not traced until they can"
+                )
+            }
+            QlogNews::Restored => formatter.write_str("traces are written again"),
+            QlogNews::TooSlow => {
+                formatter.write_str("the disk is slower than what is to be traced: traces end early")
+            }
+            QlogNews::TooMany => {
+                write!(formatter, "{MOST} connections are traced at a time: the others are not")
+            }
+        }
+    }
+}
+
+impl QlogFolder {
+    /// This folder, which must exist. News of it are warnings by `tracing`.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        let folder = path.clone();
+        QlogFolder { path, tell: Arc::new(move |news| tracing::warn!(folder = %folder.display(), "{news}")) }
+    }
+
+    /// Has `tell` called with news, in place of warnings, from the thread that writes.
+    #[must_use]
+    pub fn on_news(mut self, tell: impl Fn(&QlogNews) + Send + Sync + 'static) -> Self {
+        self.tell = Arc::new(tell);
+        self
+    }
+
+    /// Observers that write each connection's trace to a file of its own, named after the connection's first id and the
+    /// end that is watched, as other QUIC programs do.
+    pub(crate) fn observers(self) -> ObserverFactory {
+        let writer = Arc::new(Writer::new(self));
+        ObserverFactory::new(move |info| {
+            let trace = Trace::begin(&writer, name(info.original_dcid, info.side))?;
+            Some(Box::new(Qlog::new(info, sink(trace))) as Box<dyn Observer + Send>)
+        })
+    }
+}
+
+impl<P: Into<PathBuf>> From<P> for QlogFolder {
+    fn from(path: P) -> Self {
+        QlogFolder::new(path)
+    }
+}
+
+impl fmt::Debug for QlogFolder {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("QlogFolder").field("path", &self.path).finish_non_exhaustive()
+    }
 }
 
 /// What writes the traces of a folder. Whoever has the last of it waits until all is written.
 struct Writer {
-    folder: PathBuf,
+    folder: QlogFolder,
     traced: AtomicUsize,
+    shortfalls: Arc<Shortfalls>,
     /// From the first trace on.
     running: Mutex<Option<Running>>,
+}
+
+/// What the thread is to tell of, when it has something to write.
+#[derive(Debug, Default)]
+struct Shortfalls {
+    too_slow: AtomicBool,
+    too_many: AtomicBool,
 }
 
 struct Running {
@@ -59,6 +141,10 @@ struct Piece {
 }
 
 impl Writer {
+    fn new(folder: QlogFolder) -> Self {
+        Writer { folder, traced: AtomicUsize::new(0), shortfalls: Arc::default(), running: Mutex::new(None) }
+    }
+
     /// The way to the thread, which is started if there is none.
     fn queue(&self) -> Option<SyncSender<Piece>> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,9 +152,9 @@ impl Writer {
             return Some(running.queue.clone());
         }
         let (queue, pieces) = sync_channel(QUEUE);
-        let folder = self.folder.clone();
+        let (folder, shortfalls) = (self.folder.clone(), Arc::clone(&self.shortfalls));
         let thread = std::thread::Builder::new().name("godwit-qlog".into());
-        match thread.spawn(move || write_all(&folder, &pieces)) {
+        match thread.spawn(move || write_all(folder, &shortfalls, &pieces)) {
             Ok(thread) => {
                 *running = Some(Running { queue: queue.clone(), thread });
                 Some(queue)
@@ -92,17 +178,21 @@ impl Drop for Writer {
 }
 
 /// The thread: as long as somebody may have something to write.
-fn write_all(folder: &Path, pieces: &Receiver<Piece>) {
+fn write_all(folder: QlogFolder, shortfalls: &Shortfalls, pieces: &Receiver<Piece>) {
     // Traces that cannot be written, of connections that go on.
     let mut given_up = HashSet::new();
-    for piece in pieces {
-        let Piece { name, bytes, first, last } = piece;
+    let mut told = Told { tell: folder.tell, failing: None, too_slow: false, too_many: false };
+    for Piece { name, bytes, first, last } in pieces {
+        told.look(shortfalls);
         if first {
             given_up.remove(&name);
         }
-        let written = given_up.contains(&name) || write(&folder.join(&name), &bytes, first);
-        if !written {
-            given_up.insert(name.clone());
+        if !given_up.contains(&name) {
+            let outcome = write(&folder.path.join(&name), &bytes, first);
+            if outcome.is_err() {
+                given_up.insert(name.clone());
+            }
+            told.note(outcome);
         }
         if last {
             given_up.remove(&name);
@@ -110,12 +200,52 @@ fn write_all(folder: &Path, pieces: &Receiver<Piece>) {
     }
 }
 
-/// Begins a file, or goes on with it. A full disk ends the trace, not the connection: false.
-fn write(path: &Path, bytes: &[u8], first: bool) -> bool {
-    let file = if first { File::create(path) } else { OpenOptions::new().append(true).open(path) };
-    file.and_then(|mut file| file.write_all(bytes))
-        .inspect_err(|error| tracing::warn!(file = %path.display(), %error, "a trace ends here"))
-        .is_ok()
+/// What has been said, so that it is not said for every trace.
+struct Told {
+    tell: Arc<dyn Fn(&QlogNews) + Send + Sync>,
+    /// Writing fails, but for so many pieces that were written of late.
+    failing: Option<u32>,
+    too_slow: bool,
+    too_many: bool,
+}
+
+impl Told {
+    fn note(&mut self, outcome: io::Result<()>) {
+        match (outcome, &mut self.failing) {
+            (Ok(()), None) => {}
+            (Ok(()), Some(written)) => {
+                *written = written.saturating_add(1);
+                if *written >= WELL_AGAIN {
+                    self.failing = None;
+                    (self.tell)(&QlogNews::Restored);
+                }
+            }
+            (Err(_), Some(written)) => *written = 0,
+            (Err(error), failing @ None) => {
+                *failing = Some(0);
+                (self.tell)(&QlogNews::Failing(error));
+            }
+        }
+    }
+
+    fn look(&mut self, shortfalls: &Shortfalls) {
+        let Told { tell, too_slow, too_many, .. } = self;
+        for (told, flag, news) in [
+            (too_slow, &shortfalls.too_slow, QlogNews::TooSlow),
+            (too_many, &shortfalls.too_many, QlogNews::TooMany),
+        ] {
+            if !*told && flag.load(Ordering::Relaxed) {
+                *told = true;
+                tell(&news);
+            }
+        }
+    }
+}
+
+/// Begins a file, or goes on with it. A full disk ends the trace, not the connection.
+fn write(path: &Path, bytes: &[u8], first: bool) -> io::Result<()> {
+    let mut file = if first { File::create(path) } else { OpenOptions::new().append(true).open(path) }?;
+    file.write_all(bytes)
 }
 
 /// The trace of one connection.
@@ -136,7 +266,7 @@ impl Trace {
         let queue = writer.queue()?;
         if writer.traced.fetch_add(1, Ordering::Relaxed) >= MOST {
             writer.traced.fetch_sub(1, Ordering::Relaxed);
-            tracing::warn!("{MOST} connections are traced already: another one is not");
+            writer.shortfalls.too_many.store(true, Ordering::Relaxed);
             return None;
         }
         Some(Trace {
@@ -165,10 +295,7 @@ impl Trace {
         let piece = Piece { name, bytes, first: std::mem::take(&mut self.first), last };
         if self.queue.try_send(piece).is_err() {
             self.broken = true;
-            tracing::warn!(
-                file = self.name,
-                "a trace ends here: the disk is slower than what is to be traced"
-            );
+            self.writer.shortfalls.too_slow.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -202,13 +329,13 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("godwit-{folder}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
-        Arc::new(Writer { folder, traced: AtomicUsize::new(0), running: Mutex::new(None) })
+        Arc::new(Writer::new(folder.into()))
     }
 
     #[test]
     fn all_is_written_when_the_last_of_it_is_gone() {
         let writer = writer("traces");
-        let folder = writer.folder.clone();
+        let folder = writer.folder.path.clone();
         let mut traces: Vec<Trace> =
             (0..3).map(|number| Trace::begin(&writer, number.to_string()).unwrap()).collect();
         let record = [b'x'; 1000];
@@ -226,7 +353,7 @@ mod tests {
     #[test]
     fn a_disk_that_takes_nothing_stops_nobody_and_uses_up_no_memory() {
         let writer = writer("stuck");
-        let folder = writer.folder.clone();
+        let folder = writer.folder.path.clone();
         // Nobody fetches from this queue.
         let (queue, pieces) = sync_channel(2);
         let mut trace = Trace::begin(&writer, "1".into()).unwrap();
@@ -244,6 +371,42 @@ mod tests {
     }
 
     #[test]
+    fn what_goes_wrong_is_told_once() {
+        let news = Arc::<Mutex<Vec<String>>>::default();
+        let heard = Arc::clone(&news);
+        let folder = std::env::temp_dir().join(format!("godwit-news-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let telling = move |news: &QlogNews| heard.lock().unwrap().push(news.to_string());
+        let writer = Arc::new(Writer::new(QlogFolder::new(&folder).on_news(telling)));
+        let trace = || {
+            let mut trace = Trace::begin(&writer, "1".into()).unwrap();
+            trace.add(b"x");
+        };
+        // There is no folder, then there is one, then there is none again.
+        (0..10).for_each(|_| trace());
+        let heard = |words: &str| news.lock().unwrap().iter().any(|news| news.contains(words));
+        while !heard("cannot be written") {
+            std::thread::yield_now();
+        }
+        std::fs::create_dir(&folder).unwrap();
+        while !heard("written again") {
+            trace();
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+        writer.shortfalls.too_many.store(true, Ordering::Relaxed);
+        (0..10).for_each(|_| trace());
+        drop(writer);
+        let mut news = news.lock().unwrap();
+        // The thread is not always fast enough for so many.
+        news.retain(|news| !news.starts_with("the disk is slower"));
+        let begin = ["traces cannot", "traces are written again", "1000 connections", "traces cannot"];
+        assert_eq!(news.len(), begin.len(), "{news:?}");
+        for begin in begin {
+            assert!(news.iter().any(|news| news.starts_with(begin)), "{begin} in {news:?}");
+        }
+    }
+
+    #[test]
     fn so_many_are_traced_at_a_time() {
         let writer = writer("many");
         let mut traces: Vec<Trace> = (0..MOST).filter_map(|_| Trace::begin(&writer, "1".into())).collect();
@@ -251,7 +414,7 @@ mod tests {
         traces.pop();
         assert!(Trace::begin(&writer, "1".into()).is_some());
         // The thread makes files for as long as anybody is traced, and is waited for by the last.
-        let folder = writer.folder.clone();
+        let folder = writer.folder.path.clone();
         drop((traces, writer));
         std::fs::remove_dir_all(&folder).unwrap();
     }

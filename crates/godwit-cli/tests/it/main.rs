@@ -21,6 +21,7 @@ mod serve;
 mod serve_config;
 mod serve_drain;
 mod serve_errors;
+mod serve_faults;
 mod serve_h3;
 mod serve_hand_over;
 mod serve_support;

@@ -2,7 +2,6 @@
 #![cfg(target_os = "linux")]
 
 use std::cell::Cell;
-use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -11,7 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::serve_support::{H1, H2, Server, godwit, run};
+use crate::serve_support::{H1, H2, Server, godwit, lines_of, run};
 use bytes::Bytes;
 use godwit::http3::{ALPN, Client};
 use godwit::{ClientConfig, Endpoint, TransportConfig};
@@ -54,14 +53,7 @@ impl Service {
         };
         command.current_dir(data.path()).stderr(Stdio::piped());
         let mut server = Server::spawn(command, data);
-        let stderr = BufReader::new(server.process.stderr.take().unwrap());
-        let (sender, lines) = mpsc::unbounded_channel();
-        std::thread::spawn(move || {
-            stderr.lines().map_while(Result::ok).try_for_each(|line| {
-                eprintln!("{line}");
-                sender.send(line)
-            })
-        });
+        let lines = lines_of(server.process.stderr.take().unwrap());
         let processes = vec![server.process.id()];
         Service { server: Rc::new(server), lines, processes }
     }

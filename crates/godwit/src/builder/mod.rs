@@ -6,6 +6,7 @@ mod running;
 use crate::config::ServerConfig;
 use crate::generations::{Inherited, Membership};
 use crate::polled::PolledEndpoint;
+use crate::qlog::QlogFolder;
 use godwit_base::SocketId;
 use godwit_datapath::{Capabilities, Datapath, DatapathFactory, SocketConfig, adopt};
 use godwit_engine::{OsRng, Shard};
@@ -16,7 +17,6 @@ use godwit_transport::{EndpointConfig, WindowReserve};
 use godwit_wire::version;
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -184,9 +184,9 @@ impl EndpointBuilder {
     /// Writes a trace of every connection into `folder`, which must exist: one file each, in qlog's
     /// JSON-SEQ form, for tools such as qvis. They are written by a thread, in pieces, and complete once the endpoint and
     /// its connections are gone; at most 1000 connections are traced at a time. A file that cannot be made, or a disk that
-    /// is too slow, costs a warning and the trace, not the connection.
-    pub fn qlog_dir(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.observe = self.observe.and(crate::qlog::into_folder(folder.into()));
+    /// is too slow, costs a warning and the trace, not the connection ([`QlogFolder::on_news`]).
+    pub fn qlog_dir(mut self, folder: impl Into<QlogFolder>) -> Self {
+        self.observe = self.observe.and(folder.into().observers());
         self
     }
 

@@ -16,6 +16,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
+use tokio::sync::mpsc;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
@@ -179,6 +180,19 @@ impl Answer {
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
+}
+
+/// Each line that a program says, as it comes.
+pub(crate) fn lines_of(output: impl Read + Send + 'static) -> mpsc::UnboundedReceiver<String> {
+    let (sender, lines) = mpsc::unbounded_channel();
+    let output = BufReader::new(output);
+    std::thread::spawn(move || {
+        output.lines().map_while(Result::ok).try_for_each(|line| {
+            eprintln!("{line}");
+            sender.send(line)
+        })
+    });
+    lines
 }
 
 /// Everything that comes from a stream until its end.
