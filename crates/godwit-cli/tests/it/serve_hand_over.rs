@@ -1,6 +1,8 @@
 //! `godwit serve` replaced by a new process on SIGUSR2, under load and with successors that fail.
 #![cfg(target_os = "linux")]
 
+mod killed;
+
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::os::unix::fs::{PermissionsExt, symlink};
