@@ -1,7 +1,7 @@
 //! Tests that need what not every system permits: networks and mounts of their own, devices, urgency.
 //!
 //! Whoever develops may do without them. Where everything is to be tested (`CI` is set), a test that cannot be made fails.
-#![allow(dead_code, reason = "each test program uses its part")]
+#![allow(dead_code, clippy::unwrap_used, reason = "tests, of which each program uses its part")]
 
 use std::fmt::Display;
 use std::process::Command;
