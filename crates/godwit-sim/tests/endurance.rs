@@ -5,9 +5,12 @@
 
 use godwit_base::Time;
 use godwit_link::{LinkConfig, Loss, Outage, Probability, Rate};
+use godwit_sim::app::Application;
+use godwit_sim::apps::ExchangeServer;
 use godwit_sim::{Exchange, ExchangeClient, Scenario, Simulation};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 #[global_allocator]
@@ -19,6 +22,9 @@ const HOURS: u64 = 24;
 const KEY_LIFE: u64 = 400;
 /// Live bytes that may come and go: queues keep the room they once needed.
 const SLACK: usize = 64 << 10;
+
+/// The allocator counts for all tests of this program: one at a time.
+static TURN: Mutex<()> = Mutex::new(());
 
 fn live() -> usize {
     let stats = ALLOCATOR.stats();
@@ -55,6 +61,7 @@ fn hour(simulation: &mut Simulation) {
 
 #[test]
 fn a_day_of_key_updates_loses_nothing_and_keeps_nothing() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut scenario = Scenario::new(24).both_ways(link()).transport(|transport| {
         transport.keep_alive = Some(Duration::from_secs(20));
         transport.key_update_after = Some(KEY_LIFE);
@@ -89,4 +96,40 @@ fn a_day_of_key_updates_loses_nothing_and_keeps_nothing() {
     simulation.network.act(simulation.client, |app: &mut ExchangeClient, cx| app.close(cx, 0));
     simulation.network.run_for(MINUTE);
     assert_eq!(simulation.server_app().unwrap().closed.len(), 1);
+}
+
+/// Connections that come and go, each with a request: 2,000, or 10,000 with GODWIT_FULL.
+#[test]
+fn connections_that_come_and_go_leave_nothing_behind() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let count = if std::env::var_os("GODWIT_FULL").is_some() { 10_000 } else { 2000 };
+    let scenario = Scenario::new(7).both_ways(LinkConfig::delayed(Duration::from_millis(1)));
+    let mut simulation = scenario.build();
+    // That of the scenario itself is not counted.
+    simulation.network.run_for(MINUTE);
+    simulation.network.act(simulation.server, |app: &mut ExchangeServer, _| app.closed.clear());
+    let (mut lives, plan) = (Vec::new(), vec![Exchange::request(500, 5000)]);
+    for number in 0..count {
+        let visitor =
+            ExchangeClient::new(scenario.client_config(), scenario.server_address(), plan.clone(), 1);
+        simulation.network.act(simulation.client, |app: &mut ExchangeClient, cx| {
+            *app = visitor;
+            app.on_start(cx);
+        });
+        simulation.network.run_for(Duration::from_secs(2));
+        let served = simulation.network.act(simulation.server, |app: &mut ExchangeServer, _| {
+            let served = app.closed.len();
+            (app.accepted, app.confirmed, app.closed) = (Vec::new(), Vec::new(), Vec::new());
+            served
+        });
+        assert_eq!(served, Some(1), "connection {number}");
+        if number % (count / 10) == count / 10 - 1 {
+            // What was said of address tokens and tickets is forgotten by then.
+            simulation.network.run_for(MINUTE);
+            lives.push(live());
+        }
+    }
+    println!("live bytes: {lives:?}");
+    let (first, last) = (lives[0], lives[lives.len() - 1]);
+    assert!(last <= first + SLACK, "{first} bytes were live after a tenth, {last} at the end: {lives:?}");
 }
