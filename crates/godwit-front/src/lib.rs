@@ -41,8 +41,8 @@
 //!
 //! # Order of the modules
 //!
-//! From the bottom: `address`, `site_address`, `browser`, `error`, `signals`, `metrics`, `service`, `sessions`,
-//! `stop_listening`, `supervisor`, `client`, `connection_limits`, `inherited`, `path`, `settings`, `advertise`,
+//! From the bottom: `address`, `site_address`, `browser`, `error`, `signals`, `memory`, `metrics`, `service`,
+//! `sessions`, `stop_listening`, `supervisor`, `client`, `connection_limits`, `inherited`, `path`, `settings`, `advertise`,
 //! `certificates`, `config`, `goaway`, `tcp_stream`, `access`, `sites`, `tcp_connection`, `connection_service`,
 //! `redirect_http`, `h3`, `listen`, `successor`, `tcp`, `server`, `builder`, `banner`, `operation`. Each may use those
 //! before it.
@@ -66,6 +66,7 @@ mod goaway;
 mod h3;
 mod inherited;
 mod listen;
+mod memory;
 mod metrics;
 mod operation;
 mod path;

@@ -19,6 +19,7 @@ use super::certificates::certificates;
 use super::h3::{self, Granted};
 use super::inherited::{Inherited, Role};
 use super::listen::{self, Listener, Tcp};
+use super::memory;
 use super::metrics::{self, CertificateExpiry, Metrics, Transport};
 use super::redirect_http::Redirect;
 use super::settings::{Advertise, Datapath, HostPattern, Limits, Settings};
@@ -176,6 +177,7 @@ impl Server {
             background.add(tokio::spawn(figures.serve(Arc::clone(observer.metrics()))).abort_handle());
         }
         background.add(advertise(&settings, &observer, addresses.clone()).await);
+        background.add(tokio::spawn(memory::give_back_what_is_free()).abort_handle());
         observer.metrics().set_ready(true);
         let certificates = Some(certificates);
         let handed_over = AtomicBool::new(false);

@@ -16,6 +16,7 @@ pub mod buffers;
 pub mod children;
 pub mod clock;
 pub mod descriptors;
+pub mod heap;
 #[cfg(target_os = "linux")]
 pub mod namespaces;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,48 @@
+//! Memory that the program no longer uses, given back to the system.
+//!
+//! The allocator of glibc keeps what is free between what is in use: after a rush of connections a program may hold for good
+//! several times what it needs.
+
+/// Gives back what is free, and returns whether there was anything. It takes a millisecond for some 10 MiB, and whoever
+/// allocates meanwhile may have to wait. False where the allocator has no such thing.
+pub fn give_back() -> bool {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        // SAFETY: no memory is handed over; the allocator changes nothing that is in use, and may be called by any thread.
+        let rc = unsafe { libc::malloc_trim(0) };
+        rc == 1
+    }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    false
+}
+
+/// Bytes of the program that are in memory; `None` where the system does not tell.
+pub fn resident() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_free_between_what_is_used_is_given_back() {
+        const BLOCKS: usize = 64 << 10;
+        let mut blocks: Vec<Vec<u8>> = (0..BLOCKS).map(|_| vec![1; 1024]).collect();
+        let full = resident().unwrap();
+        // One in a hundred stays, so that nothing is free to the end.
+        let mut number = 0;
+        blocks.retain(|_| {
+            number += 1;
+            number % 100 == 0
+        });
+        let kept = resident().unwrap();
+        assert!(give_back());
+        let left = resident().unwrap();
+        let most = full - (BLOCKS as u64 * 1024) / 2;
+        assert!(kept > most && left < most, "{full} bytes, {kept} when most was free, {left} afterwards");
+        assert!(blocks.iter().all(|block| block.iter().all(|byte| *byte == 1)));
+    }
+}
