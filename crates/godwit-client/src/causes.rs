@@ -3,8 +3,8 @@
 use std::error::Error;
 use std::io;
 
-/// The first error of a type among what caused `error`.
-pub(crate) fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
+/// The first error of a type among `error` and what caused it, also where that is inside an I/O error.
+pub fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(found) = error.downcast_ref() {

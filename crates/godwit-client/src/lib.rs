@@ -47,8 +47,7 @@ pub mod alt_svc;
 mod body;
 #[cfg(feature = "client")]
 mod builder;
-#[cfg(feature = "client")]
-mod causes;
+pub mod causes;
 #[cfg(feature = "client")]
 mod client;
 mod connect;

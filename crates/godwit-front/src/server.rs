@@ -376,7 +376,7 @@ fn observe(settings: &Settings, log: Log, addresses: &[SocketAddr], notices: &No
         ));
     }
     let advertiser = Advertiser::new(addresses.iter().map(SocketAddr::port), key);
-    Observer::new(log, Metrics::new(), Arc::new(advertiser))
+    Observer::new(log, Metrics::new(), Arc::new(advertiser), notices.clone())
 }
 
 fn bind_metrics(

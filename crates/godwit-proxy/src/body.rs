@@ -4,6 +4,7 @@ use crate::BoxError;
 use crate::backend::Lease;
 use crate::headers;
 use crate::problem::{Problem, ProblemKind, chain};
+use crate::reason::Reason;
 use crate::time::UpstreamTime;
 use crate::tunnel::Stream;
 use bytes::Bytes;
@@ -149,10 +150,14 @@ impl Arriving {
 
     fn fail(&mut self, kind: ProblemKind, detail: String) -> BoxError {
         let mut problem = Problem::new(kind, detail);
+        if kind == ProblemKind::Broken {
+            problem = problem.because(Reason::BrokeOff);
+        }
         if let Some(lease) = self.lease.take() {
             lease.backend.on_failure();
             problem = problem.at(&lease.backend.name);
         }
+        self.time.on_broken(&problem);
         tracing::debug!(%problem, "a response was not passed on to its end");
         Box::new(problem)
     }

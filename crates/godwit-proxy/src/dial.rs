@@ -1,6 +1,7 @@
 //! Connections to an upstream, made as `godwit-client` makes them.
 
 use crate::problem::{Problem, ProblemKind, chain};
+use crate::reason::Reason;
 use crate::settings::{SettingsError, Tls};
 use crate::upstream::{Scheme, Upstream};
 use godwit_client::dial::{Dialed, Dialer as ClientDialer, Tls as ClientTls};
@@ -30,7 +31,9 @@ impl Dialer {
 
     /// A connection, for HTTP/1.1 if `http1` says so and otherwise for what the upstream prefers.
     pub(crate) async fn dial(&self, http1: bool) -> Result<Dialed, Problem> {
-        self.0.dial(http1).await.map_err(|error| Problem::new(ProblemKind::Connect, chain(&error)))
+        self.0.dial(http1).await.map_err(|error| {
+            Problem::new(ProblemKind::Connect, chain(&error)).because(Reason::of_dial(&error))
+        })
     }
 }
 

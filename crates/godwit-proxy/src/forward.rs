@@ -6,6 +6,7 @@ use crate::body::Body;
 use crate::headers::{self, Facts};
 use crate::pool::Connection;
 use crate::problem::{Problem, ProblemKind, chain};
+use crate::reason::Reason;
 use crate::settings::Settings;
 use crate::time::UpstreamTime;
 use crate::tunnel::{self, Stream, Wanted};
@@ -327,7 +328,8 @@ async fn attempt(
                 return Err(Failure { problem, safe: false, stale: false });
             }
             let detail = format!("no response came: {}", chain(&error));
-            let problem = Problem::new(ProblemKind::Broken, detail).at(&backend.name);
+            let problem = Problem::new(ProblemKind::Broken, detail).because(Reason::of_exchange(&error));
+            let problem = problem.at(&backend.name);
             Err(Failure { problem, safe: unsent || outgoing.is_idempotent(), stale: reused })
         }
         Err(limit) => {
@@ -448,6 +450,7 @@ async fn begin_tunnel(
                             ProblemKind::Broken,
                             format!("the tunnel broke at once: {}", chain(&error)),
                         )
+                        .because(Reason::BrokeOff)
                     })?;
                     let stream = Stream::new(upgraded, stream.unwrap_or_else(empty), lease, limit);
                     return Ok(Response::from_parts(parts, Body::tunnel(stream)));

@@ -47,6 +47,7 @@ mod layer;
 mod permits;
 mod pool;
 mod problem;
+mod reason;
 mod service;
 mod settings;
 mod time;
@@ -60,6 +61,7 @@ pub use body::Body;
 pub use godwit_body::{BoxError, ExtendedConnect, Informational, Peer};
 pub use layer::{ProxyLayer, ProxyService};
 pub use problem::{Problem, ProblemKind};
+pub use reason::Reason;
 pub use service::Proxy;
 pub use settings::{
     Balance, Health, HostHeader, Network, NetworkError, Settings, SettingsError, Timeouts, Tls,

@@ -8,6 +8,7 @@ use crate::io::Io;
 use crate::lock;
 use crate::permits::{Permit, Permits, Queues};
 use crate::problem::{Problem, ProblemKind, chain};
+use crate::reason::Reason;
 use crate::upload::View;
 use godwit_client::dial::Dialed;
 use hyper::client::conn::{http1, http2};
@@ -361,4 +362,5 @@ async fn begin_http1(io: Io) -> Result<Http1, Problem> {
 
 fn not_http(error: &hyper::Error) -> Problem {
     Problem::new(ProblemKind::Broken, format!("the connection broke at once: {}", chain(error)))
+        .because(Reason::of_exchange(error))
 }

@@ -1,5 +1,6 @@
 //! What can go wrong, as the client and as the log see it.
 
+use crate::reason::Reason;
 use http::StatusCode;
 use std::fmt;
 use std::sync::Arc;
@@ -35,24 +36,6 @@ pub enum ProblemKind {
 }
 
 impl ProblemKind {
-    /// A word for logs.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ProblemKind::BadRequest => "bad_request",
-            ProblemKind::NotSupported => "not_supported",
-            ProblemKind::Expectation => "expectation",
-            ProblemKind::Loop => "loop",
-            ProblemKind::ClientGone => "client_gone",
-            ProblemKind::NoUpstream => "no_upstream",
-            ProblemKind::Busy => "busy",
-            ProblemKind::Connect => "connect",
-            ProblemKind::ConnectTimeout => "connect_timeout",
-            ProblemKind::Broken => "broken",
-            ProblemKind::ResponseTimeout => "response_timeout",
-            ProblemKind::BodyTimeout => "body_timeout",
-        }
-    }
-
     fn status(self) -> StatusCode {
         match self {
             ProblemKind::BadRequest | ProblemKind::ClientGone => StatusCode::BAD_REQUEST,
@@ -73,6 +56,7 @@ impl ProblemKind {
 #[derive(Debug, Clone)]
 pub struct Problem {
     kind: ProblemKind,
+    reason: Reason,
     status: StatusCode,
     upstream: Option<Arc<str>>,
     detail: String,
@@ -80,7 +64,14 @@ pub struct Problem {
 
 impl Problem {
     pub(crate) fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
-        Problem { kind, status: kind.status(), upstream: None, detail: detail.into() }
+        let reason = Reason::of_kind(kind);
+        Problem { kind, reason, status: kind.status(), upstream: None, detail: detail.into() }
+    }
+
+    /// With a reason that says more than the kind.
+    pub(crate) fn because(mut self, reason: Reason) -> Self {
+        self.reason = reason;
+        self
     }
 
     /// With a status other than the kind's own.
@@ -98,6 +89,11 @@ impl Problem {
     /// What kind it is.
     pub fn kind(&self) -> ProblemKind {
         self.kind
+    }
+
+    /// Why, as one of a few words.
+    pub fn reason(&self) -> Reason {
+        self.reason
     }
 
     /// The status that the client is told.

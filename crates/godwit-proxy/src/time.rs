@@ -1,10 +1,11 @@
 //! How long the upstream was waited for.
 
-use std::sync::Arc;
+use crate::problem::Problem;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// How long the upstream was waited for: a shared clock in the extensions of every response that came from
+/// How long the upstream was waited for, and whether it broke off: a shared clock in the extensions of every response that came from
 /// an upstream, or for which one was asked. It goes on while the response's body arrives.
 #[derive(Debug, Clone)]
 pub struct UpstreamTime(Arc<Clock>);
@@ -19,6 +20,7 @@ struct Clock {
     before: u64,
     /// Nanoseconds that the body waited for the upstream.
     body: AtomicU64,
+    broke_off: OnceLock<Problem>,
 }
 
 impl UpstreamTime {
@@ -26,7 +28,14 @@ impl UpstreamTime {
     pub(crate) fn new(upstream: Arc<str>, retries: u32, waited: Duration, head: bool) -> Self {
         let before = nanos(waited);
         let head = if head { before } else { u64::MAX };
-        UpstreamTime(Arc::new(Clock { upstream, retries, head, before, body: AtomicU64::new(0) }))
+        UpstreamTime(Arc::new(Clock {
+            upstream,
+            retries,
+            head,
+            before,
+            body: AtomicU64::new(0),
+            broke_off: OnceLock::new(),
+        }))
     }
 
     /// From when the proxy turned to the upstream until the response's head was there: connections and
@@ -50,6 +59,16 @@ impl UpstreamTime {
     /// How often the request was sent again.
     pub fn retries(&self) -> u32 {
         self.0.retries
+    }
+
+    /// Why the response's body broke off, if it has: the same that it ended with.
+    pub fn broke_off(&self) -> Option<&Problem> {
+        self.0.broke_off.get()
+    }
+
+    pub(crate) fn on_broken(&self, problem: &Problem) {
+        // It breaks off once.
+        let _ = self.0.broke_off.set(problem.clone());
     }
 
     pub(crate) fn add(&self, waited: Duration) {

@@ -44,6 +44,9 @@ pub struct Record<'a> {
     pub upstream: Option<Upstream<'a>>,
     /// How it ended.
     pub outcome: Outcome,
+    /// Why the server answered in an upstream's place, or did not pass on the whole response: a word of the program's
+    /// own.
+    pub reason: Option<&'a str>,
     /// The request's `User-Agent`.
     pub user_agent: Option<&'a str>,
     /// The request's `Referer`.
@@ -239,6 +242,7 @@ impl Record<'_> {
         milliseconds(out, ",\"upstream_ms\":", self.upstream.map(|upstream| upstream.waited));
         milliseconds(out, ",\"last_mile_ms\":", self.last_mile());
         name(out, ",\"outcome\":", Some(self.outcome.name()));
+        text(out, ",\"reason\":", self.reason);
         text(out, ",\"user_agent\":", self.user_agent);
         text(out, ",\"referer\":", self.referer);
         out.extend_from_slice(b"}\n");

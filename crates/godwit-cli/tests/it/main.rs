@@ -24,6 +24,7 @@ mod serve_errors;
 mod serve_faults;
 mod serve_h3;
 mod serve_hand_over;
+mod serve_reasons;
 mod serve_support;
 mod serve_systemd;
 mod serve_telemetry;

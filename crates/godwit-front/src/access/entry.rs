@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use godwit::http3::ConnectionInfo;
-use godwit_proxy::{Problem, ProblemKind, UpstreamTime};
+use godwit_proxy::{Problem, ProblemKind, Reason, UpstreamTime};
 use godwit_report::record::{Arm, Outcome, Protocol, WhyNotH3};
 use http::header::{ALT_SVC, HOST, HeaderName, REFERER, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
@@ -51,6 +51,8 @@ pub(super) struct Answer {
     pub(super) delivered: Option<Duration>,
     pub(super) upstream: Option<UpstreamTime>,
     pub(super) outcome: Option<Outcome>,
+    /// Why the proxy answered in an upstream's place, or did not pass on the whole response.
+    pub(super) reason: Option<Reason>,
 }
 
 /// What only the log wants to know.
@@ -201,11 +203,20 @@ impl Entry {
         self.answer.first_byte = Some(self.begun.elapsed());
         self.answer.status = Some(response.status());
         self.answer.upstream = response.extensions().get::<UpstreamTime>().cloned();
-        self.answer.outcome = response.extensions().get::<Problem>().and_then(outcome_of);
+        if let Some(problem) = response.extensions().get::<Problem>() {
+            self.answer.outcome = outcome_of(problem);
+            self.note(problem);
+        }
         self.add_alt_svc(response.headers_mut());
         self.add_server_timing(response.headers_mut());
         let bodiless = self.head_only || has_no_body(response.status());
         response.map(|body| logged(body, Box::new(self), bodiless))
+    }
+
+    /// Something went wrong on the way to an upstream.
+    fn note(&mut self, problem: &Problem) {
+        self.answer.reason = Some(problem.reason());
+        self.observer.0.troubles.on_problem(problem, instant_now());
     }
 
     fn add_alt_svc(&self, headers: &mut HeaderMap) {
@@ -336,6 +347,9 @@ impl BodyObserver for Entry {
             BodyEnd::Dropped => Outcome::ClientGone,
         };
         self.answer.outcome.get_or_insert(outcome);
+        if let Some(problem) = self.answer.upstream.clone().as_ref().and_then(UpstreamTime::broke_off) {
+            self.note(problem);
+        }
         self.count();
         self.count_shed();
         let complete = end == BodyEnd::Complete && self.observer.0.log.is_json();

@@ -67,7 +67,7 @@ fn quoted(line: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Method, path, status, bytes, protocol, duration: `GET /x 200 123 h3 0.31ms`.
+/// Method, path, status, bytes, protocol, duration: `GET /x 200 123 h3 0.31ms`; and, where an upstream failed, why.
 pub(super) fn terminal(entry: &Entry, style: Style, line: &mut Vec<u8>) {
     let Some(facts) = &entry.facts else { return };
     let status = entry.answer.status;
@@ -95,5 +95,9 @@ pub(super) fn terminal(entry: &Entry, style: Style, line: &mut Vec<u8>) {
     let took = duration(entry.took());
     let (bytes, protocol) = (entry.answer.bytes, entry.protocol().name());
     let method = shorten(facts.method());
-    let _ = writeln!(line, "{method} {shown} {text} {bytes} {protocol} {}", style.dim(&took));
+    let _ = write!(line, "{method} {shown} {text} {bytes} {protocol} {}", style.dim(&took));
+    let _ = match entry.answer.reason {
+        Some(reason) => writeln!(line, " {}", style.red(reason.name())),
+        None => writeln!(line),
+    };
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use godwit_proxy::Reason;
 use godwit_report::record::{ClientAddress, Connection, Record, Request, Response, Upstream};
 
 use super::entry::Entry;
@@ -164,6 +165,7 @@ impl Sink {
                 .as_ref()
                 .map(|it| Upstream { address: it.upstream(), waited: it.waited() }),
             outcome: entry.outcome(),
+            reason: answer.reason.map(Reason::name),
             user_agent: user_agent.as_deref(),
             referer: referer.as_deref(),
         });

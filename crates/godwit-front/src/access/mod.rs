@@ -25,12 +25,14 @@ mod target;
 #[cfg(test)]
 mod tests;
 mod time;
+mod troubles;
 mod writer;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use godwit::http3::ServerEvent;
 use godwit_body::BoxError;
+use godwit_certificates::Notices;
 use http::Request;
 
 #[cfg(test)]
@@ -43,6 +45,7 @@ pub(crate) use body::{Logged, unlogged};
 pub(crate) use entry::Entry;
 pub(crate) use log::Log;
 pub(crate) use refused::GaveUp;
+use troubles::Troubles;
 
 /// Sees every request. Clones share everything.
 #[derive(Clone, Debug)]
@@ -53,6 +56,7 @@ struct Inner {
     log: Log,
     metrics: Arc<Metrics>,
     advertiser: SharedAdvertiser,
+    troubles: Troubles,
     /// Where requests count that are for no site.
     nowhere: Arc<SiteCounters>,
     /// The largest part of its users that each site has advertised to, by its first name.
@@ -68,19 +72,26 @@ pub(crate) struct Site {
 }
 
 impl Observer {
-    /// An observer that logs to `log`, counts in `metrics` and advertises as `advertiser` says.
-    pub(crate) fn new(log: Log, metrics: Arc<Metrics>, advertiser: SharedAdvertiser) -> Observer {
+    /// An observer that logs to `log`, counts in `metrics`, advertises as `advertiser` says, and tells `notices` of
+    /// upstreams that fail.
+    pub(crate) fn new(
+        log: Log,
+        metrics: Arc<Metrics>,
+        advertiser: SharedAdvertiser,
+        notices: Notices,
+    ) -> Observer {
         let states = Arc::clone(&advertiser);
         metrics.ask_advertisements(move || states.states());
         let nowhere = metrics.site("");
-        Observer(Arc::new(Inner { log, metrics, advertiser, nowhere, parts: Mutex::default() }))
+        let troubles = Troubles::new(notices);
+        Observer(Arc::new(Inner { log, metrics, advertiser, troubles, nowhere, parts: Mutex::default() }))
     }
 
     /// Logs nothing and advertises nothing.
     #[cfg(test)]
     pub(crate) fn quiet() -> Observer {
         let advertiser = Arc::new(Advertiser::new([], UserKey::random()));
-        Observer::new(Log::off(), Metrics::new(), advertiser)
+        Observer::new(Log::off(), Metrics::new(), advertiser, Notices::ignored())
     }
 
     /// What is needed to observe a site. Once for each reading of the configuration.

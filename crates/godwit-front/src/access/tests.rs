@@ -47,7 +47,7 @@ impl World {
         .unwrap();
         let advertiser = Arc::new(Advertiser::new([PORT], UserKey::random()));
         advertiser.on_probe(PORT, true);
-        World { observer: Observer::new(log, Metrics::new(), advertiser), folder }
+        World { observer: Observer::new(log, Metrics::new(), advertiser, Notices::ignored()), folder }
     }
 
     fn site(&self, advertise: Advertise) -> Arc<Site> {

@@ -4,7 +4,7 @@ use crate::support::{
     Long, any, channel, data, front, get, post, proxy, raw, raw_at, server, server_at, settings, text, until,
 };
 use bytes::Bytes;
-use godwit_proxy::{Body, Problem, ProblemKind, Proxy, Settings, UpstreamTime};
+use godwit_proxy::{Body, Problem, ProblemKind, Proxy, Reason, Settings, UpstreamTime};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Empty, Full};
 use std::sync::Arc;
@@ -17,6 +17,10 @@ fn problem(response: &Response<Body>) -> (u16, ProblemKind) {
     let problem = response.extensions().get::<Problem>().unwrap();
     assert_eq!(problem.status(), response.status());
     (response.status().as_u16(), problem.kind())
+}
+
+fn reason(response: &Response<Body>) -> Reason {
+    response.extensions().get::<Problem>().unwrap().reason()
 }
 
 /// An address where nobody listens.
@@ -41,6 +45,7 @@ async fn refused() {
     let proxy = Proxy::new(Settings::to([nowhere().await])).unwrap();
     let response = proxy.handle(get("/")).await;
     assert_eq!(problem(&response), (502, ProblemKind::Connect));
+    assert_eq!(reason(&response), Reason::ConnectionRefused);
     let time = response.extensions().get::<UpstreamTime>().unwrap();
     assert_eq!((time.head(), time.retries()), (None, 0));
     assert_eq!(text(response).await, "502 Bad Gateway\n");
@@ -81,6 +86,7 @@ async fn broken_before_the_response() {
     let proxy = proxy(&server, "http");
     let response = proxy.handle(get("/")).await;
     assert_eq!(problem(&response), (502, ProblemKind::Broken));
+    assert_eq!(reason(&response), Reason::ClosedBeforeResponse);
     assert_eq!(response.extensions().get::<UpstreamTime>().unwrap().retries(), 1);
     assert_eq!(attempts.load(Ordering::SeqCst), 2, "GET does no harm twice");
     let response = proxy.handle(post("/", "abc")).await;
@@ -96,14 +102,14 @@ async fn not_http() {
     let server = raw(|mut stream, _| async move {
         head(&mut stream).await;
         stream.write_all(b"SSH-2.0-OpenSSH\r\n\r\n").await.unwrap();
+        let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
     })
     .await;
-    let response = proxy(&server, "http").handle(get("/")).await;
-    assert_eq!(problem(&response), (502, ProblemKind::Broken));
-    let response = proxy(&server, "h2c").handle(get("/")).await;
-    assert_eq!(response.status(), 502);
-    let response = proxy(&server, "http").handle(get("/")).await;
-    assert_eq!(response.status(), 502);
+    for scheme in ["http", "h2c"] {
+        let response = proxy(&server, scheme).handle(get("/")).await;
+        assert_eq!(problem(&response), (502, ProblemKind::Broken), "{scheme}");
+        assert_eq!(reason(&response), Reason::NotHttp, "{scheme}");
+    }
 }
 
 /// Answers the first request of a connection and closes it when the second has come.
@@ -157,8 +163,11 @@ async fn half_a_response_is_never_a_whole_one() {
         let proxy = proxy(&server, "http");
         let response = proxy.handle(get("/")).await;
         assert_eq!(response.status(), 200);
+        let time = response.extensions().get::<UpstreamTime>().unwrap().clone();
+        assert!(time.broke_off().is_none());
         let error = response.into_body().collect().await.unwrap_err();
         assert_eq!(error.downcast_ref::<Problem>().unwrap().kind(), ProblemKind::Broken);
+        assert_eq!(time.broke_off().map(Problem::reason), Some(Reason::BrokeOff));
         let front = front(&proxy).await;
         for scheme in ["http", "h2c"] {
             let outer = crate::support::proxy(&front, scheme);

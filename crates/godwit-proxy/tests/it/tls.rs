@@ -2,7 +2,7 @@
 
 use crate::support::{get, post, raw, server, settings, text};
 use bytes::Bytes;
-use godwit_proxy::{Proxy, Settings, Tls};
+use godwit_proxy::{Problem, Proxy, Reason, Settings, Tls};
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::service::service_fn;
@@ -15,13 +15,22 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 /// A server for these protocols, and its certificate.
 async fn secure(name: &str, alpn: &'static [&'static [u8]]) -> (crate::support::Server, Vec<u8>) {
-    let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
-    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    secure_with(rcgen::CertificateParams::new([name.to_owned()]).unwrap(), alpn).await
+}
+
+/// The same with a certificate of its own.
+async fn secure_with(
+    certificate: rcgen::CertificateParams,
+    alpn: &'static [&'static [u8]],
+) -> (crate::support::Server, Vec<u8>) {
+    let signing_key = rcgen::KeyPair::generate().unwrap();
+    let made = certificate.self_signed(&signing_key).unwrap();
+    let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
     let mut config = ServerConfig::builder_with_provider(Arc::new(godwit_tls::rustls_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
-        .with_single_cert(vec![made.cert.der().clone()], key)
+        .with_single_cert(vec![made.der().clone()], key)
         .unwrap();
     config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
     let acceptor = TlsAcceptor::from(Arc::new(config));
@@ -38,7 +47,7 @@ async fn secure(name: &str, alpn: &'static [&'static [u8]]) -> (crate::support::
         }
     })
     .await;
-    (server, made.cert.pem().into_bytes())
+    (server, made.pem().into_bytes())
 }
 
 fn with(server: &crate::support::Server, tls: Tls) -> Proxy {
@@ -82,19 +91,49 @@ async fn alpn_decides() {
 #[tokio::test]
 async fn certificates_are_verified() {
     let (server, certificate) = secure("inner.example", &[]).await;
-    let (_, other) = secure("inner.example", &[]).await;
-    for (ca, name, insecure, status) in [
-        (&certificate, "inner.example", false, 200),
-        (&certificate, "other.example", false, 502),
-        (&other, "inner.example", false, 502),
-        (&other, "other.example", true, 200),
+    let mut other = rcgen::CertificateParams::new(["inner.example".to_owned()]).unwrap();
+    other.distinguished_name.push(rcgen::DnType::CommonName, "another authority");
+    let (_, other) = secure_with(other, &[]).await;
+    for (ca, name, insecure, reason) in [
+        (&certificate, "inner.example", false, None),
+        (&certificate, "other.example", false, Some(Reason::CertificateWrongName)),
+        (&other, "inner.example", false, Some(Reason::CertificateUnknownIssuer)),
+        (&other, "other.example", true, None),
     ] {
         let mut tls = tls(ca.clone(), name);
         tls.insecure = insecure;
         let text = format!("{tls:?}").len();
         let response = with(&server, tls).handle(post("/", "abc")).await;
-        assert_eq!(response.status(), status, "{text}");
+        assert_eq!(response.status(), if reason.is_some() { 502 } else { 200 }, "{text}");
+        assert_eq!(response.extensions().get::<Problem>().map(Problem::reason), reason, "{text}");
     }
+}
+
+#[tokio::test]
+async fn dates_of_certificates_are_reasons() {
+    for (from, to, reason) in
+        [(1990, 2000, Reason::CertificateExpired), (2990, 3000, Reason::CertificateNotYetValid)]
+    {
+        let mut made = rcgen::CertificateParams::new(["inner.example".to_owned()]).unwrap();
+        (made.not_before, made.not_after) =
+            (rcgen::date_time_ymd(from, 1, 1), rcgen::date_time_ymd(to, 1, 1));
+        let (server, certificate) = secure_with(made, &[]).await;
+        let response = with(&server, tls(certificate, "inner.example")).handle(get("/")).await;
+        assert_eq!(response.status(), 502);
+        assert_eq!(response.extensions().get::<Problem>().map(Problem::reason), Some(reason));
+    }
+}
+
+#[tokio::test]
+async fn whoever_closes_in_the_handshake_is_told_from_others() {
+    let server = raw(|mut stream, _| async move {
+        let _ = tokio::io::AsyncReadExt::read(&mut stream, &mut [0; 4096]).await;
+    })
+    .await;
+    let mut anybody = Tls::default();
+    anybody.insecure = true;
+    let response = with(&server, anybody).handle(get("/")).await;
+    assert_eq!(response.extensions().get::<Problem>().map(Problem::reason), Some(Reason::TlsClosed));
 }
 
 #[tokio::test]
@@ -104,8 +143,9 @@ async fn plain_where_tls_is_expected() {
             .await;
     let mut anybody = Tls::default();
     anybody.insecure = true;
-    let proxy = with(&server, anybody);
-    assert_eq!(proxy.handle(get("/")).await.status(), 502);
+    let response = with(&server, anybody).handle(get("/")).await;
+    assert_eq!(response.status(), 502);
+    assert_eq!(response.extensions().get::<Problem>().map(Problem::reason), Some(Reason::NotTls));
 }
 
 #[test]

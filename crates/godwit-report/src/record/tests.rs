@@ -36,6 +36,7 @@ fn full() -> Record<'static> {
         },
         upstream: Some(Upstream { address: "127.0.0.1:8080", waited: Duration::from_micros(500) }),
         outcome: Outcome::Ok,
+        reason: Some("busy"),
         user_agent: Some("a \"b\""),
         referer: Some("https://é.example/"),
     }
@@ -54,7 +55,7 @@ fn a_line_has_every_key_in_order() {
         r#""path":"/x?y","protocol":"h3","status":200,"why_not_h3":"no_attempt","user":"0000000000009f3c","arm":"on","#,
         r#""connection":123,"request":1,"tls":"full","rtt_ms":12.3,"lost":0,"retransmitted":2,"request_bytes":0,"#,
         r#""response_bytes":123,"first_byte_ms":1.2,"last_byte_ms":3,"delivered_ms":25.1,"upstream":"127.0.0.1:8080","#,
-        r#""upstream_ms":0.5,"last_mile_ms":24.6,"outcome":"ok","user_agent":"a \"b\"","#,
+        r#""upstream_ms":0.5,"last_mile_ms":24.6,"outcome":"ok","reason":"busy","user_agent":"a \"b\"","#,
         r#""referer":"https://\u00e9.example/"}"#,
         "\n"
     );
@@ -75,6 +76,7 @@ fn what_is_not_known_is_left_out() {
         response: Response::default(),
         upstream: None,
         outcome: Outcome::ClientGone,
+        reason: None,
         user_agent: None,
         referer: None,
         ..full()
