@@ -39,6 +39,8 @@ pub enum TriedOutcome {
     Silent,
     /// The machine says that nobody listens on the port.
     NobodyListens,
+    /// Somebody answered, and does not speak TLS: the port is probably for plain HTTP.
+    NotTls,
     /// Somebody answered, but it came to no connection.
     Failed,
     /// This machine cannot send there.

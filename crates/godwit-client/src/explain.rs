@@ -16,7 +16,7 @@ use crate::connect::{NoTunnel, Refusal};
 use crate::error::{Error, ErrorKind, Remedy, seconds};
 use crate::session::ExchangeError;
 use crate::target::Origin;
-use crate::trust::Facts;
+use crate::trust::{Facts, problem_in_words};
 
 /// TLS alerts as they come in transport error codes (RFC 9001 section 4.8).
 const NO_APPLICATION_PROTOCOL: u64 = 0x178;
@@ -229,7 +229,7 @@ fn certificate(origin: &Origin, problem: &CertificateError, facts: Option<&Facts
             "the server shows the certificate of an authority as its own; its operator has to issue one from it"
                 .to_owned()
         }
-        other => format!("the server's certificate cannot be used: {other}"),
+        other => format!("the server's certificate {}", problem_in_words(other)),
     };
     refused(text).remedy_of(Remedy::AcceptAnyCertificate)
 }

@@ -20,7 +20,7 @@ pub use date::{date, http_date, parse_http_date, rfc3339};
 pub use file::{MOST, read_at_most, read_file};
 pub use printable::{printable, printable_bytes};
 pub use style::Style;
-pub use units::{write_duration as duration, write_size as size};
+pub use units::{write_duration as duration, write_long_duration as long_duration, write_size as size};
 pub use words::{plain_error, shell_word};
 
 #[cfg(doctest)]

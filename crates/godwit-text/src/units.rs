@@ -207,6 +207,25 @@ pub fn write_duration(elapsed: Duration) -> String {
     }
 }
 
+/// Writes a duration of seconds to years with the two largest units that it has, such as `30 d`, `1 h 30 min`, `5 s`.
+/// What is less than a second is left out, and the rest of what is shown is rounded down.
+pub fn write_long_duration(duration: Duration) -> String {
+    const UNITS: [(u64, &str); 4] = [(86_400, "d"), (3600, "h"), (60, "min"), (1, "s")];
+    let mut rest = duration.as_secs();
+    let mut words: Vec<String> = Vec::new();
+    for (length, name) in UNITS {
+        let (count, left) = (rest / length, rest % length);
+        rest = left;
+        if count > 0 {
+            words.push(format!("{count} {name}"));
+        }
+        if words.len() == 2 || (count == 0 && !words.is_empty()) {
+            break;
+        }
+    }
+    if words.is_empty() { "0 s".to_owned() } else { words.join(" ") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -284,6 +303,23 @@ mod tests {
         let cases = [(310, "0.31ms"), (12_400, "12ms"), (999_600, "1.0s"), (4_120_000, "4.1s")];
         for (micros, text) in cases {
             assert_eq!(write_duration(Duration::from_micros(micros)), text);
+        }
+    }
+
+    #[test]
+    fn long_durations_have_two_units() {
+        for (text, seconds) in [
+            ("0 s", 0),
+            ("5 s", 5),
+            ("1 min", 60),
+            ("1 min 1 s", 61),
+            ("1 h 30 min", 5400),
+            ("1 h", 3601),
+            ("1 d", 86_400),
+            ("30 d", 2_592_000),
+            ("2 d 3 h", 2 * 86_400 + 3 * 3600 + 59 * 60),
+        ] {
+            assert_eq!(write_long_duration(Duration::from_secs(seconds)), text);
         }
     }
 

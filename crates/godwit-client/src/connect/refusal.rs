@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 
 use godwit::{ConnectError, ConnectionError, ConnectionErrorKind, http3};
 use http::StatusCode;
+use rustls::Error as TlsError;
 
+use crate::causes::find;
 use crate::error::TriedOutcome;
 
 /// Why one address did not do.
@@ -76,6 +78,9 @@ impl Refusal {
         match self {
             Refusal::NobodyListens | Refusal::TcpRefused => TriedOutcome::NobodyListens,
             Refusal::Socket(_) | Refusal::Connect(_) => TriedOutcome::NoWay,
+            Refusal::Tls(error) if matches!(find(error), Some(TlsError::InvalidMessage(_))) => {
+                TriedOutcome::NotTls
+            }
             _ if self.blame() == Blame::Silence && !is_heard => TriedOutcome::Silent,
             _ => TriedOutcome::Failed,
         }

@@ -11,7 +11,7 @@ use x509_parser::public_key::PublicKey;
 
 use super::finding::Findings;
 use godwit::crypto_provider;
-use godwit_client::trust::Facts;
+use godwit_client::trust::{Facts, problem_in_words};
 use godwit_text::{date, unix_now};
 
 const DAY: i64 = 86_400;
@@ -28,22 +28,24 @@ pub(super) fn examine(
     host: &str,
     roots: &RootCertStore,
 ) {
-    let Some((leaf, rest)) = chain.split_first() else {
-        return findings.broken("certificate", "the server showed none", "configure one");
-    };
-    trusted(findings, leaf, rest, host, roots);
+    trust(findings, chain, host, roots);
+    let Some(leaf) = chain.first() else { return };
+    identity(findings, leaf);
     lifetime(findings, leaf);
     key(findings, leaf);
     weight(findings, chain);
 }
 
-fn trusted(
+/// Whether the chain is good for `host`.
+pub(super) fn trust(
     findings: &mut Findings,
-    leaf: &CertificateDer<'_>,
-    rest: &[CertificateDer<'_>],
+    chain: &[CertificateDer<'_>],
     host: &str,
     roots: &RootCertStore,
 ) {
+    let Some((leaf, rest)) = chain.split_first() else {
+        return findings.broken("certificate", "the server showed none", "configure one");
+    };
     let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots.clone()), crypto_provider());
     let (Ok(verifier), Ok(name)) = (builder.build(), ServerName::try_from(host.to_owned())) else {
         return findings.warn("trust", "cannot be checked here", "give an authority with --cacert");
@@ -94,8 +96,15 @@ fn refusal(
                 .to_owned(),
         ),
         E::Revoked => text("it was revoked", "get a new one with a new key"),
-        other => (format!("it cannot be used ({other})"), "replace it".to_owned()),
+        other => (format!("it {}", problem_in_words(other)), "replace it".to_owned()),
     }
+}
+
+/// Which one it is.
+fn identity(findings: &mut Findings, leaf: &CertificateDer<'_>) {
+    let Ok(facts) = Facts::read(leaf) else { return };
+    let names = facts.names_in_words();
+    findings.good("certificate", format!("for {names}; its key's SHA-256 is {}", facts.pin));
 }
 
 fn lifetime(findings: &mut Findings, leaf: &CertificateDer<'_>) {
@@ -133,7 +142,8 @@ fn key(findings: &mut Findings, leaf: &CertificateDer<'_>) {
 fn weight(findings: &mut Findings, chain: &[CertificateDer<'_>]) {
     let bytes: usize = chain.iter().map(|certificate| certificate.len()).sum();
     let count = chain.len();
-    let text = format!("{count} certificates, {bytes} bytes");
+    let certificates = if count == 1 { "certificate" } else { "certificates" };
+    let text = format!("{count} {certificates}, {bytes} bytes");
     if bytes <= FITS_FIRST_FLIGHT {
         return findings.good("chain", format!("{text}: fits the first flight of QUIC"));
     }
@@ -180,6 +190,22 @@ mod tests {
         for topic in ["trust", "lifetime", "key", "chain"] {
             assert_eq!(of(&findings, topic).0, Level::Good, "{findings:?}");
         }
+    }
+
+    #[test]
+    fn a_certificate_of_an_authority_is_explained_in_words() {
+        let (level, text) = of(
+            &judge(|params| params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained), true),
+            "trust",
+        );
+        assert!(level == Level::Broken && text.contains("(CA:TRUE)"), "{text}");
+        assert!(!text.contains("CaUsedAsEndEntity"), "{text}");
+    }
+
+    #[test]
+    fn one_certificate_is_one() {
+        let text = of(&judge(|_| {}, true), "chain").1;
+        assert!(text.starts_with("1 certificate, "), "{text}");
     }
 
     #[test]

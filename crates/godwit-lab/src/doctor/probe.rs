@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use godwit_client::{Client, Error, Response, TriedOutcome, Versions};
-use http::header::{ALT_SVC, DATE, USER_AGENT};
+use http::header::{ALT_SVC, DATE, SERVER, USER_AGENT};
 use http::{HeaderValue, StatusCode, Version};
 use rustls::ProtocolVersion;
 use rustls::pki_types::CertificateDer;
@@ -26,6 +26,8 @@ pub(super) struct Answer {
     pub(super) connected: Duration,
     pub(super) status: StatusCode,
     pub(super) alt_svc: Vec<String>,
+    /// How it names itself.
+    pub(super) server: Option<String>,
     pub(super) date: Option<String>,
 }
 
@@ -34,10 +36,22 @@ pub(super) struct Answer {
 pub(super) struct Reached {
     pub(super) handshake: Duration,
     pub(super) rtt: Duration,
+    /// Of QUIC.
+    pub(super) version: u32,
     /// Bytes of UDP payload that came through.
     pub(super) mtu: u16,
     pub(super) chain: Vec<CertificateDer<'static>>,
     pub(super) status: StatusCode,
+    /// How it names itself.
+    pub(super) server: Option<String>,
+}
+
+/// Why there is no answer over TCP.
+#[derive(Debug)]
+pub(super) struct TcpProblem {
+    /// What came of the address, if it came to that.
+    pub(super) outcome: Option<TriedOutcome>,
+    pub(super) text: String,
 }
 
 /// Why HTTP/3 did not come about.
@@ -45,6 +59,8 @@ pub(super) struct Reached {
 pub(super) enum Problem {
     /// Not one datagram came back.
     Silent,
+    /// The machine says that nobody listens on the port.
+    Refused,
     /// Somebody answers, but it did not go well.
     Failed(String),
     /// There is no way to addresses of the family.
@@ -54,12 +70,14 @@ pub(super) enum Problem {
 /// Asks one address over TCP.
 ///
 /// # Errors
-/// What did not work, in words.
-pub(super) async fn over_tcp(site: &Site, address: SocketAddr) -> Result<Answer, String> {
-    let client = client(site, address, Versions::Tcp)?;
-    let response = ask(&client, site).await.map_err(|error| error.text().to_owned())?;
+/// What did not work.
+pub(super) async fn over_tcp(site: &Site, address: SocketAddr) -> Result<Answer, TcpProblem> {
+    let client = client(site, address, Versions::Tcp).map_err(|text| TcpProblem { outcome: None, text })?;
+    let response = ask(&client, site).await.map_err(|error| TcpProblem {
+        outcome: error.tried().first().map(|tried| tried.outcome),
+        text: error.text().to_owned(),
+    })?;
     let (route, headers) = (response.route(), response.headers());
-    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     Ok(Answer {
         chain: route.certificates(),
         version: route.tls_version(),
@@ -67,6 +85,7 @@ pub(super) async fn over_tcp(site: &Site, address: SocketAddr) -> Result<Answer,
         connected: route.rtt(),
         status: response.status(),
         alt_svc: headers.get_all(ALT_SVC).iter().map(text).collect(),
+        server: headers.get(SERVER).map(text),
         date: headers.get(DATE).map(text),
     })
 }
@@ -85,12 +104,18 @@ pub(super) async fn over_quic(site: &Site, address: SocketAddr) -> Result<Reache
     let reached = Reached {
         handshake: route.connect.map(|(_, handshake)| handshake).unwrap_or_default(),
         rtt: stats.min_rtt,
+        version: connection.version(),
         mtu: stats.mtu,
         chain: route.certificates(),
         status: response.status(),
+        server: response.headers().get(SERVER).map(text),
     };
     client.close().await;
     Ok(reached)
+}
+
+fn text(value: &HeaderValue) -> String {
+    String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
 /// Reaches the site at this address alone.
@@ -112,7 +137,8 @@ async fn ask(client: &Client, site: &Site) -> Result<Response, Error> {
 fn problem(error: &Error) -> Problem {
     match error.tried().first() {
         Some(tried) => match tried.outcome {
-            TriedOutcome::Silent | TriedOutcome::NobodyListens => Problem::Silent,
+            TriedOutcome::Silent => Problem::Silent,
+            TriedOutcome::NobodyListens => Problem::Refused,
             TriedOutcome::NoWay => Problem::NoRoute(tried.text.clone()),
             _ => Problem::Failed(tried.text.clone()),
         },

@@ -27,6 +27,11 @@ impl Site {
         self.host.parse::<IpAddr>().ok().map(|address| SocketAddr::new(address, self.port))
     }
 
+    /// Whether it is this machine by its own name, which is not in the DNS (RFC 6761 section 6.3).
+    pub(super) fn is_local(&self) -> bool {
+        self.host == "localhost" || self.host.ends_with(".localhost")
+    }
+
     /// Host and port as in a URL.
     pub(super) fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };

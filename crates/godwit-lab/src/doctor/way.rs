@@ -3,12 +3,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use godwit_client::alt_svc::{self, AltSvc};
-use godwit_text::{duration, unix_now};
+use godwit_client::TriedOutcome;
+use godwit_client::alt_svc::{self, AltSvc, Alternative};
+use godwit_text::{duration, long_duration as long, unix_now};
 use rustls::RootCertStore;
 
 use super::finding::Findings;
-use super::probe::{self, Answer, Problem, Reached};
+use super::probe::{self, Answer, Problem, Reached, TcpProblem};
 use super::site::Site;
 use super::{certificate, records};
 
@@ -29,7 +30,7 @@ pub(super) async fn examine(
     let mut findings = Findings::new(format!("the name {}", site.host));
     let mut addresses = records::addresses(&mut findings, site, dns).await;
     addresses.truncate(MOST_ADDRESSES);
-    if !addresses.is_empty() && site.address().is_none() {
+    if !addresses.is_empty() && site.address().is_none() && !site.is_local() {
         let https = records::https(site, dns).await;
         records::examine(&mut findings, site, &https, &addresses);
     }
@@ -46,14 +47,37 @@ pub(super) async fn examine(
         advertised(&mut findings, site, answer);
     }
     section(findings);
-    let port = first.and_then(|answer| h3_port(site, answer)).unwrap_or(site.port);
-    let mut findings = Findings::new(format!("HTTP/3 at UDP port {port}"));
+    let place = first.and_then(|answer| h3_place(site, answer));
+    let port = place.as_ref().map_or(site.port, |place| place.port);
+    let elsewhere = place.and_then(|place| place.host).filter(|host| !is_same(host, site));
+    let mut findings;
+    if let Some(host) = &elsewhere {
+        findings = Findings::new(format!("HTTP/3 at {host}, UDP port {port}, where Alt-Svc sends clients"));
+        let other = Site { host: host.clone(), port, path: site.path.clone() };
+        addresses = records::addresses(&mut findings, &other, dns).await;
+        addresses.truncate(MOST_ADDRESSES);
+    } else {
+        findings = Findings::new(format!("HTTP/3 at UDP port {port}"));
+    }
     for address in addresses {
         let address = SocketAddr::new(address.ip(), port);
         let reached = probe::over_quic(site, address).await;
-        over_quic(&mut findings, address, &reached, first);
+        let place = Place { address, elsewhere: elsewhere.as_deref() };
+        over_quic(&mut findings, place, &reached, first);
+        if let (Some(_), Ok(reached)) = (&elsewhere, &reached) {
+            // It need not be the same, but good for this site (RFC 7838 section 2.1).
+            certificate::trust(&mut findings, &reached.chain, &site.host, &roots);
+        }
     }
     section(findings);
+}
+
+/// Where HTTP/3 is looked for.
+#[derive(Clone, Copy, Debug)]
+struct Place<'a> {
+    address: SocketAddr,
+    /// Another server than the site's own, which `Alt-Svc` names.
+    elsewhere: Option<&'a str>,
 }
 
 async fn over_tcp(findings: &mut Findings, site: &Site, addresses: &[SocketAddr]) -> Vec<Answer> {
@@ -74,11 +98,17 @@ async fn over_tcp(findings: &mut Findings, site: &Site, addresses: &[SocketAddr]
                     "TLS 1.2" => findings.warn("TCP", text, "enable TLS 1.3: QUIC needs it anyway"),
                     _ => findings.good("TCP", text),
                 }
+                if let Some(server) = &answer.server {
+                    findings.good("server", format!("{address}: {server}"));
+                }
                 answers.push(answer);
             }
             Err(problem) => {
-                let remedy = "check that a server listens there and that the firewall lets TCP through";
-                findings.broken("TCP", format!("{address}: {problem}"), remedy);
+                findings.broken(
+                    "TCP",
+                    format!("{address}: {}", problem.text),
+                    tcp_remedy(&problem, *address),
+                );
             }
         }
     }
@@ -95,21 +125,52 @@ fn clock(findings: &mut Findings, answer: &Answer) {
     findings.warn("clock", text, "set both by NTP; certificates and address tokens depend on it");
 }
 
+/// A time of whole seconds.
 fn seconds(count: u64) -> String {
-    duration(Duration::from_secs(count))
+    long(Duration::from_secs(count))
 }
 
-/// The port that HTTP/3 of the same host is advertised at.
-fn h3_port(site: &Site, answer: &Answer) -> Option<u16> {
+/// The versions of QUIC that there are (RFC 9000, RFC 9369).
+fn version(number: u32) -> String {
+    match number {
+        1 => "QUIC version 1".to_owned(),
+        0x6b33_43cf => "QUIC version 2".to_owned(),
+        other => format!("QUIC version {other:#010x}"),
+    }
+}
+
+/// What helps where TCP does not work.
+fn tcp_remedy(problem: &TcpProblem, address: SocketAddr) -> String {
+    let port = address.port();
+    match problem.outcome {
+        Some(TriedOutcome::Silent) => {
+            format!("open TCP port {port} in firewalls and security groups; check that the address is right")
+        }
+        Some(TriedOutcome::NobodyListens) => {
+            "start the server, or give the port that it listens on".to_owned()
+        }
+        Some(TriedOutcome::NotTls) => {
+            "give the port for https, or configure TLS for this one: HTTP/3 is always encrypted".to_owned()
+        }
+        Some(TriedOutcome::NoWay) => "try from a machine that has this address family".to_owned(),
+        Some(_) | None => "look into the server's log for this connection".to_owned(),
+    }
+}
+
+/// Where HTTP/3 is advertised: on the same host if it is there, or else at another.
+fn h3_place(site: &Site, answer: &Answer) -> Option<Alternative> {
     let fields = answer.alt_svc.iter().filter_map(|text| alt_svc::parse(text).ok());
-    let mut alternatives = fields.filter_map(|field| match field {
+    let all = fields.filter_map(|field| match field {
         AltSvc::Alternatives(alternatives) => Some(alternatives),
         _ => None,
     });
-    let of_host =
-        |host: &Option<String>| host.as_ref().is_none_or(|host| host.eq_ignore_ascii_case(&site.host));
-    alternatives
-        .find_map(|all| all.iter().find(|one| one.protocol == "h3" && of_host(&one.host)).map(|one| one.port))
+    let offers: Vec<Alternative> = all.flatten().filter(|one| one.protocol == "h3").collect();
+    let own = offers.iter().find(|one| one.host.as_ref().is_none_or(|host| is_same(host, site)));
+    own.or(offers.first()).cloned()
+}
+
+fn is_same(host: &str, site: &Site) -> bool {
+    host.eq_ignore_ascii_case(&site.host)
 }
 
 fn advertised(findings: &mut Findings, site: &Site, answer: &Answer) {
@@ -143,9 +204,14 @@ fn advertised(findings: &mut Findings, site: &Site, answer: &Answer) {
                     );
                 }
                 Some(one) => {
-                    let age = seconds(one.age.as_secs());
-                    let host = one.host.as_deref().unwrap_or_default();
-                    findings.good(topic, format!("h3 at {host}:{}, for {age}", one.port));
+                    let (age, port) = (long(one.age), one.port);
+                    let text = match one.host.as_deref() {
+                        Some(host) if !is_same(host, site) => {
+                            format!("h3 at another server, {host}:{port}, for {age}")
+                        }
+                        host => format!("h3 at {}:{port}, for {age}", host.unwrap_or_default()),
+                    };
+                    findings.good(topic, text);
                 }
             },
             Ok(_) => {}
@@ -155,18 +221,30 @@ fn advertised(findings: &mut Findings, site: &Site, answer: &Answer) {
 
 fn over_quic(
     findings: &mut Findings,
-    address: SocketAddr,
+    place: Place<'_>,
     reached: &Result<Reached, Problem>,
     tcp: Option<&Answer>,
 ) {
+    let Place { address, elsewhere } = place;
+    let port = address.port();
+    // Where another server is meant, it may be that none should be.
+    let or_none = elsewhere.map_or_else(String::new, |host| {
+        format!("; or leave {host} out of Alt-Svc (h3=\":{port}\") if this server speaks HTTP/3 itself")
+    });
     let reached = match reached {
         Ok(reached) => reached,
         Err(Problem::Silent) => {
             let text = format!("{address}: not one datagram came back");
             let remedy = format!(
-                "open UDP port {} in firewalls and security groups, publish it in the container (-p {0}:{0}/udp), \
-                 and check that a server listens",
-                address.port()
+                "open UDP port {port} in firewalls and security groups, publish it in the container (-p \
+                 {port}:{port}/udp), and check that a server listens{or_none}"
+            );
+            return findings.broken("QUIC", text, remedy);
+        }
+        Err(Problem::Refused) => {
+            let text = format!("{address}: refused: the machine says that nobody listens on UDP port {port}");
+            let remedy = format!(
+                "start a server for HTTP/3 there (UDP comes through; a firewall may also refuse in its name){or_none}"
             );
             return findings.broken("QUIC", text, remedy);
         }
@@ -180,8 +258,14 @@ fn over_quic(
         }
     };
     let (took, rtt) = (duration(reached.handshake), duration(reached.rtt));
-    findings
-        .good("QUIC", format!("{address}: handshake in {took}, round trip {rtt}, status {}", reached.status));
+    let version = version(reached.version);
+    let status = reached.status;
+    let text = format!("{address}: {version}, handshake in {took}, round trip {rtt}, status {status}");
+    findings.good("QUIC", text);
+    let of_tcp = tcp.and_then(|tcp| tcp.server.as_ref());
+    if let Some(server) = reached.server.as_ref().filter(|server| of_tcp != Some(*server)) {
+        findings.good("server", format!("{address}: {server}"));
+    }
     match reached.mtu {
         mtu if mtu >= FULL_MTU => findings.good("MTU", format!("{address}: {mtu} bytes in a datagram")),
         mtu => findings.warn(
@@ -191,7 +275,7 @@ fn over_quic(
         ),
     }
     let Some(tcp) = tcp else { return };
-    if tcp.chain.first() != reached.chain.first() {
+    if elsewhere.is_none() && tcp.chain.first() != reached.chain.first() {
         let text = format!("{address}: not the one that TCP shows");
         findings.broken("certificate", text, "restart or reload the server: its UDP side has an old one");
     }

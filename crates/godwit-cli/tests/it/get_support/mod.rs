@@ -34,6 +34,8 @@ pub(crate) struct Settings {
     pub(crate) udp: Udp,
     /// Responses over TCP tell of HTTP/3.
     pub(crate) alt_svc: bool,
+    /// At another server than this one.
+    pub(crate) alt_svc_at: Option<String>,
     /// 0-RTT is accepted.
     pub(crate) early_data: bool,
 }
@@ -75,6 +77,7 @@ impl Default for Settings {
             tcp: Tcp::Nothing,
             udp: Udp::Quic,
             alt_svc: false,
+            alt_svc_at: None,
             early_data: false,
         }
     }
@@ -119,7 +122,11 @@ impl TestServer {
                 let tls = tcp::acceptor(&settings, &chain, &key);
                 match settings.tcp {
                     Tcp::Nothing => drop(listener),
-                    _ => drop(tokio::spawn(tcp::serve(listener, tls, settings.alt_svc, Arc::clone(&shared)))),
+                    _ => {
+                        let alt_svc =
+                            settings.alt_svc.then(|| settings.alt_svc_at.clone().unwrap_or_default());
+                        drop(tokio::spawn(tcp::serve(listener, tls, alt_svc, Arc::clone(&shared))));
+                    }
                 }
                 drop(udp);
                 let endpoint = (settings.udp == Udp::Quic).then(|| bind(&config, address));

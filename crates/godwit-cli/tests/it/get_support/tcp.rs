@@ -32,16 +32,18 @@ pub(crate) fn acceptor(settings: &Settings, chain: &str, key: &str) -> Option<Tl
     Some(TlsAcceptor::from(Arc::new(config)))
 }
 
+/// `alt_svc` is where HTTP/3 is said to be, if it is said: empty for the same place.
 pub(crate) async fn serve(
     listener: std::net::TcpListener,
     tls: Option<TlsAcceptor>,
-    alt_svc: bool,
+    alt_svc: Option<String>,
     seen: Arc<Seen>,
 ) {
     listener.set_nonblocking(true).unwrap();
     let listener = TcpListener::from_std(listener).unwrap();
     let port = listener.local_addr().unwrap().port();
-    let alt_svc = alt_svc.then(|| HeaderValue::try_from(format!("h3=\":{port}\"; ma=3600")).unwrap());
+    let alt_svc = alt_svc.map(|place| if place.is_empty() { format!(":{port}") } else { place });
+    let alt_svc = alt_svc.map(|place| HeaderValue::try_from(format!("h3=\"{place}\"; ma=2592000")).unwrap());
     while let Ok((stream, _)) = listener.accept().await {
         seen.on_tcp();
         let _ = stream.set_nodelay(true);
