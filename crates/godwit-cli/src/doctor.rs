@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 
 /// The program's exit code is 0 if nothing is broken, else 1; warnings do not count.
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let roots = godwit_client::trust::load_roots(&arguments.cacert);
+    let roots = godwit_client::trust::Roots::with_files(&arguments.cacert);
     let mut options = Options::new(roots.map_err(|error| Failure::new(error.to_string()))?);
     (options.site, options.dns) = (arguments.url, arguments.dns);
     let runtime = output::runtime()?;

@@ -8,14 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use godwit::resumption::FileSessionStore;
-use rustls::RootCertStore;
 
 use crate::client::{Client, Defaults};
 use crate::memory::Memory;
 use crate::network::{Family, Network, NetworkOptions};
 use crate::proxy::{Proxies, Proxy};
 use crate::server::Versions;
-use crate::trust::{RootsError, Trust, add_pem, load_roots};
+use crate::trust::{Roots, RootsError, Trust};
 
 /// For connecting, if nothing else is said.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -47,7 +46,7 @@ pub struct ClientBuilder {
 struct TrustOptions {
     files: Vec<PathBuf>,
     pem: Vec<Vec<u8>>,
-    roots: Option<RootCertStore>,
+    roots: Option<Roots>,
     anybody: bool,
 }
 
@@ -218,7 +217,8 @@ impl ClientBuilder {
         ClientBuilder { idle_timeout: time, ..self }
     }
 
-    /// Trusts the certificate authorities in this file (PEM) besides the system's.
+    /// Trusts the certificate authorities in this file (PEM) besides the system's, and a server that shows one of these
+    /// certificates as its own (see [`Roots`]).
     pub fn root_file(mut self, file: impl Into<PathBuf>) -> ClientBuilder {
         self.trust.files.push(file.into());
         self
@@ -231,8 +231,8 @@ impl ClientBuilder {
     }
 
     /// Trusts these certificate authorities instead of the system's.
-    pub fn roots(mut self, roots: RootCertStore) -> ClientBuilder {
-        self.trust.roots = Some(roots);
+    pub fn roots(mut self, roots: impl Into<Roots>) -> ClientBuilder {
+        self.trust.roots = Some(roots.into());
         self
     }
 
@@ -311,14 +311,14 @@ impl TrustOptions {
         if self.anybody {
             return Ok(Trust::Anybody);
         }
-        let mut roots = load_roots(&self.files).map_err(BuildError::Roots)?;
+        let mut roots = Roots::with_files(&self.files).map_err(BuildError::Roots)?;
         if let Some(instead) = self.roots {
             roots = instead;
         }
         for pem in &self.pem {
-            add_pem(&mut roots, pem).map_err(BuildError::Roots)?;
+            roots.add_pem(pem).map_err(BuildError::Roots)?;
         }
-        Trust::in_roots(roots).map_err(BuildError::Tls)
+        Trust::in_roots(&roots).map_err(|error| BuildError::Tls(error.to_string()))
     }
 }
 

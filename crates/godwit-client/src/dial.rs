@@ -8,15 +8,16 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use godwit_tls::danger::AcceptAnyCertificate;
+use rustls::ClientConfig;
+use rustls::client::danger::ServerCertVerifier;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::connect::race_addresses;
+use crate::trust::{Anybody, Roots};
 
 /// The most addresses of one name that are tried.
 const MAX_ADDRESSES: usize = 16;
@@ -103,14 +104,12 @@ impl std::error::Error for DialError {
 }
 
 impl Tls {
-    /// Believes these authorities (see [`crate::trust`]).
+    /// Believes these (see [`crate::trust`]).
     ///
     /// # Errors
-    /// If the cryptography has no version of TLS.
-    pub fn new(roots: RootCertStore) -> Result<Tls, rustls::Error> {
-        let builder = ClientConfig::builder_with_provider(godwit_tls::provider());
-        let builder = builder.with_safe_default_protocol_versions()?;
-        Ok(Tls::of(builder.with_root_certificates(roots).with_no_client_auth()))
+    /// If there are none, or the cryptography has no version of TLS.
+    pub fn new(roots: impl Into<Roots>) -> Result<Tls, rustls::Error> {
+        Tls::verified_by(roots.into().verifier()?)
     }
 
     /// Accepts any certificate: whoever is on the path can pretend to be the server.
@@ -118,17 +117,17 @@ impl Tls {
     /// # Errors
     /// As [`Tls::new`].
     pub fn danger_accept_any_certificate() -> Result<Tls, rustls::Error> {
-        let verifier = Arc::new(AcceptAnyCertificate::new(godwit_tls::provider()));
-        let builder = ClientConfig::builder_with_provider(godwit_tls::provider());
-        let builder = builder.with_safe_default_protocol_versions()?.dangerous();
-        Ok(Tls::of(builder.with_custom_certificate_verifier(verifier).with_no_client_auth()))
+        Tls::verified_by(Arc::new(Anybody::new(godwit_tls::provider())))
     }
 
-    fn of(config: ClientConfig) -> Tls {
+    fn verified_by(verifier: Arc<dyn ServerCertVerifier>) -> Result<Tls, rustls::Error> {
+        let builder = ClientConfig::builder_with_provider(godwit_tls::provider());
+        let builder = builder.with_safe_default_protocol_versions()?.dangerous();
+        let config = builder.with_custom_certificate_verifier(verifier).with_no_client_auth();
         let (mut any, mut http1) = (config.clone(), config);
         any.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         http1.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Tls { any: Arc::new(any), http1: Arc::new(http1) }
+        Ok(Tls { any: Arc::new(any), http1: Arc::new(http1) })
     }
 }
 

@@ -5,8 +5,7 @@ use crate::reason::Reason;
 use crate::settings::{SettingsError, Tls};
 use crate::upstream::{Scheme, Upstream};
 use godwit_client::dial::{Dialed, Dialer as ClientDialer, Tls as ClientTls};
-use godwit_client::trust::{add_pem, system_roots};
-use rustls::RootCertStore;
+use godwit_client::trust::Roots;
 use rustls::pki_types::ServerName;
 
 /// Makes connections to one upstream.
@@ -49,15 +48,15 @@ impl TlsSetup {
         }
         let tls = match settings.insecure {
             true => ClientTls::danger_accept_any_certificate(),
-            false => ClientTls::new(given.unwrap_or_else(system_roots)),
+            false => ClientTls::new(given.unwrap_or_else(Roots::system)),
         };
         let tls = tls.map_err(|error| SettingsError::new("upstreams", error.to_string()))?;
         Ok(TlsSetup(Some((tls, settings.name.clone()))))
     }
 }
 
-fn roots(pem: &[u8]) -> Result<RootCertStore, SettingsError> {
-    let mut roots = RootCertStore::empty();
-    add_pem(&mut roots, pem).map_err(|error| SettingsError::new("ca", error.to_string()))?;
+fn roots(pem: &[u8]) -> Result<Roots, SettingsError> {
+    let mut roots = Roots::none();
+    roots.add_pem(pem).map_err(|error| SettingsError::new("ca", error.to_string()))?;
     Ok(roots)
 }

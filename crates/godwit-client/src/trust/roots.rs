@@ -2,11 +2,16 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use godwit_text::{plain_error, read_file};
 use rustls::RootCertStore;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{Error as PemError, PemObject};
+
+use super::named::Named;
 
 /// A file of authorities that cannot be used. It is displayed with what was expected and what to do.
 #[derive(Clone, Debug)]
@@ -27,48 +32,90 @@ impl fmt::Display for RootsError {
 
 impl std::error::Error for RootsError {}
 
-/// The system's authorities, or those of Mozilla's list where the system has none.
-pub fn system_roots() -> RootCertStore {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() {
-        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-    }
-    roots
-}
-
-/// [`system_roots`] and those in `files`.
+/// Whom to believe: authorities, and certificates that are believed as such because they were named.
 ///
-/// # Errors
-/// If a file cannot be read or holds no certificate.
-pub fn load_roots(files: &[PathBuf]) -> Result<RootCertStore, RootsError> {
-    let mut roots = system_roots();
-    for file in files {
-        add_file(&mut roots, file)?;
-    }
-    Ok(roots)
+/// A certificate that was named counts for both: as an authority for others, and for a server that shows just that one,
+/// even where it may not be used so otherwise (a certificate that a server has signed by itself, marked as an authority:
+/// CA:TRUE), or its own issuer is not known. Its names, dates and purpose are checked all the same.
+#[derive(Clone, Debug)]
+pub struct Roots {
+    authorities: RootCertStore,
+    named: Vec<CertificateDer<'static>>,
 }
 
-fn add_file(roots: &mut RootCertStore, path: &Path) -> Result<(), RootsError> {
-    let named = |error: RootsError| RootsError { file: Some(path.to_owned()), ..error };
-    let text =
-        read_file(path).map_err(|error| named(RootsError { file: None, problem: plain_error(&error) }))?;
-    add_pem(roots, &text).map_err(named)
+impl From<RootCertStore> for Roots {
+    /// Authorities alone: of these only names and keys are known.
+    fn from(authorities: RootCertStore) -> Roots {
+        Roots { authorities, named: Vec::new() }
+    }
 }
 
-/// Adds the certificates that stand in `text`, in PEM.
-///
-/// # Errors
-/// If there is none, or one that cannot be used.
-pub fn add_pem(roots: &mut RootCertStore, text: &[u8]) -> Result<(), RootsError> {
-    let fail = |problem: String| RootsError { file: None, problem };
-    let mut found = false;
-    for certificate in CertificateDer::pem_slice_iter(text) {
-        let certificate = certificate.map_err(|error| fail(pem_problem(&error)))?;
-        roots.add(certificate).map_err(|error| fail(format!("cannot be used ({error})")))?;
-        found = true;
+impl Roots {
+    /// Nobody.
+    pub fn none() -> Roots {
+        RootCertStore::empty().into()
     }
-    if found { Ok(()) } else { Err(fail("no BEGIN CERTIFICATE in it".to_owned())) }
+
+    /// The system's authorities, or those of Mozilla's list where the system has none.
+    pub fn system() -> Roots {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if roots.is_empty() {
+            roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+        }
+        roots.into()
+    }
+
+    /// [`Roots::system`] and those in `files` (PEM).
+    ///
+    /// # Errors
+    /// If a file cannot be read or holds no certificate.
+    pub fn with_files(files: &[PathBuf]) -> Result<Roots, RootsError> {
+        let mut roots = Roots::system();
+        for file in files {
+            roots.add_file(file)?;
+        }
+        Ok(roots)
+    }
+
+    fn add_file(&mut self, path: &Path) -> Result<(), RootsError> {
+        let named = |error: RootsError| RootsError { file: Some(path.to_owned()), ..error };
+        let text = read_file(path)
+            .map_err(|error| named(RootsError { file: None, problem: plain_error(&error) }))?;
+        self.add_pem(&text).map_err(named)
+    }
+
+    /// Adds the certificates that stand in `text`, in PEM.
+    ///
+    /// # Errors
+    /// If there is none, or one that cannot be used.
+    pub fn add_pem(&mut self, text: &[u8]) -> Result<(), RootsError> {
+        let fail = |problem: String| RootsError { file: None, problem };
+        let mut found = false;
+        for certificate in CertificateDer::pem_slice_iter(text) {
+            let certificate = certificate.map_err(|error| fail(pem_problem(&error)))?;
+            let added = self.authorities.add(certificate.clone());
+            added.map_err(|error| fail(format!("cannot be used ({error})")))?;
+            self.named.push(certificate);
+            found = true;
+        }
+        if found { Ok(()) } else { Err(fail("no BEGIN CERTIFICATE in it".to_owned())) }
+    }
+
+    /// Who checks servers' certificates against them.
+    ///
+    /// # Errors
+    /// If there are none.
+    pub fn verifier(&self) -> Result<Arc<dyn ServerCertVerifier>, rustls::Error> {
+        let authorities = Arc::new(self.authorities.clone());
+        let usual = WebPkiServerVerifier::builder_with_provider(authorities, godwit_tls::provider()).build();
+        let usual = usual
+            .map_err(|error| rustls::Error::General(format!("no certificate can be checked: {error}")))?;
+        match self.named.is_empty() {
+            true => Ok(usual),
+            false => Ok(Named::verifier(usual, self.named.clone())),
+        }
+    }
 }
 
 /// What is wrong with a PEM file, in words.
@@ -94,14 +141,16 @@ mod tests {
         let path = folder.path().join("ca.pem");
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         std::fs::write(&path, made.cert.pem()).unwrap();
-        assert_eq!(load_roots(&[path]).unwrap().len(), system_roots().len() + 1);
+        let (roots, system) = (Roots::with_files(&[path]).unwrap(), Roots::system());
+        assert_eq!(roots.authorities.len(), system.authorities.len() + 1);
+        assert_eq!((roots.named.len(), system.named.len()), (1, 0));
     }
 
     #[test]
     fn unusable_files_are_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ca.pem");
-        let message = || load_roots(std::slice::from_ref(&path)).unwrap_err().to_string();
+        let message = || Roots::with_files(std::slice::from_ref(&path)).unwrap_err().to_string();
         assert!(message().contains("ca.pem: no such file or directory; give a PEM file"), "{}", message());
         std::fs::write(&path, "hello").unwrap();
         assert!(message().contains("no BEGIN CERTIFICATE"), "{}", message());

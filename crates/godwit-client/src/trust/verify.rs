@@ -5,16 +5,15 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use godwit_tls::danger::AcceptAnyCertificate;
 use godwit_tls::verifier::{CertificateCheck, Shown, Signatures, Verifier};
-use rustls::RootCertStore;
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::CertificateDer;
 
+use super::anybody::Anybody;
 use super::compression::decompressors;
 use super::facts::Facts;
+use super::roots::Roots;
 
 /// The cryptography of every connection.
 pub(crate) fn crypto_provider() -> Arc<CryptoProvider> {
@@ -25,32 +24,28 @@ pub(crate) fn crypto_provider() -> Arc<CryptoProvider> {
 #[derive(Clone, Debug)]
 pub(crate) enum Trust {
     Anybody,
-    Verifier(Arc<WebPkiServerVerifier>),
+    Verifier(Arc<dyn ServerCertVerifier>),
 }
 
 impl Trust {
-    /// Believes these authorities.
+    /// Believes these.
     ///
     /// # Errors
     /// If there are none.
-    pub(crate) fn in_roots(roots: RootCertStore) -> Result<Trust, String> {
-        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), crypto_provider());
-        verifier
-            .build()
-            .map(Trust::Verifier)
-            .map_err(|error| format!("no certificate can be checked: {error}"))
+    pub(crate) fn in_roots(roots: &Roots) -> Result<Trust, rustls::Error> {
+        roots.verifier().map(Trust::Verifier)
     }
 
     /// Settings for QUIC to one server, and who tells afterwards what was wrong with its certificate.
     pub(crate) fn quic(&self) -> (godwit::ClientConfigBuilder, Arc<Refused>) {
         let refused = Arc::new(Refused::default());
         let config = match self {
-            Trust::Anybody => godwit::ClientConfig::danger_accept_any_certificate(),
+            Trust::Anybody => godwit::ClientConfig::verified_by(Arc::new(Anybody::new(crypto_provider()))),
             Trust::Verifier(verifier) => {
                 godwit::ClientConfig::verified_by(Remembering::verifier(verifier, &refused))
-                    .certificate_decompressors(decompressors())
             }
         };
+        let config = config.certificate_decompressors(decompressors());
         (config.key_log(key_log()), refused)
     }
 
@@ -61,7 +56,7 @@ impl Trust {
     ) -> Result<(rustls::ClientConfig, Arc<Refused>), rustls::Error> {
         let refused = Arc::new(Refused::default());
         let verifier: Arc<dyn ServerCertVerifier> = match self {
-            Trust::Anybody => Arc::new(AcceptAnyCertificate::new(crypto_provider())),
+            Trust::Anybody => Arc::new(Anybody::new(crypto_provider())),
             Trust::Verifier(verifier) => Remembering::verifier(verifier, &refused),
         };
         let mut tls = rustls::ClientConfig::builder_with_provider(crypto_provider())
@@ -98,12 +93,15 @@ impl Refused {
 /// The usual checks, and a memory of what they refused.
 #[derive(Debug)]
 struct Remembering {
-    verifier: Arc<WebPkiServerVerifier>,
+    verifier: Arc<dyn ServerCertVerifier>,
     refused: Arc<Refused>,
 }
 
 impl Remembering {
-    fn verifier(verifier: &Arc<WebPkiServerVerifier>, refused: &Arc<Refused>) -> Arc<Verifier<Remembering>> {
+    fn verifier(
+        verifier: &Arc<dyn ServerCertVerifier>,
+        refused: &Arc<Refused>,
+    ) -> Arc<Verifier<Remembering>> {
         let (verifier, refused) = (Arc::clone(verifier), Arc::clone(refused));
         Arc::new(Verifier::with_check(Remembering { verifier, refused }))
     }

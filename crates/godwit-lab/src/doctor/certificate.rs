@@ -1,17 +1,12 @@
 //! Judging a certificate chain: who vouches for it, how long it lasts, how heavy it is.
 
-use std::sync::Arc;
-
-use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::ServerCertVerifier;
+use rustls::CertificateError;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, RootCertStore};
 use x509_parser::prelude::{FromDer, X509Certificate};
 use x509_parser::public_key::PublicKey;
 
 use super::finding::Findings;
-use godwit::crypto_provider;
-use godwit_client::trust::{Facts, problem_in_words};
+use godwit_client::trust::{Facts, Roots, problem_in_words};
 use godwit_text::{date, unix_now};
 
 const DAY: i64 = 86_400;
@@ -22,12 +17,7 @@ const SOON: i64 = 14 * DAY;
 const FITS_FIRST_FLIGHT: usize = 2800;
 
 /// Looks at the chain that `host` showed.
-pub(super) fn examine(
-    findings: &mut Findings,
-    chain: &[CertificateDer<'_>],
-    host: &str,
-    roots: &RootCertStore,
-) {
+pub(super) fn examine(findings: &mut Findings, chain: &[CertificateDer<'_>], host: &str, roots: &Roots) {
     trust(findings, chain, host, roots);
     let Some(leaf) = chain.first() else { return };
     identity(findings, leaf);
@@ -37,17 +27,11 @@ pub(super) fn examine(
 }
 
 /// Whether the chain is good for `host`.
-pub(super) fn trust(
-    findings: &mut Findings,
-    chain: &[CertificateDer<'_>],
-    host: &str,
-    roots: &RootCertStore,
-) {
+pub(super) fn trust(findings: &mut Findings, chain: &[CertificateDer<'_>], host: &str, roots: &Roots) {
     let Some((leaf, rest)) = chain.split_first() else {
         return findings.broken("certificate", "the server showed none", "configure one");
     };
-    let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots.clone()), crypto_provider());
-    let (Ok(verifier), Ok(name)) = (builder.build(), ServerName::try_from(host.to_owned())) else {
+    let (Ok(verifier), Ok(name)) = (roots.verifier(), ServerName::try_from(host.to_owned())) else {
         return findings.warn("trust", "cannot be checked here", "give an authority with --cacert");
     };
     let facts = Facts::read(leaf);
@@ -166,13 +150,13 @@ mod tests {
         let mut params = CertificateParams::new(["example.com".to_owned()]).unwrap();
         change(&mut params);
         let certificate = params.self_signed(&key).unwrap();
-        let mut roots = RootCertStore::empty();
+        let mut roots = Roots::none();
         if trust {
-            roots.add(certificate.der().clone()).unwrap();
+            roots.add_pem(certificate.pem().as_bytes()).unwrap();
         } else {
             let mut other = CertificateParams::new(["other".to_owned()]).unwrap();
             other.distinguished_name.push(rcgen::DnType::CommonName, "another");
-            roots.add(other.self_signed(&key).unwrap().der().clone()).unwrap();
+            roots.add_pem(other.self_signed(&key).unwrap().pem().as_bytes()).unwrap();
         }
         let mut findings = Findings::new("test");
         examine(&mut findings, &[certificate.der().clone()], "example.com", &roots);
@@ -194,12 +178,13 @@ mod tests {
 
     #[test]
     fn a_certificate_of_an_authority_is_explained_in_words() {
-        let (level, text) = of(
-            &judge(|params| params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained), true),
-            "trust",
-        );
+        let authority = |params: &mut CertificateParams| {
+            params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        };
+        let (level, text) = of(&judge(authority, false), "trust");
         assert!(level == Level::Broken && text.contains("(CA:TRUE)"), "{text}");
         assert!(!text.contains("CaUsedAsEndEntity"), "{text}");
+        assert_eq!(of(&judge(authority, true), "trust").0, Level::Good, "it was named");
     }
 
     #[test]

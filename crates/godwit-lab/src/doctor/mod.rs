@@ -17,7 +17,7 @@ mod way;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use rustls::RootCertStore;
+use godwit_client::trust::Roots;
 
 pub use finding::{Finding, Findings, Level};
 pub use report::Diagnosis;
@@ -32,8 +32,8 @@ const LONGEST: Duration = Duration::from_secs(5);
 pub struct Options {
     /// The site, besides this machine.
     pub site: Option<Site>,
-    /// The authorities to trust.
-    pub roots: RootCertStore,
+    /// Whom to trust.
+    pub roots: Roots,
     /// The name server to ask rather than the system's.
     pub dns: Option<SocketAddr>,
 }
@@ -41,7 +41,7 @@ pub struct Options {
 impl Options {
     /// This machine alone.
     #[must_use]
-    pub fn new(roots: RootCertStore) -> Options {
+    pub fn new(roots: Roots) -> Options {
         Options { site: None, roots, dns: None }
     }
 }

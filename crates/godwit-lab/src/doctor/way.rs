@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use godwit_client::TriedOutcome;
 use godwit_client::alt_svc::{self, AltSvc, Alternative};
+use godwit_client::trust::Roots;
 use godwit_text::{duration, long_duration as long, unix_now};
-use rustls::RootCertStore;
 
 use super::finding::Findings;
 use super::probe::{self, Answer, Problem, Reached, TcpProblem};
@@ -23,7 +23,7 @@ const FULL_MTU: u16 = 1452;
 /// Examines a site, a section of the report for each part.
 pub(super) async fn examine(
     site: &Site,
-    roots: RootCertStore,
+    roots: Roots,
     dns: Option<SocketAddr>,
     section: &mut dyn FnMut(Findings),
 ) {
