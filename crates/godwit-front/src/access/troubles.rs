@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn the_same_is_said_once_a_minute() {
         let troubles = Troubles::new(Notices::ignored());
-        let begun = Instant::now();
+        let begun = godwit_text::instant_now();
         let news = |upstream, reason, seconds| {
             troubles.is_news(upstream, reason, begun + Duration::from_secs(seconds))
         };
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn what_is_remembered_is_capped() {
         let troubles = Troubles::new(Notices::ignored());
-        let now = Instant::now();
+        let now = godwit_text::instant_now();
         for number in 0..3 * MOST {
             assert!(troubles.is_news(&number.to_string(), Reason::NotTls, now));
             assert!(troubles.said.lock().unwrap().len() <= MOST);
