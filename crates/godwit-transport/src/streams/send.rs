@@ -384,7 +384,8 @@ impl SendHalf {
             return;
         }
         self.buffer.on_lost(range);
-        if fin && !self.fin_acked {
+        // The end of a stream that was reset since goes out with the reset.
+        if fin && !self.fin_acked && self.state == State::Finishing {
             self.fin_pending = true;
         }
     }
@@ -479,6 +480,26 @@ mod tests {
         assert_eq!((sent.offset, sent.len, sent.fin), (10, 0, true));
         assert!(half.on_acked(10..10, true).finished);
         assert!(half.is_over());
+    }
+
+    #[test]
+    fn an_end_that_was_lost_before_the_stream_was_reset_is_not_sent_again() {
+        for (len, reliable_size) in [(10, 5), (0, 5)] {
+            let mut half = filled(len);
+            half.finish().unwrap();
+            let mut room = [0; 100];
+            half.write_frame(ID, 100, 0, &mut Writer::new(&mut room)).unwrap();
+            half.reset_at(7, reliable_size).unwrap();
+            half.on_lost(0..len as u64, true);
+            let mut again = Vec::new();
+            while let Some(sent) = half.write_frame(ID, 100, 0, &mut Writer::new(&mut room)) {
+                again.push((sent.offset, sent.len, sent.fin));
+                assert!(again.len() < 5, "it never stops: {again:?}");
+            }
+            let reliable = u32::try_from(reliable_size.min(len as u64)).unwrap();
+            assert!(again.iter().all(|sent| *sent == (0, reliable, false)), "{again:?}");
+            assert_eq!(half.readiness(100), Readiness::Idle);
+        }
     }
 
     #[test]
