@@ -276,6 +276,11 @@ impl OneRtt {
         Ok(())
     }
 
+    /// Whether the peer has acknowledged a packet that was sealed in the current phase.
+    pub fn is_acknowledged(&self) -> bool {
+        self.phase.acknowledged
+    }
+
     /// Begins a key update, if it is permitted now; returns whether it was.
     pub fn initiate_update(&mut self, now: Time) -> bool {
         self.drop_expired(now);

@@ -57,13 +57,24 @@ impl Machine {
         true
     }
 
-    /// The time is up for the handshake, or for the application's word.
+    /// The time is up for the handshake, for the application's word, or for the server's.
     pub(super) fn on_handshake_timeout(&mut self, now: Time) {
         if self.awaits_approval() {
             let reason = "the certificate was not approved in time";
             self.close_with(now, WireError::new(CERTIFICATE_UNKNOWN, reason));
-        } else {
+        } else if self.lifecycle.is_handshaking() {
             self.abandon(crate::ConnectionError::TimedOut);
+        } else {
+            self.on_unconfirmed(now);
+        }
+    }
+
+    /// The server has not sent HANDSHAKE_DONE. One that acknowledges 1-RTT packets has completed the handshake all the same
+    /// (RFC 9001 section 4.1.2): what it is still to acknowledge of the handshake would be sent for ever otherwise.
+    fn on_unconfirmed(&mut self, now: Time) {
+        self.timers.set_handshake(now + self.config.handshake_timeout);
+        if self.spaces.data.keys.as_ref().is_some_and(|keys| keys.is_acknowledged()) {
+            self.on_confirmed(now);
         }
     }
 

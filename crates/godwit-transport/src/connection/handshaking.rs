@@ -95,7 +95,7 @@ impl Machine {
     /// The handshake is complete, and nobody has anything against the peer.
     pub(super) fn on_approved(&mut self, now: Time) {
         let confirmed = self.lifecycle.on_complete();
-        self.timers.on_handshake_complete();
+        self.timers.set_handshake(now + self.config.handshake_timeout);
         self.paths.active_mut().recovery.mtu_search_mut().start(now);
         self.events.push(Event::Connected);
         self.request_cids();
@@ -112,6 +112,7 @@ impl Machine {
         if !self.lifecycle.on_confirmed() {
             return;
         }
+        self.timers.on_handshake_over();
         self.observe_state(ConnectionState::HandshakeConfirmed);
         self.parts.handshake.on_confirmed();
         if let Some(keys) = self.spaces.data.keys.as_mut() {

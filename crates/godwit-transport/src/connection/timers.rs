@@ -37,7 +37,8 @@ pub(super) struct Timers {
     idle_timeout: Option<Duration>,
     /// The application's own limit on silence.
     idle_limit: Option<Duration>,
-    /// When the handshake is given up.
+    /// When the handshake is given up; or, at a client that has completed it, for how long at most to wait for the server
+    /// to confirm it.
     handshake: Option<Time>,
     /// When the pacer permits the next packet.
     pacing: Option<Time>,
@@ -79,7 +80,7 @@ impl Timers {
         self.handshake = Some(at);
     }
 
-    pub(super) fn on_handshake_complete(&mut self) {
+    pub(super) fn on_handshake_over(&mut self) {
         self.handshake = None;
     }
 

@@ -167,6 +167,37 @@ fn no_rest_is_lost_for_credit_too_small_to_use() {
 }
 
 #[test]
+fn a_server_that_never_confirms_the_handshake_does_not_keep_it_going() {
+    let transport =
+        TransportConfig { max_idle_timeout: Duration::from_secs(5), ..TransportConfig::default() };
+    let mut pair = Pair::new(transport);
+    pair.exchange(true);
+    pair.exchange(false);
+    for mut datagram in sent(&mut pair.client, pair.now, &mut pair.rng) {
+        pair.server.machine.receive(pair.now, pair.server_path, Ecn::NotEct, &mut datagram);
+    }
+    assert!(!pair.server.is_handshaking());
+    pair.server
+        .machine
+        .parts
+        .announcements
+        .on_acked(crate::connection::announcements::AnnouncementToken::HandshakeDone);
+    let until = pair.now + Duration::from_secs(60);
+    let mut rounds = 0;
+    while pair.now < until && pair.client.is_open() {
+        rounds += 1;
+        pair.run(1);
+        let deadlines = [pair.client.deadline(), pair.server.deadline()].into_iter().flatten();
+        pair.now = deadlines.min().unwrap_or(until).max(pair.now);
+        pair.client.on_timeout(pair.now);
+        pair.server.on_timeout(pair.now);
+    }
+    let told = events(&mut pair.client);
+    assert!(told.contains(&Event::Confirmed), "by what it acknowledges: {told:?} after {rounds} rounds");
+    assert!(!pair.client.is_open(), "{rounds} rounds, {:?}", pair.client.stats());
+}
+
+#[test]
 fn a_new_path_keeps_to_what_the_peer_declared_and_finds_its_mtu() {
     let max_ack_delay = Duration::from_millis(90);
     let config = TransportConfig { max_ack_delay, ..TransportConfig::default() };
