@@ -114,7 +114,8 @@ impl Sketch {
     /// `floor(q * (count - 1))`, with a relative error of 1 % at most. `None` if nothing was counted.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let last = self.count().checked_sub(1)?;
-        let rank = (q.clamp(0.0, 1.0) * last as f64).floor() as u64;
+        // So many that the product is not exact may come out of a file: it can be above the last rank.
+        let rank = ((q.clamp(0.0, 1.0) * last as f64).floor() as u64).min(last);
         let mut seen = 0_u64;
         for (bin, count) in self.bins() {
             seen = seen.saturating_add(count);
