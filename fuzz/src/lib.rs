@@ -4,7 +4,11 @@
 pub mod client;
 pub mod hex;
 pub mod http3;
+pub mod http3_connection;
 pub mod mutate;
+pub mod program;
 pub mod replay;
+pub mod report;
 pub mod tls;
+pub mod transport;
 pub mod wire;

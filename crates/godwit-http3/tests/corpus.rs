@@ -6,16 +6,23 @@
 #[path = "../../../fuzz/src/http3.rs"]
 #[expect(unreachable_pub, reason = "it is public where it stands")]
 mod checks;
+#[path = "../../../fuzz/src/http3_connection.rs"]
+#[expect(unreachable_pub, reason = "it is public where it stands")]
+mod connection;
 #[path = "../../../fuzz/src/hex.rs"]
 #[expect(unreachable_pub, reason = "it is public where it stands")]
 mod hex;
 #[path = "../../../fuzz/src/mutate.rs"]
 #[expect(unreachable_pub, reason = "it is public where it stands")]
 mod mutate;
+#[path = "../../../fuzz/src/program.rs"]
+#[expect(unreachable_pub, reason = "it is public where it stands")]
+mod program;
 #[path = "../../../fuzz/src/replay.rs"]
 #[expect(unreachable_pub, reason = "it is public where it stands")]
 mod replay;
 
+use connection::step::{END, RESET, STOP, UNI};
 use replay::Target;
 use std::path::{Path, PathBuf};
 
@@ -57,19 +64,87 @@ const QPACK: &[Seed] = &[
     ("endless_integer", "0000 ff ffffffffffffffffff", false),
 ];
 
+const SERVER: u8 = 1;
+const CLIENT: u8 = 0;
+
+/// The peer's settings on its control stream, which is its first.
+const CONTROL: (u8, &str) = (UNI, "00 04 03 015006");
+
+/// A name, whose connection it is, its peer's steps, and whether a message is understood and the connection lives.
+type Exchange = (&'static str, u8, &'static [(u8, &'static str)], bool);
+
+const EXCHANGES: &[Exchange] = &[
+    ("get", SERVER, &[CONTROL, (END, "01 0e 0000 d1 d7 c1 50 07 612e746573740a")], false),
+    ("get_of_a_host", SERVER, &[CONTROL, (END, "01 0d 0000 d1 d7 c1 50 06 612e74657374")], true),
+    (
+        "post_with_trailers",
+        SERVER,
+        &[
+            CONTROL,
+            (1, "01 0d 0000 d4 d7 c1 50 06 612e74657374 00 05 68656c6c6f"),
+            (1 | END, "00 00 21 01 00 01 0a 0000 23 666f6f 03 626172"),
+        ],
+        true,
+    ),
+    (
+        "content_of_another_length",
+        SERVER,
+        &[CONTROL, (END, "01 10 0000 d4 d7 c1 50 06 612e74657374 54 01 33 00 02 6162")],
+        true,
+    ),
+    ("reset", SERVER, &[CONTROL, (2, "01 0d 0000 d1 d7 c1 50 06 612e74657374"), (2 | RESET, "")], true),
+    ("stopped", SERVER, &[CONTROL, (END | STOP, "01 0d 0000 d1 d7 c1 50 06 612e74657374")], true),
+    (
+        "streams_of_every_type",
+        SERVER,
+        &[CONTROL, (UNI | 1, "02"), (UNI | 2, "03"), (UNI | 3, "21 616263"), (UNI, "07 01 04 0d 01 08")],
+        false,
+    ),
+    (
+        "priority",
+        SERVER,
+        &[CONTROL, (UNI, "800f0700 08 00 753d332c2069 "), (END, "01 0d 0000 d1 d7 c1 50 06 612e74657374")],
+        true,
+    ),
+    ("data_first", SERVER, &[CONTROL, (0, "00 01 61")], false),
+    ("settings_on_a_request", SERVER, &[CONTROL, (0, "04 00")], false),
+    ("control_ends", SERVER, &[CONTROL, (UNI | END, "")], false),
+    ("two_control_streams", SERVER, &[CONTROL, (UNI | 1, "00 04 00")], false),
+    ("answer", CLIENT, &[CONTROL, (END, "01 03 0000 d9 00 02 6869")], true),
+    (
+        "early_hints",
+        CLIENT,
+        &[CONTROL, (0, "01 03 0000 d8"), (END, "01 03 0000 d9 00 02 6869"), (1 | END, "01 03 0000 d9")],
+        true,
+    ),
+    ("going_away", CLIENT, &[CONTROL, (END, "01 03 0000 d9"), (UNI, "07 01 04")], true),
+    ("pushed", CLIENT, &[CONTROL, (UNI | 1, "01 00"), (0, "05 03 00 0000")], false),
+    ("name_with_capitals", CLIENT, &[CONTROL, (END, "01 0b 0000 d9 23 466f6f 03 626172")], false),
+];
+
+fn exchanges() -> Vec<(&'static str, Vec<u8>, bool)> {
+    let write = |(name, side, steps, understood): &Exchange| {
+        let steps: Vec<_> = steps.iter().map(|(what, text)| (*what, hex::bytes(text))).collect();
+        (*name, [vec![*side], program::program(&steps)].concat(), *understood)
+    };
+    EXCHANGES.iter().map(write).collect()
+}
+
 /// The targets, and their seeds with the bytes in hexadecimal.
-fn targets() -> [Target; 3] {
+fn targets() -> [Target; 4] {
     type Check = fn(&[u8]) -> bool;
     let targets: [(_, Check, _); 3] = [
         ("http3_frames", checks::frames, FRAMES),
         ("http3_settings", checks::settings, SETTINGS),
         ("qpack", checks::qpack, QPACK),
     ];
-    targets.map(|(name, check, seeds)| {
+    let [frames, settings, qpack] = targets.map(|(name, check, seeds)| {
         let seeds =
             seeds.iter().map(|(name, text, understood)| (*name, hex::bytes(text), *understood)).collect();
         Target { name, check, seeds }
-    })
+    });
+    let connection = Target { name: "http3_connection", check: connection::connection, seeds: exchanges() };
+    [frames, settings, qpack, connection]
 }
 
 fn corpus() -> PathBuf {

@@ -54,9 +54,52 @@ const CLIENT_HELLOS: &[Seed] = &[
     ("empty_protocol", "00 01 000032 0303 07*32 00 0002 1301 01 00 000700100003000100", false),
 ];
 
-fn targets() -> [Target; 1] {
-    let seeds = CLIENT_HELLOS.iter().map(|(name, text, understood)| (*name, hex::bytes(text), *understood));
-    [Target { name: "client_hello", check: checks::client_hello, seeds: seeds.collect() }]
+/// Format, cipher suite, time of issue, lifetime, addition to its age, 0-RTT; ticket, secret, parameters, certificates.
+const SESSION_TICKETS: &[Seed] = &[
+    (
+        "usual",
+        "01 1301 0000000070dbd880 0000a8c0 01020304 01 05 aabbccddee 20 07*32 06 040480100000 03 308201 02 3000",
+        true,
+    ),
+    ("no_early_data", "01 1302 0000000070dbd880 ffffffff 00000000 00 01 aa 00 00 01 30", true),
+    ("long_lengths", "01 1301 0000000070dbd880 0000a8c0 01020304 01 4001 aa 80000000 00 01 30", true),
+    ("issued_in_the_end", "01 1303 ff*8 ff*4 ff*4 01 01 aa 00 00 00", true),
+    ("no_certificate", "01 1301 0000000070dbd880 0000a8c0 01020304 01 01 aa 00 00", false),
+    ("no_ticket", "01 1301 0000000070dbd880 0000a8c0 01020304 01 00 00 00 01 30", false),
+    ("another_format", "02 1301 0000000070dbd880 0000a8c0 01020304 01 01 aa 00 00 01 30", false),
+    ("neither_yes_nor_no", "01 1301 0000000070dbd880 0000a8c0 01020304 02 01 aa 00 00 01 30", false),
+    ("length_lies", "01 1301 0000000070dbd880 0000a8c0 01020304 01 bfffffff aa", false),
+];
+
+/// The length that was announced, and a stream of zlib.
+const CERTIFICATES: &[Seed] = &[
+    ("stored", "0003 7801 01 0300 fcff 616263 024d0127", true),
+    ("repeated", "0064 789c 4b4ca43d00 00 601225e5", false),
+    ("fixed_codes", "000a 789c 4b84030014e103cb", true),
+    ("empty", "0000 789c 03 00000000 01", true),
+    ("more_than_announced", "0002 7801 01 0300 fcff 616263 024d0127", false),
+    ("less_than_announced", "0004 7801 01 0300 fcff 616263 024d0127", false),
+    ("wrong_sum", "0003 7801 01 0300 fcff 616263 024d0128", false),
+    ("nothing", "ffff", false),
+];
+
+fn targets() -> [Target; 4] {
+    type Check = fn(&[u8]) -> bool;
+    let read = |seeds: &'static [Seed]| {
+        let read = seeds.iter().map(|(name, text, understood)| (*name, hex::bytes(text), *understood));
+        read.collect::<Vec<_>>()
+    };
+    let sealed = checks::sealed_ticket();
+    let forged = sealed.iter().map(|byte| byte ^ 1).collect();
+    let sealed =
+        vec![("cut", sealed[..20].to_vec(), false), ("sealed", sealed, true), ("forged", forged, false)];
+    let targets: [(_, Check, _); 4] = [
+        ("client_hello", checks::client_hello, read(CLIENT_HELLOS)),
+        ("session_ticket", checks::session_ticket, read(SESSION_TICKETS)),
+        ("server_ticket", checks::server_ticket, sealed),
+        ("compressed_certificate", checks::compressed_certificate, read(CERTIFICATES)),
+    ];
+    targets.map(|(name, check, seeds)| Target { name, check, seeds })
 }
 
 fn corpus() -> PathBuf {
