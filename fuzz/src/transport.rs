@@ -151,8 +151,8 @@ impl World {
     fn step(&mut self, what: u8, with: &[u8]) {
         let from = stranger(what >> 4 & 3);
         match what & 15 {
-            step::TO_SERVER => self.to_server(from, with),
-            step::TO_CLIENT => self.to_client(with),
+            step::TO_SERVER => self.tell_server(from, with),
+            step::TO_CLIENT => self.tell_client(with),
             step::CONNECT => self.connect(),
             step::EXCHANGE => self.exchange(|_| {}),
             step::SPOIL => {
@@ -190,7 +190,7 @@ impl World {
             step::FRAMES_TO_CLIENT => {
                 let Some((chosen, own)) = self.client_cids else { return };
                 let packet = self.seal(Side::Server, version::V1, &chosen, (&own, &cid(5)), &[], &[with]);
-                self.to_client(&packet);
+                self.tell_client(&packet);
             }
             step::WAIT => {
                 let millis = with.iter().take(2).fold(0, |millis, byte| millis << 8 | u64::from(*byte));
@@ -216,15 +216,15 @@ impl World {
             change(&mut datagram);
             // It is there, and gets its answers.
             self.books.entry(home()).or_default().proved = true;
-            self.to_server(home(), &datagram);
+            self.tell_server(home(), &datagram);
         }
         for mut datagram in to_client {
             change(&mut datagram);
-            self.to_client(&datagram);
+            self.tell_client(&datagram);
         }
     }
 
-    fn to_server(&mut self, from: SocketAddr, datagram: &[u8]) {
+    fn tell_server(&mut self, from: SocketAddr, datagram: &[u8]) {
         if datagram.is_empty() {
             return;
         }
@@ -232,7 +232,7 @@ impl World {
         receive(&mut self.server, self.now, from, datagram);
     }
 
-    fn to_client(&mut self, datagram: &[u8]) {
+    fn tell_client(&mut self, datagram: &[u8]) {
         receive(&mut self.client, self.now, address(SERVER), datagram);
     }
 
@@ -248,7 +248,7 @@ impl World {
     ) {
         let token = &token[..token.len().min(600)];
         let datagram = self.seal(Side::Client, version, &dcid, (&dcid, &cid(4)), token, &[head, frames]);
-        self.to_server(from, &datagram);
+        self.tell_server(from, &datagram);
     }
 
     /// An Initial packet from `sender`, with keys that follow from `chosen`.
@@ -292,7 +292,7 @@ impl World {
         let tag = keys::retry_integrity_tag(version::V1, &chosen, writer.written()).expect("a known version");
         writer.bytes(&tag).expect("it fits");
         let packet = writer.written().to_vec();
-        self.to_client(&packet);
+        self.tell_client(&packet);
     }
 
     fn versions_to_client(&mut self, versions: &[u8]) {
@@ -304,7 +304,7 @@ impl World {
         let (to, from) = (own.as_bytes(), chosen.as_bytes());
         header::encode_version_negotiation(&mut writer, to, from, &versions, 0).expect("it fits");
         let packet = writer.written().to_vec();
-        self.to_client(&packet);
+        self.tell_client(&packet);
     }
 
     /// Both have their say, until they wait for something.
