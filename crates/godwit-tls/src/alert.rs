@@ -8,6 +8,9 @@ use rustls::{AlertDescription, Error};
 /// A message that has no place here (alert 10).
 pub const UNEXPECTED_MESSAGE: TransportErrorCode = TransportErrorCode::crypto(10);
 
+/// An extension that must be there is missing (alert 109).
+pub const MISSING_EXTENSION: TransportErrorCode = TransportErrorCode::crypto(109);
+
 /// The error that `failure` of `tls` is on the wire.
 #[track_caller]
 pub fn from_tls(tls: &Connection, failure: &Error) -> WireError {

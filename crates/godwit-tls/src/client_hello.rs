@@ -74,32 +74,62 @@ impl Peek {
 
 /// Reads a ClientHello from the first bytes of a client's CRYPTO stream. What follows it is ignored.
 pub fn parse(bytes: &[u8]) -> Parsed {
-    let Some((&message_type, rest)) = bytes.split_first() else { return Parsed::NeedMore };
-    if message_type != CLIENT_HELLO {
-        return Parsed::Malformed;
-    }
-    let Some(([high, middle, low], body)) = rest.split_first_chunk() else { return Parsed::NeedMore };
-    let len = usize::try_from(u32::from_be_bytes([0, *high, *middle, *low])).unwrap_or(usize::MAX);
-    if len > MAX_LEN.saturating_sub(4) {
-        return Parsed::Malformed;
-    }
-    match body.get(..len).map(client_hello) {
-        None => Parsed::NeedMore,
-        Some(Ok(hello)) => Parsed::Complete(hello),
-        Some(Err(Malformed)) => Parsed::Malformed,
+    match body(bytes).map(|body| body.map(client_hello)) {
+        Ok(None) => Parsed::NeedMore,
+        Ok(Some(Ok(hello))) => Parsed::Complete(hello),
+        Ok(Some(Err(Malformed))) | Err(Malformed) => Parsed::Malformed,
     }
 }
 
-fn client_hello(body: &[u8]) -> Result<ClientHello, Malformed> {
+/// Whether a ClientHello has transport parameters, readable or not, by the number that RFC 9001 gave them (section 8.2):
+/// rustls also takes those by the number that drafts had. `None` if it is not all there yet; what is no ClientHello
+/// lacks nothing.
+pub fn has_transport_parameters(bytes: &[u8]) -> Option<bool> {
+    match body(bytes) {
+        Ok(None) => None,
+        Ok(Some(body)) => Some(extensions(body).and_then(are_transport_parameters_among).unwrap_or(true)),
+        Err(Malformed) => Some(true),
+    }
+}
+
+fn are_transport_parameters_among(mut extensions: Reader<'_>) -> Result<bool, Malformed> {
+    while !extensions.is_empty() {
+        let kind = extensions.u16()?;
+        vector16(&mut extensions)?;
+        if kind == EXTENSION_TRANSPORT_PARAMETERS {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// What follows the header of a ClientHello, if all of it is there.
+fn body(bytes: &[u8]) -> Result<Option<&[u8]>, Malformed> {
+    let Some((&message_type, rest)) = bytes.split_first() else { return Ok(None) };
+    if message_type != CLIENT_HELLO {
+        return Err(Malformed);
+    }
+    let Some(([high, middle, low], rest)) = rest.split_first_chunk() else { return Ok(None) };
+    let len = usize::try_from(u32::from_be_bytes([0, *high, *middle, *low])).unwrap_or(usize::MAX);
+    if len > MAX_LEN.saturating_sub(4) {
+        return Err(Malformed);
+    }
+    Ok(rest.get(..len))
+}
+
+/// The extensions of a ClientHello, one after the other.
+fn extensions(body: &[u8]) -> Result<Reader<'_>, Malformed> {
     let mut reader = Reader::new(body);
     let _legacy_version_and_random = reader.bytes(2 + 32)?;
     let _legacy_session_id = vector8(&mut reader)?;
     let _cipher_suites = vector16(&mut reader)?;
     let _compression_methods = vector8(&mut reader)?;
-    let mut extensions = Reader::new(vector16(&mut reader)?);
-    if !reader.is_empty() {
-        return Err(Malformed);
-    }
+    let extensions = Reader::new(vector16(&mut reader)?);
+    if reader.is_empty() { Ok(extensions) } else { Err(Malformed) }
+}
+
+fn client_hello(body: &[u8]) -> Result<ClientHello, Malformed> {
+    let mut extensions = extensions(body)?;
     let (mut server_name, mut alpn) = (None, None);
     let (mut versions, mut early_data) = (None, false);
     while !extensions.is_empty() {
@@ -233,6 +263,17 @@ mod tests {
         let mut longer = bytes;
         longer.extend_from_slice(b"more");
         assert!(matches!(parse(&longer), Parsed::Complete(_)));
+    }
+
+    #[test]
+    fn transport_parameters_are_known_by_one_number() {
+        for (kind, known) in [(57, true), (0xffa5, false)] {
+            let bytes = message(&[sni(b"example.org"), extension(kind, b"of any form")]);
+            assert!((0..bytes.len()).all(|len| has_transport_parameters(&bytes[..len]).is_none()));
+            assert_eq!(has_transport_parameters(&bytes), Some(known));
+        }
+        assert_eq!(has_transport_parameters(&[2]), Some(true), "no ClientHello");
+        assert_eq!(has_transport_parameters(&[1, 0, 0, 1, 0]), Some(true), "TLS will say what is wrong");
     }
 
     #[test]

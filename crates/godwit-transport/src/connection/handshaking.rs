@@ -9,10 +9,8 @@ use crate::observe::ConnectionState;
 use crate::{Event, WireError};
 use godwit_base::Time;
 use godwit_recovery::SpaceId;
-use godwit_wire::{Side, TransportErrorCode};
-
-/// TLS alert 109: an extension that must be there is missing (RFC 9001 section 8.2).
-const MISSING_EXTENSION: TransportErrorCode = TransportErrorCode::crypto(109);
+use godwit_tls::alert;
+use godwit_wire::Side;
 
 impl Machine {
     /// Goes on where the endpoint has begun. To be called before anything is received.
@@ -78,7 +76,7 @@ impl Machine {
         }
         if self.lifecycle.is_handshaking() && self.parts.handshake.is_complete() {
             if !self.negotiation.has_peer_parameters() {
-                return Err(WireError::new(MISSING_EXTENSION, "no transport parameters"));
+                return Err(WireError::new(alert::MISSING_EXTENSION, "no transport parameters"));
             }
             self.on_complete(now);
         }

@@ -17,7 +17,7 @@ use crate::resumption::ServerMemory;
 use crate::{ConnectError, WireError};
 use godwit_tls::keys::{self, EarlyKeys, LevelKeys, OneRtt, Ratchet, Schedule};
 use godwit_tls::secret_tap::{self, SecretTap};
-use godwit_tls::{Assembler, ExportError, Exporter, alert};
+use godwit_tls::{Assembler, ExportError, Exporter, alert, client_hello};
 use godwit_wire::TransportErrorCode;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::quic::{ClientConnection, Connection, KeyChange, ServerConnection};
@@ -355,6 +355,16 @@ impl Handshake {
         let Some(tls) = self.tls.as_deref_mut() else {
             return Err(WireError::new(alert::UNEXPECTED_MESSAGE, "a TLS message after the handshake"));
         };
+        if level == Level::Initial && matches!(tls, Connection::Server(_)) {
+            // TLS gets a ClientHello as a whole, when it is known to be one of QUIC's (RFC 9001 section 8.2).
+            match client_hello::has_transport_parameters(data) {
+                None => return Ok(false),
+                Some(true) => {}
+                Some(false) => {
+                    return Err(WireError::new(alert::MISSING_EXTENSION, "no transport parameters"));
+                }
+            }
+        }
         let read = match (&self.memory, &self.data) {
             (Some(memory), Some(agreed)) => {
                 memory.reading(data, &agreed.peer_certificates, || tls.read_hs(data))
