@@ -161,6 +161,12 @@ fn judge(frame: Current, shared: &mut Shared) -> Result<(), Error> {
             unexpected("a frame that does not belong on a control stream")
         }
         FrameType::MAX_PUSH_ID if shared.side == Side::Client => unexpected("MAX_PUSH_ID from a server"),
+        // Of what is held until it is complete, nothing is longer than this.
+        FrameType::GOAWAY | FrameType::MAX_PUSH_ID | FrameType::CANCEL_PUSH
+            if frame.len > settings::MAX_FRAME_LEN =>
+        {
+            Err(Error::new(ErrorCode::H3_EXCESSIVE_LOAD, "a frame of a control stream that is too long"))
+        }
         FrameType::GOAWAY | FrameType::MAX_PUSH_ID | FrameType::CANCEL_PUSH if frame.len > 8 => {
             Err(Error::new(ErrorCode::H3_FRAME_ERROR, "more than one integer in a frame"))
         }
