@@ -4,6 +4,7 @@ pub(crate) mod api;
 mod cycles;
 mod deny;
 mod dependencies;
+mod error_codes;
 mod items;
 mod manifests;
 pub(crate) mod metadata;
@@ -34,6 +35,7 @@ pub(crate) fn run() -> Result<(), String> {
 pub(crate) fn structure() -> Result<(), String> {
     let mut findings = size::findings()?;
     findings.extend(crate::defences::findings()?);
+    findings.extend(error_codes::findings(&shell::root())?);
     let workspace = Workspace::read()?;
     findings.extend(dependencies::findings(&workspace)?);
     findings.extend(deny::findings()?);

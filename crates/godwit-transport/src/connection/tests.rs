@@ -6,6 +6,7 @@ mod adversary;
 mod approval;
 mod counting;
 mod departing;
+mod error_codes;
 mod laboratory;
 mod repeating;
 mod turmoil;
@@ -14,6 +15,7 @@ use super::*;
 use crate::ReadChunk;
 use crate::config::{ClientConfig, ServerConfig};
 use crate::path::PathKey;
+use crate::resumption::ServerMemory;
 use bytes::Bytes;
 use godwit_base::{Ecn, SeededRng, SendBatch, SocketId};
 use godwit_tls::deterministic;
@@ -54,16 +56,22 @@ impl Pair {
     }
 
     fn with(client: TransportConfig, server: TransportConfig) -> Self {
+        let client = ClientConfig::new(deterministic::client_config(&[b"test"]), Arc::new(client));
+        let server = ServerConfig::new(deterministic::server_config(&[b"test"]), Arc::new(server));
+        Self::begun(&client, &Arc::new(server))
+    }
+
+    /// A client that has sent nothing yet, and the server that will answer it.
+    fn begun(config: &ClientConfig, server: &Arc<ServerConfig>) -> Self {
         deterministic::seed(7);
         let mut rng = SeededRng::new(7);
         let now = Time::from_nanos(1_000_000_000);
         let client_path = path("10.0.0.1:1", "10.0.0.2:443");
         let server_path = path("10.0.0.2:443", "10.0.0.1:1");
-        let config = ClientConfig::new(deterministic::client_config(&[b"test"]), Arc::new(client));
         let client_args = ClientArgs {
             version: config.version,
-            memory: None,
-            config: &config,
+            memory: ServerMemory::new(config, &[], deterministic::SERVER_NAME),
+            config,
             server_name: deterministic::SERVER_NAME,
             path: client_path,
             local_cid: cid(1),
@@ -74,7 +82,7 @@ impl Pair {
         };
         let client = Connection::client(now, client_args, &mut rng).unwrap();
         let server_args = ServerArgs {
-            config: Arc::new(ServerConfig::new(deterministic::server_config(&[b"test"]), Arc::new(server))),
+            config: server.clone(),
             version: 1,
             original_version: 1,
             path: server_path,

@@ -389,6 +389,131 @@ fn responses() {
 }
 
 #[test]
+fn more_about_critical_streams() {
+    use ErrorCode as Code;
+    let wrong_settings = |payload: &[u8]| vec![Uni(join(&[vec![0], frame(4, payload)]))];
+    // It names two GiB that never come.
+    let endless = |frame_type: u8| vec![ctl(&[vec![frame_type, 0xc0, 0, 0, 0, 0x80, 0, 0, 0]])];
+    let rows: Vec<(&str, Vec<Act>, Outcome)> = vec![
+        ("decoder ended", vec![UniEnd(uni(3))], Closes(Code::H3_CLOSED_CRITICAL_STREAM)),
+        ("encoder reset", vec![UniReset(uni(2))], Closes(Code::H3_CLOSED_CRITICAL_STREAM)),
+        (
+            "encoder ended within an instruction",
+            vec![UniEnd(Bytes::from_static(&[2, 0x3f]))],
+            Closes(Code::H3_CLOSED_CRITICAL_STREAM),
+        ),
+        (
+            "decoder ended within an instruction",
+            vec![UniEnd(Bytes::from_static(&[3, 0x7f]))],
+            Closes(Code::H3_CLOSED_CRITICAL_STREAM),
+        ),
+        ("increment of 0", vec![Uni(Bytes::from_static(&[3, 0]))], Closes(Code::QPACK_DECODER_STREAM_ERROR)),
+        (
+            "HTTP/2 setting behind a reserved one",
+            wrong_settings(&[0x21, 0, 2, 0]),
+            Closes(Code::H3_SETTINGS_ERROR),
+        ),
+        (
+            "unknown setting twice",
+            wrong_settings(&[0x40, 0x40, 0, 0x40, 0x40, 0]),
+            Closes(Code::H3_SETTINGS_ERROR),
+        ),
+        ("extended CONNECT neither on nor off", wrong_settings(&[8, 2]), Closes(Code::H3_SETTINGS_ERROR)),
+        ("datagrams neither on nor off", wrong_settings(&[0x33, 2]), Closes(Code::H3_SETTINGS_ERROR)),
+        ("endless GOAWAY", endless(7), Closes(Code::H3_EXCESSIVE_LOAD)),
+        ("endless CANCEL_PUSH", endless(3), Closes(Code::H3_EXCESSIVE_LOAD)),
+        ("empty CANCEL_PUSH", vec![ctl(&[frame(3, &[])])], Closes(Code::H3_FRAME_ERROR)),
+        ("HEADERS first", vec![Uni(join(&[vec![0], get(&[])]))], Closes(Code::H3_MISSING_SETTINGS)),
+        (
+            "control reset before its settings",
+            vec![UniReset(uni(0))],
+            Closes(Code::H3_CLOSED_CRITICAL_STREAM),
+        ),
+        // RFC 9218 is an extension that this end does not speak: its frame is one of unknown type.
+        (
+            "PRIORITY_UPDATE",
+            vec![ctl(&[frame(0xf_0700, b"\0u=1"), frame(0xf_0701, b""), frame(0xf_0700, b"")])],
+            Fine,
+        ),
+    ];
+    for (name, acts, expected) in rows {
+        check(Side::Server, &plain(), name, &acts, &expected);
+        check(Side::Client, &plain(), name, &acts, &expected);
+    }
+}
+
+#[test]
+fn more_about_requests() {
+    use ErrorCode as Code;
+    let malformed = || Resets(Code::H3_MESSAGE_ERROR);
+    let fields = |section: &[u8]| frame(1, &[&[0, 0], section].concat());
+    let without = |gone: &str| {
+        let all = [(":method", "GET"), (":scheme", "https"), (":authority", "a.example"), (":path", "/")];
+        headers(&all.into_iter().filter(|(name, _)| *name != gone).collect::<Vec<_>>())
+    };
+    let unmet = || vec![msg(&[get(&[("content-length", "5")])]), msg(&[data(b"")]), End];
+    let head = || get(&[]);
+    let rows: Vec<(&str, Vec<Act>, Outcome)> = vec![
+        ("static entry 99", vec![msg(&[fields(&[0xff, 36])])], Closes(Code::QPACK_DECOMPRESSION_FAILED)),
+        ("dynamic entry 0", vec![msg(&[fields(&[0x80])])], Closes(Code::QPACK_DECOMPRESSION_FAILED)),
+        ("post-base entry", vec![msg(&[fields(&[0x10])])], Closes(Code::QPACK_DECOMPRESSION_FAILED)),
+        ("no :method", vec![msg(&[without(":method")])], malformed()),
+        ("no :scheme", vec![msg(&[without(":scheme")])], malformed()),
+        ("no :authority", vec![msg(&[without(":authority")])], malformed()),
+        ("no :path", vec![msg(&[without(":path")])], malformed()),
+        ("unknown pseudo-header", vec![msg(&[get(&[(":foo", "bar")])])], malformed()),
+        ("a response's pseudo-header", vec![msg(&[get(&[(":status", "200")])])], malformed()),
+        ("keep-alive", vec![msg(&[get(&[("keep-alive", "timeout=5")])])], malformed()),
+        ("proxy-connection", vec![msg(&[get(&[("proxy-connection", "keep-alive")])])], malformed()),
+        ("transfer-encoding", vec![msg(&[get(&[("transfer-encoding", "chunked")])])], malformed()),
+        ("upgrade", vec![msg(&[get(&[("upgrade", "websocket")])])], malformed()),
+        ("te: gzip", vec![msg(&[get(&[("te", "gzip")])])], malformed()),
+        ("te: trailers", vec![msg(&[get(&[("te", "trailers")])]), End], Fine),
+        ("connection among trailers", vec![msg(&[head(), headers(&[("connection", "close")])])], malformed()),
+        ("length not kept", unmet(), malformed()),
+        (
+            "PUSH_PROMISE behind a body",
+            vec![msg(&[head(), data(b"x"), frame(5, &[0])])],
+            Closes(Code::H3_FRAME_UNEXPECTED),
+        ),
+        (
+            "GOAWAY behind a body",
+            vec![msg(&[head(), data(b"x"), frame(7, &[0])])],
+            Closes(Code::H3_FRAME_UNEXPECTED),
+        ),
+        (
+            "MAX_PUSH_ID behind trailers",
+            vec![msg(&[head(), headers(&[]), frame(13, &[0])])],
+            Closes(Code::H3_FRAME_UNEXPECTED),
+        ),
+        (
+            "HTTP/2 PRIORITY on a request",
+            vec![msg(&[frame(2, &[0]), head()])],
+            Closes(Code::H3_FRAME_UNEXPECTED),
+        ),
+        (
+            "HTTP/2 WINDOW_UPDATE on a request",
+            vec![msg(&[head(), frame(8, &[0])])],
+            Closes(Code::H3_FRAME_UNEXPECTED),
+        ),
+        (
+            "HTTP/2 CONTINUATION on a request",
+            vec![msg(&[head(), frame(9, &[0])])],
+            Closes(Code::H3_FRAME_UNEXPECTED),
+        ),
+        ("PRIORITY_UPDATE on a request", vec![msg(&[head(), frame(0xf_0700, b"\0u=1")]), End], Fine),
+        (
+            "a request of an unknown frame and an end",
+            vec![msg(&[frame(0xf_0700, b"")]), End],
+            Resets(Code::H3_REQUEST_INCOMPLETE),
+        ),
+    ];
+    for (name, acts, expected) in rows {
+        check(Side::Server, &plain(), name, &acts, &expected);
+    }
+}
+
+#[test]
 fn nothing_is_done_after_the_connection_failed() {
     let world = World::new(1 << 20, usize::MAX);
     let mut server = Peer::new(Side::Server, &world, Config::default());

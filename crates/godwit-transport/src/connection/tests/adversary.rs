@@ -5,7 +5,6 @@ use crate::cid::{LocalCids, RetiredId};
 use crate::connection::input::{Datagram, PacketInfo};
 use crate::part::Part;
 use crate::path::{Arrival, PathId, PathSet};
-use crate::resumption::ServerMemory;
 use godwit_recovery::{SpaceId, TimerKind};
 use godwit_tls::keys::{KeysUsed, PacketSpan, TAG_LEN};
 use godwit_tls::resumption::MemorySessions;
