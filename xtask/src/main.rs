@@ -11,6 +11,7 @@ mod features;
 mod flood;
 mod gate;
 mod interop;
+mod models;
 mod outside;
 mod peers;
 mod shell;
@@ -31,6 +32,7 @@ usage: cargo xtask COMMAND
   features          the library with features switched off, and with ring
   msrv              everything built with the oldest compiler that is promised, where it is installed
   miri [CRATES]     unit tests of the crates that call nothing outside Rust, under Miri
+  loom              models of the places where threads wake one another, with every order of their steps
   advisories        the dependencies against published advisories, where cargo deny is installed
   package [--verify]
                     every crate as it would go to a registry; --verify builds each from its package
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         ["features"] => features::test(),
         ["msrv"] => toolchains::oldest(),
         ["miri", words @ ..] => toolchains::miri(words),
+        ["loom"] => models::run(),
         ["advisories"] => toolchains::advisories(),
         ["package"] => toolchains::package(false),
         ["package", "--verify"] => toolchains::package(true),

@@ -10,7 +10,7 @@
 
 use crate::peers::install::Installed;
 use crate::shell::{self, cargo};
-use crate::{check, features, gate, interop, outside, peers, toolchains, wan};
+use crate::{check, features, gate, interop, models, outside, peers, toolchains, wan};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Instant;
@@ -58,6 +58,7 @@ fn builds(stages: &Stages, tier: Tier) -> Result<(), String> {
     if tier == Tier::Full {
         stages.run("emulated networks", || wan::compare(wan::Scope::All))?;
         stages.run("shortened networks", || wan::compare(wan::Scope::Lengths))?;
+        stages.run("models of threads", models::run)?;
         stages.run("features", features::test)?;
         stages.run("oldest compiler", toolchains::oldest)?;
         stages.run("advisories", toolchains::advisories)?;

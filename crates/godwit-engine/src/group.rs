@@ -4,21 +4,14 @@
 //! address); where it does not, it happens to every datagram of a connection that changed its address. The
 //! way is a bounded queue per shard: what does not fit is dropped, as a full socket would.
 
+use crate::wake::Put;
 use godwit_transport::Foreign;
 use std::sync::{Arc, OnceLock, Weak};
-use std::task::Waker;
 
 /// Where a shard takes in datagrams from others.
 pub(crate) trait Inbox: Send + Sync {
     /// What became of it.
     fn put(&self, foreign: &Foreign, run: &[u8]) -> Put;
-}
-
-/// What became of datagrams that were handed to another shard.
-pub(crate) struct Put {
-    pub(crate) taken: bool,
-    /// Its driver, if that does not run yet: to be woken once our own lock is released, for that may run anything.
-    pub(crate) driver: Option<Waker>,
 }
 
 /// The shards of one address. Each knows all of them through a clone of this.

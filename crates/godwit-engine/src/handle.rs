@@ -4,16 +4,17 @@
 //! shard's own thread taking it costs nothing to speak of. A visit marks the shard as having something to
 //! do and wakes the driver, which then sends for all visits together, in large batches.
 
-use crate::group::{Inbox, Put};
+use crate::group::Inbox;
 use crate::handler::{Handler, ShardCx};
 use crate::shard::Shard;
 use crate::stopped::Stopped;
+use crate::wake::{DriverWake, Mailbox, Put};
 use godwit_base::SocketId;
 use godwit_datapath::{Capabilities, Counters, Datapath};
 use godwit_transport::{Foreign, ForeignBatch};
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 
@@ -31,14 +32,12 @@ pub(crate) enum Ending {
 
 pub(crate) struct Shared<H> {
     shard: Mutex<Shard<H>>,
-    /// The driver's next poll is already certain.
-    scheduled: AtomicBool,
-    driver: Mutex<Option<Waker>>,
+    wake: DriverWake,
     ending: AtomicU8,
     handles: AtomicUsize,
     stopped: OnceLock<Stopped>,
     /// Datagrams from other shards that wait to be taken in; what does not fit is dropped.
-    inbox: Mutex<ForeignBatch>,
+    inbox: Mailbox<ForeignBatch>,
 }
 
 impl<H: Handler> Shared<H> {
@@ -49,30 +48,12 @@ impl<H: Handler> Shared<H> {
 
     /// Makes the driver run.
     pub(crate) fn schedule(&self) {
-        if let Some(waker) = self.whom_to_schedule() {
-            waker.wake();
-        }
-    }
-
-    /// The driver, unless it is certain to run already: it is to be woken, with no lock held.
-    fn whom_to_schedule(&self) -> Option<Waker> {
-        if self.scheduled.swap(true, Ordering::AcqRel) {
-            return None;
-        }
-        self.driver.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.wake.schedule();
     }
 
     /// Called by the driver as it begins: from here on, whoever changes something wakes it again.
     pub(crate) fn register_driver(&self, waker: &Waker) {
-        let mut driver = self.driver.lock().unwrap_or_else(PoisonError::into_inner);
-        let replaced = match &mut *driver {
-            Some(known) if known.will_wake(waker) => None,
-            place => place.replace(waker.clone()),
-        };
-        drop(driver);
-        // What it is the last of may be anything.
-        drop(replaced);
-        self.scheduled.swap(false, Ordering::AcqRel);
+        self.wake.register(waker);
     }
 
     /// Marks the shard as having ended. Only the first reason counts.
@@ -102,18 +83,14 @@ impl<H: Handler> Shared<H> {
 
     /// Exchanges what other shards handed over for `into`, which is to be empty.
     pub(crate) fn take_inbox(&self, into: &mut ForeignBatch) {
-        let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::swap(&mut *inbox, into);
+        self.inbox.take(into);
     }
 }
 
 impl<H: Handler> Inbox for Shared<H> {
     fn put(&self, foreign: &Foreign, run: &[u8]) -> Put {
-        let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
         // What does not fit is lost, as in a full socket.
-        let taken = inbox.push_run(*foreign, run);
-        drop(inbox);
-        Put { taken, driver: self.whom_to_schedule() }
+        self.inbox.put(|inbox| inbox.push_run(*foreign, run), &self.wake)
     }
 }
 
@@ -129,12 +106,11 @@ impl<H: Handler> ShardHandle<H> {
     pub fn new(shard: Shard<H>) -> Self {
         let shared = Shared {
             shard: Mutex::new(shard),
-            scheduled: AtomicBool::new(false),
-            driver: Mutex::new(None),
+            wake: DriverWake::new(),
             ending: AtomicU8::new(Ending::None as u8),
             handles: AtomicUsize::new(1),
             stopped: OnceLock::new(),
-            inbox: Mutex::new(ForeignBatch::new()),
+            inbox: Mailbox::new(ForeignBatch::new()),
         };
         ShardHandle { shared: Arc::new(shared) }
     }

@@ -15,7 +15,7 @@
 //!
 //! # Order of the modules
 //!
-//! From the bottom: `clock`, `os_rng`, `stopped`, `addresses`, `retirement`, `handed_on`, `processes`, `group`,
+//! From the bottom: `clock`, `os_rng`, `stopped`, `addresses`, `retirement`, `handed_on`, `processes`, `sync`, `wake`, `group`,
 //! `handler`, `shard`, `sockets`, `turn`, `handle`, `report`, `sharing`, `driver`, `threads`. Each may use those before
 //! it.
 #![forbid(unsafe_code)]
@@ -39,9 +39,11 @@ mod shard;
 mod sharing;
 mod sockets;
 mod stopped;
+mod sync;
 #[cfg(feature = "tokio")]
 mod threads;
 mod turn;
+mod wake;
 
 pub use clock::Clock;
 #[cfg(feature = "tokio")]

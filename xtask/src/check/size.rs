@@ -14,7 +14,7 @@ const MAX_FIELDS: usize = 20;
 pub(crate) fn findings() -> Result<Vec<String>, String> {
     let root = shell::root();
     let mut files = Vec::new();
-    for folder in ["crates", "xtask", "fuzz", "peers", "examples"] {
+    for folder in ["crates", "xtask", "fuzz", "models", "peers", "examples"] {
         collect(&root.join(folder), &mut files);
     }
     files.sort();
