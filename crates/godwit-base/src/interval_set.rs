@@ -169,6 +169,82 @@ mod tests {
         }
     }
 
+    /// Numbers below this are in a set or not: all sets of them, and everything that can be done to each.
+    const UNIVERSE: u64 = 8;
+
+    /// The set of the bits of `members`, in the only form it may have.
+    fn set_of(members: u64) -> IntervalSet {
+        let mut set = IntervalSet::new();
+        for value in (0..UNIVERSE).filter(|value| members >> value & 1 == 1) {
+            match set.ranges.back_mut() {
+                Some(last) if last.end == value => last.end += 1,
+                _ => set.ranges.push_back(value..value + 1),
+            }
+        }
+        set
+    }
+
+    fn bits(range: Range<u64>) -> u64 {
+        range.fold(0, |bits, value| bits | 1 << value)
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "counts over all there are")]
+    fn every_change_of_every_small_set_is_that_of_the_plain_set() {
+        for members in 0..1_u64 << UNIVERSE {
+            let before = set_of(members);
+            for start in 0..=UNIVERSE {
+                for end in 0..=UNIVERSE {
+                    let gone_or_new = if start < end { bits(start..end) } else { 0 };
+                    let mut set = before.clone();
+                    assert_eq!(
+                        set.insert(start..end),
+                        gone_or_new & !members != 0,
+                        "{before:?} + {start}..{end}"
+                    );
+                    assert_eq!(set, set_of(members | gone_or_new), "{before:?} + {start}..{end}");
+                    let mut set = before.clone();
+                    set.remove(start..end);
+                    assert_eq!(set, set_of(members & !gone_or_new), "{before:?} - {start}..{end}");
+                    let found: Vec<_> = before.overlapping(start..end).collect();
+                    let shares = |range: &Range<u64>| bits(range.clone()) & gone_or_new != 0;
+                    if start < end {
+                        assert_eq!(
+                            found,
+                            before.iter().filter(shares).collect::<Vec<_>>(),
+                            "{before:?} {start}..{end}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "counts over all there are")]
+    fn every_small_set_says_what_is_in_it() {
+        for members in 0..1_u64 << UNIVERSE {
+            let set = set_of(members);
+            let ranges: Vec<_> = set.iter().collect();
+            assert!((0..UNIVERSE).all(|value| set.contains(value) == (members >> value & 1 == 1)));
+            assert_eq!(ranges.iter().cloned().map(bits).sum::<u64>(), members);
+            assert_eq!((set.len(), set.is_empty()), (ranges.len(), members == 0));
+            assert_eq!((set.first(), set.last()), (ranges.first().cloned(), ranges.last().cloned()));
+            for above in 0..=ranges.len() {
+                assert_eq!(set.from_top(above), ranges.iter().rev().nth(above).cloned());
+            }
+            let mut rest = set.clone();
+            assert_eq!(rest.pop_first(), ranges.first().cloned());
+            assert_eq!(rest.iter().collect::<Vec<_>>(), ranges.get(1..).unwrap_or_default());
+            for cap in 0..=ranges.len() + 1 {
+                let mut kept = set.clone();
+                let forgotten = ranges.len().saturating_sub(cap);
+                assert_eq!(kept.truncate_lowest(cap), forgotten);
+                assert_eq!(kept.iter().collect::<Vec<_>>(), ranges[forgotten..]);
+            }
+        }
+    }
+
     #[test]
     fn truncation_keeps_the_highest() {
         let mut set = IntervalSet::new();

@@ -195,6 +195,30 @@ mod tests {
     }
 
     #[test]
+    fn no_two_ids_and_no_two_roots_share_a_reset_token() {
+        let mut seen = std::collections::BTreeSet::new();
+        let mut ids: Vec<ConnectionId> =
+            (0..=20).map(|len| ConnectionId::new(&vec![0; len]).unwrap()).collect();
+        // Every id that differs from another in one bit.
+        ids.extend((0..64).map(|bit| ConnectionId::new(&(1_u64 << bit).to_be_bytes()).unwrap()));
+        for seed in 0..4 {
+            let secrets = ServerSecrets::from_rng(&mut SeededRng::new(seed));
+            for id in &ids {
+                let token = secrets.reset_token(id);
+                assert!(token == secrets.reset_token(id));
+                assert!(seen.insert(token.0), "{id} of {seed}");
+                // What the network sees of an id tells nothing of its token.
+                assert!(
+                    !id.as_bytes()
+                        .windows(4)
+                        .any(|part| part != [0; 4] && token.0.windows(4).any(|t| t == part))
+                );
+            }
+        }
+        assert_eq!(seen.len(), 4 * ids.len());
+    }
+
+    #[test]
     fn tokens_outlive_one_change_of_key() {
         let mut rng = SeededRng::new(3);
         let first = ServerSecrets::from_rng(&mut rng);

@@ -322,6 +322,15 @@ mod tests {
                 assert_eq!(opened, Err(TokenError::Invalid), "bit {bit} of byte {at}");
             }
         }
+        let later = new_token().seal(&secrets, &mut SeededRng::new(3)).unwrap();
+        for at in 0..later.len() {
+            for bit in 0..8 {
+                let mut forged = later;
+                forged[at] ^= 1 << bit;
+                let opened = NewToken::open(&secrets, &forged, new_token().address, NOW);
+                assert_eq!(opened, Err(TokenError::Invalid), "bit {bit} of byte {at}");
+            }
+        }
         for len in 0..TOKEN_LEN {
             assert_eq!(
                 RetryToken::open(&secrets, &token[..len], retry().remote, NOW),

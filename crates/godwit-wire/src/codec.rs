@@ -255,6 +255,53 @@ mod tests {
         }
     }
 
+    /// The number that these bytes hold by the definition, bit for bit; none if they are too few.
+    fn by_definition(bytes: &[u8]) -> Option<(u64, usize)> {
+        let len = 1 << (bytes.first()? >> 6);
+        let bits = bytes.get(..len)?.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1));
+        Some((bits.skip(2).fold(0, |value, bit| value * 2 + u64::from(bit)), len))
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "counts over all there are")]
+    fn every_form_of_one_and_two_bytes_and_every_edge_of_the_others_is_read() {
+        let edges = [0, 1, 0x3f, 0x40, 0x3fff, 0x4000, 0x3fff_ffff, 0x4000_0000, VARINT_MAX - 1, VARINT_MAX];
+        let four =
+            edges.into_iter().filter(|value| *value < 1 << 30).map(|value| (value | 2 << 30).to_be_bytes());
+        let eight = edges.into_iter().map(|value| (value | 3 << 62).to_be_bytes());
+        let two = (0..=u16::MAX).map(|bytes| bytes.to_be_bytes().to_vec());
+        let longer = four.map(|bytes| bytes[4..].to_vec()).chain(eight.map(|bytes| bytes.to_vec()));
+        for bytes in two.chain(longer) {
+            for cut in 0..=bytes.len() {
+                let mut reader = Reader::new(&bytes[..cut]);
+                let read = reader.varint().ok().map(|value| (value, cut - reader.remaining()));
+                assert_eq!(read, by_definition(&bytes[..cut]), "{bytes:02x?} cut at {cut}");
+                let left = read.map_or(cut, |(_, len)| cut - len);
+                assert_eq!((reader.remaining(), reader.rest()), (left, &bytes[cut - left..cut]));
+            }
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "counts over all there are")]
+    fn every_small_number_and_every_edge_takes_the_fewest_bytes() {
+        let edges =
+            [1 << 30, VARINT_MAX].into_iter().flat_map(|edge: u64| edge - 2..=edge.min(VARINT_MAX - 1) + 1);
+        for value in (0..1 << 15).chain(edges) {
+            let mut buffer = [0; 8];
+            let mut writer = Writer::new(&mut buffer);
+            assert!(writer.is_empty());
+            writer.varint(value).unwrap();
+            let len = [(6, 1), (14, 2), (30, 4), (62, 8)]
+                .into_iter()
+                .find(|(bits, _)| value >> bits == 0)
+                .unwrap()
+                .1;
+            assert_eq!((writer.len(), varint_len(value), writer.is_empty()), (len, len, false), "{value}");
+            assert_eq!(by_definition(writer.written()), Some((value, len)));
+        }
+    }
+
     #[test]
     fn numbers_of_63_bits_are_not_written() {
         let mut buffer = [0; 8];

@@ -127,3 +127,29 @@ impl fmt::Display for WireError {
 }
 
 impl std::error::Error for WireError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alerts_have_codes_of_their_own() {
+        for alert in 0..=u8::MAX {
+            let code = TransportErrorCode::crypto(alert);
+            assert_eq!((code.0, code.alert()), (0x100 + u64::from(alert), Some(alert)));
+            assert_eq!(code.to_string(), format!("CRYPTO_ERROR (TLS alert {alert})"));
+            assert_eq!(TransportErrorCode(alert.into()).alert(), None);
+            for above in [0x200, 0x300, 0x1100, 1 << 61] {
+                assert_eq!(TransportErrorCode(above + u64::from(alert)).alert(), None);
+            }
+        }
+    }
+
+    #[test]
+    fn errors_say_what_the_peer_is_told_and_why() {
+        let error = WireError::new(TransportErrorCode::FLOW_CONTROL_ERROR, "too much").in_frame(8);
+        assert_eq!((error.to_string().as_str(), error.frame_type), ("FLOW_CONTROL_ERROR: too much", 8));
+        assert_eq!(TransportErrorCode(0x4321).to_string(), "error code 0x4321");
+        assert_eq!(format!("{:?}", TransportErrorCode::NO_ERROR), "NO_ERROR");
+    }
+}

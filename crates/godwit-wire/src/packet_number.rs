@@ -113,6 +113,63 @@ mod tests {
         }
     }
 
+    /// The number below 2^62 that ends in `number` and is nearest to `expected`; of two as near, either.
+    fn is_nearest(full: u64, number: TruncatedPacketNumber, expected: u64) -> bool {
+        let window = 1_u64 << (8 * number.len());
+        let others = [full.checked_sub(window), Some(full + window).filter(|other| *other < 1 << 62)];
+        full % window == u64::from(number.value)
+            && full < 1 << 62
+            && others.into_iter().flatten().all(|other| full.abs_diff(expected) <= other.abs_diff(expected))
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "counts over all there are")]
+    fn every_number_of_one_byte_is_expanded_to_the_nearest() {
+        let top = 1_u64 << 62;
+        for expected in (0..=1024).chain(top - 1024..top) {
+            for value in 0..=0xff {
+                let number = TruncatedPacketNumber { len: 1, value };
+                assert!(is_nearest(number.expand(expected), number, expected), "{value} at {expected}");
+            }
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "counts over all there are")]
+    fn every_number_of_two_bytes_is_expanded_to_the_nearest() {
+        let top = 1_u64 << 62;
+        let edges = [0, 1 << 15, 1 << 16, 3 << 15, 1 << 40, top - (1 << 16), top - (1 << 15), top - 1];
+        for expected in edges.into_iter().flat_map(|edge: u64| edge.saturating_sub(2)..(edge + 3).min(top)) {
+            for value in 0..=0xffff {
+                let number = TruncatedPacketNumber { len: 2, value };
+                assert!(is_nearest(number.expand(expected), number, expected), "{value} at {expected}");
+            }
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "counts over all there are")]
+    fn every_distance_of_one_and_two_bytes_is_bridged_from_both_ends() {
+        for unacked in 1..=0x8000_u64 {
+            let len = if unacked < 0x80 {
+                1
+            } else if unacked < 0x8000 {
+                2
+            } else {
+                3
+            };
+            for acked in [None, Some(0), Some(0xff), Some(0x1_0000), Some((1 << 62) - 1 - unacked)] {
+                let full = acked.map_or(unacked - 1, |acked| acked + unacked);
+                let number = TruncatedPacketNumber::new(full, acked);
+                assert_eq!(number.len(), len, "{full} after {acked:?}");
+                // The receiver has all that was acknowledged, and perhaps all that came before this one.
+                for expected in [acked.map_or(0, |acked| acked + 1), full] {
+                    assert_eq!(number.expand(expected), full, "after {acked:?}, expecting {expected}");
+                }
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn the_receiver_finds_the_number(

@@ -78,3 +78,30 @@ impl fmt::Display for StreamId {
         fmt::Display::fmt(&self.0, f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9000 table 1.
+    #[test]
+    fn the_two_lowest_bits_are_the_type() {
+        let types = [
+            (Side::Client, Direction::Bidirectional),
+            (Side::Server, Direction::Bidirectional),
+            (Side::Client, Direction::Unidirectional),
+            (Side::Server, Direction::Unidirectional),
+        ];
+        for (number, (initiator, direction)) in (0..).zip(types) {
+            for index in [0, 1, 2, 1 << 30, (1 << 60) - 1] {
+                let id = StreamId::new(initiator, direction, index);
+                assert_eq!((id.as_u64(), id), (index << 2 | number, StreamId::from_u64(index << 2 | number)));
+                assert_eq!((id.initiator(), id.direction(), id.index()), (initiator, direction, index));
+                assert_eq!(id.to_string(), (index << 2 | number).to_string());
+                assert_eq!(format!("{id:?}"), format!("StreamId({id})"));
+            }
+            assert_eq!(StreamId::new(initiator, direction, 1 << 60).as_u64(), number, "there are no more");
+        }
+        assert_eq!((Side::Client.peer(), Side::Server.peer()), (Side::Server, Side::Client));
+    }
+}

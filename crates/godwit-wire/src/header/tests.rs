@@ -234,6 +234,101 @@ proptest! {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "counts over all there are")]
+fn every_first_byte_means_what_the_table_says() {
+    for first in 0..=u8::MAX {
+        assert_eq!((is_long(first), has_quic_bit(first)), (first >= 0x80, first / 0x40 % 2 == 1));
+        for (version, shift) in [(V1, 0), (V2, 3)] {
+            // Connection ids of two bytes and one, a Length of 20, and bytes enough.
+            let mut datagram = vec![first, 0, 0, 0, 0, 2, 1, 2, 1, 3];
+            datagram[1..5].copy_from_slice(&version.to_be_bytes());
+            let number = (first / 16 + shift) % 4;
+            if first >= 0x80 && number == 0 {
+                datagram.push(0);
+            }
+            let packet_number_offset = datagram.len() + 1;
+            datagram.push(20);
+            datagram.resize(packet_number_offset + 25, 9);
+            let (dcid, scid) = (cid(&[1, 2]), cid(&[3]));
+            let expected = match (first >= 0x80, number) {
+                (false, _) => Packet::Short {
+                    dcid: cid(&datagram[1..4]),
+                    packet_number_offset: 4,
+                    spin: first / 0x20 % 2 == 1,
+                    first,
+                },
+                (true, 3) => {
+                    Packet::Retry { version, dcid, scid, token: 10..datagram.len() - 16, tag: [9; 16] }
+                }
+                (true, number) => Packet::Long {
+                    packet_type: [PacketType::Initial, PacketType::ZeroRtt, PacketType::Handshake]
+                        [usize::from(number)],
+                    version,
+                    dcid,
+                    scid,
+                    // Only an Initial has one, of no bytes here.
+                    token: packet_number_offset - 1..packet_number_offset - 1,
+                    packet_number_offset,
+                    end: packet_number_offset + 20,
+                    first,
+                },
+            };
+            assert_eq!(parse(&datagram, 3), Ok(expected), "{first:#x} of version {version:#x}");
+        }
+    }
+}
+
+#[test]
+fn every_length_of_connection_ids_is_read() {
+    for dcid_len in 0..=22_usize {
+        for scid_len in 0..=22_usize {
+            let (dcid, scid) = (vec![1; dcid_len], vec![2; scid_len]);
+            let lengths = [dcid_len as u8, scid_len as u8];
+            let datagram =
+                [&[0xe0, 0, 0, 0, 1][..], &lengths[..1], &dcid, &lengths[1..], &scid, &[20], &[3; 20]]
+                    .concat();
+            let parsed = parse(&datagram, 0);
+            assert_eq!(peek_dcid(&datagram, 0), Some(&dcid[..]));
+            if dcid_len.max(scid_len) > 20 {
+                assert_eq!(parsed, Err(Malformed), "{dcid_len} {scid_len}");
+                continue;
+            }
+            let Ok(Packet::Long { dcid: d, scid: s, end, .. }) = parsed else {
+                panic!("{dcid_len} {scid_len}")
+            };
+            assert_eq!((d, s, end), (cid(&dcid), cid(&scid), datagram.len()));
+            for cut in 0..datagram.len() {
+                assert_eq!(parse(&datagram[..cut], 0), Err(Malformed), "{dcid_len} {scid_len} cut at {cut}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_length_is_filled_in_up_to_its_limit() {
+    let empty = ConnectionId::EMPTY;
+    let (packet_type, version) = (PacketType::Handshake, V1);
+    let header = LongHeader { packet_type, version, dcid: &empty, scid: &empty, token: &[] };
+    let mut packet = vec![0; 20_000];
+    let mut writer = Writer::new(&mut packet);
+    let slot = header.encode(&mut writer, TruncatedPacketNumber::new(0, None)).unwrap();
+    let offset = slot.packet_number_offset();
+    for (len, fits) in
+        [(0, true), (1, true), (0x3ffe, true), (0x3fff, true), (0x4000, false), (0x4001, false)]
+    {
+        let before = packet.clone();
+        let patched = slot.patch(&mut packet[..offset + len]);
+        assert_eq!(patched.is_ok(), fits, "{len}");
+        if fits {
+            assert_eq!(packet[offset - 2..offset], (0x4000 | len as u16).to_be_bytes());
+        } else {
+            assert_eq!(packet, before);
+        }
+    }
+    assert_eq!(slot.patch(&mut packet[..offset - 1]), Err(NoRoom), "the header is not all there");
+}
+
+#[test]
 fn retry_needs_a_token_and_a_tag() {
     let start = unhex("f0 00000001 00 00");
     for behind in 0..=16 {

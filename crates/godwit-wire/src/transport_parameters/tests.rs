@@ -187,6 +187,7 @@ fn violations_are_named() {
     for (bytes, reason) in cases {
         let error = TransportParameters::decode(bytes, Side::Server).unwrap_err();
         assert!(error.reason.contains(reason), "{bytes:x?}: {error}");
+        assert_eq!(error.to_string(), format!("transport parameters: {}", error.reason));
     }
 }
 
