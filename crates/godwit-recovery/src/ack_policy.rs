@@ -103,6 +103,8 @@ mod tests {
         assert_eq!(best(Amount::PerSecond(10), 80), best(Amount::Few, 80));
         assert_eq!(best(Amount::PerSecond(u64::MAX), 320), best(Amount::Usual, 320));
         assert_eq!(best(Amount::Few, 7), (1, 25 * ms));
+        assert_eq!(best(Amount::Usual, 95), (1, 25 * ms), "no large window");
+        assert_eq!(best(Amount::Usual, 96), (3, 10 * ms));
     }
 
     #[test]

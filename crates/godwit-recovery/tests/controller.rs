@@ -2,7 +2,9 @@
 
 use godwit_base::Time;
 use godwit_recovery::RttEstimator;
-use godwit_recovery::congestion::{Acked, CeMarks, CongestionController, Lost, Sent};
+use godwit_recovery::congestion::{
+    Acked, CeMarks, CongestionControl, CongestionController, ControllerStart, Lost, Sent,
+};
 use std::time::Duration;
 
 /// Adds what was acknowledged, takes away what was lost or marked.
@@ -49,4 +51,20 @@ fn a_controller_is_told_by_its_own_tests() {
     controller.on_lost(&Lost::new(later, 700, Time::ZERO));
     controller.on_ecn(&CeMarks::new(later, 4, 1, 2_000));
     assert_eq!(controller.window(), 10_000);
+}
+
+#[test]
+fn a_controller_that_says_nothing_of_it_is_as_the_interface_says() {
+    let controller = Ledger(10_000);
+    assert_eq!((controller.slow_start_threshold(), controller.is_slow_start()), (None, true));
+    assert!(controller.pacing().is_none() && controller.export().is_none());
+    assert!(!controller.wants_rate_samples() && !controller.is_probing());
+}
+
+#[test]
+fn a_function_makes_the_controllers_of_a_program() {
+    let control = CongestionControl::custom(|start| Ledger(start.mtu.into()));
+    let CongestionControl::Custom(factory) = control else { panic!("{control:?}") };
+    let start = ControllerStart::new(Time::ZERO, 1_337, Duration::from_millis(50));
+    assert_eq!(factory.controller(&start).window(), 1_337);
 }

@@ -289,6 +289,16 @@ fn resumed(algorithm: Algorithm) -> (PathRecovery, SpaceRecovery<()>) {
 }
 
 #[test]
+fn a_path_that_was_never_heard_from_has_nothing_to_resume() {
+    let (mut path, mut space) = (path(), SpaceRecovery::new(SpaceId::Handshake));
+    assert_eq!(path.resumable(), None);
+    send(&mut space, &mut path, ms(0));
+    ack(&mut space, &mut path, ms(50), 0);
+    let saved = path.resumable().unwrap();
+    assert_eq!((saved.rtt, saved.window), (Duration::from_millis(50), path.window()));
+}
+
+#[test]
 fn a_window_is_resumed_by_those_who_cannot_find_it_faster() {
     for algorithm in Algorithm::ALL {
         let (mut path, mut space) = resumed(algorithm);
@@ -298,6 +308,7 @@ fn a_window_is_resumed_by_those_who_cannot_find_it_faster() {
             continue;
         }
         assert_eq!(path.window(), 100 * 1200, "{algorithm}");
+        assert_eq!(path.resumable(), None, "{algorithm}: it has not passed yet");
         // A window in a round trip, and not at once.
         let mut sent = 0;
         for half in 100..200 {

@@ -277,6 +277,7 @@ fn violations_are_named() {
         ("02 05 00 01 02 02 00", 0x02, "below 0"),
         ("02 05 00 01 02 01 01", 0x02, "below 0"),
         ("03 05 00 01 02 00 00 00 00", 0x03, "cut short"),
+        ("24 04 07 05 06", 0x24, "above the final size"),
         // 2^62 - 1 ranges announced, one there: refused at the end of the bytes.
         ("02 3f 00 ff ff ff ff ff ff ff ff 00 00 00", 0x02, "cut short"),
     ];
@@ -298,6 +299,11 @@ fn limits_themselves_are_accepted() {
     let bytes = from_hex("0e 00 ff ff ff ff ff ff ff fe 01 61");
     let Frame::Stream { offset, data, .. } = decode(&bytes).unwrap().0 else { panic!("not a STREAM frame") };
     assert_eq!(offset + data.len() as u64, VARINT_MAX);
+    let id = StreamId::from_u64(4);
+    assert_eq!(
+        decode(&from_hex("24 04 07 05 05")),
+        Ok((Frame::ResetStreamAt { id, code: 7, final_size: 5, reliable_size: 5 }, 0))
+    );
     let bytes = from_hex("02 05 00 01 02 01 00");
     let Frame::Ack(ack) = decode(&bytes).unwrap().0 else { panic!("not an ACK frame") };
     assert_eq!(ack.ranges.iter().collect::<Vec<_>>(), [3..=5, 0..=0]);

@@ -128,6 +128,43 @@ fn few_losses_without_a_queue_are_no_congestion() {
 }
 
 #[test]
+fn many_losses_are_congestion_without_a_queue_as_well() {
+    let mut rig = Rig::cruising();
+    // A third of what was sent.
+    (0..2).for_each(|_| rig.round(RATE / 2, 50 * MS, 50));
+    assert!(rig.bbr.model.rate() < RATE, "{}", rig.bbr.model.rate());
+}
+
+#[test]
+fn too_many_losses_end_a_probe_at_once() {
+    let mut rig = Rig::cruising();
+    rig.until(|state| state == State::Up);
+    let (now, in_flight) = (rig.now, in_time(RATE, 50 * MS));
+    for lost in 1..=100_u64 {
+        let since = Some(lost * u64::from(MTU));
+        let lost = Lost { in_flight: Some(in_flight), lost_since: since, ..Lost::new(now, MTU.into(), now) };
+        rig.bbr.on_lost(&lost);
+        if rig.bbr.state == State::Down {
+            let limit = rig.bbr.model.inflight_limit.get();
+            assert!(limit.is_some_and(|limit| limit < in_flight), "{limit:?} of {in_flight}");
+            return;
+        }
+    }
+    panic!("still in {:?}", rig.bbr.state);
+}
+
+#[test]
+fn the_lowest_round_trip_time_is_forgotten_after_ten_seconds() {
+    let mut rig = Rig::cruising();
+    let began = rig.now;
+    rig.bbr.model.on_rtt(began, 50 * MS);
+    for (seconds, lowest) in [(5, 50 * MS), (10, 50 * MS), (11, 80 * MS)] {
+        rig.bbr.model.on_rtt(began + Duration::from_secs(seconds), 80 * MS);
+        assert_eq!(rig.bbr.model.min_rtt(), lowest, "after {seconds} s");
+    }
+}
+
+#[test]
 fn losses_outside_of_probes_lower_the_bounds_by_beta_and_not_below_what_is_delivered() {
     let mut rig = Rig::cruising();
     let queued = 60 * MS;

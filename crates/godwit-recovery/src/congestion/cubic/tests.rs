@@ -56,6 +56,18 @@ impl Flow {
 }
 
 #[test]
+fn a_window_that_was_set_is_grown_from_as_slowly_as_after_a_reduction() {
+    let mut cubic = Cubic::new(1200);
+    cubic.set_window(100 * 1200);
+    // A window's worth: 9/17 of a packet, and a whole one only beyond what was set.
+    cubic.grow_estimate(100 * 1200);
+    assert_eq!(cubic.shape.w_est, 1200 * 9 / 17);
+    cubic.shape.w_est = 100 * 1200;
+    cubic.grow_estimate(100 * 1200);
+    assert!(cubic.shape.w_est.abs_diff(101 * 1200) < 12, "{}", cubic.shape.w_est);
+}
+
+#[test]
 fn slow_start_doubles_per_round_trip() {
     let mut flow = Flow::new(50);
     flow.rounds(3);

@@ -89,6 +89,22 @@ fn alpha_follows_the_share_of_marks() {
 }
 
 #[test]
+fn a_round_of_a_short_path_lasts_as_long_as_one_of_the_reference_length() {
+    let mut flow = Flow::scalable(5, 10 * MTU);
+    flow.round(0);
+    let alpha = flow.prague.alpha();
+    for rounds in 1..=8 {
+        flow.prague.cubic.set_window(10 * MTU);
+        flow.round(2);
+        if flow.prague.alpha() != alpha {
+            assert!((3..=6).contains(&rounds), "after {rounds} of 5 ms");
+            return;
+        }
+    }
+    panic!("the marks went into no average");
+}
+
+#[test]
 fn a_short_path_is_given_no_more_than_one_of_the_reference_length() {
     // In half a second without marks, from the same rate: as long as there was a mark of late.
     let gained = |rtt_ms: u64| {
