@@ -351,3 +351,20 @@ proptest! {
         prop_assert!(sender.path.ecn().stats().acked <= sender.path.ecn().stats().sent);
     }
 }
+
+#[test]
+fn each_codepoint_is_counted_as_itself() {
+    for (ect, ours, others) in [(Ecn::Ect0, (3, 0), (0, 3)), (Ecn::Ect1, (0, 3), (3, 0))] {
+        let check = |(ect0, ect1): (u64, u64), ce| {
+            let mut ledger = EcnLedger::default();
+            (0..4).for_each(|_| ledger.on_marked_sent());
+            ledger.on_marked_acked(3, 0);
+            ledger.check(Some(EcnCounts { ect0, ect1, ce }), ect)
+        };
+        assert_eq!(check(ours, 0), Ok(0), "{ect:?}");
+        assert_eq!(check(ours, 1), Ok(1));
+        assert_eq!(check(others, 0), Err(EcnFailure::Remarked));
+        assert_eq!(check((0, 0), 2), Err(EcnFailure::Bleached), "one is missing");
+        assert_eq!(check(ours, 2), Err(EcnFailure::Remarked), "one too many");
+    }
+}

@@ -101,6 +101,11 @@ fn the_search_ends_after_three_rounds_without_growth_by_a_quarter() {
 }
 
 #[test]
+fn it_asks_for_the_samples_that_it_works_by() {
+    assert!(Rig::new().bbr.wants_rate_samples());
+}
+
+#[test]
 fn a_sender_with_nothing_to_send_has_not_found_the_rate() {
     let mut rig = Rig::new();
     (0..20).for_each(|_| rig.lossy_round(RATE, 50 * MS, 0, true));

@@ -68,6 +68,19 @@ fn a_window_that_was_set_is_grown_from_as_slowly_as_after_a_reduction() {
 }
 
 #[test]
+fn only_who_could_not_regain_the_last_maximum_makes_room() {
+    let after = |window: u64, w_max: u64| {
+        let mut cubic = Cubic::new(1200);
+        (cubic.shape.window, cubic.shape.w_max) = (window, w_max);
+        cubic.reduce(70);
+        assert_eq!(cubic.window(), window * 7 / 10);
+        cubic.shape.w_max
+    };
+    assert_eq!(after(100_000, 100_001), 85_000);
+    assert_eq!((after(100_000, 100_000), after(100_000, 0)), (100_000, 100_000));
+}
+
+#[test]
 fn slow_start_doubles_per_round_trip() {
     let mut flow = Flow::new(50);
     flow.rounds(3);
