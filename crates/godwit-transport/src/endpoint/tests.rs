@@ -4,6 +4,7 @@
 
 mod shares;
 mod strangers;
+mod unfinished;
 
 use super::*;
 use crate::cid::Route;
