@@ -1,5 +1,6 @@
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
+mod budget;
 mod fairness;
 mod pipe;
 mod rules;
