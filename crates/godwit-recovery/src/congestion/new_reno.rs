@@ -136,6 +136,18 @@ mod tests {
     }
 
     #[test]
+    fn a_larger_mtu_makes_larger_steps() {
+        let mut reno = NewReno::new(1200);
+        reno.on_congestion(Time::ZERO);
+        reno.on_mtu_changed(1440);
+        let before = reno.window();
+        ack(&mut reno, before, true);
+        assert!(reno.window().abs_diff(before + 1440) < 12, "{} after {before}", reno.window());
+        reno.on_persistent_congestion();
+        assert_eq!(reno.window(), 2 * 1440);
+    }
+
+    #[test]
     fn doubles_in_slow_start_and_adds_one_packet_per_window_after() {
         let mut reno = NewReno::new(1200);
         ack(&mut reno, 12_000, true);

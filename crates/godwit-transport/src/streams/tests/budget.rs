@@ -87,3 +87,22 @@ fn who_has_sent_all_that_was_permitted_and_has_no_more_is_not_blocked() {
         assert_eq!(told, blocked, "{written}: {said:?}");
     }
 }
+
+#[test]
+fn data_that_follows_on_data_is_remembered_as_one() {
+    let id = |index| StreamId::new(Side::Client, Direction::Bidirectional, index);
+    let data = |index, offset, len, fin| StreamToken::Data { id: id(index), offset, len, fin };
+    let merged = |mut one: StreamToken, next| one.absorb(next).then_some(one);
+    assert_eq!(merged(data(0, 5, 10, false), data(0, 15, 7, false)), Some(data(0, 5, 17, false)));
+    assert_eq!(merged(data(0, 5, 10, false), data(0, 15, 0, true)), Some(data(0, 5, 10, true)));
+    for next in [
+        data(1, 15, 7, false),
+        data(0, 16, 7, false),
+        data(0, 14, 7, false),
+        data(0, 15, u32::MAX, false),
+        StreamToken::MaxData,
+    ] {
+        assert_eq!(merged(data(0, 5, 10, false), next), None, "{next:?}");
+    }
+    assert_eq!(merged(data(0, 5, 10, true), data(0, 15, 7, false)), None, "behind the end");
+}
