@@ -1,39 +1,35 @@
 //! An allowance for what a peer may do now and then but not all the time.
 //!
-//! Time plays no part: useful work pays back what useless work cost, so that a peer's standing follows
-//! from the bytes it sent alone.
+//! Time pays back what was charged, and so does useful work: a peer that does much may err more often.
 
 use crate::error::{Error, ErrorCode};
+use godwit_base::{RefillingBudget, Time};
 
-/// An account that starts full and can be refilled, never beyond where it started.
+/// A budget, and what a peer is told that overdraws it.
 #[derive(Debug)]
 pub(crate) struct Allowance {
-    left: u32,
-    full: u32,
+    budget: RefillingBudget,
     reason: &'static str,
 }
 
 impl Allowance {
-    /// A full account; `reason` is what the peer is told when it is overdrawn.
-    pub(crate) fn new(full: u32, reason: &'static str) -> Self {
-        Allowance { left: full, full, reason }
+    /// Full, with `per_second` coming back; `reason` is what the peer is told when it is overdrawn.
+    pub(crate) fn new(full: u32, per_second: u32, reason: &'static str) -> Self {
+        Allowance { budget: RefillingBudget::new(full.into(), per_second.into()), reason }
     }
 
     /// Takes `cost` out. An error if there is less than that left.
     #[track_caller]
-    pub(crate) fn charge(&mut self, cost: u32) -> Result<(), Error> {
-        match self.left.checked_sub(cost) {
-            Some(left) => {
-                self.left = left;
-                Ok(())
-            }
-            None => Err(Error::new(ErrorCode::H3_EXCESSIVE_LOAD, self.reason)),
+    pub(crate) fn charge(&mut self, now: Time, cost: u32) -> Result<(), Error> {
+        match self.budget.charge(now, cost.into()) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(Error::new(ErrorCode::H3_EXCESSIVE_LOAD, self.reason)),
         }
     }
 
     /// Puts `gain` back.
     pub(crate) fn earn(&mut self, gain: u32) {
-        self.left = self.left.saturating_add(gain).min(self.full);
+        self.budget.refund(gain.into());
     }
 }
 
@@ -56,15 +52,19 @@ impl Units {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn allowance_is_spent_and_earned() {
-        let mut allowance = Allowance::new(3, "too much");
-        allowance.charge(2).unwrap();
-        assert_eq!(allowance.charge(2).unwrap_err().code, ErrorCode::H3_EXCESSIVE_LOAD);
+        let mut allowance = Allowance::new(3, 1, "too much");
+        let mut charge = |seconds, cost| allowance.charge(Time::ZERO + Duration::from_secs(seconds), cost);
+        charge(0, 2).unwrap();
+        assert_eq!(charge(0, 2).unwrap_err().code, ErrorCode::H3_EXCESSIVE_LOAD);
+        charge(1, 2).unwrap();
+        assert!(charge(1, 1).is_err());
         allowance.earn(100);
-        allowance.charge(3).unwrap();
-        assert!(allowance.charge(1).is_err());
+        allowance.charge(Time::ZERO, 3).unwrap();
+        assert!(allowance.charge(Time::ZERO, 1).is_err());
     }
 
     #[test]

@@ -18,12 +18,17 @@ pub struct Config {
     /// do not know (RFC 9114 section 7.2.8). Default true.
     pub grease: bool,
     /// How many useless things (empty DATA frames, frames and streams of unknown types, KiB of those,
-    /// repeated control frames) a peer may send beyond what its useful traffic earns before the
+    /// repeated control frames) a peer may send at once, beyond what its useful traffic earns, before the
     /// connection is closed with H3_EXCESSIVE_LOAD. Default 1000.
     pub useless_allowance: u32,
+    /// How much of [`Config::useless_allowance`] comes back in each second. Default 16.
+    pub useless_per_second: u32,
     /// How many requests a client may abandon (or get wrong) before they are answered, beyond one for
     /// each that it lets finish, before the connection is closed with H3_EXCESSIVE_LOAD. Default 256.
     pub abandoned_allowance: u32,
+    /// How much of [`Config::abandoned_allowance`] comes back in each second: who closes a stream of events now and
+    /// then, or asks anew with every letter of a search, may do so as long as the connection lives. Default 16.
+    pub abandoned_per_second: u32,
 }
 
 impl Default for Config {
@@ -35,7 +40,9 @@ impl Default for Config {
             enable_connect_protocol: false,
             grease: true,
             useless_allowance: 1000,
+            useless_per_second: 16,
             abandoned_allowance: 256,
+            abandoned_per_second: 16,
         }
     }
 }

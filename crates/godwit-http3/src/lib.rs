@@ -31,6 +31,7 @@ pub use config::Config;
 pub use connection::{BodyRead, Connection};
 pub use error::{Error, ErrorCode, ReadError, SendError};
 pub use event::Event;
+pub use godwit_base::Time;
 pub use godwit_wire::{Direction, Side, StreamId};
 pub use message::Protocol;
 pub use settings::Settings;

@@ -1,6 +1,7 @@
 //! What HTTP/3 needs of a transport: streams, and a way to close.
 
 use bytes::Bytes;
+use godwit_base::Time;
 use godwit_wire::{Direction, StreamId};
 
 /// What reading a stream gave.
@@ -28,6 +29,9 @@ pub enum StreamError {
 
 /// One connection's streams. No call blocks, waits, or calls back.
 pub trait Transport {
+    /// The time of what is being dealt with: limits on what peers may do in a while are reckoned by it.
+    fn now(&self) -> Time;
+
     /// Opens a stream; `None` if the peer's limit is reached.
     fn open(&mut self, direction: Direction) -> Option<StreamId>;
 

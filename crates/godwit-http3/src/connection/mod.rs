@@ -78,6 +78,7 @@ impl Connection {
 
     /// The peer opened streams in this direction.
     pub fn on_stream_opened(&mut self, io: &mut dyn Transport, direction: Direction) {
+        self.shared.now = io.now();
         while !self.shared.closed
             && let Some(id) = io.accept(direction)
         {
@@ -95,6 +96,7 @@ impl Connection {
         if self.shared.closed {
             return;
         }
+        self.shared.now = io.now();
         let result = match id.direction() {
             Direction::Unidirectional => self.read_uni(io, id),
             Direction::Bidirectional => self.read_request(io, id),
@@ -107,6 +109,7 @@ impl Connection {
         if self.shared.closed {
             return;
         }
+        self.shared.now = io.now();
         let result = match id.direction() {
             Direction::Unidirectional => self.control.flush(io),
             Direction::Bidirectional => self.write_request(io, id),
@@ -119,6 +122,7 @@ impl Connection {
         if self.shared.closed {
             return;
         }
+        self.shared.now = io.now();
         let result = match id.direction() {
             Direction::Unidirectional if self.control.is(id) => {
                 Err(Error::new(ErrorCode::H3_CLOSED_CRITICAL_STREAM, "the control stream was refused"))

@@ -53,6 +53,7 @@ impl Connection {
         if self.shared.closed {
             return Err(ReadError::Closed);
         }
+        self.shared.now = io.now();
         let Some(stream) = self.requests.get_mut(&id) else { return Err(ReadError::UnknownStream) };
         if stream.recv.phase() == recv::Phase::Head {
             return Ok(BodyRead::Blocked);

@@ -146,6 +146,7 @@ impl Connection {
     }
 
     fn settle_sent(&mut self, io: &mut dyn Transport, id: StreamId) {
+        self.shared.now = io.now();
         let result = self.settle_request(id);
         self.settle_connection(io, result);
     }

@@ -8,6 +8,7 @@ use crate::frame::{self, FrameType};
 use crate::qpack::Decoder;
 use crate::settings::Settings;
 use bytes::{BufMut, Bytes, BytesMut};
+use godwit_base::Time;
 use godwit_wire::Side;
 use std::collections::VecDeque;
 
@@ -24,6 +25,8 @@ pub(super) struct Shared {
     pub(super) side: Side,
     pub(super) config: Config,
     pub(super) closed: bool,
+    /// When what is being dealt with came.
+    pub(super) now: Time,
     /// The peer's settings, once they have arrived.
     pub(super) peer_settings: Option<Settings>,
     pub(super) decoder: Decoder,
@@ -45,14 +48,23 @@ impl Shared {
         Shared {
             side,
             closed: false,
+            now: Time::ZERO,
             peer_settings: None,
             decoder: Decoder::new(),
             events: VecDeque::new(),
             buffered: 0,
-            useless: Allowance::new(config.useless_allowance, "too many useless frames or streams"),
+            useless: Allowance::new(
+                config.useless_allowance,
+                config.useless_per_second,
+                "too many useless frames or streams",
+            ),
             useless_bytes: Units::default(),
             useful_bytes: Units::default(),
-            abandoned: Allowance::new(config.abandoned_allowance, "too many abandoned requests"),
+            abandoned: Allowance::new(
+                config.abandoned_allowance,
+                config.abandoned_per_second,
+                "too many abandoned requests",
+            ),
             section: Vec::new(),
             arena: BytesMut::new(),
             config,
@@ -79,14 +91,14 @@ impl Shared {
     /// Accounts for something that a peer may send, but that serves nothing.
     #[track_caller]
     pub(super) fn on_useless(&mut self) -> Result<(), Error> {
-        self.useless.charge(1)
+        self.useless.charge(self.now, 1)
     }
 
     /// Accounts for ignored bytes: each KiB is a useless thing.
     #[track_caller]
     pub(super) fn on_useless_bytes(&mut self, bytes: u64) -> Result<(), Error> {
         let units = self.useless_bytes.add(bytes, 10);
-        self.useless.charge(units)
+        self.useless.charge(self.now, units)
     }
 
     /// Accounts for content: each 4 KiB make up for a useless thing.
@@ -104,7 +116,7 @@ impl Shared {
     /// Accounts for a request that the client gave up, or got wrong, before it was answered.
     #[track_caller]
     pub(super) fn on_abandoned(&mut self) -> Result<(), Error> {
-        self.abandoned.charge(1)
+        self.abandoned.charge(self.now, 1)
     }
 
     /// Replaces `before` bytes held for a HEADERS frame by `after`. False if that is more than the

@@ -57,6 +57,10 @@ impl Io<'_> {
 }
 
 impl Transport for Io<'_> {
+    fn now(&self) -> Time {
+        self.now
+    }
+
     fn open(&mut self, direction: Direction) -> Option<StreamId> {
         self.connection.as_mut()?.open(direction)
     }

@@ -4,6 +4,7 @@ use super::memory::World;
 use super::*;
 use crate::{BodyRead, Direction, ErrorCode, ReadError, SendError, StreamId, Transport};
 use http::{Request, Response};
+use std::time::Duration;
 
 fn server(config: Config) -> (World, Peer, End) {
     let world = World::new(1 << 22, usize::MAX);
@@ -199,9 +200,20 @@ fn useless_control_traffic_is_limited() {
 
 /// A client that gives up each request in the way given; the number after which it is disconnected.
 fn rapid(give_up: impl Fn(&mut End, StreamId), serve: impl Fn(usize) -> bool) -> Option<usize> {
+    rapid_every(Duration::ZERO, 1000, give_up, serve)
+}
+
+/// As [`rapid`], a request at a time and so far apart.
+fn rapid_every(
+    pause: Duration,
+    requests: usize,
+    give_up: impl Fn(&mut End, StreamId),
+    serve: impl Fn(usize) -> bool,
+) -> Option<usize> {
     let (world, mut server, mut io) = server(Config::default());
     let ok = Response::builder().status(200).body(()).unwrap();
-    for n in 0..1000 {
+    for n in 0..requests {
+        world.pass(pause);
         let id = io.open(Direction::Bidirectional).unwrap();
         io.put(id, &get(&[]));
         server.pump();
@@ -238,6 +250,56 @@ fn abandoned_requests_are_limited() {
     };
     assert_eq!(rapid(end, |n| n % 2 == 0), None);
     assert_eq!(rapid(end, |n| n % 3 == 0), Some(256 * 3 - 1));
+}
+
+#[test]
+fn who_gives_up_now_and_then_may_do_so_for_ever() {
+    let never = |_| false;
+    let reset = |io: &mut End, id: StreamId| io.reset(id, 0x10c);
+    let stop = |io: &mut End, id: StreamId| io.stop_sending(id, 0x10c);
+    let err = |io: &mut End, id: StreamId| io.put(id, &headers(&[("A", "b")]));
+    // A page whose stream of events is closed 1000 times within some minutes, and a search field.
+    assert_eq!(rapid_every(Duration::from_millis(500), 1000, stop, never), None);
+    assert_eq!(rapid_every(Duration::from_millis(63), 5000, reset, never), None);
+    // Ten times as many as come back are a flood, whoever resets.
+    let pause = Duration::from_micros(6250);
+    for end in [rapid_every(pause, 1000, reset, never), rapid_every(pause, 1000, stop, never)] {
+        assert_eq!(end, Some(284));
+    }
+    assert_eq!(rapid_every(pause, 1000, err, never), Some(284));
+}
+
+#[test]
+fn how_many_may_be_given_up_can_be_set() {
+    let config = Config { abandoned_allowance: 3, abandoned_per_second: 2, ..Config::default() };
+    let (world, mut server, mut io) = server(config);
+    let mut give_up = |pause: Duration| {
+        world.pass(pause);
+        let id = io.open(Direction::Bidirectional).unwrap();
+        io.put(id, &get(&[]));
+        server.pump();
+        io.stop_sending(id, 0x10c);
+        server.pump();
+        world.closed()
+    };
+    assert_eq!([0; 3].map(|_| give_up(Duration::ZERO)), [None; 3]);
+    assert_eq!([500; 5].map(|millis| give_up(Duration::from_millis(millis))), [None; 5]);
+    let closed = Some((Side::Server, ErrorCode::H3_EXCESSIVE_LOAD.0));
+    assert_eq!(give_up(Duration::from_millis(499)), closed);
+}
+
+#[test]
+fn useless_frames_now_and_then_do_no_harm() {
+    let (world, mut server, mut io) = server(Config::default());
+    let id = io.open(Direction::Unidirectional).unwrap();
+    io.put(id, &control());
+    // A browser that says with every change of its page what is urgent now (RFC 9218).
+    for _ in 0..5000 {
+        io.put(id, &frame(0xf0700, b"\0u=3"));
+        server.pump();
+        world.pass(Duration::from_millis(100));
+    }
+    assert_eq!(world.closed(), None);
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! A transport in memory: two ends, streams with a window each, reads of limited size.
 
-use crate::{Connection, Direction, Read, Side, StreamError, StreamId, Transport};
+use crate::{Connection, Direction, Read, Side, StreamError, StreamId, Time, Transport};
 use bytes::Bytes;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
+use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Notice {
@@ -45,6 +46,7 @@ struct State {
     notices: BTreeMap<Side, VecDeque<Notice>>,
     closed: Option<(Side, u64)>,
     max_requests: u64,
+    now: Time,
 }
 
 /// Both ends' view.
@@ -69,11 +71,17 @@ impl World {
             notices: BTreeMap::new(),
             closed: None,
             max_requests: 1 << 20,
+            now: Time::ZERO,
         })))
     }
 
     pub(super) fn end(&self, side: Side) -> End {
         End { side, world: self.clone() }
+    }
+
+    /// Lets time pass.
+    pub(super) fn pass(&self, time: Duration) {
+        self.0.borrow_mut().now += time;
     }
 
     pub(super) fn limit_requests(&self, max: u64) {
@@ -133,6 +141,10 @@ impl End {
 }
 
 impl Transport for End {
+    fn now(&self) -> Time {
+        self.world.0.borrow().now
+    }
+
     fn open(&mut self, direction: Direction) -> Option<StreamId> {
         let mut state = self.world.0.borrow_mut();
         let (side, limit) = (self.side, state.max_requests);
