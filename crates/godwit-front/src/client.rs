@@ -3,9 +3,11 @@
 //! There is one [`Client`] for each connection. Both listeners put it, in an `Arc`, into the extensions of every
 //! request; nothing above them knows more of the transport than this. It keeps no connection open.
 //!
+//! - [`abandoned::Abandoned`] is what an HTTP/2 client has given up.
 //! - [`tcp::Metered`] is a TCP stream that can be asked how it fares and what the peer has acknowledged.
 //! - [`undelivered`] is what waits until a response has been delivered.
 
+pub(crate) mod abandoned;
 pub(crate) mod delivery;
 pub(crate) mod tcp;
 
@@ -15,9 +17,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use godwit::http3::{ConnectionInfo, ConnectionWatch};
+use godwit_base::RefillingBudget;
 use godwit_report::record::Protocol;
 
 use super::metrics::{Metrics, OpenConnection};
+use abandoned::Abandoned;
 use tcp::Meter;
 
 /// The number of the next connection: TCP and QUIC, on all ports, count together.
@@ -31,6 +35,8 @@ pub(crate) struct Client {
     transport: Transport,
     requests: AtomicU64,
     too_slow: AtomicBool,
+    /// Of HTTP/2 connections.
+    abandoned: Option<Abandoned>,
     _open: OpenConnection,
 }
 
@@ -66,9 +72,15 @@ pub(crate) struct Path {
 }
 
 impl Client {
-    /// A client that has come by TCP.
-    pub(crate) fn tcp(facts: Facts, meter: &Arc<Meter>, metrics: &Arc<Metrics>) -> Arc<Client> {
-        Arc::new(Client::new(facts, Transport::Tcp(Arc::clone(meter)), metrics))
+    /// A client that has come by TCP. `may_abandon`: requests that it may give up, over HTTP/2.
+    pub(crate) fn tcp(
+        facts: Facts,
+        meter: &Arc<Meter>,
+        metrics: &Arc<Metrics>,
+        may_abandon: RefillingBudget,
+    ) -> Arc<Client> {
+        let abandoned = (facts.protocol == Protocol::H2).then(|| Abandoned::new(may_abandon));
+        Arc::new(Client { abandoned, ..Client::new(facts, Transport::Tcp(Arc::clone(meter)), metrics) })
     }
 
     /// The client of a request over HTTP/3 that came to the port of `listener`: the same for every request of
@@ -96,6 +108,7 @@ impl Client {
             transport,
             requests: AtomicU64::new(0),
             too_slow: AtomicBool::new(false),
+            abandoned: None,
             _open: metrics.connection_opened(facts.protocol),
             facts,
         }
@@ -145,6 +158,21 @@ impl Client {
                     retransmitted: u64::from(info.retransmitted),
                 })
             }
+        }
+    }
+
+    /// A request is over: answered, or given up by the client.
+    pub(crate) fn request_over(&self, given_up: bool) {
+        if let Some(abandoned) = &self.abandoned {
+            abandoned.on_over(given_up);
+        }
+    }
+
+    /// Ready once the client has given up more requests than it may, if HTTP/3 does not look after that itself.
+    pub(crate) async fn abandons_too_much(&self) {
+        match &self.abandoned {
+            Some(abandoned) => abandoned.too_many().await,
+            None => std::future::pending().await,
         }
     }
 

@@ -82,11 +82,14 @@ impl Options {
     }
 
     fn server(&self) -> http3::Server {
+        let Limits { abandoned_requests, abandoned_per_second, .. } = self.limits;
         let Limits { header_size, header_timeout, idle_timeout, send_timeout, minimum_rate, .. } =
             self.limits;
         let mut config = http3::Config::default();
         config.max_field_section_size = header_size.into();
         config.enable_connect_protocol = true;
+        config.abandoned_allowance = abandoned_requests;
+        config.abandoned_per_second = abandoned_per_second;
         let connections = self.connections.clone();
         http3::Server::new()
             .config(config)

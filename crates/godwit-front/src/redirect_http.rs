@@ -46,7 +46,7 @@ impl Redirect {
         stream: ClientStream,
         guard: ConnectionGuard<'_>,
     ) -> Result<(), BoxError> {
-        let client = client(&stream, Protocol::Http11, None, &self.observer)?;
+        let client = client(&stream, Protocol::Http11, None, &self.observer, guard.limits)?;
         let sender = Arc::clone(&client);
         let (redirect, leaving) = (self.clone(), Arc::clone(&guard.leaving));
         let pace = Arc::clone(&guard.pace);
@@ -65,7 +65,7 @@ impl Redirect {
         let mut connection =
             std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
         // What is under way is dropped with the connection, and logged then.
-        let outcome = guard.keep(connection.as_mut()).await;
+        let outcome = guard.keep(&client, connection.as_mut()).await;
         outcome.inspect_err(|error| self.observer.on_broken(&client, error))
     }
 

@@ -125,6 +125,11 @@ pub struct Limits {
     pub connections_per_address: usize,
     /// Requests at a time on one connection; at least 1.
     pub requests_per_connection: u32,
+    /// Requests on one connection of HTTP/2 or HTTP/3 that a client may give up at once, beyond one for each that it
+    /// lets be answered. Then the connection is closed.
+    pub abandoned_requests: u32,
+    /// How many of them come back in each second.
+    pub abandoned_per_second: u32,
     /// Bytes of a request's header section.
     pub header_size: u32,
     /// Bytes of a request's body; `None`: no limit.
@@ -145,6 +150,8 @@ impl Default for Limits {
             connections: 10_000,
             connections_per_address: 256,
             requests_per_connection: 100,
+            abandoned_requests: 256,
+            abandoned_per_second: 16,
             header_size: 64 << 10,
             body_size: None,
             header_timeout: Duration::from_secs(10),

@@ -303,7 +303,7 @@ async fn requests(
     let (socket, tls) = stream.get_ref();
     let protocol = if speaks_h2 { Protocol::H2 } else { Protocol::Http11 };
     let is_resumed = tls.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
-    let client = client(socket, protocol, Some(is_resumed), front.observer())?;
+    let client = client(socket, protocol, Some(is_resumed), front.observer(), limits)?;
     let (observer, sender) = (front.observer().clone(), Arc::clone(&client));
     let service =
         ConnectionService::new(front, limits, Some(Arc::clone(&guard.pace)), Arc::clone(&guard.leaving));
@@ -318,10 +318,10 @@ async fn requests(
         |outcome: Result<(), BoxError>| outcome.inspect_err(|error| observer.on_broken(&client, error));
     if speaks_h2 {
         let mut connection = pin!(http2_builder(limits).serve_connection(io, service));
-        note(guard.keep(connection.as_mut()).await)
+        note(guard.keep(&client, connection.as_mut()).await)
     } else {
         let mut connection = pin!(http1_builder(limits).serve_connection(io, service).with_upgrades());
-        note(guard.keep(connection.as_mut()).await)
+        note(guard.keep(&client, connection.as_mut()).await)
     }
 }
 

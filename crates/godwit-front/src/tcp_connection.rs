@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use godwit_base::RefillingBudget;
 use godwit_body::{BoxError, MinimumRate, Progress, ProgressLimits, ProgressWatch, Verdict};
 use godwit_report::record::Protocol;
 use hyper::body::Incoming;
@@ -45,9 +46,13 @@ pub(super) fn client(
     protocol: Protocol,
     tls_resumed: Option<bool>,
     observer: &Observer,
+    limits: &Limits,
 ) -> io::Result<Arc<Client>> {
     let (remote, local) = (socket.stream()?.peer_addr()?, socket.stream()?.local_addr()?);
-    Ok(Client::tcp(Facts { remote, local, protocol, tls_resumed }, socket.meter()?, observer.metrics()))
+    let facts = Facts { remote, local, protocol, tls_resumed };
+    let may_abandon =
+        RefillingBudget::new(limits.abandoned_requests.into(), limits.abandoned_per_second.into());
+    Ok(Client::tcp(facts, socket.meter()?, observer.metrics(), may_abandon))
 }
 
 /// More fields than any client sends; the service has a limit of its own below this.
@@ -116,7 +121,8 @@ where
     }
 }
 
-/// Sees a connection to its end: drops slow clients, closes idle ones, and ends in good order.
+/// Sees a connection to its end: drops clients that are slow or give up too much, closes idle ones, and ends in good
+/// order.
 pub(super) struct ConnectionGuard<'a> {
     pub(super) pace: Arc<Progress>,
     pub(super) meter: Arc<Meter>,
@@ -129,7 +135,11 @@ pub(super) struct ConnectionGuard<'a> {
 }
 
 impl ConnectionGuard<'_> {
-    pub(super) async fn keep<C: Serving>(self, mut connection: Pin<&mut C>) -> Result<(), BoxError> {
+    pub(super) async fn keep<C: Serving>(
+        self,
+        client: &Client,
+        mut connection: Pin<&mut C>,
+    ) -> Result<(), BoxError> {
         let ConnectionGuard { pace, meter, leaving, limits, mut stop, passed_on } = self;
         pace.expect_head();
         // HTTP/2's frames between requests are not the beginning of a head.
@@ -151,6 +161,11 @@ impl ConnectionGuard<'_> {
                 // What has come is read before it is asked whether anything has.
                 biased;
                 outcome = connection.as_mut() => return outcome.map_err(Into::into),
+                // The library has no word for it but the end.
+                () = client.abandons_too_much() => {
+                    pace.abort();
+                    return Err(GaveUp::Abandoned.into());
+                }
                 _ = stop.wait_for(|stop| *stop), if leave_at.is_none() => {
                     leaving.store(true, Ordering::Relaxed);
                     let mut patience = time_for_last_request(passed_on);

@@ -307,3 +307,87 @@ async fn tunnels_end_with_the_server() {
     })
     .await;
 }
+
+/// What a connection to [`giving_up`] is good for.
+struct Given {
+    sender: http2::SendRequest<Empty<Bytes>>,
+    /// A request has reached the service.
+    reached: mpsc::UnboundedReceiver<()>,
+    connection: tokio::task::JoinHandle<hyper::Result<()>>,
+    _running: Running,
+    _folder: tempfile::TempDir,
+}
+
+impl Given {
+    /// Gives up a request that the service has, as soon as it has it: false if the connection is over.
+    async fn give_up(&mut self) -> bool {
+        let mut asked = std::pin::pin!(self.sender.send_request(request("GET", "/wait", true, Empty::new())));
+        let reached = async {
+            tokio::select! {
+                _ = &mut asked => false,
+                reached = self.reached.recv() => reached.is_some(),
+            }
+        };
+        tokio::time::timeout(LONG, reached).await.expect("nothing happens")
+    }
+
+    /// Has a request answered.
+    async fn get(&mut self) -> StatusCode {
+        self.sender.send_request(request("GET", "/", true, Empty::new())).await.unwrap().status()
+    }
+}
+
+/// A client over HTTP/2 that may give up so many requests, of a service that does not answer at `/wait`.
+async fn giving_up(requests: u32) -> Given {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path();
+    let (chain, key) = certificate(folder);
+    let (reach, reached) = mpsc::unbounded_channel();
+    let service = tower::service_fn(move |request: Request<BoxBody>| {
+        let reach = reach.clone();
+        async move {
+            if request.uri().path() == "/wait" {
+                let _ = reach.send(());
+                std::future::pending::<()>().await;
+            }
+            Ok::<_, Infallible>(Response::new(Full::new(Bytes::from_static(b"answer"))))
+        }
+    });
+    let mut settings = Settings::default();
+    settings.access_log.target = godwit_front::settings::LogTarget::None;
+    settings.limits.abandoned_requests = requests;
+    settings.limits.abandoned_per_second = 0;
+    let server = Server::builder()
+        .settings(settings)
+        .listen("127.0.0.1:0".parse().unwrap())
+        .certificate(chain, key)
+        .service("/", service)
+        .bind()
+        .unwrap();
+    let running = server.start().await.unwrap();
+    let stream = TokioIo::new(tls(folder, running.addresses()[0], b"h2").await);
+    let (sender, connection) = http2::handshake(TokioExecutor::new(), stream).await.unwrap();
+    let connection = tokio::spawn(connection);
+    Given { sender, reached, connection, _running: running, _folder: temporary }
+}
+
+#[tokio::test]
+async fn who_gives_up_too_many_requests_over_h2_is_cut_off() {
+    let mut given = giving_up(40).await;
+    let mut count = 0;
+    while count < 1000 && given.give_up().await {
+        count += 1;
+    }
+    // The last of them may be on their way when the connection ends.
+    assert!((40..300).contains(&count), "{count}");
+    assert!(tokio::time::timeout(LONG, given.connection).await.unwrap().unwrap().is_err());
+}
+
+#[tokio::test]
+async fn requests_that_are_answered_make_up_for_others_over_h2() {
+    let mut given = giving_up(3).await;
+    for _ in 0..100 {
+        assert!(given.give_up().await);
+        assert_eq!(given.get().await, StatusCode::OK);
+    }
+}

@@ -277,6 +277,9 @@ impl Entry {
             upstream: self.answer.upstream.as_ref().map(UpstreamTime::waited),
         };
         metrics.request_over(counters, &finished);
+        if let Some(client) = &self.client {
+            client.request_over(self.outcome() == Outcome::ClientGone);
+        }
     }
 
     /// Writes the line, and counts the last mile, once.

@@ -16,6 +16,8 @@ pub(crate) enum GaveUp {
     HeadLate,
     /// The client takes too little of what it asked for.
     TooSlow,
+    /// The client has given up more requests than it may.
+    Abandoned,
 }
 
 impl fmt::Display for GaveUp {
@@ -23,6 +25,7 @@ impl fmt::Display for GaveUp {
         formatter.write_str(match self {
             GaveUp::HeadLate => "a request's head did not arrive in time",
             GaveUp::TooSlow => "the client takes too little",
+            GaveUp::Abandoned => "the client gives up too many requests",
         })
     }
 }
@@ -35,6 +38,7 @@ pub(super) fn reason(error: &BoxError) -> Option<(Refusal, Option<StatusCode>)> 
         return Some(match why {
             GaveUp::HeadLate => (Refusal::HeadLate, None),
             GaveUp::TooSlow => (Refusal::TooSlow, None),
+            GaveUp::Abandoned => (Refusal::Abandoned, None),
         });
     }
     let error = error.downcast_ref::<hyper::Error>().filter(|error| error.is_parse())?;

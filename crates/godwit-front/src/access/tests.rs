@@ -24,6 +24,7 @@ use super::*;
 use crate::client::tcp::Metered;
 use crate::client::{Client, Facts};
 use crate::settings::{AccessLog, Advertise, ClientAddress, LogFormat, LogTarget};
+use godwit_base::RefillingBudget;
 use godwit_body::{BoxBody, BoxError, Counted, FramePoll, boxed, empty, full};
 use godwit_report::record::Protocol;
 
@@ -85,7 +86,7 @@ impl World {
             protocol,
             tls_resumed: Some(false),
         };
-        Client::tcp(facts, stream.meter(), self.observer.metrics())
+        Client::tcp(facts, stream.meter(), self.observer.metrics(), RefillingBudget::new(0, 0))
     }
 
     fn finish(

@@ -222,6 +222,10 @@ fn limits(table: Table<'_>) -> Limits {
     if let Some(number) = table.number("requests_per_connection", 1, 65_535) {
         limits.requests_per_connection = u32::try_from(number).unwrap_or(u32::MAX);
     }
+    let abandoned =
+        |key, from| table.number(key, from, 1_000_000).and_then(|number| u32::try_from(number).ok());
+    limits.abandoned_requests = abandoned("abandoned_requests", 1).unwrap_or(limits.abandoned_requests);
+    limits.abandoned_per_second = abandoned("abandoned_per_second", 0).unwrap_or(limits.abandoned_per_second);
     let header_size =
         |bytes| match u32::try_from(bytes).ok().filter(|bytes| (8192..=16 << 20).contains(bytes)) {
             Some(bytes) => Ok(bytes),

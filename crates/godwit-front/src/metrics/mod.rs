@@ -101,6 +101,8 @@ pub(crate) enum Transport {
 pub(crate) enum Refusal {
     /// It took too little of what it asked for. Connections over TCP, responses over QUIC.
     TooSlow,
+    /// It gave up more requests than it may (HTTP/2).
+    Abandoned,
     /// A request's head did not arrive in time.
     HeadLate,
     /// What came was no request (status 400).
@@ -133,8 +135,9 @@ impl Transport {
 }
 
 impl Refusal {
-    pub(super) const ALL: [Refusal; 5] = [
+    pub(super) const ALL: [Refusal; 6] = [
         Refusal::TooSlow,
+        Refusal::Abandoned,
         Refusal::HeadLate,
         Refusal::BadRequest,
         Refusal::HeaderTooLarge,
@@ -144,6 +147,7 @@ impl Refusal {
     pub(super) fn name(self) -> &'static str {
         match self {
             Refusal::TooSlow => "too_slow",
+            Refusal::Abandoned => "abandoned",
             Refusal::HeadLate => "header_timeout",
             Refusal::BadRequest => "bad_request",
             Refusal::HeaderTooLarge => "header_too_large",
