@@ -49,6 +49,13 @@ impl Connecting {
         self.target.as_deref()
     }
 
+    /// The connection, to ask it for what is known even if the handshake fails. It does not end as long as this exists.
+    #[cfg(feature = "http3")]
+    pub(crate) fn attempt(&self) -> Option<Connection> {
+        let State::Pending(shared) = &self.state else { return None };
+        Some(Connection::from_shared(Arc::clone(shared)))
+    }
+
     /// Whether it has failed, or the connection is over.
     pub(crate) fn is_over(&self) -> bool {
         match &self.state {

@@ -106,6 +106,12 @@ impl Connection {
         self.ask(|connection| connection.remote(), |summary| summary.remote)
     }
 
+    /// Whether the peer has shown that it receives at its present address.
+    #[cfg(feature = "http3")]
+    pub(crate) fn is_peer_validated(&self) -> bool {
+        self.ask(|connection| connection.is_peer_validated(), |summary| summary.peer_validated)
+    }
+
     /// The local address that the peer talks to, where the system tells.
     pub fn local_address(&self) -> Option<IpAddr> {
         self.ask(|connection| connection.local(), |summary| summary.local)

@@ -187,10 +187,13 @@ impl Entry {
             let advertiser = &self.observer.0.advertiser;
             let logged = self.observer.0.log.is_json();
             let choice = advertiser.choose(&site.policy, client, headers, logged);
-            if let Some(facts) = self.facts.as_mut().filter(|_| logged) {
-                match self.protocol {
-                    Protocol::H3 => advertiser.used(choice),
-                    _ => facts.why_not_h3 = advertiser.why_not_h3(&site.policy, choice, client),
+            match self.protocol {
+                Protocol::H3 => advertiser.used(choice),
+                _ => {
+                    let why = advertiser.why_not_h3(&site.policy, choice, client);
+                    if let Some(facts) = &mut self.facts {
+                        facts.why_not_h3 = why;
+                    }
                 }
             }
             self.choice = Some(choice);
@@ -228,7 +231,7 @@ impl Entry {
         }
         let advertiser = &self.observer.0.advertiser;
         if let Some(value) = advertiser.alt_svc(&site.policy, choice, client) {
-            if self.observer.0.log.is_json() && value != "clear" {
+            if value != "clear" {
                 advertiser.told(choice, client);
             }
             headers.insert(ALT_SVC, value);

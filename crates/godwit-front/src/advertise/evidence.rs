@@ -12,11 +12,12 @@
 //!   TCP may go on using it. Nor is it known while an attempt is young.
 //!
 //! At most [`CAPACITY`] entries of each of two generations are kept: when one is full, the older one is forgotten. An
-//! entry that is used moves to the younger one.
+//! entry that is used moves to the younger one. Attempts, which anybody can make in others' names, are kept apart: many
+//! of them push out nothing that is certain.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use godwit_report::record::WhyNotH3;
@@ -24,13 +25,15 @@ use godwit_report::record::WhyNotH3;
 const CAPACITY: usize = 32_768;
 /// An attempt may still succeed.
 const YOUNG: u32 = 3;
+/// Of one address not more than one failure is counted in so many seconds.
+const COUNTED_FOR: u32 = 60;
 
 /// What can be known of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fact {
     /// It was told of HTTP/3.
     Told,
-    /// A first packet of a QUIC connection came.
+    /// A first packet of a QUIC connection came, if it is not forged.
     Attempt,
     /// A QUIC handshake was finished.
     Finished,
@@ -40,19 +43,27 @@ pub(super) enum Fact {
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     told: u32,
-    attempt: u32,
     finished: u32,
+    /// An attempt that failed was counted.
+    counted: u32,
 }
 
-type Generation = HashMap<u64, Seen, BuildHasherDefault<AsItIs>>;
+type Generation<V> = HashMap<u64, V, BuildHasherDefault<AsItIs>>;
 
 #[derive(Debug)]
-pub(super) struct Evidence(Mutex<Generations>);
+pub(super) struct Evidence(Mutex<Known>);
 
 #[derive(Debug, Default)]
-struct Generations {
-    young: Generation,
-    old: Generation,
+struct Known {
+    seen: Generations<Seen>,
+    /// When attempts were made.
+    attempts: Generations<u32>,
+}
+
+#[derive(Debug, Default)]
+struct Generations<V> {
+    young: Generation<V>,
+    old: Generation<V>,
 }
 
 impl Evidence {
@@ -63,13 +74,26 @@ impl Evidence {
     /// Notes a fact about whoever has this hash.
     pub(super) fn note(&self, whom: u64, fact: Fact, now: Duration) {
         let now = seconds(now);
-        let mut generations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let seen = generations.entry(whom);
+        let mut known = self.lock();
         match fact {
-            Fact::Told => seen.told = now,
-            Fact::Attempt => seen.attempt = now,
-            Fact::Finished => seen.finished = now,
+            Fact::Told => known.seen.entry(whom).told = now,
+            Fact::Attempt => *known.attempts.entry(whom) = now,
+            Fact::Finished => known.seen.entry(whom).finished = now,
         }
+    }
+
+    /// Whether an attempt from this address has failed ([`Evidence::why`]) that was not counted yet. Then it is.
+    pub(super) fn take_failure(&self, address: u64, now: Duration) -> bool {
+        let now = seconds(now);
+        let mut known = self.lock();
+        let attempt = known.attempts.get(address);
+        let seen = known.seen.entry(address);
+        let news =
+            seen.counted == 0 || attempt > seen.counted && now.saturating_sub(seen.counted) >= COUNTED_FOR;
+        if news {
+            seen.counted = now;
+        }
+        news
     }
 
     /// Why somebody at this address, or this user, came by TCP. What was told is remembered by clients for `age`.
@@ -81,30 +105,35 @@ impl Evidence {
         now: Duration,
     ) -> Option<WhyNotH3> {
         let (now, age) = (seconds(now), u32::try_from(age.as_secs()).unwrap_or(u32::MAX));
-        let generations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let seen = generations.get(address);
+        let known = self.lock();
+        let seen = known.seen.get(address);
         let fresh = |told: u32| told > 0 && now.saturating_sub(told) <= age;
         if !fresh(seen.told) {
-            let elsewhere = user.is_some_and(|user| fresh(generations.get(user).told));
+            let elsewhere = user.is_some_and(|user| fresh(known.seen.get(user).told));
             return Some(if elsewhere { WhyNotH3::OtherAddress } else { WhyNotH3::NotAdvertised });
         }
-        if seen.finished > 0 && seen.finished >= seen.attempt {
+        let attempt = known.attempts.get(address);
+        if seen.finished > 0 && seen.finished >= attempt {
             return None;
         }
-        match seen.attempt {
+        match attempt {
             0 => Some(WhyNotH3::NoAttempt),
             attempt if now.saturating_sub(attempt) < YOUNG => None,
             _ => Some(WhyNotH3::AttemptFailed),
         }
     }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-impl Generations {
-    fn get(&self, whom: u64) -> Seen {
+impl<V: Copy + Default> Generations<V> {
+    fn get(&self, whom: u64) -> V {
         self.young.get(&whom).or_else(|| self.old.get(&whom)).copied().unwrap_or_default()
     }
 
-    fn entry(&mut self, whom: u64) -> &mut Seen {
+    fn entry(&mut self, whom: u64) -> &mut V {
         if self.young.len() >= CAPACITY && !self.young.contains_key(&whom) {
             self.old = std::mem::take(&mut self.young);
         }
@@ -178,12 +207,35 @@ mod tests {
         for whom in 0..(CAPACITY as u64 * 4) {
             evidence.note(whom, Fact::Told, at(0));
             if whom % 1000 == 0 {
-                evidence.note(u64::MAX, Fact::Attempt, at(0));
+                evidence.note(u64::MAX, Fact::Finished, at(0));
             }
         }
-        let generations = evidence.0.lock().unwrap();
-        assert!(generations.young.len() + generations.old.len() <= 2 * CAPACITY);
-        assert!(generations.get(u64::MAX).told > 0);
-        assert!(generations.get(0).told == 0);
+        let Known { seen, .. } = &*evidence.lock();
+        assert!(seen.young.len() + seen.old.len() <= 2 * CAPACITY);
+        assert!(seen.get(u64::MAX).told > 0);
+        assert!(seen.get(0).told == 0);
+    }
+
+    #[test]
+    fn attempts_in_others_names_push_out_nothing_that_is_certain() {
+        let evidence = Evidence::new();
+        evidence.note(u64::MAX, Fact::Told, at(0));
+        (0..CAPACITY as u64 * 4).for_each(|forged| evidence.note(forged, Fact::Attempt, at(0)));
+        assert_eq!(evidence.why(u64::MAX, None, DAY, at(5)), Some(WhyNotH3::NoAttempt));
+        let Known { attempts, .. } = &*evidence.lock();
+        assert!(attempts.young.len() + attempts.old.len() <= 2 * CAPACITY);
+    }
+
+    #[test]
+    fn a_failure_counts_once_and_not_again_for_a_while() {
+        let evidence = Evidence::new();
+        let counts = |now| (0..3).filter(|_| evidence.take_failure(1, at(now))).count();
+        evidence.note(1, Fact::Told, at(0));
+        evidence.note(1, Fact::Attempt, at(10));
+        assert_eq!((counts(20), counts(200)), (1, 0), "once");
+        evidence.note(1, Fact::Attempt, at(210));
+        assert_eq!(counts(220), 1);
+        evidence.note(1, Fact::Attempt, at(230));
+        assert_eq!((counts(279), counts(280)), (0, 1));
     }
 }

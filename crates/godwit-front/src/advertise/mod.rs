@@ -1,19 +1,23 @@
 //! To whom HTTP/3 is advertised, and when.
 //!
 //! A response over TCP carries `Alt-Svc` (RFC 7838) if all of this holds: the site wants it for this user
-//! ([`users`]), HTTP/3 answered at this server's own port when it was last tried ([`probe`]), and the handshakes that
-//! clients begin there are also finished ([`health`]). When the last two no longer hold, `Alt-Svc: clear` takes back
+//! ([`users`]), HTTP/3 answered at this server's own port when it was last tried ([`probe`], [`health`]), and it does
+//! not fail from the client's network ([`networks`]). When the last two no longer hold, `Alt-Svc: clear` takes back
 //! what was said before. Until the first probe has passed nothing is said at all.
+//!
+//! Nobody off a client's path can have it told anything else: what comes from an address that may be forged counts only
+//! together with what the client itself does over TCP, and for its own network alone.
 //!
 //! [`evidence`] remembers for a while who was told and who tried: why somebody came by TCP is told from that.
 
 pub mod dns;
 pub(crate) mod evidence;
 mod health;
+mod networks;
 pub(crate) mod probe;
 mod users;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -28,6 +32,7 @@ use super::settings;
 use evidence::{Evidence, Fact};
 use godwit_text::instant_now;
 use health::{Health, State};
+use networks::{Handshake, Networks};
 pub(crate) use users::{User, UserKey};
 
 /// What is advertised at all ports of the program.
@@ -46,6 +51,7 @@ pub(crate) struct Advertiser {
 struct Port {
     number: u16,
     health: Mutex<Health>,
+    networks: Mutex<Networks>,
     /// What follows from the health, for reading at every request.
     state: AtomicU8,
 }
@@ -109,11 +115,21 @@ impl Policy {
     }
 }
 
+impl Port {
+    fn state(&self) -> State {
+        State::of(self.state.load(Ordering::Relaxed))
+    }
+}
+
 impl Advertiser {
     /// Nothing is said at these ports before a probe has passed.
     pub(crate) fn new(ports: impl IntoIterator<Item = u16>, key: UserKey) -> Advertiser {
-        let port =
-            |number| Port { number, health: Mutex::default(), state: AtomicU8::new(State::Unproved as u8) };
+        let port = |number| Port {
+            number,
+            health: Mutex::default(),
+            networks: Mutex::default(),
+            state: AtomicU8::new(State::Unproved as u8),
+        };
         Advertiser {
             ports: ports.into_iter().map(port).collect(),
             evidence: Evidence::new(),
@@ -149,7 +165,7 @@ impl Advertiser {
     pub(crate) fn alt_svc(&self, policy: &Policy, choice: Choice, client: &Client) -> Option<HeaderValue> {
         let port = client.local().port();
         let clear = HeaderValue::from_static("clear");
-        match (choice.wanted, self.state(port)) {
+        match (choice.wanted, self.state_for(port, client.remote().ip())) {
             (true, State::Open) => Some(policy.value(port)),
             (true, State::Withdrawn) => Some(clear),
             (false, _) if policy.lowered => Some(clear),
@@ -166,14 +182,23 @@ impl Advertiser {
         }
     }
 
-    /// Why a request came by TCP, as far as that is known.
+    /// Why a request came by TCP, as far as that is known. If because an attempt of HTTP/3 has failed, that counts.
     pub(crate) fn why_not_h3(&self, policy: &Policy, choice: Choice, client: &Client) -> Option<WhyNotH3> {
-        if !choice.wanted || self.state(client.local().port()) != State::Open {
+        let (port, address) = (client.local().port(), client.remote().ip());
+        if !choice.wanted || self.state_for(port, address) != State::Open {
             return Some(WhyNotH3::NotAdvertised);
         }
-        let address = self.key.address(client.remote().ip());
-        let user = choice.user.filter(|user| user.is_certain()).map(User::hash);
-        self.evidence.why(address, user, policy.age, self.begun.elapsed())
+        self.reason(policy.age, choice.user, port, address)
+    }
+
+    fn reason(&self, age: Duration, user: Option<User>, port: u16, address: IpAddr) -> Option<WhyNotH3> {
+        let (hash, now) = (self.key.address(address), self.begun.elapsed());
+        let user = user.filter(|user| user.is_certain()).map(User::hash);
+        let why = self.evidence.why(hash, user, age, now);
+        if why == Some(WhyNotH3::AttemptFailed) && self.evidence.take_failure(hash, now) {
+            self.on_handshake(port, address, Handshake::Unanswered);
+        }
+        why
     }
 
     /// Notes that a user's request came over HTTP/3.
@@ -185,25 +210,42 @@ impl Advertiser {
 
     /// Takes in what the HTTP/3 server at a port tells.
     pub(crate) fn on_quic(&self, port: u16, event: &ServerEvent) {
-        let (remote, fact) = match event {
+        match event {
             ServerEvent::HandshakeBegun { remote, .. } | ServerEvent::Retried { remote, .. } => {
-                (remote, Fact::Attempt)
+                self.on_attempt(remote.ip());
             }
-            ServerEvent::HandshakeFinished { remote, .. } => (remote, Fact::Finished),
-            ServerEvent::HandshakeFailed { remote, .. } => return self.on_handshake(port, *remote, false),
-            _ => return,
-        };
-        self.evidence.note(self.key.address(remote.ip()), fact, self.begun.elapsed());
-        if fact == Fact::Finished {
-            self.on_handshake(port, *remote, true);
+            ServerEvent::HandshakeFinished { remote, .. } => self.on_finished(port, remote.ip()),
+            ServerEvent::HandshakeFailed { remote, validated, .. } => {
+                self.on_failed(port, remote.ip(), *validated);
+            }
+            _ => {}
         }
     }
 
-    fn on_handshake(&self, port: u16, remote: SocketAddr, finished: bool) {
+    fn on_attempt(&self, address: IpAddr) {
+        self.evidence.note(self.key.address(address), Fact::Attempt, self.begun.elapsed());
+    }
+
+    fn on_finished(&self, port: u16, address: IpAddr) {
+        self.evidence.note(self.key.address(address), Fact::Finished, self.begun.elapsed());
+        self.on_handshake(port, address, Handshake::Finished);
+    }
+
+    fn on_failed(&self, port: u16, address: IpAddr, validated: bool) {
+        // Else anybody could say so in anybody's name.
+        if validated {
+            self.on_handshake(port, address, Handshake::Failed);
+        }
+    }
+
+    fn on_handshake(&self, port: u16, address: IpAddr, outcome: Handshake) {
         // Probes come from this machine, and prove nothing about clients.
-        let address = remote.ip().to_canonical();
-        if !address.is_loopback() && !lock(&self.own).contains(&address) {
-            self.change(port, |health, now| health.on_handshake(now, finished));
+        let address = address.to_canonical();
+        if address.is_loopback() || lock(&self.own).contains(&address) {
+            return;
+        }
+        if let Some(port) = self.port(port) {
+            lock(&port.networks).on_handshake(address, self.begun.elapsed(), outcome);
         }
     }
 
@@ -219,29 +261,10 @@ impl Advertiser {
 
     /// A probe has passed at a port, or failed.
     pub(crate) fn on_probe(&self, port: u16, passed: bool) {
-        self.change(port, |health, now| health.on_probe(now, passed));
-    }
-
-    /// How things stand at each port.
-    pub(crate) fn states(&self) -> Vec<AdvertisementState> {
-        let state = |port: &Port| {
-            let reachable = lock(&port.health).is_reachable();
-            AdvertisementState { port: port.number, reachable, open: self.state(port.number) == State::Open }
-        };
-        self.ports.iter().map(state).collect()
-    }
-
-    fn state(&self, port: u16) -> State {
-        let port = self.ports.iter().find(|it| it.number == port);
-        port.map_or(State::Unproved, |port| State::of(port.state.load(Ordering::Relaxed)))
-    }
-
-    fn change(&self, port: u16, change: impl FnOnce(&mut Health, Duration)) {
-        let Some(port) = self.ports.iter().find(|it| it.number == port) else { return };
-        let now = self.begun.elapsed();
+        let Some(port) = self.port(port) else { return };
         let mut health = lock(&port.health);
-        change(&mut health, now);
-        let (before, after) = (State::of(port.state.load(Ordering::Relaxed)), health.state(now));
+        health.on_probe(passed);
+        let (before, after) = (port.state(), health.state());
         port.state.store(after as u8, Ordering::Relaxed);
         drop(health);
         match (before, after) {
@@ -254,6 +277,30 @@ impl Advertiser {
             _ => {}
         }
     }
+
+    /// How things stand at each port.
+    pub(crate) fn states(&self) -> Vec<AdvertisementState> {
+        let state = |port: &Port| AdvertisementState {
+            port: port.number,
+            reachable: lock(&port.health).is_reachable(),
+            open: port.state() == State::Open,
+            failing_networks: lock(&port.networks).failing(self.begun.elapsed()),
+        };
+        self.ports.iter().map(state).collect()
+    }
+
+    /// What whoever is at this address is to be told at this port.
+    fn state_for(&self, port: u16, address: IpAddr) -> State {
+        let Some(port) = self.port(port) else { return State::Unproved };
+        match port.state() {
+            State::Open if lock(&port.networks).fails(address, self.begun.elapsed()) => State::Withdrawn,
+            state => state,
+        }
+    }
+
+    fn port(&self, number: u16) -> Option<&Port> {
+        self.ports.iter().find(|port| port.number == number)
+    }
 }
 
 /// Shared by everything that serves.
@@ -261,4 +308,90 @@ pub(crate) type SharedAdvertiser = Arc<Advertiser>;
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PORT: u16 = 443;
+    const DAY: Duration = Duration::from_secs(86_400);
+
+    fn advertiser() -> Advertiser {
+        let advertiser = Advertiser::new([PORT], UserKey::random());
+        advertiser.on_probe(PORT, true);
+        advertiser
+    }
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    impl Advertiser {
+        /// A client was told over TCP, an attempt in its name has led to nothing, and it comes by TCP again.
+        fn comes_back(&mut self, address: IpAddr) -> Option<WhyNotH3> {
+            self.wait(1);
+            self.evidence.note(self.key.address(address), Fact::Told, self.begun.elapsed());
+            self.on_attempt(address);
+            self.on_failed(PORT, address, false);
+            self.wait(60);
+            self.reason(DAY, None, PORT, address)
+        }
+
+        fn wait(&mut self, seconds: u64) {
+            self.begun = self.begun.checked_sub(Duration::from_secs(seconds)).unwrap();
+        }
+
+        fn tells(&self, address: &str) -> bool {
+            self.state_for(PORT, ip(address)) == State::Open
+        }
+    }
+
+    #[test]
+    fn strangers_switch_nothing_off() {
+        let advertiser = advertiser();
+        for host in 0..=255 {
+            for _ in 0..10 {
+                let forged = IpAddr::from([192, 0, 2, host]);
+                advertiser.on_attempt(forged);
+                advertiser.on_failed(PORT, forged, false);
+            }
+        }
+        assert!(advertiser.tells("198.51.100.1") && advertiser.tells("192.0.2.7"));
+        assert_eq!(advertiser.states()[0].failing_networks, 0);
+    }
+
+    #[test]
+    fn a_network_from_which_it_fails_is_not_told_and_others_are() {
+        let mut advertiser = advertiser();
+        for _ in 0..5 {
+            assert!(advertiser.tells("192.0.2.7"));
+            assert_eq!(advertiser.comes_back(ip("192.0.2.1")), Some(WhyNotH3::AttemptFailed));
+        }
+        assert!(!advertiser.tells("192.0.2.7") && advertiser.tells("198.51.100.1"));
+        assert_eq!(advertiser.states()[0].failing_networks, 1);
+        for _ in 0..5 {
+            advertiser.on_failed(PORT, ip("198.51.100.1"), true);
+        }
+        assert!(!advertiser.tells("198.51.100.1"));
+        assert!(advertiser.states()[0].open, "others are told");
+    }
+
+    #[test]
+    fn packets_in_others_names_withdraw_nothing_from_where_it_works() {
+        let mut advertiser = advertiser();
+        advertiser.on_finished(PORT, ip("192.0.2.200"));
+        (0..15).for_each(|host| drop(advertiser.comes_back(IpAddr::from([192, 0, 2, host]))));
+        assert!(advertiser.tells("192.0.2.7"));
+    }
+
+    #[test]
+    fn this_machine_says_nothing_of_clients() {
+        let advertiser = advertiser();
+        advertiser.own_addresses([ip("192.0.2.1")]);
+        for own in ["192.0.2.1", "127.0.0.1", "::ffff:127.0.0.1"] {
+            (0..10).for_each(|_| advertiser.on_failed(PORT, ip(own), true));
+            assert!(advertiser.tells(own), "{own}");
+        }
+    }
 }

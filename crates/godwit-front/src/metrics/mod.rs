@@ -174,6 +174,8 @@ pub(crate) struct AdvertisementState {
     pub(crate) reachable: bool,
     /// Whether clients are told.
     pub(crate) open: bool,
+    /// Networks whose clients are not told, because it fails from there.
+    pub(crate) failing_networks: usize,
 }
 
 /// A connection that counts as open until this is dropped.

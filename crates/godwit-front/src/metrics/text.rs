@@ -195,7 +195,10 @@ impl Page<'_> {
         let reachable = ports.iter().map(|it| ([("port", it.port.to_string())], u64::from(it.reachable)));
         self.gauges("udp_probe_passed", "Whether HTTP/3 was reachable when last tried from here", reachable)?;
         let open = ports.iter().map(|it| ([("port", it.port.to_string())], u64::from(it.open)));
-        self.gauges("http3_advertised", "Whether clients are told of HTTP/3", open)
+        self.gauges("http3_advertised", "Whether clients are told of HTTP/3", open)?;
+        let failing = ports.iter().map(|it| ([("port", it.port.to_string())], it.failing_networks as u64));
+        let help = "Networks whose clients are not told of HTTP/3, because it fails from there";
+        self.gauges("http3_failing_networks", help, failing)
     }
 
     fn times<'a>(

@@ -470,8 +470,12 @@ impl Machine {
         self.follow_paths(now);
     }
 
-    /// While closing only the peer's own close matters (RFC 9000 section 10.2.1).
+    /// While closing only the peer's own close matters (RFC 9000 section 10.2.1), and that its address is real: a client
+    /// that refuses a server says so in Initial and in Handshake packets (section 10.2.3).
     fn process_while_closing(&mut self, now: Time, info: &PacketInfo, payload: &[u8]) {
+        if info.space == SpaceId::Handshake && self.side == Side::Server {
+            self.paths.on_address_validated();
+        }
         use godwit_wire::Frame::{ApplicationClose, ConnectionClose};
         let closes = Frames::new(payload).map_while(Result::ok).find(|frame| {
             matches!(frame, ConnectionClose { .. } | ApplicationClose { .. })

@@ -73,6 +73,8 @@ struct Left {
 #[derive(Debug, Clone)]
 pub(crate) struct Summary {
     pub(crate) remote: SocketAddr,
+    #[cfg_attr(not(feature = "http3"), expect(dead_code, reason = "nobody asks"))]
+    pub(crate) peer_validated: bool,
     pub(crate) local: Option<IpAddr>,
     pub(crate) alpn: Option<Vec<u8>>,
     pub(crate) server_name: Option<String>,
@@ -90,6 +92,7 @@ impl Summary {
     fn of(connection: &Connection) -> Self {
         Summary {
             remote: connection.remote(),
+            peer_validated: connection.is_peer_validated(),
             local: connection.local(),
             alpn: connection.alpn().map(<[u8]>::to_vec),
             server_name: connection.server_name().map(str::to_owned),
@@ -131,6 +134,7 @@ impl ConnState {
             (None, Some(connection)) => Summary::of(connection),
             (None, None) => Summary {
                 remote: self.remote,
+                peer_validated: false,
                 local: None,
                 alpn: None,
                 server_name: None,

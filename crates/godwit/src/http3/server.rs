@@ -279,18 +279,24 @@ impl Server {
     ) {
         let remote = incoming.remote_address();
         self.observer.notify(|| ServerEvent::HandshakeBegun { remote });
-        let Some(shaken) = self.handshake(incoming.accept(), stopped.clone()).await else {
-            self.observer.notify(|| ServerEvent::HandshakeFailed { remote });
+        let connecting = incoming.accept();
+        let attempt = connecting.attempt();
+        let failed = || {
+            let validated = attempt.as_ref().is_some_and(Connection::is_peer_validated);
+            self.observer.notify(|| ServerEvent::HandshakeFailed { remote, validated });
+        };
+        let Some(shaken) = self.handshake(connecting, stopped.clone()).await else {
+            failed();
             return tracing::debug!(%remote, "a handshake is given up");
         };
         let connection = match shaken {
             Ok(connection) => connection,
             Err(error) => {
-                self.observer.notify(|| ServerEvent::HandshakeFailed { remote });
+                failed();
                 return tracing::debug!(%remote, %error, "a handshake failed");
             }
         };
-        drop(handshake);
+        drop((handshake, attempt));
         self.observer.notify(|| ServerEvent::HandshakeFinished { remote });
         let _told = self.observer.when_over(&connection);
         let Some(_admitted) = self.admission.ask(connection.remote_address()) else {

@@ -30,8 +30,11 @@ pub enum ServerEvent {
     /// A handshake has failed, or was not completed in time.
     #[non_exhaustive]
     HandshakeFailed {
-        /// The client's address, which may be forged.
+        /// The client's address, which may be forged unless it is `validated`.
         remote: SocketAddr,
+        /// The client has shown that it receives at its address (RFC 9000 section 8.1): by a token, or by a packet that
+        /// was protected with keys of the handshake.
+        validated: bool,
     },
     /// A connection is no longer served.
     #[non_exhaustive]

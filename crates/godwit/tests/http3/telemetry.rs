@@ -1,6 +1,6 @@
 //! What a server can tell of its connections: delivery, counters, handshakes, ends.
 
-use crate::support::{World, any, client_config, client_endpoint, get, ok, service, text};
+use crate::support::{World, any, client_builder, client_config, client_endpoint, get, ok, service, text};
 use godwit::http3::{Body, Client, ConnectionInfo, Server, ServerEvent};
 use godwit::{ClientConfig, TransportConfig};
 use http::{Method, Request, Response, StatusCode};
@@ -106,7 +106,8 @@ async fn handshakes_and_ends_are_told() {
         seen.lock().unwrap().push(match event {
             ServerEvent::HandshakeBegun { .. } => "begun",
             ServerEvent::HandshakeFinished { .. } => "finished",
-            ServerEvent::HandshakeFailed { .. } => "failed",
+            ServerEvent::HandshakeFailed { validated: true, .. } => "failed",
+            ServerEvent::HandshakeFailed { .. } => "failed, of nobody known",
             ServerEvent::Closed { stats, .. } if stats.packets_sent > 0 => "closed",
             _ => "other",
         });
@@ -124,11 +125,16 @@ async fn handshakes_and_ends_are_told() {
     // Nobody has told this client to trust the server.
     let stranger = ClientConfig::with_roots(godwit::rustls::RootCertStore::empty()).build().unwrap();
     Client::connect(&endpoint, &stranger, world.addr, "localhost").await.unwrap_err();
-    while !events.lock().unwrap().contains(&"failed") {
+    // And this one is refused at its first packet, before anything shows that its address is not forged.
+    let unheard = client_builder().alpn(["unheard-of"]).build().unwrap();
+    endpoint.connect(&unheard, world.addr, "localhost").unwrap().await.unwrap_err();
+    let failed = |kind| events.lock().unwrap().contains(&kind);
+    while !failed("failed") || !failed("failed, of nobody known") {
         tokio::task::yield_now().await;
     }
     world.begin_shutdown();
     world.shut_down().await;
     let count = |kind| events.lock().unwrap().iter().filter(|event| **event == kind).count();
-    assert_eq!((count("begun"), count("finished"), count("failed"), count("closed")), (3, 2, 1, 2));
+    assert_eq!((count("begun"), count("finished"), count("closed")), (4, 2, 2));
+    assert_eq!((count("failed"), count("failed, of nobody known")), (1, 1));
 }

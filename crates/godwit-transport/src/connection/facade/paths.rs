@@ -12,6 +12,11 @@ impl Connection {
         self.machine.paths.active().key().remote
     }
 
+    /// Whether the peer has shown that it receives at its present address (RFC 9000 sections 8.1 and 8.2).
+    pub fn is_peer_validated(&self) -> bool {
+        self.machine.paths.active().is_validated()
+    }
+
     /// The local address, if the datapath told it.
     pub fn local(&self) -> Option<IpAddr> {
         self.machine.paths.active().key().local
