@@ -3,6 +3,7 @@
 
 use super::program::{Step, steps};
 use bytes::Bytes;
+use godwit_base::Time;
 use godwit_http3::{
     BodyRead, Config, Connection, Direction, Event, Read, Side, StreamError, StreamId, Transport,
 };
@@ -239,6 +240,11 @@ impl Io {
 }
 
 impl Transport for Io {
+    /// No time passes: what a peer may do in a while is the least then.
+    fn now(&self) -> Time {
+        Time::ZERO
+    }
+
     fn open(&mut self, direction: Direction) -> Option<StreamId> {
         let own = &mut self.own[usize::from(direction == Direction::Unidirectional)];
         *own += 1;

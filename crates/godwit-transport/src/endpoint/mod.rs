@@ -106,8 +106,6 @@ pub struct Endpoint {
     used_tokens: UsedTokens,
     clock: Clock,
     accepting: bool,
-    /// The data path keeps departure times.
-    departure_times: bool,
     /// A path was left since it was last asked.
     paths_left: bool,
 }
@@ -129,8 +127,8 @@ struct Queues {
     in_batch: Vec<(ConnKey, usize)>,
     /// When that was.
     batch_at: Time,
-    /// When each run of it leaves, if the data path keeps departure times.
-    departures: Vec<Option<Time>>,
+    /// When each run of it leaves. None if the data path keeps no departure times.
+    departures: Option<Vec<Option<Time>>>,
     /// Clients that try to connect, in the order in which they began. Some may be done.
     attempts: VecDeque<ConnKey>,
 }
@@ -182,7 +180,6 @@ impl Endpoint {
             used_tokens: UsedTokens::new(hash),
             clock: Clock::default(),
             accepting: true,
-            departure_times: false,
             paths_left: false,
             config,
             server,

@@ -59,7 +59,9 @@ impl Endpoint {
     /// True if there is more: send the batch, clear it and call again.
     pub fn transmit(&mut self, now: Time, batch: &mut SendBatch) -> bool {
         self.queues.in_batch.clear();
-        self.queues.departures.clear();
+        if let Some(departures) = &mut self.queues.departures {
+            departures.clear();
+        }
         self.queues.batch_at = now;
         if !self.outbox.transmit(batch) {
             return true;
@@ -83,12 +85,13 @@ impl Endpoint {
     /// paced exactly although they are called late. Runs on one path have to leave in order. At first false: every run
     /// is to leave at once.
     pub fn set_departure_times(&mut self, kept: bool) {
-        if self.departure_times && !kept {
+        if kept {
+            self.queues.departures.get_or_insert_default();
+        } else if self.queues.departures.take().is_some() {
             for (_, slot) in self.slots.iter_mut() {
                 slot.connection.machine.leave_at_once();
             }
         }
-        self.departure_times = kept;
     }
 
     /// The local system refused to send a datagram of `size` bytes, from the batch that [`Endpoint::transmit`] filled
@@ -110,7 +113,7 @@ impl Endpoint {
     /// filled last. Unless it was for want of room (`congested`), their loss tells nothing of the network.
     pub fn on_run_refused(&mut self, run: usize, datagrams: usize, congested: bool) {
         // By that time loss recovery knows its packets.
-        let departure = self.queues.departures.get(run).copied().flatten();
+        let departure = self.queues.departures.as_ref().and_then(|departures| *departures.get(run)?);
         let sent_at = departure.unwrap_or(self.queues.batch_at);
         // Each connection's runs are next to each other.
         let writer = self.queues.in_batch.iter().rfind(|(_, first)| *first <= run);
@@ -150,13 +153,13 @@ impl Endpoint {
         let Some(slot) = self.slots.get_mut(key.0) else { return Transmitted::Idle };
         let first_run = batch.run_count();
         let machine = &mut slot.connection.machine;
-        if self.departure_times {
+        if self.queues.departures.is_some() {
             machine.look_ahead(now);
         }
         let transmitted = machine.transmit(now, batch, &mut *self.rng);
-        if self.departure_times {
-            self.queues.departures.resize(first_run, None);
-            self.queues.departures.extend(batch.runs().skip(first_run).map(|(run, _)| run.meta.release));
+        if let Some(departures) = &mut self.queues.departures {
+            departures.resize(first_run, None);
+            departures.extend(batch.runs().skip(first_run).map(|(run, _)| run.meta.release));
         }
         slot.ready = transmitted == Transmitted::More;
         if self.queues.in_batch.last().is_none_or(|(last, _)| *last != key) {

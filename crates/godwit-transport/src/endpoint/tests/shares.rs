@@ -1,28 +1,29 @@
 //! Which addresses share a network, and what the networks of an address hold.
 
-use crate::endpoint::admission::{Ledger, network};
 use crate::endpoint::demux::KeyedHash;
+use crate::endpoint::ledger::Ledger;
+use crate::endpoint::source::Source;
 use godwit_base::SeededRng;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
-fn ledger(most: usize) -> Ledger {
-    Ledger::new(most, KeyedHash::new(&mut SeededRng::new(1)))
+fn source(address: impl Into<IpAddr>) -> Source {
+    Source::of(KeyedHash::new(&mut SeededRng::new(1)), address.into())
 }
 
-fn v4(address: u32) -> IpAddr {
-    IpAddr::V4(address.into())
+fn v4(address: u32) -> Source {
+    source(Ipv4Addr::from(address))
 }
 
-fn v6(address: u128) -> IpAddr {
-    IpAddr::V6(address.into())
+fn v6(address: u128) -> Source {
+    source(std::net::Ipv6Addr::from(address))
 }
 
 /// So many as enter, all from networks of their own, or all that there is room for.
-fn fill(ledger: &mut Ledger, addresses: impl Iterator<Item = IpAddr>) -> usize {
+fn fill(ledger: &mut Ledger, sources: impl Iterator<Item = Source>) -> usize {
     let mut entered = 0;
-    for address in addresses {
-        if ledger.has_room(address) {
-            ledger.enter(address);
+    for source in sources {
+        if ledger.has_room(source) {
+            ledger.enter(source);
             entered += 1;
         }
     }
@@ -30,51 +31,50 @@ fn fill(ledger: &mut Ledger, addresses: impl Iterator<Item = IpAddr>) -> usize {
 }
 
 #[test]
-fn a_network_is_told_by_every_bit_of_its_prefix_and_by_none_behind_it() {
+fn networks_are_told_by_every_bit_of_their_prefix_and_by_none_behind_it() {
+    let same = |one: Source, other: Source| (one.narrow() == other.narrow(), one.wide() == other.wide());
     for base in [0, 0xc000_0207, u32::MAX] {
         for bit in 0..32 {
-            let same = network(v4(base)) == network(v4(base ^ 1 << bit));
-            assert_eq!(same, bit < 8, "bit {bit} of {base:#x}");
+            assert_eq!(same(v4(base), v4(base ^ 1 << bit)), (bit < 8, bit < 16), "bit {bit} of {base:#x}");
         }
-        let mapped = std::net::Ipv4Addr::from(base).to_ipv6_mapped();
-        assert_eq!(network(IpAddr::V6(mapped)), network(v4(base)), "the same address on an IPv6 socket");
-        assert_ne!(network(v6(base.into())), network(v4(base)));
+        let mapped = source(Ipv4Addr::from(base).to_ipv6_mapped());
+        assert_eq!(mapped, v4(base), "the same address on an IPv6 socket");
+        assert_ne!(v6(base.into()), v4(base));
     }
     for base in [0x2001_0db8 << 96 | 7, u128::MAX] {
         for bit in 0..128 {
-            let same = network(v6(base)) == network(v6(base ^ 1 << bit));
-            assert_eq!(same, bit < 72, "bit {bit} of {base:#x}");
+            assert_eq!(same(v6(base), v6(base ^ 1 << bit)), (bit < 80, bit < 96), "bit {bit} of {base:#x}");
         }
     }
 }
 
 #[test]
 fn a_full_network_leaves_the_share_of_every_other() {
-    // A /24 or /56 may hold a quarter, a /16 or /32 half, of 200.
+    // A /24 or /48 may hold a quarter, a /16 or /32 half, of 200.
     let hosts4 = (0..256).map(|host| v4(0x0a00_0000 | host));
     let hosts6 = (0..256).map(|host| v6(0x2001_0db8 << 96 | host));
     let nets4 = (0..256).map(|net| v4(0x0a00_0000 | net << 8));
-    let nets6 = (0..256).map(|net| v6(0x2001_0db8 << 96 | net << 72));
-    let narrow: [(&mut dyn Iterator<Item = IpAddr>, usize, IpAddr); 4] = [
+    let nets6 = (0..256).map(|net| v6(0x2001_0db8 << 96 | net << 80));
+    let narrow: [(&mut dyn Iterator<Item = Source>, usize, Source); 4] = [
         (&mut hosts4.clone(), 50, v4(0x0a00_0100)),
-        (&mut hosts6.clone(), 50, v6(0x2001_0db8 << 96 | 1 << 72)),
+        (&mut hosts6.clone(), 50, v6(0x2001_0db8 << 96 | 1 << 80)),
         (&mut nets4.clone(), 100, v4(0x0a01_0000)),
         (&mut nets6.clone(), 100, v6(0x2001_0db9 << 96)),
     ];
     for (addresses, share, other) in narrow {
-        let mut ledger = ledger(200);
+        let mut ledger = Ledger::new(200);
         assert_eq!(fill(&mut ledger, addresses), share);
-        assert!(ledger.has_room(other), "{other}");
+        assert!(ledger.has_room(other), "{other:?}");
     }
     // And a network of one kind says nothing of those of the other.
-    let mut ledger = ledger(200);
+    let mut ledger = Ledger::new(200);
     assert_eq!((fill(&mut ledger, nets4), fill(&mut ledger, nets6)), (100, 100));
     assert!(!ledger.has_room(v4(0xc000_0201)), "the whole");
 }
 
 #[test]
 fn what_a_network_holds_is_what_has_entered_and_not_left() {
-    let mut ledger = ledger(200);
+    let mut ledger = Ledger::new(200);
     let (one, neighbour, other) = (v4(0x0a00_0001), v4(0x0a00_0002), v4(0x0a00_0101));
     for held in 0..5 {
         assert_eq!((ledger.held_by_neighbours(neighbour), ledger.held_by_neighbours(other)), (held, 0));
@@ -92,7 +92,7 @@ fn what_a_network_holds_is_what_has_entered_and_not_left() {
 fn strain_is_half_of_any_share_or_many_in_all() {
     let (one, far) = (v4(0x0a00_0001), v4(0xc000_0201));
     for (addresses, most) in [(25, v4(0x0a00_0001)), (50, v4(0x0a00_0100))] {
-        let mut ledger = ledger(200);
+        let mut ledger = Ledger::new(200);
         for at in 0..addresses {
             assert!(!ledger.is_strained(one, 1000), "{at}");
             let spread = if most == one { 0 } else { at % 4 };
@@ -106,7 +106,7 @@ fn strain_is_half_of_any_share_or_many_in_all() {
 
 #[test]
 fn only_who_is_in_a_full_network_stands_in_the_way() {
-    let mut ledger = ledger(200);
+    let mut ledger = Ledger::new(200);
     assert_eq!(fill(&mut ledger, (0..256).map(|host| v4(0x0a00_0000 | host))), 50);
     let (late, inside, beside) = (v4(0x0a00_0009), v4(0x0a00_0003), v4(0x0a00_0101));
     assert!(ledger.stands_in_the_way(late, inside));
