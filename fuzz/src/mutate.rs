@@ -29,7 +29,7 @@ pub fn mutated(seeds: &[Vec<u8>], round: u64) -> Vec<u8> {
 
 /// How many rounds a smoke test plays: seconds in ordinary runs, minutes where `GODWIT_FULL` asks for more.
 pub fn rounds() -> u64 {
-    if std::env::var_os("GODWIT_FULL").is_some() { 1_000_000 } else { 50_000 }
+    if std::env::var_os("GODWIT_FULL").is_some() { 250_000 } else { 50_000 }
 }
 
 /// Bytes at which something changes in the encodings of QUIC and HTTP/3.

@@ -58,9 +58,11 @@ fn packets_are_spaced_although_the_host_wakes_late() {
         assert!(exact > 0.99 * in_time, "{in_time:.2} {late:.2} {exact:.2}");
         let shares = [&punctual, &coarse, &held].map(|(_, times)| bunched(times));
         assert!(shares[1] > 0.2 && shares[2] <= shares[0], "{shares:.3?}");
-        // Nothing overtakes, and the time in the host is no part of the round trip.
+        // Nothing overtakes, and the time in the host is no part of the round trip: it is that of the smallest packet that
+        // was acknowledged alone, and those differ by less than 250 bytes.
         let (report, _) = &held;
         assert_eq!((report.server_stats.spurious_losses, report.down.reordered), (0, 0));
-        assert_eq!(report.server_stats.min_rtt, punctual.0.server_stats.min_rtt);
+        let [held, punctual] = [&held, &punctual].map(|(report, _)| report.server_stats.min_rtt);
+        assert!(held.abs_diff(punctual) < Duration::from_micros(100), "{held:?} {punctual:?}");
     }
 }

@@ -20,21 +20,26 @@ const BYTES_EACH: u64 = 128;
 const REFILL: u64 = 32;
 /// Ranges of an acknowledgement that says nothing new that cost as much as a frame.
 const RANGES_EACH: u32 = 16;
+/// So many are charged together: until there are, and with most peers there never are, a connection has no budget to keep.
+const PARCEL: u32 = 64;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Anomalies {
-    budget: RefillingBudget,
-    /// What of the peer's honest work has been rewarded.
-    rewarded: u64,
-    /// What is to be charged for the packet that is being read.
+    /// None until something is charged.
+    budget: Option<Box<RefillingBudget>>,
+    /// So many may come at once.
+    most: u64,
+    /// What of the peer's honest work has been rewarded, as far as 32 bits tell.
+    rewarded: u32,
+    /// What has not been charged yet.
     seen: u32,
 }
 
 impl Anomalies {
     /// So many may come at once.
     pub(super) const fn new(most: u64) -> Self {
-        Anomalies { budget: RefillingBudget::new(most, most.div_ceil(REFILL)), rewarded: 0, seen: 0 }
+        Anomalies { budget: None, most, rewarded: 0, seen: 0 }
     }
 
     /// A frame that may serve something, but mostly does not when it comes in masses. Streams judge those about windows
@@ -62,8 +67,8 @@ impl Anomalies {
         if newly_acked == 0 {
             let ranges = u32::try_from(ack.ranges.iter().count()).unwrap_or(u32::MAX);
             self.see((ranges / RANGES_EACH).saturating_add(1));
-        } else {
-            self.budget.refund(u64::from(newly_acked));
+        } else if let Some(budget) = &mut self.budget {
+            budget.refund(u64::from(newly_acked));
         }
     }
 
@@ -72,26 +77,24 @@ impl Anomalies {
         self.seen = self.seen.saturating_add(frames);
     }
 
-    /// True if something is to be charged for the packet.
+    /// True if there is enough to be charged.
     #[inline]
-    pub(super) const fn has_seen(&self) -> bool {
-        self.seen > 0
+    pub(super) const fn is_due(&self) -> bool {
+        self.seen >= PARCEL
     }
 
-    /// Charges nothing for the packet.
-    pub(super) const fn forget(&mut self) {
-        self.seen = 0;
-    }
-
-    /// Charges for the packet. So many bytes of streams have come for the first time in the connection's life, and so many
-    /// datagrams.
+    /// Charges for what has been seen. So many bytes of streams have come for the first time in the connection's life, and
+    /// so many datagrams.
     #[cold]
     pub(super) fn charge(&mut self, now: Time, bytes: u64, datagrams: u64) -> Result<(), WireError> {
-        let work = (bytes / BYTES_EACH).saturating_add(datagrams);
-        self.budget.refund(work.saturating_sub(self.rewarded));
+        let most = self.most;
+        let full = || Box::new(RefillingBudget::new(most, most.div_ceil(REFILL)));
+        let budget = self.budget.get_or_insert_with(full);
+        let work = (bytes / BYTES_EACH).wrapping_add(datagrams) as u32;
+        budget.refund(u64::from(work.wrapping_sub(self.rewarded)));
         self.rewarded = work;
         let seen = std::mem::take(&mut self.seen);
-        self.budget.charge(now, u64::from(seen)).map_err(|_| {
+        budget.charge(now, u64::from(seen)).map_err(|_| {
             WireError::new(TransportErrorCode::INTERNAL_ERROR, "too many frames that served nothing")
         })
     }
@@ -108,19 +111,30 @@ mod tests {
 
     #[test]
     fn time_and_work_earn_and_nothing_else_does() {
-        let mut anomalies = Anomalies::new(64);
+        let mut anomalies = Anomalies::new(32 * u64::from(PARCEL));
         let mut now = Time::from_nanos(1);
-        let mut pings = |now, count, bytes, datagrams| {
-            (0..count).all(|_| {
-                anomalies.on_frame(&Frame::Ping);
-                anomalies.charge(now, bytes, datagrams).is_ok()
+        let mut pings = |now, parcels: u32, bytes, datagrams| {
+            (0..parcels).all(|_| {
+                (0..PARCEL).for_each(|_| anomalies.on_frame(&Frame::Ping));
+                anomalies.is_due() && anomalies.charge(now, bytes, datagrams).is_ok()
             })
         };
-        assert!(pings(now, 64, 0, 0) && !pings(now, 1, 0, 0));
-        now += Duration::from_secs(1);
-        assert!(pings(now, 2, 0, 0) && !pings(now, 1, 0, 0), "a thirty-second part");
-        assert!(pings(now, 10, 1280, 0) && !pings(now, 1, 1280, 0), "data");
-        assert!(pings(now, 5, 1280, 5) && !pings(now, 1, 1280, 5), "datagrams");
-        assert!(!pings(now, 1, 1280, 5), "but each once");
+        assert!(pings(now, 32, 0, 0) && !pings(now, 1, 0, 0));
+        now += Duration::from_secs(2);
+        assert!(pings(now, 2, 0, 0) && !pings(now, 1, 0, 0), "a thirty-second part each second");
+        let bytes = u64::from(PARCEL) * 10 * BYTES_EACH;
+        assert!(pings(now, 10, bytes, 0) && !pings(now, 1, bytes, 0), "data");
+        let datagrams = u64::from(PARCEL) * 5;
+        assert!(pings(now, 5, bytes, datagrams) && !pings(now, 1, bytes, datagrams), "datagrams");
+        assert!(!pings(now, 1, bytes, datagrams), "but each once");
+    }
+
+    #[test]
+    fn few_cost_nothing() {
+        let mut anomalies = Anomalies::new(0);
+        (1..PARCEL).for_each(|_| anomalies.on_frame(&Frame::Ping));
+        assert!(!anomalies.is_due() && anomalies.budget.is_none());
+        anomalies.on_frame(&Frame::Ping);
+        assert!(anomalies.is_due() && anomalies.charge(Time::from_nanos(1), 0, 0).is_err());
     }
 }

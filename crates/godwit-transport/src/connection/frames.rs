@@ -96,7 +96,9 @@ impl Machine {
                     "acknowledged a packet that was not sent",
                 )
             })?;
-        self.parts.anomalies.on_ack(ack, summary.newly_acked);
+        if info.space == SpaceId::Data {
+            self.parts.anomalies.on_ack(ack, summary.newly_acked);
+        }
         let counts = ack.ecn.map(|counts| EcnCounts { ect0: counts.ect0, ect1: counts.ect1, ce: counts.ce });
         let recovery = paths.in_use();
         space.recovery.on_ecn_counts(recovery, now, summary.ecn, counts);

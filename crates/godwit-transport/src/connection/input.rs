@@ -419,7 +419,9 @@ impl Machine {
             }
             ack_eliciting |= frame.is_ack_eliciting();
             non_probing |= !frame.is_probing();
-            self.parts.anomalies.on_frame(&frame);
+            if info.space == SpaceId::Data {
+                self.parts.anomalies.on_frame(&frame);
+            }
             self.on_frame(now, info, frame).map_err(|error| match error.frame_type {
                 0 => error.in_frame(frame_type),
                 _ => error,
@@ -428,7 +430,7 @@ impl Machine {
                 return Ok(());
             }
         }
-        self.charge_anomalies(now, info.space)?;
+        self.charge_anomalies(now)?;
         if let Some(space) = self.spaces.get_mut(info.space) {
             space.acks.on_packet_received(info.number, origin.at, ack_eliciting, origin.ecn);
         }
@@ -440,19 +442,15 @@ impl Machine {
         Ok(())
     }
 
-    /// Charges the peer for those frames of a packet that served nothing.
+    /// Charges the peer for frames that served nothing, when there are some.
     #[inline]
-    fn charge_anomalies(&mut self, now: Time, space: SpaceId) -> Result<(), WireError> {
+    fn charge_anomalies(&mut self, now: Time) -> Result<(), WireError> {
         let super::parts::Parts { anomalies, streams, datagrams, .. } = &mut self.parts;
         anomalies.see(streams.take_useless());
-        if !anomalies.has_seen() {
-            return Ok(());
+        if anomalies.is_due() {
+            anomalies.charge(now, streams.stats().bytes_received, datagrams.stats().received)?;
         }
-        if space != SpaceId::Data {
-            anomalies.forget();
-            return Ok(());
-        }
-        anomalies.charge(now, streams.stats().bytes_received, datagrams.stats().received)
+        Ok(())
     }
 
     /// What a packet changes beyond its frames: keys that are no longer needed, paths, new keys.

@@ -137,12 +137,11 @@ impl Machine {
         let config = args.config.transport.clone();
         let grease = rng.next_u64();
         let versions = Versions::client(&args, grease, rng.next_u64());
-        let offered = versions.available();
         let (tls, memory, version) = (&args.config.tls, args.memory, args.version);
         let known_token = || memory.as_ref().and_then(|memory| memory.take_token());
         let token = args.token.or_else(known_token).unwrap_or_default();
         let mut negotiation = Negotiation::client(args.local_cid, args.initial_dcid, token);
-        let parameters = negotiation.parameters(&config, version, offered.as_slice());
+        let parameters = negotiation.parameters(&config, version, versions.available());
         let parameters = negotiation::encode(&parameters, grease)?;
         let tls = memory.as_ref().map_or_else(|| tls.as_ref().clone(), |memory| memory.tls(tls));
         let mut handshake = Handshake::client(tls, version, args.server_name, parameters)?;

@@ -29,7 +29,7 @@ pub(super) struct Versions {
     /// attempt.
     original: u32,
     /// What this end offers, in its order of preference.
-    available: VersionList,
+    available: Box<[u32]>,
     /// A server that has moved still opens the client's Initial packets of the original version.
     original_keys: Option<Box<LevelKeys>>,
     /// What a client needs to begin again; gone once a server has been heard.
@@ -59,7 +59,7 @@ impl Versions {
             Restart { tls: args.config.tls.clone(), server_name: args.server_name.into(), grease, dcid };
         Versions {
             original: args.version,
-            available: offer(args.version, args.versions),
+            available: offer(args.version, args.versions).as_slice().into(),
             original_keys: None,
             restart: Some(Box::new(restart)),
             reacted: false,
@@ -73,7 +73,7 @@ impl Versions {
         let keys = moved.then(|| keys::initial(original, client_dcid, Side::Server)).flatten();
         Versions {
             original,
-            available: VersionList::new(versions.iter().copied()),
+            available: VersionList::new(versions.iter().copied()).as_slice().into(),
             original_keys: keys.map(Box::new),
             restart: None,
             reacted: false,
@@ -81,8 +81,8 @@ impl Versions {
         }
     }
 
-    pub(super) const fn available(&self) -> VersionList {
-        self.available
+    pub(super) const fn available(&self) -> &[u32] {
+        &self.available
     }
 
     /// The keys for Initial packets of the version that a server has left, if it is this one.
@@ -125,7 +125,7 @@ impl Versions {
                 let offered = peer.available.as_slice();
                 let of_server = |version: u32| offered.contains(&version) || version == negotiated;
                 // The version of the second attempt is what counts: from there the server may have moved on.
-                let mut best = self.available.as_slice().iter().copied();
+                let mut best = self.available.iter().copied();
                 let best = best.find(|version| of_server(*version));
                 if offered.is_empty() || best.is_some_and(|best| best != self.original && best != negotiated)
                 {
@@ -158,9 +158,7 @@ impl Machine {
     /// offered, the connection goes on in that version.
     pub(super) fn follow_version(&mut self, version: u32, pn_offset: usize, packet: &[u8]) {
         let versions = &self.versions;
-        let welcome = self.side == Side::Client
-            && !versions.settled
-            && versions.available.as_slice().contains(&version);
+        let welcome = self.side == Side::Client && !versions.settled && versions.available.contains(&version);
         if !welcome {
             return;
         }
@@ -201,9 +199,8 @@ impl Machine {
         if self.versions.reacted || header::versions(body).any(|version| version == self.version) {
             return;
         }
-        let offered = self.versions.available;
         let spoken = |version: &&u32| is_known(**version) && header::versions(body).any(|of| of == **version);
-        let best = offered.as_slice().iter().find(spoken).copied();
+        let best = self.versions.available.iter().find(spoken).copied();
         let restart = self.versions.restart.take();
         match best.zip(restart) {
             Some((version, restart)) => {
@@ -217,10 +214,9 @@ impl Machine {
 
     /// Sends the first flight again in another version, as if the one before had not been.
     fn start_over(&mut self, now: Time, version: u32, restart: &Restart) -> Result<(), ConnectError> {
-        let offered = self.versions.available;
         self.negotiation.original_dcid = restart.dcid;
         self.parts.remote_cids.set_first(restart.dcid);
-        let parameters = self.negotiation.parameters(&self.config, version, offered.as_slice());
+        let parameters = self.negotiation.parameters(&self.config, version, self.versions.available());
         let parameters = negotiation::encode(&parameters, restart.grease)?;
         self.early.stop();
         // A session belongs to the version in which it was begun (RFC 9369 section 5).
@@ -290,7 +286,7 @@ mod tests {
     fn downgrades_are_noticed() {
         let versions = |original, reacted| Versions {
             original,
-            available: VersionList::new([V2, V1]),
+            available: [V2, V1].into(),
             original_keys: None,
             restart: None,
             reacted,

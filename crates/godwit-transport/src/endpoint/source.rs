@@ -9,7 +9,8 @@ use std::hash::BuildHasher;
 use std::net::IpAddr;
 
 /// Places in a table of narrow or of wide networks.
-pub(super) const PLACES: usize = 4096;
+pub(super) const PLACES: usize = 1 << PLACE_BITS;
+const PLACE_BITS: u32 = 12;
 
 /// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +32,7 @@ impl Source {
                 ((address >> 80) as u64, (address >> 96) as u64 | 1 << 61)
             }
         };
-        let place = |network: u64| (hash.hash_one(network) % PLACES as u64) as u16;
+        let place = |network: u64| (hash.hash_one(network) >> (u64::BITS - PLACE_BITS)) as u16;
         Source { narrow: place(narrow), wide: place(wide) }
     }
 

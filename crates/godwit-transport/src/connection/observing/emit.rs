@@ -40,7 +40,7 @@ impl Machine {
         self.emit_state(ConnectionState::Attempted);
         self.emit_version();
         let available = self.versions.available();
-        let parameters = self.negotiation.parameters(&self.config, self.version, available.as_slice());
+        let parameters = self.negotiation.parameters(&self.config, self.version, available);
         self.emit_parameters(Initiator::Local, &parameters);
         self.emit_keys(SpaceId::Initial);
         self.emit_recovery(self.paths.active_id());
@@ -50,7 +50,7 @@ impl Machine {
     #[cold]
     pub(super) fn emit_version(&mut self) {
         let available = self.versions.available();
-        let versions = Some(Versions(available.as_slice()));
+        let versions = Some(Versions(available));
         let (server_versions, client_versions) = match self.side {
             Side::Server => (versions, None),
             Side::Client => (None, versions),
