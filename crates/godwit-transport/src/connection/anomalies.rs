@@ -10,6 +10,7 @@
 
 use crate::WireError;
 use crate::part::{NoToken, Part};
+use crate::streams::Streams;
 use godwit_base::{RefillingBudget, Time};
 use godwit_wire::frame::Ack;
 use godwit_wire::{Frame, TransportErrorCode};
@@ -44,7 +45,6 @@ impl Anomalies {
 
     /// A frame that may serve something, but mostly does not when it comes in masses. Streams judge those about windows
     /// and data themselves.
-    #[inline]
     pub(super) const fn on_frame(&mut self, frame: &Frame<'_>) {
         let costs = match frame {
             Frame::Padding(_)
@@ -77,15 +77,14 @@ impl Anomalies {
         self.seen = self.seen.saturating_add(frames);
     }
 
-    /// True if there is enough to be charged.
+    /// True if there is enough to be charged, with what streams have seen.
     #[inline]
-    pub(super) const fn is_due(&self) -> bool {
-        self.seen >= PARCEL
+    pub(super) const fn are_due(&self, streams: &Streams) -> bool {
+        self.seen.saturating_add(streams.useless()) >= PARCEL
     }
 
     /// Charges for what has been seen. So many bytes of streams have come for the first time in the connection's life, and
     /// so many datagrams.
-    #[cold]
     pub(super) fn charge(&mut self, now: Time, bytes: u64, datagrams: u64) -> Result<(), WireError> {
         let most = self.most;
         let full = || Box::new(RefillingBudget::new(most, most.div_ceil(REFILL)));
@@ -116,7 +115,7 @@ mod tests {
         let mut pings = |now, parcels: u32, bytes, datagrams| {
             (0..parcels).all(|_| {
                 (0..PARCEL).for_each(|_| anomalies.on_frame(&Frame::Ping));
-                anomalies.is_due() && anomalies.charge(now, bytes, datagrams).is_ok()
+                anomalies.seen >= PARCEL && anomalies.charge(now, bytes, datagrams).is_ok()
             })
         };
         assert!(pings(now, 32, 0, 0) && !pings(now, 1, 0, 0));
@@ -133,8 +132,8 @@ mod tests {
     fn few_cost_nothing() {
         let mut anomalies = Anomalies::new(0);
         (1..PARCEL).for_each(|_| anomalies.on_frame(&Frame::Ping));
-        assert!(!anomalies.is_due() && anomalies.budget.is_none());
+        assert!(anomalies.seen < PARCEL && anomalies.budget.is_none());
         anomalies.on_frame(&Frame::Ping);
-        assert!(anomalies.is_due() && anomalies.charge(Time::from_nanos(1), 0, 0).is_err());
+        assert!(anomalies.seen >= PARCEL && anomalies.charge(Time::from_nanos(1), 0, 0).is_err());
     }
 }

@@ -19,12 +19,24 @@ impl Machine {
         frame: Frame<'_>,
     ) -> Result<(), WireError> {
         match frame {
-            Frame::Padding(_) | Frame::Ping => Ok(()),
+            Frame::Padding(_) => Ok(()),
             Frame::Ack(ack) => self.on_ack(now, info, &ack),
             // By the shortest way: most frames are of this type.
             Frame::Stream { id, offset, data, fin } => {
                 self.parts.streams.on_stream(now, id, offset, data, fin)
             }
+            frame => self.on_rarer_frame(now, info, frame),
+        }
+    }
+
+    /// Acts on a frame of which a peer that does something else needs few.
+    #[inline(never)]
+    fn on_rarer_frame(&mut self, now: Time, info: &PacketInfo, frame: Frame<'_>) -> Result<(), WireError> {
+        if info.space == SpaceId::Data {
+            self.parts.anomalies.on_frame(&frame);
+        }
+        match frame {
+            Frame::Ping => Ok(()),
             Frame::Crypto { offset, data } => self.on_crypto(now, info, offset, data),
             Frame::NewConnectionId { sequence, retire_prior_to, cid, reset_token } => {
                 self.parts.remote_cids.on_new_connection_id(sequence, retire_prior_to, cid, reset_token)?;

@@ -419,9 +419,6 @@ impl Machine {
             }
             ack_eliciting |= frame.is_ack_eliciting();
             non_probing |= !frame.is_probing();
-            if info.space == SpaceId::Data {
-                self.parts.anomalies.on_frame(&frame);
-            }
             self.on_frame(now, info, frame).map_err(|error| match error.frame_type {
                 0 => error.in_frame(frame_type),
                 _ => error,
@@ -430,7 +427,9 @@ impl Machine {
                 return Ok(());
             }
         }
-        self.charge_anomalies(now)?;
+        if self.parts.anomalies.are_due(&self.parts.streams) {
+            self.charge_anomalies(now)?;
+        }
         if let Some(space) = self.spaces.get_mut(info.space) {
             space.acks.on_packet_received(info.number, origin.at, ack_eliciting, origin.ecn);
         }
@@ -442,18 +441,16 @@ impl Machine {
         Ok(())
     }
 
-    /// Charges the peer for frames that served nothing, when there are some.
-    #[inline]
+    /// Charges the peer for frames that served nothing.
+    #[cold]
     fn charge_anomalies(&mut self, now: Time) -> Result<(), WireError> {
         let super::parts::Parts { anomalies, streams, datagrams, .. } = &mut self.parts;
         anomalies.see(streams.take_useless());
-        if anomalies.is_due() {
-            anomalies.charge(now, streams.stats().bytes_received, datagrams.stats().received)?;
-        }
-        Ok(())
+        anomalies.charge(now, streams.stats().bytes_received, datagrams.stats().received)
     }
 
     /// What a packet changes beyond its frames: keys that are no longer needed, paths, new keys.
+    #[inline(always)]
     fn after_packet(&mut self, now: Time, info: &PacketInfo) {
         if info.space == SpaceId::Handshake && self.side == Side::Server {
             // The client has our Initial packets: its address is real (RFC 9000 section 8.1) and Initial

@@ -89,7 +89,8 @@ impl Streams {
 
     /// A frame that shows how far the peer has sent, and whether that is the end: what it says beyond that is for `act`,
     /// with the bytes that count for the first time. It returns those that nobody will read.
-    #[inline]
+    // Most packets have one of these.
+    #[inline(always)]
     fn on_received(
         &mut self,
         now: Time,
@@ -116,7 +117,9 @@ impl Streams {
             self.events.push_back(Event::Readable { id });
         }
         let over = recv.is_over();
-        self.on_pieces(before, pieces)?;
+        if pieces != before {
+            self.on_pieces(before, pieces)?;
+        }
         self.discard(discarded);
         if over {
             self.reap(slot);
@@ -125,13 +128,10 @@ impl Streams {
     }
 
     /// A stream that held so many pieces out of order holds so many now.
-    #[inline]
-    pub(super) fn on_pieces(&mut self, before: u32, now: u32) -> Result<(), WireError> {
-        if now == before {
-            return Ok(());
-        }
+    #[cold]
+    pub(super) fn on_pieces(&mut self, before: usize, now: usize) -> Result<(), WireError> {
         self.pieces = self.pieces.saturating_sub(before).saturating_add(now);
-        if now > before && self.pieces as usize > recv::max_pieces_of_all(self.window.size()) {
+        if now > before && self.pieces > recv::max_pieces_of_all(self.window.size()) {
             let reason = "too many gaps in the data of streams";
             return Err(WireError::new(TransportErrorCode::INTERNAL_ERROR, reason));
         }
@@ -179,8 +179,13 @@ impl Streams {
         }
     }
 
-    /// How many frames since the last call served nothing.
+    /// How many frames served nothing that nobody has taken account of.
     #[inline]
+    pub(crate) const fn useless(&self) -> u32 {
+        self.useless
+    }
+
+    /// The same, once.
     pub(crate) const fn take_useless(&mut self) -> u32 {
         std::mem::replace(&mut self.useless, 0)
     }

@@ -286,7 +286,7 @@ pub(crate) struct Streams {
     /// The connection's own control frames to be written, as bits of [`output`].
     control: u8,
     /// Pieces out of order that all streams hold.
-    pieces: u32,
+    pieces: usize,
     /// Frames of the peer's that served nothing, since they were last asked for.
     useless: u32,
     /// Streams that owe control frames, each once. Some may be gone.

@@ -103,8 +103,8 @@ impl RecvHalf {
 
     /// Number of separate pieces that wait for bytes before them.
     #[inline]
-    pub(super) fn pieces(&self) -> u32 {
-        u32::try_from(self.assembler.pieces()).unwrap_or(u32::MAX)
+    pub(super) fn pieces(&self) -> usize {
+        self.assembler.pieces()
     }
 
     /// True if nothing more can happen.
