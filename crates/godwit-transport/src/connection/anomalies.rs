@@ -62,12 +62,13 @@ impl Anomalies {
         }
     }
 
-    /// An acknowledgement, which told of so many packets for the first time.
-    pub(super) fn on_ack(&mut self, ack: &Ack<'_>, newly_acked: u32) {
+    /// An acknowledgement, which told of so many packets for the first time, and whether any of them asked for it: those that
+    /// only acknowledge are answers to what is charged here.
+    pub(super) fn on_ack(&mut self, ack: &Ack<'_>, newly_acked: u32, any_eliciting: bool) {
         if newly_acked == 0 {
             let ranges = u32::try_from(ack.ranges.iter().count()).unwrap_or(u32::MAX);
             self.see((ranges / RANGES_EACH).saturating_add(1));
-        } else if let Some(budget) = &mut self.budget {
+        } else if let Some(budget) = self.budget.as_mut().filter(|_| any_eliciting) {
             budget.refund(u64::from(newly_acked));
         }
     }

@@ -109,7 +109,7 @@ impl Machine {
                 )
             })?;
         if info.space == SpaceId::Data {
-            self.parts.anomalies.on_ack(ack, summary.newly_acked);
+            self.parts.anomalies.on_ack(ack, summary.newly_acked, summary.newly_acked_ack_eliciting);
         }
         let counts = ack.ecn.map(|counts| EcnCounts { ect0: counts.ect0, ect1: counts.ect1, ce: counts.ce });
         let recovery = paths.in_use();

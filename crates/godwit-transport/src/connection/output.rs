@@ -219,8 +219,7 @@ impl Machine {
     fn reason_for_short(&mut self, turn: &Sending<'_>, bytes: usize) -> Option<Reason> {
         self.spaces.data.keys.as_ref()?;
         let permitted = self.may_send_data(turn, bytes);
-        // A path is validated whatever the window says: its state may be what keeps the window shut.
-        let probing = self.paths.path(turn.path).wants_probe();
+        let probing = self.paths.path(turn.path).may_probe();
         let any = permitted || probing || self.spaces.data.space.acks.ack_due(turn.now);
         any.then_some(Reason { permitted, probing })
     }

@@ -10,6 +10,7 @@ mod error_codes;
 mod laboratory;
 mod repeating;
 mod turmoil;
+mod useless;
 
 use super::*;
 use crate::ReadChunk;

@@ -20,6 +20,7 @@ use challenge::{Challenge, Responses};
 use credit::Credit;
 use godwit_base::{SocketId, Time};
 use godwit_recovery::PathRecovery;
+use godwit_wire::constants::MIN_DATAGRAM;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -219,6 +220,18 @@ impl Path {
 
     /// True if a PATH_CHALLENGE or a PATH_RESPONSE is to be sent on it.
     pub(crate) fn wants_probe(&self) -> bool {
-        !self.responses.is_empty() || self.challenge.as_ref().is_some_and(Challenge::is_due)
+        !self.responses.is_empty() || self.wants_challenge()
+    }
+
+    fn wants_challenge(&self) -> bool {
+        self.challenge.as_ref().is_some_and(Challenge::is_due)
+    }
+
+    /// The same of the active path, where answers have to wait for the window like all that elicits acknowledgements: each
+    /// fills a datagram, however small those are that ask. Our own challenges do not wait: the state of the path may be
+    /// what keeps the window shut.
+    #[inline]
+    pub(crate) fn may_probe(&self) -> bool {
+        self.wants_challenge() || (!self.responses.is_empty() && self.recovery.can_send(MIN_DATAGRAM))
     }
 }
