@@ -10,6 +10,7 @@ use crate::crypto::{hmac, open_detached};
 use godwit_base::Rng;
 use godwit_wire::{ConnectionId, ResetToken};
 use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 
 /// Bytes of each of the two keys.
 pub const KEY_LEN: usize = 32;
@@ -22,6 +23,7 @@ pub struct ServerSecrets {
     root: [u8; KEY_LEN],
     token_key: [u8; KEY_LEN],
     previous_token_key: Option<[u8; KEY_LEN]>,
+    reset_key: [u8; KEY_LEN],
     reset: hmac::Key,
     cid: [u8; 16],
     token: Option<LessSafeKey>,
@@ -42,7 +44,26 @@ impl ServerSecrets {
     /// random.
     pub fn from_bytes(bytes: &[u8; 2 * KEY_LEN]) -> Self {
         let (root, token_key) = bytes.split_at(KEY_LEN);
-        Self::new(array(root), array(token_key), None)
+        let root = array(root);
+        Self::new(root, reset_key(&root), array(token_key), None)
+    }
+
+    /// The same secrets for an endpoint that is reached at this address: its stateless reset tokens differ from those of
+    /// every other. Else any of them that knows nothing of a connection would, for a packet with its id, send the very
+    /// token that ends it at another (RFC 9000 section 21.11). Processes that follow each other at one address have the
+    /// same.
+    #[must_use]
+    pub fn for_address(&self, address: SocketAddr) -> Self {
+        let mut name = [0; 18];
+        let (ip, port) = name.split_at_mut(16);
+        let v6 = match address.ip().to_canonical() {
+            IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+            IpAddr::V6(v6) => v6,
+        };
+        ip.copy_from_slice(&v6.octets());
+        port.copy_from_slice(&address.port().to_be_bytes());
+        let own = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &reset_key(&self.root)), &name);
+        Self::new(self.root, array(own.as_ref()), self.token_key, self.previous_token_key)
     }
 
     /// The two keys, to be kept somewhere safe. The [previous token key](ServerSecrets::previous_token_key) is not
@@ -64,7 +85,7 @@ impl ServerSecrets {
     /// [previous key](ServerSecrets::previous_token_key) are opened too.
     #[must_use]
     pub fn with_previous_token_key(&self, key: Option<[u8; KEY_LEN]>) -> Self {
-        Self::new(self.root, self.token_key, key)
+        Self::new(self.root, self.reset_key, self.token_key, key)
     }
 
     /// The same secrets with a new token key. Tokens of the present key stay valid, those of the key before
@@ -80,10 +101,11 @@ impl ServerSecrets {
     /// same one.
     #[must_use]
     pub fn rotated_to(&self, token_key: [u8; KEY_LEN]) -> Self {
-        Self::new(self.root, token_key, Some(self.token_key))
+        Self::new(self.root, self.reset_key, token_key, Some(self.token_key))
     }
 
-    /// The stateless reset token of a connection id: any process with the same root gives the same.
+    /// The stateless reset token of a connection id: any process with the same root gives the same, at the same
+    /// [address](ServerSecrets::for_address).
     pub fn reset_token(&self, cid: &ConnectionId) -> ResetToken {
         let tag = hmac::sign(&self.reset, cid.as_bytes());
         ResetToken(array(tag.as_ref()))
@@ -100,15 +122,20 @@ impl ServerSecrets {
         self.tickets
     }
 
-    fn new(root: [u8; KEY_LEN], token_key: [u8; KEY_LEN], previous: Option<[u8; KEY_LEN]>) -> Self {
+    fn new(
+        root: [u8; KEY_LEN],
+        reset_key: [u8; KEY_LEN],
+        token_key: [u8; KEY_LEN],
+        previous: Option<[u8; KEY_LEN]>,
+    ) -> Self {
         let base = hmac::Key::new(hmac::HMAC_SHA256, &root);
-        let reset = hmac::sign(&base, b"godwit stateless reset");
         let cid = hmac::sign(&base, b"godwit connection id");
         ServerSecrets {
             root,
             token_key,
             previous_token_key: previous,
-            reset: hmac::Key::new(hmac::HMAC_SHA256, reset.as_ref()),
+            reset_key,
+            reset: hmac::Key::new(hmac::HMAC_SHA256, &reset_key),
             cid: array(cid.as_ref()),
             token: aead(&token_key),
             previous_token: previous.as_ref().and_then(aead),
@@ -165,6 +192,12 @@ fn aead(key: &[u8; KEY_LEN]) -> Option<LessSafeKey> {
     UnboundKey::new(&AES_256_GCM, key).ok().map(LessSafeKey::new)
 }
 
+/// The key of reset tokens, before it is an endpoint's own.
+fn reset_key(root: &[u8; KEY_LEN]) -> [u8; KEY_LEN] {
+    let base = hmac::Key::new(hmac::HMAC_SHA256, root);
+    array(hmac::sign(&base, b"godwit stateless reset").as_ref())
+}
+
 fn ticket_key(token_key: &[u8; KEY_LEN]) -> [u8; KEY_LEN] {
     let key = hmac::Key::new(hmac::HMAC_SHA256, token_key);
     array(hmac::sign(&key, b"godwit session ticket").as_ref())
@@ -192,6 +225,24 @@ mod tests {
         assert_ne!(secrets.cid_key(), other.cid_key());
         assert!(secrets.reset_token(&one) != other.reset_token(&one));
         assert_eq!(format!("{secrets:?}"), "ServerSecrets(..)");
+    }
+
+    #[test]
+    fn endpoints_with_the_same_secrets_have_tokens_of_their_own() {
+        let secrets = ServerSecrets::from_rng(&mut SeededRng::new(1));
+        let id = ConnectionId::new(&[7; 8]).unwrap();
+        let at = |address: &str| secrets.for_address(address.parse().unwrap());
+        let token = at("192.0.2.1:443").reset_token(&id);
+        assert!(token != secrets.reset_token(&id));
+        assert!(token != at("192.0.2.1:444").reset_token(&id));
+        assert!(token != at("192.0.2.2:443").reset_token(&id));
+        assert!(token == at("[::ffff:192.0.2.1]:443").reset_token(&id));
+        let rotated = at("192.0.2.1:443").rotated_to([7; KEY_LEN]);
+        assert!(token == rotated.reset_token(&id), "connections outlive the change");
+        assert!(token == rotated.with_previous_token_key(None).reset_token(&id));
+        let again = at("192.0.2.2:443").for_address("192.0.2.1:443".parse().unwrap());
+        assert!(token == again.reset_token(&id), "the address alone counts");
+        assert!(at("192.0.2.1:443").cid_key() == secrets.cid_key());
     }
 
     #[test]

@@ -265,7 +265,9 @@ impl EndpointBuilder {
         sockets: Vec<Box<dyn Datapath>>,
         handler: H,
     ) -> Shard<H> {
-        let mut config = EndpointConfig::new(Arc::clone(&place.secrets));
+        let own = sockets.first().map(|socket| Arc::new(place.secrets.for_address(socket.local_addr())));
+        let secrets = own.unwrap_or_else(|| Arc::clone(&place.secrets));
+        let mut config = EndpointConfig::new(secrets);
         config.shard = number;
         config.generation = self.generation;
         config.cid_len = CidCodec::MIN_LEN;
