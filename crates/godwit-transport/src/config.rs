@@ -1,6 +1,7 @@
 //! Settings: built once, validated once, then shared and never changed.
 
 use crate::datagrams::DatagramConfig;
+use crate::memory_limit::MemoryLimit;
 use crate::observe::ObserverFactory;
 use crate::reserve::WindowReserve;
 use crate::tail::TailPolicy;
@@ -258,6 +259,9 @@ pub struct EndpointConfig {
     /// What windows and send buffers take that grow beyond what each connection has for itself; endpoints of one program
     /// may share it. Default 320 MiB, not shared.
     pub window_reserve: WindowReserve,
+    /// What connections may hold for their peers together; endpoints of one program may share it. Default 1 GiB, not
+    /// shared.
+    pub memory_limit: MemoryLimit,
     /// Who watches connections. Default nobody.
     pub observe: ObserverFactory,
 }
@@ -277,6 +281,7 @@ impl EndpointConfig {
             versions: vec![godwit_wire::version::V1, godwit_wire::version::V2],
             upgrade_to: None,
             window_reserve: WindowReserve::default(),
+            memory_limit: MemoryLimit::default(),
             observe: ObserverFactory::default(),
         }
     }

@@ -28,6 +28,7 @@ mod endpoint;
 mod error;
 mod event;
 mod handshake;
+mod memory_limit;
 pub mod observe;
 mod packet;
 mod part;
@@ -50,6 +51,7 @@ pub use godwit_recovery::{EcnCounts, EcnFailure, EcnState, EcnStats, Laboratory,
 pub use godwit_tls as tls;
 pub use godwit_tls::ExportError;
 pub use godwit_wire::{ConnectionId, Direction, Side, StreamId, TransportErrorCode, WireError};
+pub use memory_limit::MemoryLimit;
 pub use path::{PathId, PathInfo, PathKey, PathState, PathUpdate};
 pub use reserve::WindowReserve;
 pub use resumption::EarlyDataStatus;

@@ -132,6 +132,12 @@ struct Setup {
 const IPV6_LONGER_HEADER: u16 = 20;
 
 impl Machine {
+    /// Bytes that are held for the peer, as far as it decides how many they are.
+    #[inline]
+    pub(crate) const fn held(&self) -> u64 {
+        self.parts.streams.held().saturating_add(self.parts.datagrams.held())
+    }
+
     /// Begins a connection to a server. The first packets wait to be sent.
     pub(crate) fn client(now: Time, args: ClientArgs<'_>, rng: &mut dyn Rng) -> Result<Self, ConnectError> {
         let config = args.config.transport.clone();

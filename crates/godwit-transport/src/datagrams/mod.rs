@@ -101,6 +101,12 @@ impl Datagrams {
         }
     }
 
+    /// Bytes that wait to be sent or read.
+    #[inline]
+    pub(crate) const fn held(&self) -> u64 {
+        self.send.bytes().saturating_add(self.receive.bytes()) as u64
+    }
+
     /// Sets how much datagrams may take beside streams, in percent. What was ahead or behind so far is forgotten.
     pub(crate) fn set_share(&mut self, percent: u8) {
         self.config.share = percent.min(100);

@@ -42,6 +42,12 @@ impl ReceiveQueue {
         first
     }
 
+    /// Bytes that are held, with what each datagram takes beside its own.
+    #[inline]
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     fn forget_first(&mut self) -> Option<Bytes> {
         let first = self.waiting.pop_front()?;
         self.bytes = self.bytes.saturating_sub(first.len().saturating_add(OVERHEAD));

@@ -125,7 +125,7 @@ impl Endpoint {
         connection.share_windows(&self.config.window_reserve);
         connection.machine.start_observing(now, self.clock.wall, &self.config);
         let conn = self.insert(connection, local_cid, Some(first.client_dcid));
-        self.on_half_open(now, conn, source);
+        self.on_half_open(now, conn);
         if let Some(slot) = self.slots.get_mut(conn.0) {
             if let Some(preferred) = preferred {
                 slot.cids.push(preferred.cid);

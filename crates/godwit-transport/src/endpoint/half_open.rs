@@ -37,8 +37,8 @@ impl HalfOpen {
     fn in_the_way(&self, slots: &Slab<ConnectionSlot>, now: Time, source: Source) -> Option<ConnKey> {
         let old = self.begun.iter().take_while(|(_, at)| now.saturating_since(*at) >= LEAST_TIME);
         let mut old = old.filter(|(key, _)| {
-            let other = slots.get(key.0).and_then(|slot| slot.half_open);
-            other.is_some_and(|other| self.ledger.stands_in_the_way(source, other))
+            let other = slots.get(key.0).filter(|slot| slot.half_open);
+            other.is_some_and(|other| self.ledger.stands_in_the_way(source, other.source))
         });
         old.next().map(|(key, _)| *key)
     }
@@ -48,8 +48,9 @@ impl ConnectionSlot {
     /// Where a connection came from that has just ceased to be half-open.
     #[inline]
     pub(super) fn take_no_longer_half_open(&mut self) -> Option<Source> {
-        let connection = &self.connection;
-        self.half_open.take_if(|_| !(connection.is_handshaking() && connection.is_open()))
+        let ends = self.half_open && !(self.connection.is_handshaking() && self.connection.is_open());
+        self.half_open &= !ends;
+        ends.then_some(self.source)
     }
 }
 
@@ -74,12 +75,12 @@ impl Endpoint {
     }
 
     /// A client's connection begins.
-    pub(super) fn on_half_open(&mut self, now: Time, key: ConnKey, source: Source) {
+    pub(super) fn on_half_open(&mut self, now: Time, key: ConnKey) {
         let Some(slot) = self.slots.get_mut(key.0) else { return };
-        slot.half_open = Some(source);
+        slot.half_open = true;
         let HalfOpen { begun, ledger, count } = &mut self.half_open;
         begun.push_back((key, now));
-        ledger.enter(source);
+        ledger.enter(slot.source);
         *count = count.saturating_add(1);
     }
 
@@ -88,9 +89,8 @@ impl Endpoint {
         let HalfOpen { begun, ledger, count } = &mut self.half_open;
         ledger.leave(source);
         *count = count.saturating_sub(1);
-        let is_over = |slots: &Slab<ConnectionSlot>, key: ConnKey| {
-            slots.get(key.0).is_none_or(|slot| slot.half_open.is_none())
-        };
+        let is_over =
+            |slots: &Slab<ConnectionSlot>, key: ConnKey| slots.get(key.0).is_none_or(|slot| !slot.half_open);
         // Most are done in the order in which they began. One that takes long must not keep all behind it.
         while begun.pop_front_if(|(key, _)| is_over(&self.slots, *key)).is_some() {}
         if begun.len() > count.saturating_mul(2).saturating_add(64) {

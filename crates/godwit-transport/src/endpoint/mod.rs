@@ -17,6 +17,7 @@ mod demux;
 mod first_initial;
 mod foreign;
 mod half_open;
+mod holdings;
 mod incoming;
 mod ledger;
 mod negotiate;
@@ -49,6 +50,7 @@ use godwit_base::{Rng, Slab, SocketId, Time, TimerQueue, WallTime};
 use godwit_recovery::SavedState;
 use godwit_wire::{ConnectionId, Side};
 use half_open::HalfOpen;
+use holdings::Holdings;
 use incoming::IncomingSet;
 use networks::Networks;
 use older_generations::OlderGenerations;
@@ -90,8 +92,6 @@ pub struct Endpoint {
     server: Option<Arc<ServerConfig>>,
     rng: Box<dyn Rng + Send>,
     codec: CidCodec,
-    /// Finds places for what strangers choose.
-    hash: KeyedHash,
     demux: Demux,
     slots: Slab<ConnectionSlot>,
     timers: TimerQueue<ConnKey>,
@@ -101,6 +101,7 @@ pub struct Endpoint {
     foreign: ForeignBatch,
     older_generations: OlderGenerations,
     half_open: HalfOpen,
+    holdings: Holdings,
     networks: Networks,
     resets: stateless_reset::Limiters,
     used_tokens: UsedTokens,
@@ -165,12 +166,12 @@ impl Endpoint {
         let key = config.secrets.cid_key();
         Endpoint {
             codec: CidCodec::new(key, config.cid_len, config.shard, config.generation),
-            hash,
             demux: Demux::new(hash),
             slots: Slab::new(),
             timers: TimerQueue::new(),
             incoming: IncomingSet::new(config.max_incoming),
             half_open: HalfOpen::new(config.max_handshakes),
+            holdings: Holdings::new(hash, config.memory_limit.clone()),
             queues: Queues::default(),
             outbox: Outbox::new(),
             foreign: ForeignBatch::new(),
@@ -281,8 +282,10 @@ impl Endpoint {
                     return Some((key, event));
                 }
                 slot.eventful = false;
-                if slot.drained {
-                    self.slots.remove(key.0);
+                if slot.drained
+                    && let Some(slot) = self.slots.remove(key.0)
+                {
+                    self.on_gone(&slot);
                 }
             }
             self.queues.eventful.pop_front();
@@ -391,7 +394,8 @@ impl Endpoint {
         local_cid: ConnectionId,
         initial: Option<ConnectionId>,
     ) -> ConnKey {
-        let mut slot = ConnectionSlot::new(connection, initial);
+        let source = self.holdings.source(connection.machine.path_key().remote.ip());
+        let mut slot = ConnectionSlot::new(connection, source, initial);
         slot.cids.push(local_cid);
         let key = ConnKey(self.slots.insert(slot));
         self.demux.insert_issued(local_cid, key);
@@ -417,6 +421,7 @@ impl Endpoint {
     /// After a connection did something: does what it asks of the endpoint, and puts it into the queue for events and
     /// among those whose timers are to be set.
     fn settle(&mut self, key: ConnKey) {
+        self.count_holdings(key);
         while let Some(event) =
             self.slots.get_mut(key.0).and_then(|slot| slot.connection.machine.next_endpoint_event())
         {

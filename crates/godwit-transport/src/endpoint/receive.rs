@@ -5,7 +5,6 @@ use super::demux::Target;
 use super::first_initial::{Answered, FirstInitial};
 use super::foreign::{Foreign, ForeignBatch};
 use super::incoming::{Incoming, Rejected};
-use super::source::Source;
 use super::{ConnKey, Endpoint, IncomingKey, negotiate, stateless_reset};
 use crate::address_token::{NewToken, RetryToken, TokenKind};
 use crate::cid::{CidCodec, Route};
@@ -212,7 +211,7 @@ impl Endpoint {
     fn send_stateless_reset(&mut self, now: Time, path: &PathKey, dcid: &ConnectionId, trigger: usize) {
         if trigger < stateless_reset::SMALLEST_TRIGGER
             || self.outbox.is_full()
-            || !self.resets.take(now, Source::of(self.hash, path.remote.ip()))
+            || !self.resets.take(now, self.holdings.source(path.remote.ip()))
         {
             return;
         }
@@ -237,7 +236,7 @@ impl Endpoint {
             Ok(Packet::Long { packet_type: PacketType::Initial, version, dcid, scid, token, .. }) => {
                 let first = FirstInitial {
                     path: origin.path,
-                    source: Source::of(self.hash, origin.path.remote.ip()),
+                    source: self.holdings.source(origin.path.remote.ip()),
                     version,
                     client_dcid: dcid,
                     original_dcid: dcid,

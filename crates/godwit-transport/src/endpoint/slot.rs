@@ -18,8 +18,12 @@ pub(super) struct ConnectionSlot {
     pub(super) initial_dcid: Option<ConnectionId>,
     /// The newest of the peer's reset tokens, the oldest of them first.
     resets: Vec<(SocketAddr, ResetToken)>,
-    /// Where the client came from, while its connection counts as half-open.
-    pub(super) half_open: Option<Source>,
+    /// Where the peer was when the connection began.
+    pub(super) source: Source,
+    /// What it holds for the peer, as far as that counts.
+    pub(super) held: u32,
+    /// It counts as half-open.
+    pub(super) half_open: bool,
     /// It is in the queue of those that have something to send.
     pub(super) ready: bool,
     /// It has got datagrams of the present batch.
@@ -36,13 +40,15 @@ impl ConnectionSlot {
     /// A peer's reset tokens known at once: as many as ids of the peer may be in use.
     const MAX_RESETS: usize = 8;
 
-    pub(super) fn new(connection: Connection, initial_dcid: Option<ConnectionId>) -> Self {
+    pub(super) fn new(connection: Connection, source: Source, initial_dcid: Option<ConnectionId>) -> Self {
         ConnectionSlot {
             connection: Box::new(connection),
             cids: Vec::new(),
             initial_dcid,
             resets: Vec::new(),
-            half_open: None,
+            source,
+            held: 0,
+            half_open: false,
             ready: false,
             touched: false,
             eventful: false,

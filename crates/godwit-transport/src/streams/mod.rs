@@ -334,6 +334,16 @@ impl Streams {
         }
     }
 
+    /// Bytes that are held for the peer: those that nobody has read, as far as the peer has sent, those that it has not
+    /// acknowledged, and what pieces out of order take beside their own.
+    #[inline]
+    pub(crate) const fn held(&self) -> u64 {
+        /// A place in a tree, and an allocation.
+        const PIECE: u64 = 96;
+        let unread = self.window.unread();
+        unread.saturating_add(self.budget.used).saturating_add((self.pieces as u64).saturating_mul(PIECE))
+    }
+
     /// What the window of a stream may grow to now.
     fn max_stream_window(&self) -> u64 {
         let most = self.settings.max_stream_window;

@@ -13,7 +13,7 @@ use godwit_engine::{OsRng, Shard};
 use godwit_transport::CidCodec;
 use godwit_transport::observe::ObserverFactory;
 use godwit_transport::tls::secrets::ServerSecrets;
-use godwit_transport::{EndpointConfig, WindowReserve};
+use godwit_transport::{EndpointConfig, MemoryLimit, WindowReserve};
 use godwit_wire::version;
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
@@ -40,6 +40,7 @@ pub struct EndpointBuilder {
     handshakes_before_retry: usize,
     /// One for all shards.
     window_reserve: WindowReserve,
+    memory_limit: MemoryLimit,
     observe: ObserverFactory,
     upgrade_to: Option<u32>,
     pub(crate) inherited_from: Inherited,
@@ -69,6 +70,7 @@ impl EndpointBuilder {
             max_handshakes: 2048,
             handshakes_before_retry: 512,
             window_reserve: WindowReserve::default(),
+            memory_limit: MemoryLimit::default(),
             observe: ObserverFactory::default(),
             upgrade_to: None,
             inherited_from: Inherited::default(),
@@ -181,6 +183,16 @@ impl EndpointBuilder {
         self
     }
 
+    /// How many bytes all connections may hold for their peers together: data that nobody has read, data that is not
+    /// acknowledged, datagrams that wait. Default 1 GiB. When it is more, a connection that takes more is closed with
+    /// INTERNAL_ERROR, if it holds more than the average, or its network (/24 of IPv4, /48 of IPv6) more than a quarter; half
+    /// is the most for a network in any case. What few peers come near to need not be limited for each of them then.
+    #[must_use]
+    pub fn memory_limit(mut self, bytes: u64) -> Self {
+        self.memory_limit = MemoryLimit::new(bytes);
+        self
+    }
+
     /// Writes a trace of every connection into `folder`, which must exist: one file each, in qlog's
     /// JSON-SEQ form, for tools such as qvis. They are written by a thread, in pieces, and complete once the endpoint and
     /// its connections are gone; at most 1000 connections are traced at a time. A file that cannot be made, or a disk that
@@ -276,6 +288,7 @@ impl EndpointBuilder {
         config.max_handshakes = self.max_handshakes;
         config.handshakes_before_retry = self.handshakes_before_retry;
         config.window_reserve = self.window_reserve.clone();
+        config.memory_limit = self.memory_limit.clone();
         config.versions = match self.upgrade_to {
             Some(version::V2) => vec![version::V2, version::V1],
             _ => vec![version::V1, version::V2],
