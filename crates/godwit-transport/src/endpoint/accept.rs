@@ -124,8 +124,8 @@ impl Endpoint {
         })?;
         connection.share_windows(&self.config.window_reserve);
         connection.machine.start_observing(now, self.clock.wall, &self.config);
-        let conn = self.insert(connection, local_cid, Some(first.client_dcid));
-        self.on_half_open(now, conn);
+        let conn = self.insert(connection, local_cid, Some(source), Some(first.client_dcid));
+        self.on_half_open(now, conn, source);
         if let Some(slot) = self.slots.get_mut(conn.0) {
             if let Some(preferred) = preferred {
                 slot.cids.push(preferred.cid);

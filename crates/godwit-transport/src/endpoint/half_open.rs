@@ -37,8 +37,8 @@ impl HalfOpen {
     fn in_the_way(&self, slots: &Slab<ConnectionSlot>, now: Time, source: Source) -> Option<ConnKey> {
         let old = self.begun.iter().take_while(|(_, at)| now.saturating_since(*at) >= LEAST_TIME);
         let mut old = old.filter(|(key, _)| {
-            let other = slots.get(key.0).filter(|slot| slot.half_open);
-            other.is_some_and(|other| self.ledger.stands_in_the_way(source, other.source))
+            let other = slots.get(key.0).filter(|slot| slot.half_open).and_then(|slot| slot.source);
+            other.is_some_and(|other| self.ledger.stands_in_the_way(source, other))
         });
         old.next().map(|(key, _)| *key)
     }
@@ -50,7 +50,7 @@ impl ConnectionSlot {
     pub(super) fn take_no_longer_half_open(&mut self) -> Option<Source> {
         let ends = self.half_open && !(self.connection.is_handshaking() && self.connection.is_open());
         self.half_open &= !ends;
-        ends.then_some(self.source)
+        self.source.filter(|_| ends)
     }
 }
 
@@ -75,12 +75,12 @@ impl Endpoint {
     }
 
     /// A client's connection begins.
-    pub(super) fn on_half_open(&mut self, now: Time, key: ConnKey) {
+    pub(super) fn on_half_open(&mut self, now: Time, key: ConnKey, source: Source) {
         let Some(slot) = self.slots.get_mut(key.0) else { return };
         slot.half_open = true;
         let HalfOpen { begun, ledger, count } = &mut self.half_open;
         begun.push_back((key, now));
-        ledger.enter(slot.source);
+        ledger.enter(source);
         *count = count.saturating_add(1);
     }
 

@@ -66,25 +66,34 @@ impl Drop for Holdings {
     }
 }
 
-impl Endpoint {
-    /// Takes account of what a connection holds now.
+impl ConnectionSlot {
+    /// What the connection holds now, in units, if that is not what counts.
     #[inline]
-    pub(super) fn count_holdings(&mut self, key: ConnKey) {
+    pub(super) fn held_otherwise(&self) -> Option<u32> {
+        let now = (self.connection.machine.held() >> UNIT_BITS) as u32;
+        (now != self.held).then_some(now)
+    }
+}
+
+impl Endpoint {
+    /// A connection holds so many units now.
+    #[cold]
+    pub(super) fn on_held(&mut self, key: ConnKey, now: u32) {
         let Some(slot) = self.slots.get_mut(key.0) else { return };
-        let now = u32::try_from(slot.connection.machine.held() >> UNIT_BITS).unwrap_or(u32::MAX);
-        if now != slot.held {
-            let changed = self.holdings.change(slot.source, slot.held, now);
-            slot.held = now;
-            if changed.is_err() && slot.connection.is_open() {
-                slot.connection.abort(self.clock.at, "too much is held for the peer, or for its network");
-            }
+        let remote = slot.connection.machine.path_key().remote;
+        let source = *slot.source.get_or_insert_with(|| self.holdings.source(remote.ip()));
+        let changed = self.holdings.change(source, slot.held, now);
+        slot.held = now;
+        if changed.is_err() && slot.connection.is_open() {
+            slot.connection.abort(self.clock.at, "too much is held for the peer, or for its network");
+            self.settle(key);
         }
     }
 
     /// A connection is gone, and what it held.
     pub(super) fn on_gone(&mut self, slot: &ConnectionSlot) {
-        if slot.held > 0 {
-            let _ = self.holdings.change(slot.source, slot.held, 0);
+        if let Some(source) = slot.source.filter(|_| slot.held > 0) {
+            let _ = self.holdings.change(source, slot.held, 0);
         }
     }
 }

@@ -56,6 +56,7 @@ use networks::Networks;
 use older_generations::OlderGenerations;
 use send::Outbox;
 use slot::ConnectionSlot;
+use source::Source;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
@@ -224,7 +225,7 @@ impl Endpoint {
         let mut connection = Connection::client(now, args, &mut *self.rng)?;
         connection.share_windows(&self.config.window_reserve);
         connection.machine.start_observing(now, self.clock.wall, &self.config);
-        let key = self.insert(connection, local_cid, None);
+        let key = self.insert(connection, local_cid, None, None);
         self.on_attempt(key);
         self.touch(key);
         Ok(key)
@@ -392,9 +393,9 @@ impl Endpoint {
         &mut self,
         connection: Connection,
         local_cid: ConnectionId,
+        source: Option<Source>,
         initial: Option<ConnectionId>,
     ) -> ConnKey {
-        let source = self.holdings.source(connection.machine.path_key().remote.ip());
         let mut slot = ConnectionSlot::new(connection, source, initial);
         slot.cids.push(local_cid);
         let key = ConnKey(self.slots.insert(slot));
@@ -421,7 +422,6 @@ impl Endpoint {
     /// After a connection did something: does what it asks of the endpoint, and puts it into the queue for events and
     /// among those whose timers are to be set.
     fn settle(&mut self, key: ConnKey) {
-        self.count_holdings(key);
         while let Some(event) =
             self.slots.get_mut(key.0).and_then(|slot| slot.connection.machine.next_endpoint_event())
         {
@@ -429,6 +429,7 @@ impl Endpoint {
         }
         let Some(slot) = self.slots.get_mut(key.0) else { return };
         let done = slot.take_no_longer_half_open();
+        let held = slot.held_otherwise();
         if !slot.untimed {
             slot.untimed = true;
             self.queues.untimed.push(key);
@@ -439,6 +440,9 @@ impl Endpoint {
         }
         if let Some(source) = done {
             self.on_no_longer_half_open(source);
+        }
+        if let Some(held) = held {
+            self.on_held(key, held);
         }
     }
 

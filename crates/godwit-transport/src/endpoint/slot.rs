@@ -18,8 +18,8 @@ pub(super) struct ConnectionSlot {
     pub(super) initial_dcid: Option<ConnectionId>,
     /// The newest of the peer's reset tokens, the oldest of them first.
     resets: Vec<(SocketAddr, ResetToken)>,
-    /// Where the peer was when the connection began.
-    pub(super) source: Source,
+    /// Where the peer is that began the connection, or for which something is held.
+    pub(super) source: Option<Source>,
     /// What it holds for the peer, as far as that counts.
     pub(super) held: u32,
     /// It counts as half-open.
@@ -40,7 +40,11 @@ impl ConnectionSlot {
     /// A peer's reset tokens known at once: as many as ids of the peer may be in use.
     const MAX_RESETS: usize = 8;
 
-    pub(super) fn new(connection: Connection, source: Source, initial_dcid: Option<ConnectionId>) -> Self {
+    pub(super) fn new(
+        connection: Connection,
+        source: Option<Source>,
+        initial_dcid: Option<ConnectionId>,
+    ) -> Self {
         ConnectionSlot {
             connection: Box::new(connection),
             cids: Vec::new(),

@@ -338,10 +338,9 @@ impl Streams {
     /// acknowledged, and what pieces out of order take beside their own.
     #[inline]
     pub(crate) const fn held(&self) -> u64 {
-        /// A place in a tree, and an allocation.
-        const PIECE: u64 = 96;
-        let unread = self.window.unread();
-        unread.saturating_add(self.budget.used).saturating_add((self.pieces as u64).saturating_mul(PIECE))
+        // Each has a place in a tree, and an allocation.
+        let pieces = (self.pieces as u64) << 7;
+        self.window.unread().saturating_add(self.budget.used).saturating_add(pieces)
     }
 
     /// What the window of a stream may grow to now.
