@@ -6,7 +6,7 @@
 //! - [`Counted`], [`Limited`] and [`Timed`] wrap a body of any type, as [`Wrapped`] does with a [`Wrapper`] of anybody's.
 //! - [`MinimumRate`] says what a peer has to move in a time; [`Progress`] and [`ProgressWatch`] judge a connection by
 //!   it.
-//! - [`Peer`], [`Informational`] and [`ExtendedConnect`] are what a server puts into a request's extensions.
+//! - [`Peer`], [`Informational`], [`ExtendedConnect`] and [`EarlyData`] are what a server puts into a request's extensions.
 
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![deny(clippy::indexing_slicing)]
@@ -25,6 +25,6 @@ pub use counted::{Counted, Counter};
 pub use limited::{Exceeded, Limit, Limited};
 pub use progress::{Progress, ProgressLimits, ProgressWatch, Verdict};
 pub use rate::MinimumRate;
-pub use request::{ExtendedConnect, Informational, Peer};
+pub use request::{EarlyData, ExtendedConnect, Informational, Peer};
 pub use timed::{Late, Timed, Timer};
 pub use wrapped::{FramePoll, Wrapped, Wrapper, data_of};

@@ -45,6 +45,29 @@ impl fmt::Debug for Informational {
     }
 }
 
+/// Says that a request came in early data (TLS 0-RTT): before the handshake is complete it may be one that somebody has
+/// recorded and sends again (RFC 8470). A reverse proxy tells its upstream so.
+#[derive(Clone)]
+pub struct EarlyData(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl EarlyData {
+    /// `is_complete` says whether the handshake is complete.
+    pub fn until(is_complete: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        EarlyData(Arc::new(is_complete))
+    }
+
+    /// Whether the request may still be a replay: the handshake is not complete.
+    pub fn may_be_replay(&self) -> bool {
+        !(self.0)()
+    }
+}
+
+impl fmt::Debug for EarlyData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EarlyData")
+    }
+}
+
 /// Says that a request is an extended CONNECT (RFC 8441, RFC 9220), and for which protocol. What follows it are the
 /// bodies of request and response, unless the server offers the client's bytes in another way too.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -56,6 +56,14 @@ impl Connecting {
         Some(Connection::from_shared(Arc::clone(shared)))
     }
 
+    /// As [`Connecting::into_early`], with this for waiting for the handshake as before.
+    #[cfg(feature = "http3")]
+    pub(crate) fn early(&self) -> Option<Connection> {
+        let State::Pending(shared) = &self.state else { return None };
+        let early = shared.access(|access| has_early_data(access, shared.side));
+        early.then(|| Connection::from_shared(Arc::clone(shared)))
+    }
+
     /// Whether it has failed, or the connection is over.
     pub(crate) fn is_over(&self) -> bool {
         match &self.state {
@@ -80,18 +88,13 @@ impl Connecting {
     /// Gives itself back, to be awaited, if there is no 0-RTT.
     pub fn into_early(mut self) -> Result<Connection, Connecting> {
         let State::Pending(shared) = &self.state else { return Err(self) };
+        let side = shared.side;
         let early = shared.access(|access| {
-            let status = access.connection().map(|connection| connection.early_data_status());
-            let open = match status {
-                Some(EarlyDataStatus::Offered | EarlyDataStatus::Accepted) => true,
-                // The driver may have had the answer before anybody asked.
-                Some(EarlyDataStatus::Rejected) => shared.side == Side::Client,
-                _ => false,
-            };
+            let open = has_early_data(access, side);
             if let Some(ticket) = self.ticket.take_if(|_| open) {
                 access.state.waiters.leave(ticket, access.shard);
             }
-            access.state.ended.is_none() && open && !access.connection().is_some_and(|it| it.wants_approval())
+            open
         });
         match std::mem::replace(&mut self.state, State::Taken) {
             State::Pending(shared) if early => Ok(Connection::from_shared(shared)),
@@ -282,6 +285,22 @@ impl Drop for Approval {
             }
         });
     }
+}
+
+/// Whether streams may be used before the handshake is complete.
+fn has_early_data(access: &mut Access<'_, '_>, side: Side) -> bool {
+    if access.state.ended.is_some() {
+        return false;
+    }
+    access.connection().is_some_and(|connection| {
+        let open = match connection.early_data_status() {
+            EarlyDataStatus::Offered | EarlyDataStatus::Accepted => true,
+            // The driver may have had the answer before anybody asked.
+            EarlyDataStatus::Rejected => side == Side::Client,
+            _ => false,
+        };
+        open && !connection.wants_approval()
+    })
 }
 
 fn is_connected(shared: &ConnectionHandle) -> bool {

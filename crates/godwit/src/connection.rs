@@ -148,6 +148,12 @@ impl Connection {
         Ok(self.early_data_status())
     }
 
+    /// Whether the handshake is or was complete.
+    #[cfg(feature = "http3")]
+    pub(crate) fn is_connected(&self) -> bool {
+        self.shared.access(|access| access.state.connected)
+    }
+
     /// What became of 0-RTT on this connection.
     pub fn early_data_status(&self) -> EarlyDataStatus {
         self.ask(|connection| connection.early_data_status(), |summary| summary.early_data)

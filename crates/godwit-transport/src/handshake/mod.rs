@@ -270,6 +270,30 @@ impl Handshake {
         self.data.as_deref()
     }
 
+    /// The application protocol: at a server from when the ClientHello has been read, at a client, which may trust the
+    /// answer only then, from when the handshake is complete.
+    pub(crate) fn alpn(&self) -> Option<&[u8]> {
+        match &self.data {
+            Some(data) => data.alpn.as_deref(),
+            None => self.server_tls()?.alpn_protocol(),
+        }
+    }
+
+    /// At a server: the name that the client asked for, from when the ClientHello has been read.
+    pub(crate) fn server_name(&self) -> Option<&str> {
+        match &self.data {
+            Some(data) => data.server_name.as_deref(),
+            None => self.server_tls()?.server_name(),
+        }
+    }
+
+    fn server_tls(&self) -> Option<&rustls::quic::ServerConnection> {
+        match self.tls.as_deref() {
+            Some(Connection::Server(tls)) => Some(tls),
+            _ => None,
+        }
+    }
+
     /// The peer's encoded transport parameters: at a server from when the client's first flight has been
     /// read (they are authentic only when the handshake is complete), at a client from when the handshake is
     /// complete; until [`Handshake::on_confirmed`].

@@ -2,7 +2,7 @@
 
 use super::delivery::Delivery;
 use super::link::Link;
-use crate::{Connection, ConnectionStats};
+use crate::{Connection, ConnectionStats, EarlyDataStatus};
 use godwit_wire::StreamId;
 use std::any::Any;
 use std::net::{IpAddr, SocketAddr};
@@ -16,6 +16,7 @@ use std::sync::{Arc, OnceLock, Weak};
 pub struct ConnectionInfo {
     facts: Arc<Facts>,
     stream: StreamId,
+    early: bool,
     too_slow: Option<Arc<AtomicBool>>,
 }
 
@@ -36,9 +37,15 @@ struct Facts {
 pub(super) struct Origin(Arc<Facts>);
 
 impl Origin {
-    /// `too_slow` is set when the response is given up because the client takes too little.
-    pub(super) fn of_request(&self, stream: StreamId, too_slow: Option<Arc<AtomicBool>>) -> ConnectionInfo {
-        ConnectionInfo { facts: Arc::clone(&self.0), stream, too_slow }
+    /// `early`: the stream was opened by a 0-RTT packet. `too_slow` is set when the response is given up because the
+    /// client takes too little.
+    pub(super) fn of_request(
+        &self,
+        stream: StreamId,
+        early: bool,
+        too_slow: Option<Arc<AtomicBool>>,
+    ) -> ConnectionInfo {
+        ConnectionInfo { facts: Arc::clone(&self.0), stream, early, too_slow }
     }
 }
 
@@ -57,7 +64,8 @@ impl ConnectionInfo {
             remote: connection.remote_address(),
             local: connection.local_address(),
             server_name: connection.server_name(),
-            resumed: connection.is_resumed(),
+            // Who has 0-RTT has a session, before TLS says so.
+            resumed: connection.is_resumed() || connection.early_data_status() == EarlyDataStatus::Accepted,
             id: connection.id(),
             link: Weak::new(),
             attached: OnceLock::new(),
@@ -82,6 +90,32 @@ impl ConnectionInfo {
     /// Whether the handshake resumed a former session (RFC 8446 section 2.2).
     pub fn is_resumed(&self) -> bool {
         self.facts.resumed
+    }
+
+    /// Whether the request came in 0-RTT packets and the handshake is not complete: then it may be one that somebody has
+    /// recorded and sends again, with the client's name on it (RFC 8470 section 2). False from when the handshake is
+    /// complete; if that never happens, it stays true.
+    ///
+    /// A service that must not do the same twice waits for [`ConnectionInfo::confirmed`], or answers with status 425
+    /// (Too Early), as a [`super::Server`] does by itself for methods that are not safe unless it is told otherwise: see
+    /// [`super::EarlyRequests`].
+    pub fn is_early(&self) -> bool {
+        self.early && !self.facts.link.upgrade().is_some_and(|link| link.connection().is_connected())
+    }
+
+    /// Whether the request came in 0-RTT packets, whatever is known by now.
+    pub(super) fn came_early(&self) -> bool {
+        self.early
+    }
+
+    /// Waits until the handshake is complete, which it is unless [`ConnectionInfo::is_early`]. False if the connection
+    /// is over before: the request must not have an effect then.
+    pub async fn confirmed(&self) -> bool {
+        if !self.early {
+            return true;
+        }
+        let Some(connection) = self.facts.link.upgrade().map(|link| link.connection()) else { return false };
+        connection.connected().await.is_ok()
     }
 
     /// The connection's number: see [`crate::Connection::id`].

@@ -32,6 +32,8 @@ pub(super) struct Arrival {
     pub(super) request: Request<()>,
     /// There is no body to read.
     pub(super) end: bool,
+    /// Its stream was opened by a 0-RTT packet.
+    pub(super) early: bool,
 }
 
 /// An HTTP/3 connection.
@@ -100,7 +102,13 @@ impl Protocol {
     /// What is to be done after anything that changed something.
     pub(super) fn settle(&mut self, cx: &mut RawCx<'_, '_>, accepted: Vec<StreamId>) {
         while let Some(event) = self.h3.poll_event() {
-            self.on_http3(event);
+            match event {
+                Event::Request { id, request, end } => {
+                    let early = cx.connection().is_some_and(|connection| connection.is_early(id));
+                    self.on_request(Arrival { id, request, end, early });
+                }
+                event => self.on_http3(event),
+            }
         }
         accepted.into_iter().for_each(|id| self.note_headless(id, cx.now()));
         // Heads under way do not count: they have a time limit of their own.
@@ -303,7 +311,6 @@ impl Protocol {
     fn on_http3(&mut self, event: Event) {
         match event {
             Event::Settings => self.wakes.append(&mut self.unsettled),
-            Event::Request { id, request, end } => self.on_request(Arrival { id, request, end }),
             Event::Informational { id, response } => {
                 if let Some(stream) = self.streams.get_mut(&id)
                     && let Some(informational) = &mut stream.informational

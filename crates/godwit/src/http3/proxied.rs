@@ -10,6 +10,9 @@ pub(super) fn describe(extensions: &mut Extensions) {
     if let Some(address) = extensions.get::<ConnectionInfo>().map(ConnectionInfo::remote) {
         extensions.insert(godwit_body::Peer::new(address, true));
     }
+    if let Some(info) = extensions.get::<ConnectionInfo>().filter(|info| info.came_early()).cloned() {
+        extensions.insert(godwit_body::EarlyData::until(move || !info.is_early()));
+    }
     if let Some(informational) = extensions.get::<Informational>().cloned() {
         extensions.insert(godwit_body::Informational::new(move |response| {
             // Too late is no harm.

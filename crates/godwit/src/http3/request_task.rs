@@ -3,6 +3,7 @@
 use super::BoxError;
 use super::body::Body;
 use super::connection_info::Origin;
+use super::early_requests::EarlyRequests;
 use super::exchange::{RecvHalf, SendHalf};
 use super::informational::Informational;
 use super::link::Link;
@@ -25,13 +26,22 @@ pub(super) struct Task {
     request: Request<Body>,
     send: SendHalf,
     guard: RateGuard,
+    /// It is answered with status 425, and no service sees it.
+    refused: bool,
 }
 
 impl Task {
-    pub(super) fn new(link: &Arc<Link>, info: &Origin, arrival: Arrival, rate: Option<MinimumRate>) -> Self {
+    pub(super) fn new(
+        link: &Arc<Link>,
+        info: &Origin,
+        arrival: Arrival,
+        (rate, early): (Option<MinimumRate>, EarlyRequests),
+    ) -> Self {
         let (mut parts, ()) = arrival.request.into_parts();
         let guard = RateGuard::new(rate);
-        parts.extensions.insert(info.of_request(arrival.id, guard.ended()));
+        let info = info.of_request(arrival.id, arrival.early, guard.ended());
+        let refused = early.refuses(&parts.method, &info);
+        parts.extensions.insert(info);
         parts.extensions.insert(Informational::new(link, arrival.id));
         super::proxied::describe(&mut parts.extensions);
         // What follows a CONNECT is not content.
@@ -41,10 +51,10 @@ impl Task {
             false => Body::arriving(RecvHalf::new(Arc::clone(link), arrival.id), length),
         };
         let send = SendHalf::new(Arc::clone(link), arrival.id);
-        Task { request: Request::from_parts(parts, body), send, guard }
+        Task { request: Request::from_parts(parts, body), send, guard, refused }
     }
 
-    /// Has `service` answer the request, and sends the answer. A service that fails is answered for with
+    /// Has `service` answer the request, and sends the answer, unless it is to be refused. A service that fails is answered for with
     /// status 500; one that panics, or whose body fails, leaves the exchange reset with H3_INTERNAL_ERROR.
     /// If the client gives up, the service's future is dropped.
     pub(super) async fn run<S, B>(self, service: S)
@@ -54,31 +64,50 @@ impl Task {
         B: http_body::Body<Data = Bytes>,
         B::Error: Into<BoxError>,
     {
-        let Task { request, mut send, guard } = self;
+        let Task { request, mut send, guard, refused } = self;
         let method = request.method().clone();
-        let answer = {
-            let mut answer = pin!(service.oneshot(request));
-            poll_fn(|cx| match answer.as_mut().poll(cx) {
-                Poll::Ready(answer) => Poll::Ready(Ok(answer.map_err(Into::<BoxError>::into))),
-                Poll::Pending => send.poll_refused(cx).map(Err),
-            })
-            .await
-        };
-        let sent = match answer {
-            Ok(Ok(response)) => respond(&mut send, &method, response, guard).await,
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "a service failed: answering with status 500");
-                let mut response = Response::new(Body::empty());
-                *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-                respond(&mut send, &method, response, guard).await
+        let sent = if refused {
+            drop(request);
+            respond(&mut send, &method, bare(StatusCode::TOO_EARLY), guard).await
+        } else {
+            match ask(service, request, &mut send).await {
+                Ok(Ok(response)) => respond(&mut send, &method, response, guard).await,
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "a service failed: answering with status 500");
+                    respond(&mut send, &method, bare(StatusCode::INTERNAL_SERVER_ERROR), guard).await
+                }
+                Err(error) => Err(error),
             }
-            Err(error) => Err(error),
         };
         if let Err(error) = sent {
             tracing::debug!(%error, "a response was not sent to its end");
             send.abandon(ErrorCode::H3_INTERNAL_ERROR, &error);
         }
     }
+}
+
+/// What the service says, or why nobody wants to know any more.
+async fn ask<S, B>(
+    service: S,
+    request: Request<Body>,
+    send: &mut SendHalf,
+) -> Result<Result<Response<B>, BoxError>, super::Error>
+where
+    S: Service<Request<Body>, Response = Response<B>>,
+    S::Error: Into<BoxError>,
+{
+    let mut answer = pin!(service.oneshot(request));
+    poll_fn(|cx| match answer.as_mut().poll(cx) {
+        Poll::Ready(answer) => Poll::Ready(Ok(answer.map_err(Into::into))),
+        Poll::Pending => send.poll_refused(cx).map(Err),
+    })
+    .await
+}
+
+fn bare(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
 }
 
 async fn respond<B>(

@@ -2,6 +2,7 @@
 
 use super::admission::Admission;
 use super::connection_info::ConnectionInfo;
+use super::early_requests::EarlyRequests;
 use super::error::{Error, ErrorKind};
 use super::link::Link;
 use super::protocol::Arrival;
@@ -49,6 +50,7 @@ pub struct Server {
     admission: Admission,
     rate: Option<MinimumRate>,
     idle_timeout: Option<Duration>,
+    early_requests: EarlyRequests,
 }
 
 impl Default for Server {
@@ -69,6 +71,7 @@ impl Server {
             admission: Admission::default(),
             rate: None,
             idle_timeout: None,
+            early_requests: EarlyRequests::default(),
         }
     }
 
@@ -113,10 +116,18 @@ impl Server {
         self
     }
 
+    /// Sets what becomes of requests that come in 0-RTT packets. Default [`EarlyRequests::Safe`]: those that are to change
+    /// something are answered with status 425 (Too Early) before the handshake is complete.
+    #[must_use]
+    pub fn early_requests(mut self, requests: EarlyRequests) -> Self {
+        self.early_requests = requests;
+        self
+    }
+
     /// Sets who decides whether there is room for another connection. It is asked once a handshake is
     /// complete, when the client's address is certain, and gives a permit that is dropped when the
-    /// connection is over, or `None`: then the connection is closed with H3_EXCESSIVE_LOAD. Default:
-    /// everybody is let in.
+    /// connection is over, or `None`: then the connection is closed with H3_EXCESSIVE_LOAD. Requests in 0-RTT
+    /// packets do not wait for it. Default: everybody is let in.
     #[must_use]
     pub fn admission<P: Any + Send>(
         mut self,
@@ -240,9 +251,9 @@ impl Server {
         let link = Link::new(connection, self.config.clone());
         let info = info.of_link(&link);
         let _guard = CloseOnDrop(&link);
-        let (served, rate) = (Arc::clone(&link), self.rate);
+        let (served, rate, early) = (Arc::clone(&link), self.rate, self.early_requests);
         let mut serve = move |arrival| {
-            drop(tokio::spawn(Task::new(&served, &info, arrival, rate).run(service.clone())));
+            drop(tokio::spawn(Task::new(&served, &info, arrival, (rate, early)).run(service.clone())));
         };
         let mut shutdown = pin!(shutdown);
         let ended = tokio::select! {
@@ -275,7 +286,7 @@ impl Server {
         incoming: Incoming,
         handshake: Arc<()>,
         service: S,
-        mut stopped: watch::Receiver<bool>,
+        stopped: watch::Receiver<bool>,
     ) {
         let remote = incoming.remote_address();
         self.observer.notify(|| ServerEvent::HandshakeBegun { remote });
@@ -285,7 +296,22 @@ impl Server {
             let validated = attempt.as_ref().is_some_and(Connection::is_peer_validated);
             self.observer.notify(|| ServerEvent::HandshakeFailed { remote, validated });
         };
-        let Some(shaken) = self.handshake(connecting, stopped.clone()).await else {
+        // Who has sent requests with the first packets is served at once.
+        let wanted = self.early_requests != EarlyRequests::Later;
+        let early = wanted.then(|| connecting.early()).flatten();
+        let mut serving = early.map(|early| {
+            Box::pin(self.serve_connection_until(early, service.clone(), until(stopped.clone())))
+        });
+        let shaken = self.handshake(connecting, stopped.clone());
+        let shaken = match &mut serving {
+            None => shaken.await,
+            Some(serving) => tokio::select! {
+                biased;
+                shaken = shaken => shaken,
+                _ = serving => None,
+            },
+        };
+        let Some(shaken) = shaken else {
             failed();
             return tracing::debug!(%remote, "a handshake is given up");
         };
@@ -303,8 +329,11 @@ impl Server {
             connection.close(ErrorCode::H3_EXCESSIVE_LOAD, b"too many connections");
             return tracing::debug!(%remote, "there is no room for another connection");
         };
-        let shutdown = async move { drop(stopped.wait_for(|stopped| *stopped).await) };
-        match self.serve_connection_until(connection, service, shutdown).await {
+        let served = match serving {
+            Some(serving) => serving.await,
+            None => self.serve_connection_until(connection, service, until(stopped)).await,
+        };
+        match served {
             Ok(()) => tracing::debug!(%remote, "a connection ended"),
             Err(error) => tracing::debug!(%remote, %error, "a connection broke"),
         }
@@ -420,6 +449,11 @@ const HANDSHAKE_AT_THE_END: Duration = Duration::from_secs(3);
 /// Time between the two steps of GOAWAY, beside three round trips, and the most in all.
 const LAST_CALL: Duration = Duration::from_millis(20);
 const LONGEST_LAST_CALL: Duration = Duration::from_millis(500);
+
+/// Ready when the server shuts down.
+async fn until(mut stopped: watch::Receiver<bool>) {
+    drop(stopped.wait_for(|stopped| *stopped).await);
+}
 
 /// Closes the connection when its serving ends, however it ends: tasks of requests may go on.
 struct CloseOnDrop<'a>(&'a Link);

@@ -1,11 +1,13 @@
 //! Requests in 0-RTT packets, with sessions that were kept in a file.
 
-use crate::support::{CERTIFICATE, World, client_builder, client_endpoint, echo, text};
+use crate::support::{
+    AnyService, CERTIFICATE, World, client_builder, client_endpoint, echo, ok, service, text,
+};
 use bytes::Bytes;
-use godwit::http3::{ALPN, Client, Config};
+use godwit::http3::{ALPN, Body, Client, Config, ConnectionInfo, EarlyRequests, Server};
 use godwit::resumption::FileSessionStore;
-use godwit::{EarlyDataStatus, ServerConfig};
-use http::Request;
+use godwit::{EarlyDataStatus, ServerConfig, TransportConfig};
+use http::{Request, StatusCode};
 use http_body_util::Full;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,8 +22,8 @@ fn early_server() -> ServerConfig {
         .unwrap()
 }
 
-/// What another process does that knows the file only.
-async fn visit(world: &World, sessions: &Path) -> EarlyDataStatus {
+/// A client that comes back: its connection, before the handshake is over if there is a ticket.
+async fn come_back(world: &World, sessions: &Path) -> (godwit::Endpoint, Client) {
     let store = Arc::new(FileSessionStore::open(sessions));
     assert_eq!(store.problem(), None);
     let config = client_builder().alpn([ALPN]).early_data(true).sessions(store).build().unwrap();
@@ -31,9 +33,17 @@ async fn visit(world: &World, sessions: &Path) -> EarlyDataStatus {
         Err(connecting) => connecting.await.unwrap(),
     };
     let client = Client::on_connection(connection, "localhost", Config::default()).unwrap();
-    let request = Request::put("/").body(Full::new(Bytes::from_static(b"hello"))).unwrap();
-    assert_eq!(text(client.send(request).await.unwrap()).await, "hello");
+    (endpoint, client)
+}
+
+/// What another process does that knows the file only.
+async fn visit(world: &World, sessions: &Path) -> EarlyDataStatus {
+    let (endpoint, client) = come_back(world, sessions).await;
+    let request = || Request::get("/").body(Full::new(Bytes::from_static(b"hello"))).unwrap();
+    assert_eq!(text(client.send(request()).await.unwrap()).await, "hello");
     let status = client.connection().connected().await.unwrap();
+    // Once this is answered, the tickets for the next visit have come.
+    assert_eq!(text(client.send(request()).await.unwrap()).await, "hello");
     assert_eq!(client.connection().is_resumed(), status == EarlyDataStatus::Accepted);
     client.close();
     endpoint.wait_idle().await;
@@ -52,4 +62,53 @@ async fn requests_leave_with_the_first_packets_and_are_sent_again_if_refused() {
     // The server has forgotten all sessions.
     world.endpoint.set_server_config(&early_server());
     assert_eq!(visit(&world, &sessions).await, EarlyDataStatus::Rejected);
+}
+
+/// Says by which method it was asked, whether that was early when it was, and whether it is at the end, when the
+/// handshake is over.
+fn telling() -> AnyService {
+    service(|request: Request<Body>| async move {
+        let info = request.extensions().get::<ConnectionInfo>().unwrap().clone();
+        let marked = request.extensions().get::<godwit_body::EarlyData>().cloned();
+        let may_be_replay = marked.as_ref().is_some_and(godwit_body::EarlyData::may_be_replay);
+        assert_eq!(may_be_replay, info.is_early());
+        let (early, name) = (info.is_early(), info.server_name().map(str::to_owned));
+        assert_eq!(name.as_deref(), Some("localhost"));
+        assert!(info.confirmed().await);
+        assert!(!info.is_early() && !marked.is_some_and(|marked| marked.may_be_replay()));
+        ok(Body::from(format!("{} {early}", request.method())))
+    })
+}
+
+/// The answers to a safe and an unsafe request in 0-RTT packets, and to both when the handshake is over.
+async fn answers(requests: EarlyRequests) -> Vec<(StatusCode, String)> {
+    let folder = tempfile::tempdir().unwrap();
+    let sessions = folder.path().join("sessions");
+    let server = Server::new().early_requests(requests);
+    let world = World::with(server, TransportConfig::default(), telling());
+    world.endpoint.set_server_config(&early_server());
+    let ask = async |client: &Client, method: &str| {
+        let request = Request::builder().method(method).uri("/").body(Body::from("body")).unwrap();
+        let response = client.send(request).await.unwrap();
+        (response.status(), text(response).await)
+    };
+    let (endpoint, client) = come_back(&world, &sessions).await;
+    assert_eq!(ask(&client, "POST").await, (StatusCode::OK, "POST false".to_owned()));
+    client.close();
+    endpoint.wait_idle().await;
+    let (_endpoint, client) = come_back(&world, &sessions).await;
+    let (safe, harmful) = tokio::join!(ask(&client, "GET"), ask(&client, "POST"));
+    assert_eq!(client.connection().connected().await.unwrap(), EarlyDataStatus::Accepted);
+    vec![safe, harmful, ask(&client, "GET").await, ask(&client, "POST").await]
+}
+
+#[tokio::test]
+async fn early_requests_are_seen_and_those_that_change_something_refused() {
+    let told = |text: &str| (StatusCode::OK, text.to_owned());
+    let late = [told("GET false"), told("POST false")];
+    let refused = (StatusCode::TOO_EARLY, String::new());
+    assert_eq!(answers(EarlyRequests::Safe).await, [&[told("GET true"), refused], &late[..]].concat());
+    let both = [told("GET true"), told("POST true")];
+    assert_eq!(answers(EarlyRequests::All).await, [both, late.clone()].concat());
+    assert_eq!(answers(EarlyRequests::Later).await, [late.clone(), late].concat());
 }

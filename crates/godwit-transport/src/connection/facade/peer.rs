@@ -7,14 +7,15 @@ use godwit_base::Time;
 use godwit_tls::ExportError;
 
 impl Connection {
-    /// The application protocol that was negotiated (ALPN).
+    /// The application protocol that was negotiated (ALPN): at a client known when the handshake is complete, at a
+    /// server from when the ClientHello has been read.
     pub fn alpn(&self) -> Option<&[u8]> {
-        self.machine.parts.handshake.data()?.alpn.as_deref()
+        self.machine.parts.handshake.alpn()
     }
 
-    /// At a server: the name the client asked for (SNI).
+    /// At a server: the name the client asked for (SNI), from when the ClientHello has been read.
     pub fn server_name(&self) -> Option<&str> {
-        self.machine.parts.handshake.data()?.server_name.as_deref()
+        self.machine.parts.handshake.server_name()
     }
 
     /// The peer's certificates in DER, its own first; none before the handshake is complete.
