@@ -15,7 +15,7 @@ use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 use godwit::Generation;
-use godwit::http3::{self, ErrorCode};
+use godwit::http3::{self, EarlyRequests, ErrorCode};
 use godwit::{
     Backend, Capabilities, Endpoint, EndpointBuilder, QlogFolder, QlogNews, ServerConfig, Shards,
     SocketConfig, TransportConfig,
@@ -27,7 +27,7 @@ use super::connection_limits::ConnectionLimits;
 use super::connection_service::ConnectionService;
 use super::inherited::{Inheritance, Inherited};
 use super::settings::Datapath;
-use super::settings::{Limits, Settings};
+use super::settings::{EarlyData, Limits, Settings};
 use super::sites::Front;
 use super::stop_listening::abandoned;
 use crate::FrontError;
@@ -65,11 +65,14 @@ impl Options {
         let mut transport = TransportConfig::default();
         transport.max_idle_timeout = limits.idle_timeout;
         transport.max_bidi_streams = limits.requests_per_connection.into();
-        let config = quic_config(store)?
-            .transport(transport)
-            .certificate_compression(settings.compress_certificates)
-            .build()
-            .map_err(|error| FrontError::new(format!("cannot set up HTTP/3: {error}")))?;
+        let config =
+            quic_config(store)?.transport(transport).certificate_compression(settings.compress_certificates);
+        let config = match settings.early_data {
+            EarlyData::Off => config,
+            EarlyData::Safe | EarlyData::All => config.early_sessions(store.early_sessions()),
+        };
+        let config =
+            config.build().map_err(|error| FrontError::new(format!("cannot set up HTTP/3: {error}")))?;
         let connections = ConnectionLimits::new(limits.connections, limits.connections_per_address);
         let (shards, qlog) = (settings.shards, settings.qlog.clone());
         let notices = notices.clone();
@@ -97,6 +100,8 @@ impl Options {
             .idle_timeout(idle_timeout)
             .minimum_rate(send_timeout, minimum_rate)
             .drain_timeout(self.drain)
+            // The sites refuse what is to be refused, so that it has a line in the log.
+            .early_requests(EarlyRequests::All)
             .admission(move |remote| connections.admit(remote.ip()))
     }
 

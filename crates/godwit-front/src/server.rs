@@ -22,7 +22,7 @@ use super::listen::{self, Listener, Tcp};
 use super::memory;
 use super::metrics::{self, CertificateExpiry, Metrics, Transport};
 use super::redirect_http::Redirect;
-use super::settings::{Advertise, Datapath, HostPattern, Limits, Settings};
+use super::settings::{Advertise, Datapath, EarlyData, HostPattern, Limits, Settings};
 use super::sites::Front;
 use super::successor::HandOver;
 use super::tcp::{self, Purpose};
@@ -330,6 +330,7 @@ impl Running {
             ("drain", old.drain != new.drain),
             ("qlog", old.qlog != new.qlog),
             ("compress_certificates", old.compress_certificates != new.compress_certificates),
+            ("early_data", (old.early_data == EarlyData::Off) != (new.early_data == EarlyData::Off)),
             ("[access_log]", old.access_log != new.access_log),
             ("[limits]", old.limits != limits),
         ];

@@ -15,8 +15,9 @@ pub(crate) type Answer = Pin<Box<dyn Future<Output = Response<BoxBody>> + Send>>
 
 /// A service that a route leads to. Clones are the same.
 ///
-/// It answers in any way it likes, tunnels included. Requests have a [`godwit_body::Peer`] in their extensions. If the
-/// service fails, the client gets status 500.
+/// It answers in any way it likes, tunnels included. Requests have a [`godwit_body::Peer`] in their extensions, and where
+/// [`crate::settings::Settings::early_data`] lets them in early, a [`godwit_body::EarlyData`]. If the service fails, the
+/// client gets status 500.
 #[derive(Clone)]
 pub struct RouteService(Arc<dyn Fn(Request<BoxBody>) -> Answer + Send + Sync>);
 

@@ -33,6 +33,8 @@ pub struct Settings {
     pub qlog: Option<PathBuf>,
     /// Whether certificates are sent compressed to clients that take them so.
     pub compress_certificates: bool,
+    /// Which requests are answered over HTTP/3 before the handshake is complete.
+    pub early_data: EarlyData,
     /// Where a line for each request goes.
     pub access_log: AccessLog,
     /// What clients may use.
@@ -55,6 +57,7 @@ impl Default for Settings {
             drain: None,
             qlog: None,
             compress_certificates: true,
+            early_data: EarlyData::default(),
             access_log: AccessLog::default(),
             limits: Limits::default(),
             acme: None,
@@ -62,6 +65,21 @@ impl Default for Settings {
             sites: Vec::new(),
         }
     }
+}
+
+/// Which requests are answered over HTTP/3 before the handshake is complete, when clients come back (0-RTT). Such a request
+/// may be one that somebody has recorded and sends again, though each session is good for one connection only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EarlyData {
+    /// None: 0-RTT is not accepted.
+    #[default]
+    Off,
+    /// Those whose method is safe; others are answered with status 425 (Too Early), and come again.
+    Safe,
+    /// All: whoever answers looks at [`godwit_body::EarlyData`], or at `Early-Data` behind a proxy, and answers with
+    /// status 425 by itself where once must be enough (RFC 8470).
+    All,
 }
 
 /// The access log.

@@ -11,7 +11,7 @@ use crate::settings::Settings;
 use crate::time::UpstreamTime;
 use crate::tunnel::{self, Stream, Wanted};
 use crate::upload::{Upload, View};
-use godwit_body::{ExtendedConnect, Informational, Peer};
+use godwit_body::{EarlyData, ExtendedConnect, Informational, Peer};
 use http::header::{CONTENT_LENGTH, EXPECT, SEC_WEBSOCKET_ACCEPT, TRANSFER_ENCODING, UPGRADE};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
@@ -144,6 +144,7 @@ async fn prepare(
         version: parts.version,
         peer,
         secure: peer.map_or(https, |peer| peer.secure),
+        early: parts.extensions.get::<EarlyData>().is_some_and(EarlyData::may_be_replay),
         host: host.as_ref(),
     };
     headers::on_request(&mut parts.headers, &facts, &forwarder.settings, &forwarder.pseudonym)?;

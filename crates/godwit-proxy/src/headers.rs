@@ -21,6 +21,7 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
+const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
 /// Fields about one connection, whatever Connection says.
@@ -57,7 +58,8 @@ fn remove_hop_by_hop(headers: &mut HeaderMap) {
     if headers.contains_key(CONNECTION) {
         let named: Vec<HeaderName> =
             members(headers, &CONNECTION).filter_map(|name| name.parse().ok()).collect();
-        for name in named.iter().filter(|name| **name != HOST) {
+        // Nobody may take the warning of a replay away (RFC 8470 section 5.1).
+        for name in named.iter().filter(|name| **name != HOST && **name != EARLY_DATA) {
             headers.remove(name);
         }
     }
@@ -183,6 +185,7 @@ pub(crate) fn on_request(
         headers.insert(TE, HeaderValue::from_static("trailers"));
     }
     join_cookies(headers);
+    warn_of_early_data(headers, facts.early);
     forward(headers, facts, settings);
     let via = format!("{} {pseudonym}", version(facts.version));
     append(headers, VIA, &via);
@@ -195,7 +198,24 @@ pub(crate) struct Facts<'a> {
     pub(crate) version: Version,
     pub(crate) peer: Option<Peer>,
     pub(crate) secure: bool,
+    /// It came in early data, and the handshake is not complete.
+    pub(crate) early: bool,
     pub(crate) host: Option<&'a HeaderValue>,
+}
+
+/// Says that the request may be a replay, if it may here, or somebody before has said so: whoever it is, and in whatever
+/// words, as all of them count as the same (RFC 8470 section 5.1). Nobody can say that it is none.
+fn warn_of_early_data(headers: &mut HeaderMap, early: bool) {
+    // Some applications do not tell underscores from hyphens.
+    let shadows =
+        |name: &HeaderName| name.as_str() != "early-data" && name.as_str().replace('_', "-") == "early-data";
+    let shadows: Vec<HeaderName> = headers.keys().filter(|name| shadows(name)).cloned().collect();
+    for name in &shadows {
+        headers.remove(name);
+    }
+    if early || headers.contains_key(EARLY_DATA) {
+        headers.insert(EARLY_DATA, HeaderValue::from_static("1"));
+    }
 }
 
 /// HTTP/2 and HTTP/3 clients may send cookies one by one (RFC 9113 section 8.2.3).
@@ -293,7 +313,7 @@ pub(crate) fn on_informational(headers: &mut HeaderMap) {
 /// The fields of trailers that may pass, in either direction.
 pub(crate) fn on_trailers(trailers: &mut HeaderMap) {
     remove_hop_by_hop(trailers);
-    for name in [CONTENT_LENGTH, HOST, TRAILER] {
+    for name in [CONTENT_LENGTH, HOST, TRAILER, EARLY_DATA] {
         trailers.remove(name);
     }
     // Some servers merge trailers into the header section, where these would be believed.

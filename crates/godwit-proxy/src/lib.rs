@@ -58,7 +58,7 @@ mod verdict;
 
 pub use backend::UpstreamStatus;
 pub use body::Body;
-pub use godwit_body::{BoxError, ExtendedConnect, Informational, Peer};
+pub use godwit_body::{BoxError, EarlyData, ExtendedConnect, Informational, Peer};
 pub use layer::{ProxyLayer, ProxyService};
 pub use problem::{Problem, ProblemKind};
 pub use reason::Reason;

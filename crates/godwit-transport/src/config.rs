@@ -7,9 +7,10 @@ use crate::reserve::WindowReserve;
 use crate::tail::TailPolicy;
 use godwit_recovery::Laboratory;
 use godwit_recovery::congestion::CongestionControl;
-use godwit_tls::resumption::{Resumption, SessionTickets};
+use godwit_tls::resumption::Resumption;
 use godwit_tls::secret_tap::tapped;
 use godwit_tls::secrets::ServerSecrets;
+use rustls::server::ProducesTickets;
 use std::net::{SocketAddrV4, SocketAddrV6};
 use std::sync::Arc;
 use std::time::Duration;
@@ -219,7 +220,7 @@ pub struct ServerConfig {
     pub retry: bool,
     /// If 0-RTT is accepted: tickets that other processes open, given out beside those that are good for 0-RTT
     /// here. Default none.
-    pub tickets: Option<Arc<SessionTickets>>,
+    pub tickets: Option<Arc<dyn ProducesTickets>>,
 }
 
 impl ServerConfig {

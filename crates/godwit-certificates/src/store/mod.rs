@@ -22,6 +22,7 @@ mod tickets;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
+use godwit::resumption::EarlySessions;
 use godwit_client::trust::{compression_cache, compressors};
 use rustls::compress::CompressionCache;
 use rustls::server::{ClientHello, ResolvesServerCert};
@@ -34,6 +35,8 @@ use lookup::Table;
 pub use slot::{Report, Slot, Source};
 use tickets::Tickets;
 
+/// Sessions remembered for clients that come back with 0-RTT: some hundred bytes each.
+const EARLY_SESSIONS: usize = 8192;
 /// The protocols spoken over TLS on TCP, the preferred first. The last is for ACME alone (RFC 8737).
 const OVER_TCP: [&[u8]; 3] = [b"h2", b"http/1.1", ACME_TLS];
 /// The protocol by which an ACME server checks a name (RFC 8737 section 6.2).
@@ -48,6 +51,7 @@ struct Shared {
     table: ArcSwap<Table>,
     slots: Mutex<Vec<Arc<Slot>>>,
     tickets: Arc<Tickets>,
+    early: Arc<EarlySessions>,
     challenges: Challenges,
     compressed: Arc<CompressionCache>,
 }
@@ -65,6 +69,7 @@ impl Store {
             table: ArcSwap::from_pointee(Table::of(&slots)),
             slots: Mutex::new(slots),
             tickets: Arc::new(tickets),
+            early: Arc::new(EarlySessions::new(EARLY_SESSIONS)),
             challenges: Challenges::default(),
             compressed: compression_cache(),
         })))
@@ -108,6 +113,12 @@ impl Store {
         self.0.challenges.http(token)
     }
 
+    /// Sessions that are good for 0-RTT over QUIC, in this process: see [`godwit::ServerConfigBuilder::early_sessions`].
+    /// They end with an exchange of a certificate, too.
+    pub fn early_sessions(&self) -> Arc<EarlySessions> {
+        Arc::clone(&self.0.early)
+    }
+
     /// What a process needs that takes over, so that clients can resume their sessions there: a secret.
     pub fn sessions(&self) -> Vec<u8> {
         let _held = self.slots();
@@ -132,6 +143,7 @@ impl Store {
         if !table.shows_the_same(&self.0.table.load()) {
             self.0.table.store(Arc::new(table));
             self.0.tickets.forget();
+            self.0.early.clear();
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256, SignatureAlgorithm};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::StoresServerSessions as _;
 use rustls::{ClientConfig, ClientConnection, HandshakeKind, ServerConnection, SignatureScheme};
 
 use super::*;
@@ -136,6 +137,7 @@ fn an_exchange_is_seen_at_once_and_ends_the_sessions() {
     assert!(!first.resumed);
     assert!(shake(&store, &client, "a.test").unwrap().resumed);
 
+    assert!(store.early_sessions().put(b"name".to_vec(), b"session".to_vec()));
     let again = slot.identity();
     let same = Identity {
         chain: again.chain.clone(),
@@ -145,10 +147,12 @@ fn an_exchange_is_seen_at_once_and_ends_the_sessions() {
     };
     store.swap(&slot, same).unwrap();
     assert!(shake(&store, &client, "a.test").unwrap().resumed, "nothing has changed");
+    assert_eq!(store.early_sessions().len(), 1);
 
     let new = ecdsa(&["a.test"]);
     let leaf = new.chain[0].clone();
     store.swap(&slot, new).unwrap();
+    assert!(store.early_sessions().is_empty());
     let after = shake(&store, &client, "a.test").unwrap();
     assert!(!after.resumed);
     assert_eq!(after.leaf, leaf);

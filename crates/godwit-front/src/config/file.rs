@@ -93,6 +93,8 @@ fn top(table: Table<'_>, problems: &Problems, scrutiny: Scrutiny) -> Settings {
         table.wrong(*at, "qlog", format_args!("there is no folder {}; make it first", folder.display()));
     }
     let compress_certificates = table.boolean("compress_certificates");
+    let early_data = [("off", EarlyData::Off), ("safe", EarlyData::Safe), ("all", EarlyData::All)];
+    let early_data = table.word("early_data", &early_data);
     let access_log = table.table("access_log", "[access_log]").map(|table| access_log(table, problems));
     let limits = table.table("limits", "[limits]").map_or(defaults.limits, limits);
     let acme = table.table("acme", "[acme]").map(|table| (acme(&table, problems), table.at, table.finish()));
@@ -134,6 +136,7 @@ fn top(table: Table<'_>, problems: &Problems, scrutiny: Scrutiny) -> Settings {
         drain,
         qlog: qlog.map(|(folder, _)| folder),
         compress_certificates: compress_certificates.unwrap_or(defaults.compress_certificates),
+        early_data: early_data.unwrap_or(defaults.early_data),
         access_log: access_log.unwrap_or(defaults.access_log),
         limits,
         acme: acme.map(|(acme, _)| acme),

@@ -36,7 +36,7 @@ use crate::FrontError;
 use crate::access::{self, Entry, Logged, Observer};
 use crate::path;
 use crate::settings::{self, HeaderRules};
-use godwit_body::{BoxBody, BoxError, Counted, Exceeded, ExtendedConnect, Limited, boxed};
+use godwit_body::{BoxBody, BoxError, Counted, EarlyData, Exceeded, ExtendedConnect, Limited, boxed};
 use godwit_layers::compression::{CompressionLayer, CompressionMemory};
 use godwit_layers::limits::{Refusal, RequestLimits};
 use godwit_text::{http_date, unix_now};
@@ -133,6 +133,7 @@ struct Sites {
     sites: Vec<Site>,
     proxies: Proxies,
     limits: RequestLimits,
+    early_data: settings::EarlyData,
 }
 
 #[derive(Debug)]
@@ -217,7 +218,13 @@ impl Sites {
         let mut proxies = Proxies::of(settings);
         let site = |site| Site::new(site, &mut proxies, before, observer, memory);
         let sites = settings.sites.iter().map(site).collect::<Result<_, _>>()?;
-        Ok(Sites { hosts, sites, proxies, limits: limits_of(&settings.limits) })
+        Ok(Sites {
+            hosts,
+            sites,
+            proxies,
+            limits: limits_of(&settings.limits),
+            early_data: settings.early_data,
+        })
     }
 
     async fn respond(&self, request: Request<BoxBody>, entry: &mut Entry) -> Response<BoxBody> {
@@ -227,6 +234,11 @@ impl Sites {
             Err((status, sentence)) => return reader.page(status, sentence),
         };
         entry.at_site(&site.observed, request.headers());
+        if self.is_too_early(&request) {
+            let sentence =
+                "this came before the handshake was over, and must not be done twice; send it again";
+            return reader.page(StatusCode::TOO_EARLY, sentence);
+        }
         if request.uri().path() == "*" {
             return options();
         }
@@ -237,6 +249,14 @@ impl Sites {
             return reader.page(status, reason);
         }
         response
+    }
+
+    /// Whether a request is to come again when it can be no replay (RFC 8470 section 5.2).
+    fn is_too_early<B>(&self, request: &Request<B>) -> bool {
+        let early = request.extensions().get::<EarlyData>();
+        self.early_data != settings::EarlyData::All
+            && !request.method().is_safe()
+            && early.is_some_and(EarlyData::may_be_replay)
     }
 
     /// Counts the request's body for the log, and lets no more of it through than is allowed.

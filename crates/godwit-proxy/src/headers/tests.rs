@@ -13,7 +13,7 @@ fn settings(trusted: &str) -> Settings {
 
 fn facts(peer: &str) -> Facts<'static> {
     let peer = Peer::new(peer.parse().unwrap(), true);
-    Facts { version: Version::HTTP_3, peer: Some(peer), secure: true, host: None }
+    Facts { version: Version::HTTP_3, peer: Some(peer), secure: true, early: false, host: None }
 }
 
 #[test]
@@ -35,6 +35,35 @@ fn a_trusted_peer_is_added_to() {
     assert_eq!(headers["forwarded"], "for=a, for=10.0.0.1;proto=https");
     assert_eq!(headers["x-forwarded-for"], "1.1.1.1, 10.0.0.1");
     assert_eq!(headers["x-real-ip"], "1.1.1.1");
+}
+
+#[test]
+fn the_warning_of_a_replay_is_made_and_kept_whoever_gives_it() {
+    let seen = |early: bool, fields: &[(&str, &str)]| {
+        let mut headers = map(fields);
+        on_request(&mut headers, &Facts { early, ..facts("1.1.1.1:5") }, &Settings::default(), "me").unwrap();
+        let mut named = headers.iter().filter(|(name, _)| name.as_str().replace('_', "-") == "early-data");
+        let value = named.next().map(|(_, value)| value.to_str().unwrap().to_owned());
+        assert!(named.next().is_none());
+        value
+    };
+    assert_eq!(seen(false, &[]), None);
+    assert_eq!(seen(true, &[]).as_deref(), Some("1"));
+    for fields in [
+        &[("early-data", "1")][..],
+        &[("early-data", "0")],
+        &[("early-data", "1"), ("early-data", "1")],
+        &[("early-data", "1"), ("connection", "early-data")],
+        &[("early-data", "1"), ("early_data", "0")],
+    ] {
+        assert_eq!(seen(false, fields).as_deref(), Some("1"), "{fields:?}");
+        assert_eq!(seen(true, fields).as_deref(), Some("1"), "{fields:?}");
+    }
+    assert_eq!(seen(true, &[("early_data", "0")]).as_deref(), Some("1"));
+    assert_eq!(seen(false, &[("early_data", "0")]), None);
+    let mut trailers = map(&[("early-data", "0")]);
+    on_trailers(&mut trailers);
+    assert!(trailers.is_empty());
 }
 
 #[test]

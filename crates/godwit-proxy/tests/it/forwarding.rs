@@ -2,9 +2,10 @@
 
 use crate::support::{Long, any, channel, data, front, get, post, proxy, raw, server, settings, text, until};
 use bytes::Bytes;
-use godwit_proxy::{HostHeader, Informational, Peer, Proxy, ProxyLayer, UpstreamTime};
+use godwit_proxy::{EarlyData, HostHeader, Informational, Peer, Proxy, ProxyLayer, UpstreamTime};
 use http::{Method, Request, Response, StatusCode, Version};
 use http_body_util::{BodyExt, Empty, Full};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -393,4 +394,33 @@ async fn through_a_front() {
         assert!(answer.contains("x-forwarded-for: 127.0.0.1\n"), "{answer}");
         let _ = any(Empty::new());
     }
+}
+
+#[tokio::test]
+async fn what_may_be_a_replay_is_told_to_the_upstream_whose_425_is_passed_on() {
+    let seen = Arc::new(AtomicUsize::new(0));
+    let server = server({
+        let seen = Arc::clone(&seen);
+        move |request: Request<hyper::body::Incoming>| {
+            seen.fetch_add(1, Ordering::Relaxed);
+            let early = request.headers().contains_key("early-data");
+            let mut response = Response::new(Full::<Bytes>::default());
+            *response.status_mut() = if early { StatusCode::TOO_EARLY } else { StatusCode::OK };
+            async move { Ok(response) }
+        }
+    })
+    .await;
+    for scheme in ["http", "h2c"] {
+        let proxy = proxy(&server, scheme);
+        for (early, complete) in [(false, false), (true, true), (true, false)] {
+            let mut request = get("/");
+            if early {
+                request.extensions_mut().insert(EarlyData::until(move || complete));
+            }
+            let replay = early && !complete;
+            let expected = if replay { StatusCode::TOO_EARLY } else { StatusCode::OK };
+            assert_eq!(proxy.handle(request).await.status(), expected, "{scheme} {early} {complete}");
+        }
+    }
+    assert_eq!(seen.load(Ordering::Relaxed), 6, "it is the client that sends them again");
 }

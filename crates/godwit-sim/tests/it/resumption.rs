@@ -75,7 +75,7 @@ fn server_with_both(scenario: &Scenario, network: &mut Network, secrets: &Server
     let tls = deterministic::early_server_config(ALPN, Arc::new(EarlySessions::new(100)));
     let tickets = Some(Arc::new(SessionTickets::new(secrets, tls.crypto_provider())));
     let mut config = ServerConfig::new(tls, Arc::new(scenario.server.clone()));
-    config.tickets = tickets;
+    config.tickets = tickets.map(|tickets| tickets as _);
     let rng = network.rng();
     Endpoint::new(scenario.endpoint_config(vec![version::V1]), Some(Arc::new(config)), rng)
 }

@@ -4,7 +4,6 @@
 //! and for every ticket it writes, and accepts 0-RTT only if they do not. So the answer is each connection's own: it
 //! follows the kind of the session that was shown last, and alternates from ticket to ticket.
 
-use super::SessionTickets;
 use rustls::server::{ProducesTickets, StoresServerSessions};
 use std::fmt;
 use std::sync::Arc;
@@ -13,14 +12,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// One connection's view of both kinds.
 pub struct BothKinds {
     early: Arc<dyn StoresServerSessions>,
-    sealed: Arc<SessionTickets>,
+    sealed: Arc<dyn ProducesTickets>,
     /// What comes next is, or what was shown was, a sealed session.
     sealing: AtomicBool,
 }
 
 impl BothKinds {
     /// TLS settings for one connection: those given, whose session storage is for 0-RTT, with `sealed` beside it.
-    pub fn install(tls: &rustls::ServerConfig, sealed: Arc<SessionTickets>) -> Arc<rustls::ServerConfig> {
+    pub fn install(
+        tls: &rustls::ServerConfig,
+        sealed: Arc<dyn ProducesTickets>,
+    ) -> Arc<rustls::ServerConfig> {
         let early = tls.session_storage.clone();
         let both = Arc::new(BothKinds { early, sealed, sealing: AtomicBool::new(false) });
         let mut tls = tls.clone();
@@ -61,7 +63,7 @@ impl ProducesTickets for BothKinds {
     }
 
     fn lifetime(&self) -> u32 {
-        SessionTickets::LIFETIME
+        self.sealed.lifetime()
     }
 
     fn encrypt(&self, session: &[u8]) -> Option<Vec<u8>> {

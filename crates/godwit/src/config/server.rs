@@ -2,13 +2,12 @@
 
 use super::{TransportConfig, certificates, checked, private_key, protocols, read};
 use crate::error::ConfigError;
-use crate::resumption::SessionTickets;
+use crate::resumption::{EarlySessions, SessionTickets};
 use godwit_transport::tls;
-use godwit_transport::tls::resumption::EarlySessions;
 use godwit_transport::tls::secrets::ServerSecrets;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::danger::ClientCertVerifier;
-use rustls::server::{ServerSessionMemoryCache, WebPkiClientVerifier};
+use rustls::server::{ProducesTickets, ServerSessionMemoryCache, WebPkiClientVerifier};
 use rustls::version::TLS13;
 use rustls::{KeyLog, RootCertStore};
 use std::path::Path;
@@ -37,8 +36,12 @@ pub struct ServerConfig {
     early_sessions: usize,
     /// Tickets that other processes open.
     tickets: Option<Arc<SessionTickets>>,
-    /// The same, for clients of whom is asked what these settings ask.
-    sealed: Option<Arc<SessionTickets>>,
+    /// Tickets that came with TLS settings, and carry their sessions.
+    given: Option<Arc<dyn ProducesTickets>>,
+    /// Those of the two that are given out, for clients of whom is asked what these settings ask.
+    sealed: Option<Arc<dyn ProducesTickets>>,
+    /// The register of sessions for 0-RTT, if it is the application's.
+    register: Option<Arc<EarlySessions>>,
     /// What is asked of clients' certificates, in bytes.
     scope: Option<Vec<u8>>,
 }
@@ -90,12 +93,14 @@ impl ServerConfig {
     /// [`crate::crypto_provider`], packets are protected a little faster.
     pub fn from_rustls(tls: rustls::ServerConfig) -> ServerConfigBuilder {
         let config = ServerConfig {
+            given: tls.ticketer.enabled().then(|| Arc::clone(&tls.ticketer)),
             tls: Arc::new(tls),
             transport: Arc::default(),
             retry: false,
             early_sessions: 0,
             tickets: None,
             sealed: None,
+            register: None,
             scope: None,
         };
         config.to_builder()
@@ -126,11 +131,15 @@ impl ServerConfig {
     /// Forgets the sessions of before, and follows what is asked for now.
     fn renew_sessions(&mut self) {
         let tls = Arc::make_mut(&mut self.tls);
-        let early = Arc::new(EarlySessions::new(self.early_sessions));
+        let early = self.register.clone();
+        let early = early.unwrap_or_else(|| Arc::new(EarlySessions::new(self.early_sessions)));
         tls.max_early_data_size = if self.early_sessions == 0 { 0 } else { u32::MAX };
         self.sealed = match (&self.tickets, &self.scope) {
             (Some(tickets), Some(scope)) => Some(Arc::new(tickets.scoped(scope))),
-            (tickets, _) => tickets.clone(),
+            (Some(tickets), None) => Some(Arc::clone(tickets) as _),
+            (None, None) => self.given.clone(),
+            // They do not know of what is asked.
+            (None, Some(_)) => None,
         };
         match (&self.sealed, self.early_sessions) {
             (Some(tickets), 0) => tls.ticketer = tickets.clone(),
@@ -226,12 +235,19 @@ impl ServerConfigBuilder {
     /// connection, so that a first flight that somebody recorded is of no use. 0, the default, is off.
     ///
     /// Only the process that issued a ticket accepts 0-RTT with it; elsewhere the client takes a full handshake and
-    /// sends its data again. With [`ServerConfigBuilder::session_tickets`] beside it, clients that do not offer 0-RTT
-    /// resume their sessions elsewhere too. How much 0-RTT data a connection may bring is bounded by the initial
+    /// sends its data again. With [`ServerConfigBuilder::session_tickets`] beside it, or tickets that came with
+    /// [`ServerConfig::from_rustls`], clients that do not offer 0-RTT resume their sessions elsewhere too. How much 0-RTT data a connection may bring is bounded by the initial
     /// windows of the [`TransportConfig`]. The application gets it before the handshake is complete if it asks for it:
     /// see [`crate::Connecting::into_early`].
     pub fn early_data(self, sessions: usize) -> Self {
-        self.set(|config| config.early_sessions = sessions).with_new_sessions()
+        self.set(|config| (config.early_sessions, config.register) = (sessions, None)).with_new_sessions()
+    }
+
+    /// As [`ServerConfigBuilder::early_data`], with sessions remembered in `register`, which can be told to forget
+    /// them: when a certificate is exchanged, as clients that resume do not look at it again. It must not be that of
+    /// settings with another [`TransportConfig`].
+    pub fn early_sessions(self, register: Arc<EarlySessions>) -> Self {
+        self.set(|config| (config.early_sessions, config.register) = (1, Some(register))).with_new_sessions()
     }
 
     /// Sets whether certificates are sent compressed to clients that offer to decompress them (RFC 8879), and whether

@@ -9,5 +9,6 @@ mod file;
 
 pub use file::FileSessionStore;
 pub use godwit_transport::tls::resumption::{
-    MemorySessions, PortableVerifier, Remembered, SessionKey, SessionStore, SessionTicket, SessionTickets,
+    EarlySessions, MemorySessions, PortableVerifier, Remembered, SessionKey, SessionStore, SessionTicket,
+    SessionTickets,
 };
