@@ -40,6 +40,7 @@ Exit codes:
   0  done
   1  something failed, and one line on the standard error says what
   2  wrong usage, or a configuration with mistakes
+  3  serve: ended, and requests that were under way had to be cut off
 
 Colours are for terminals only; NO_COLOR in the environment switches them off.";
 

@@ -6,9 +6,11 @@ use std::pin::pin;
 use std::time::Duration;
 
 use godwit_certificates::Notices;
+use godwit_text::long_duration;
 use tokio::task::AbortHandle;
 
 use crate::config::{self, Scrutiny};
+use crate::cut::Cut;
 use crate::server::Running;
 use crate::signals::{Command, Signals};
 use crate::supervisor;
@@ -53,7 +55,8 @@ pub enum OperationEnd {
 /// let signals = Signals::install()?;
 /// let mut operation = Operation::begin(server.start().await?, signals, OperationSettings::new("my site"));
 /// operation.until_end().await;
-/// operation.finish(std::time::Duration::from_secs(30)).await;
+/// let cut = operation.finish(std::time::Duration::from_secs(30)).await;
+/// println!("{cut} did not come to an end");
 /// # Ok(())
 /// # }
 /// ```
@@ -65,6 +68,8 @@ pub struct Operation {
     /// What tells the service manager that the server is alive.
     watchdog: Option<AbortHandle>,
     handed_over: bool,
+    /// The signal that asked for the end.
+    asked_by: Option<&'static str>,
 }
 
 /// What follows an attempt to hand over.
@@ -73,7 +78,7 @@ enum After {
     Serve,
     /// Somebody asked for that meanwhile.
     Reload,
-    End,
+    End(&'static str),
     HandedOver,
 }
 
@@ -83,7 +88,7 @@ impl Operation {
     pub fn begin(running: Running, signals: Signals, settings: OperationSettings) -> Operation {
         let watchdog = supervisor::watch();
         supervisor::ready(&settings.what);
-        Operation { settings, running, signals, watchdog, handed_over: false }
+        Operation { settings, running, signals, watchdog, handed_over: false, asked_by: None }
     }
 
     /// Does what signals ask for, until they ask for the end, or another process has taken over.
@@ -98,39 +103,49 @@ impl Operation {
         end
     }
 
-    /// Lets what is in progress finish for so long at most, unless a signal asks for the end once more. After a
-    /// hand-over the first one says only what is under way already: a service manager that ends the server tells all of
-    /// its processes.
-    pub async fn finish(mut self, limit: Duration) {
-        let Operation { running, signals, handed_over, .. } = &mut self;
-        let notices = running.notices().clone();
+    /// Lets what is in progress finish for so long at most, unless a signal asks for the end once more, and returns what
+    /// had to be cut off, which the notices say too. After a hand-over the first signal says only what is under way
+    /// already: a service manager that ends the server tells all of its processes.
+    pub async fn finish(mut self, limit: Duration) -> Cut {
+        let Operation { running, signals, handed_over, asked_by, .. } = &mut self;
+        let (notices, time) = (running.notices().clone(), long_duration(limit));
+        if let Some(signal) = asked_by {
+            let under_way = running.under_way();
+            notices.say(&format!("{signal}: ending; {under_way} under way, for which there is {time}"));
+        }
+        let mut again = None;
         let told = async {
             if *handed_over {
                 end(signals, &notices).await;
             }
-            end(signals, &notices).await;
+            end(signals, &notices).await
         };
-        let end = async {
-            let _ = tokio::time::timeout(limit, told).await;
-        };
-        running.shutdown_by(end).await;
+        let end = async { again = tokio::time::timeout(limit, told).await.ok() };
+        let cut = running.shutdown_by(end).await;
+        if cut.requests() > 0 {
+            notices.say(&match again {
+                Some(signal) => format!("{signal} again: cut off {cut}"),
+                None => format!("cut off {cut}: the {time} of `drain` are over"),
+            });
+        }
+        cut
     }
 
     async fn heed_signals(&mut self) -> OperationEnd {
         let file = self.settings.file.clone();
         loop {
             match (self.signals.next().await, &file) {
-                (Command::End, _) => return OperationEnd::Asked,
+                (Command::End(signal), _) => return self.asked(signal),
                 (Command::Reload, Some(file)) => {
                     supervisor::reloading();
                     self.reload(file).await;
                     supervisor::ready(&file.display().to_string());
                 }
                 // Without a configuration it is the terminal that is gone.
-                (Command::Reload, None) => return OperationEnd::Asked,
+                (Command::Reload, None) => return self.asked(HANG_UP),
                 (Command::Reopen, _) => self.running.reopen_log(),
                 (Command::HandOver, file) => match self.hand_over().await {
-                    After::End => return OperationEnd::Asked,
+                    After::End(signal) => return self.asked(signal),
                     After::HandedOver => return OperationEnd::HandedOver,
                     After::Serve => {}
                     After::Reload => {
@@ -141,6 +156,11 @@ impl Operation {
                 },
             }
         }
+    }
+
+    fn asked(&mut self, signal: &'static str) -> OperationEnd {
+        self.asked_by = Some(signal);
+        OperationEnd::Asked
     }
 
     /// Has a new process take over, and goes on serving if that fails.
@@ -168,8 +188,8 @@ impl Operation {
             };
             match command {
                 // Dropped, the attempt ends what it has started.
-                Command::End => return After::End,
-                Command::Reload if settings.file.is_none() => return After::End,
+                Command::End(signal) => return After::End(signal),
+                Command::Reload if settings.file.is_none() => return After::End(HANG_UP),
                 // The new process reads it anyway.
                 Command::Reload => after = After::Reload,
                 Command::Reopen => running.reopen_log(),
@@ -198,11 +218,14 @@ impl Operation {
     }
 }
 
-/// Waits for somebody to end the server, which does nothing else any more.
-async fn end(signals: &mut Signals, notices: &Notices) {
+/// What ends the server where there is no configuration to be read anew.
+const HANG_UP: &str = "SIGHUP";
+
+/// Waits for somebody to end the server, which does nothing else any more; returns by which signal.
+async fn end(signals: &mut Signals, notices: &Notices) -> &'static str {
     loop {
         match signals.next().await {
-            Command::End => return,
+            Command::End(signal) => return signal,
             Command::HandOver => {
                 notices.say("this process is finishing, and does not hand over any more");
             }

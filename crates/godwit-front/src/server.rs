@@ -16,6 +16,7 @@ use super::FrontError;
 use super::access::{Log, Observer};
 use super::advertise::{Advertiser, UserKey, probe};
 use super::certificates::certificates;
+use super::cut::Cut;
 use super::h3::{self, Granted};
 use super::inherited::{Inherited, Role};
 use super::listen::{self, Listener, Tcp};
@@ -29,6 +30,8 @@ use super::tcp::{self, Purpose};
 
 /// How long the start waits to know whether HTTP/3 answers.
 const FIRST_PROBE: Duration = Duration::from_secs(2);
+/// How long the end waits for the lines of what has been cut off.
+const LAST_LINES: Duration = Duration::from_millis(250);
 
 /// What a server is made of.
 #[derive(Debug)]
@@ -279,13 +282,14 @@ impl Running {
         Ok(process)
     }
 
-    /// Takes no more connections, and lets what is in progress finish for so long at most. What is left then is cut.
-    pub async fn shutdown(&mut self, grace: Duration) {
-        self.shutdown_by(tokio::time::sleep(grace)).await;
+    /// Takes no more connections, and lets what is in progress finish for so long at most. What is left then is cut off,
+    /// and returned: clients over HTTP/2 and HTTP/3 are told.
+    pub async fn shutdown(&mut self, grace: Duration) -> Cut {
+        self.shutdown_by(tokio::time::sleep(grace)).await
     }
 
     /// As [`Running::shutdown`], until `end` is ready.
-    pub(crate) async fn shutdown_by(&mut self, end: impl Future<Output = ()>) {
+    pub(crate) async fn shutdown_by(&mut self, end: impl Future<Output = ()>) -> Cut {
         let handed_over = self.handed_over.load(Ordering::Relaxed);
         self.front.observer().metrics().set_ready(false);
         if handed_over {
@@ -302,14 +306,34 @@ impl Running {
             };
             tokio::join!(tcp, h3::drain(&mut http3, handed_over));
         };
-        tokio::select! {
-            () = drained => {}
-            () = end => {}
-        }
+        let cut = tokio::select! {
+            () = drained => Cut::default(),
+            () = end => {
+                self.front.observer().metrics().set_cut();
+                self.under_way()
+            }
+        };
         // Dropped, they end at once.
         drop(tcp);
         h3::cut(http3).await;
+        self.wait_for_lines().await;
         self.flush_log();
+        cut
+    }
+
+    /// Requests under way.
+    pub(crate) fn under_way(&self) -> Cut {
+        Cut::of(self.front.observer().metrics().requests_under_way())
+    }
+
+    /// What has been cut off goes on for a moment, until it has its line in the log.
+    async fn wait_for_lines(&self) {
+        let written = async {
+            while self.under_way().requests() > 0 {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        let _ = tokio::time::timeout(LAST_LINES, written).await;
     }
 
     /// Has the lines of the access log written, if that is possible within a short time.

@@ -11,7 +11,8 @@ use crate::FrontError;
 /// What a signal asks the server to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
-    End,
+    /// By this signal.
+    End(&'static str),
     /// The terminal is gone, or the configuration has changed.
     Reload,
     /// The log's file has been moved away.
@@ -60,8 +61,8 @@ impl Signals {
     #[cfg(unix)]
     pub(crate) async fn next(&mut self) -> Command {
         tokio::select! {
-            _ = self.interrupt.recv() => Command::End,
-            _ = self.terminate.recv() => Command::End,
+            _ = self.interrupt.recv() => Command::End("SIGINT"),
+            _ = self.terminate.recv() => Command::End("SIGTERM"),
             _ = self.hang_up.recv() => Command::Reload,
             _ = self.first_user.recv() => Command::Reopen,
             _ = self.second_user.recv() => Command::HandOver,
@@ -76,6 +77,6 @@ impl Signals {
     #[cfg(not(unix))]
     pub(crate) async fn next(&mut self) -> Command {
         let _ = tokio::signal::ctrl_c().await;
-        Command::End
+        Command::End("Ctrl-C")
     }
 }

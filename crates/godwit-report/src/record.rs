@@ -188,6 +188,8 @@ names! {
         UpstreamFailed = "upstream_failed",
         /// The client took or sent too little for too long.
         TooSlow = "too_slow",
+        /// The server ended before the response was over.
+        CutOff = "cut_off",
         /// Something else went wrong while the response was sent.
         Failed = "failed",
         /// What the client sent was no request, or none that the server takes in.

@@ -27,6 +27,8 @@ use crate::output;
 
 /// The exit code for a configuration that cannot be used, as for a command line that cannot.
 const UNUSABLE: u8 = 2;
+/// And for an end at which requests under way were cut off.
+const CUT: u8 = 3;
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if let Some(arguments::Instead::PrintDns(arguments)) = &arguments.instead {
@@ -77,7 +79,7 @@ fn start(arguments: &Arguments, inherited: Inherited, before: &Before) -> Result
     let outcome = runtime.block_on(running::serve(arguments, settings, browser, inherited));
     // A read that hangs on a network file system must not keep the program.
     runtime.shutdown_background();
-    outcome.map(|()| ExitCode::SUCCESS)
+    outcome.map(|cut| if cut.requests() == 0 { ExitCode::SUCCESS } else { ExitCode::from(CUT) })
 }
 
 /// Ends the program when its standard input ends, whatever it is doing.

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use godwit_front::{
-    Banner, Browser, Inherited, Notices, Operation, OperationEnd, OperationSettings, Server, Settings,
+    Banner, Browser, Cut, Inherited, Notices, Operation, OperationEnd, OperationSettings, Server, Settings,
     Signals, Window,
 };
 
@@ -17,7 +17,7 @@ use crate::error::{Failure, plain};
 const GRACE: Duration = Duration::from_secs(5);
 const GRACE_OF_SERVICE: Duration = Duration::from_secs(30);
 
-/// Serves until a signal ends it.
+/// Serves until a signal ends it. Returns what had to be cut off then.
 ///
 /// # Errors
 /// What keeps it from starting.
@@ -26,7 +26,7 @@ pub(super) async fn serve(
     settings: Settings,
     browser: Option<Browser>,
     inherited: Inherited,
-) -> Result<(), Failure> {
+) -> Result<Cut, Failure> {
     let what = what_is_served(arguments, &settings);
     let grace = match std::io::stderr().is_terminal() {
         true => GRACE,
@@ -56,9 +56,9 @@ pub(super) async fn serve(
     if operation.until_end().await == OperationEnd::Asked && crate::output::stderr_style().is_coloured() {
         let _ = writeln!(std::io::stderr(), "\nfinishing what is in progress; Ctrl-C again stops at once");
     }
-    operation.finish(drain).await;
+    let cut = operation.finish(drain).await;
     drop(window);
-    Ok(())
+    Ok(cut)
 }
 
 /// Prints the banner, and opens the browser if one is wanted.

@@ -2,11 +2,12 @@
 
 use std::cell::Cell;
 use std::net::SocketAddr;
+use std::process::Stdio;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::serve_support::{H1, H2, Server, godwit};
+use crate::serve_support::{H1, H2, Server, godwit, lines_of};
 use bytes::Bytes;
 use godwit::http3::{ALPN, Client};
 use godwit::{ClientConfig, Endpoint, TransportConfig};
@@ -240,15 +241,18 @@ async fn a_client_that_has_gone_without_a_word_does_not_hold_up_the_end() {
 async fn cut(drain: &str, again: bool) {
     let upstream = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let data = Arc::new(tempfile::tempdir().unwrap());
-    let file = data.path().join("godwit.toml");
+    let (file, log) = (data.path().join("godwit.toml"), data.path().join("access.log"));
     let text = format!(
-        "listen = \"127.0.0.1:0\"\ndrain = \"{drain}\"\n[[site]]\nhosts = \"*\"\n[[site.route]]\n\
-        proxy = \"http://{}\"\n",
+        "listen = \"127.0.0.1:0\"\ndrain = \"{drain}\"\n[access_log]\nfile = \"{}\"\nformat = \"json\"\n\
+        [[site]]\nhosts = \"*\"\n[[site.route]]\nproxy = \"http://{}\"\n",
+        log.display(),
         upstream.local_addr().unwrap()
     );
     std::fs::write(&file, text).unwrap();
-    let command = godwit(data.path(), &["serve", "--quiet", "--config", file.to_str().unwrap()]);
-    let mut server = Server::spawn(command, data);
+    let mut command = godwit(data.path(), &["serve", "--config", file.to_str().unwrap()]);
+    command.stderr(Stdio::piped());
+    let mut server = Server::spawn(command, Arc::clone(&data));
+    let mut said = lines_of(server.process.stderr.take().unwrap());
     let roots = std::fs::read(server.authority()).unwrap();
     let mut transport = TransportConfig::default();
     transport.max_idle_timeout = Duration::from_secs(3600);
@@ -269,7 +273,20 @@ async fn cut(drain: &str, again: bool) {
         server.signal("TERM");
     }
     let status = tokio::task::spawn_blocking(move || server.wait()).await.unwrap();
-    assert_eq!(status.code(), Some(0));
+    assert_eq!(status.code(), Some(3));
+    let mut lines = Vec::new();
+    while let Some(line) = said.recv().await {
+        lines.push(line);
+    }
+    let [begun, over] = &lines[..] else { panic!("{lines:?}") };
+    assert!(begun.starts_with("godwit: SIGTERM: ending; 1 request (1 of h3) under way, "), "{begun}");
+    let expected = match again {
+        true => "godwit: SIGTERM again: cut off 1 request (1 of h3)",
+        false => "godwit: cut off 1 request (1 of h3): the 1 s of `drain` are over",
+    };
+    assert_eq!(over, expected);
+    let log = std::fs::read_to_string(&log).unwrap();
+    assert!(log.contains("\"outcome\":\"cut_off\"") && log.lines().count() == 1, "{log}");
     let answer = tokio::time::timeout(Duration::from_secs(60), answer).await.expect("the client is not told");
     assert!(answer.unwrap().is_err());
 }

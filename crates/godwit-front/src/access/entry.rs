@@ -132,6 +132,7 @@ impl Entry {
     pub(super) fn new<B>(observer: Observer, request: &Request<B>) -> Entry {
         let client = request.extensions().get::<Arc<Client>>().cloned();
         let number = client.as_ref().map(|client| client.next_request());
+        observer.0.metrics.request_begun(protocol(request.version()));
         let mut facts = observer.0.log.is_on().then(|| Box::new(Facts::of(request)));
         if let Some(facts) = &mut facts {
             facts.number = number;
@@ -159,6 +160,7 @@ impl Entry {
             Box::new(Facts { number, path: client.path(), ..Facts::unknown(Version::HTTP_11) })
         });
         let answer = Answer { status: Some(status), outcome: Some(Outcome::Refused), ..Answer::default() };
+        observer.0.metrics.request_begun(Protocol::Http11);
         // Its line is written by its drop.
         drop(Entry {
             client: Some(Arc::clone(client)),
@@ -327,9 +329,13 @@ impl Entry {
         self.choice.and_then(|choice| choice.arm)
     }
 
-    /// How it ended; what has no response was given up by the client.
+    /// How it ended; what has no response was given up by the client, or by this server at its end.
     pub(super) fn outcome(&self) -> Outcome {
-        self.answer.outcome.unwrap_or(Outcome::ClientGone)
+        self.answer.outcome.unwrap_or_else(|| self.given_up())
+    }
+
+    fn given_up(&self) -> Outcome {
+        if self.observer.0.metrics.is_cut() { Outcome::CutOff } else { Outcome::ClientGone }
     }
 
     /// How long it has taken up to its last byte, or up to now.
@@ -350,7 +356,7 @@ impl BodyObserver for Entry {
             _ if self.is_too_slow() => Outcome::TooSlow,
             BodyEnd::Failed if self.answer.upstream.is_some() => Outcome::UpstreamFailed,
             BodyEnd::Failed => Outcome::Failed,
-            BodyEnd::Dropped => Outcome::ClientGone,
+            BodyEnd::Dropped => self.given_up(),
         };
         self.answer.outcome.get_or_insert(outcome);
         if let Some(problem) = self.answer.upstream.clone().as_ref().and_then(UpstreamTime::broke_off) {

@@ -215,7 +215,13 @@ async fn a_client_that_goes_away_is_told_from_one_that_has_all() {
     *head.method_mut() = Method::HEAD;
     drop(world.finish(&head, &site, Response::new(full("abc"))));
     drop(world.observer.begin(&request(&client, "/unanswered")));
-    let lines = world.lines(5).await;
+    // The server ends.
+    let late = world.observer.begin(&request(&client, "/late"));
+    assert_eq!(world.observer.metrics().requests_under_way().iter().sum::<u64>(), 1);
+    world.observer.metrics().set_cut();
+    drop(late);
+    assert_eq!(world.observer.metrics().requests_under_way().iter().sum::<u64>(), 0);
+    let lines = world.lines(6).await;
     let found: Vec<_> = lines
         .iter()
         .map(|line| {
@@ -232,6 +238,7 @@ async fn a_client_that_goes_away_is_told_from_one_that_has_all() {
         ("/broken", "failed", 3),
         ("/head", "ok", 0),
         ("/unanswered", "client_gone", 0),
+        ("/late", "cut_off", 0),
     ];
     expected.sort_unstable();
     let mut found = found;

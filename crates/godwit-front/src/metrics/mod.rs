@@ -35,6 +35,9 @@ pub(crate) struct Metrics {
     times: [Times; PROTOCOLS],
     upstream_seconds: Histogram,
     connections: [Connections; PROTOCOLS],
+    under_way: [AtomicU64; PROTOCOLS],
+    /// The server has ended: what was under way is given up by it, and not by the clients.
+    cut: AtomicBool,
     quic: Quic,
     refused: [[AtomicU64; Refusal::ALL.len()]; Transport::ALL.len()],
     log_lines_dropped: AtomicU64,
@@ -227,9 +230,34 @@ impl Metrics {
         OpenConnection { metrics: Arc::clone(self), protocol }
     }
 
+    /// A request has come, and is under way until [`Metrics::request_over`].
+    pub(crate) fn request_begun(&self, protocol: Protocol) {
+        if let Some(under_way) = self.under_way.get(protocol as usize) {
+            under_way.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Requests under way, by protocol.
+    pub(crate) fn requests_under_way(&self) -> [u64; PROTOCOLS] {
+        self.under_way.each_ref().map(|count| count.load(Ordering::Relaxed))
+    }
+
+    /// What is under way is given up from now on.
+    pub(crate) fn set_cut(&self) {
+        self.cut.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`Metrics::set_cut`] was called.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.cut.load(Ordering::Relaxed)
+    }
+
     /// Counts a request.
     pub(crate) fn request_over(&self, site: &SiteCounters, request: &Finished) {
         let protocol = request.protocol as usize;
+        if let Some(under_way) = self.under_way.get(protocol) {
+            under_way.fetch_sub(1, Ordering::Relaxed);
+        }
         let class = request.status.map_or(0, |status| usize::from(status.as_u16() / 100).min(5));
         if let Some(requests) = site.requests.get(protocol).and_then(|classes| classes.get(class)) {
             requests.fetch_add(1, Ordering::Relaxed);
