@@ -19,6 +19,7 @@ use std::time::Duration;
 use godwit::http3::{ConnectionInfo, ConnectionWatch};
 use godwit_base::RefillingBudget;
 use godwit_report::record::Protocol;
+use http::Extensions;
 
 use super::metrics::{Metrics, OpenConnection};
 use abandoned::Abandoned;
@@ -114,7 +115,7 @@ impl Client {
         }
     }
 
-    /// The client's address; an IPv4 address is one, however it reached the socket.
+    /// The client's address at its first request; an IPv4 address is one, however it reached the socket.
     pub(crate) fn remote(&self) -> SocketAddr {
         self.facts.remote
     }
@@ -193,6 +194,16 @@ impl Client {
     pub(crate) fn is_too_slow(&self) -> bool {
         self.too_slow.load(Ordering::Relaxed)
     }
+}
+
+/// The address from which a request came: clients over HTTP/3 may change theirs from one to the next.
+pub(crate) fn remote_of(extensions: &Extensions) -> Option<SocketAddr> {
+    let mut remote = match extensions.get::<ConnectionInfo>() {
+        Some(info) => info.remote(),
+        None => extensions.get::<Arc<Client>>()?.remote(),
+    };
+    remote.set_ip(remote.ip().to_canonical());
+    Some(remote)
 }
 
 /// The network of an address: an IPv4 address's first 24 bits, an IPv6 address's first 48.

@@ -41,7 +41,7 @@
 //!
 //! # Order of the modules
 //!
-//! From the bottom: `address`, `site_address`, `browser`, `error`, `signals`, `memory`, `metrics`, `service`,
+//! From the bottom: `address`, `site_address`, `browser`, `cut`, `error`, `signals`, `memory`, `metrics`, `service`,
 //! `sessions`, `stop_listening`, `supervisor`, `client`, `connection_limits`, `inherited`, `path`, `settings`, `advertise`,
 //! `certificates`, `config`, `goaway`, `tcp_stream`, `access`, `sites`, `tcp_connection`, `connection_service`,
 //! `redirect_http`, `h3`, `listen`, `successor`, `tcp`, `server`, `builder`, `banner`, `operation`. Each may use those

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use godwit::http3::{ALPN, Client};
 use godwit_body::Peer;
-use godwit_front::settings::{EarlyData, Handler, Proxy, Settings, Site, SiteTls};
+use godwit_front::settings::{EarlyData, Handler, LogFormat, LogTarget, Proxy, Settings, Site, SiteTls};
 use godwit_front::{BoxBody, FolderSettings, RouteService, Running, Server};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Empty, Full};
@@ -447,4 +447,44 @@ async fn early_data_is_seen_and_what_changes_something_refused_unless_that_is_wi
     assert_eq!((safe, status, done), ((StatusCode::OK, "true".into()), StatusCode::TOO_EARLY, 0));
     let (both, done) = coming_back(EarlyData::All).await.unwrap();
     assert_eq!((both, done), ([(StatusCode::OK, "true".into()), (StatusCode::OK, "true".into())], 1));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn who_goes_to_another_network_is_known_by_the_new_address() {
+    let temporary = tempfile::tempdir().unwrap();
+    let (chain, key) = certificate(temporary.path());
+    let log = temporary.path().join("access.log");
+    let service = tower::service_fn(|request: Request<BoxBody>| async move {
+        let peer = request.extensions().get::<Peer>().unwrap().address.ip();
+        Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(peer.to_string()))))
+    });
+    let mut settings = Settings::default();
+    settings.access_log.target = LogTarget::File(log.clone());
+    settings.access_log.format = LogFormat::Json;
+    let server = Server::builder()
+        .settings(settings)
+        .listen("127.0.0.1:0".parse().unwrap())
+        .certificate(chain, key)
+        .service("/", service)
+        .bind()
+        .unwrap();
+    let mut running = server.start().await.unwrap();
+    let config = godwit::ClientConfig::danger_accept_any_certificate().build().unwrap();
+    let endpoint = godwit::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+    let client = Client::connect(&endpoint, &config, running.addresses()[0], "a.test").await.unwrap();
+    let ask = async || {
+        let response = client.send(request("GET", "/", true, Empty::<Bytes>::new())).await.unwrap();
+        response.into_body().collect().await.unwrap().to_bytes()
+    };
+    assert_eq!(ask().await, "127.0.0.1");
+    endpoint.rebind("127.0.0.2:0".parse().unwrap()).unwrap();
+    tokio::time::timeout(LONG, async { while ask().await != "127.0.0.2" {} })
+        .await
+        .expect("it is not followed");
+    client.close();
+    running.shutdown(LONG).await;
+    let log = std::fs::read_to_string(&log).unwrap();
+    let clients = log.lines().map(|line| line.contains("\"client\":\"127.0.0.2\"")).collect::<Vec<_>>();
+    assert!(!clients[0] && clients[clients.len() - 1], "{log}");
 }

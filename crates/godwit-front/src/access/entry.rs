@@ -1,5 +1,6 @@
 //! One request from its arrival to its delivery.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use super::time::unix_ms;
 use super::{Inner, Observer, Site};
 use crate::advertise::Choice;
 use crate::client::delivery::{self, Undelivered};
-use crate::client::{Client, Path};
+use crate::client::{Client, Path, remote_of};
 use crate::metrics::{Finished, Refusal, Transport};
 use godwit_body::BoxBody;
 use godwit_text::instant_now;
@@ -27,6 +28,8 @@ const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 pub(crate) struct Entry {
     observer: Observer,
     client: Option<Arc<Client>>,
+    /// From where the request came.
+    remote: Option<SocketAddr>,
     /// To be asked about the response, on HTTP/3.
     connection: Option<ConnectionInfo>,
     site: Option<Arc<Site>>,
@@ -139,6 +142,7 @@ impl Entry {
         }
         Entry {
             client,
+            remote: remote_of(request.extensions()),
             connection: request.extensions().get::<ConnectionInfo>().cloned(),
             site: None,
             begun: instant_now(),
@@ -164,6 +168,7 @@ impl Entry {
         // Its line is written by its drop.
         drop(Entry {
             client: Some(Arc::clone(client)),
+            remote: Some(client.remote()),
             connection: None,
             site: None,
             begun: instant_now(),
@@ -307,6 +312,10 @@ impl Entry {
         if dropped > 0 {
             self.observer.0.metrics.log_lines_dropped(dropped);
         }
+    }
+
+    pub(super) fn remote(&self) -> Option<SocketAddr> {
+        self.remote
     }
 
     pub(super) fn client(&self) -> Option<&Client> {

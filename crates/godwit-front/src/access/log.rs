@@ -119,7 +119,7 @@ impl Sink {
     fn record(&self, entry: &Entry, write: impl FnOnce(Record<'_>)) {
         let Some(facts) = &entry.facts else { return };
         let client = entry.client();
-        let address = client.map(|client| client.remote().ip());
+        let address = entry.remote().map(|remote| remote.ip());
         let path = facts.path.unwrap_or_default();
         let known = facts.path.is_some();
         let answer = &entry.answer;

@@ -11,7 +11,7 @@ use super::proxy::Proxies;
 use super::redirect::{self, Template};
 use super::respond::Canned;
 use crate::FrontError;
-use crate::client::Client;
+use crate::client::{Client, remote_of};
 use crate::path;
 use crate::service::RouteService;
 use crate::settings;
@@ -98,8 +98,9 @@ impl Route {
 
 /// Whoever sent the request, in the words that services understand.
 fn name_peer(request: &mut Request<BoxBody>) {
-    if let Some(client) = request.extensions().get::<Arc<Client>>() {
-        let peer = Peer::new(client.remote(), client.tls_resumed().is_some());
+    let extensions = request.extensions();
+    if let Some((client, remote)) = extensions.get::<Arc<Client>>().zip(remote_of(extensions)) {
+        let peer = Peer::new(remote, client.tls_resumed().is_some());
         request.extensions_mut().insert(peer);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::delivery::Delivery;
 use super::link::Link;
+use super::protocol::Arrival;
 use crate::{Connection, ConnectionStats, EarlyDataStatus};
 use godwit_wire::StreamId;
 use std::any::Any;
@@ -16,12 +17,14 @@ use std::sync::{Arc, OnceLock, Weak};
 pub struct ConnectionInfo {
     facts: Arc<Facts>,
     stream: StreamId,
+    remote: SocketAddr,
     early: bool,
     too_slow: Option<Arc<AtomicBool>>,
 }
 
 #[derive(Debug)]
 struct Facts {
+    /// When the connection was made.
     remote: SocketAddr,
     local: Option<IpAddr>,
     server_name: Option<String>,
@@ -37,15 +40,11 @@ struct Facts {
 pub(super) struct Origin(Arc<Facts>);
 
 impl Origin {
-    /// `early`: the stream was opened by a 0-RTT packet. `too_slow` is set when the response is given up because the
-    /// client takes too little.
-    pub(super) fn of_request(
-        &self,
-        stream: StreamId,
-        early: bool,
-        too_slow: Option<Arc<AtomicBool>>,
-    ) -> ConnectionInfo {
-        ConnectionInfo { facts: Arc::clone(&self.0), stream, early, too_slow }
+    /// `too_slow` is set when the response is given up because the client takes too little.
+    pub(super) fn of_request(&self, arrival: &Arrival, too_slow: Option<Arc<AtomicBool>>) -> ConnectionInfo {
+        let Arrival { id, early, remote, .. } = *arrival;
+        let remote = remote.unwrap_or(self.0.remote);
+        ConnectionInfo { facts: Arc::clone(&self.0), stream: id, remote, early, too_slow }
     }
 }
 
@@ -72,9 +71,10 @@ impl ConnectionInfo {
         })
     }
 
-    /// The client's address when the connection was made.
+    /// The client's address when the request arrived. Clients may go from one network to another (RFC 9000 section 9): the
+    /// new address counts from when something that was sent there has been answered, as anybody can name an address.
     pub fn remote(&self) -> SocketAddr {
-        self.facts.remote
+        self.remote
     }
 
     /// The address the client reached this server at, if the system tells.

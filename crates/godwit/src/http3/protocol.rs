@@ -18,6 +18,7 @@ use godwit_http3::{BodyRead, Config, Connection, ErrorCode, Event, Transport as 
 use godwit_wire::{Direction, Side, StreamId};
 use http::Request;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
@@ -34,6 +35,8 @@ pub(super) struct Arrival {
     pub(super) end: bool,
     /// Its stream was opened by a 0-RTT packet.
     pub(super) early: bool,
+    /// Where the client has shown to receive, if it had when this or an earlier request arrived.
+    pub(super) remote: Option<SocketAddr>,
 }
 
 /// An HTTP/3 connection.
@@ -68,6 +71,8 @@ pub(super) struct Serving {
     /// Responses whose delivery somebody wants to know of: at most one for each request.
     watched: BTreeMap<StreamId, Watched>,
     draining: bool,
+    /// The client's address, when it was last looked at and known to be its own (RFC 9000 section 9.3).
+    remote: Option<SocketAddr>,
 }
 
 /// A response whose delivery somebody wants to know of.
@@ -104,8 +109,13 @@ impl Protocol {
         while let Some(event) = self.h3.poll_event() {
             match event {
                 Event::Request { id, request, end } => {
-                    let early = cx.connection().is_some_and(|connection| connection.is_early(id));
-                    self.on_request(Arrival { id, request, end, early });
+                    let connection = cx.connection();
+                    let early = connection.as_ref().is_some_and(|connection| connection.is_early(id));
+                    // What comes from a new address may have been sent there by anybody, until that has answered.
+                    let proved = connection.filter(|connection| connection.is_peer_validated());
+                    let remote = proved.map(|connection| connection.remote()).or(self.serving.remote);
+                    self.serving.remote = remote;
+                    self.on_request(Arrival { id, request, end, early, remote });
                 }
                 event => self.on_http3(event),
             }

@@ -37,9 +37,9 @@ impl Task {
         arrival: Arrival,
         (rate, early): (Option<MinimumRate>, EarlyRequests),
     ) -> Self {
-        let (mut parts, ()) = arrival.request.into_parts();
         let guard = RateGuard::new(rate);
-        let info = info.of_request(arrival.id, arrival.early, guard.ended());
+        let info = info.of_request(&arrival, guard.ended());
+        let (mut parts, ()) = arrival.request.into_parts();
         let refused = early.refuses(&parts.method, &info);
         parts.extensions.insert(info);
         parts.extensions.insert(Informational::new(link, arrival.id));

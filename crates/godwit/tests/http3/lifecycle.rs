@@ -4,8 +4,9 @@ use crate::bodies::{Long, digest};
 use crate::support::{
     World, any, client_builder, client_config, client_endpoint, echo, get, ok, server_endpoint, service, text,
 };
-use godwit::http3::{ALPN, Body, Client, Config, ErrorCode, ErrorKind, Server};
+use godwit::http3::{ALPN, Body, Client, Config, ConnectionInfo, ErrorCode, ErrorKind, Server};
 use godwit::{ClientConfig, ConnectionErrorKind, Endpoint, ReadError, TransportConfig};
+use http::Request;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -431,4 +432,79 @@ async fn a_server_that_is_dropped() {
     let error = request.await.unwrap().unwrap_err();
     assert_eq!((error.kind(), error.code()), (ErrorKind::Connection, Some(ErrorCode::H3_NO_ERROR)));
     assert!(arrivals.recv().await.is_none(), "the service and its futures are gone");
+}
+
+/// Clients go from one network to another, and so does what is known of their address.
+#[tokio::test]
+async fn the_clients_address_is_that_of_the_request() {
+    let world = World::new(service(|request: Request<Body>| async move {
+        let remote = request.extensions().get::<ConnectionInfo>().unwrap().remote();
+        assert_eq!(request.extensions().get::<godwit_body::Peer>().unwrap().address, remote);
+        ok(Body::from(remote.to_string()))
+    }));
+    let endpoint = client_endpoint();
+    let client = Client::connect(&endpoint, &client_config(), world.addr, "localhost").await.unwrap();
+    let first = endpoint.local_addr().unwrap();
+    assert_eq!(text(client.send(get("/")).await.unwrap()).await, first.to_string());
+    let second = endpoint.rebind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let moved = async {
+        // Until the server knows that the client receives there, it is known by the address before.
+        loop {
+            let told = text(client.send(get("/")).await.unwrap()).await;
+            if told == second.to_string() {
+                break;
+            }
+            assert_eq!(told, first.to_string());
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), moved).await.expect("the address does not follow");
+}
+
+/// Passes datagrams on between a client and a server: from the second address once that is wished, where nothing comes
+/// back from.
+async fn forge(server: SocketAddr, forged: Arc<AtomicBool>) -> (SocketAddr, [SocketAddr; 2]) {
+    let bind = async || UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let (front, own, other) = (bind().await, bind().await, bind().await);
+    let addresses = [own.local_addr().unwrap(), other.local_addr().unwrap()];
+    let entrance = front.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut there, mut back) = ([0; 2048], [0; 2048]);
+        let mut client = None;
+        loop {
+            tokio::select! {
+                received = front.recv_from(&mut there) => {
+                    let (len, from) = received.unwrap();
+                    client = Some(from);
+                    let socket = if forged.load(Ordering::Relaxed) { &other } else { &own };
+                    socket.send_to(&there[..len], server).await.unwrap();
+                }
+                received = own.recv_from(&mut back) => {
+                    let (len, _) = received.unwrap();
+                    front.send_to(&back[..len], client.unwrap()).await.unwrap();
+                }
+            }
+        }
+    });
+    (entrance, addresses)
+}
+
+/// Who sends from an address at which nothing is received is not taken for who is there.
+#[tokio::test]
+async fn an_address_that_nobody_answers_from_is_not_the_clients() {
+    let (seen, mut remotes) = mpsc::unbounded_channel();
+    let world = World::new(service(move |request: Request<Body>| {
+        seen.send(request.extensions().get::<ConnectionInfo>().unwrap().remote()).unwrap();
+        async { ok(Body::empty()) }
+    }));
+    let forged = Arc::new(AtomicBool::new(false));
+    let (entrance, [own, other]) = forge(world.addr, Arc::clone(&forged)).await;
+    let client = Client::connect(&client_endpoint(), &client_config(), entrance, "localhost").await.unwrap();
+    client.send(get("/")).await.unwrap();
+    assert_eq!(remotes.recv().await.unwrap(), own);
+    forged.store(true, Ordering::Relaxed);
+    let asking = tokio::spawn(async move { client.send(get("/")).await });
+    let remote = remotes.recv().await.unwrap();
+    assert_ne!(remote, other);
+    assert_eq!(remote, own);
+    asking.abort();
 }
