@@ -6,7 +6,7 @@
 //! - [`Counted`], [`Limited`] and [`Timed`] wrap a body of any type, as [`Wrapped`] does with a [`Wrapper`] of anybody's.
 //! - [`MinimumRate`] says what a peer has to move in a time; [`Progress`] and [`ProgressWatch`] judge a connection by
 //!   it.
-//! - [`Peer`], [`Informational`], [`ExtendedConnect`] and [`EarlyData`] are what a server puts into a request's extensions.
+//! - [`Peer`], [`Informational`], [`ExtendedConnect`], [`EarlyData`] and [`TunnelMeter`] are what a server puts into a request's extensions.
 
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![deny(clippy::indexing_slicing)]
@@ -18,6 +18,7 @@ mod progress;
 mod rate;
 mod request;
 mod timed;
+mod tunnel;
 mod wrapped;
 
 pub use boxed::{BoxBody, BoxError, bare, boxed, empty, full};
@@ -27,4 +28,5 @@ pub use progress::{Progress, ProgressLimits, ProgressWatch, Verdict};
 pub use rate::MinimumRate;
 pub use request::{EarlyData, ExtendedConnect, Informational, Peer};
 pub use timed::{Late, Timed, Timer};
+pub use tunnel::TunnelMeter;
 pub use wrapped::{FramePoll, Wrapped, Wrapper, data_of};

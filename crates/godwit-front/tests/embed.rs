@@ -18,7 +18,7 @@ use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio_rustls::TlsConnector;
@@ -487,4 +487,88 @@ async fn who_goes_to_another_network_is_known_by_the_new_address() {
     let log = std::fs::read_to_string(&log).unwrap();
     let clients = log.lines().map(|line| line.contains("\"client\":\"127.0.0.2\"")).collect::<Vec<_>>();
     assert!(!clients[0] && clients[clients.len() - 1], "{log}");
+}
+
+/// An upstream that changes protocols, hears five bytes and says seven.
+async fn short_tunnels() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            tokio::spawn(async move {
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    head.push(stream.read_u8().await.unwrap());
+                }
+                let answer =
+                    b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n";
+                stream.write_all(answer).await.unwrap();
+                stream.read_exact(&mut [0; 5]).await.unwrap();
+                stream.write_all(b"goodbye").await.unwrap();
+            });
+        }
+    });
+    address
+}
+
+/// Says five bytes and hears seven.
+async fn use_tunnel(mut tunnel: impl AsyncRead + AsyncWrite + Unpin) {
+    tunnel.write_all(b"hello").await.unwrap();
+    let mut heard = [0; 7];
+    tunnel.read_exact(&mut heard).await.unwrap();
+    assert_eq!(&heard, b"goodbye");
+    tunnel.shutdown().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_passes_through_tunnels_over_tcp_is_in_the_log() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path();
+    let (chain, key) = certificate(folder);
+    let log = folder.join("access.log");
+    let proxy = Proxy::to(vec![format!("http://{}", short_tunnels().await)]);
+    let mut site = Site::catch_all(Handler::Proxy(Box::new(proxy)));
+    site.tls = SiteTls::Files;
+    let mut settings = Settings::default();
+    settings.access_log.target = LogTarget::File(log.clone());
+    settings.access_log.format = LogFormat::Json;
+    let server = Server::builder()
+        .settings(settings)
+        .listen("127.0.0.1:0".parse().unwrap())
+        .certificate(chain, key)
+        .site(site)
+        .bind()
+        .unwrap();
+    let mut running = server.start().await.unwrap();
+    let address = running.addresses()[0];
+
+    let stream = TokioIo::new(tls(folder, address, b"http/1.1").await);
+    let (mut sender, connection) = http1::handshake(stream).await.unwrap();
+    tokio::spawn(connection.with_upgrades());
+    let mut upgrade = request("GET", "/", false, Empty::<Bytes>::new());
+    upgrade.headers_mut().insert("connection", "upgrade".parse().unwrap());
+    upgrade.headers_mut().insert("upgrade", "echo".parse().unwrap());
+    let response = sender.send_request(upgrade).await.unwrap();
+    use_tunnel(TokioIo::new(hyper::upgrade::on(response).await.unwrap())).await;
+
+    let stream = TokioIo::new(tls(folder, address, b"h2").await);
+    let (mut sender, connection) = http2::handshake(TokioExecutor::new(), stream).await.unwrap();
+    tokio::spawn(connection);
+    let mut connect = request("CONNECT", "/", true, Empty::<Bytes>::new());
+    connect.extensions_mut().insert(hyper::ext::Protocol::from_static("echo"));
+    // The server's settings have to be known.
+    assert_eq!(sender.send_request(request("POST", "/", true, Empty::new())).await.unwrap().status(), 502);
+    let response = sender.send_request(connect).await.unwrap();
+    use_tunnel(TokioIo::new(hyper::upgrade::on(response).await.unwrap())).await;
+    drop(sender);
+
+    running.shutdown(LONG).await;
+    let log = std::fs::read_to_string(&log).unwrap();
+    let tunnels: Vec<_> = log.lines().filter(|line| !line.contains("POST")).collect();
+    assert_eq!(tunnels.len(), 2, "{log}");
+    for line in tunnels {
+        assert!(line.contains("\"request_bytes\":5,\"response_bytes\":7,"), "{line}");
+        assert!(line.contains("\"outcome\":\"ok\""), "{line}");
+    }
 }

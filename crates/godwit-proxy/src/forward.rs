@@ -9,7 +9,7 @@ use crate::problem::{Problem, ProblemKind, chain};
 use crate::reason::Reason;
 use crate::settings::Settings;
 use crate::time::UpstreamTime;
-use crate::tunnel::{self, Stream, Wanted};
+use crate::tunnel::{self, Client, Stream, Wanted};
 use crate::upload::{Upload, View};
 use godwit_body::{EarlyData, ExtendedConnect, Informational, Peer};
 use http::header::{CONTENT_LENGTH, EXPECT, SEC_WEBSOCKET_ACCEPT, TRANSFER_ENCODING, UPGRADE};
@@ -121,7 +121,8 @@ async fn prepare(
 ) -> Result<(Outgoing, Option<RequestBody>), Problem> {
     let began = Instant::now();
     let (mut parts, body) = request.into_parts();
-    let client = parts.extensions.remove::<OnUpgrade>();
+    let meter = parts.extensions.remove();
+    let client = parts.extensions.remove().map(|upgrade| Client { upgrade, meter });
     let protocol = extended_connect(&mut parts.extensions);
     let tunnel = match (&parts.method, protocol, client) {
         (&Method::CONNECT, Some(protocol), client) => Some(Wanted::connect(protocol.as_str(), client)?),

@@ -8,6 +8,7 @@ use crate::backend::Lease;
 use crate::problem::{Problem, ProblemKind};
 use crate::{BoxError, RequestBody, lock};
 use bytes::{Bytes, BytesMut};
+use godwit_body::TunnelMeter;
 use http::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
 use http::{HeaderMap, HeaderValue};
 use http_body::Frame;
@@ -35,9 +36,17 @@ const LINGER: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) enum Wanted {
     /// By an upgrade of its HTTP/1.1 connection.
-    Upgrade { protocol: HeaderValue, client: OnUpgrade },
+    Upgrade { protocol: HeaderValue, client: Client },
     /// By an extended CONNECT.
-    Connect { protocol: HeaderValue, key: Option<HeaderValue>, client: Option<OnUpgrade> },
+    Connect { protocol: HeaderValue, key: Option<HeaderValue>, client: Option<Client> },
+}
+
+/// The client's connection once it has changed protocols.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) upgrade: OnUpgrade,
+    /// Whoever wants to know what passes.
+    pub(crate) meter: Option<TunnelMeter>,
 }
 
 impl Wanted {
@@ -46,7 +55,7 @@ impl Wanted {
     /// # Errors
     /// If it is not one name, or HTTP/2: in a tunnel that would be a way around routes and header rules, as it is by an
     /// upgrade.
-    pub(crate) fn connect(protocol: &str, client: Option<OnUpgrade>) -> Result<Self, Problem> {
+    pub(crate) fn connect(protocol: &str, client: Option<Client>) -> Result<Self, Problem> {
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
         let is_one = !protocol.is_empty() && protocol.bytes().all(is_name);
         if !is_one || protocol.to_ascii_lowercase().starts_with("h2") {
@@ -185,19 +194,25 @@ impl Activity {
 }
 
 /// Connects the bytes of both sides once both have changed protocols.
-pub(crate) fn join(client: OnUpgrade, upstream: OnUpgrade, lease: Lease, limit: Option<Duration>) {
+pub(crate) fn join(client: Client, upstream: OnUpgrade, lease: Lease, limit: Option<Duration>) {
+    let Client { upgrade, meter } = client;
     tokio::spawn(async move {
         let _lease = lease;
-        let (client, upstream) = match tokio::try_join!(client, upstream) {
+        let (client, upstream) = match tokio::try_join!(upgrade, upstream) {
             Ok(both) => both,
             Err(error) => return tracing::debug!(%error, "a tunnel did not begin"),
         };
         let activity = Activity::new(limit);
         let (mut from_client, mut to_client) = tokio::io::split(TokioIo::new(client));
         let (mut from_upstream, mut to_upstream) = tokio::io::split(TokioIo::new(upstream));
+        let count = |add: fn(&TunnelMeter, usize)| {
+            let meter = meter.as_ref();
+            move |bytes| meter.into_iter().for_each(|meter| add(meter, bytes))
+        };
+        let (sent, received) = (count(TunnelMeter::on_from_client), count(TunnelMeter::on_to_client));
         let both = async {
-            tokio::try_join!(copy(&mut from_client, &mut to_upstream, &activity), async {
-                let result = copy(&mut from_upstream, &mut to_client, &activity).await;
+            tokio::try_join!(copy(&mut from_client, &mut to_upstream, &activity, sent), async {
+                let result = copy(&mut from_upstream, &mut to_client, &activity, received).await;
                 activity.on_upstream_ended();
                 result
             },)
@@ -215,6 +230,7 @@ async fn copy(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),
     activity: &Activity,
+    count: impl Fn(usize),
 ) -> io::Result<()> {
     let mut buffer = BytesMut::with_capacity(CHUNK);
     loop {
@@ -225,6 +241,7 @@ async fn copy(
         activity.note();
         to.write_all(&buffer).await?;
         to.flush().await?;
+        count(buffer.len());
         activity.note();
     }
 }

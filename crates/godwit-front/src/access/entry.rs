@@ -11,14 +11,14 @@ use godwit_report::record::{Arm, Outcome, Protocol, WhyNotH3};
 use http::header::{ALT_SVC, HOST, HeaderName, REFERER, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 
-use super::body::{BodyEnd, BodyObserver, Logged, logged};
+use super::body::{BodyEnd, BodyObserver, Logged, logged, unlogged};
 use super::time::unix_ms;
 use super::{Inner, Observer, Site};
 use crate::advertise::Choice;
 use crate::client::delivery::{self, Undelivered};
 use crate::client::{Client, Path, remote_of};
 use crate::metrics::{Finished, Refusal, Transport};
-use godwit_body::BoxBody;
+use godwit_body::{BoxBody, TunnelMeter};
 use godwit_text::instant_now;
 
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
@@ -36,8 +36,12 @@ pub(crate) struct Entry {
     begun: Instant,
     protocol: Protocol,
     head_only: bool,
+    /// It asks for a tunnel (RFC 8441).
+    connects: bool,
     choice: Option<Choice>,
     request_bytes: Option<Arc<AtomicU64>>,
+    /// Of a connection that may become a tunnel.
+    tunnel: Option<TunnelMeter>,
     pub(super) answer: Answer,
     /// For the log, if there is one.
     pub(super) facts: Option<Box<Facts>>,
@@ -148,8 +152,10 @@ impl Entry {
             begun: instant_now(),
             protocol: protocol(request.version()),
             head_only: *request.method() == Method::HEAD,
+            connects: *request.method() == Method::CONNECT,
             choice: None,
             request_bytes: None,
+            tunnel: None,
             answer: Answer::default(),
             facts,
             stage: Stage::UnderWay,
@@ -174,8 +180,10 @@ impl Entry {
             begun: instant_now(),
             protocol: Protocol::Http11,
             head_only: false,
+            connects: false,
             choice: None,
             request_bytes: None,
+            tunnel: None,
             answer,
             facts,
             stage: Stage::UnderWay,
@@ -186,6 +194,11 @@ impl Entry {
     /// To count what arrives of the request's body with, where it has one.
     pub(crate) fn count_request(&mut self) -> Arc<AtomicU64> {
         Arc::clone(self.request_bytes.insert(Arc::default()))
+    }
+
+    /// To count with what passes through the tunnel that the request's connection may become.
+    pub(crate) fn count_tunnel(&mut self) -> TunnelMeter {
+        self.tunnel.insert(TunnelMeter::new()).clone()
     }
 
     /// The request is for this site.
@@ -219,8 +232,24 @@ impl Entry {
         }
         self.add_alt_svc(response.headers_mut());
         self.add_server_timing(response.headers_mut());
-        let bodiless = self.head_only || has_no_body(response.status());
+        let status = response.status();
+        let is_tunnel = status == StatusCode::SWITCHING_PROTOCOLS || self.connects && status.is_success();
+        if let Some(meter) = self.tunnel.take().filter(|_| is_tunnel) {
+            meter.when_over(move |from, to| self.tunnel_over(from, to));
+            return response.map(unlogged);
+        }
+        let bodiless = self.head_only || has_no_body(status);
         response.map(|body| logged(body, Box::new(self), bodiless))
+    }
+
+    /// The tunnel that the connection has become has ended.
+    fn tunnel_over(mut self, from_client: u64, to_client: u64) {
+        self.count_request().store(from_client, Ordering::Relaxed);
+        self.answer.bytes = to_client;
+        self.answer.last_byte = Some(self.begun.elapsed());
+        let outcome = if self.observer.0.metrics.is_cut() { Outcome::CutOff } else { Outcome::Ok };
+        self.answer.outcome.get_or_insert(outcome);
+        self.log();
     }
 
     /// Something went wrong on the way to an upstream.

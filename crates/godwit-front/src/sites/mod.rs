@@ -31,6 +31,7 @@ use godwit_proxy::{Proxy, UpstreamStatus};
 use http::header::{self, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use hyper::ext::Protocol;
+use hyper::upgrade::OnUpgrade;
 
 use crate::FrontError;
 use crate::access::{self, Entry, Logged, Observer};
@@ -92,7 +93,11 @@ impl Front {
     }
 
     async fn respond(self, request: Request<BoxBody>) -> Response<Logged> {
+        let mut request = request;
         let mut entry = self.shared.observer.begin(&request);
+        if request.extensions().get::<OnUpgrade>().is_some() {
+            request.extensions_mut().insert(entry.count_tunnel());
+        }
         let sites = self.shared.sites.load_full();
         let mut response = sites.respond(request, &mut entry).await;
         let headers = response.headers_mut();
