@@ -111,7 +111,10 @@ impl Operation {
         let (notices, time) = (running.notices().clone(), long_duration(limit));
         if let Some(signal) = asked_by {
             let under_way = running.under_way();
-            notices.say(&format!("{signal}: ending; {under_way} under way, for which there is {time}"));
+            notices.say(&match under_way.requests() {
+                0 => format!("{signal}: ending"),
+                _ => format!("{signal}: ending; {under_way} under way, for which there is {time}"),
+            });
         }
         let mut again = None;
         let told = async {

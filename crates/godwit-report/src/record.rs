@@ -199,9 +199,9 @@ names! {
 
 impl Record<'_> {
     /// `last_mile_ms`: from the request's arrival until the client had the response, less the time spent
-    /// waiting for the upstream.
+    /// waiting for the upstream. `None` if it is not known when, or whether, the client had it.
     pub fn last_mile(&self) -> Option<Duration> {
-        let total = self.response.delivered.or(self.response.last_byte)?;
+        let total = self.response.delivered?;
         Some(total.saturating_sub(self.upstream.map_or(Duration::ZERO, |upstream| upstream.waited)))
     }
 

@@ -275,7 +275,7 @@ async fn a_second_signal_does_not_wait() {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     server.signal("INT");
-    assert_eq!(server.wait().code(), Some(0));
+    assert_eq!(server.wait().code(), Some(3));
 }
 
 #[tokio::test]

@@ -233,13 +233,20 @@ impl Entry {
         self.add_alt_svc(response.headers_mut());
         self.add_server_timing(response.headers_mut());
         let status = response.status();
-        let is_tunnel = status == StatusCode::SWITCHING_PROTOCOLS || self.connects && status.is_success();
-        if let Some(meter) = self.tunnel.take().filter(|_| is_tunnel) {
+        if let Some(meter) = self.tunnel.take().filter(|_| self.is_tunnel()) {
             meter.when_over(move |from, to| self.tunnel_over(from, to));
             return response.map(unlogged);
         }
         let bodiless = self.head_only || has_no_body(status);
         response.map(|body| logged(body, Box::new(self), bodiless))
+    }
+
+    /// Whether the response makes it a tunnel, whose duration is no latency.
+    fn is_tunnel(&self) -> bool {
+        let changed = |status: StatusCode| {
+            status == StatusCode::SWITCHING_PROTOCOLS || self.connects && status.is_success()
+        };
+        self.answer.status.is_some_and(changed)
     }
 
     /// The tunnel that the connection has become has ended.
@@ -328,7 +335,10 @@ impl Entry {
         }
         self.count();
         self.stage = Stage::Logged;
-        if let Some(total) = self.answer.delivered.or(self.answer.last_byte) {
+        // Where deliveries are not followed, the last byte stands for them, whatever the protocol.
+        let followed = self.observer.0.log.is_json();
+        let total = if followed { self.answer.delivered } else { self.answer.last_byte };
+        if let Some(total) = total.filter(|_| !self.is_tunnel()) {
             let upstream = self.answer.upstream.as_ref().map_or(Duration::ZERO, UpstreamTime::waited);
             self.observer.0.metrics.delivered(self.protocol, total.saturating_sub(upstream));
         }

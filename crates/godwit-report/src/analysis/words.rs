@@ -169,7 +169,7 @@ fn about_delivery(report: &Report, summary: &Summary) -> Option<Note> {
     let tcp = known(http1.delivered + http2.delivered, http1.kept + http2.kept);
     let quic = known(http3.delivered, http3.kept);
     let unknown =
-        "for the others the time ends when the last byte was handed to the transport, which is earlier";
+        "the others are left out, and a side that loses more of them may lose the faster or the slower ones";
     if http3.kept == 0 || http1.kept + http2.kept == 0 || (tcp > 0.99 && quic > 0.99) {
         return None;
     }

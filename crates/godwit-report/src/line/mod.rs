@@ -123,12 +123,12 @@ impl Facts {
         Some(())
     }
 
-    /// Works the last-mile time out where only its parts are there.
+    /// Works the last-mile time out where only its parts are there. What is not known to be delivered has none, whatever
+    /// the protocol: the last byte is handed on long before.
     fn complete(&mut self) {
-        let [last_mile, _, last_byte, delivered, upstream] = &mut self.times;
+        let [last_mile, _, _, delivered, upstream] = &mut self.times;
         if last_mile.is_none() {
-            let end = delivered.or(*last_byte);
-            *last_mile = end.map(|end| end.saturating_sub(upstream.unwrap_or(0)));
+            *last_mile = delivered.map(|end| end.saturating_sub(upstream.unwrap_or(0)));
         }
     }
 }

@@ -92,14 +92,13 @@ fn what_is_not_known_is_left_out() {
 #[test]
 fn the_last_mile_is_what_the_upstream_did_not_take() {
     let mut record = full();
-    record.response.delivered = None;
-    assert_eq!(record.last_mile(), Some(Duration::from_micros(2500)));
+    assert_eq!(record.last_mile(), Some(Duration::from_micros(24_600)));
     record.upstream = None;
-    assert_eq!(record.last_mile(), Some(Duration::from_millis(3)));
+    assert_eq!(record.last_mile(), Some(Duration::from_micros(25_100)));
     record.upstream = Some(Upstream { address: "", waited: Duration::from_secs(1) });
     assert_eq!(record.last_mile(), Some(Duration::ZERO), "never negative");
-    record.response.last_byte = None;
-    assert_eq!(record.last_mile(), None);
+    record.response.delivered = None;
+    assert_eq!(record.last_mile(), None, "when the last byte was handed on says nothing of the client");
 }
 
 #[test]

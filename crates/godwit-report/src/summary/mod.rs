@@ -160,8 +160,8 @@ impl Summary {
         if facts.tunnel || facts.status >= 400 || !facts.finished {
             return;
         }
-        counters.delivered +=
-            u64::from(facts.times.get(Metric::Delivered.index()).is_some_and(Option::is_some));
+        let known = |metric: Metric| facts.times.get(metric.index()).is_some_and(Option::is_some);
+        counters.delivered += u64::from(known(Metric::Delivered) || known(Metric::LastMile));
         self.add_times(facts);
     }
 

@@ -100,6 +100,12 @@ impl Streams {
         stream.send.as_ref().map(|send| send.buffered())
     }
 
+    /// Whether all of a stream has been sent, and waits only to be acknowledged.
+    pub(crate) fn is_sent(&self, id: StreamId) -> bool {
+        let stream = self.store.find(id).and_then(|slot| self.store.at(slot));
+        stream.and_then(|stream| stream.send.as_ref()).is_some_and(|send| send.is_sent())
+    }
+
     /// Says that all data was written. [`crate::Event::Finished`] follows when the peer has acknowledged it all.
     pub(crate) fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
         let slot = self.store.find(id).ok_or(WriteError::UnknownStream)?;

@@ -107,6 +107,12 @@ impl SendHalf {
         if self.buffer.is_empty() { 0 } else { self.buffer.end().saturating_sub(self.buffer.unsent()) }
     }
 
+    /// Whether the whole stream has been sent, its end too, and nothing of it has to be sent again as far as is known.
+    pub(super) fn is_sent(&self) -> bool {
+        let sent = self.buffer.is_empty() || self.buffer.unsent() >= self.buffer.end();
+        self.state == State::Finishing && sent && !self.fin_pending && self.buffer.first_lost().is_none()
+    }
+
     /// Bytes that the peer permits beyond what was written.
     pub(super) const fn permitted_beyond(&self) -> u64 {
         self.limit.saturating_sub(self.buffer.end())

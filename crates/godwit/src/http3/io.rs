@@ -50,6 +50,11 @@ impl Io<'_> {
         self.connection.as_ref()?.buffered(id)
     }
 
+    /// Whether all of a stream has been sent, to its end.
+    pub(super) fn is_sent(&self, id: StreamId) -> bool {
+        self.connection.as_ref().is_some_and(|connection| connection.is_sent(id))
+    }
+
     /// Bytes of all streams that have been sent so far, each counted once.
     pub(super) fn stream_bytes_sent(&self) -> u64 {
         self.connection.as_ref().map_or(0, |connection| connection.stats().stream_bytes_sent)

@@ -19,8 +19,8 @@ use godwit_wire::{Direction, Side, StreamId};
 use http::Request;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 
 /// Bytes of a body taken at once.
@@ -80,7 +80,7 @@ pub(super) struct Serving {
 struct Watched {
     waker: Option<Waker>,
     /// Whether it was delivered, once that is settled.
-    outcome: Option<bool>,
+    outcome: Arc<OnceLock<bool>>,
     /// To be set if it is given up because the client takes too little.
     too_slow: Option<Arc<AtomicBool>>,
 }
@@ -222,18 +222,27 @@ impl Protocol {
     }
 
     /// Begins to keep for [`Protocol::poll_delivered`] what becomes of a response.
-    pub(super) fn watch_delivery(&mut self, id: StreamId, too_slow: Option<Arc<AtomicBool>>) {
+    pub(super) fn watch_delivery(
+        &mut self,
+        id: StreamId,
+        too_slow: Option<Arc<AtomicBool>>,
+    ) -> Arc<OnceLock<bool>> {
         let given_up =
             self.streams.get(&id).is_some_and(|stream| stream.failure.is_some() || stream.stopped.is_some());
-        let outcome = (!self.serving.unacknowledged.contains(&id)).then_some(!given_up);
-        self.serving.watched.insert(id, Watched { waker: None, outcome, too_slow });
+        let outcome = Arc::new(OnceLock::new());
+        if !self.serving.unacknowledged.contains(&id) {
+            let _ = outcome.set(!given_up);
+        }
+        let watched = Watched { waker: None, outcome: Arc::clone(&outcome), too_slow };
+        self.serving.watched.insert(id, watched);
+        outcome
     }
 
     /// Whether the client has acknowledged all of a response that is watched; ready when that is settled.
     pub(super) fn poll_delivered(&mut self, cx: &Context<'_>, id: StreamId) -> Poll<bool> {
         let Some(watched) = self.serving.watched.get_mut(&id) else { return Poll::Ready(false) };
-        match watched.outcome {
-            Some(delivered) => Poll::Ready(delivered),
+        match watched.outcome.get() {
+            Some(delivered) => Poll::Ready(*delivered),
             None if self.end.is_some() => Poll::Ready(false),
             None => {
                 self.wakes.extend(register(&mut watched.waker, cx.waker()));
@@ -253,7 +262,7 @@ impl Protocol {
             return;
         }
         if let Some(watched) = self.serving.watched.get_mut(&id) {
-            watched.outcome = Some(delivered);
+            let _ = watched.outcome.set(delivered);
             self.wakes.extend(watched.waker.take());
         }
     }
@@ -379,7 +388,17 @@ impl Protocol {
             }
             ids.iter().for_each(|id| self.collect_left(io, *id));
         }
+        if self.side == Side::Server && error.code() == Some(ErrorCode::H3_NO_ERROR) {
+            self.take_for_delivered(io);
+        }
         self.end(error);
+    }
+
+    /// A client that ends the connection in good order waits for nothing any more (RFC 9114 section 5.2): it has what has
+    /// been sent, though its last acknowledgements may be missing.
+    fn take_for_delivered(&mut self, io: &Io<'_>) {
+        let sent: Vec<_> = self.serving.unacknowledged.iter().copied().filter(|id| io.is_sent(*id)).collect();
+        sent.into_iter().for_each(|id| self.on_response_over(id, true));
     }
 
     fn collect_left(&mut self, io: &mut Io<'_>, id: StreamId) {

@@ -54,6 +54,23 @@ async fn a_response_without_a_body_is_delivered_too() {
     }
 }
 
+/// Programs that ask for one thing leave as soon as they have it, before they have acknowledged it.
+#[tokio::test]
+async fn a_client_that_has_all_and_leaves_in_good_order_has_been_delivered_to() {
+    let (world, mut told) = watched(|_| Response::new(any(Body::from("small"))));
+    for _ in 0..5 {
+        let client = world.client().await;
+        // With the first answer comes much else, which is acknowledged at once.
+        for _ in 0..3 {
+            assert_eq!(text(client.send(get("/")).await.unwrap()).await, "small");
+            assert_eq!(told.recv().await, Some(true));
+        }
+        assert_eq!(text(client.send(get("/")).await.unwrap()).await, "small");
+        client.connection().close(0x100, b"");
+        assert_eq!(told.recv().await, Some(true));
+    }
+}
+
 #[tokio::test]
 async fn a_response_that_is_given_up_is_not_delivered() {
     let (world, mut told) = watched(|_| Response::new(any(Body::from(vec![7; 30_000_000]))));

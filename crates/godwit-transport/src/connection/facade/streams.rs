@@ -44,6 +44,11 @@ impl Connection {
         self.machine.parts.streams.buffered_on(id)
     }
 
+    /// Whether all of a stream that was finished has been sent, and waits only to be acknowledged.
+    pub fn is_sent(&self, id: StreamId) -> bool {
+        self.machine.parts.streams.is_sent(id)
+    }
+
     /// Ends a stream's sending half after what has been written.
     pub fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
         self.machine.parts.streams.finish(id)
