@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use godwit::http3::{ALPN, Client};
+use godwit::http3::{ALPN, Client, OnInformational};
 use godwit_body::Peer;
 use godwit_front::settings::{EarlyData, Handler, LogFormat, LogTarget, Proxy, Settings, Site, SiteTls};
 use godwit_front::{BoxBody, FolderSettings, RouteService, Running, Server};
@@ -571,4 +571,64 @@ async fn what_passes_through_tunnels_over_tcp_is_in_the_log() {
         assert!(line.contains("\"request_bytes\":5,\"response_bytes\":7,"), "{line}");
         assert!(line.contains("\"outcome\":\"ok\""), "{line}");
     }
+}
+
+/// An upstream that hints at what its page needs before it answers.
+async fn hinting() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                head.push(stream.read_u8().await.unwrap());
+            }
+            let hints =
+                b"HTTP/1.1 103 Early Hints\r\nlink: </a.css>; rel=preload\r\nconnection: x\r\nx: y\r\n\r\n";
+            stream.write_all(hints).await.unwrap();
+            let answer = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 4\r\n\r\npage";
+            stream.write_all(answer).await.unwrap();
+        }
+    });
+    address
+}
+
+/// As `docs/in-front-of-your-site.md` says.
+#[tokio::test]
+async fn early_hints_of_an_upstream_pass_over_http3_and_are_left_out_over_tcp() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path();
+    let (chain, key) = certificate(folder);
+    let proxy = Proxy::to(vec![format!("http://{}", hinting().await)]);
+    let mut site = Site::catch_all(Handler::Proxy(Box::new(proxy)));
+    site.tls = SiteTls::Files;
+    let server = Server::builder()
+        .listen("127.0.0.1:0".parse().unwrap())
+        .certificate(chain, key)
+        .site(site)
+        .bind()
+        .unwrap();
+    let running = server.start().await.unwrap();
+    let address = running.addresses()[0];
+
+    let endpoint = godwit::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+    let config = godwit::ClientConfig::danger_accept_any_certificate().build().unwrap();
+    let client = Client::connect(&endpoint, &config, address, "a.test").await.unwrap();
+    let (hint, mut hints) = mpsc::unbounded_channel();
+    let mut get = request("GET", "/", true, Empty::<Bytes>::new());
+    get.extensions_mut().insert(OnInformational::new(move |response| hint.send(response).unwrap()));
+    let response = client.send(get).await.unwrap();
+    assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "page");
+    let hint = hints.recv().await.unwrap();
+    assert_eq!((hint.status(), hint.headers().len()), (StatusCode::EARLY_HINTS, 1));
+    assert_eq!(hint.headers()["link"], "</a.css>; rel=preload");
+    assert!(hints.recv().await.is_none());
+
+    let mut stream = tls(folder, address, b"http/1.1").await;
+    stream.write_all(b"GET / HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\n\r\n").await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\npage"), "{answer}");
+    assert_eq!(over_h2(folder, address, "GET", "/").await, (StatusCode::OK, "page".into()));
 }
