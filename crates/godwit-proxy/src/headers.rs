@@ -37,27 +37,39 @@ const HOP_BY_HOP: [HeaderName; 9] = [
     HeaderName::from_static("http2-settings"),
 ];
 
-/// Members of a list in all fields of this name.
-fn members<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
+/// Members of a list in all fields of this name. They are bytes: one that is no text (`obs-text`, RFC 9110 section
+/// 5.5) must not hide the others.
+fn members<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a [u8]> {
     headers
         .get_all(name)
         .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .map(str::trim)
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+        .map(<[u8]>::trim_ascii)
         .filter(|member| !member.is_empty())
 }
 
 /// Whether a list has this member, in whatever case.
 fn has_member(headers: &HeaderMap, name: &HeaderName, wanted: &str) -> bool {
-    members(headers, name).any(|member| member.eq_ignore_ascii_case(wanted))
+    members(headers, name).any(|member| member.eq_ignore_ascii_case(wanted.as_bytes()))
+}
+
+/// The fields that Connection names.
+fn named_by_connection(headers: &HeaderMap) -> impl Iterator<Item = HeaderName> {
+    members(headers, &CONNECTION).filter_map(|name| HeaderName::from_bytes(name).ok())
+}
+
+/// Whether Via says that a message has passed a hop of this name (RFC 9110 section 7.6.3).
+fn has_passed(headers: &HeaderMap, pseudonym: &str) -> bool {
+    members(headers, &VIA).any(|hop| {
+        let mut words = hop.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        words.nth(1) == Some(pseudonym.as_bytes())
+    })
 }
 
 /// Takes out what is about one connection.
 fn remove_hop_by_hop(headers: &mut HeaderMap) {
     if headers.contains_key(CONNECTION) {
-        let named: Vec<HeaderName> =
-            members(headers, &CONNECTION).filter_map(|name| name.parse().ok()).collect();
+        let named: Vec<HeaderName> = named_by_connection(headers).collect();
         // Nobody may take the warning of a replay away (RFC 8470 section 5.1).
         for name in named.iter().filter(|name| **name != HOST && **name != EARLY_DATA) {
             headers.remove(name);
@@ -78,7 +90,7 @@ pub(crate) fn wanted_upgrade(version: Version, headers: &HeaderMap) -> Option<He
     let possible = version == Version::HTTP_11
         && has_member(headers, &CONNECTION, "upgrade")
         // HTTP/2 over TCP by an upgrade exists no more (RFC 9113 section 3.1), and is a way around proxies.
-        && !members(headers, &UPGRADE).any(|name| name.to_ascii_lowercase().starts_with("h2c"));
+        && !members(headers, &UPGRADE).any(|name| name.to_ascii_lowercase().starts_with(b"h2c"));
     possible.then(|| wanted.clone())
 }
 
@@ -175,7 +187,7 @@ pub(crate) fn on_request(
     settings: &Settings,
     pseudonym: &str,
 ) -> Result<(), Problem> {
-    if members(headers, &VIA).any(|via| via.split_ascii_whitespace().nth(1) == Some(pseudonym)) {
+    if has_passed(headers, pseudonym) {
         return Err(Problem::new(ProblemKind::Loop, "the request has been here before"));
     }
     let trailers = has_member(headers, &TE, "trailers");
@@ -327,7 +339,7 @@ pub(crate) fn on_trailers(trailers: &mut HeaderMap) {
 /// How long the upstream keeps the connection, if it says so.
 pub(crate) fn keep_alive(headers: &HeaderMap) -> Option<Duration> {
     members(headers, &KEEP_ALIVE).find_map(|parameter| {
-        let (name, seconds) = parameter.split_once('=')?;
+        let (name, seconds) = std::str::from_utf8(parameter).ok()?.split_once('=')?;
         let seconds = seconds.trim().trim_matches('"').parse().ok()?;
         name.trim().eq_ignore_ascii_case("timeout").then(|| Duration::from_secs(seconds))
     })

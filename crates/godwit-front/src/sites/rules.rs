@@ -35,17 +35,17 @@ pub(super) fn apply_to_request(rules: &HeaderRules, headers: &mut HeaderMap) {
     for name in &twins {
         headers.remove(name);
     }
-    let takes_back = |member: &str| given().any(|name| name.as_str().eq_ignore_ascii_case(member));
-    let members = |headers: &HeaderMap| -> Vec<String> {
-        let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
-        values.flat_map(|value| value.split(',')).map(|member| member.trim().to_owned()).collect()
-    };
-    let named = members(headers);
-    if named.iter().any(|member| takes_back(member)) {
+    let takes_back =
+        |member: &[u8]| given().any(|name| name.as_str().as_bytes().eq_ignore_ascii_case(member));
+    // As bytes: a member that is no text must not hide the others.
+    let values = headers.get_all(CONNECTION).iter().map(HeaderValue::as_bytes);
+    let members = values.flat_map(|value| value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii));
+    let (taken, left): (Vec<&[u8]>, Vec<&[u8]>) = members.partition(|member| takes_back(member));
+    if !taken.is_empty() {
+        let left = left.into_iter().filter_map(|member| HeaderValue::from_bytes(member).ok());
+        let left: Vec<HeaderValue> = left.collect();
         headers.remove(CONNECTION);
-        for member in named.iter().filter(|member| !takes_back(member)) {
-            headers.extend(HeaderValue::from_str(member).ok().map(|value| (CONNECTION, value)));
-        }
+        headers.extend(left.into_iter().map(|member| (CONNECTION, member)));
     }
     apply(rules, headers);
 }
@@ -77,6 +77,16 @@ mod tests {
         assert_eq!(headers["x-inner"], "operator");
         assert_eq!(headers.get_all(CONNECTION).iter().collect::<Vec<_>>(), ["close"]);
         assert!(!headers.contains_key("x_inner") && headers.contains_key("x_other"));
+    }
+
+    #[test]
+    fn nor_beside_odd_bytes() {
+        let rules = HeaderRules { set: vec![field("x-inner", "operator")], ..HeaderRules::default() };
+        let mut headers = HeaderMap::new();
+        headers.append(CONNECTION, HeaderValue::from_bytes(b"\xff, X-Inner, close").unwrap());
+        apply_to_request(&rules, &mut headers);
+        let left: Vec<_> = headers.get_all(CONNECTION).iter().map(HeaderValue::as_bytes).collect();
+        assert_eq!(left, [&b"\xff"[..], b"close"]);
     }
 
     #[test]
