@@ -6,7 +6,7 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -21,6 +21,7 @@ use http::header::{
 };
 use http::{Method, Request, Response, StatusCode};
 
+use super::beneath::{self, Beneath, Entry};
 use super::body::FileBody;
 use super::conditions::{self, Modified, Verdict};
 use super::pages;
@@ -99,7 +100,7 @@ impl std::error::Error for FolderError {}
 
 #[derive(Debug)]
 struct Shared {
-    /// Canonical, so that "inside" can be told by comparing beginnings.
+    /// Canonical, as [`Beneath`] wants it.
     root: PathBuf,
     index: Vec<String>,
     precompressed: bool,
@@ -177,19 +178,25 @@ impl Shared {
     fn answer(&self, request: &Request<()>, prefix: &str) -> Response<BoxBody> {
         let head = *request.method() == Method::HEAD;
         let Some((relative, slash)) = path::relative(request.uri().path()) else {
-            return self.not_found(head);
+            return not_found(Beneath::open(&self.root).ok().as_ref(), head);
         };
-        let mut place = path::look(&self.root, &relative, slash, &self.index);
+        let beneath = match Beneath::open(&self.root) {
+            Ok(beneath) => beneath,
+            Err(error) => return self.trouble(None, request, &error),
+        };
+        let mut place = path::look(&beneath, relative, slash, &self.index);
         if let (Ok(Place::Nothing), Some(fallback)) = (&place, &self.fallback) {
-            place = path::look(&self.root, fallback, false, &[]);
+            place = path::look(&beneath, fallback.clone(), false, &[]);
         }
         let answer = match place {
-            Ok(Place::File(path)) => self.open(path, request).and_then(|file| file.answer(request)),
+            Ok(Place::File(path, file, metadata)) => {
+                self.preferred(&beneath, path, (file, metadata), request).answer(request)
+            }
             Ok(Place::Folder) => {
                 let path = format!("{}{}", prefix.trim_end_matches('/'), request.uri().path());
                 return pages::to_folder(&path, request.uri().query());
             }
-            Ok(Place::Nothing) => return self.not_found(head),
+            Ok(Place::Nothing) => return not_found(Some(&beneath), head),
             Err(error) => Err(error),
         };
         match answer {
@@ -199,58 +206,67 @@ impl Shared {
                 }
                 response
             }
-            Err(error) if path::is_absence(&error) => self.not_found(head),
-            Err(error) => {
-                // Too many open files, perhaps: that passes.
-                tracing::warn!(%error, path = request.uri().path(), "cannot read a file");
-                pages::unavailable()
-            }
+            Err(error) => self.trouble(Some(&beneath), request, &error),
         }
     }
 
     /// The file, or one beside it that the client prefers.
-    fn open(&self, path: PathBuf, request: &Request<()>) -> io::Result<Found> {
+    fn preferred(
+        &self,
+        beneath: &Beneath<'_>,
+        path: PathBuf,
+        (file, metadata): (File, Metadata),
+        request: &Request<()>,
+    ) -> Found {
         if self.precompressed {
             for coding in Accepted::of(request.headers()).ranked(&BEFOREHAND) {
                 let mut name = path.clone().into_os_string();
                 name.push(coding.suffix());
-                if let Ok(Some(beside)) = path::file_inside(&self.root, Path::new(&name))
-                    && let Ok(found) = Found::open(&beside, Some(coding), &path)
-                {
-                    return Ok(found);
+                if let Ok(Some(Entry::File(file, metadata))) = beneath.entry(Path::new(&name)) {
+                    return Found::new(file, &metadata, Some(coding), &path);
                 }
             }
         }
-        Found::open(&path, None, &path)
+        Found::new(file, &metadata, None, &path)
     }
 
-    fn not_found(&self, head: bool) -> Response<BoxBody> {
-        let own = || {
-            let path = path::file_inside(&self.root, &self.root.join("404.html")).ok()??;
-            let file = File::open(path).ok()?;
-            let mut page = Vec::new();
-            file.take(LARGEST_404 + 1).read_to_end(&mut page).ok()?;
-            (page.len() as u64 <= LARGEST_404).then(|| Bytes::from(page))
-        };
-        pages::not_found(own(), head)
+    /// The answer where the disk says no.
+    fn trouble(
+        &self,
+        beneath: Option<&Beneath<'_>>,
+        request: &Request<()>,
+        error: &io::Error,
+    ) -> Response<BoxBody> {
+        if beneath::is_absence(error) {
+            return not_found(beneath, *request.method() == Method::HEAD);
+        }
+        // Too many open files, perhaps: that passes.
+        tracing::warn!(%error, path = request.uri().path(), "cannot read a file");
+        pages::unavailable()
     }
+}
+
+/// With the folder's own page, if it has one.
+fn not_found(beneath: Option<&Beneath<'_>>, head: bool) -> Response<BoxBody> {
+    let own = || {
+        let Entry::File(file, _) = beneath?.entry(Path::new("404.html")).ok()?? else { return None };
+        let mut page = Vec::new();
+        file.take(LARGEST_404 + 1).read_to_end(&mut page).ok()?;
+        (page.len() as u64 <= LARGEST_404).then(|| Bytes::from(page))
+    };
+    pages::not_found(own(), head)
 }
 
 impl Found {
     /// `named` is the file whose name tells the type.
-    fn open(path: &Path, coding: Option<Coding>, named: &Path) -> io::Result<Found> {
-        let file = File::open(path)?;
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return Err(io::ErrorKind::NotFound.into());
-        }
+    fn new(file: File, metadata: &Metadata, coding: Option<Coding>, named: &Path) -> Found {
         let length = metadata.len();
         let since = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let since = since.unwrap_or_default();
         let seconds = i64::try_from(since.as_secs()).unwrap_or(0);
         let modified = Modified { seconds, date: http_date(seconds) };
         let tag = conditions::file_tag(since.as_nanos(), length, coding.map(Coding::name));
-        Ok(Found { file, length, modified, tag, coding, content_type: content_type(named) })
+        Found { file, length, modified, tag, coding, content_type: content_type(named) }
     }
 
     /// Blocks.

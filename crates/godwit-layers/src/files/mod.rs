@@ -1,5 +1,6 @@
 //! Files: a folder on disk, or the pages built into the program. They answer `GET` and `HEAD`.
 
+mod beneath;
 mod body;
 mod conditions;
 mod embedded;

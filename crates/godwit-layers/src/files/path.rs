@@ -2,20 +2,22 @@
 //!
 //! A path is refused (as if nothing were there) when a segment is `..`, hides a slash, a backslash, a NUL or
 //! bytes that are not UTF-8 behind percent signs, or begins with a dot (`.git`, `.env`), except `.well-known`.
-//! Symbolic links are followed as long as they end inside the folder.
+//! Symbolic links are followed as long as they end [inside the folder](super::beneath).
 
 use std::borrow::Cow;
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
 
+use super::beneath::{Beneath, Entry};
+
 /// What lies at a path.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Place {
-    /// Its canonical path.
-    File(PathBuf),
+    /// A file, opened, and its path below the folder as it was asked for.
+    File(PathBuf, File, Metadata),
     /// A folder, asked for without the slash at the end.
     Folder,
     Nothing,
@@ -37,62 +39,25 @@ pub(super) fn relative(path: &str) -> Option<(PathBuf, bool)> {
     Some((relative, path.ends_with('/') || segments == 0))
 }
 
-/// Looks at the disk; where a folder is asked for, for the first of the `index` names. `root` is canonical. Blocks.
+/// Looks at the disk; where a folder is asked for, for the first of the `index` names. Blocks.
 ///
 /// # Errors
 /// If the disk cannot be asked: not because there is nothing.
-pub(super) fn look(root: &Path, relative: &Path, slash: bool, index: &[String]) -> io::Result<Place> {
-    let path = root.join(relative);
+pub(super) fn look(beneath: &Beneath<'_>, path: PathBuf, slash: bool, index: &[String]) -> io::Result<Place> {
     if slash {
         for name in index {
-            if let Some(file) = file_inside(root, &path.join(name))? {
-                return Ok(Place::File(file));
+            let path = path.join(name);
+            if let Some(Entry::File(file, metadata)) = beneath.entry(&path)? {
+                return Ok(Place::File(path, file, metadata));
             }
         }
         return Ok(Place::Nothing);
     }
-    match inside(root, &path)? {
-        Some((canonical, metadata)) if metadata.is_file() => Ok(Place::File(canonical)),
-        Some((_, metadata)) if metadata.is_dir() => Ok(Place::Folder),
-        // Neither a device nor a pipe is a page: opening one could block for ever.
-        _ => Ok(Place::Nothing),
-    }
-}
-
-/// The canonical path of a file inside `root`, if there is one. Blocks.
-pub(super) fn file_inside(root: &Path, path: &Path) -> io::Result<Option<PathBuf>> {
-    Ok(inside(root, path)?.filter(|(_, metadata)| metadata.is_file()).map(|(canonical, _)| canonical))
-}
-
-fn inside(root: &Path, path: &Path) -> io::Result<Option<(PathBuf, Metadata)>> {
-    let look = || {
-        let canonical = path.canonicalize()?;
-        let metadata = canonical.metadata()?;
-        Ok((canonical, metadata))
-    };
-    match look() {
-        Ok((canonical, metadata)) => Ok(canonical.starts_with(root).then_some((canonical, metadata))),
-        Err(error) if is_absence(&error) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// Whether an error only says that there is nothing, or nothing for us.
-pub(super) fn is_absence(error: &io::Error) -> bool {
-    use io::ErrorKind as Kind;
-    matches!(
-        error.kind(),
-        Kind::NotFound
-            | Kind::PermissionDenied
-            | Kind::NotADirectory
-            | Kind::InvalidFilename
-            | Kind::InvalidInput
-    ) || is_loop(error)
-}
-
-/// Links that lead to each other.
-fn is_loop(error: &io::Error) -> bool {
-    cfg!(unix) && error.raw_os_error() == Some(libc::ELOOP)
+    Ok(match beneath.entry(&path)? {
+        Some(Entry::File(file, metadata)) => Place::File(path, file, metadata),
+        Some(Entry::Folder) => Place::Folder,
+        None => Place::Nothing,
+    })
 }
 
 /// Undoes percent-encoding; `None` if it is broken or the result is not UTF-8.
@@ -106,6 +71,8 @@ fn decode(segment: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -151,39 +118,20 @@ mod tests {
         }
     }
 
-    #[cfg(unix)]
     #[test]
-    fn links_may_not_lead_outside() {
-        use std::os::unix::fs::symlink;
-        let outside = tempfile::tempdir().unwrap();
-        std::fs::write(outside.path().join("secret"), "s").unwrap();
+    fn an_index_page_is_below_its_folder() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         std::fs::create_dir(root.join("sub")).unwrap();
         std::fs::write(root.join("page"), "p").unwrap();
-        symlink("page", root.join("inside")).unwrap();
-        symlink(outside.path().join("secret"), root.join("secret")).unwrap();
-        symlink(outside.path(), root.join("out")).unwrap();
-        symlink("loop", root.join("loop")).unwrap();
+        let beneath = Beneath::open(&root).unwrap();
         let index = ["index.html".to_owned(), "page".to_owned()];
-        let at = |path: &str, slash| look(&root, Path::new(path), slash, &index).unwrap();
-        assert_eq!(at("page", false), Place::File(root.join("page")));
-        assert_eq!(at("inside", false), Place::File(root.join("page")));
-        assert_eq!(at("", true), Place::File(root.join("page")));
-        assert_eq!(at("sub", false), Place::Folder);
-        for (path, slash) in [
-            ("secret", false),
-            ("out/secret", false),
-            ("out", false),
-            ("sub", true),
-            ("page", true),
-            ("page/x", false),
-            (&"x".repeat(300), false),
-            ("loop", false),
-        ] {
-            assert_eq!(at(path, slash), Place::Nothing, "{path}");
+        let at = |path: &str, slash| look(&beneath, PathBuf::from(path), slash, &index).unwrap();
+        let is_page = |place| matches!(place, Place::File(path, ..) if path == Path::new("page"));
+        assert!(is_page(at("page", false)) && is_page(at("", true)));
+        assert!(matches!(at("sub", false), Place::Folder));
+        for (path, slash) in [("sub", true), ("page", true), ("nothing", false)] {
+            assert!(matches!(at(path, slash), Place::Nothing), "{path}");
         }
-        std::fs::write(outside.path().join("index.html"), "s").unwrap();
-        assert_eq!(at("out", true), Place::Nothing);
     }
 }
