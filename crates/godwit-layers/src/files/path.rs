@@ -15,6 +15,7 @@ use super::beneath::{Beneath, Entry};
 
 /// What lies at a path.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, for one answer")]
 pub(super) enum Place {
     /// A file, opened, and its path below the folder as it was asked for.
     File(PathBuf, File, Metadata),
