@@ -176,5 +176,6 @@ fn is_loop(_: &io::Error) -> bool {
     false
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests;
