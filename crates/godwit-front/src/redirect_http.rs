@@ -1,8 +1,12 @@
 //! The plain HTTP port, which leads to HTTPS: a permanent redirect that keeps the method (308), the health page, and
 //! the answers by which ACME servers check names (RFC 8555 section 8.3).
+//!
+//! Invariant: it leads to hosts that the operator has named and to nobody else's, whatever `Host` says (and whichever
+//! cache on the way keeps the answer): those that sites name; where a site is for every host, those that a
+//! certificate names, and the address that the client came to.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -13,8 +17,9 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 
-use super::access::Observer;
+use super::client::Client;
 use super::sites::host::{self, Host};
+use super::sites::{Front, Naming};
 use super::tcp_connection::{ConnectionGuard, client, http1_builder};
 use super::tcp_stream::ClientStream;
 use godwit_body::{BoxBody, BoxError, full};
@@ -30,15 +35,16 @@ pub(super) struct Redirect {
     store: Store,
     /// The port of HTTPS.
     port: u16,
-    observer: Observer,
+    /// Knows the sites, and sees every request.
+    front: Front,
 }
 
 impl Redirect {
     /// `listening`: where HTTPS is; 443 is preferred.
-    pub(super) fn new(store: Store, listening: &[SocketAddr], observer: Observer) -> Redirect {
+    pub(super) fn new(store: Store, listening: &[SocketAddr], front: Front) -> Redirect {
         let ports = || listening.iter().map(SocketAddr::port);
         let port = ports().find(|port| *port == 443).or_else(|| ports().next()).unwrap_or(443);
-        Redirect { store, port, observer }
+        Redirect { store, port, front }
     }
 
     pub(super) async fn serve(
@@ -46,14 +52,15 @@ impl Redirect {
         stream: ClientStream,
         guard: ConnectionGuard<'_>,
     ) -> Result<(), BoxError> {
-        let client = client(&stream, Protocol::Http11, None, &self.observer, guard.limits)?;
+        let observer = self.front.observer().clone();
+        let client = client(&stream, Protocol::Http11, None, &observer, guard.limits)?;
         let sender = Arc::clone(&client);
         let (redirect, leaving) = (self.clone(), Arc::clone(&guard.leaving));
         let pace = Arc::clone(&guard.pace);
         let service = service_fn(move |mut request: Request<Incoming>| {
             pace.on_request();
             request.extensions_mut().insert(Arc::clone(&sender));
-            let entry = redirect.observer.begin(&request);
+            let entry = redirect.front.observer().begin(&request);
             let mut response = entry.finish(redirect.answer(&request));
             if leaving.load(Ordering::Relaxed) {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -66,7 +73,7 @@ impl Redirect {
             std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
         // What is under way is dropped with the connection, and logged then.
         let outcome = guard.keep(&client, connection.as_mut()).await;
-        outcome.inspect_err(|error| self.observer.on_broken(&client, error))
+        outcome.inspect_err(|error| observer.on_broken(&client, error))
     }
 
     fn answer<B>(&self, request: &Request<B>) -> Response<BoxBody> {
@@ -84,12 +91,29 @@ impl Redirect {
         let Ok(Some(host)) = host::of(request) else {
             return text(StatusCode::BAD_REQUEST, "the request does not name one host\n");
         };
+        let came_to = request.extensions().get::<Arc<Client>>().map(|client| client.local().ip());
+        if !self.is_ours(&host, came_to) {
+            let reason = "this server has no site and no certificate of that name\n";
+            return text(StatusCode::MISDIRECTED_REQUEST, reason);
+        }
         let Ok(location) = HeaderValue::try_from(self.location(&host, request.uri())) else {
             return text(StatusCode::BAD_REQUEST, "the request's address is malformed\n");
         };
         let mut response = text(StatusCode::PERMANENT_REDIRECT, "this site is at https://\n");
         response.headers_mut().insert(LOCATION, location);
         response
+    }
+
+    /// `came_to`: where the client is connected.
+    fn is_ours(&self, host: &Host, came_to: Option<IpAddr>) -> bool {
+        match self.front.naming(host) {
+            Naming::Named => true,
+            Naming::CaughtAll => {
+                let is_here = came_to.is_some() && host.as_str().parse().ok() == came_to;
+                is_here || self.store.has_certificate_for(host.as_str())
+            }
+            Naming::Unknown => false,
+        }
     }
 
     fn location(&self, host: &Host, uri: &http::Uri) -> String {
@@ -111,48 +135,4 @@ fn text(status: StatusCode, body: impl Into<Bytes>) -> Response<BoxBody> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn redirect(listening: &[&str]) -> Redirect {
-        let listening: Vec<SocketAddr> = listening.iter().map(|text| text.parse().unwrap()).collect();
-        Redirect::new(Store::new(Vec::new()).unwrap(), &listening, Observer::quiet())
-    }
-
-    fn ask(redirect: &Redirect, uri: &str, host: Option<&str>) -> (u16, String) {
-        let mut request = Request::builder().uri(uri);
-        if let Some(host) = host {
-            request = request.header("host", host);
-        }
-        let response = redirect.answer(&request.body(()).unwrap());
-        let location = response.headers().get(LOCATION).map_or("", |value| value.to_str().unwrap());
-        (response.status().as_u16(), location.to_owned())
-    }
-
-    #[test]
-    fn everything_leads_to_https() {
-        let standard = redirect(&["[::]:8443", "[::]:443"]);
-        let to = |uri, host| ask(&standard, uri, Some(host));
-        assert_eq!(to("/a?b=c", "example.com"), (308, "https://example.com/a?b=c".to_owned()));
-        assert_eq!(to("/", "example.com:80"), (308, "https://example.com/".to_owned()));
-        assert_eq!(to("/", "[::1]:80"), (308, "https://[::1]/".to_owned()));
-        assert_eq!(to("http://other.test/x", "example.com"), (308, "https://other.test/x".to_owned()));
-        let other = redirect(&["127.0.0.1:4433"]);
-        assert_eq!(ask(&other, "/x", Some("localhost")), (308, "https://localhost:4433/x".to_owned()));
-    }
-
-    #[test]
-    fn what_cannot_be_redirected_is_refused() {
-        let redirect = redirect(&["[::]:443"]);
-        assert_eq!(ask(&redirect, "/", None).0, 400);
-        assert_eq!(ask(&redirect, "/", Some("evil.test/x")).0, 400);
-        assert_eq!(ask(&redirect, "/", Some("a b")).0, 400);
-    }
-
-    #[test]
-    fn health_and_challenges_are_answered_here() {
-        let redirect = redirect(&["[::]:443"]);
-        assert_eq!(ask(&redirect, "/healthz", None).0, 200);
-        assert_eq!(ask(&redirect, "/.well-known/acme-challenge/unknown", Some("a.test")).0, 404);
-    }
-}
+mod tests;

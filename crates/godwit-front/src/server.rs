@@ -164,7 +164,7 @@ impl Server {
             http3.push(udp.serve(front.clone()));
         }
         for listener in self.redirects {
-            let redirect = Redirect::new(certificates.store().clone(), &addresses, observer.clone());
+            let redirect = Redirect::new(certificates.store().clone(), &addresses, front.clone());
             hand_over.add(Role::Plain, &listener);
             tcp.serve(listener, Purpose::Redirect(redirect)).await;
         }

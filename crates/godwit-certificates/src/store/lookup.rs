@@ -1,6 +1,6 @@
 //! From a name to the certificates that are good for it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -20,6 +20,8 @@ pub(super) struct Table {
     exact: BTreeMap<String, Candidates>,
     /// `*.example.com` by `example.com`.
     wildcard: BTreeMap<String, Candidates>,
+    /// Addresses that certificates name. Nobody is looked up by them.
+    addresses: BTreeSet<IpAddr>,
     /// All of them: what a client gets that names nobody known.
     all: Candidates,
 }
@@ -32,7 +34,8 @@ impl Table {
             for name in &identity.facts.names {
                 let name = name.trim_end_matches('.').to_ascii_lowercase();
                 // Names asked for are never addresses (RFC 6066 section 3).
-                if name.parse::<IpAddr>().is_ok() {
+                if let Ok(address) = name.parse() {
+                    table.addresses.insert(address);
                     continue;
                 }
                 let candidates = match name.strip_prefix("*.") {
@@ -55,6 +58,14 @@ impl Table {
         let candidates = name.and_then(|name| self.candidates(name)).unwrap_or(&self.all);
         let usable = |candidate: &&Arc<CertifiedKey>| candidate.key.choose_scheme(schemes).is_some();
         candidates.iter().find(usable).or_else(|| candidates.first()).cloned()
+    }
+
+    /// Whether a certificate is for this name or address.
+    pub(super) fn has(&self, host: &str) -> bool {
+        match host.parse() {
+            Ok(address) => self.addresses.contains(&address),
+            Err(_) => self.candidates(host).is_some(),
+        }
     }
 
     fn candidates(&self, name: &str) -> Option<&Candidates> {

@@ -97,6 +97,11 @@ impl Store {
         self.slots().first().map(|slot| slot.identity())
     }
 
+    /// Whether there is a certificate for this host: a name, or an address without brackets.
+    pub fn has_certificate_for(&self, host: &str) -> bool {
+        self.0.table.load().has(host)
+    }
+
     /// What there is to know about every certificate, the default first.
     pub fn report(&self) -> Vec<Report> {
         self.slots().iter().map(|slot| slot.report()).collect()

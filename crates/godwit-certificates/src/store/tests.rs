@@ -219,3 +219,18 @@ fn a_report_tells_what_is_shown() {
     let report = store.report().remove(0);
     assert_eq!((report.key_type, report.renewal, report.problem), ("ECDSA", None, None));
 }
+
+#[test]
+fn who_is_certified_is_known() {
+    let store =
+        Store::new(vec![slot(ecdsa(&["a.test", "*.b.test", "192.0.2.1", "::1"])), slot(ecdsa(&["c.test"]))])
+            .unwrap();
+    for host in ["a.test", "A.test", "x.b.test", "c.test", "192.0.2.1", "::1", "0:0::1"] {
+        assert!(store.has_certificate_for(host), "{host}");
+    }
+    for host in ["b.test", "x.a.test", "x.y.b.test", "192.0.2.2", "::2", ""] {
+        assert!(!store.has_certificate_for(host), "{host}");
+    }
+    store.replace(vec![slot(ecdsa(&["d.test"]))]);
+    assert!(store.has_certificate_for("d.test") && !store.has_certificate_for("a.test"));
+}

@@ -46,6 +46,7 @@ use host::{Host, HostProblem};
 use http_body::Body as _;
 use pages::Reader;
 use proxy::Proxies;
+pub(crate) use router::Naming;
 use router::{Choice, Hosts, Routes, Rule};
 use tower::{Layer, Service, service_fn};
 
@@ -85,6 +86,11 @@ impl Front {
         let new = Sites::new(settings, &sites.load().proxies, observer, memory)?;
         sites.store(Arc::new(new));
         Ok(())
+    }
+
+    /// How the sites' configuration speaks of a host.
+    pub(crate) fn naming(&self, host: &Host) -> Naming {
+        self.shared.sites.load().hosts.naming(host)
     }
 
     /// How the upstreams of all sites are, for the metrics.

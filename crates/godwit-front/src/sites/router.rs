@@ -11,6 +11,17 @@ use http::Method;
 use super::host::Host;
 use crate::settings::{HostPattern, PathPattern};
 
+/// How a configuration speaks of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Naming {
+    /// By its name, or by a star and what follows its first label.
+    Named,
+    /// As one of all.
+    CaughtAll,
+    /// Not at all.
+    Unknown,
+}
+
 /// From hosts to the numbers of their sites.
 #[derive(Debug, Default)]
 pub(super) struct Hosts {
@@ -36,11 +47,22 @@ impl Hosts {
     }
 
     pub(super) fn site(&self, host: Option<&Host>) -> Option<usize> {
-        let named = host.map(Host::as_str).and_then(|host| {
-            let wildcard = || self.below.get(host.split_once('.')?.1);
-            self.exact.get(host).or_else(wildcard).copied()
-        });
-        named.or(self.any)
+        host.and_then(|host| self.named(host)).or(self.any)
+    }
+
+    /// How a host is configured.
+    pub(super) fn naming(&self, host: &Host) -> Naming {
+        match (self.named(host), self.any) {
+            (Some(_), _) => Naming::Named,
+            (None, Some(_)) => Naming::CaughtAll,
+            (None, None) => Naming::Unknown,
+        }
+    }
+
+    fn named(&self, host: &Host) -> Option<usize> {
+        let host = host.as_str();
+        let wildcard = || self.below.get(host.split_once('.')?.1);
+        self.exact.get(host).or_else(wildcard).copied()
     }
 }
 
@@ -158,6 +180,9 @@ mod tests {
         assert_eq!(site("[::1]:4433"), Some(1));
         assert_eq!(site("[2001:db8:0::1]"), Some(1));
         assert_eq!(hosts.site(None), Some(2));
+        let naming = |host: &str| hosts.naming(&Host::parse(host).unwrap());
+        assert_eq!((naming("a.example.com"), naming("[::1]")), (Naming::Named, Naming::Named));
+        assert_eq!(naming("other.test"), Naming::CaughtAll);
     }
 
     #[test]
@@ -165,6 +190,7 @@ mod tests {
         let hosts = hosts(&[&["example.com"]]);
         assert_eq!(hosts.site(Some(&Host::parse("other.test").unwrap())), None);
         assert_eq!(hosts.site(None), None);
+        assert_eq!(hosts.naming(&Host::parse("other.test").unwrap()), Naming::Unknown);
     }
 
     fn rule(path: &str, methods: &[Method]) -> Rule {
