@@ -177,6 +177,7 @@ impl Server {
         let mut background = BackgroundTasks::default();
         if let Some(figures) = self.figures {
             notices.say(&format!("metrics are at http://{}/metrics", figures.address()));
+            figures.warning().into_iter().for_each(|warning| notices.say(&warning));
             background.add(tokio::spawn(figures.serve(Arc::clone(observer.metrics()))).abort_handle());
         }
         background.add(advertise(&settings, &observer, addresses.clone()).await);

@@ -3,15 +3,15 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use godwit::http3::{ALPN, Client, OnInformational};
 use godwit_body::Peer;
 use godwit_front::settings::{EarlyData, Handler, LogFormat, LogTarget, Proxy, Settings, Site, SiteTls};
-use godwit_front::{BoxBody, FolderSettings, RouteService, Running, Server};
+use godwit_front::{BoxBody, FolderSettings, Notices, RouteService, Running, Server};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Empty, Full};
 use hyper::client::conn::{http1, http2};
@@ -631,4 +631,30 @@ async fn early_hints_of_an_upstream_pass_over_http3_and_are_left_out_over_tcp() 
     stream.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\npage"), "{answer}");
     assert_eq!(over_h2(folder, address, "GET", "/").await, (StatusCode::OK, "page".into()));
+}
+
+#[tokio::test]
+async fn metrics_for_everybody_are_warned_of_at_the_start() {
+    let said = async |address: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let (chain, key) = certificate(folder.path());
+        let lines = Arc::new(Mutex::new(String::new()));
+        let kept = Arc::clone(&lines);
+        let mut settings = Settings::default();
+        settings.metrics = Some(address.parse().unwrap());
+        let server = Server::builder()
+            .settings(settings)
+            .listen("127.0.0.1:0".parse().unwrap())
+            .certificate(chain, key)
+            .service("/", tower::service_fn(tell))
+            .notices(Notices::new(move |line| kept.lock().unwrap().push_str(line)))
+            .bind()
+            .unwrap();
+        let _running = server.start().await.unwrap();
+        lines.lock().unwrap().clone()
+    };
+    let warning = "can read the metrics there";
+    assert!(said("0.0.0.0:0").await.contains(warning));
+    let quiet = said("127.0.0.1:0").await;
+    assert!(quiet.contains("metrics are at") && !quiet.contains(warning), "{quiet}");
 }

@@ -163,7 +163,12 @@ impl LogFile {
 }
 
 fn open(path: &Path) -> io::Result<(Output, File)> {
-    let file = OpenOptions::new().append(true).create(true).open(path)?;
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    // Addresses and paths are nobody's business but the owner's and their group's, whatever the process was started with.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o640);
+    let file = options.open(path)?;
     let out = Box::new(file.try_clone()?);
     Ok((Output { out, torn: ends_torn(path) }, file))
 }
@@ -328,6 +333,25 @@ mod tests {
             assert_eq!(Target::file(&path, Notices::ignored()).unwrap().write(b"new\n", 0), 0);
             assert_eq!(std::fs::read_to_string(&path).unwrap(), after);
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn others_may_not_read_a_log_that_is_made_here() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("access.log");
+        let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        let mut target = Target::file(&path, Notices::ignored()).unwrap();
+        assert_eq!(mode() & 0o137, 0, "{:o}", mode());
+        assert_eq!(mode() & 0o600, 0o600);
+        // Also after somebody has moved it; what the operator has made stays as it is.
+        std::fs::remove_file(&path).unwrap();
+        target.reopen();
+        assert_eq!(mode() & 0o137, 0, "{:o}", mode());
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        target.reopen();
+        assert_eq!(mode(), 0o644);
     }
 
     #[cfg(target_os = "linux")]

@@ -6,7 +6,7 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,6 +45,18 @@ impl Server {
         self.address
     }
 
+    /// What an operator should know, if strangers may reach it.
+    pub(crate) fn warning(&self) -> Option<String> {
+        is_public(self.address.ip()).then(|| {
+            format!(
+                "warning: whoever reaches {} can read the metrics there (names of sites, addresses of upstreams, how \
+                 much is served); write metrics = \"127.0.0.1:{}\", or keep others out by a firewall",
+                self.address,
+                self.address.port()
+            )
+        })
+    }
+
     /// Answers for ever. Dropping the future closes the listener; connections end by themselves.
     pub(crate) async fn serve(self, metrics: Arc<Metrics>) {
         let room = Arc::new(Semaphore::new(MOST));
@@ -77,6 +89,22 @@ impl Server {
     }
 }
 
+/// Whether an address may be one of the Internet: every address of a machine may. Those of private and shared networks
+/// (RFC 1918, 4193, 6598) and of a single link are not.
+fn is_public(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => {
+            let [first, second, ..] = address.octets();
+            let is_shared = first == 100 && second & 0xc0 == 64;
+            !(address.is_loopback() || address.is_private() || address.is_link_local() || is_shared)
+        }
+        IpAddr::V6(address) => {
+            let is_inside = address.is_unique_local() || address.is_unicast_link_local();
+            !(address.is_loopback() || is_inside)
+        }
+    }
+}
+
 /// Also for a port that serves other things: the health page's answer.
 pub(crate) fn answer(metrics: &Arc<Metrics>, method: &Method, path: &str) -> Response<Full<Bytes>> {
     if !matches!(*method, Method::GET | Method::HEAD) {
@@ -104,4 +132,45 @@ fn page(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn metrics_that_strangers_may_read_are_warned_of() {
+        let on = async |address: &str| {
+            let listener = TcpListener::bind(address).await.unwrap();
+            Server::on(Arc::new(listener)).unwrap()
+        };
+        assert_eq!(on("127.0.0.1:0").await.warning(), None);
+        let public = on("0.0.0.0:0").await;
+        let warning = public.warning().unwrap();
+        assert!(warning.contains(&format!("0.0.0.0:{}", public.address().port())), "{warning}");
+    }
+
+    #[test]
+    fn networks_of_ones_own_are_not_public() {
+        for address in [
+            "127.0.0.2",
+            "::1",
+            "10.1.2.3",
+            "172.31.0.1",
+            "192.168.0.1",
+            "169.254.1.1",
+            "100.64.0.1",
+            "100.127.0.1",
+            "fd00::1",
+            "fe80::1",
+            "::ffff:10.0.0.1",
+        ] {
+            assert!(!is_public(address.parse().unwrap()), "{address}");
+        }
+        for address in
+            ["0.0.0.0", "::", "192.0.2.1", "172.32.0.1", "100.128.0.1", "2001:db8::1", "::ffff:192.0.2.1"]
+        {
+            assert!(is_public(address.parse().unwrap()), "{address}");
+        }
+    }
 }
