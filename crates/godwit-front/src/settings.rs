@@ -244,6 +244,10 @@ pub struct Site {
     pub server_timing: bool,
     /// In the server's order of preference; empty: none.
     pub compress: Vec<Coding>,
+    /// Whether responses are compressed that set a cookie or answer a request with a cookie or `Authorization`, where they
+    /// come from upstreams and services and are not `cache-control: public`. Their length could tell strangers secrets
+    /// in them (BREACH).
+    pub compress_with_credentials: bool,
     /// Changes to responses.
     pub response_headers: HeaderRules,
     /// Changes to requests.
@@ -263,6 +267,7 @@ impl Site {
             advertise_age: Duration::from_secs(86_400),
             server_timing: true,
             compress: vec![Coding::Zstd, Coding::Brotli, Coding::Gzip],
+            compress_with_credentials: false,
             response_headers: HeaderRules::default(),
             request_headers: HeaderRules::default(),
             routes: vec![Route {

@@ -31,11 +31,12 @@ pub(super) struct Text<'a> {
 }
 
 /// Keys that people put into the wrong table, and where they belong.
-const HOMES: [(&str, &str); 30] = [
+const HOMES: [(&str, &str); 31] = [
     ("hosts", "[[site]]"),
     ("tls", "[[site]]"),
     ("advertise", "[[site]]"),
     ("compress", "[[site]]"),
+    ("compress_with_credentials", "[[site]]"),
     ("response_headers", "[[site]]"),
     ("request_headers", "[[site]]"),
     ("server_timing", "[[site]]"),

@@ -39,6 +39,7 @@ pub(super) fn read(table: Table<'_>, context: &mut Context<'_>) -> Noted {
             .unwrap_or(defaults.advertise_age),
         server_timing: table.boolean("server_timing").unwrap_or(true),
         compress: compress(&table, defaults.compress),
+        compress_with_credentials: table.boolean("compress_with_credentials").unwrap_or(false),
         response_headers: header_rules(&table, "response_headers"),
         request_headers: header_rules(&table, "request_headers"),
         routes: Vec::new(),

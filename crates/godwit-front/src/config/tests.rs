@@ -68,13 +68,14 @@ fn everything_that_is_said_is_taken() {
 #[test]
 fn upstreams_have_their_settings() {
     let read = settings(
-        "[[site]]\nhosts = [\"a.test\"]\ncompress = \"br\"\nadvertise = \"0.5%\"\n[[site.route]]\npath = \"/api/*\"\n\
+        "[[site]]\nhosts = [\"a.test\"]\ncompress = \"br\"\ncompress_with_credentials = true\nadvertise = \"0.5%\"\n[[site.route]]\npath = \"/api/*\"\n\
          strip_prefix = \"/api/\"\nproxy = [\"http://127.0.0.1:1\", \"https://[::1]:2\"]\n[site.route.upstream]\n\
          connect_timeout = \"1s\"\nmax_idle = 0\nretries = 0\nhost = \"b.test:80\"\nforwarded = false\n\
          trust_forwarded = \"127.0.0.1\"\ntls_name = \"c.test\"\nhealth = { path = \"/up?x\", status = 204 }\n",
     );
     let site = &read.sites[0];
     assert_eq!((site.compress.as_slice(), site.advertise), (&[Coding::Brotli][..], Advertise::Percent(0.5)));
+    assert!(site.compress_with_credentials);
     let route = &site.routes[0];
     assert_eq!(route.strip_prefix.as_deref(), Some("/api"));
     let Handler::Proxy(proxy) = &route.handler else { panic!("{route:?}") };

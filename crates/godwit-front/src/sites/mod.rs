@@ -174,7 +174,8 @@ impl Site {
             observed: observer.site(settings),
             request_headers: settings.request_headers.clone(),
             response_headers: settings.response_headers.clone(),
-            compression: CompressionLayer::new(&settings.compress, memory.clone()),
+            compression: CompressionLayer::new(&settings.compress, memory.clone())
+                .with_credentials(settings.compress_with_credentials),
             routes: Routes::new(routes),
         })
     }

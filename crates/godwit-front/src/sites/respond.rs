@@ -6,6 +6,7 @@ use http::{Method, Response, StatusCode};
 
 use crate::settings;
 use godwit_body::BoxBody;
+use godwit_layers::compression::SameForAll;
 
 /// An answer that is the same each time.
 #[derive(Clone, Debug)]
@@ -23,6 +24,7 @@ impl Canned {
 
     pub(super) fn answer(&self, method: &Method) -> Response<BoxBody> {
         let mut response = godwit_body::bare(self.status);
+        response.extensions_mut().insert(SameForAll);
         // These have no body, and no length that says so (RFC 9110 section 8.6).
         if matches!(self.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
             return response;

@@ -175,12 +175,41 @@ async fn files_below_a_prefix_are_compressed_as_they_pass() {
     let answer = ask(&[("accept-encoding", "gzip")]).await;
     assert_eq!((answer.header("content-encoding"), answer.body.len() < 1000), ("gzip", true));
     assert_eq!(answer.header("etag"), format!("W/{}", plain.header("etag")));
+    let with_cookie = ask(&[("accept-encoding", "gzip"), ("cookie", "a=b")]).await;
+    assert_eq!(with_cookie.header("content-encoding"), "gzip", "a file is the same for all");
     let again = [("accept-encoding", "gzip"), ("if-none-match", answer.header("etag"))];
     assert_eq!(ask(&again).await.status, 304);
     let part = ask(&[("accept-encoding", "gzip"), ("range", "bytes=0-9")]).await;
     assert_eq!((part.status, &part.body[..], part.header("content-encoding")), (206, &b"<p>words a"[..], ""));
     let answer = get(&front, "https://a/docs/sub").await;
     assert_eq!((answer.status, answer.header("location")), (307, "/docs/sub/"));
+}
+
+#[tokio::test]
+async fn pages_of_services_are_not_compressed_for_who_says_who_it_is() {
+    let page = "<p>a secret beside what a stranger chose</p>".repeat(100);
+    let service = tower::service_fn(move |_: Request<BoxBody>| {
+        let response = Response::builder().header("content-type", "text/html");
+        let response = response.body(godwit_body::full(page.clone())).unwrap();
+        std::future::ready(Ok::<_, Infallible>(response))
+    });
+    let service = || settings::Handler::Service(crate::RouteService::new(service.clone()));
+    let mut wished = site(&["wished.test"], vec![route("/*", service())]);
+    wished.compress_with_credentials = true;
+    let fixed = route("/fixed", respond(&"the same for all ".repeat(100)));
+    let front = front(vec![site(&["a.test"], vec![route("/*", service()), fixed]), wished]);
+    let ask = async |uri: &str, cookie: Option<&str>| {
+        let mut request = request(Method::GET, uri).header("accept-encoding", "gzip");
+        if let Some(cookie) = cookie {
+            request = request.header("cookie", cookie);
+        }
+        let answer = send(&front, request.body(godwit_body::empty()).unwrap()).await;
+        answer.header("content-encoding").to_owned()
+    };
+    assert_eq!(ask("https://a.test/", None).await, "gzip");
+    assert_eq!(ask("https://a.test/", Some("a=b")).await, "");
+    assert_eq!(ask("https://a.test/fixed", Some("a=b")).await, "gzip");
+    assert_eq!(ask("https://wished.test/", Some("a=b")).await, "gzip");
 }
 
 #[tokio::test]

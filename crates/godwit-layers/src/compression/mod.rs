@@ -8,9 +8,11 @@
 //! Each compression takes memory while it lasts, up to some megabytes, and clients may be slow. All together have
 //! `MEMORY`; where it does not suffice for the coding that would be best, a cheaper one is taken, or none.
 //!
-//! Compression tells who watches the length of encrypted responses something about their content. Where a page has
-//! a secret and also text that somebody else may choose (BREACH), switch it off for the site, or send such pages
-//! with `cache-control: no-transform`.
+//! Compression tells who watches the length of encrypted responses something about their content: where a page has a
+//! secret and also text that somebody else may choose, it can be guessed piece by piece (BREACH). So what may hold a
+//! secret of one user is left alone unless [that is wished](CompressionLayer::with_credentials): a response that sets a cookie,
+//! and one to a request with a cookie or `Authorization`, unless it says that it is for everybody (`cache-control: public`)
+//! or is known to be ([`SameForAll`]).
 
 mod encoder;
 
@@ -21,8 +23,8 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
 use http::header::{
-    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG,
-    HeaderMap, HeaderValue,
+    ACCEPT_RANGES, AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE,
+    CONTENT_TYPE, COOKIE, ETAG, HeaderMap, HeaderValue, SET_COOKIE,
 };
 use http::{Method, Request, Response, StatusCode};
 use http_body::{Body, Frame};
@@ -61,14 +63,28 @@ impl Default for CompressionMemory {
 pub struct CompressionLayer {
     codings: Arc<[Coding]>,
     memory: CompressionMemory,
+    /// Also what may hold a secret.
+    with_credentials: bool,
 }
 
 impl CompressionLayer {
     /// Offers these codings, in this order of preference, and compresses within this memory.
     pub fn new(codings: &[Coding], memory: CompressionMemory) -> CompressionLayer {
-        CompressionLayer { codings: codings.into(), memory }
+        CompressionLayer { codings: codings.into(), memory, with_credentials: false }
+    }
+
+    /// Whether responses are compressed that set a cookie, or that answer a request with a cookie or `Authorization`.
+    /// Default false. True is for services whose pages show nothing that strangers choose beside secrets, or that mask
+    /// their secrets anew in each response.
+    pub fn with_credentials(self, wished: bool) -> CompressionLayer {
+        CompressionLayer { with_credentials: wished, ..self }
     }
 }
+
+/// In the extensions of a response: it is the same for everybody, whoever asks and with what credentials, and so holds no
+/// secret of a user. [`crate::files`] say so of theirs.
+#[derive(Clone, Copy, Debug)]
+pub struct SameForAll;
 
 impl Default for CompressionLayer {
     fn default() -> CompressionLayer {
@@ -106,7 +122,8 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let preferences = Preferences::of(&request);
+        let mut preferences = Preferences::of(&request);
+        preferences.with_credentials = self.layer.with_credentials;
         CompressionFuture { answer: self.inner.call(request), preferences, layer: self.layer.clone() }
     }
 }
@@ -144,13 +161,20 @@ struct Preferences {
     head: bool,
     /// The response may be a tunnel, or the client wants the bytes as they are.
     never: bool,
+    /// It says who sent it.
+    has_credentials: bool,
+    /// What may hold a secret is compressed all the same.
+    with_credentials: bool,
 }
 
 impl Preferences {
     fn of<B>(request: &Request<B>) -> Preferences {
         let never = request.method() == Method::CONNECT || has_no_transform(request.headers());
         let accepted = if never { Accepted::default() } else { Accepted::of(request.headers()) };
-        Preferences { accepted, head: request.method() == Method::HEAD, never }
+        let headers = request.headers();
+        let has_credentials = headers.contains_key(COOKIE) || headers.contains_key(AUTHORIZATION);
+        let head = request.method() == Method::HEAD;
+        Preferences { accepted, head, never, has_credentials, with_credentials: false }
     }
 }
 
@@ -165,6 +189,9 @@ fn compress(
         return response;
     }
     coding::vary(response.headers_mut());
+    if !preferences.with_credentials && may_hold_secret(&response, preferences.has_credentials) {
+        return response;
+    }
     let length = length(&response);
     let ranked = preferences.accepted.ranked(offered);
     let first_with_room = ranked.into_iter().find_map(|coding| {
@@ -207,6 +234,15 @@ fn is_worth_it(response: &Response<BoxBody>, head: bool) -> bool {
     has_all && is_plain && long && headers.get(CONTENT_TYPE).is_some_and(is_compressible)
 }
 
+/// Whether a response may hold what its client alone should know, beside what others had the client send.
+fn may_hold_secret(response: &Response<BoxBody>, asked_with_credentials: bool) -> bool {
+    if response.extensions().get::<SameForAll>().is_some() {
+        return false;
+    }
+    let headers = response.headers();
+    headers.contains_key(SET_COOKIE) || (asked_with_credentials && !has_cache_control(headers, "public"))
+}
+
 /// The length of the body, if it is known.
 fn length(response: &Response<BoxBody>) -> Option<u64> {
     let said = response.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
@@ -214,8 +250,12 @@ fn length(response: &Response<BoxBody>) -> Option<u64> {
 }
 
 fn has_no_transform(headers: &HeaderMap) -> bool {
+    has_cache_control(headers, "no-transform")
+}
+
+fn has_cache_control(headers: &HeaderMap, wanted: &str) -> bool {
     let lists = headers.get_all(CACHE_CONTROL).iter().filter_map(|value| value.to_str().ok());
-    lists.flat_map(|list| list.split(',')).any(|word| word.trim().eq_ignore_ascii_case("no-transform"))
+    lists.flat_map(|list| list.split(',')).any(|word| word.trim().eq_ignore_ascii_case(wanted))
 }
 
 fn is_compressible(content_type: &HeaderValue) -> bool {

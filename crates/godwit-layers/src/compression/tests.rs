@@ -69,6 +69,48 @@ async fn each_coding_gives_back_what_was_put_in() {
 }
 
 #[test]
+fn what_may_hold_a_secret_is_left_alone_unless_that_is_wished() {
+    let compressed = |request: &[(&str, &str)], response: &[(&str, &str)], same_for_all, wished| {
+        let mut asked = Request::get("/").header(ACCEPT_ENCODING, "gzip");
+        for (name, value) in request {
+            asked = asked.header(*name, *value);
+        }
+        let mut answer = html("x".repeat(2000));
+        for (name, value) in response {
+            let name: http::HeaderName = name.parse().unwrap();
+            answer.headers_mut().append(name, value.parse().unwrap());
+        }
+        if same_for_all {
+            answer.extensions_mut().insert(SameForAll);
+        }
+        let mut answer = Some(answer);
+        let service = tower::service_fn(move |_: Request<()>| {
+            std::future::ready(Ok::<_, std::convert::Infallible>(answer.take().unwrap()))
+        });
+        let layer = CompressionLayer::default().with_credentials(wished);
+        let mut answering = std::pin::pin!(layer.layer(service).call(asked.body(()).unwrap()));
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        let Poll::Ready(Ok(answer)) = answering.as_mut().poll(&mut context) else { panic!("it waits") };
+        assert_eq!(answer.headers()[VARY], "accept-encoding", "it could have been");
+        answer.headers().contains_key(CONTENT_ENCODING)
+    };
+    assert!(compressed(&[], &[], false, false));
+    for (request, response) in [
+        (&[("cookie", "session=1")][..], &[][..]),
+        (&[("authorization", "Basic eDp5")], &[]),
+        (&[], &[("set-cookie", "session=1")]),
+        (&[("cookie", "a=b")], &[("cache-control", "private, max-age=5")]),
+        // Whatever it says of itself: it is for one user.
+        (&[], &[("cache-control", "public"), ("set-cookie", "session=1")]),
+    ] {
+        assert!(!compressed(request, response, false, false), "{request:?} {response:?}");
+        assert!(compressed(request, response, false, true), "{request:?} {response:?}");
+        assert!(compressed(request, response, true, false), "{request:?} {response:?}");
+    }
+    assert!(compressed(&[("cookie", "a=b")], &[("cache-control", "max-age=5, Public")], false, false));
+}
+
+#[test]
 fn what_gains_nothing_or_is_forbidden_stays_as_it_is() {
     let long = "x".repeat(2000);
     let encoding = |response: Response<BoxBody>, accept: &str| {

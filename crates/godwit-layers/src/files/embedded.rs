@@ -13,6 +13,7 @@ use std::hash::Hasher;
 
 use super::conditions::{self, Verdict};
 use super::pages;
+use crate::compression::SameForAll;
 use godwit_body::{BoxBody, bare, full};
 
 /// A page: what `include_bytes!` gives, and what it is.
@@ -62,6 +63,7 @@ impl Embedded {
             Verdict::NotModified => bare(StatusCode::NOT_MODIFIED),
             Verdict::PreconditionFailed => return bare(StatusCode::PRECONDITION_FAILED),
         };
+        response.extensions_mut().insert(SameForAll);
         let headers = response.headers_mut();
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         // Another version of the program at the same address brings other pages: ask every time.

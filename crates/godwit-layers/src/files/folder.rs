@@ -28,6 +28,7 @@ use super::pages;
 use super::path::{self, Place};
 use super::range::{self, Range};
 use crate::coding::{self, Accepted, Coding};
+use crate::compression::SameForAll;
 use godwit_body::{BoxBody, bare, boxed, empty, full};
 use godwit_text::{http_date, plain_error};
 
@@ -136,6 +137,7 @@ impl Folder {
         let answer = tokio::task::spawn_blocking(move || settings.answer(&request, &prefix));
         let mut response = answer.await.unwrap_or_else(|_| bare(StatusCode::INTERNAL_SERVER_ERROR));
         response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        response.extensions_mut().insert(SameForAll);
         response
     }
 }
