@@ -7,6 +7,8 @@
 //! does the old process stop, tell its clients, and end with the last of them. If the new process fails before, or does
 //! not get there in [`READY_WITHIN`], it is ended, and the old one goes on as if nothing had been tried.
 //!
+//! The first process of a container (number 1) does not hand over: with its end all others there end.
+//!
 //! What the new one does not want (an address that the configuration no longer names) stays with the old one for as
 //! long as that has connections there.
 
@@ -26,6 +28,14 @@ use godwit_certificates::Store;
 /// How long the new process may take until it serves.
 #[cfg(target_os = "linux")]
 const READY_WITHIN: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// The process whose end is that of all others in its namespace (`pid_namespaces(7)`).
+#[cfg(target_os = "linux")]
+const FIRST: u32 = 1;
+
+#[cfg(target_os = "linux")]
+const ENDS_ALL: &str = "it is the first process of its container (number 1), with whose end all others there would end; \
+    start another container beside this one and then end this one, or let a supervisor run the server";
 
 /// What this process leaves beside its UDP sockets.
 pub(super) struct HandOver {
@@ -62,6 +72,9 @@ impl HandOver {
         use godwit::{Generation, Successor};
         use std::process::Command;
 
+        if std::process::id() == FIRST {
+            return Err(ENDS_ALL.to_owned());
+        }
         let mut command = Command::new(&self.program);
         command.args(std::env::args_os().skip(1));
         // These are about this process, or were for it alone.

@@ -1,6 +1,7 @@
 //! `godwit serve` replaced by a new process on SIGUSR2, under load and with successors that fail.
 #![cfg(target_os = "linux")]
 
+mod first_process;
 mod killed;
 
 use std::cell::Cell;

@@ -6,9 +6,10 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::serve_support::run;
+use crate::serve_support::{Server, run};
 use tempfile::TempDir;
 
 struct Manager {
@@ -128,4 +129,119 @@ fn the_manager_is_told_which_process_has_taken_over() {
     while !std::fs::read(format!("/proc/{successor}/cmdline")).unwrap_or_default().is_empty() {
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+const UNITS: [&str; 2] = [
+    include_str!("../../../../packaging/godwit.service"),
+    include_str!("../../../../packaging/godwit.socket"),
+];
+
+/// What the units may say, and in which version systemd has learnt it (its NEWS).
+const DIRECTIVES: &[(&str, u32)] = &[
+    ("After", 1),
+    ("BindIPv6Only", 1),
+    ("CapabilityBoundingSet", 1),
+    ("ConfigurationDirectory", 235),
+    ("Description", 1),
+    ("Documentation", 1),
+    ("DynamicUser", 232),
+    ("Environment", 1),
+    ("ExecReload", 1),
+    ("ExecStart", 1),
+    ("LimitNOFILE", 1),
+    ("ListenDatagram", 1),
+    ("ListenStream", 1),
+    ("LockPersonality", 235),
+    ("LogsDirectory", 235),
+    ("MemoryDenyWriteExecute", 231),
+    ("NoNewPrivileges", 187),
+    ("NotifyAccess", 1),
+    ("PrivateDevices", 209),
+    ("PrivateTmp", 1),
+    ("ProtectClock", 245),
+    ("ProtectControlGroups", 232),
+    ("ProtectHome", 214),
+    ("ProtectHostname", 242),
+    ("ProtectKernelLogs", 244),
+    ("ProtectKernelModules", 232),
+    ("ProtectKernelTunables", 232),
+    ("ProtectProc", 247),
+    ("ProtectSystem", 214),
+    ("ReceiveBuffer", 1),
+    ("Requires", 1),
+    ("Restart", 1),
+    ("RestrictAddressFamilies", 211),
+    ("RestrictNamespaces", 233),
+    ("RestrictRealtime", 231),
+    ("SendBuffer", 1),
+    ("Service", 1),
+    ("StateDirectory", 235),
+    ("SystemCallArchitectures", 209),
+    ("SystemCallFilter", 187),
+    ("TimeoutStopSec", 188),
+    ("Type", 1),
+    ("WantedBy", 1),
+    ("Wants", 1),
+    ("WatchdogSec", 183),
+];
+
+fn directives(unit: &str) -> Vec<(&str, &str)> {
+    let lines = unit.lines().filter(|line| !line.starts_with(['#', '[']));
+    lines.filter_map(|line| line.split_once('=')).collect()
+}
+
+#[test]
+fn the_units_are_for_systemd_249() {
+    for (name, value) in UNITS.into_iter().flat_map(directives) {
+        let known = DIRECTIVES.iter().find(|(known, _)| *known == name);
+        let (_, since) = known.unwrap_or_else(|| panic!("since when does systemd know {name}?"));
+        assert!(*since <= 249, "{name} is of systemd {since}");
+        match name {
+            // `notify-reload` is of 253.
+            "Type" => assert_eq!(value, "notify"),
+            "ProtectSystem" => assert_eq!(value, "strict", "of 232"),
+            "ProtectProc" => assert_eq!(value, "invisible", "of 247"),
+            "SystemCallFilter" => assert_eq!(value, "@system-service", "of 239"),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn what_the_unit_runs_serves_without_dns() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("godwit.toml");
+    std::fs::write(
+        &config,
+        "listen = [\"127.0.0.1:0\"]\n[[site]]\nhosts = [\"*\"]\ntls = \"local\"\n[[site.route]]\npath = \"/api/*\"\n\
+         proxy = \"http://upstream.invalid:8080\"\n[[site.route]]\nrespond = { body = \"there\" }\n",
+    )
+    .unwrap();
+    let command = |line: &str| {
+        let mut words = line.split_whitespace();
+        assert_eq!(words.next(), Some("/usr/local/bin/godwit"), "{line}");
+        let words = words.map(|word| match word {
+            "/etc/godwit/godwit.toml" => config.to_str().unwrap(),
+            word => word,
+        });
+        let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
+        command.args(words).current_dir(folder.path()).env("XDG_DATA_HOME", folder.path());
+        command.stdin(Stdio::null());
+        command
+    };
+    let mut served = 0;
+    for (name, line) in directives(UNITS[0]) {
+        match name {
+            "ExecCondition" | "ExecStartPre" => assert!(command(line).status().unwrap().success(), "{line}"),
+            "ExecStart" => {
+                let mut server = Server::spawn(command(line), Arc::new(tempfile::tempdir().unwrap()));
+                assert_ne!(server.port, 0);
+                server.signal("TERM");
+                assert!(server.wait().success());
+                served += 1;
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(served, 1);
 }
