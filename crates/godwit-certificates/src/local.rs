@@ -21,6 +21,8 @@ use super::{Facts, Identity, files, from_files};
 use crate::CertificateError;
 use godwit_text::plain_error;
 use godwit_text::unix_now;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 
 const DAY: i64 = 86_400;
 const AUTHORITY_DAYS: i64 = 3650;
@@ -33,6 +35,13 @@ const BACKDATE: i64 = 3600;
 /// The file a client has to trust for [`identity_for`], whether it exists or not; `None` without a home folder.
 pub fn authority_file() -> Option<PathBuf> {
     Some(folder()?.join("ca.pem"))
+}
+
+/// That file, if it is there and its authority has issued a certificate with these facts.
+pub fn authority_of(facts: &Facts) -> Option<PathBuf> {
+    let file = authority_file()?;
+    let authority = Facts::read(&CertificateDer::from_pem_file(&file).ok()?).ok()?;
+    (authority.subject == facts.issuer).then_some(file)
 }
 
 /// The folder for what this program keeps; `None` without a home folder.

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::trust::RefusedCertificate;
 use godwit_text::{plain_error, shell_word, size};
 
 /// Why a request failed. It is displayed as a sentence without capital and full stop, with what to do at its end.
@@ -17,6 +18,7 @@ pub struct Error {
     remedy: Option<Remedy>,
     whole_origin: bool,
     tried: Arc<[Tried]>,
+    certificate: Option<Arc<RefusedCertificate>>,
 }
 
 /// An address that was tried, and gave no connection.
@@ -132,7 +134,14 @@ impl fmt::Display for Remedy {
 impl Error {
     /// Something about one URL.
     pub fn new(kind: ErrorKind, text: impl Into<String>) -> Error {
-        Error { kind, text: text.into(), remedy: None, whole_origin: false, tried: Arc::default() }
+        Error {
+            kind,
+            text: text.into(),
+            remedy: None,
+            whole_origin: false,
+            tried: Arc::default(),
+            certificate: None,
+        }
     }
 
     /// Something about the server that all its URLs share.
@@ -143,6 +152,11 @@ impl Error {
     /// With what may help.
     pub(crate) fn remedy_of(self, remedy: Remedy) -> Error {
         Error { remedy: Some(remedy), ..self }
+    }
+
+    /// With the certificate that it is about.
+    pub(crate) fn of_certificate(self, certificate: Option<&RefusedCertificate>) -> Error {
+        Error { certificate: certificate.cloned().map(Arc::new), ..self }
     }
 
     /// With the addresses that it is about.
@@ -220,6 +234,11 @@ impl Error {
     /// What may help, where that depends on how the client is used.
     pub fn remedy(&self) -> Option<&Remedy> {
         self.remedy.as_ref()
+    }
+
+    /// The server's certificate, where that was not accepted and could be read.
+    pub fn certificate(&self) -> Option<&RefusedCertificate> {
+        self.certificate.as_deref()
     }
 
     /// The addresses that were tried, where no connection came about. Of those that were begun when time ran out only

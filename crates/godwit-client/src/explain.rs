@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use godwit::http3::{self, ErrorCode, ErrorKind as Http3ErrorKind};
 use godwit::{ConnectionError, ConnectionErrorKind};
-use godwit_text::{date, plain_error};
+use godwit_text::{date, plain_error, without_manual};
 use http::StatusCode;
 use rustls::{CertificateError, Error as TlsError};
 
@@ -16,7 +16,7 @@ use crate::connect::{NoTunnel, Refusal};
 use crate::error::{Error, ErrorKind, Remedy, seconds};
 use crate::session::ExchangeError;
 use crate::target::Origin;
-use crate::trust::{Facts, problem_in_words};
+use crate::trust::{Facts, RefusedCertificate, problem_in_words};
 
 /// TLS alerts as they come in transport error codes (RFC 9001 section 4.8).
 const NO_APPLICATION_PROTOCOL: u64 = 0x178;
@@ -54,7 +54,7 @@ pub(crate) fn refusal(
     origin: &Origin,
     address: Option<SocketAddr>,
     refusal: &Refusal,
-    certificate: Option<&Facts>,
+    certificate: Option<&RefusedCertificate>,
     limit: Duration,
 ) -> Error {
     let at = match address {
@@ -142,10 +142,10 @@ fn no_http3(port: u16) -> String {
 }
 
 /// The server answered over TCP, but the TLS handshake failed.
-fn tls(origin: &Origin, port: u16, error: &io::Error, facts: Option<&Facts>) -> Error {
+fn tls(origin: &Origin, port: u16, error: &io::Error, shown: Option<&RefusedCertificate>) -> Error {
     use rustls::AlertDescription as Alert;
     let text = match find::<TlsError>(error) {
-        Some(TlsError::InvalidCertificate(problem)) => return certificate(origin, problem, facts),
+        Some(TlsError::InvalidCertificate(problem)) => return certificate(origin, problem, shown),
         Some(TlsError::InvalidMessage(_)) => {
             format!("the server does not speak TLS on port {port}; is it the port for http://?")
         }
@@ -170,7 +170,12 @@ fn unknown_site(origin: &Origin) -> String {
 }
 
 /// The server answered over QUIC, but the handshake failed.
-fn handshake(origin: &Origin, port: u16, error: &ConnectionError, facts: Option<&Facts>) -> Error {
+fn handshake(
+    origin: &Origin,
+    port: u16,
+    error: &ConnectionError,
+    shown: Option<&RefusedCertificate>,
+) -> Error {
     let code = error.transport_code();
     let tls = error.tls();
     let text =
@@ -179,7 +184,7 @@ fn handshake(origin: &Origin, port: u16, error: &ConnectionError, facts: Option<
         } else if code == Some(UNRECOGNIZED_NAME) {
             unknown_site(origin)
         } else if let Some(TlsError::InvalidCertificate(problem)) = tls {
-            return certificate(origin, problem, facts);
+            return certificate(origin, problem, shown);
         } else {
             match error.kind() {
                 ConnectionErrorKind::Refused => {
@@ -196,9 +201,10 @@ fn handshake(origin: &Origin, port: u16, error: &ConnectionError, facts: Option<
 }
 
 /// The server's certificate was not accepted.
-fn certificate(origin: &Origin, problem: &CertificateError, facts: Option<&Facts>) -> Error {
+fn certificate(origin: &Origin, problem: &CertificateError, shown: Option<&RefusedCertificate>) -> Error {
     use CertificateError as E;
-    let refused = |text: String| Error::of_origin(ErrorKind::Certificate, text);
+    let facts = shown.map(|shown| &shown.facts);
+    let refused = |text: String| Error::of_origin(ErrorKind::Certificate, text).of_certificate(shown);
     let text = match problem {
         E::UnknownIssuer => return refused(unknown_issuer(facts)).remedy_of(Remedy::TrustIssuer),
         E::NotValidYet | E::NotValidYetContext { .. } => {
@@ -309,7 +315,7 @@ fn tcp_exchange(error: &hyper::Error) -> String {
                 let code = format!("{reason:?}");
                 format!("the server broke off ({code}); try again, or ask its operator")
             }
-            _ => format!("the connection is lost: {error}; try again"),
+            _ => format!("the connection is lost: {}; try again", without_manual(&error.to_string())),
         };
     }
     if error.is_parse() {
@@ -332,13 +338,13 @@ pub(crate) fn status_in_words(status: StatusCode) -> String {
 }
 
 /// An error with what caused it.
-fn causes(error: &hyper::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = std::error::Error::source(error);
+fn causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = without_manual(&error.to_string()).to_owned();
+    let mut next = error.source();
     while let Some(error) = next {
         let inner = match error.downcast_ref::<io::Error>() {
             Some(error) => plain_error(error),
-            None => error.to_string(),
+            None => without_manual(&error.to_string()).to_owned(),
         };
         if !text.contains(&inner) {
             text = format!("{text}: {inner}");
@@ -369,7 +375,8 @@ mod tests {
 
     #[test]
     fn certificates_are_explained() {
-        let text = |problem| certificate(&origin("c.example"), &problem, Some(&facts())).to_string();
+        let shown = RefusedCertificate { facts: facts(), issuer_sent: false };
+        let text = |problem| certificate(&origin("c.example"), &problem, Some(&shown)).to_string();
         let unknown = text(CertificateError::UnknownIssuer);
         assert_eq!(
             unknown,
@@ -402,6 +409,26 @@ mod tests {
         let refused = text(Refusal::TcpRefused).to_string();
         assert!(refused.contains("nobody listens on TCP port 4433 (192.0.2.1);"), "{refused}");
         assert!(refused.contains("HTTP/3 alone"), "{refused}");
+    }
+
+    #[test]
+    fn causes_show_no_manual_of_a_library() {
+        #[derive(Debug)]
+        struct Told(Option<io::Error>);
+        impl std::fmt::Display for Told {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("no end: https://docs.rs/one/manual")
+            }
+        }
+        impl std::error::Error for Told {
+            fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+                self.0.as_ref().map(|error| error as _)
+            }
+        }
+        let inner = io::Error::new(io::ErrorKind::UnexpectedEof, Told(None));
+        let outer = io::Error::other(Told(Some(inner)));
+        let said = causes(&outer);
+        assert!(said.contains("no end") && !said.contains("://"), "{said}");
     }
 
     #[test]

@@ -271,9 +271,9 @@ impl Network {
             let first = open.next().map(|address| (*address, silent()));
             refusals.extend(first);
         }
-        let (facts, limit) = (refused.facts(), self.connect_timeout);
+        let (certificate, limit) = (refused.certificate(), self.connect_timeout);
         let explain =
-            |address, refusal: &_| explain::refusal(origin, address, refusal, facts.as_ref(), limit);
+            |address, refusal: &_| explain::refusal(origin, address, refusal, certificate.as_ref(), limit);
         let tried = refusals.iter().map(|(address, refusal)| Tried {
             address: *address,
             outcome: refusal.outcome(is_heard()),

@@ -1,6 +1,7 @@
 //! What can go wrong, as the client and as the log see it.
 
 use crate::reason::Reason;
+use godwit_text::without_manual;
 use http::StatusCode;
 use std::fmt;
 use std::sync::Arc;
@@ -125,13 +126,14 @@ impl std::error::Error for Problem {}
 
 /// An error with all of its causes in one line.
 pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
+    let mut text = without_manual(&error.to_string()).to_owned();
     let mut next = error.source();
     while let Some(cause) = next {
         let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
+        let cause_text = without_manual(&cause_text);
+        if !text.contains(cause_text) {
             text.push_str(": ");
-            text.push_str(&cause_text);
+            text.push_str(cause_text);
         }
         next = cause.source();
     }

@@ -21,7 +21,7 @@ pub use file::{MOST, read_at_most, read_file};
 pub use printable::{printable, printable_bytes};
 pub use style::Style;
 pub use units::{write_duration as duration, write_long_duration as long_duration, write_size as size};
-pub use words::{plain_error, shell_word};
+pub use words::{plain_error, shell_word, without_manual};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -2,6 +2,7 @@
 //! of `godwit get`.
 
 use godwit_certificates::local;
+use godwit_client::trust::RefusedCertificate;
 use godwit_client::{BuildError, Error, Origin, Remedy, Target, shortened};
 
 use crate::error::Failure;
@@ -9,11 +10,15 @@ use crate::output::shell_word;
 
 /// The error about a URL of `origin` in one line that ends with what to do.
 pub(super) fn in_words(error: &Error, origin: &Origin) -> String {
-    let remedy = error.remedy().map(|remedy| remedy_in_words(remedy, origin)).unwrap_or_default();
+    let remedy = match error.remedy() {
+        Some(Remedy::TrustIssuer) => trust_issuer(error.certificate(), origin),
+        Some(remedy) => remedy_in_words(remedy),
+        None => String::new(),
+    };
     format!("{}{remedy}", error.text())
 }
 
-fn remedy_in_words(remedy: &Remedy, origin: &Origin) -> String {
+fn remedy_in_words(remedy: &Remedy) -> String {
     let fixed = match remedy {
         Remedy::LongerConnectTimeout => " (--connect-timeout waits longer)",
         Remedy::AllowIpv4 => "; leave out -6",
@@ -21,7 +26,6 @@ fn remedy_in_words(remedy: &Remedy, origin: &Origin) -> String {
         Remedy::OnlyHttp3 => " (--http3 tries QUIC alone)",
         Remedy::OtherVersions => "; leave out --http2",
         Remedy::AcceptAnyCertificate => " (--insecure goes on without the check)",
-        Remedy::TrustIssuer => return trust_issuer(origin),
         Remedy::OtherDisk => ", or write to another disk with -o",
         Remedy::OtherFile => "; choose another place with -o or --output-dir",
         Remedy::FewerAtATime => "; fetch fewer at a time with --parallel, or raise `ulimit -n`",
@@ -35,14 +39,21 @@ fn remedy_in_words(remedy: &Remedy, origin: &Origin) -> String {
     fixed.to_owned()
 }
 
-fn trust_issuer(origin: &Origin) -> String {
-    let local = local::authority_file().filter(|file| origin.is_local() && file.is_file());
-    match local {
-        Some(file) => {
-            let word = shell_word(&file.to_string_lossy()).into_owned();
-            format!("; for `godwit serve` on this machine add --cacert {word}")
+/// The authority of this machine is pointed to only if it is the one that has issued the certificate.
+fn trust_issuer(shown: Option<&RefusedCertificate>, origin: &Origin) -> String {
+    let local = shown.filter(|_| origin.is_local()).and_then(|shown| local::authority_of(&shown.facts));
+    if let Some(file) = local {
+        let word = shell_word(&file.to_string_lossy()).into_owned();
+        return format!("; for `godwit serve` on this machine add --cacert {word}");
+    }
+    let trust = "; to trust the authority, give its certificate with --cacert FILE";
+    match shown {
+        Some(shown) if !shown.issuer_sent && shown.facts.issuer != shown.facts.subject => {
+            format!(
+                "{trust}; if it is not known because it is one in between, the server has to send its certificate too"
+            )
         }
-        None => "; to trust the authority, give its certificate with --cacert FILE".to_owned(),
+        _ => trust.to_owned(),
     }
 }
 
@@ -88,7 +99,7 @@ mod tests {
             in_words(&full, target.origin()),
             "no room left for x after 5 MiB; make room, or write to another disk with -o"
         );
-        let words = remedy_in_words(&Remedy::TrustIssuer, target.origin());
+        let words = trust_issuer(None, target.origin());
         assert_eq!(words, "; to trust the authority, give its certificate with --cacert FILE");
     }
 }

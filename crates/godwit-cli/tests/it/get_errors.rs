@@ -195,6 +195,22 @@ fn the_authority_of_this_machine_is_pointed_to() {
 }
 
 #[test]
+fn the_authority_of_this_machine_is_not_pointed_to_where_it_is_of_no_help() {
+    // Its certificate is of another authority, whose own the server does not send: so it looks where a chain is incomplete.
+    let server = TestServer::start();
+    let data = tempfile::tempdir().unwrap();
+    fs::create_dir(data.path().join("godwit")).unwrap();
+    let other = rcgen::generate_simple_self_signed(["another authority".to_owned()]).unwrap();
+    fs::write(data.path().join("godwit/ca.pem"), other.cert.pem()).unwrap();
+    let run = Run::of(get().env("XDG_DATA_HOME", data.path()).args(["--http3", &server.url("/bytes/1")]));
+    assert!(!run.stderr.contains("ca.pem"), "{}", run.stderr);
+    run.expect_failure(
+        1,
+        &["--cacert FILE; if it is not known because it is one in between, the server has to send"],
+    );
+}
+
+#[test]
 fn a_server_without_http3_is_noticed() {
     let server = TestServer::with(Settings { alpn: b"other", ..Settings::default() });
     let run = Run::of(server.get().arg(server.url("/")));

@@ -15,5 +15,6 @@ pub use compression::{compression_cache, compressors, decompressors};
 pub use facts::Facts;
 pub use roots::{Roots, RootsError, pem_problem};
 #[cfg(feature = "client")]
+pub use verify::RefusedCertificate;
 pub(crate) use verify::{Refused, Trust};
 pub use words::problem_in_words;

@@ -76,17 +76,38 @@ fn key_log() -> Arc<dyn rustls::KeyLog> {
     Arc::new(rustls::KeyLogFile::new())
 }
 
+/// A server's certificate that was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RefusedCertificate {
+    /// What it says.
+    pub facts: Facts,
+    /// Whether the server sent the certificate of its issuer too. Of an authority that programs know it need not; without
+    /// that of one in between, the chain leads nowhere (RFC 8446 section 4.4.2).
+    pub issuer_sent: bool,
+}
+
+impl RefusedCertificate {
+    fn read(certificate: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]) -> Option<Self> {
+        let facts = Facts::read(certificate).ok()?;
+        let mut others = intermediates.iter().filter_map(|other| Facts::read(other).ok());
+        let issuer_sent = others.any(|other| other.subject == facts.issuer);
+        Some(RefusedCertificate { facts, issuer_sent })
+    }
+}
+
 /// The certificate that was refused last.
 #[derive(Debug, Default)]
-pub(crate) struct Refused(Mutex<Option<Facts>>);
+pub(crate) struct Refused(Mutex<Option<RefusedCertificate>>);
 
 impl Refused {
-    pub(crate) fn facts(&self) -> Option<Facts> {
+    pub(crate) fn certificate(&self) -> Option<RefusedCertificate> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn note(&self, certificate: &CertificateDer<'_>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Facts::read(certificate).ok();
+    fn note(&self, shown: &Shown<'_>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) =
+            RefusedCertificate::read(shown.certificate, shown.intermediates);
     }
 }
 
@@ -109,7 +130,7 @@ impl Remembering {
 
 impl CertificateCheck for Remembering {
     fn check(&self, shown: &Shown<'_>) -> Result<(), rustls::Error> {
-        shown.checked_by(&*self.verifier).inspect_err(|_| self.refused.note(shown.certificate))
+        shown.checked_by(&*self.verifier).inspect_err(|_| self.refused.note(shown))
     }
 
     fn signatures(&self) -> Signatures<'_> {

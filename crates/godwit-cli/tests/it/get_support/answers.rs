@@ -30,6 +30,8 @@ pub(crate) struct Seen {
     resumed: AtomicUsize,
     early: AtomicUsize,
     quic_came: Notify,
+    /// Connections over TCP are to be cut off, without a word of TLS.
+    pub(super) cut: Notify,
     /// What was asked for with a `Range` header.
     pub(crate) ranges: Mutex<Vec<String>>,
 }
@@ -84,6 +86,8 @@ pub(crate) enum Reply {
     Whole(Option<Bytes>),
     /// Something, and after a while an error.
     Broken(Option<Bytes>, Pin<Box<tokio::time::Sleep>>),
+    /// Something, and after a while the connection is cut off.
+    Cut(Option<Bytes>, Pin<Box<tokio::time::Sleep>>, Arc<Seen>),
     /// Something, and then nothing any more, and no end.
     Stuck(Option<Bytes>),
 }
@@ -96,7 +100,8 @@ impl http_body::Body for Reply {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let (Reply::Whole(data) | Reply::Broken(data, _) | Reply::Stuck(data)) = &mut *self;
+        let (Reply::Whole(data) | Reply::Broken(data, _) | Reply::Cut(data, ..) | Reply::Stuck(data)) =
+            &mut *self;
         if let Some(data) = data.take().filter(|data| !data.is_empty()) {
             return Poll::Ready(Some(Ok(Frame::data(data))));
         }
@@ -104,6 +109,11 @@ impl http_body::Body for Reply {
             Reply::Whole(_) => Poll::Ready(None),
             Reply::Broken(_, pause) => {
                 pause.as_mut().poll(cx).map(|()| Some(Err(std::io::Error::other("broken on purpose"))))
+            }
+            Reply::Cut(_, pause, seen) => {
+                std::task::ready!(pause.as_mut().poll(cx));
+                seen.cut.notify_waiters();
+                Poll::Pending
             }
             Reply::Stuck(_) => Poll::Pending,
         }
@@ -188,6 +198,11 @@ where
         ("broken", _) => {
             let pause = Box::pin(tokio::time::sleep(Duration::from_millis(200)));
             response.header("content-length", 200_000).body(Reply::Broken(Some(contents(100_000)), pause))
+        }
+        ("cut", _) => {
+            let pause = Box::pin(tokio::time::sleep(Duration::from_millis(200)));
+            let reply = Reply::Cut(Some(contents(100_000)), pause, Arc::clone(&seen));
+            response.header("content-length", 200_000).body(reply)
         }
         // What it announces is not what it sends.
         ("short", _) => response.header("content-length", 200_000).body(whole(contents(100_000))),

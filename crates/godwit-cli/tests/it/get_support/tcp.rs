@@ -66,7 +66,11 @@ async fn requests(
     seen: Arc<Seen>,
     alt_svc: Option<HeaderValue>,
 ) {
-    let service = service_fn(move |request| answer(request, Arc::clone(&seen), alt_svc.clone()));
+    let answers = Arc::clone(&seen);
+    let service = service_fn(move |request| answer(request, Arc::clone(&answers), alt_svc.clone()));
     let builder = auto::Builder::new(TokioExecutor::new());
-    let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+    tokio::select! {
+        _ = builder.serve_connection(TokioIo::new(stream), service) => {}
+        () = seen.cut.notified() => {}
+    }
 }
