@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use godwit::EarlyDataStatus;
 use godwit_text::{plain_error, unix_now};
 use http::header::{ALT_SVC, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
@@ -14,8 +15,8 @@ use crate::error::{Error, ErrorKind, Remedy};
 use crate::explain;
 use crate::network::Network;
 use crate::redirect::Hop;
-use crate::route::Route;
-use crate::server::{Http3Number, Server, Versions};
+use crate::route::{Again, Route};
+use crate::server::{Http3Number, Server, Versions, is_early};
 use crate::session::{ExchangeError, ResponseBody, Session};
 use crate::target::Origin;
 
@@ -97,17 +98,24 @@ impl Exchanges {
         let server = self.server(&hop.target.origin, options);
         let proxy = self.network.proxy(&hop.target.origin);
         let is_auto = options.versions == Versions::Auto;
-        let mut attempt = 1;
+        let (mut attempt, mut why_again) = (1, None);
         loop {
             let (share, in_use) = server.session(&self.network).await?;
-            let version = share.session.version();
-            let route = Route::new(version, share.reason, share.fresh, share.session.link());
+            let route = Route::new(&share, why_again);
+            let early = route.quic().filter(|connection| is_early(connection)).cloned();
             let http3 = route.quic().map(Http3Number::of);
-            on_route(route);
+            on_route(route.clone());
             let again = hop.body.is_repeatable() && attempt < ATTEMPTS;
             let is_http3 = http3.is_some();
             let distrust_http3 = || http3.map(|connection| server.distrust_http3(&self.network, connection));
-            match send(hop, options.further, share.session).await {
+            let sent = send(hop, options.further, share.session).await;
+            if early.as_ref().is_some_and(|early| early.early_data_status() == EarlyDataStatus::Rejected) {
+                on_route(route.again_on_the_same(Again::EarlyDataRefused));
+            }
+            if let (Some(early), Ok(_)) = (&early, &sent) {
+                server.on_answered(&self.network, early);
+            }
+            match sent {
                 // What HTTP/3 leads to does not serve this name: what the URL says itself does.
                 Ok(response)
                     if again
@@ -116,9 +124,12 @@ impl Exchanges {
                         && response.status() == StatusCode::MISDIRECTED_REQUEST =>
                 {
                     distrust_http3();
+                    why_again = Some(Again::Misdirected);
                 }
-                // It came too early for the server, which will take it once the handshake is over (RFC 8470).
-                Ok(response) if again && is_http3 && response.status() == StatusCode::TOO_EARLY => {}
+                // The handshake is over with the answer: what goes out now is not early (RFC 8470 section 5.2).
+                Ok(response) if again && early.is_some() && response.status() == StatusCode::TOO_EARLY => {
+                    why_again = Some(Again::TooEarly);
+                }
                 Ok(response) => {
                     // In a tunnel it would be the server's.
                     if let Some(proxy) = proxy.filter(|_| !hop.target.origin.secure)
@@ -145,6 +156,7 @@ impl Exchanges {
                             None => error,
                         });
                     }
+                    why_again = Some(if lost { Again::Lost } else { Again::Unprocessed });
                 }
                 Err(Failed::Here(error)) => return Err(error),
             }

@@ -103,7 +103,7 @@ pub use request::RequestBuilder;
 #[cfg(feature = "client")]
 pub use response::{Body, Response};
 #[cfg(feature = "client")]
-pub use route::Route;
+pub use route::{Again, Route};
 #[cfg(feature = "client")]
 pub use server::Versions;
 #[cfg(feature = "client")]

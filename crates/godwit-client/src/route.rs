@@ -1,5 +1,6 @@
 //! The connection that a request goes out on: which it is, why, and what is known of its other end.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use rustls::ProtocolVersion;
 use rustls::pki_types::CertificateDer;
 
 use crate::connect::tcp::TcpFacts;
+use crate::server::Share;
 
 /// The connection that a request goes out on.
 #[derive(Clone, Debug)]
@@ -21,7 +23,39 @@ pub struct Route {
     pub reason: Arc<str>,
     /// What DNS and the handshake took, if the connection was made for this request.
     pub connect: Option<(Duration, Duration)>,
+    /// No request has gone out on it before.
+    pub is_new: bool,
+    /// Why the request goes out once more; `None` the first time.
+    pub again: Option<Again>,
     link: Link,
+}
+
+/// Why a request goes out once more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Again {
+    /// The server has refused what was sent ahead of the handshake, which is sent again on the same connection.
+    EarlyDataRefused,
+    /// It came too early for the server, which wants it after the handshake (425, RFC 8470 section 5.2).
+    TooEarly,
+    /// What HTTP/3 leads to does not serve this name (421, RFC 9110 section 15.5.20).
+    Misdirected,
+    /// The connection was lost.
+    Lost,
+    /// The server did not process it.
+    Unprocessed,
+}
+
+impl fmt::Display for Again {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Again::EarlyDataRefused => "the server refused what came ahead of the handshake",
+            Again::TooEarly => "the server found it too early (425)",
+            Again::Misdirected => "the server of HTTP/3 is not for this name (421)",
+            Again::Lost => "the connection was lost",
+            Again::Unprocessed => "the server did not process it",
+        })
+    }
 }
 
 /// A connection as such.
@@ -32,13 +66,15 @@ pub(crate) enum Link {
 }
 
 impl Route {
-    pub(crate) fn new(
-        version: Version,
-        reason: Arc<str>,
-        connect: Option<(Duration, Duration)>,
-        link: Link,
-    ) -> Route {
-        Route { version, reason, connect, link }
+    pub(crate) fn new(share: &Share, again: Option<Again>) -> Route {
+        let Share { session, fresh, reason, is_new } = share;
+        let (connect, is_new, reason) = (*fresh, *is_new, Arc::clone(reason));
+        Route { version: session.version(), reason, connect, is_new, again, link: session.link() }
+    }
+
+    /// The same connection, for the same request once more.
+    pub(crate) fn again_on_the_same(self, why: Again) -> Route {
+        Route { is_new: false, again: Some(why), ..self }
     }
 
     /// Where the connection goes to: the server's address, or that of the proxy before it.

@@ -83,6 +83,9 @@ struct Http3 {
     client: Option<Client>,
     /// Where it goes, if not where the URL says.
     alternative: Option<Http3Place>,
+    reason: Arc<str>,
+    /// No request has gone out on it.
+    is_new: bool,
 }
 
 #[derive(Default)]
@@ -90,12 +93,19 @@ struct Connections {
     /// It could not be reached, then: who asked before that does not wait for it a second time.
     failed: Option<(Error, Instant)>,
     found: Option<Found>,
-    http2: Option<(http2::SendRequest<RequestBody>, Arc<TcpFacts>)>,
-    http1: Option<Arc<Pool>>,
+    http2: Option<Http2>,
+    /// With why it is HTTP/1.1.
+    http1: Option<(Arc<Pool>, Arc<str>)>,
     /// QUIC in the background.
     background: Option<Attempt>,
     /// TCP's first packet was lost.
     difficult: bool,
+}
+
+/// A connection for HTTP/2.
+struct Http2 {
+    sender: http2::SendRequest<RequestBody>,
+    facts: Arc<TcpFacts>,
     reason: Arc<str>,
 }
 
@@ -104,8 +114,10 @@ pub(crate) struct Share {
     pub(crate) session: Session,
     /// What connecting took, for the URL that caused it: DNS and handshake.
     pub(crate) fresh: Option<(Duration, Duration)>,
-    /// Why it is this protocol.
+    /// Why it is this protocol: of this connection, whatever others there are.
     pub(crate) reason: Arc<str>,
+    /// No request has gone out on it.
+    pub(crate) is_new: bool,
 }
 
 impl Server {
@@ -151,11 +163,11 @@ impl Server {
         }
         self.take_background(network, &mut connections).await;
         self.begin_in_background(network, &mut connections);
-        if let Some(session) = self.shared(&mut connections) {
-            return Ok(Share { session, fresh: None, reason: Arc::clone(&connections.reason) });
+        if let Some(share) = self.shared(&mut connections) {
+            return Ok(share);
         }
-        if let Some(pool) = connections.http1.clone() {
-            return self.further(network, pool, connections).await;
+        if let Some((pool, reason)) = connections.http1.clone() {
+            return self.further(network, pool, reason, connections).await;
         }
         match self.connect(network, &mut connections).await {
             Ok(share) => Ok(share),
@@ -220,6 +232,16 @@ impl Server {
         }
     }
 
+    /// A response has come on a connection that went ahead of its handshake: now something has been heard.
+    pub(crate) fn on_answered(&self, network: &Network, connection: &Connection) {
+        let way = self.way();
+        if let Some(here) = way.network.as_ref().filter(|_| self.versions == Versions::Auto) {
+            let mut memory = network.memory();
+            memory.on_heard(&self.origin, here, unix_now());
+            memory.on_rtt(&self.origin, here, connection.rtt());
+        }
+    }
+
     /// A response had `Alt-Svc` headers: what they say holds from the next request on.
     pub(crate) fn on_alt_svc(&self, network: &Network, values: &[HeaderValue]) {
         if !self.may_race(network) || values.is_empty() {
@@ -236,10 +258,11 @@ impl Server {
 
     /// Whether nobody would miss it: it has no connection, and is making none.
     pub(crate) fn is_idle(&self) -> bool {
-        self.connections.try_lock().is_ok_and(|mut connections| {
-            self.shared(&mut connections).is_none()
+        self.connections.try_lock().is_ok_and(|connections| {
+            !self.http3().as_ref().is_some_and(Http3::is_open)
+                && connections.http2.as_ref().is_none_or(|http2| http2.sender.is_closed())
                 && connections.background.is_none()
-                && connections.http1.as_ref().is_none_or(|pool| pool.is_unused())
+                && connections.http1.as_ref().is_none_or(|(pool, _)| pool.is_unused())
         })
     }
 
@@ -276,8 +299,8 @@ impl Server {
             Versions::Http3 => {
                 let connected =
                     network.http3(&self.origin, &found.addresses, &Arc::default()).await.map_err(in_words)?;
-                connections.reason = how_asked(&connected.link.connection()).into();
-                *self.http3() = Some(Http3::new(connected.link, None));
+                let reason = how_asked(&connected.link.connection());
+                *self.http3() = Some(Http3::new(connected.link, None, reason.into()));
                 connected.handshake
             }
             Versions::Http1 | Versions::Http2 | Versions::Tcp => {
@@ -287,31 +310,28 @@ impl Server {
                     _ => Offer::Either,
                 };
                 let connected = network.tcp(&self.origin, &found.addresses, offer).await.map_err(in_words)?;
-                connections.reason = "as asked".into();
-                return Ok(self.on_tcp(network, connections, connected, found.dns).await);
+                return Ok(self.on_tcp(network, connections, connected, found.dns, "as asked".into()).await);
             }
             Versions::Auto => match self.connect_auto(network, connections, &found).await? {
                 Ok(handshake) => handshake,
-                Err(connected) => {
-                    return Ok(self.on_tcp(network, connections, connected, found.dns).await);
+                Err((connected, reason)) => {
+                    return Ok(self.on_tcp(network, connections, connected, found.dns, reason).await);
                 }
             },
         };
-        let reason = Arc::clone(&connections.reason);
-        let fresh = Some((found.dns, handshake));
-        let session = self.shared(connections).ok_or_else(|| {
+        let share = self.shared(connections).ok_or_else(|| {
             Error::of_origin(ErrorKind::Connect, "the server closed the connection at once; try again")
         })?;
-        Ok(Share { session, fresh, reason })
+        Ok(Share { fresh: Some((found.dns, handshake)), ..share })
     }
 
-    /// Chooses between TCP and QUIC. `Ok` if it is QUIC, with what the handshake took.
+    /// Chooses between TCP and QUIC. `Ok` if it is QUIC, with what the handshake took; otherwise with why it is not.
     async fn connect_auto(
         &self,
         network: &Arc<Network>,
         connections: &mut Connections,
         found: &Found,
-    ) -> Result<Result<Duration, Connected<TcpLink>>, Error> {
+    ) -> Result<Result<Duration, (Connected<TcpLink>, Arc<str>)>, Error> {
         let approach = match self.may_race(network) {
             true => network.memory().approach(&self.origin, &found.network, unix_now()),
             false => Approach::Unknown,
@@ -322,14 +342,14 @@ impl Server {
                 why.push_str("the server has offered HTTP/3");
                 (alternative, HeadStart::after(rtt))
             }
-            Approach::Together(alternative, since) => {
-                let _ = write!(why, "UDP was silent on {}, so QUIC and TCP began together", http_date(since));
+            Approach::Together(alternative, doubt) => {
+                let _ = write!(why, "{doubt}, so QUIC and TCP began together");
                 (alternative, HeadStart::NONE)
             }
             Approach::Unknown | Approach::Blocked(..) => {
-                connections.reason = why_tcp(&self.origin, &approach, network.proxy(&self.origin)).into();
+                let reason = why_tcp(&self.origin, &approach, network.proxy(&self.origin)).into();
                 let connected = network.tcp(&self.origin, &found.addresses, Offer::Either).await;
-                return connected.map(Err).map_err(in_words);
+                return connected.map(|connected| Err((connected, reason))).map_err(in_words);
             }
         };
         let mut attempt = Attempt::begin(network, &self.origin, alternative, &found.addresses);
@@ -342,6 +362,7 @@ impl Server {
         match raced {
             Ok(Winner::Quic(connected, besides)) => {
                 let _ = match besides {
+                    _ if is_early(&connected.link.connection()) => write!(why, ", {AT_ONCE}"),
                     None => write!(why, ", QUIC answered in {}", duration(connected.handshake)),
                     Some(besides) => write!(
                         why,
@@ -350,9 +371,8 @@ impl Server {
                         duration(besides)
                     ),
                 };
-                connections.reason = why.into();
                 let handshake = connected.handshake;
-                self.on_http3(network, connections, connected, attempt.alternative.clone());
+                self.on_http3(network, connections, connected, attempt.alternative.clone(), why.into());
                 Ok(Ok(handshake))
             }
             Ok(Winner::Tcp(connected, began, failure)) => {
@@ -365,13 +385,12 @@ impl Server {
                         write!(why, ", but QUIC {answer} in {after}, and TCP, begun after {began}, was there")
                     }
                 };
-                connections.reason = why.into();
                 connections.difficult = connected.link.was_difficult;
                 match failure {
                     Some(failure) => self.on_failure(network, connections, &failure),
                     None => connections.background = Some(attempt),
                 }
-                Ok(Err(connected))
+                Ok(Err((connected, why.into())))
             }
             Err((_, tcp)) => Err(tcp.error),
         }
@@ -382,9 +401,10 @@ impl Server {
         &self,
         network: &Arc<Network>,
         pool: Arc<Pool>,
+        reason: Arc<str>,
         connections: MutexGuard<'_, Connections>,
     ) -> Result<Share, Error> {
-        let (reason, found) = (Arc::clone(&connections.reason), connections.found.clone());
+        let found = connections.found.clone();
         drop(connections);
         let turn = match pool.turn().await.reuse() {
             Ok(lease) => {
@@ -392,6 +412,7 @@ impl Server {
                     session: Session::Http1(lease, self.forwarder(network)),
                     fresh: None,
                     reason,
+                    is_new: false,
                 });
             }
             Err(turn) => turn,
@@ -407,7 +428,7 @@ impl Server {
             Sender::Http1(sender) => Session::Http1(turn.with(sender, facts), self.forwarder(network)),
             Sender::Http2(sender) => Session::Http2(sender, facts),
         };
-        Ok(Share { session, fresh, reason })
+        Ok(Share { session, fresh, reason, is_new: true })
     }
 
     /// The proxy, if it is to be asked for whole URLs.
@@ -439,10 +460,12 @@ impl Server {
         };
         match background.ended().await {
             Ok(connected) => {
-                connections.reason =
-                    format!("QUIC, begun in the background, was there in {}", duration(connected.handshake))
-                        .into();
-                self.on_http3(network, connections, connected, background.alternative.clone());
+                let what = match is_early(&connected.link.connection()) {
+                    true => AT_ONCE.to_owned(),
+                    false => format!("was there in {}", duration(connected.handshake)),
+                };
+                let reason = format!("QUIC, begun in the background, {what}").into();
+                self.on_http3(network, connections, connected, background.alternative.clone(), reason);
             }
             Err(failure) => self.on_failure(network, connections, &failure),
         }
@@ -454,20 +477,24 @@ impl Server {
         connections: &mut Connections,
         connected: Connected<TcpLink>,
         dns: Duration,
+        reason: Arc<str>,
     ) -> Share {
         let Connected { link: TcpLink { sender, facts, .. }, handshake } = connected;
         self.way().rtt = Some(facts.rtt);
         let session = match sender {
             Sender::Http2(sender) => {
-                connections.http2 = Some((sender.clone(), Arc::clone(&facts)));
+                let (shared, facts_too) = (sender.clone(), Arc::clone(&facts));
+                let reason = Arc::clone(&reason);
+                connections.http2 = Some(Http2 { sender: shared, facts: facts_too, reason });
                 Session::Http2(sender, facts)
             }
             Sender::Http1(sender) => {
-                let pool = connections.http1.get_or_insert_with(|| Pool::new(network.idle_timeout()));
+                let pool = || (Pool::new(network.idle_timeout()), Arc::clone(&reason));
+                let (pool, _) = connections.http1.get_or_insert_with(pool);
                 Session::Http1(pool.turn().await.with(sender, facts), self.forwarder(network))
             }
         };
-        Share { session, fresh: Some((dns, handshake)), reason: Arc::clone(&connections.reason) }
+        Share { session, fresh: Some((dns, handshake)), reason, is_new: true }
     }
 
     fn on_http3(
@@ -476,22 +503,25 @@ impl Server {
         connections: &mut Connections,
         connected: Connected<Client>,
         alternative: Http3Place,
+        reason: Arc<str>,
     ) {
-        if let Some(found) = &connections.found {
+        // Ahead of the handshake nothing has been heard yet, and the round-trip time is a guess.
+        if let Some(found) = &connections.found
+            && !is_early(&connected.link.connection())
+        {
             let rtt = connected.link.connection().rtt();
             let mut memory = network.memory();
             memory.on_heard(&self.origin, &found.network, unix_now());
             memory.on_rtt(&self.origin, &found.network, rtt);
         }
-        *self.http3() = Some(Http3::new(connected.link, Some(alternative)));
+        *self.http3() = Some(Http3::new(connected.link, Some(alternative), reason));
     }
 
     /// A connection that takes many requests at a time, the best one.
-    fn shared(&self, connections: &mut Connections) -> Option<Session> {
-        let http3 = self.http3().as_mut().and_then(Http3::session);
-        connections.http2.take_if(|(sender, _)| sender.is_closed());
-        let http2 = || connections.http2.clone().map(|(sender, facts)| Session::Http2(sender, facts));
-        http3.or_else(http2)
+    fn shared(&self, connections: &mut Connections) -> Option<Share> {
+        let http3 = self.http3().as_mut().and_then(Http3::share);
+        connections.http2.take_if(|http2| http2.sender.is_closed());
+        http3.or_else(|| connections.http2.as_ref().map(Http2::share))
     }
 
     fn on_failure(&self, network: &Network, connections: &Connections, failure: &ConnectFailure) {
@@ -507,8 +537,9 @@ impl Server {
 }
 
 impl Http3 {
-    fn new(client: Client, alternative: Option<Http3Place>) -> Http3 {
-        Http3 { number: Http3Number::of(&client.connection()), client: Some(client), alternative }
+    fn new(client: Client, alternative: Option<Http3Place>, reason: Arc<str>) -> Http3 {
+        let number = Http3Number::of(&client.connection());
+        Http3 { number, client: Some(client), alternative, reason, is_new: true }
     }
 
     fn is_open(&self) -> bool {
@@ -516,13 +547,22 @@ impl Http3 {
     }
 
     /// A share in it, if it takes requests.
-    fn session(&mut self) -> Option<Session> {
+    fn share(&mut self) -> Option<Share> {
         self.client.take_if(|client| client.is_closed());
         let client = self.client.clone()?;
         let alt_used = self.alternative.as_ref().and_then(|alternative| {
             HeaderValue::try_from(format!("{}:{}", bracketed(&alternative.host), alternative.port)).ok()
         });
-        Some(Session::Http3 { client, alt_used })
+        let is_new = std::mem::take(&mut self.is_new);
+        let session = Session::Http3 { client, alt_used };
+        Some(Share { session, fresh: None, reason: Arc::clone(&self.reason), is_new })
+    }
+}
+
+impl Http2 {
+    fn share(&self) -> Share {
+        let session = Session::Http2(self.sender.clone(), Arc::clone(&self.facts));
+        Share { session, fresh: None, reason: Arc::clone(&self.reason), is_new: false }
     }
 }
 
@@ -532,12 +572,20 @@ impl Http3Number {
     }
 }
 
+/// Of a connection that goes ahead of its handshake: nobody has answered.
+const AT_ONCE: &str = "offering a session from before, and the request at once";
+
+/// Whether what is sent now goes ahead of the handshake: the server may refuse it.
+pub(crate) fn is_early(connection: &Connection) -> bool {
+    connection.early_data_status() == EarlyDataStatus::Offered
+}
+
 /// Why a connection is as it is that was asked for.
-fn how_asked(connection: &Connection) -> &'static str {
-    match (connection.early_data_status(), connection.is_resumed()) {
-        (EarlyDataStatus::Offered, _) => "as asked, with a session from before, and at once",
-        (_, true) => "as asked, with a session from before",
-        _ => "as asked",
+fn how_asked(connection: &Connection) -> String {
+    match (is_early(connection), connection.is_resumed()) {
+        (true, _) => format!("as asked, {AT_ONCE}"),
+        (_, true) => "as asked, with a session from before".to_owned(),
+        _ => "as asked".to_owned(),
     }
 }
 
@@ -552,12 +600,8 @@ fn bracketed(host: &str) -> String {
 fn why_tcp(origin: &Origin, approach: &Approach, proxy: Option<&Proxy>) -> String {
     match approach {
         _ if proxy.is_some() => "HTTP/3 does not go through a proxy".to_owned(),
-        Approach::Blocked(since, probe) => {
-            format!(
-                "UDP has been silent on this network since {}, and is tried again after {}",
-                http_date(*since),
-                http_date(*probe)
-            )
+        Approach::Blocked(doubt, probe) => {
+            format!("{doubt}, and is tried again after {}", http_date(*probe))
         }
         _ if !origin.secure => "http:// is not encrypted, HTTP/3 always is".to_owned(),
         _ => "the server is not known to offer HTTP/3".to_owned(),
@@ -617,7 +661,13 @@ mod tests {
             matches!(approach, Approach::Ahead(..))
         };
         let number = |id| Http3Number { id, is_ipv6: false };
-        *server.http3() = Some(Http3 { number: number(2), client: None, alternative: None });
+        *server.http3() = Some(Http3 {
+            number: number(2),
+            client: None,
+            alternative: None,
+            reason: "".into(),
+            is_new: false,
+        });
         let _connecting = server.connections.lock().await;
         server.distrust_http3(&network, number(1));
         assert!(is_trusted(), "the connection is another by now");

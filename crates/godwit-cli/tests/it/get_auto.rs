@@ -144,8 +144,10 @@ fn requests_move_to_http3_within_a_run() {
             .args(files),
     );
     expect_told(&run, "/bytes/1: HTTP/2: ");
-    expect_told(&run, "/until-quic: HTTP/2 on the same connection");
-    expect_told(&run, "/file/29: HTTP/3 on the same connection");
+    expect_told(&run, "/until-quic: HTTP/2, on a connection that was there");
+    // It was made in the background, and is another than that.
+    expect_told(&run, ": HTTP/3: QUIC, begun in the background, was there in ");
+    expect_told(&run, "/file/29: HTTP/3, on a connection that was there");
     assert_eq!((server.seen.tcp(), server.seen.quic(), entries(folder.path()).len()), (1, 1, 32));
 }
 
@@ -187,6 +189,26 @@ fn silence_over_udp_is_waited_for_once_and_remembered() {
     fs::write(server.memory(), memory.to_string()).unwrap();
     expect_told(&run(), "QUIC and TCP began together");
     assert!(server.datagrams() > 0);
+}
+
+#[test]
+fn a_certificate_that_does_not_do_is_not_called_silence() {
+    // Where HTTP/3 is said to be there is a server whose certificate is of another authority.
+    let other = TestServer::start();
+    let alt_svc_at = Some(format!(":{}", other.address.port()));
+    let server = TestServer::with(Settings { alt_svc_at, udp: Udp::Closed, ..Settings::all() });
+    let url = server.url("/wait/200");
+    let run = || Run::of(server.get_auto().args(["-v", &url]));
+    expect_told(&run(), "HTTP/2: the server is not known to offer HTTP/3");
+    // However soon QUIC comes to its end beside TCP.
+    loop {
+        let run = run();
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert!(!run.stderr.contains("silent"), "{}", run.stderr);
+        if run.stderr.contains("HTTP/2: HTTP/3 of this server has not worked since ") {
+            break;
+        }
+    }
 }
 
 #[test]

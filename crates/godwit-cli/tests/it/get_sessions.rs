@@ -45,12 +45,45 @@ fn requests_that_only_read_go_with_the_first_packets() {
     expect(&Run::of(visit(&server, &sessions).args(["--early-data", &url])), "HTTP/3: as asked");
     for early in 1..4 {
         let run = Run::of(visit(&server, &sessions).args(["--early-data", &url]));
-        expect(&run, "HTTP/3: as asked, with a session from before, and at once");
+        expect(&run, "HTTP/3: as asked, offering a session from before, and the request at once");
         assert_eq!(server.seen.sessions(), (early, early));
     }
     // It is not done unless asked for.
     expect(&Run::of(visit(&server, &sessions).arg(&url)), "HTTP/3: as asked, with a session from before");
     assert_eq!(server.seen.sessions(), (4, 3));
+}
+
+#[test]
+fn what_was_sent_too_early_is_told_of() {
+    let server = TestServer::with(Settings { early_data: true, ..Settings::default() });
+    let folder = tempfile::tempdir().unwrap();
+    let sessions = folder.path().join("sessions");
+    let get = |path: &str| Run::of(visit(&server, &sessions).args(["--early-data", &server.url(path)]));
+    assert_eq!(get("/bytes/1").code, Some(0));
+    let before = fs::read(&sessions).unwrap();
+
+    // The server takes what came early, and wants it later.
+    let run = get("/too-early");
+    let told: Vec<&str> = run.stderr.lines().collect();
+    assert_eq!((run.code, run.text()), (Some(0), "late enough\n"), "{}", run.stderr);
+    assert!(told[0].ends_with("HTTP/3: as asked, offering a session from before, and the request at once"));
+    let again = "HTTP/3 again, as the server found it too early (425), on a connection that was there";
+    assert!(told[1].ends_with(again) && told.len() == 2, "{}", run.stderr);
+
+    // The same ticket once more: the server takes nothing ahead of the handshake.
+    fs::write(&sessions, before).unwrap();
+    let run = get("/bytes/5000");
+    let refused = "HTTP/3 again, as the server refused what came ahead of the handshake, on a connection that was there";
+    assert_eq!((run.code, run.stdout.len()), (Some(0), 5000), "{}", run.stderr);
+    assert!(run.stderr.trim_end().ends_with(refused), "{}", run.stderr);
+}
+
+#[test]
+fn what_is_too_early_although_it_was_not_is_a_failure() {
+    let server = TestServer::start();
+    let run = Run::of(server.get().args(["-v", &server.url("/too-early")]));
+    assert_eq!((run.code, run.stderr.lines().count()), (Some(1), 2), "{}", run.stderr);
+    assert!(run.stderr.contains("the server answered 425"), "{}", run.stderr);
 }
 
 #[test]

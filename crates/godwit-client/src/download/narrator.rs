@@ -57,9 +57,12 @@ impl Narrator {
     #[must_use]
     pub fn on_route(&self, target: &Target, route: &Route) -> Option<String> {
         let name = version_name(route.version);
-        self.verbose.then(|| match route.connect {
-            Some(_) => format!("{target}: {name}: {}", route.reason),
-            None => format!("{target}: {name} on the same connection"),
+        self.verbose.then(|| {
+            let again = route.again.map(|why| format!(" again, as {why}")).unwrap_or_default();
+            match route.is_new {
+                true => format!("{target}: {name}{again}: {}", route.reason),
+                false => format!("{target}: {name}{again}, on a connection that was there"),
+            }
         })
     }
 

@@ -8,8 +8,11 @@ mod network_id;
 mod udp_history;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use godwit_text::http_date;
 
 pub(crate) use network_id::NetworkId;
 
@@ -47,10 +50,32 @@ pub(crate) enum Approach {
     Unknown,
     /// QUIC first, TCP a little later. `None`: nothing is known of the round-trip time.
     Ahead(Http3Place, Option<Duration>),
-    /// Both at once, as UDP was silent before.
-    Together(Http3Place, i64),
-    /// TCP only: UDP has been silent since then. It is tried again at the second time.
-    Blocked(i64, i64),
+    /// Both at once, as it did not work before.
+    Together(Http3Place, Doubt),
+    /// TCP only, as it has not worked. It is tried again at this time.
+    Blocked(Doubt, i64),
+}
+
+/// Since when HTTP/3 has not worked, in seconds since 1970, and what that is known of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// Nothing comes back over UDP on this network.
+    Network(i64),
+    /// This server was silent, or refused, or had a certificate that was not accepted.
+    Server(i64),
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Doubt::Network(since) => {
+                write!(formatter, "UDP has been silent on this network since {}", http_date(*since))
+            }
+            Doubt::Server(since) => {
+                write!(formatter, "HTTP/3 of this server has not worked since {}", http_date(*since))
+            }
+        }
+    }
 }
 
 impl Memory {
@@ -106,12 +131,17 @@ impl Memory {
             Some(udp) if of_network >= of_origin => udp,
             _ => &entry.udp,
         };
+        // A server that fails in another way than by silence says nothing of the network.
+        let doubt = match of_network {
+            UdpState::Works => Doubt::Server(worse.since),
+            _ => Doubt::Network(worse.since),
+        };
         match of_network.max(of_origin) {
             UdpState::Works => {
                 Approach::Ahead(alternative, entry.rtt.filter(|_| here).map(Duration::from_micros))
             }
-            UdpState::Doubtful => Approach::Together(alternative, worse.since),
-            UdpState::Blocked => Approach::Blocked(worse.since, worse.next_probe()),
+            UdpState::Doubtful => Approach::Together(alternative, doubt),
+            UdpState::Blocked => Approach::Blocked(doubt, worse.next_probe()),
         }
     }
 

@@ -62,9 +62,9 @@ fn silence_ends_the_head_start_then_the_attempts_and_an_answer_brings_them_back(
     };
     assert_eq!(rtt(&memory, 1001), Some(Duration::from_millis(30)));
     memory.on_silence(&server, &home, 1, 1001);
-    assert!(matches!(memory.approach(&server, &home, 1002), Approach::Together(_, 1001)));
+    assert!(matches!(memory.approach(&server, &home, 1002), Approach::Together(_, Doubt::Network(1001))));
     memory.on_silence(&server, &home, 1, 1002);
-    assert_eq!(memory.approach(&server, &home, 1003), Approach::Blocked(1001, 1032));
+    assert_eq!(memory.approach(&server, &home, 1003), Approach::Blocked(Doubt::Network(1001), 1032));
     assert!(matches!(memory.approach(&server, &home, 1032), Approach::Together(..)));
     memory.on_heard(&server, &home, 1033);
     assert_eq!(rtt(&memory, 1034), Some(Duration::from_millis(30)));

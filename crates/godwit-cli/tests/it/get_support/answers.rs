@@ -29,6 +29,7 @@ pub(crate) struct Seen {
     quic: AtomicUsize,
     resumed: AtomicUsize,
     early: AtomicUsize,
+    too_early: AtomicUsize,
     quic_came: Notify,
     /// Connections over TCP are to be cut off, without a word of TLS.
     pub(super) cut: Notify,
@@ -199,6 +200,11 @@ where
             let pause = Box::pin(tokio::time::sleep(Duration::from_millis(200)));
             response.header("content-length", 200_000).body(Reply::Broken(Some(contents(100_000)), pause))
         }
+        // The first time it is too early.
+        ("too-early", _) => match seen.too_early.fetch_add(1, Ordering::SeqCst) {
+            0 => response.status(425).body(whole(Bytes::from_static(b"too early\n"))),
+            _ => response.body(whole(Bytes::from_static(b"late enough\n"))),
+        },
         ("cut", _) => {
             let pause = Box::pin(tokio::time::sleep(Duration::from_millis(200)));
             let reply = Reply::Cut(Some(contents(100_000)), pause, Arc::clone(&seen));
