@@ -16,7 +16,7 @@ use crate::explain;
 use crate::network::Network;
 use crate::redirect::Hop;
 use crate::route::{Again, Route};
-use crate::server::{Http3Number, Server, Versions, is_early};
+use crate::server::{Http3Number, Server, Share, Versions, is_early};
 use crate::session::{ExchangeError, ResponseBody, Session};
 use crate::target::Origin;
 
@@ -101,14 +101,16 @@ impl Exchanges {
         let (mut attempt, mut why_again) = (1, None);
         loop {
             let (share, in_use) = server.session(&self.network).await?;
-            let route = Route::new(&share, why_again);
+            let Share { session, fresh, reason, is_new } = share;
+            let mut route = Route::new(session.version(), reason, session.link());
+            (route.connect, route.is_new, route.again) = (fresh, is_new, why_again);
             let early = route.quic().filter(|connection| is_early(connection)).cloned();
             let http3 = route.quic().map(Http3Number::of);
             on_route(route.clone());
             let again = hop.body.is_repeatable() && attempt < ATTEMPTS;
             let is_http3 = http3.is_some();
             let distrust_http3 = || http3.map(|connection| server.distrust_http3(&self.network, connection));
-            let sent = send(hop, options.further, share.session).await;
+            let sent = send(hop, options.further, session).await;
             if early.as_ref().is_some_and(|early| early.early_data_status() == EarlyDataStatus::Rejected) {
                 on_route(route.again_on_the_same(Again::EarlyDataRefused));
             }

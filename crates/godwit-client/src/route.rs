@@ -11,7 +11,6 @@ use rustls::ProtocolVersion;
 use rustls::pki_types::CertificateDer;
 
 use crate::connect::tcp::TcpFacts;
-use crate::server::Share;
 
 /// The connection that a request goes out on.
 #[derive(Clone, Debug)]
@@ -66,15 +65,14 @@ pub(crate) enum Link {
 }
 
 impl Route {
-    pub(crate) fn new(share: &Share, again: Option<Again>) -> Route {
-        let Share { session, fresh, reason, is_new } = share;
-        let (connect, is_new, reason) = (*fresh, *is_new, Arc::clone(reason));
-        Route { version: session.version(), reason, connect, is_new, again, link: session.link() }
+    /// A connection that is there already, for a request that was not sent before.
+    pub(crate) fn new(version: Version, reason: Arc<str>, link: Link) -> Route {
+        Route { version, reason, connect: None, is_new: false, again: None, link }
     }
 
     /// The same connection, for the same request once more.
     pub(crate) fn again_on_the_same(self, why: Again) -> Route {
-        Route { is_new: false, again: Some(why), ..self }
+        Route { connect: None, is_new: false, again: Some(why), ..self }
     }
 
     /// Where the connection goes to: the server's address, or that of the proxy before it.
