@@ -54,6 +54,6 @@ pub use godwit_wire::{ConnectionId, Direction, Side, StreamId, TransportErrorCod
 pub use memory_limit::MemoryLimit;
 pub use path::{PathId, PathInfo, PathKey, PathState, PathUpdate};
 pub use reserve::WindowReserve;
-pub use resumption::EarlyDataStatus;
+pub use resumption::{EarlyDataStatus, Recalled};
 pub use streams::{ReadChunk, ReadError, ResetAtError, UnknownStream, WriteError};
 pub use tail::TailPolicy;

@@ -12,6 +12,7 @@ use crate::stats::EndpointStats;
 use crate::target::Target;
 use godwit_datapath::DatapathFactory;
 use godwit_engine::{ShardHandle, Stopped};
+use godwit_transport::Recalled;
 use godwit_wire::Side;
 use std::io;
 use std::net::SocketAddr;
@@ -84,6 +85,9 @@ impl Endpoint {
         server_name: &str,
     ) -> Result<Connecting, ConnectError> {
         let handle = &self.inner.shard;
+        // Off the shard's lock: a store of sessions may be a file.
+        let spoken = handle.peek(|shard, _| shard.endpoint().versions().to_vec());
+        let recalled = Recalled::of(config.as_transport(), &spoken, server_name);
         let (conn, state) = handle
             .with(|shard, api| {
                 if let Some(why) = &api.stopped {
@@ -94,7 +98,8 @@ impl Endpoint {
                 }
                 let path = shard.path_to(addr).ok_or(ConnectFailure::NoSocket(addr))?;
                 let now = shard.now();
-                let begun = shard.endpoint_mut().connect(now, config.as_transport(), path, server_name, None);
+                let how = (config.as_transport(), recalled);
+                let begun = shard.endpoint_mut().connect_recalled(now, how, path, server_name, None);
                 let conn = begun.map_err(ConnectFailure::Transport)?;
                 Ok((conn, api.insert(conn, path.remote)))
             })

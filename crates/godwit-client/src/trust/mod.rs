@@ -16,5 +16,6 @@ pub use facts::Facts;
 pub use roots::{Roots, RootsError, pem_problem};
 #[cfg(feature = "client")]
 pub use verify::RefusedCertificate;
+#[cfg(feature = "client")]
 pub(crate) use verify::{Refused, Trust};
 pub use words::problem_in_words;

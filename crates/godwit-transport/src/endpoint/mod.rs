@@ -41,7 +41,7 @@ use crate::cid::CidCodec;
 use crate::config::{ClientConfig, EndpointConfig, ServerConfig};
 use crate::connection::boundary::{ClientArgs, EndpointEvent};
 use crate::path::PathKey;
-use crate::resumption::ServerMemory;
+use crate::resumption::Recalled;
 use crate::{ConnectError, Connection, Event};
 use bytes::Bytes;
 use demux::{Demux, KeyedHash};
@@ -205,11 +205,36 @@ impl Endpoint {
         if self.slots.len() >= self.config.max_connections {
             return Err(ConnectError::TooManyConnections);
         }
+        let recalled = Recalled::of(config, &self.config.versions, server_name);
+        self.connect_recalled(now, (config, recalled), path, server_name, token)
+    }
+
+    /// The versions that it speaks, the preferred first.
+    pub fn versions(&self) -> &[u32] {
+        &self.config.versions
+    }
+
+    /// As [`Endpoint::connect`], with what was recalled of the server before: where the endpoint is locked, a store of
+    /// sessions that takes its time keeps nobody waiting then.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn connect_recalled(
+        &mut self,
+        now: Time,
+        (config, recalled): (&ClientConfig, Recalled),
+        path: PathKey,
+        server_name: &str,
+        token: Option<Bytes>,
+    ) -> Result<ConnKey, ConnectError> {
+        if self.slots.len() >= self.config.max_connections {
+            return Err(ConnectError::TooManyConnections);
+        }
         self.clock.advance(now);
         let local_cid = self.fresh_cid();
         let mut initial_dcid = [0; CidCodec::MIN_LEN];
         self.rng.fill(&mut initial_dcid);
-        let memory = ServerMemory::new(config, &self.config.versions, server_name);
+        let Recalled(memory) = recalled;
         let args = ClientArgs {
             config,
             version: memory.as_ref().map_or(config.version, |memory| memory.version()),

@@ -7,6 +7,7 @@ mod server_memory;
 mod tests;
 
 pub(crate) use network::{Found, Network};
+pub use server_memory::Recalled;
 pub(crate) use server_memory::ServerMemory;
 
 /// What became of 0-RTT on a connection.

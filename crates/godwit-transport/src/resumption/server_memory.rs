@@ -1,4 +1,7 @@
 //! One connection's view of the session store, for TLS and for the transport.
+//!
+//! What a client begins with is recalled before it begins ([`Recalled`]), where a store may take its time; from then on the
+//! store is told of news alone, but for connections that begin anew in another version.
 
 use super::{Found, Network};
 use crate::ClientConfig;
@@ -21,6 +24,30 @@ pub(crate) struct ServerMemory {
     ticket_reader: Option<TicketReader>,
     /// The version changes when the server chooses another compatible one.
     key: Mutex<SessionKey>,
+    /// What the store has given before the connection began; `None` if that was for another version.
+    held: Mutex<Option<Held>>,
+}
+
+/// What was recalled of a server.
+#[derive(Debug, Default)]
+struct Held {
+    ticket: Option<SessionTicket>,
+    token: Option<Bytes>,
+    remembered: Option<Remembered>,
+    group: Option<NamedGroup>,
+}
+
+/// What the store of sessions has of a server, for one connection to it. To recall it may take the time that the store
+/// takes; what follows, up to the connection's end, does not.
+#[derive(Debug)]
+pub struct Recalled(pub(crate) Option<Arc<ServerMemory>>);
+
+impl Recalled {
+    /// For [`Endpoint::connect_recalled`](crate::Endpoint::connect_recalled), with the same settings and name. `spoken`: the
+    /// versions that the endpoint speaks.
+    pub fn of(config: &ClientConfig, spoken: &[u32], server_name: &str) -> Recalled {
+        Recalled(ServerMemory::new(config, spoken, server_name).inspect(|memory| memory.recall()))
+    }
 }
 
 impl ServerMemory {
@@ -44,7 +71,25 @@ impl ServerMemory {
             store.has_ticket(&key)
         });
         key.version = of_ticket.unwrap_or(*configured);
-        Some(Arc::new(ServerMemory { store, early, ticket_reader, key: Mutex::new(key) }))
+        let (key, held) = (Mutex::new(key), Mutex::default());
+        Some(Arc::new(ServerMemory { store, early, ticket_reader, key, held }))
+    }
+
+    /// Takes from the store what the connection will begin with.
+    fn recall(&self) {
+        let key = self.key();
+        let held = Held {
+            ticket: self.take_stored_ticket(&key),
+            token: self.store.take_token(&key),
+            remembered: self.store.remembered(&key),
+            group: self.store.group(&key),
+        };
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
+    }
+
+    /// Of what was recalled, if anything was.
+    fn of_held<R>(&self, take: impl FnOnce(&mut Held) -> R) -> Option<R> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(take)
     }
 
     /// The version to begin with, or to which the connection has moved.
@@ -61,7 +106,11 @@ impl ServerMemory {
 
     /// The connection goes on in another version: what comes from now on belongs to that.
     pub(crate) fn set_version(&self, version: u32) {
-        self.key.lock().unwrap_or_else(PoisonError::into_inner).version = version;
+        let mut key = self.key.lock().unwrap_or_else(PoisonError::into_inner);
+        if key.version != version {
+            key.version = version;
+            *self.held.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
     }
 
     /// Has TLS `read` this data, which may be a ticket of the owner of `chain`.
@@ -82,25 +131,31 @@ impl ServerMemory {
     }
 
     pub(crate) fn take_token(&self) -> Option<Bytes> {
-        self.store.take_token(&self.key())
+        self.of_held(|held| held.token.take()).unwrap_or_else(|| self.store.take_token(&self.key()))
     }
 
     pub(crate) fn remembered(&self) -> Option<Remembered> {
-        self.store.remembered(&self.key())
+        self.of_held(|held| held.remembered.clone()).unwrap_or_else(|| self.store.remembered(&self.key()))
     }
 
     pub(crate) fn put_application_data(&self, data: &Bytes) {
-        self.store.remember(&self.key(), &mut |remembered| remembered.application = data.clone());
+        self.remember(&mut |remembered| remembered.application = data.clone());
     }
 
     /// Keeps what the path has shown.
     pub(crate) fn put_path(&self, path: &PathRecovery, found: Found) {
-        self.store.remember(&self.key(), &mut |remembered| {
+        self.remember(&mut |remembered| {
             let state = path.export();
             let Network { rtt, loss, variation } = found.after(known(remembered));
             (remembered.rtt, remembered.loss, remembered.variation) = (rtt, loss, variation);
             (remembered.window, remembered.rate) = (state.window, state.rate);
         });
+    }
+
+    /// Changes what is remembered, in the store and here.
+    fn remember(&self, change: &mut dyn FnMut(&mut Remembered)) {
+        self.store.remember(&self.key(), change);
+        self.of_held(|held| change(held.remembered.get_or_insert_default()));
     }
 
     /// What the congestion controller of an earlier connection has left.
@@ -116,6 +171,12 @@ impl ServerMemory {
         self.remembered().as_ref().map(known).unwrap_or_default()
     }
 
+    /// Without a reader of tickets, one from a persistent store would only be spoilt.
+    fn take_stored_ticket(&self, key: &SessionKey) -> Option<SessionTicket> {
+        let is_of_use = self.ticket_reader.is_some() || !self.store.is_persistent();
+        is_of_use.then(|| self.store.take_ticket(key, self.early)).flatten()
+    }
+
     fn key(&self) -> SessionKey {
         self.key.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -128,10 +189,11 @@ fn known(remembered: &Remembered) -> Network {
 impl ClientSessionStore for ServerMemory {
     fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
         self.store.put_group(&self.key(), group);
+        self.of_held(|held| held.group = Some(group));
     }
 
     fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
-        self.store.group(&self.key())
+        self.of_held(|held| held.group).unwrap_or_else(|| self.store.group(&self.key()))
     }
 
     fn set_tls12_session(&self, _: ServerName<'static>, _: Tls12ClientSessionValue) {
@@ -156,9 +218,8 @@ impl ClientSessionStore for ServerMemory {
     }
 
     fn take_tls13_ticket(&self, name: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
-        // Without a reader of tickets, one from a persistent store would only be spoilt.
-        let of_use = self.ticket_reader.is_some() || !self.store.is_persistent();
-        let ticket = of_use.then(|| self.store.take_ticket(&self.key(), self.early)).flatten()?;
+        let held = self.of_held(|held| held.ticket.take());
+        let ticket = held.unwrap_or_else(|| self.take_stored_ticket(&self.key()))?;
         match ticket.form {
             TicketForm::Live(value) => Some(value),
             TicketForm::Portable(ticket) => self.ticket_reader.as_ref()?.import(&ticket, name),
