@@ -47,8 +47,10 @@ usage: cargo xtask COMMAND
   bench             godwit perf beside quinn, interleaved, as a table
   defences [WORDS]  takes each defence against a known attack out of the code, one at a time, and demands that its test
                     fails; only those whose names contain one of the words
-  flood [WORDS]     what strangers do to godwit serve, on loopback, 20 s each, and what an honest client has of it
-                    meanwhile, as a table; only those whose names contain one of the words
+  flood [WORDS] [--seconds N] [--count N] [--server NAMES]
+                    what strangers do to godwit serve, on loopback, 20 s each, and what an honest client has of it
+                    meanwhile, as a table; only those whose names contain one of the words. --server names servers that
+                    get the same, separated by commas: godwit, quinn, quic-go, caddy, aioquic
   outside           the programs of examples/outside, built on what the libraries show and run against one another
   peers             install the peers that test --full talks to (pinned versions)
   peers --test [WORDS]

@@ -14,19 +14,28 @@ use std::sync::Arc;
 /// in long headers. The length of the payload remains.
 pub type Change = Arc<dyn Fn(&[u8], &mut [u8]) + Send + Sync>;
 
+/// Is told of each packet that was opened: its header, and its number. Who lies about what came has to know what did.
+pub type Heard = Arc<dyn Fn(&[u8], u64) + Send + Sync>;
+
 /// The same cryptography, but that `change` sees each packet before it is sealed. Cipher suites live as long as the
 /// program, as rustls wants them to: one provider is for many connections.
 pub fn provider(honest: &CryptoProvider, change: &Change) -> CryptoProvider {
+    let heard: Heard = Arc::new(|_, _| ());
+    listening(honest, change, &heard)
+}
+
+/// The same as [`provider`], but that `heard` is told of each packet that comes as well.
+pub fn listening(honest: &CryptoProvider, change: &Change, heard: &Heard) -> CryptoProvider {
     let mut provider = honest.clone();
     provider.cipher_suites =
-        provider.cipher_suites.into_iter().filter_map(|suite| tampering(suite, change)).collect();
+        provider.cipher_suites.into_iter().filter_map(|suite| tampering(suite, change, heard)).collect();
     provider
 }
 
-fn tampering(suite: SupportedCipherSuite, change: &Change) -> Option<SupportedCipherSuite> {
+fn tampering(suite: SupportedCipherSuite, change: &Change, heard: &Heard) -> Option<SupportedCipherSuite> {
     let suite = suite.tls13()?;
-    let quic: &'static dyn Algorithm =
-        Box::leak(Box::new(Tampering { honest: suite.quic?, change: Arc::clone(change) }));
+    let (change, heard) = (Arc::clone(change), Arc::clone(heard));
+    let quic: &'static dyn Algorithm = Box::leak(Box::new(Tampering { honest: suite.quic?, change, heard }));
     let CipherSuiteCommon { suite: name, hash_provider, confidentiality_limit } = suite.common;
     Some(SupportedCipherSuite::Tls13(Box::leak(Box::new(Tls13CipherSuite {
         common: CipherSuiteCommon { suite: name, hash_provider, confidentiality_limit },
@@ -39,16 +48,19 @@ fn tampering(suite: SupportedCipherSuite, change: &Change) -> Option<SupportedCi
 struct Tampering {
     honest: &'static dyn Algorithm,
     change: Change,
+    heard: Heard,
 }
 
 struct TamperingKey {
     honest: Box<dyn PacketKey>,
     change: Change,
+    heard: Heard,
 }
 
 impl Algorithm for Tampering {
     fn packet_key(&self, key: AeadKey, iv: Iv) -> Box<dyn PacketKey> {
-        Box::new(TamperingKey { honest: self.honest.packet_key(key, iv), change: Arc::clone(&self.change) })
+        let honest = self.honest.packet_key(key, iv);
+        Box::new(TamperingKey { honest, change: Arc::clone(&self.change), heard: Arc::clone(&self.heard) })
     }
 
     fn header_protection_key(&self, key: AeadKey) -> Box<dyn HeaderProtectionKey> {
@@ -72,7 +84,9 @@ impl PacketKey for TamperingKey {
         header: &[u8],
         payload: &'a mut [u8],
     ) -> Result<&'a [u8], Error> {
-        self.honest.decrypt_in_place(number, header, payload)
+        let opened = self.honest.decrypt_in_place(number, header, payload)?;
+        (self.heard)(header, number);
+        Ok(opened)
     }
 
     fn tag_len(&self) -> usize {

@@ -110,6 +110,12 @@ impl Process {
         self.finish(limit)
     }
 
+    /// Ends it at once.
+    pub(crate) fn kill(mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
     fn status(&mut self) -> Result<Option<ExitStatus>, String> {
         self.child.try_wait().map_err(|error| format!("{}: {error}", self.name))
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// A flood: how often it did what it does.
 type Flood = fn(Task) -> Result<u64, String>;
 
-pub(crate) const KINDS: [(&str, Flood); 7] = [
+pub(crate) const KINDS: [(&str, Flood); 8] = [
     ("initials", |task| flood(task, |hello, socket| hello.iter().for_each(|part| send(socket, part)))),
     ("partial-hellos", |task| {
         flood(task, |hello, socket| hello.iter().take(1).for_each(|part| send(socket, part)))
@@ -20,6 +20,7 @@ pub(crate) const KINDS: [(&str, Flood); 7] = [
     ("early-data", |task| flood(task, early_data)),
     ("half-open", half_open),
     ("short-packets", |task| noise(task, 0x40)),
+    ("stateless-resets", resets),
     ("unknown-versions", |task| noise(task, 0xc0)),
     ("garbage", |task| noise(task, 0)),
 ];
@@ -30,6 +31,7 @@ const SOURCES: usize = 256;
 fn send(socket: &UdpSocket, bytes: &[u8]) {
     // A full queue of the system is as good as a lost packet.
     let _ = socket.send(bytes);
+    crate::sent(1);
 }
 
 /// A partial hello, and behind it as much early data as a datagram holds, all of it charged before anybody is known.
@@ -96,6 +98,25 @@ fn noise(task: Task, first: u8) -> Result<u64, String> {
         let at = rng.below(sources.len() as u64) as usize;
         if let Some(source) = sources.get(at) {
             send(source, &bytes);
+        }
+    }
+    Ok(rate.done())
+}
+
+/// One address that knows no connection and says packets of all sizes that provoke stateless resets, and the resets too:
+/// whoever answered each of them with another would never be done (RFC 9000, section 10.3.3).
+fn resets(task: Task) -> Result<u64, String> {
+    let mut rng = SeededRng::new(4);
+    let socket = source(task, &mut rng)?;
+    let mut rate = Rate::new(task);
+    let (mut bytes, mut buffer) = ([0; 1200], vec![0; 65_536]);
+    while rate.wait() {
+        let len = 21 + rng.below(1179) as usize;
+        rng.fill(&mut bytes);
+        bytes[0] = 0x40 | bytes[0] & 0x3f;
+        send(&socket, &bytes[..len]);
+        while let Ok(len) = socket.recv(&mut buffer) {
+            send(&socket, &buffer[..len]);
         }
     }
     Ok(rate.done())

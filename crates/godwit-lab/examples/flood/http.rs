@@ -11,6 +11,20 @@ pub(crate) fn control() -> Vec<u8> {
     bytes
 }
 
+/// The beginning of a control stream with SETTINGS of a mebibyte, and the settings of a thousand bytes of it.
+pub(crate) fn large_settings() -> (Vec<u8>, Vec<u8>) {
+    let (mut begun, mut more) = (Vec::new(), Vec::new());
+    put_varint(0, &mut begun);
+    put_header(FrameType::SETTINGS, 1 << 20, &mut begun);
+    let mut number = 0;
+    while more.len() < 1000 {
+        put_varint(reserved(number), &mut more);
+        put_varint(number, &mut more);
+        number += 1;
+    }
+    (begun, more)
+}
+
 /// A request's HEADERS frame.
 pub(crate) fn request(method: &str, path: &str) -> Vec<u8> {
     let mut section = Vec::new();

@@ -1,11 +1,12 @@
 //! What strangers do to a server, and what an honest client has of it meanwhile. `cargo xtask flood` runs them side by
 //! side; for servers of one's own, on loopback or in closed networks.
 //!
-//! `flood KIND SERVER [--seconds N] [--rate N]` floods the server and prints how often it did what it does;
-//! `flood honest SERVER` opens one connection after the other beside a download and prints what it had of them.
+//! `flood KIND SERVER [--seconds N] [--rate N] [--count N]` floods the server and prints how often it did what it does,
+//! and in how many datagrams; `flood honest SERVER` opens one connection after the other beside a download and prints what it had of them.
 
 mod forged;
 mod frames;
+mod heard;
 mod honest;
 mod http;
 mod peer;
@@ -14,6 +15,7 @@ mod rate;
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// What is to be done, to whom, for how long, and how often a second.
@@ -23,9 +25,19 @@ pub(crate) struct Task {
     pub(crate) time: Duration,
     /// 0 is as often as it goes.
     pub(crate) rate: u32,
+    /// How often at most.
+    pub(crate) count: Option<u64>,
 }
 
-const USAGE: &str = "usage: flood KIND SERVER:PORT [--seconds N] [--rate N]\n\nKIND is one of";
+/// Datagrams that were sent.
+static DATAGRAMS: AtomicU64 = AtomicU64::new(0);
+
+/// So many more datagrams were sent.
+pub(crate) fn sent(datagrams: u64) {
+    DATAGRAMS.fetch_add(datagrams, Ordering::Relaxed);
+}
+
+const USAGE: &str = "usage: flood KIND SERVER:PORT [--seconds N] [--rate N] [--count N]\n\nKIND is one of";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -45,12 +57,13 @@ fn run(arguments: &[String]) -> Result<Value, String> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let [kind, server, options @ ..] = words.as_slice() else { return Err(usage()) };
     let server = server.parse().map_err(|_| format!("{server:?} is no ADDRESS:PORT"))?;
-    let mut task = Task { server, time: Duration::from_secs(20), rate: 0 };
+    let mut task = Task { server, time: Duration::from_secs(20), rate: 0, count: None };
     for option in options.chunks(2) {
         let number = |text: &str| text.parse::<u32>().map_err(|_| format!("{text:?} is no number"));
         match option {
             ["--seconds", text] => task.time = Duration::from_secs(number(text)?.into()),
             ["--rate", text] => task.rate = number(text)?,
+            ["--count", text] => task.count = Some(number(text)?.into()),
             _ => return Err(usage()),
         }
     }
@@ -60,11 +73,11 @@ fn run(arguments: &[String]) -> Result<Value, String> {
     if *kind == "honest" {
         return honest::run(task);
     }
-    if let Some(kind) = forged::KINDS.iter().find(|(name, _)| name == kind) {
-        return (kind.1)(task).map(|count| serde_json::json!({ "count": count }));
-    }
-    let count = peer::run(kind, task).unwrap_or_else(|| Err(usage()))?;
-    Ok(serde_json::json!({ "count": count }))
+    let count = match forged::KINDS.iter().find(|(name, _)| name == kind) {
+        Some((_, flood)) => flood(task)?,
+        None => peer::run(kind, task).unwrap_or_else(|| Err(usage()))?,
+    };
+    Ok(serde_json::json!({ "count": count, "datagrams": DATAGRAMS.load(Ordering::Relaxed) }))
 }
 
 fn usage() -> String {

@@ -1,21 +1,24 @@
 //! Floods of those who went through a handshake, from as many addresses as they like.
 
 use crate::rate::Rate;
-use crate::{Task, frames, http};
+use crate::frames::Before;
+use crate::{Task, frames, heard, http, sent};
 use godwit::rustls::ClientConfig as TlsConfig;
-use godwit::{ClientConfig, Connection, Endpoint, SendStream};
+use godwit::{ClientConfig, Connection, Endpoint, RecvStream, SendStream, TransportConfig};
 use godwit_sim::tampering;
 use godwit_tls::danger::AcceptAnyCertificate;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-const OWN: [&str; 10] = [
+const OWN: [&str; 12] = [
     "churn",
+    "migrations",
     "abandoned-requests",
     "streams",
     "settings",
+    "large-settings",
     "unknown-frames",
     "empty-data",
     "priorities",
@@ -30,7 +33,7 @@ const CONNECTIONS: u32 = 8;
 type Failure = Box<dyn std::error::Error>;
 
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    OWN.into_iter().chain(frames::KINDS.iter().map(|(name, _)| *name))
+    OWN.into_iter().chain(frames::KINDS.iter().map(|kind| kind.name))
 }
 
 /// How often a flood did what it does; none for a name that is none.
@@ -49,10 +52,12 @@ async fn flood(kind: &'static str, task: Task) -> Result<u64, Failure> {
     if kind == "idle" {
         return idle(task, &config).await;
     }
-    let flood = Arc::new(Flood { kind, config, count: AtomicU64::new(0) });
+    let lies = frames::KINDS.iter().find(|lies| lies.name == kind);
+    let flood = Arc::new(Flood { kind, lies, config, count: AtomicU64::new(0) });
     // Frames are numbered, for one connection at a time.
-    let connections = if OWN.contains(&kind) { CONNECTIONS } else { 1 };
-    let each = Task { rate: task.rate / connections, ..task };
+    let connections = if lies.is_none() { CONNECTIONS } else { 1 };
+    let count = task.count.map(|count| count.div_ceil(connections.into()));
+    let each = Task { rate: task.rate.div_ceil(connections), count, ..task };
     let peers: Vec<_> = (0..connections)
         .map(|_| {
             let flood = Arc::clone(&flood);
@@ -65,7 +70,7 @@ async fn flood(kind: &'static str, task: Task) -> Result<u64, Failure> {
     Ok(flood.count.load(Ordering::Relaxed))
 }
 
-/// Connections that do nothing, as many as the rate brings about.
+/// Connections that do nothing, as many as the rate and the count bring about; says how many live at the end.
 async fn idle(task: Task, config: &ClientConfig) -> Result<u64, Failure> {
     let mut held = Vec::new();
     let mut rate = Rate::new(task);
@@ -82,11 +87,17 @@ async fn idle(task: Task, config: &ClientConfig) -> Result<u64, Failure> {
             _ => used = usize::MAX,
         }
     }
+    while !rate.is_over() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    held.iter().for_each(|(_, connection)| sent(connection.stats().datagrams_sent));
     Ok(held.iter().filter(|(_, connection)| connection.close_reason().is_none()).count() as u64)
 }
 
 struct Flood {
     kind: &'static str,
+    /// What packets say, if that is what the flood is about.
+    lies: Option<&'static frames::Kind>,
     config: ClientConfig,
     count: AtomicU64,
 }
@@ -111,16 +122,35 @@ impl Flood {
         let endpoint = source()?;
         let connecting = endpoint.connect(&self.config, task.server, "localhost")?;
         let connection = tokio::time::timeout(Duration::from_secs(2), connecting).await??;
+        let done = self.with(&endpoint, &connection, rate).await;
+        sent(connection.stats().datagrams_sent);
+        done
+    }
+
+    async fn with(
+        &self,
+        endpoint: &Endpoint,
+        connection: &Connection,
+        rate: &mut Rate,
+    ) -> Result<(), Failure> {
         if self.kind == "churn" {
             self.counted();
             rate.turn().await;
             return Ok(());
         }
         let mut control = connection.open_uni().await?;
+        if self.kind == "large-settings" {
+            let (begun, more) = http::large_settings();
+            control.write_all(&begun).await?;
+            return self.repeat(&mut control, rate, |_| more.clone()).await;
+        }
         control.write_all(&http::control()).await?;
+        if let Some(kind) = self.lies {
+            return self.lie(kind, connection, rate).await;
+        }
         match self.kind {
-            "abandoned-requests" => self.abandoned(&connection, rate, true).await,
-            "streams" => self.abandoned(&connection, rate, false).await,
+            "abandoned-requests" => self.abandoned(connection, rate, true).await,
+            "streams" => self.abandoned(connection, rate, false).await,
             "settings" => self.repeat(&mut control, rate, |_| http::control().split_off(1)).await,
             "unknown-frames" => {
                 self.repeat(&mut control, rate, |first| http::many(http::grease, first)).await
@@ -131,9 +161,9 @@ impl Flood {
                 send.write_all(&http::request("POST", "/small")).await?;
                 self.repeat(&mut send, rate, |first| http::many(http::empty_data, first)).await
             }
-            "slow-readers" => self.slow(&connection, rate, &http::request("GET", "/big"), true).await,
-            "slow-writers" => self.slow(&connection, rate, &http::request("GET", "/small"), false).await,
-            _ => self.lie(&connection, rate).await,
+            "slow-readers" => self.slow(connection, rate, &http::request("GET", "/big"), true).await,
+            "slow-writers" => self.slow(connection, rate, &http::request("GET", "/small"), false).await,
+            _ => self.migrations(endpoint, connection, rate).await,
         }
     }
 
@@ -203,33 +233,86 @@ impl Flood {
         Ok(())
     }
 
-    /// Packets whose payload is something else than this library would say.
-    async fn lie(&self, connection: &Connection, rate: &mut Rate) -> Result<(), Failure> {
+    /// A new address each time, all of them to be validated (RFC 9000, section 9.3).
+    async fn migrations(
+        &self,
+        endpoint: &Endpoint,
+        connection: &Connection,
+        rate: &mut Rate,
+    ) -> Result<(), Failure> {
         let (mut send, _recv) = connection.open_bi().await?;
         while rate.turn().await {
+            endpoint.rebind(address()?.into())?;
+            tokio::time::timeout(Duration::from_secs(1), send.write_all(b"\x01")).await??;
+            self.counted();
+        }
+        Ok(())
+    }
+
+    /// Packets whose payload is something else than this library would say.
+    async fn lie(
+        &self,
+        kind: &frames::Kind,
+        connection: &Connection,
+        rate: &mut Rate,
+    ) -> Result<(), Failure> {
+        let mut streams = Vec::new();
+        if kind.before != Before::Settings {
+            let (mut send, mut recv) = connection.open_bi().await?;
+            send.write_all(&http::request("GET", "/big")).await?;
+            send.finish()?;
+            let much = if kind.before == Before::Download { 4 << 20 } else { 1 };
+            read(&mut recv, much).await?;
+            tokio::task::spawn_local(async move { read(&mut recv, u64::MAX).await.map_err(drop) });
+        }
+        // What was said honestly so far is to arrive.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        frames::lie();
+        streams.push(connection.open_bi().await?);
+        while rate.turn().await {
             // The peer knows nothing of these bytes and gives no more room for them: then it is time for another
-            // connection.
-            tokio::time::timeout(Duration::from_millis(200), send.write_all(&[0; 1100])).await??;
+            // stream, and at last for another connection.
+            let Some((send, _)) = streams.last_mut() else { return Ok(()) };
+            let written = tokio::time::timeout(Duration::from_millis(20), send.write_all(&[0; 1100])).await;
+            match written {
+                Ok(written) => written?,
+                Err(_) => {
+                    let opened = tokio::time::timeout(Duration::from_millis(20), connection.open_bi());
+                    streams.push(opened.await??);
+                }
+            }
             self.counted();
         }
         Ok(())
     }
 }
 
-/// One packet in ten is not changed, so that connections live.
-static PACKETS: AtomicU8 = AtomicU8::new(0);
+/// Reads and forgets so many bytes, or until the end.
+async fn read(recv: &mut RecvStream, mut bytes: u64) -> Result<(), Failure> {
+    while bytes > 0 {
+        let next = tokio::time::timeout(Duration::from_secs(2), recv.read_chunk(1 << 16)).await;
+        let Some(chunk) = next?? else { return Ok(()) };
+        bytes = bytes.saturating_sub(chunk.len() as u64);
+    }
+    Ok(())
+}
 
 /// Settings of a client that takes any certificate, and that lies if the flood is one of frames.
 fn config(kind: &str) -> Result<ClientConfig, Failure> {
     let mut provider = godwit::crypto_provider();
-    if let Some((_, write)) = frames::KINDS.iter().find(|(name, _)| *name == kind) {
-        let change: tampering::Change = Arc::new(|header, payload| {
-            let short = header.first().is_some_and(|first| first & 0x80 == 0);
-            if short && !PACKETS.fetch_add(1, Ordering::Relaxed).is_multiple_of(10) {
-                frames::fill(*write, payload);
-            }
-        });
-        provider = Arc::new(tampering::provider(&provider, &change));
+    let mut transport = TransportConfig::default();
+    if kind == "idle" {
+        transport.keep_alive = Some(Duration::from_secs(10));
+    }
+    if let Some(kind) = frames::KINDS.iter().find(|lies| lies.name == kind) {
+        if kind.before == Before::Trickle {
+            transport.initial_stream_window = frames::LITTLE_ROOM;
+            transport.initial_connection_window = frames::LITTLE_ROOM;
+        }
+        let change: tampering::Change =
+            Arc::new(move |header, payload| frames::change(kind, header, payload));
+        let heard: tampering::Heard = Arc::new(heard::note);
+        provider = Arc::new(tampering::listening(&provider, &change, &heard));
     }
     let mut tls = TlsConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&godwit::rustls::version::TLS13])?
@@ -238,13 +321,17 @@ fn config(kind: &str) -> Result<ClientConfig, Failure> {
         .with_no_client_auth();
     tls.alpn_protocols = vec![b"h3".to_vec()];
     tls.resumption = godwit::rustls::client::Resumption::disabled();
-    Ok(ClientConfig::from_rustls(tls).build()?)
+    Ok(ClientConfig::from_rustls(tls).transport(transport).build()?)
 }
 
-/// An endpoint somewhere in 127/8, but not where honest clients are.
+/// An endpoint somewhere in 127/8.
 fn source() -> Result<Endpoint, Failure> {
+    Ok(Endpoint::client(address()?.into())?)
+}
+
+/// An address in 127/8, but not where honest clients are, and any port.
+fn address() -> Result<(Ipv4Addr, u16), Failure> {
     let mut number = [0; 3];
     godwit_tls::fill_random(&mut number).map_err(|_| "no randomness")?;
-    let address = Ipv4Addr::new(127, number[0] | 1, number[1], number[2].clamp(1, 254));
-    Ok(Endpoint::client((address, 0).into())?)
+    Ok((Ipv4Addr::new(127, number[0] | 1, number[1], number[2].clamp(1, 254)), 0))
 }

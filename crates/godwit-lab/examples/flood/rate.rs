@@ -20,9 +20,9 @@ impl Rate {
         self.begun.elapsed() >= self.task.time
     }
 
-    /// How long it is to the next time; none once it is over.
+    /// How long it is to the next time; none once it is over, or was done as often as it was to be.
     pub(crate) fn next(&mut self) -> Option<Duration> {
-        if self.is_over() {
+        if self.is_over() || self.task.count.is_some_and(|count| self.done >= count) {
             return None;
         }
         let due = match self.task.rate {
@@ -33,7 +33,7 @@ impl Rate {
         Some(due.saturating_sub(self.begun.elapsed()))
     }
 
-    /// Sleeps until the next time, but not for times so short that a sleep takes longer. False once it is over.
+    /// Sleeps until the next time, but not for times so short that a sleep takes longer. False if there is none.
     pub(crate) fn wait(&mut self) -> bool {
         let Some(time) = self.next() else { return false };
         if time > Duration::from_millis(1) {
