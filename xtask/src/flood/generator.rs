@@ -61,9 +61,8 @@ impl Flood {
         let output = child.wait_with_output().map_err(|error| error.to_string())?;
         let json: Value = serde_json::from_slice(&output.stdout)
             .map_err(|error| format!("the flood ended with {}: {error}", output.status))?;
-        let whole = |name: &str| {
-            json.get(name).and_then(Value::as_u64).ok_or_else(|| format!("no {name} in {json}"))
-        };
+        let whole =
+            |name: &str| json.get(name).and_then(Value::as_u64).ok_or_else(|| format!("no {name} in {json}"));
         Ok(Done { count: whole("count")?, datagrams: whole("datagrams")? })
     }
 }

@@ -61,7 +61,8 @@ impl<'a> Options<'a> {
     }
 
     fn kinds(&self) -> Result<Vec<&'static Kind>, String> {
-        let wanted = |kind: &&Kind| self.words.is_empty() || self.words.iter().any(|word| kind.name.contains(word));
+        let wanted =
+            |kind: &&Kind| self.words.is_empty() || self.words.iter().any(|word| kind.name.contains(word));
         let kinds: Vec<_> = KINDS.iter().filter(wanted).collect();
         if kinds.is_empty() {
             let names: Vec<_> = KINDS.iter().map(|kind| kind.name).collect();
@@ -111,17 +112,12 @@ fn prepare(options: &Options<'_>, folder: &Path) -> Result<(Stage, PathBuf), Str
         });
         let peers: Vec<Peer> = peers.collect();
         let installed = Installed::prepare_only(&peers);
-        if let Some((peer, why)) =
-            peers.iter().find_map(|peer| Some((peer, installed.why_missing(*peer)?)))
-        {
+        if let Some((peer, why)) = peers.iter().find_map(|peer| Some((peer, installed.why_missing(*peer)?))) {
             return Err(format!("{} cannot be had: {why}", peer.name()));
         }
     }
-    let stage = Stage {
-        godwit: shell::programs_of(profile)?.join("godwit"),
-        quinn,
-        folder: folder.to_owned(),
-    };
+    let stage =
+        Stage { godwit: shell::programs_of(profile)?.join("godwit"), quinn, folder: folder.to_owned() };
     Ok((stage, shell::programs_of("release")?.join("examples/flood")))
 }
 
@@ -164,13 +160,14 @@ fn flood(
 ) -> Result<Seen, String> {
     let quiet = generator::honest(program, &server.address, (options.seconds / 4).max(2))?;
     let watch = Watch::start(server.id())?;
-    let (seconds, rate) = (options.seconds.to_string(), kind.rate.to_string());
-    let mut words = vec![kind.name, &server.address, "--seconds", &seconds, "--rate", &rate];
+    let seconds = options.seconds * kind.times;
+    let (lasting, rate) = (seconds.to_string(), kind.rate.to_string());
+    let mut words = vec![kind.name, &server.address, "--seconds", &lasting, "--rate", &rate];
     let count = options.count.or(kind.count).map(|count| count.to_string());
     words.extend(count.iter().flat_map(|count| ["--count", count]));
     let flood = generator::flood(program, &words)?;
     std::thread::sleep(Duration::from_secs(1));
-    let flooded = generator::honest(program, &server.address, options.seconds - 2)?;
+    let flooded = generator::honest(program, &server.address, seconds - 2)?;
     let done = flood.finish()?;
     Ok(Seen { done, memory: watch.finish()?, quiet, flooded })
 }
@@ -183,7 +180,9 @@ fn heading(servers: &[Server]) {
         );
         return;
     }
-    println!("Memory at its peak over that before, honest visits that failed, P50 of honest handshakes as a multiple");
+    println!(
+        "Memory at its peak over that before, honest visits that failed, P50 of honest handshakes as a multiple"
+    );
     println!("of that in quiet times, and what remains of a download's rate; bold is what misses its bar.\n");
     let names: Vec<_> = servers.iter().map(|server| server.name()).collect();
     println!("| flood | {} |\n|---|{}", names.join(" | "), "---|".repeat(names.len()));
@@ -214,8 +213,9 @@ mod tests {
 
     #[test]
     fn options_stand_anywhere() {
-        let options = Options::read(&["gaps", "--seconds", "5", "--server", "godwit,quic-go", "--count", "7", "idle"])
-            .expect("options");
+        let options =
+            Options::read(&["gaps", "--seconds", "5", "--server", "godwit,quic-go", "--count", "7", "idle"])
+                .expect("options");
         assert_eq!((options.seconds, options.count), (5, Some(7)));
         assert_eq!(options.servers, [Server::Godwit, Server::Peer(Peer::QuicGo)]);
         let names: Vec<_> = options.kinds().expect("some").iter().map(|kind| kind.name).collect();
@@ -224,7 +224,9 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_refused() {
-        for words in [&["--seconds", "2"][..], &["--seconds"], &["--server", "x"], &["--what"], &["--count", "x"]] {
+        for words in
+            [&["--seconds", "2"][..], &["--seconds"], &["--server", "x"], &["--what"], &["--count", "x"]]
+        {
             assert!(Options::read(words).is_err(), "{words:?}");
         }
         assert!(Options::read(&["nonsense"]).is_ok_and(|options| options.kinds().is_err()));

@@ -90,7 +90,8 @@ impl Verdicts {
             Ok(seen) => {
                 self.datagrams += seen.done.datagrams;
                 if seen.flooded.failed > 0 || seen.flooded.handshakes == 0 {
-                    self.remarks.push(format!("{kind}: the first honest visit that failed: {}", seen.flooded.why));
+                    self.remarks
+                        .push(format!("{kind}: the first honest visit that failed: {}", seen.flooded.why));
                 }
                 seen.bars()
             }

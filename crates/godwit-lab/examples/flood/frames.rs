@@ -19,6 +19,9 @@ pub(crate) enum Before {
     Trickle,
 }
 
+/// Bidirectional streams from the second on that carry nothing else: frames may name them.
+pub(crate) const FREE: u64 = 80;
+
 /// Bytes that a client of [`Before::Trickle`] gives room for at first, on each stream and in all.
 pub(crate) const LITTLE_ROOM: u64 = 4096;
 
@@ -39,12 +42,8 @@ pub(crate) const KINDS: [Kind; 17] = [
         Frame::PathChallenge { data: number.to_be_bytes() }.encode(writer)
     }),
     kind("new-connection-ids", new_connection_id),
-    kind("retired-connection-ids", |number, writer| {
-        Frame::RetireConnectionId { sequence: 1 + number }.encode(writer)
-    }),
-    kind("crypto", |number, writer| {
-        Frame::Crypto { offset: 10_000 + number % 20_000 * 2, data: b"x" }.encode(writer)
-    }),
+    kind("retired-connection-ids", retire),
+    kind("crypto", |number, writer| Frame::Crypto { offset: 1000 + number * 2, data: b"x" }.encode(writer)),
     kind("acknowledgements", |_, writer| Frame::encode_ack(writer, 0, [2..=2, 0..=0].into_iter(), None)),
     Kind { name: "ack-ranges", before: Before::Download, write: ack_ranges },
     kind("ack-frequency", |number, writer| {
@@ -54,8 +53,8 @@ pub(crate) const KINDS: [Kind; 17] = [
     }),
     kind("immediate-acks", |_, writer| Frame::ImmediateAck.encode(writer)),
     kind("single-bytes", |number, writer| {
-        Frame::Stream { id: request(1 + number / 1000 % 80), offset: 1 + number % 1000 * 2, data: b"x", fin: false }
-            .encode(writer)
+        let (id, offset) = (request(1 + number / 1000 % FREE), 1 + number % 1000 * 2);
+        Frame::Stream { id, offset, data: b"x", fin: false }.encode(writer)
     }),
     kind("gaps", |number, writer| {
         let (at, offset) = (number % 200, 1 + number / 200 * 2);
@@ -70,16 +69,25 @@ pub(crate) const KINDS: [Kind; 17] = [
     kind("windows", |_, writer| Frame::MaxData { limit: 1 }.encode(writer)),
     Kind { name: "window-bytes", before: Before::Trickle, write: window_byte },
     kind("resets", |number, writer| {
-        Frame::ResetStream { id: request(1 + number % 90), code: 0x10c, final_size: 0 }.encode(writer)
+        Frame::ResetStream { id: request(1 + number % FREE), code: 0x10c, final_size: 0 }.encode(writer)
     }),
     kind("stops", |number, writer| {
-        Frame::StopSending { id: request(1 + number % 90), code: 0x10c }.encode(writer)
+        Frame::StopSending { id: request(1 + number % FREE), code: 0x10c }.encode(writer)
     }),
     kind("blocked", |number, writer| Frame::DataBlocked { limit: number }.encode(writer)),
 ];
 
 fn request(index: u64) -> StreamId {
     StreamId::new(Side::Client, Direction::Bidirectional, index)
+}
+
+/// One of those that the server has issued in each packet, but for the first, which is in use: whenever it has given
+/// another, that one is retired too.
+fn retire(number: u64, writer: &mut Writer<'_>) -> Result<(), NoRoom> {
+    if !writer.is_empty() {
+        return Err(NoRoom);
+    }
+    Frame::RetireConnectionId { sequence: 1 + number / 2 }.encode(writer)
 }
 
 fn new_connection_id(number: u64, writer: &mut Writer<'_>) -> Result<(), NoRoom> {
@@ -122,6 +130,13 @@ static NUMBER: AtomicU64 = AtomicU64::new(0);
 /// Counts packets, of which one in ten is not changed, so that connections live.
 static PACKETS: AtomicU64 = AtomicU64::new(0);
 
+/// Packets that were changed.
+static CHANGED: AtomicU64 = AtomicU64::new(0);
+
+pub(crate) fn changed() -> u64 {
+    CHANGED.load(Ordering::Relaxed)
+}
+
 /// The next connection begins as it should; its frames begin with number 0.
 pub(crate) fn restart() {
     LYING.store(false, Ordering::Relaxed);
@@ -144,6 +159,7 @@ pub(crate) fn change(kind: &Kind, header: &[u8], payload: &mut [u8]) {
     let honest = PACKETS.fetch_add(1, Ordering::Relaxed).is_multiple_of(10);
     if !honest || kind.before != Before::Settings {
         fill(kind.write, payload);
+        CHANGED.fetch_add(1, Ordering::Relaxed);
     }
 }
 

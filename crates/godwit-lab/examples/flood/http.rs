@@ -40,6 +40,13 @@ pub(crate) fn request(method: &str, path: &str) -> Vec<u8> {
     bytes
 }
 
+/// A request whose body has as many bytes as one likes to write.
+pub(crate) fn endless_request() -> Vec<u8> {
+    let mut bytes = request("POST", "/small");
+    put_header(FrameType::DATA, 1 << 40, &mut bytes);
+    bytes
+}
+
 /// Frames of no use, as many as fit 1000 bytes.
 pub(crate) fn many(frame: impl Fn(u64, &mut Vec<u8>), first: u64) -> Vec<u8> {
     let mut bytes = Vec::new();

@@ -2,7 +2,8 @@
 //! side; for servers of one's own, on loopback or in closed networks.
 //!
 //! `flood KIND SERVER [--seconds N] [--rate N] [--count N]` floods the server and prints how often it did what it does,
-//! and in how many datagrams; `flood honest SERVER` opens one connection after the other beside a download and prints what it had of them.
+//! in how many datagrams, and how many connections were closed for it; `flood honest SERVER` opens one connection after
+//! the other beside a download and prints what it had of them.
 
 mod forged;
 mod frames;
@@ -16,6 +17,7 @@ use serde_json::Value;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// What is to be done, to whom, for how long, and how often a second.
@@ -31,6 +33,15 @@ pub(crate) struct Task {
 
 /// Datagrams that were sent.
 static DATAGRAMS: AtomicU64 = AtomicU64::new(0);
+
+/// Connections that the server closed: how many, and why it closed the last.
+static CLOSED: Mutex<(u64, String)> = Mutex::new((0, String::new()));
+
+/// The server closed a connection.
+pub(crate) fn closed(why: &dyn std::fmt::Display) {
+    let mut closed = CLOSED.lock().unwrap_or_else(PoisonError::into_inner);
+    *closed = (closed.0 + 1, why.to_string());
+}
 
 /// So many more datagrams were sent.
 pub(crate) fn sent(datagrams: u64) {
@@ -77,7 +88,9 @@ fn run(arguments: &[String]) -> Result<Value, String> {
         Some((_, flood)) => flood(task)?,
         None => peer::run(kind, task).unwrap_or_else(|| Err(usage()))?,
     };
-    Ok(serde_json::json!({ "count": count, "datagrams": DATAGRAMS.load(Ordering::Relaxed) }))
+    let (closed, why) = CLOSED.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let datagrams = DATAGRAMS.load(Ordering::Relaxed);
+    Ok(serde_json::json!({ "count": count, "datagrams": datagrams, "closed": closed, "why_closed": why }))
 }
 
 fn usage() -> String {

@@ -1,10 +1,13 @@
 //! Floods of those who went through a handshake, from as many addresses as they like.
 
-use crate::rate::Rate;
 use crate::frames::Before;
+use crate::rate::Rate;
 use crate::{Task, frames, heard, http, sent};
+use godwit::congestion::{Acked, CongestionController};
 use godwit::rustls::ClientConfig as TlsConfig;
-use godwit::{ClientConfig, Connection, Endpoint, RecvStream, SendStream, TransportConfig};
+use godwit::{
+    ClientConfig, CongestionControl, Connection, Endpoint, RecvStream, SendStream, Time, TransportConfig,
+};
 use godwit_sim::tampering;
 use godwit_tls::danger::AcceptAnyCertificate;
 use std::net::Ipv4Addr;
@@ -67,11 +70,30 @@ async fn flood(kind: &'static str, task: Task) -> Result<u64, Failure> {
     for peer in peers {
         peer.await?;
     }
-    Ok(flood.count.load(Ordering::Relaxed))
+    Ok(if lies.is_some() { frames::changed() } else { flood.count.load(Ordering::Relaxed) })
 }
 
 /// Connections that do nothing, as many as the rate and the count bring about; says how many live at the end.
 async fn idle(task: Task, config: &ClientConfig) -> Result<u64, Failure> {
+    let count = task.count.map(|count| count.div_ceil(CONNECTIONS.into()));
+    let each = Task { rate: task.rate.div_ceil(CONNECTIONS), count, ..task };
+    let peers: Vec<_> = (0..CONNECTIONS)
+        .map(|_| {
+            let config = config.clone();
+            tokio::task::spawn_local(
+                async move { hold(each, &config).await.map_err(|error| error.to_string()) },
+            )
+        })
+        .collect();
+    let mut held = 0;
+    for peer in peers {
+        held += peer.await??;
+    }
+    Ok(held)
+}
+
+/// A part of them.
+async fn hold(task: Task, config: &ClientConfig) -> Result<u64, Failure> {
     let mut held = Vec::new();
     let mut rate = Rate::new(task);
     let (mut endpoint, mut used) = (source()?, 0);
@@ -124,6 +146,9 @@ impl Flood {
         let connection = tokio::time::timeout(Duration::from_secs(2), connecting).await??;
         let done = self.with(&endpoint, &connection, rate).await;
         sent(connection.stats().datagrams_sent);
+        if let Some(why) = connection.close_reason() {
+            crate::closed(&why);
+        }
         done
     }
 
@@ -241,6 +266,7 @@ impl Flood {
         rate: &mut Rate,
     ) -> Result<(), Failure> {
         let (mut send, _recv) = connection.open_bi().await?;
+        send.write_all(&http::endless_request()).await?;
         while rate.turn().await {
             endpoint.rebind(address()?.into())?;
             tokio::time::timeout(Duration::from_secs(1), send.write_all(b"\x01")).await??;
@@ -256,35 +282,54 @@ impl Flood {
         connection: &Connection,
         rate: &mut Rate,
     ) -> Result<(), Failure> {
-        let mut streams = Vec::new();
+        let (mut send, mut recv) = connection.open_bi().await?;
         if kind.before != Before::Settings {
-            let (mut send, mut recv) = connection.open_bi().await?;
             send.write_all(&http::request("GET", "/big")).await?;
             send.finish()?;
             let much = if kind.before == Before::Download { 4 << 20 } else { 1 };
             read(&mut recv, much).await?;
             tokio::task::spawn_local(async move { read(&mut recv, u64::MAX).await.map_err(drop) });
         }
+        // Those that frames may name, and behind them those whose bytes are changed on their way.
+        let mut streams = open_all(connection).await;
+        let mut carriers = streams.split_off(streams.len().min(frames::FREE as usize));
         // What was said honestly so far is to arrive.
         tokio::time::sleep(Duration::from_millis(20)).await;
         frames::lie();
-        streams.push(connection.open_bi().await?);
-        while rate.turn().await {
-            // The peer knows nothing of these bytes and gives no more room for them: then it is time for another
-            // stream, and at last for another connection.
-            let Some((send, _)) = streams.last_mut() else { return Ok(()) };
-            let written = tokio::time::timeout(Duration::from_millis(20), send.write_all(&[0; 1100])).await;
-            match written {
-                Ok(written) => written?,
-                Err(_) => {
-                    let opened = tokio::time::timeout(Duration::from_millis(20), connection.open_bi());
-                    streams.push(opened.await??);
-                }
+        // Servers that hear a request after all stop it. The others know nothing of these bytes and give no more room for
+        // them. Then it is time for another stream, and at last for another connection.
+        let mut said = http::endless_request();
+        while let Some((send, _)) = carriers.last_mut() {
+            if !rate.turn().await {
+                break;
             }
-            self.counted();
+            said.resize(1100, 0);
+            let written = tokio::time::timeout(Duration::from_millis(20), send.write_all(&said)).await;
+            if !matches!(written, Ok(Ok(()))) {
+                if let Some(why) = connection.close_reason() {
+                    return Err(why.into());
+                }
+                streams.extend(carriers.pop());
+                said = http::endless_request();
+            } else {
+                said.clear();
+            }
         }
         Ok(())
     }
+}
+
+/// As many streams as the server permits, up to 98 of each direction; nothing is said on them.
+async fn open_all(connection: &Connection) -> Vec<(SendStream, Option<RecvStream>)> {
+    let mut streams = Vec::new();
+    let patience = Duration::from_millis(5);
+    while let Ok(Ok((send, recv))) = tokio::time::timeout(patience, connection.open_bi()).await {
+        streams.push((send, Some(recv)));
+        if streams.len() == 98 {
+            break;
+        }
+    }
+    streams
 }
 
 /// Reads and forgets so many bytes, or until the end.
@@ -309,6 +354,9 @@ fn config(kind: &str) -> Result<ClientConfig, Failure> {
             transport.initial_stream_window = frames::LITTLE_ROOM;
             transport.initial_connection_window = frames::LITTLE_ROOM;
         }
+        // Who floods waits for nobody's acknowledgements.
+        transport.congestion = CongestionControl::custom(|_| NoControl);
+        transport.initial_rtt = Duration::from_millis(1);
         let change: tampering::Change =
             Arc::new(move |header, payload| frames::change(kind, header, payload));
         let heard: tampering::Heard = Arc::new(heard::note);
@@ -322,6 +370,21 @@ fn config(kind: &str) -> Result<ClientConfig, Failure> {
     tls.alpn_protocols = vec![b"h3".to_vec()];
     tls.resumption = godwit::rustls::client::Resumption::disabled();
     Ok(ClientConfig::from_rustls(tls).transport(transport).build()?)
+}
+
+/// A window that is always open.
+#[derive(Debug)]
+struct NoControl;
+
+impl CongestionController for NoControl {
+    fn on_ack(&mut self, _: &Acked<'_>) {}
+    fn on_congestion(&mut self, _: Time) {}
+    fn on_persistent_congestion(&mut self) {}
+    fn on_mtu_changed(&mut self, _: u16) {}
+
+    fn window(&self) -> u64 {
+        1 << 40
+    }
 }
 
 /// An endpoint somewhere in 127/8.
