@@ -10,6 +10,7 @@ mod coverage;
 mod defences;
 mod features;
 mod flood;
+mod fuzz;
 mod gate;
 mod interop;
 mod models;
@@ -51,6 +52,9 @@ usage: cargo xtask COMMAND
                     what strangers do to godwit serve, on loopback, 20 s each, and what an honest client has of it
                     meanwhile, as a table; only those whose names contain one of the words. --server names servers that
                     get the same, separated by commas: godwit, quinn, quic-go, caddy, aioquic
+  fuzz [TARGETS] [--seconds N] [--minimise]
+                    the fuzz targets under libFuzzer, N seconds each (30), with their executions as a table; --minimise
+                    takes what runs have found into the checked-in corpus, as far as it adds to it
   outside           the programs of examples/outside, built on what the libraries show and run against one another
   peers             install the peers that test --full talks to (pinned versions)
   peers --test [WORDS]
@@ -83,6 +87,7 @@ fn main() -> ExitCode {
         ["gate", "--bless"] => gate::run(gate::Mode::Bless),
         ["defences", words @ ..] => defences::run(words),
         ["flood", words @ ..] => flood::run(words),
+        ["fuzz", words @ ..] => fuzz::run(words),
         ["outside"] => outside::run(),
         ["peers"] => peers::install(),
         ["peers", "--test", filter @ ..] => peers::test_matching(&filter.join(" ")),
