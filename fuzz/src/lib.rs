@@ -2,6 +2,7 @@
 //! checked-in corpus, and inputs made of it by chance, through the same functions.
 
 pub mod client;
+pub mod front;
 pub mod hex;
 pub mod http3;
 pub mod http3_connection;
@@ -9,6 +10,8 @@ pub mod mutate;
 pub mod program;
 pub mod replay;
 pub mod report;
+pub mod scratch;
+pub mod sessions;
 pub mod tls;
 pub mod transport;
 pub mod wire;

@@ -102,5 +102,5 @@ fn the_seeds_are_understood_as_they_are_meant() {
 
 #[test]
 fn what_is_made_of_the_corpus_holds_no_surprises() {
-    replay::surprises(&corpus(), &targets());
+    replay::surprises(&corpus(), &targets(), mutate::rounds());
 }

@@ -268,6 +268,9 @@ fn target_of(context: &Context<'_>, to: &str, from: &Place) -> Option<Place> {
 
 /// Looks all names of upstreams up, at the same time.
 fn names_resolve(context: &Context<'_>) {
+    if context.scrutiny == Scrutiny::Text {
+        return;
+    }
     let (sender, answers) = mpsc::channel();
     let mut pending = 0;
     for (index, (name, port, _)) in context.upstream_names.iter().enumerate() {
@@ -294,7 +297,7 @@ fn names_resolve(context: &Context<'_>) {
                 format!("the upstream's name {name} cannot be resolved; correct it, or give an address");
             match context.scrutiny {
                 Scrutiny::Check => context.problems.problem(*at, message),
-                Scrutiny::Start => context.problems.warning(*at, message),
+                Scrutiny::Start | Scrutiny::Text => context.problems.warning(*at, message),
             }
         }
     }

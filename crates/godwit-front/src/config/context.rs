@@ -16,6 +16,8 @@ pub enum Scrutiny {
     Start,
     /// Everything counts.
     Check,
+    /// As to start, but that no name is looked up: nothing leaves the machine.
+    Text,
 }
 
 /// What reading a site needs to know of the rest, and what it notes for the checks across sites.
