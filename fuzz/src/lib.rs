@@ -2,6 +2,7 @@
 //! checked-in corpus, and inputs made of it by chance, through the same functions.
 
 pub mod client;
+pub mod differential;
 pub mod front;
 pub mod hex;
 pub mod http3;
