@@ -294,6 +294,10 @@ impl Network {
             endpoint.close(http3::ErrorCode::H3_NO_ERROR, b"");
             let _ = timeout(CLOSING, endpoint.wait_idle()).await;
         }
+        if let Some(sessions) = self.sessions.clone() {
+            // A disk may take its time.
+            let _ = tokio::task::spawn_blocking(move || sessions.flush()).await;
+        }
     }
 
     fn configure(

@@ -26,7 +26,7 @@ fn early_server() -> ServerConfig {
 async fn come_back(world: &World, sessions: &Path) -> (godwit::Endpoint, Client) {
     let store = Arc::new(FileSessionStore::open(sessions));
     assert_eq!(store.problem(), None);
-    let config = client_builder().alpn([ALPN]).early_data(true).sessions(store).build().unwrap();
+    let config = client_builder().alpn([ALPN]).early_data(true).sessions(store.clone()).build().unwrap();
     let endpoint = client_endpoint();
     let connection = match endpoint.connect(&config, world.addr, "localhost").unwrap().into_early() {
         Ok(early) => early,
@@ -47,6 +47,7 @@ async fn visit(world: &World, sessions: &Path) -> EarlyDataStatus {
     assert_eq!(client.connection().is_resumed(), status == EarlyDataStatus::Accepted);
     client.close();
     endpoint.wait_idle().await;
+    store.flush();
     status
 }
 

@@ -246,3 +246,80 @@ async fn tokens_are_kept_and_used(net: Net) {
     visitor.visit(addr).await.close(0, b"");
     assert_eq!(validated.await.unwrap(), [false, true, false], "not in another network");
 }
+
+/// A store that asks something of the endpoint, from another thread, before it gives anything.
+#[derive(Debug, Default)]
+struct Asking {
+    sessions: MemorySessions,
+    endpoint: std::sync::OnceLock<Endpoint>,
+    asked: std::sync::atomic::AtomicU32,
+}
+
+impl Asking {
+    /// It would never be told while the endpoint is locked.
+    fn ask(&self) -> &MemorySessions {
+        if let Some(endpoint) = self.endpoint.get().cloned() {
+            let (tell, told) = std::sync::mpsc::channel();
+            std::thread::spawn(move || tell.send(endpoint.connections()));
+            told.recv_timeout(std::time::Duration::from_secs(60)).expect("the endpoint is not locked");
+            self.asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+        &self.sessions
+    }
+}
+
+impl SessionStore for Asking {
+    fn put_ticket(&self, key: &SessionKey, ticket: SessionTicket) {
+        self.sessions.put_ticket(key, ticket);
+    }
+
+    fn take_ticket(&self, key: &SessionKey, early: bool) -> Option<SessionTicket> {
+        self.ask().take_ticket(key, early)
+    }
+
+    fn has_ticket(&self, key: &SessionKey) -> bool {
+        self.ask().has_ticket(key)
+    }
+
+    fn put_token(&self, key: &SessionKey, token: Bytes) {
+        self.sessions.put_token(key, token);
+    }
+
+    fn take_token(&self, key: &SessionKey) -> Option<Bytes> {
+        self.ask().take_token(key)
+    }
+
+    fn remember(&self, key: &SessionKey, change: &mut dyn FnMut(&mut Remembered)) {
+        self.sessions.remember(key, change);
+    }
+
+    fn remembered(&self, key: &SessionKey) -> Option<Remembered> {
+        self.ask().remembered(key)
+    }
+
+    fn put_group(&self, key: &SessionKey, group: NamedGroup) {
+        self.sessions.put_group(key, group);
+    }
+
+    fn group(&self, key: &SessionKey) -> Option<NamedGroup> {
+        self.ask().group(key)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_asked_of_a_store_while_an_endpoint_is_locked() {
+    let net = Net::NATIVE_V4;
+    let server = net.server();
+    serve(&server);
+    let store = Arc::new(Asking::default());
+    let config = client_builder().sessions(store.clone()).build().unwrap();
+    let client = net.client();
+    assert!(store.endpoint.set(client.clone()).is_ok());
+    let address = server.local_addr().unwrap();
+    for _ in 0..2 {
+        let connection = client.connect(&config, address, "localhost").unwrap().await.unwrap();
+        assert_eq!(say(&connection, b"hello").await, b"hello");
+        connection.close(0, b"");
+    }
+    assert!(store.asked.load(std::sync::atomic::Ordering::Relaxed) >= 6);
+}

@@ -88,7 +88,9 @@ impl FileSessionStore {
 
     /// Has something kept, without waiting.
     fn tell(&self, change: impl FnOnce(&mut Content, Duration) -> Option<()> + Send + 'static) {
-        self.thread.tell(&self.keeper, move |keeper| drop(keeper.change(change)));
+        self.thread.tell(&self.keeper, move |keeper| {
+            keeper.change(change);
+        });
     }
 }
 

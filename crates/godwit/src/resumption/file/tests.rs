@@ -48,6 +48,7 @@ fn what_one_process_keeps_another_finds() {
         remembered.window = 99_000;
         remembered.application = Bytes::from_static(b"settings");
     });
+    one.flush();
     assert_eq!(other.group(&key("a", 1)), Some(NamedGroup::X25519));
     let remembered = other.remembered(&key("a", 1)).unwrap();
     assert_eq!((remembered.rtt, remembered.window), (Duration::from_micros(12_345), 99_000));
@@ -113,6 +114,7 @@ fn two_never_take_the_same() {
             expected.push(server * 4 + number);
         }
     }
+    store.flush();
     let thread = || {
         let store = FileSessionStore::open(&path);
         (0..20_u8)
@@ -140,6 +142,7 @@ fn what_was_damaged_begins_anew() {
     let store = FileSessionStore::open(&path);
     store.put_token(&key("a", 0), token(1));
     store.put_ticket(&key("a", 0), ticket(2, false, false));
+    store.flush();
     let whole = fs::read(&path).unwrap();
     let put_back = |bytes: &[u8]| fs::write(&path, bytes).unwrap();
     for end in 0..whole.len() {
@@ -180,6 +183,7 @@ fn a_place_where_nothing_can_be_kept_is_told_once() {
     let (folder, _) = file();
     let store = FileSessionStore::open(folder.path().join("none/sessions"));
     store.put_token(&key("a", 0), token(1));
+    store.flush();
     let problem = store.problem().unwrap();
     assert!(problem.contains("none/sessions") && problem.lines().count() == 1, "{problem}");
     assert_eq!(store.take_token(&key("a", 0)), None);
@@ -198,17 +202,20 @@ fn the_file_is_its_owners_alone() {
     let (_folder, path) = file();
     let store = FileSessionStore::open(&path);
     store.put_token(&key("a", 0), token(1));
+    store.flush();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&path), mode(&beside(&path, ".lock"))), (0o600, 0o600));
     // What others may have read is not used, and what is written then is private again.
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     assert_eq!(store.take_token(&key("a", 0)), None);
     store.put_token(&key("b", 0), token(2));
+    store.flush();
     assert_eq!(mode(&path), 0o600);
     assert_eq!((store.take_token(&key("a", 0)), store.take_token(&key("b", 0))), (None, Some(token(2))));
     // A process that was killed has left something under the name of what is not complete.
     std::os::unix::fs::symlink(_folder.path().join("elsewhere"), beside(&path, ".new")).unwrap();
     store.put_token(&key("c", 0), token(3));
+    store.flush();
     assert!(!_folder.path().join("elsewhere").exists());
     assert_eq!(store.take_token(&key("c", 0)), Some(token(3)));
 }
@@ -221,7 +228,12 @@ fn the_file_does_not_grow_without_end() {
     for server in 0..300 {
         // Seconds count, so these are all of the same age: only that the cap holds is certain.
         store.remember(&key(&server.to_string(), 0), &mut |remembered| remembered.application = big.clone());
+        // More than so many at a time are not kept.
+        if server % 100 == 0 {
+            store.flush();
+        }
     }
+    store.flush();
     let content = Access::new(&path).read().unwrap();
     assert_eq!(content.entries.len(), 256);
     let now = Duration::from_secs(4_000_000_000);
@@ -235,4 +247,54 @@ fn the_file_does_not_grow_without_end() {
     // All are forgotten in time.
     content.tidy(Duration::from_secs(5_000_000_000));
     assert!(content.entries.is_empty());
+}
+
+#[test]
+fn whoever_keeps_something_does_not_wait_for_the_disk() {
+    let (_folder, path) = file();
+    let store = FileSessionStore::open(&path);
+    // The thread is at something that takes for ever: until it is told.
+    let (go_on, told) = std::sync::mpsc::channel::<()>();
+    let (begun, at_it) = std::sync::mpsc::channel();
+    store.thread.tell(&store.keeper, move |_| {
+        begun.send(()).unwrap();
+        let _ = told.recv();
+    });
+    at_it.recv().unwrap();
+    for number in 0..2_000_u32 {
+        let key = key(&(number % 7).to_string(), 0);
+        store.put_token(&key, token(1));
+        store.put_ticket(&key, ticket(2, false, false));
+        store.put_group(&key, NamedGroup::X25519);
+        store.remember(&key, &mut |remembered| remembered.window = u64::from(number));
+    }
+    assert_eq!(fs::metadata(&path).map(|metadata| metadata.len()).unwrap_or(0), 0, "it was not the thread");
+    drop(go_on);
+    // What found room is kept, in order; it is bounded.
+    assert_eq!(store.take_token(&key("0", 0)), Some(token(1)));
+    assert!(store.remembered(&key("0", 0)).unwrap().window < 2_000);
+}
+
+#[test]
+fn the_last_of_it_waits_until_all_is_written() {
+    let (_folder, path) = file();
+    for number in 0..20 {
+        let store = FileSessionStore::open(&path);
+        store.put_token(&key("a", 0), token(number));
+        drop(store);
+        assert_eq!(FileSessionStore::open(&path).take_token(&key("a", 0)), Some(token(number)));
+    }
+}
+
+#[test]
+fn what_others_have_changed_meanwhile_stays() {
+    let (_folder, path) = file();
+    let (one, other) = (FileSessionStore::open(&path), FileSessionStore::open(&path));
+    one.remember(&key("a", 0), &mut |remembered| remembered.window = 1);
+    one.flush();
+    other.remember(&key("a", 0), &mut |remembered| remembered.application = Bytes::from_static(b"x"));
+    other.flush();
+    one.remember(&key("a", 0), &mut |remembered| remembered.window += 1);
+    let remembered = one.remembered(&key("a", 0)).unwrap();
+    assert_eq!((remembered.window, &remembered.application[..]), (2, &b"x"[..]));
 }
