@@ -133,7 +133,9 @@ impl fmt::Debug for SessionTicket {
     }
 }
 
-/// Where clients keep what outlives their connections. Shared by any number of them; calls must not block.
+/// Where clients keep what outlives their connections. Shared by any number of them. What is to be kept is given to it
+/// while a connection's endpoint may be locked: that must not block. What is there is asked for before a connection
+/// begins, off that lock, and again only if it begins anew in another version.
 ///
 /// What servers send fills it, so an implementation bounds what it keeps per key and in all.
 pub trait SessionStore: fmt::Debug + Send + Sync {
