@@ -23,10 +23,9 @@ fn early_server() -> ServerConfig {
 }
 
 /// A client that comes back: its connection, before the handshake is over if there is a ticket.
-async fn come_back(world: &World, sessions: &Path) -> (godwit::Endpoint, Client) {
-    let store = Arc::new(FileSessionStore::open(sessions));
-    assert_eq!(store.problem(), None);
-    let config = client_builder().alpn([ALPN]).early_data(true).sessions(store.clone()).build().unwrap();
+async fn come_back(world: &World, sessions: &Arc<FileSessionStore>) -> (godwit::Endpoint, Client) {
+    assert_eq!(sessions.problem(), None);
+    let config = client_builder().alpn([ALPN]).early_data(true).sessions(sessions.clone()).build().unwrap();
     let endpoint = client_endpoint();
     let connection = match endpoint.connect(&config, world.addr, "localhost").unwrap().into_early() {
         Ok(early) => early,
@@ -38,7 +37,8 @@ async fn come_back(world: &World, sessions: &Path) -> (godwit::Endpoint, Client)
 
 /// What another process does that knows the file only.
 async fn visit(world: &World, sessions: &Path) -> EarlyDataStatus {
-    let (endpoint, client) = come_back(world, sessions).await;
+    let store = Arc::new(FileSessionStore::open(sessions));
+    let (endpoint, client) = come_back(world, &store).await;
     let request = || Request::get("/").body(Full::new(Bytes::from_static(b"hello"))).unwrap();
     assert_eq!(text(client.send(request()).await.unwrap()).await, "hello");
     let status = client.connection().connected().await.unwrap();
@@ -84,7 +84,7 @@ fn telling() -> AnyService {
 /// The answers to a safe and an unsafe request in 0-RTT packets, and to both when the handshake is over.
 async fn answers(requests: EarlyRequests) -> Vec<(StatusCode, String)> {
     let folder = tempfile::tempdir().unwrap();
-    let sessions = folder.path().join("sessions");
+    let sessions = Arc::new(FileSessionStore::open(folder.path().join("sessions")));
     let server = Server::new().early_requests(requests);
     let world = World::with(server, TransportConfig::default(), telling());
     world.endpoint.set_server_config(&early_server());
