@@ -19,6 +19,7 @@ pub fn session_file(body: &[u8]) -> bool {
     let ticket = store.take_ticket(&key, true);
     assert!(ticket.is_none() || known, "a ticket that was not there");
     store.remember(&key, &mut |remembered| remembered.window = 7);
+    store.flush();
     let again = FileSessionStore::open(&file);
     assert_eq!(again.remembered(&key).map(|remembered| remembered.window), Some(7), "{:?}", store.problem());
     known

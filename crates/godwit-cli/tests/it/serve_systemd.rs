@@ -176,6 +176,7 @@ const DIRECTIVES: &[(&str, u32)] = &[
     ("SendBuffer", 1),
     ("Service", 1),
     ("StateDirectory", 235),
+    ("SuccessExitStatus", 1),
     ("SystemCallArchitectures", 209),
     ("SystemCallFilter", 187),
     ("TimeoutStopSec", 188),
