@@ -40,12 +40,15 @@ impl Watch {
         let (over, peak) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(start)));
         let (ended, most) = (Arc::clone(&over), Arc::clone(&peak));
         let thread = std::thread::spawn(move || {
-            while !ended.load(Ordering::Relaxed) {
-                let seen = line(process, "VmHWM:")?;
-                most.fetch_max(seen, Ordering::Relaxed);
+            loop {
+                // Asked before the look, so that the last look is after the end.
+                let over = ended.load(Ordering::Relaxed);
+                most.fetch_max(line(process, "VmHWM:")?, Ordering::Relaxed);
+                if over {
+                    return Ok(());
+                }
                 std::thread::sleep(TICK);
             }
-            Ok(())
         });
         Ok(Watch { start, over, peak, thread })
     }
