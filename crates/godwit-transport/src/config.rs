@@ -74,8 +74,8 @@ pub struct TransportConfig {
     /// Connection ids the peer may give us beside the first (active_connection_id_limit). Default 4.
     pub active_cid_limit: u64,
     /// How many frames that serve nothing (pings, resets, windows raised by a few bytes, what is known already) the peer
-    /// may send at once before the connection is closed; a thirty-second part of that comes back with each second, and some
-    /// with data and acknowledgements. `u64::MAX` is no limit. Default 8192.
+    /// may send at once before the connection is closed, beyond those that its data and acknowledgements pay for; a
+    /// thirty-second part of that comes back with each second. 2^32 - 1 and more are no limit. Default 8192.
     pub max_useless_frames: u64,
     /// Datagrams (RFC 9221).
     pub datagrams: DatagramConfig,

@@ -17,6 +17,8 @@ use godwit_wire::{Frame, TransportErrorCode};
 
 /// Bytes of streams that earn as much as a frame costs.
 const BYTES_EACH: u64 = 128;
+/// Work pays later for so many times what may come at once without it.
+const SAVED: u32 = 8;
 /// The part of the budget that each second brings back.
 const REFILL: u64 = 32;
 /// Ranges of an acknowledgement that says nothing new that cost as much as a frame.
@@ -28,19 +30,31 @@ const PARCEL: u32 = 64;
 #[derive(Debug)]
 pub(crate) struct Anomalies {
     /// None until something is charged.
-    budget: Option<Box<RefillingBudget>>,
-    /// So many may come at once.
-    most: u64,
-    /// What of the peer's honest work has been rewarded, as far as 32 bits tell.
+    account: Option<Box<Account>>,
+    /// So many may come at once; `u32::MAX` is no limit.
+    most: u32,
+    /// What of the peer's data has been rewarded, as far as 32 bits tell.
     rewarded: u32,
+    /// Packets that were acknowledged, and that has not been rewarded yet.
+    acked: u32,
     /// What has not been charged yet.
     seen: u32,
 }
 
+/// What a peer has left.
+#[derive(Debug)]
+struct Account {
+    /// For what work does not pay for.
+    budget: RefillingBudget,
+    /// Frames that work pays for.
+    earned: u64,
+}
+
 impl Anomalies {
     /// So many may come at once.
-    pub(super) const fn new(most: u64) -> Self {
-        Anomalies { budget: None, most, rewarded: 0, seen: 0 }
+    pub(super) fn new(most: u64) -> Self {
+        let most = u32::try_from(most).unwrap_or(u32::MAX);
+        Anomalies { account: None, most, rewarded: 0, acked: 0, seen: 0 }
     }
 
     /// A frame that may serve something, but mostly does not when it comes in masses. Streams judge those about windows
@@ -68,8 +82,8 @@ impl Anomalies {
         if newly_acked == 0 {
             let ranges = u32::try_from(ack.ranges.iter().count()).unwrap_or(u32::MAX);
             self.see((ranges / RANGES_EACH).saturating_add(1));
-        } else if let Some(budget) = self.budget.as_mut().filter(|_| any_eliciting) {
-            budget.refund(u64::from(newly_acked));
+        } else if any_eliciting {
+            self.acked = self.acked.saturating_add(newly_acked);
         }
     }
 
@@ -87,14 +101,20 @@ impl Anomalies {
     /// Charges for what has been seen. So many bytes of streams have come for the first time in the connection's life, and
     /// so many datagrams.
     pub(super) fn charge(&mut self, now: Time, bytes: u64, datagrams: u64) -> Result<(), WireError> {
-        let most = self.most;
-        let full = || Box::new(RefillingBudget::new(most, most.div_ceil(REFILL)));
-        let budget = self.budget.get_or_insert_with(full);
+        let seen = u64::from(std::mem::take(&mut self.seen));
+        if self.most == u32::MAX {
+            return Ok(());
+        }
+        let most = u64::from(self.most);
+        let full = || Box::new(Account { budget: RefillingBudget::new(most, most.div_ceil(REFILL)), earned: 0 });
+        let account = self.account.get_or_insert_with(full);
         let work = (bytes / BYTES_EACH).wrapping_add(datagrams) as u32;
-        budget.refund(u64::from(work.wrapping_sub(self.rewarded)));
+        let new_work = u64::from(work.wrapping_sub(self.rewarded));
         self.rewarded = work;
-        let seen = std::mem::take(&mut self.seen);
-        budget.charge(now, u64::from(seen)).map_err(|_| {
+        let earned = account.earned.saturating_add(new_work).saturating_add(u64::from(std::mem::take(&mut self.acked)));
+        let earned = earned.min(most.saturating_mul(u64::from(SAVED)));
+        account.earned = earned.saturating_sub(seen);
+        account.budget.charge(now, seen.saturating_sub(earned)).map_err(|_| {
             WireError::new(TransportErrorCode::INTERNAL_ERROR, "too many frames that served nothing")
         })
     }
@@ -107,11 +127,13 @@ impl Part for Anomalies {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use godwit_wire::Reader;
     use std::time::Duration;
 
     #[test]
     fn time_and_work_earn_and_nothing_else_does() {
-        let mut anomalies = Anomalies::new(32 * u64::from(PARCEL));
+        let most = 32 * u64::from(PARCEL);
+        let mut anomalies = Anomalies::new(most);
         let mut now = Time::from_nanos(1);
         let mut pings = |now, parcels: u32, bytes, datagrams| {
             (0..parcels).all(|_| {
@@ -127,13 +149,34 @@ mod tests {
         let datagrams = u64::from(PARCEL) * 5;
         assert!(pings(now, 5, bytes, datagrams) && !pings(now, 1, bytes, datagrams), "datagrams");
         assert!(!pings(now, 1, bytes, datagrams), "but each once");
+        let bytes = bytes + 1000 * most * BYTES_EACH;
+        let saved = 32 * SAVED;
+        assert!(pings(now, saved, bytes, datagrams) && !pings(now, 1, bytes, datagrams), "and not for ever");
+    }
+
+    #[test]
+    fn what_was_acknowledged_before_pays_as_well() {
+        let mut anomalies = Anomalies::new(u64::from(PARCEL));
+        let Ok(Frame::Ack(ack)) = Frame::decode(&mut Reader::new(&[2, 9, 0, 0, 9])) else { panic!("an ACK") };
+        anomalies.on_ack(&ack, 3 * PARCEL, true);
+        for parcel in 0..5 {
+            (0..PARCEL).for_each(|_| anomalies.on_frame(&Frame::Ping));
+            assert_eq!(anomalies.charge(Time::from_nanos(1), 0, 0).is_ok(), parcel < 4);
+        }
+    }
+
+    #[test]
+    fn without_a_limit_nothing_is_charged() {
+        let mut anomalies = Anomalies::new(u64::MAX);
+        anomalies.see(u32::MAX);
+        assert!(anomalies.charge(Time::from_nanos(1), 0, 0).is_ok() && anomalies.account.is_none());
     }
 
     #[test]
     fn few_cost_nothing() {
         let mut anomalies = Anomalies::new(0);
         (1..PARCEL).for_each(|_| anomalies.on_frame(&Frame::Ping));
-        assert!(anomalies.seen < PARCEL && anomalies.budget.is_none());
+        assert!(anomalies.seen < PARCEL && anomalies.account.is_none());
         anomalies.on_frame(&Frame::Ping);
         assert!(anomalies.seen >= PARCEL && anomalies.charge(Time::from_nanos(1), 0, 0).is_err());
     }

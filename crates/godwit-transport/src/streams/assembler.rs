@@ -58,6 +58,20 @@ impl Assembler {
         self.pieces.len()
     }
 
+    /// True if all these bytes came before.
+    pub(super) fn knows(&self, data: Range<u64>) -> bool {
+        let mut missing = data.start.max(self.ready);
+        while missing < data.end {
+            let before = self.pieces.range(..=missing).next_back();
+            let end = before.map_or(0, |(&start, piece)| end_of(start, piece));
+            if end <= missing {
+                return false;
+            }
+            missing = end;
+        }
+        true
+    }
+
     /// Adds bytes that came for `offset`. Bytes that are known already are ignored.
     pub(super) fn insert(&mut self, offset: u64, data: &[u8], max_pieces: usize) -> Result<(), TooManyGaps> {
         let known = usize::try_from(self.ready.saturating_sub(offset)).unwrap_or(usize::MAX);
@@ -295,6 +309,9 @@ mod tests {
         for op in ops {
             match op {
                 Op::Insert(at, len) => {
+                    let data = at..at + len;
+                    let known = model.iter().any(|held| held.start <= data.start && held.end >= data.end);
+                    prop_assert_eq!(assembler.knows(data.clone()), known || data.is_empty());
                     prop_assert!(assembler.insert(at, &bytes(at..at + len), usize::MAX).is_ok());
                     model.insert(at..at + len);
                 }

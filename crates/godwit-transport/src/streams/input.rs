@@ -5,6 +5,7 @@ use super::{Streams, output, recv};
 use crate::{Direction, Event, StreamId, WireError};
 use godwit_base::Time;
 use godwit_wire::{Frame, TransportErrorCode};
+use std::ops::Range;
 
 /// The half of a stream, seen from here, that a frame is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +59,7 @@ impl Streams {
         fin: bool,
     ) -> Result<(), WireError> {
         let end = offset.saturating_add(data.len() as u64);
-        self.on_received(now, id, (end, fin), |recv, fresh| recv.on_data(now, offset, data, fin, fresh))
+        self.on_received(now, id, (offset..end, fin), |recv, fresh| recv.on_data(now, offset, data, fin, fresh))
     }
 
     /// RESET_STREAM.
@@ -69,7 +70,7 @@ impl Streams {
         code: u64,
         final_size: u64,
     ) -> Result<(), WireError> {
-        self.on_received(now, id, (final_size, true), |recv, fresh| recv.on_reset(now, code, fresh))
+        self.on_received(now, id, (final_size..final_size, true), |recv, fresh| recv.on_reset(now, code, fresh))
     }
 
     /// RESET_STREAM_AT (draft-ietf-quic-reliable-stream-reset section 5): as RESET_STREAM, but the first
@@ -82,7 +83,7 @@ impl Streams {
         final_size: u64,
         reliable_size: u64,
     ) -> Result<(), WireError> {
-        self.on_received(now, id, (final_size, true), |recv, fresh| {
+        self.on_received(now, id, (final_size..final_size, true), |recv, fresh| {
             recv.on_reset_at(now, code, fresh, reliable_size)
         })
     }
@@ -95,16 +96,15 @@ impl Streams {
         &mut self,
         now: Time,
         id: StreamId,
-        (end, fin): (u64, bool),
+        (data, fin): (Range<u64>, bool),
         act: impl FnOnce(&mut RecvHalf, u64) -> Result<u64, WireError>,
     ) -> Result<(), WireError> {
         let Some(slot) = self.resolve(id, Half::Receive)? else { return Ok(()) };
         let Some(recv) = self.store.at_mut(slot).and_then(|stream| stream.recv.as_mut()) else {
             return Ok(());
         };
-        let fresh = recv.check(end, fin)?;
-        if fresh == 0 && !fin {
-            // Known already, or it fills a gap: that was paid for by what came behind it.
+        let fresh = recv.check(data.end, fin)?;
+        if fresh == 0 && !fin && recv.knows(data) {
             self.useless = self.useless.saturating_add(1);
         }
         self.window.check(fresh)?;

@@ -15,6 +15,7 @@ use super::{ReadChunk, ReadError};
 use crate::WireError;
 use godwit_base::Time;
 use godwit_wire::TransportErrorCode;
+use std::ops::Range;
 use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +106,11 @@ impl RecvHalf {
     #[inline]
     pub(super) fn pieces(&self) -> usize {
         self.assembler.pieces()
+    }
+
+    /// True if these bytes came before, or nobody wants them.
+    pub(super) fn knows(&self, data: Range<u64>) -> bool {
+        self.state != State::Open || self.assembler.knows(data)
     }
 
     /// True if nothing more can happen.

@@ -80,6 +80,20 @@ fn code(result: Result<(), crate::WireError>) -> Option<TransportErrorCode> {
 }
 
 #[test]
+fn what_fills_gaps_is_of_use_and_what_comes_again_is_not() {
+    let mut streams = server();
+    let id = id(Side::Client, BIDI, 0);
+    let mut come = |offset: u64| {
+        streams.on_stream(NOW, id, offset, b"ab", false).unwrap();
+        streams.take_useless()
+    };
+    let odd = (1..400).step_by(4);
+    assert!(odd.clone().all(|offset| come(offset) == 0) && odd.clone().all(|offset| come(offset) == 1));
+    assert_eq!([come(4), come(4), come(5), come(6), come(0)], [0, 1, 1, 0, 0], "gaps, in part and in all");
+    assert_eq!([come(0), come(3), come(3), come(9)], [1, 0, 1, 1]);
+}
+
+#[test]
 fn frames_for_the_wrong_half_or_an_unopened_stream_are_errors() {
     let state = Some(TransportErrorCode::STREAM_STATE_ERROR);
     let limit = Some(TransportErrorCode::STREAM_LIMIT_ERROR);
