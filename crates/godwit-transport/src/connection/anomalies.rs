@@ -106,12 +106,16 @@ impl Anomalies {
             return Ok(());
         }
         let most = u64::from(self.most);
-        let full = || Box::new(Account { budget: RefillingBudget::new(most, most.div_ceil(REFILL)), earned: 0 });
+        let full =
+            || Box::new(Account { budget: RefillingBudget::new(most, most.div_ceil(REFILL)), earned: 0 });
         let account = self.account.get_or_insert_with(full);
         let work = (bytes / BYTES_EACH).wrapping_add(datagrams) as u32;
         let new_work = u64::from(work.wrapping_sub(self.rewarded));
         self.rewarded = work;
-        let earned = account.earned.saturating_add(new_work).saturating_add(u64::from(std::mem::take(&mut self.acked)));
+        let earned = account
+            .earned
+            .saturating_add(new_work)
+            .saturating_add(u64::from(std::mem::take(&mut self.acked)));
         let earned = earned.min(most.saturating_mul(u64::from(SAVED)));
         account.earned = earned.saturating_sub(seen);
         account.budget.charge(now, seen.saturating_sub(earned)).map_err(|_| {

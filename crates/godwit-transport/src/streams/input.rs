@@ -59,7 +59,9 @@ impl Streams {
         fin: bool,
     ) -> Result<(), WireError> {
         let end = offset.saturating_add(data.len() as u64);
-        self.on_received(now, id, (offset..end, fin), |recv, fresh| recv.on_data(now, offset, data, fin, fresh))
+        self.on_received(now, id, (offset..end, fin), |recv, fresh| {
+            recv.on_data(now, offset, data, fin, fresh)
+        })
     }
 
     /// RESET_STREAM.
@@ -70,7 +72,9 @@ impl Streams {
         code: u64,
         final_size: u64,
     ) -> Result<(), WireError> {
-        self.on_received(now, id, (final_size..final_size, true), |recv, fresh| recv.on_reset(now, code, fresh))
+        self.on_received(now, id, (final_size..final_size, true), |recv, fresh| {
+            recv.on_reset(now, code, fresh)
+        })
     }
 
     /// RESET_STREAM_AT (draft-ietf-quic-reliable-stream-reset section 5): as RESET_STREAM, but the first
