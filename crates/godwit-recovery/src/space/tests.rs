@@ -77,6 +77,17 @@ fn ms(millis: u64) -> Time {
     Time::from_nanos(millis * 1_000_000)
 }
 
+/// A loop over the numbers of the range would not end.
+#[test]
+fn a_range_over_all_numbers_is_the_work_of_the_packets_in_it() {
+    let mut bench = Bench::new(SpaceId::Data);
+    bench.space.begin_at((1 << 62) - 1000);
+    let last = (0..10).map(|_| bench.send(ms(0))).last().unwrap();
+    let summary = bench.ack(ms(50), &[0..=last]).unwrap();
+    assert_eq!((summary.newly_acked, bench.path.bytes_in_flight()), (10, 0));
+    assert_eq!(bench.ack(ms(51), &[0..=last]).unwrap().newly_acked, 0, "and again");
+}
+
 #[test]
 fn an_ack_takes_packets_out_of_flight_and_samples_the_rtt() {
     let mut bench = Bench::new(SpaceId::Initial);

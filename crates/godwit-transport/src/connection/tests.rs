@@ -8,6 +8,7 @@ mod counting;
 mod departing;
 mod error_codes;
 mod laboratory;
+mod premature;
 mod repeating;
 mod turmoil;
 mod useless;

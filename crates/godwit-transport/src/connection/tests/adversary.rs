@@ -44,7 +44,7 @@ fn give_cids(connection: &mut Connection, next: &mut u8) -> usize {
 }
 
 /// Datagrams that `connection` sends now.
-fn sent(connection: &mut Connection, now: Time, rng: &mut SeededRng) -> Vec<Vec<u8>> {
+pub(super) fn sent(connection: &mut Connection, now: Time, rng: &mut SeededRng) -> Vec<Vec<u8>> {
     let mut batch = SendBatch::new(1 << 20);
     while connection.machine.transmit(now, &mut batch, rng) == crate::connection::boundary::Transmitted::More
     {
@@ -86,7 +86,7 @@ fn moved(transport: TransportConfig) -> Pair {
 }
 
 /// An Initial packet from `side`, filled up so that its datagram has `size` bytes.
-fn initial(side: Side, ids: (u8, u8), token: &[u8], frame: &Frame<'_>, size: usize) -> Vec<u8> {
+pub(super) fn initial(side: Side, ids: (u8, u8), token: &[u8], frame: &Frame<'_>, size: usize) -> Vec<u8> {
     initial_with(side, ids, token, frame, size, |_| {})
 }
 
@@ -119,7 +119,7 @@ fn initial_with(
     buffer
 }
 
-const CLOSE: Frame<'static> = Frame::ConnectionClose {
+pub(super) const CLOSE: Frame<'static> = Frame::ConnectionClose {
     code: TransportErrorCode::CONNECTION_REFUSED,
     frame_type: 0,
     reason: b"go away, and do not come back before tea",
