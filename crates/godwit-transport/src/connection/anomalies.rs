@@ -41,6 +41,17 @@ pub(crate) struct Anomalies {
     seen: u32,
 }
 
+/// What a peer has done that serves something, in the connection's life.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Work {
+    /// Bytes of streams that came for the first time.
+    pub(super) bytes: u64,
+    /// Datagrams that came.
+    pub(super) datagrams: u64,
+    /// Streams that we have opened, as it permitted: some peers raise their limit by one for each that is over.
+    pub(super) streams: u64,
+}
+
 /// What a peer has left.
 #[derive(Debug)]
 struct Account {
@@ -98,9 +109,8 @@ impl Anomalies {
         self.seen.saturating_add(streams.useless()) >= PARCEL
     }
 
-    /// Charges for what has been seen. So many bytes of streams have come for the first time in the connection's life, and
-    /// so many datagrams.
-    pub(super) fn charge(&mut self, now: Time, bytes: u64, datagrams: u64) -> Result<(), WireError> {
+    /// Charges for what has been seen.
+    pub(super) fn charge(&mut self, now: Time, work: Work) -> Result<(), WireError> {
         let seen = u64::from(std::mem::take(&mut self.seen));
         if self.most == u32::MAX {
             return Ok(());
@@ -109,7 +119,7 @@ impl Anomalies {
         let full =
             || Box::new(Account { budget: RefillingBudget::new(most, most.div_ceil(REFILL)), earned: 0 });
         let account = self.account.get_or_insert_with(full);
-        let work = (bytes / BYTES_EACH).wrapping_add(datagrams) as u32;
+        let work = (work.bytes / BYTES_EACH).wrapping_add(work.datagrams).wrapping_add(work.streams) as u32;
         let new_work = u64::from(work.wrapping_sub(self.rewarded));
         self.rewarded = work;
         let earned = account
@@ -139,23 +149,25 @@ mod tests {
         let most = 32 * u64::from(PARCEL);
         let mut anomalies = Anomalies::new(most);
         let mut now = Time::from_nanos(1);
-        let mut pings = |now, parcels: u32, bytes, datagrams| {
+        let mut pings = |now, parcels: u32, work| {
             (0..parcels).all(|_| {
                 (0..PARCEL).for_each(|_| anomalies.on_frame(&Frame::Ping));
-                anomalies.seen >= PARCEL && anomalies.charge(now, bytes, datagrams).is_ok()
+                anomalies.seen >= PARCEL && anomalies.charge(now, work).is_ok()
             })
         };
-        assert!(pings(now, 32, 0, 0) && !pings(now, 1, 0, 0));
+        let mut work = Work::default();
+        assert!(pings(now, 32, work) && !pings(now, 1, work));
         now += Duration::from_secs(2);
-        assert!(pings(now, 2, 0, 0) && !pings(now, 1, 0, 0), "a thirty-second part each second");
-        let bytes = u64::from(PARCEL) * 10 * BYTES_EACH;
-        assert!(pings(now, 10, bytes, 0) && !pings(now, 1, bytes, 0), "data");
-        let datagrams = u64::from(PARCEL) * 5;
-        assert!(pings(now, 5, bytes, datagrams) && !pings(now, 1, bytes, datagrams), "datagrams");
-        assert!(!pings(now, 1, bytes, datagrams), "but each once");
-        let bytes = bytes + 1000 * most * BYTES_EACH;
-        let saved = 32 * SAVED;
-        assert!(pings(now, saved, bytes, datagrams) && !pings(now, 1, bytes, datagrams), "and not for ever");
+        assert!(pings(now, 2, work) && !pings(now, 1, work), "a thirty-second part each second");
+        work.bytes = u64::from(PARCEL) * 10 * BYTES_EACH;
+        assert!(pings(now, 10, work) && !pings(now, 1, work), "data");
+        work.datagrams = u64::from(PARCEL) * 5;
+        assert!(pings(now, 5, work) && !pings(now, 1, work), "datagrams");
+        work.streams = u64::from(PARCEL) * 7;
+        assert!(pings(now, 7, work) && !pings(now, 1, work), "streams");
+        assert!(!pings(now, 1, work), "but each once");
+        work.bytes += 1000 * most * BYTES_EACH;
+        assert!(pings(now, 32 * SAVED, work) && !pings(now, 1, work), "and not for ever");
     }
 
     #[test]
@@ -165,7 +177,7 @@ mod tests {
         anomalies.on_ack(&ack, 3 * PARCEL, true);
         for parcel in 0..5 {
             (0..PARCEL).for_each(|_| anomalies.on_frame(&Frame::Ping));
-            assert_eq!(anomalies.charge(Time::from_nanos(1), 0, 0).is_ok(), parcel < 4);
+            assert_eq!(anomalies.charge(Time::from_nanos(1), Work::default()).is_ok(), parcel < 4);
         }
     }
 
@@ -173,7 +185,9 @@ mod tests {
     fn without_a_limit_nothing_is_charged() {
         let mut anomalies = Anomalies::new(u64::MAX);
         anomalies.see(u32::MAX);
-        assert!(anomalies.charge(Time::from_nanos(1), 0, 0).is_ok() && anomalies.account.is_none());
+        assert!(
+            anomalies.charge(Time::from_nanos(1), Work::default()).is_ok() && anomalies.account.is_none()
+        );
     }
 
     #[test]
@@ -182,6 +196,6 @@ mod tests {
         (1..PARCEL).for_each(|_| anomalies.on_frame(&Frame::Ping));
         assert!(anomalies.seen < PARCEL && anomalies.account.is_none());
         anomalies.on_frame(&Frame::Ping);
-        assert!(anomalies.seen >= PARCEL && anomalies.charge(Time::from_nanos(1), 0, 0).is_err());
+        assert!(anomalies.seen >= PARCEL && anomalies.charge(Time::from_nanos(1), Work::default()).is_err());
     }
 }

@@ -4,6 +4,7 @@
 //! but for counters and the search for a stateless reset.
 
 use super::Machine;
+use super::anomalies::Work;
 use super::space::space_of;
 use super::stats::increment;
 use crate::WireError;
@@ -446,7 +447,8 @@ impl Machine {
     fn charge_anomalies(&mut self, now: Time) -> Result<(), WireError> {
         let super::parts::Parts { anomalies, streams, datagrams, .. } = &mut self.parts;
         anomalies.see(streams.take_useless());
-        anomalies.charge(now, streams.stats().bytes_received, datagrams.stats().received)
+        let (bytes, streams) = (streams.stats().bytes_received, streams.stats().opened_locally);
+        anomalies.charge(now, Work { bytes, datagrams: datagrams.stats().received, streams })
     }
 
     /// What a packet changes beyond its frames: keys that are no longer needed, paths, new keys.

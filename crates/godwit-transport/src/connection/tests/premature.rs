@@ -79,7 +79,7 @@ fn an_acknowledgement_for_a_space_that_was_left_is_passed_over() {
         let info =
             PacketInfo { space, packet_type, number: 9, dcid: cid(2), path: PathId(0), keys, len: 100 };
         // The end of the handshake and an acknowledgement can be frames of one packet.
-        assert!(pair.server.machine.on_frame(pair.now, &info, ack.clone()).is_ok(), "{space:?}");
+        assert!(pair.server.machine.on_frame(pair.now, &info, ack).is_ok(), "{space:?}");
     }
     assert!(pair.server.is_open());
 }
