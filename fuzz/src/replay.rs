@@ -28,7 +28,8 @@ pub fn seeds(corpus: &Path, targets: &[Target]) {
     }
 }
 
-/// Every file of the corpus cut at every byte, and inputs made of the corpus by chance, the same in every run.
+/// Every seed cut at every byte, what a fuzzer has found as it is, and inputs made of the corpus by chance, the same in
+/// every run.
 /// `rounds` is how many of these: [`mutate::rounds`], or fewer for what takes longer.
 pub fn surprises(corpus: &Path, targets: &[Target], rounds: u64) {
     write(corpus, targets);
@@ -41,8 +42,10 @@ pub fn surprises(corpus: &Path, targets: &[Target], rounds: u64) {
         assert!(files.len() >= seeds.len(), "{target}: the seeds are checked in");
         let inputs: Vec<Vec<u8>> =
             files.iter().map(|file| fs::read(file).expect("a readable file")).collect();
-        for input in &inputs {
-            for end in 0..=input.len() {
+        for (file, input) in files.iter().zip(&inputs) {
+            // Those that a fuzzer has found are many, and the beginnings of most of them are among them.
+            let found = file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("found-"));
+            for end in if found { input.len() } else { 0 }..=input.len() {
                 check(&input[..end]);
             }
         }

@@ -26,6 +26,9 @@ const INSTRUMENTS: [&str; 6] = [
 const SLOW: u32 = 10;
 const MOST_MEMORY: u32 = 2048;
 
+/// How the names of checked-in inputs begin that a fuzzer has found.
+const FOUND: &str = "found-";
+
 /// What is asked for.
 struct Options<'a> {
     /// For each target.
@@ -208,18 +211,21 @@ fn minimise(fuzz: &Path, programs: &Path, target: &str) -> Result<(), String> {
             fs::copy(entry.path(), seeds.join(entry.file_name())).map_err(failed)?;
         }
     }
-    // What the first folder holds stays, and what the others add to it comes.
+    // What the first folder holds stays, and what the others add to it comes: edges count, and neither how often they are
+    // taken nor what was compared, for which there would be thousands of inputs.
     copy_all(&seeds, &least).map_err(failed)?;
     let mut merge = Command::new(programs.join(target));
-    merge.arg("-merge=1").arg(&least).args([&corpus, &found]).stdout(Stdio::null()).stderr(Stdio::null());
+    merge.args(["-set_cover_merge=1", "-use_counters=0", "-use_cmp=0"]).arg(&least);
+    merge.args([&corpus, &found]).stdout(Stdio::null()).stderr(Stdio::null());
     shell::run(&mut merge)?;
     for file in &earlier {
         fs::remove_file(file).map_err(failed)?;
     }
     let (mut kept, mut bytes) = (0, 0);
     for entry in fs::read_dir(&least).map_err(failed)?.flatten() {
-        if is_find(&entry.file_name().to_string_lossy()) {
-            bytes += fs::copy(entry.path(), corpus.join(entry.file_name())).map_err(failed)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if let Some(short) = name.get(..16).filter(|_| is_find(&name)) {
+            bytes += fs::copy(entry.path(), corpus.join(format!("{FOUND}{short}"))).map_err(failed)?;
             kept += 1;
         }
     }
@@ -228,9 +234,9 @@ fn minimise(fuzz: &Path, programs: &Path, target: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// libFuzzer names inputs by their SHA-1.
+/// libFuzzer names inputs by their SHA-1; those that are checked in have the beginning of it.
 fn is_find(name: &str) -> bool {
-    name.len() == 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+    name.starts_with(FOUND) || (name.len() == 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 fn copy_all(from: &Path, to: &Path) -> std::io::Result<()> {
@@ -273,6 +279,7 @@ mod tests {
     #[test]
     fn seeds_are_no_finds() {
         assert!(is_find("da39a3ee5e6b4b0d3255bfef95601890afd80709"));
+        assert!(is_find("found-da39a3ee5e6b4b0d"));
         assert!(!is_find("ack_many_ranges"));
     }
 }
