@@ -6,6 +6,7 @@
 //! - [`Counted`], [`Limited`] and [`Timed`] wrap a body of any type, as [`Wrapped`] does with a [`Wrapper`] of anybody's.
 //! - [`MinimumRate`] says what a peer has to move in a time; [`Progress`] and [`ProgressWatch`] judge a connection by
 //!   it.
+//! - [`IdleConnections`] says which connections give way that nobody asks anything on.
 //! - [`Peer`], [`Informational`], [`ExtendedConnect`], [`EarlyData`] and [`TunnelMeter`] are what a server puts into a request's extensions.
 
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
@@ -13,6 +14,7 @@
 
 mod boxed;
 mod counted;
+mod idle;
 mod limited;
 mod progress;
 mod rate;
@@ -23,6 +25,7 @@ mod wrapped;
 
 pub use boxed::{BoxBody, BoxError, bare, boxed, empty, full};
 pub use counted::{Counted, Counter};
+pub use idle::{IdleConnections, IdlePlace};
 pub use limited::{Exceeded, Limit, Limited};
 pub use progress::{Progress, ProgressLimits, ProgressWatch, Verdict};
 pub use rate::MinimumRate;

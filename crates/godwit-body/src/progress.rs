@@ -25,6 +25,8 @@ pub struct Progress {
     held: AtomicUsize,
     /// Requests whose response is not over.
     requests: AtomicUsize,
+    /// Requests whose response is over.
+    over: AtomicU64,
     /// The connection is to be closed without ceremony.
     aborted: AtomicBool,
 }
@@ -53,6 +55,7 @@ impl Progress {
 
     /// Its response is over.
     pub fn on_response_over(&self) {
+        self.over.fetch_add(1, Ordering::Relaxed);
         if self.requests.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.expect_head();
         }
@@ -81,6 +84,11 @@ impl Progress {
     /// Whether [`Progress::abort`] was called.
     pub fn is_aborted(&self) -> bool {
         self.aborted.load(Ordering::Relaxed)
+    }
+
+    /// Requests whose response is over.
+    pub fn responses_over(&self) -> u64 {
+        self.over.load(Ordering::Relaxed)
     }
 
     /// Whether no request is under way.

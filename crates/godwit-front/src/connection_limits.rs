@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::metrics::{OverLimit, Transport};
+use godwit_body::IdleConnections;
 
 /// Counts the connections of one transport. Clones count together.
 #[derive(Clone, Debug)]
@@ -19,6 +20,7 @@ pub(crate) struct ConnectionLimits(Arc<Inner>);
 struct Inner {
     most: usize,
     most_per_client: usize,
+    idle: IdleConnections,
     open: Mutex<Open>,
     /// Connections that were not let in: because of all, and because of their own client's.
     refused: [AtomicU64; 2],
@@ -39,9 +41,16 @@ pub(crate) struct Admission {
 }
 
 impl ConnectionLimits {
-    pub(crate) fn new(most: usize, most_per_client: usize) -> ConnectionLimits {
+    /// There may be `most` connections, of one client `most_per_client`, and `most_idle` on which nothing is asked for.
+    pub(crate) fn new(most: usize, most_per_client: usize, most_idle: usize) -> ConnectionLimits {
+        let idle = IdleConnections::new(most_idle, most_idle.div_ceil(2));
         let (open, refused) = (Mutex::default(), Default::default());
-        ConnectionLimits(Arc::new(Inner { most, most_per_client, open, refused }))
+        ConnectionLimits(Arc::new(Inner { most, most_per_client, idle, open, refused }))
+    }
+
+    /// The connections on which nothing is asked for. Half of the places are for one network at most.
+    pub(crate) fn idle(&self) -> &IdleConnections {
+        &self.0.idle
     }
 
     /// Lets a connection in; `None` if there are too many.
@@ -68,7 +77,7 @@ impl ConnectionLimits {
     pub(super) fn refused(&self, transport: Transport) -> OverLimit {
         let [of_all, of_client] = &self.0.refused;
         let (of_all, of_client) = (of_all.load(Ordering::Relaxed), of_client.load(Ordering::Relaxed));
-        OverLimit { transport, of_all, of_client }
+        OverLimit { transport, of_all, of_client, idle: self.0.idle.gave_way() }
     }
 
     fn open(&self) -> std::sync::MutexGuard<'_, Open> {
@@ -114,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_client_has_its_share_and_no_more() {
-        let limits = ConnectionLimits::new(5, 2);
+        let limits = ConnectionLimits::new(5, 2, 100);
         let first = limits.admit(ip("192.0.2.1")).unwrap();
         let _second = limits.admit(ip("::ffff:192.0.2.1")).unwrap();
         assert!(limits.admit(ip("192.0.2.1")).is_none(), "its share is used up");
@@ -129,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_household_is_one_client() {
-        let limits = ConnectionLimits::new(10, 1);
+        let limits = ConnectionLimits::new(10, 1, 100);
         let _held = limits.admit(ip("2001:db8:1:2::1")).unwrap();
         assert!(limits.admit(ip("2001:db8:1:2:ffff::9")).is_none());
         assert!(limits.admit(ip("2001:db8:1:3::1")).is_some());
@@ -137,7 +146,7 @@ mod tests {
 
     #[test]
     fn this_machine_counts_in_all_only() {
-        let limits = ConnectionLimits::new(3, 1);
+        let limits = ConnectionLimits::new(3, 1, 100);
         let held: Vec<_> = ["127.0.0.1", "::1", "::ffff:127.0.0.1"].map(|text| limits.admit(ip(text))).into();
         assert!(held.iter().all(Option::is_some));
         assert!(limits.admit(ip("192.0.2.1")).is_none(), "all are taken");

@@ -73,7 +73,11 @@ impl Options {
         };
         let config =
             config.build().map_err(|error| FrontError::new(format!("cannot set up HTTP/3: {error}")))?;
-        let connections = ConnectionLimits::new(limits.connections, limits.connections_per_address);
+        let connections = ConnectionLimits::new(
+            limits.connections,
+            limits.connections_per_address,
+            limits.idle_connections,
+        );
         let (shards, qlog) = (settings.shards, settings.qlog.clone());
         let notices = notices.clone();
         Ok(Options { config, backend, shards, qlog, limits, connections, drain, notices })
@@ -93,11 +97,12 @@ impl Options {
         config.enable_connect_protocol = true;
         config.abandoned_allowance = abandoned_requests;
         config.abandoned_per_second = abandoned_per_second;
-        let connections = self.connections.clone();
+        let (connections, idle) = (self.connections.clone(), self.connections.idle().clone());
         http3::Server::new()
             .config(config)
             .header_timeout(header_timeout)
             .idle_timeout(idle_timeout)
+            .idle_connections(idle)
             .minimum_rate(send_timeout, minimum_rate)
             .drain_timeout(self.drain)
             // The sites refuse what is to be refused, so that it has a line in the log.

@@ -141,6 +141,9 @@ pub struct Limits {
     pub connections: usize,
     /// Of them, those of one IPv4 address or one IPv6 /64; at least 1.
     pub connections_per_address: usize,
+    /// Connections on which nothing is asked for, TCP and QUIC each, half of them of one network (IPv4 /24, IPv6 /48); at
+    /// least 1. Of more, the one that has been idle for longest is closed in good order.
+    pub idle_connections: usize,
     /// Requests at a time on one connection; at least 1.
     pub requests_per_connection: u32,
     /// Requests on one connection of HTTP/2 or HTTP/3 that a client may give up at once, beyond one for each that it
@@ -167,6 +170,7 @@ impl Default for Limits {
         Limits {
             connections: 10_000,
             connections_per_address: 256,
+            idle_connections: 2_500,
             requests_per_connection: 100,
             abandoned_requests: 256,
             abandoned_per_second: 16,

@@ -119,7 +119,8 @@ impl Server {
         let most = usize::try_from(files / 2).unwrap_or(usize::MAX).min(limits.connections);
         let most = u32::try_from(most.clamp(1, Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
         let room = Arc::new(Semaphore::new(most as usize));
-        let connections = ConnectionLimits::new(usize::MAX, limits.connections_per_address);
+        let connections =
+            ConnectionLimits::new(usize::MAX, limits.connections_per_address, limits.idle_connections);
         let tls = TlsAcceptor::from(Arc::new(tls));
         let shared = Arc::new(Shared {
             tls,
@@ -231,9 +232,9 @@ async fn connection(stream: ClientStream, shared: &Shared, purpose: Purpose, sto
     let _ = stream.stream().and_then(prepare);
     let (pace, limits) = (Arc::clone(stream.pace()), &shared.limits);
     let Ok(meter) = stream.meter().cloned() else { return };
-    let passed_on = &shared.passed_on;
+    let (passed_on, idle) = (&shared.passed_on, shared.connections.idle());
     let guard =
-        ConnectionGuard { pace, meter, leaving: Arc::default(), limits, stop: stop.clone(), passed_on };
+        ConnectionGuard { pace, meter, leaving: Arc::default(), limits, idle, stop: stop.clone(), passed_on };
     let front = match purpose {
         Purpose::Sites(front) => front,
         Purpose::Redirect(redirect) => {

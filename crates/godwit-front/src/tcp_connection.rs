@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use godwit_base::RefillingBudget;
-use godwit_body::{BoxError, MinimumRate, Progress, ProgressLimits, ProgressWatch, Verdict};
+use godwit_body::{
+    BoxError, IdleConnections, IdlePlace, MinimumRate, Progress, ProgressLimits, ProgressWatch, Verdict,
+};
 use godwit_report::record::Protocol;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
@@ -129,6 +131,8 @@ pub(super) struct ConnectionGuard<'a> {
     /// Set when answers over HTTP/1.1 are to be the last of their connection.
     pub(super) leaving: Arc<AtomicBool>,
     pub(super) limits: &'a Limits,
+    /// Where it counts while nothing is asked for.
+    pub(super) idle: &'a IdleConnections,
     pub(super) stop: watch::Receiver<bool>,
     /// Another process serves by now, when the server is to finish.
     pub(super) passed_on: &'a AtomicBool,
@@ -140,7 +144,7 @@ impl ConnectionGuard<'_> {
         client: &Client,
         mut connection: Pin<&mut C>,
     ) -> Result<(), BoxError> {
-        let ConnectionGuard { pace, meter, leaving, limits, mut stop, passed_on } = self;
+        let ConnectionGuard { pace, meter, leaving, limits, idle, mut stop, passed_on } = self;
         pace.expect_head();
         // HTTP/2's frames between requests are not the beginning of a head.
         let Limits { header_timeout, idle_timeout, send_timeout, minimum_rate, .. } = *limits;
@@ -149,6 +153,7 @@ impl ConnectionGuard<'_> {
         let mut watch = if C::HAS_GOAWAY { watch.without_heads() } else { watch };
         // Since when the client knows that it has been idle for too long.
         let mut idle_told: Option<Instant> = None;
+        let mut place = Place::default();
         // There is one GOAWAY and one PING in the life of a connection.
         let mut asked = false;
         let mut looks = tokio::time::interval(watch.interval());
@@ -157,7 +162,7 @@ impl ConnectionGuard<'_> {
         let (before, mut told) = (pace.bytes_read(), false);
         let mut goaway: Option<GoawayWait> = None;
         loop {
-            tokio::select! {
+            let leaves = tokio::select! {
                 // What has come is read before it is asked whether anything has.
                 biased;
                 outcome = connection.as_mut() => return outcome.map_err(Into::into),
@@ -166,16 +171,8 @@ impl ConnectionGuard<'_> {
                     pace.abort();
                     return Err(GaveUp::Abandoned.into());
                 }
-                _ = stop.wait_for(|stop| *stop), if leave_at.is_none() => {
-                    leaving.store(true, Ordering::Relaxed);
-                    let mut patience = time_for_last_request(passed_on);
-                    if C::HAS_GOAWAY {
-                        connection.as_mut().graceful_shutdown();
-                        goaway = (!asked).then(|| GoawayWait::new(&pace, &meter));
-                        patience = LAST_REQUEST;
-                    }
-                    leave_at = Some(Instant::now() + patience);
-                }
+                _ = stop.wait_for(|stop| *stop), if leave_at.is_none() => true,
+                () = place.told_to_go(), if leave_at.is_none() => place.gives_way(&pace),
                 () = sleep_until(leave_at), if leave_at.is_some() => {
                     leave_at = Some(Instant::now() + LAST_REQUEST);
                     if goaway.as_mut().is_some_and(|goaway| goaway.is_unanswered(&pace, &meter)) {
@@ -192,29 +189,80 @@ impl ConnectionGuard<'_> {
                     // A connection on which there has been a request ends by this.
                     connection.as_mut().graceful_shutdown();
                     told = true;
+                    false
                 }
-                now = looks.tick() => match watch.look(&pace, now.into_std()) {
-                    Verdict::Fine => idle_told = None,
-                    Verdict::Idle if C::HAS_GOAWAY => match idle_told {
-                        None => {
-                            connection.as_mut().graceful_shutdown();
-                            asked = true;
-                            idle_told = Some(now);
+                now = looks.tick() => {
+                    match watch.look(&pace, now.into_std()) {
+                        Verdict::Fine => idle_told = None,
+                        Verdict::Idle if C::HAS_GOAWAY => match idle_told {
+                            None => {
+                                connection.as_mut().graceful_shutdown();
+                                asked = true;
+                                idle_told = Some(now);
+                            }
+                            // A client that leaves the last PING unanswered would stay for ever.
+                            Some(told) if now.saturating_duration_since(told) >= HANDSHAKE => return Ok(()),
+                            Some(_) => {}
+                        },
+                        // HTTP/1.1 has a time limit of its own for the next head.
+                        Verdict::Idle => {}
+                        Verdict::HeadLate => return Err(GaveUp::HeadLate.into()),
+                        Verdict::TooSlow => {
+                            pace.abort();
+                            return Err(GaveUp::TooSlow.into());
                         }
-                        // A client that leaves the last PING unanswered would stay for ever.
-                        Some(told) if now.saturating_duration_since(told) >= HANDSHAKE => return Ok(()),
-                        Some(_) => {}
-                    },
-                    // HTTP/1.1 has a time limit of its own for the next head.
-                    Verdict::Idle => {}
-                    Verdict::HeadLate => return Err(GaveUp::HeadLate.into()),
-                    Verdict::TooSlow => {
-                        pace.abort();
-                        return Err(GaveUp::TooSlow.into());
                     }
-                },
+                    place.take(&pace, || idle.enter(client.remote().ip()));
+                    false
+                }
+            };
+            if leaves {
+                leaving.store(true, Ordering::Relaxed);
+                let mut patience = time_for_last_request(passed_on);
+                if C::HAS_GOAWAY {
+                    connection.as_mut().graceful_shutdown();
+                    goaway = (!asked).then(|| GoawayWait::new(&pace, &meter));
+                    patience = LAST_REQUEST;
+                }
+                leave_at = Some(Instant::now() + patience);
             }
         }
+    }
+}
+
+/// A connection's place among those on which nothing is asked for.
+#[derive(Default)]
+struct Place {
+    held: Option<IdlePlace>,
+    /// How many requests had ended when it took the place.
+    ended: u64,
+}
+
+impl Place {
+    /// Takes a place if the connection is idle, behind all others if there have been requests meanwhile.
+    fn take(&mut self, pace: &Progress, enter: impl FnOnce() -> IdlePlace) {
+        let ended = pace.responses_over();
+        if !pace.is_idle() {
+            self.held = None;
+        } else if self.held.is_none() || self.ended != ended {
+            (self.held, self.ended) = (Some(enter()), ended);
+        }
+    }
+
+    async fn told_to_go(&self) {
+        match &self.held {
+            Some(place) => place.told_to_go().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Whether it has been idle all the time, and goes. Otherwise it has no place any more.
+    fn gives_way(&mut self, pace: &Progress) -> bool {
+        let goes = pace.is_at_rest() && pace.responses_over() == self.ended;
+        if let Some(place) = self.held.take().filter(|_| goes) {
+            place.give_way();
+        }
+        goes
     }
 }
 

@@ -27,7 +27,7 @@ const CONFIG: &[Seed] = &[
         "limits",
         "listen = [\"127.0.0.1:1443\", \":2443\"]\nredirect_http = \":1080\"\nmetrics = \"127.0.0.1:9090\"\nshards = 3\n\
          drain = \"0s\"\n[access_log]\nfile = \"-\"\nformat = \"combined\"\nclient_address = \"none\"\n[limits]\n\
-         connections = 7\nconnections_per_address = 2\nrequests_per_connection = 9\nheader_size = 10000\n\
+         connections = 7\nconnections_per_address = 2\nidle_connections = 3\nrequests_per_connection = 9\nheader_size = 10000\n\
          body_size = 5\nheader_timeout = \"1s\"\nidle_timeout = \"2s\"\nsend_timeout = \"3s\"\n\
          minimum_rate = \"none\"\n[[site]]\nhosts = \"*\"\n[[site.route]]\nrespond = { body = \"hello\" }\n",
         true,

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use crate::serve_support::{Answer, H1, H2, Server, godwit};
 use http::StatusCode;
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// A server with its configuration, which can be changed.
 struct Configured {
@@ -140,6 +140,30 @@ async fn a_request_that_does_not_arrive_is_given_up() {
     let mut answer = Vec::new();
     let _ = late.read_to_end(&mut answer).await;
     assert_eq!(answer, b"");
+}
+
+#[tokio::test]
+async fn of_too_many_idle_connections_one_is_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let configured = limited(&folder, "idle_connections = 2\nheader_timeout = \"400ms\"\n");
+    let mut silent = configured.server.connect(H1).await;
+    let mut first = configured.server.connect(H1).await;
+    ask(&mut first).await;
+    let mut last = configured.server.connect(H1).await;
+    let mut rest = Vec::new();
+    assert_eq!(silent.read_to_end(&mut rest).await.unwrap(), 0);
+    ask(&mut first).await;
+    ask(&mut last).await;
+}
+
+/// A request and its answer, after which the connection stays.
+async fn ask(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) {
+    stream.write_all(b"HEAD /large HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.unwrap());
+    }
+    assert!(head.starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(&head));
 }
 
 #[tokio::test]

@@ -34,7 +34,7 @@ fn everything_that_is_said_is_taken() {
     let read = settings(&format!(
         "listen = [\"127.0.0.1:1443\", \":2443\"]\nredirect_http = \":1080\"\nmetrics = \"127.0.0.1:9090\"\n\
          shards = 3\ndrain = \"0s\"\nearly_data = \"safe\"\n[access_log]\nfile = \"-\"\nformat = \"combined\"\nclient_address = \"none\"\n\
-         [limits]\nconnections = 7\nconnections_per_address = 2\nrequests_per_connection = 9\n\
+         [limits]\nconnections = 7\nconnections_per_address = 2\nidle_connections = 3\nrequests_per_connection = 9\n\
          abandoned_requests = 10\nabandoned_per_second = 0\n\
          header_size = 10000\nbody_size = 5\nheader_timeout = \"1s\"\nidle_timeout = \"2s\"\n\
          send_timeout = \"3s\"\nminimum_rate = \"none\"\n{SITE}"
@@ -52,6 +52,7 @@ fn everything_that_is_said_is_taken() {
     let limits = Limits {
         connections: 7,
         connections_per_address: 2,
+        idle_connections: 3,
         requests_per_connection: 9,
         abandoned_requests: 10,
         abandoned_per_second: 0,

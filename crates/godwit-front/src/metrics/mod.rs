@@ -124,6 +124,8 @@ pub(crate) struct OverLimit {
     pub(crate) of_all: u64,
     /// There were too many of that client.
     pub(crate) of_client: u64,
+    /// Nothing was asked for on them, and there were too many such.
+    pub(crate) idle: u64,
 }
 
 impl Transport {

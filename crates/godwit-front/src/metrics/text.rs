@@ -139,6 +139,7 @@ impl Page<'_> {
         for refused in ask(&metrics.sources.over_limit) {
             counts.push((label(refused.transport, "connections"), refused.of_all));
             counts.push((label(refused.transport, "connections_per_address"), refused.of_client));
+            counts.push((label(refused.transport, "idle_connections"), refused.idle));
         }
         self.counters(
             "refused",

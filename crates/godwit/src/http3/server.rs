@@ -12,7 +12,7 @@ use super::service::HttpService;
 use super::watching;
 use crate::{Connecting, Connection, ConnectionError, Endpoint, Incoming};
 use godwit_base::Time;
-use godwit_body::MinimumRate;
+use godwit_body::{IdleConnections, MinimumRate};
 use godwit_http3::{Config, ErrorCode};
 use std::any::Any;
 use std::collections::VecDeque;
@@ -50,6 +50,7 @@ pub struct Server {
     admission: Admission,
     rate: Option<MinimumRate>,
     idle_timeout: Option<Duration>,
+    idle_connections: Option<IdleConnections>,
     early_requests: EarlyRequests,
 }
 
@@ -71,6 +72,7 @@ impl Server {
             admission: Admission::default(),
             rate: None,
             idle_timeout: None,
+            idle_connections: None,
             early_requests: EarlyRequests::default(),
         }
     }
@@ -113,6 +115,14 @@ impl Server {
     #[must_use]
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = Some(timeout);
+        self
+    }
+
+    /// Sets among which connections those count that are idle: of too many, the one that has been so for longest goes, as
+    /// it would after [`Server::idle_timeout`]. Servers of several endpoints can share them. Default: there is no limit.
+    #[must_use]
+    pub fn idle_connections(mut self, connections: IdleConnections) -> Self {
+        self.idle_connections = Some(connections);
         self
     }
 
@@ -258,7 +268,7 @@ impl Server {
         let mut shutdown = pin!(shutdown);
         let ended = tokio::select! {
             ended = self.serve_arrivals(&link, &mut serve) => Some(ended),
-            () = watching::run(&link, rate, self.idle_timeout) => None,
+            () = watching::run(&link, rate, (self.idle_timeout, self.idle_connections.as_ref())) => None,
             () = &mut shutdown => {
                 self.drain(&link, &mut serve, self.drain_timeout).await;
                 return Ok(());
@@ -268,7 +278,7 @@ impl Server {
             // What the client has asked for in the last moment has its time, until the server ends.
             tokio::select! {
                 () = self.drain(&link, &mut serve, Duration::MAX) => {}
-                () = watching::run(&link, rate, None) => {}
+                () = watching::run(&link, rate, (None, None)) => {}
                 () = &mut shutdown => self.drain(&link, &mut serve, self.drain_timeout).await,
             }
             return Ok(());

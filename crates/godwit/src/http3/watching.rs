@@ -8,18 +8,82 @@
 use super::io::Io;
 use super::link::Link;
 use super::protocol::Protocol;
-use godwit_body::MinimumRate;
+use godwit_base::Time;
+use godwit_body::{IdleConnections, IdlePlace, MinimumRate};
 use godwit_http3::ErrorCode;
 use std::time::Duration;
 
-/// Ready once no request has been under way for as long as `idle` says. Meanwhile responses are given up
-/// (H3_EXCESSIVE_LOAD) of which the client takes less than `rate` says.
-pub(super) async fn run(link: &Link, rate: Option<MinimumRate>, idle: Option<Duration>) {
-    while let Some(wait) = link.with(|protocol, io| look(protocol, io, rate, idle)) {
-        tokio::time::sleep(wait).await;
+/// How soon it is seen that a connection has become idle, where that counts.
+const GLANCE: Duration = Duration::from_secs(2);
+
+/// Ready once no request has been under way for as long as `idle` says, or none is and there are too many such
+/// connections. Meanwhile responses are given up (H3_EXCESSIVE_LOAD) of which the client takes less than `rate` says.
+pub(super) async fn run(
+    link: &Link,
+    rate: Option<MinimumRate>,
+    (idle, all): (Option<Duration>, Option<&IdleConnections>),
+) {
+    let mut place = Place::default();
+    loop {
+        let look = |protocol: &mut Protocol, io: &mut Io<'_>| {
+            (look(protocol, io, rate, idle), protocol.watch.idle_since)
+        };
+        let (wait, idle_since) = link.with(look);
+        if wait.is_none() && idle.is_some() {
+            return;
+        }
+        let wait = match all {
+            None => wait,
+            Some(all) => {
+                Some(place.take(link, all, idle_since).into_iter().chain(wait).min().unwrap_or(GLANCE))
+            }
+        };
+        let Some(wait) = wait else { return std::future::pending().await };
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = place.told_to_go() => {
+                let idle_since = link.with(|protocol, _| protocol.watch.idle_since);
+                if place.gives_way(idle_since) {
+                    return;
+                }
+            }
+        }
     }
-    if idle.is_none() {
-        std::future::pending().await
+}
+
+/// A connection's place among the idle ones.
+#[derive(Default)]
+struct Place {
+    held: Option<IdlePlace>,
+    /// Since when it was idle when it took the place.
+    since: Option<Time>,
+}
+
+impl Place {
+    /// Takes a place for a connection that is idle, behind all others if it has been busy meanwhile. How soon to look
+    /// again if it is not.
+    fn take(&mut self, link: &Link, all: &IdleConnections, idle_since: Option<Time>) -> Option<Duration> {
+        if idle_since.is_none() || idle_since != self.since {
+            self.held = idle_since.map(|_| all.enter(link.connection().remote_address().ip()));
+            self.since = idle_since;
+        }
+        self.held.is_none().then_some(GLANCE)
+    }
+
+    async fn told_to_go(&self) {
+        match &self.held {
+            Some(place) => place.told_to_go().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Whether it has been idle all the time, and goes. Otherwise it has no place any more.
+    fn gives_way(&mut self, idle_since: Option<Time>) -> bool {
+        let goes = idle_since.is_some() && idle_since == self.since.take();
+        if let Some(place) = self.held.take().filter(|_| goes) {
+            place.give_way();
+        }
+        goes
     }
 }
 

@@ -2,7 +2,9 @@
 
 use crate::support::{World, client_config, client_endpoint, echo, get, ok, service, text};
 use godwit::TransportConfig;
-use godwit::http3::{Body, Client, ConnectionInfo, ErrorCode, ErrorKind, Server, ServerEvent};
+use godwit::http3::{
+    Body, Client, ConnectionInfo, ErrorCode, ErrorKind, IdleConnections, Server, ServerEvent,
+};
 use http_body_util::BodyExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -178,6 +180,46 @@ async fn a_client_that_asks_for_nothing_is_sent_away() {
     assert_eq!(text(client.send(get("/")).await.unwrap()).await, "at last");
     let error = client.connection().closed().await;
     assert_eq!(error.application_code(), Some(ErrorCode::H3_NO_ERROR.value()));
+}
+
+#[tokio::test]
+async fn of_too_many_idle_clients_one_is_sent_away_and_nobody_who_waits() {
+    let idle = IdleConnections::new(2, 2);
+    let release = Arc::new(Semaphore::new(0));
+    let permits = Arc::clone(&release);
+    let held = service(move |request: http::Request<Body>| {
+        let permits = Arc::clone(&permits);
+        async move {
+            if request.uri().path() == "/wait" {
+                permits.acquire().await.unwrap().forget();
+            }
+            ok(Body::empty())
+        }
+    });
+    let world = World::with(Server::new().idle_connections(idle.clone()), TransportConfig::default(), held);
+    let busy = world.client().await;
+    let waits = tokio::spawn({
+        let busy = busy.clone();
+        async move { text(busy.send(get("/wait")).await.unwrap()).await }
+    });
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        let client = world.client().await;
+        assert_eq!(text(client.send(get("/")).await.unwrap()).await, "");
+        clients.push(client);
+    }
+    let [first, second, third] = [0, 1, 2].map(|at: usize| clients[at].connection().clone());
+    let error = tokio::select! {
+        error = first.closed() => error,
+        error = second.closed() => error,
+        error = third.closed() => error,
+    };
+    assert_eq!(error.application_code(), Some(ErrorCode::H3_NO_ERROR.value()), "{error}");
+    release.add_permits(1);
+    assert_eq!(waits.await.unwrap(), "");
+    let open = [&first, &second, &third].into_iter().filter(|client| client.close_reason().is_none());
+    assert_eq!((open.count(), idle.gave_way()), (2, 1));
+    assert!(busy.connection().close_reason().is_none());
 }
 
 #[tokio::test]
