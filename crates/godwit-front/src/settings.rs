@@ -170,7 +170,7 @@ impl Default for Limits {
         Limits {
             connections: 10_000,
             connections_per_address: 256,
-            idle_connections: 2_500,
+            idle_connections: 2_000,
             requests_per_connection: 100,
             abandoned_requests: 256,
             abandoned_per_second: 16,

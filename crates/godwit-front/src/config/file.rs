@@ -222,7 +222,7 @@ fn limits(table: Table<'_>) -> Limits {
     limits.connections = count("connections").unwrap_or(limits.connections);
     limits.connections_per_address =
         count("connections_per_address").unwrap_or(limits.connections_per_address);
-    limits.idle_connections = count("idle_connections").unwrap_or((limits.connections / 4).max(16));
+    limits.idle_connections = count("idle_connections").unwrap_or((limits.connections / 5).max(16));
     if let Some(number) = table.number("requests_per_connection", 1, 65_535) {
         limits.requests_per_connection = u32::try_from(number).unwrap_or(u32::MAX);
     }
