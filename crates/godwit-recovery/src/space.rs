@@ -227,7 +227,7 @@ impl<T: Copy> SpaceRecovery<T> {
         let flight = path.flights.of_mut(self.id);
         flight.on_ack_eliciting_left(tally.ack_eliciting);
         flight.largest_acked = flight.largest_acked.max(tally.largest_sample.map(|(number, _)| number));
-        if summary.newly_acked_ack_eliciting
+        if summary.newly_acked_ack_eliciting > 0
             && let Some((number, sent_at)) = tally.largest_sample
             && number == ack.largest
         {

@@ -75,8 +75,8 @@ impl std::error::Error for AckError {}
 pub struct AckSummary {
     /// Packets acknowledged for the first time, those once believed lost included.
     pub newly_acked: u32,
-    /// At least one of them was ack-eliciting.
-    pub newly_acked_ack_eliciting: bool,
+    /// How many of them were ack-eliciting.
+    pub newly_acked_ack_eliciting: u32,
     /// The highest packet number newly acknowledged.
     pub largest_newly_acked: Option<u64>,
     /// The round-trip time sample taken.

@@ -248,7 +248,7 @@ pub struct EndpointConfig {
     /// Incoming handshakes held at most before they are accepted or refused. Default 1024.
     pub max_incoming: usize,
     /// Connections held at most that were accepted and have not finished their handshake; a quarter of them from one
-    /// network (/24 of IPv4, /56 of IPv6), half from one /16 or /32. Default 2048.
+    /// network (/24 of IPv4, /48 of IPv6), half from one /16 or /32. Default 2048.
     pub max_handshakes: usize,
     /// Beyond so many of them clients have to prove their address first, by a Retry (RFC 9000 section 8.1.2). Default 512.
     pub handshakes_before_retry: usize,

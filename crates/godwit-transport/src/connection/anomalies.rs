@@ -44,7 +44,7 @@ pub(crate) struct Anomalies {
 /// What a peer has done that serves something, in the connection's life.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Work {
-    /// Bytes of streams that came for the first time.
+    /// Bytes of streams that came for the first time, and not what a gap or a final size stands for.
     pub(super) bytes: u64,
     /// Datagrams that came.
     pub(super) datagrams: u64,
@@ -71,30 +71,30 @@ impl Anomalies {
     /// A frame that may serve something, but mostly does not when it comes in masses. Streams judge those about windows
     /// and data themselves.
     pub(super) const fn on_frame(&mut self, frame: &Frame<'_>) {
-        let costs = match frame {
+        let cost = match frame {
             Frame::Padding(_)
             | Frame::Ack(_)
             | Frame::Stream { .. }
             | Frame::MaxData { .. }
             | Frame::MaxStreamData { .. }
             | Frame::ConnectionClose { .. }
-            | Frame::ApplicationClose { .. } => false,
-            Frame::Datagram { data } => data.is_empty(),
-            _ => true,
+            | Frame::ApplicationClose { .. } => 0,
+            // Each pays for one: an empty one costs that as well.
+            Frame::Datagram { data } if data.is_empty() => 2,
+            Frame::Datagram { .. } => 0,
+            _ => 1,
         };
-        if costs {
-            self.see(1);
-        }
+        self.see(cost);
     }
 
-    /// An acknowledgement, which told of so many packets for the first time, and whether any of them asked for it: those that
-    /// only acknowledge are answers to what is charged here.
-    pub(super) fn on_ack(&mut self, ack: &Ack<'_>, newly_acked: u32, any_eliciting: bool) {
+    /// An acknowledgement, which told of so many packets for the first time, and how many of them asked for it: those that
+    /// only acknowledge are answers to what is charged here, and pay for nothing.
+    pub(super) fn on_ack(&mut self, ack: &Ack<'_>, newly_acked: u32, ack_eliciting: u32) {
         if newly_acked == 0 {
             let ranges = u32::try_from(ack.ranges.iter().count()).unwrap_or(u32::MAX);
             self.see((ranges / RANGES_EACH).saturating_add(1));
-        } else if any_eliciting {
-            self.acked = self.acked.saturating_add(newly_acked);
+        } else {
+            self.acked = self.acked.saturating_add(ack_eliciting);
         }
     }
 
@@ -174,7 +174,7 @@ mod tests {
     fn what_was_acknowledged_before_pays_as_well() {
         let mut anomalies = Anomalies::new(u64::from(PARCEL));
         let Ok(Frame::Ack(ack)) = Frame::decode(&mut Reader::new(&[2, 9, 0, 0, 9])) else { panic!("an ACK") };
-        anomalies.on_ack(&ack, 3 * PARCEL, true);
+        anomalies.on_ack(&ack, 9 * PARCEL, 3 * PARCEL);
         for parcel in 0..5 {
             (0..PARCEL).for_each(|_| anomalies.on_frame(&Frame::Ping));
             assert_eq!(anomalies.charge(Time::from_nanos(1), Work::default()).is_ok(), parcel < 4);

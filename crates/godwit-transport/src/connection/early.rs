@@ -47,10 +47,13 @@ struct ZeroRtt {
 impl Early {
     /// Packets kept at most: what anyone on the path can make us hold is 12 datagrams.
     const MAX: usize = 12;
+    /// And so many bytes: 12 datagrams as large as an Ethernet frame.
+    const MAX_BYTES: usize = 18_000;
 
     /// Keeps a packet until it can be opened.
     pub(super) fn keep(&mut self, origin: &Datagram, packet: &[u8]) {
-        if self.packets.len() < Self::MAX {
+        let kept: usize = self.packets.iter().map(|(_, packet)| packet.len()).sum();
+        if self.packets.len() < Self::MAX && kept.saturating_add(packet.len()) <= Self::MAX_BYTES {
             self.packets.push((*origin, packet.to_vec()));
         }
     }

@@ -114,7 +114,7 @@ impl Machine {
         let counts = ack.ecn.map(|counts| EcnCounts { ect0: counts.ect0, ect1: counts.ect1, ce: counts.ce });
         let recovery = paths.in_use();
         space.recovery.on_ecn_counts(recovery, now, summary.ecn, counts);
-        if summary.newly_acked_ack_eliciting {
+        if summary.newly_acked_ack_eliciting > 0 {
             space.probes = 0;
         }
         if info.space != SpaceId::Initial && self.side == Side::Client {
@@ -126,7 +126,7 @@ impl Machine {
         {
             keys.on_ack_received(ack.largest, info.keys)?;
         }
-        if info.space == SpaceId::Data && summary.newly_acked_ack_eliciting {
+        if info.space == SpaceId::Data && summary.newly_acked_ack_eliciting > 0 {
             self.parts.ack_frequency.on_acked_packets(now, &self.paths.active().recovery);
         }
         // Before room comes free: whoever waits for it is told by what may be held from now on.

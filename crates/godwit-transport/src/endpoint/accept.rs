@@ -90,8 +90,7 @@ impl Endpoint {
         }
         let source = self.incoming.get(key).ok_or(AcceptError::Gone)?.first.source;
         if !self.has_room_for_half_open(now, source) {
-            // The client will come again.
-            self.end_incoming(key, None);
+            self.turn_away(key);
             return Err(AcceptError::TooManyConnections);
         }
         let mut incoming = self.incoming.remove(key).ok_or(AcceptError::Gone)?;

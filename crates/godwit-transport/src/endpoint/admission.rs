@@ -54,6 +54,11 @@ impl Admission {
         room
     }
 
+    /// Whether so many bytes more may be buffered.
+    pub(super) fn has_room_for(&self, bytes: usize) -> bool {
+        self.bytes.used().saturating_add(bytes as u64) <= self.most_bytes
+    }
+
     /// `bytes` more are buffered. False if they must not be.
     pub(super) fn charge(&mut self, bytes: usize) -> bool {
         self.bytes.charge(bytes as u64).is_ok()

@@ -2,8 +2,9 @@
 //!
 //! A client that went through Retry may have an address and nothing else. So their number is limited like that of
 //! handshakes that wait to be accepted, by source network and in all. When there are many, strangers have to prove their
-//! address before anything of their ClientHello is kept or acknowledged; when there are too many, the oldest gives way
-//! that has had time enough to go on, and if there is none, the newcomer's packet is lost, and will come again.
+//! address before anything of their ClientHello is kept or acknowledged; when there are too many, the oldest gives way of
+//! the network that has most: at once if the newcomer's has fewer, and else if it has had time enough to go on. If there is
+//! none, the newcomer's packet is lost, and will come again.
 //!
 //! Invariant: after every input, those connections count whose slots say where they come from, and they are those that
 //! a client has begun, that are not complete and not over.
@@ -13,10 +14,11 @@ use super::slot::ConnectionSlot;
 use super::source::Source;
 use super::{ConnKey, Endpoint};
 use godwit_base::{Slab, Time};
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// So long a handshake may take whoever else comes: three round trips on long paths.
+/// So long a handshake may take whoever else comes of networks that have no fewer: three round trips on long paths.
 const LEAST_TIME: Duration = Duration::from_secs(2);
 
 /// See the module.
@@ -33,14 +35,17 @@ impl HalfOpen {
         HalfOpen { begun: VecDeque::new(), ledger: Ledger::new(most), count: 0 }
     }
 
-    /// The oldest that stands in the way of one from `source` and has had its time.
+    /// The one that should give way to one from `source`, see the module.
     fn in_the_way(&self, slots: &Slab<ConnectionSlot>, now: Time, source: Source) -> Option<ConnKey> {
-        let old = self.begun.iter().take_while(|(_, at)| now.saturating_since(*at) >= LEAST_TIME);
-        let mut old = old.filter(|(key, _)| {
-            let other = slots.get(key.0).filter(|slot| slot.half_open).and_then(|slot| slot.source);
-            other.is_some_and(|other| self.ledger.stands_in_the_way(source, other))
+        let mine = self.ledger.held_by_neighbours(source);
+        let candidates = self.begun.iter().filter_map(|(key, at)| {
+            let other = slots.get(key.0).filter(|slot| slot.half_open)?.source?;
+            let theirs = self.ledger.held_by_neighbours(other);
+            let has_had_its_time = now.saturating_since(*at) >= LEAST_TIME;
+            let may = theirs > mine.saturating_add(1) || (theirs >= mine && has_had_its_time);
+            (may && self.ledger.stands_in_the_way(source, other)).then_some((theirs, Reverse(*at), *key))
         });
-        old.next().map(|(key, _)| *key)
+        candidates.max_by_key(|(theirs, at, _)| (*theirs, *at)).map(|(_, _, key)| key)
     }
 }
 

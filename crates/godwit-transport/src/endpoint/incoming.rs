@@ -33,6 +33,11 @@ const MAX_PIECES: usize = 4;
 /// Bytes kept that came early, or behind a complete ClientHello: an initial window, and a little more where packets are
 /// large.
 const MAX_EARLY: usize = 24 << 10;
+/// The same of what a ClientHello may be in.
+const MAX_HELLO: usize = 24 << 10;
+/// A part of a ClientHello that is further ahead of what has come is left to come again: the room for what is missing is
+/// room as well.
+const MAX_AHEAD: u64 = 2 << 10;
 /// How long a handshake waits to be accepted.
 const LIFETIME: Duration = Duration::from_secs(10);
 /// How long the rest of a ClientHello is waited for: so long after the last packet, for a client whose packets are
@@ -287,6 +292,12 @@ impl IncomingSet {
         self.strays.keep(dcid, path, ecn, datagram);
     }
 
+    /// Where a client comes from that has proved it, if there is no room for so many bytes more of its ClientHello.
+    pub(super) fn lacks_room(&self, key: IncomingKey, bytes: usize) -> Option<Source> {
+        let incoming = self.entries.get(key.0).filter(|incoming| incoming.hello.is_none())?;
+        (incoming.is_validated() && !self.admission.has_room_for(bytes)).then_some(incoming.first.source)
+    }
+
     /// A further datagram came for a handshake. What there is no room for is dropped; `Err` if the
     /// handshake cannot go on.
     pub(super) fn on_datagram(
@@ -301,6 +312,10 @@ impl IncomingSet {
         let is_full = incoming.datagrams.len() >= MAX_DATAGRAMS;
         let most = if incoming.hello.is_some() { MAX_DATAGRAMS } else { MAX_DATAGRAMS + MAX_PIECES };
         if !incoming.first.path.matches(path) || incoming.datagrams.len() >= most {
+            return Ok(());
+        }
+        let hello_bytes = incoming.hello_bytes.saturating_add(datagram.len());
+        if incoming.hello.is_none() && hello_bytes > MAX_HELLO && !begins_early(datagram) {
             return Ok(());
         }
         if incoming.hello.is_some() {
@@ -446,6 +461,11 @@ impl Incoming {
     fn peek_frames(&mut self, payload: &[u8]) -> Peeked {
         for frame in Frames::new(payload) {
             let parsed = match frame {
+                Ok(Frame::Crypto { offset, .. })
+                    if offset > self.peek.received().saturating_add(MAX_AHEAD) =>
+                {
+                    return Peeked::Forged;
+                }
                 Ok(Frame::Crypto { offset, data }) => self.peek.on_crypto(offset, data),
                 Ok(frame) if frame.permitted_in(PacketType::Initial) => continue,
                 Ok(_) | Err(_) => return Peeked::Malformed,

@@ -111,6 +111,7 @@ impl Endpoint {
                 self.deliver(origin, key, datagram);
             }
             (Some(Target::Incoming(key)), _) => {
+                self.make_room_for_hello(key, datagram.len());
                 match self.incoming.on_datagram(origin.now, key, &origin.path, origin.ecn, datagram) {
                     Ok(()) => {}
                     Err(Rejected::Full) => drop(self.end_incoming(key, Some(REFUSED))),
@@ -317,7 +318,7 @@ impl Endpoint {
             && begun == Err(Rejected::Full)
             && let Some(key) = self.incoming.in_the_way(source)
         {
-            self.end_incoming(key, None);
+            self.turn_away(key);
             begun = self.incoming.begin(origin.now, first, origin.ecn, datagram);
         }
         match begun {
@@ -364,6 +365,22 @@ impl Endpoint {
             self.send_close(&incoming.first, &incoming.answered(), answer);
         }
         true
+    }
+
+    /// Has another handshake give way to one that goes on, if its client has proved its address and there is no room left.
+    fn make_room_for_hello(&mut self, key: IncomingKey, bytes: usize) {
+        if let Some(source) = self.incoming.lacks_room(key, bytes)
+            && let Some(other) = self.incoming.in_the_way(source).filter(|other| *other != key)
+        {
+            self.turn_away(other);
+        }
+    }
+
+    /// Ends a handshake for which there is no place. Its client will come again with all it has sent, unless it was told that
+    /// a part has come: then it would wait in vain, and is told the rest.
+    pub(super) fn turn_away(&mut self, key: IncomingKey) {
+        let told = self.incoming.get(key).is_some_and(|incoming| incoming.answered().packets > 0);
+        self.end_incoming(key, told.then_some(REFUSED));
     }
 
     pub(super) fn send_close(&mut self, first: &FirstInitial, answered: &Answered, (code, reason): Answer) {

@@ -103,14 +103,16 @@ impl Streams {
         (data, fin): (Range<u64>, bool),
         act: impl FnOnce(&mut RecvHalf, u64) -> Result<u64, WireError>,
     ) -> Result<(), WireError> {
-        let Some(slot) = self.resolve(id, Half::Receive)? else { return Ok(()) };
+        let Some(slot) = self.resolve(id, Half::Receive)? else { return self.on_over() };
         let Some(recv) = self.store.at_mut(slot).and_then(|stream| stream.recv.as_mut()) else {
-            return Ok(());
+            return self.on_over();
         };
         let fresh = recv.check(data.end, fin)?;
-        if fresh == 0 && !fin && recv.knows(data) {
+        let arrived = fresh.min(data.end.saturating_sub(data.start));
+        if fresh == 0 && recv.knows(data, fin) {
             self.useless = self.useless.saturating_add(1);
         }
+        self.stats.bytes_arrived = self.stats.bytes_arrived.saturating_add(arrived);
         self.window.check(fresh)?;
         self.window.on_received(now, fresh);
         self.stats.bytes_received = self.stats.bytes_received.saturating_add(fresh);
@@ -128,6 +130,13 @@ impl Streams {
         if over {
             self.reap(slot);
         }
+        Ok(())
+    }
+
+    /// A frame for a stream that is over.
+    #[cold]
+    fn on_over(&mut self) -> Result<(), WireError> {
+        self.useless = self.useless.saturating_add(1);
         Ok(())
     }
 
@@ -160,9 +169,9 @@ impl Streams {
 
     /// MAX_STREAM_DATA.
     pub(super) fn on_max_stream_data(&mut self, id: StreamId, limit: u64) -> Result<(), WireError> {
-        let Some(slot) = self.resolve(id, Half::Send)? else { return Ok(()) };
+        let Some(slot) = self.resolve(id, Half::Send)? else { return self.on_over() };
         let Some(send) = self.store.at_mut(slot).and_then(|stream| stream.send.as_mut()) else {
-            return Ok(());
+            return self.on_over();
         };
         let before = send.limit();
         if limit > before {
@@ -174,12 +183,16 @@ impl Streams {
         Ok(())
     }
 
-    /// A limit of the peer's was raised, or not.
+    /// A limit of the peer's was raised, or not. It is raised for good reason where we have sent something meanwhile; what is
+    /// raised at the same time on other streams is paid for by its acknowledgements.
     fn judge_update(&mut self, before: u64, now: u64) {
         /// Peers that have small windows raise them by a packet's worth.
         const USEFUL: u64 = 1 << 10;
-        if now.saturating_sub(before) < USEFUL {
+        let sent = self.stats.bytes_sent;
+        if now.saturating_sub(before) < USEFUL || sent.saturating_sub(self.judged_at) < USEFUL {
             self.useless = self.useless.saturating_add(1);
+        } else {
+            self.judged_at = sent;
         }
     }
 

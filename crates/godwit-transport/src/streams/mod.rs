@@ -165,6 +165,8 @@ pub(crate) struct StreamStats {
     pub bytes_retransmitted: u64,
     /// Received, each byte of a stream once, gaps included.
     pub bytes_received: u64,
+    /// The same without gaps: bytes that came beyond all that came before.
+    pub bytes_arrived: u64,
     /// Streams opened by this end.
     pub opened_locally: u64,
     /// Streams opened by the peer.
@@ -289,6 +291,8 @@ pub(crate) struct Streams {
     pieces: usize,
     /// Frames of the peer's that served nothing, since they were last asked for.
     useless: u32,
+    /// What had been sent when a limit of the peer's was raised for good reason.
+    judged_at: u64,
     /// Streams that owe control frames, each once. Some may be gone.
     control_queue: VecDeque<StreamId>,
     budget: WriteBudget,
@@ -318,6 +322,7 @@ impl Streams {
             control: 0,
             pieces: 0,
             useless: 0,
+            judged_at: 0,
             control_queue: VecDeque::new(),
             budget: WriteBudget::new(config.send_buffer),
             events: VecDeque::new(),

@@ -108,9 +108,9 @@ impl RecvHalf {
         self.assembler.pieces()
     }
 
-    /// True if these bytes came before, or nobody wants them.
-    pub(super) fn knows(&self, data: Range<u64>) -> bool {
-        self.state != State::Open || self.assembler.knows(data)
+    /// True if these bytes came before, or nobody wants them, and so did the end if this says it.
+    pub(super) fn knows(&self, data: Range<u64>, fin: bool) -> bool {
+        (!fin || self.final_size.is_some()) && (self.state != State::Open || self.assembler.knows(data))
     }
 
     /// True if nothing more can happen.

@@ -161,7 +161,7 @@ impl EndpointBuilder {
     }
 
     /// Sets how many handshakes may be accepted and not be complete; a quarter of them by clients of one network (/24 of
-    /// IPv4, /56 of IPv6), half by those of one /16 or /32. Beyond that whoever had two seconds and did not finish gives
+    /// IPv4, /48 of IPv6), half by those of one /16 or /32. Beyond that whoever had two seconds and did not finish gives
     /// way, and while there is nobody newcomers wait. Default 2048.
     pub fn max_handshakes(mut self, handshakes: usize) -> Self {
         self.max_handshakes = handshakes;

@@ -97,3 +97,17 @@ fn packets_of_a_datagram_that_are_for_somebody_else_are_left_alone() {
         assert_eq!(pair.server.is_open(), !heard);
     }
 }
+
+#[test]
+fn what_comes_early_is_bounded_in_bytes() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.exchange(true);
+    assert!(pair.server.is_handshaking());
+    for _ in 0..100 {
+        let mut datagram = [&[0x40][..], cid(2).as_bytes()].concat();
+        datagram.resize(65_000, 7);
+        pair.server.machine.receive(pair.now, pair.server_path, Ecn::NotEct, &mut datagram);
+    }
+    let kept: usize = pair.server.machine.early.take().iter().map(|(_, bytes)| bytes.len()).sum();
+    assert!(kept <= 32 << 10, "{kept} bytes, of which the endpoint knows {}", pair.server.machine.held());
+}
