@@ -94,6 +94,7 @@ impl Options {
             self.limits;
         let mut config = http3::Config::default();
         config.max_field_section_size = header_size.into();
+        config.max_requests = config.max_requests.max(self.limits.requests_per_connection as usize);
         config.enable_connect_protocol = true;
         config.abandoned_allowance = abandoned_requests;
         config.abandoned_per_second = abandoned_per_second;

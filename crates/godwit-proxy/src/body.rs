@@ -106,14 +106,7 @@ impl Arriving {
                 if self.incoming.is_end_stream() {
                     self.finish();
                 }
-                let frame = match frame.into_trailers() {
-                    Ok(mut trailers) => {
-                        headers::on_trailers(&mut trailers);
-                        Frame::trailers(trailers)
-                    }
-                    Err(frame) => frame,
-                };
-                Poll::Ready(Some(Ok(frame)))
+                Poll::Ready(Some(Ok(headers::passing(frame))))
             }
             Some(Err(error)) => {
                 let detail = format!("the response broke off: {}", chain(&error));

@@ -93,7 +93,8 @@ pub(crate) async fn forward(forwarder: &Arc<Forwarder>, request: Request<Request
             since = Some(Instant::now());
             continue;
         }
-        if failure.problem.kind() != ProblemKind::Busy {
+        // What the client did wrong says nothing about the upstream, nor does what others take of it.
+        if !matches!(failure.problem.kind(), ProblemKind::Busy | ProblemKind::ClientGone) {
             backend.on_failure();
         }
         let elsewhere = forwarder.backends.all.len() > 1 || failure.problem.kind() == ProblemKind::Broken;

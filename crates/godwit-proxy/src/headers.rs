@@ -6,13 +6,16 @@
 use crate::problem::{Problem, ProblemKind};
 use crate::settings::{HostHeader, Network, Settings};
 use crate::upstream::{Scheme, Upstream};
+use bytes::Bytes;
 use godwit_body::Peer;
 use http::header::{
-    ALT_SVC, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, FORWARDED, HOST, HeaderName, TE, TRAILER,
+    ALT_SVC, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE,
+    CONTENT_TYPE, COOKIE, EXPECT, FORWARDED, HOST, HeaderName, MAX_FORWARDS, RANGE, SET_COOKIE, TE, TRAILER,
     TRANSFER_ENCODING, UPGRADE, VIA,
 };
 use http::uri::{Authority, PathAndQuery};
 use http::{HeaderMap, HeaderValue, Request, Uri, Version};
+use http_body::Frame;
 use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -66,18 +69,36 @@ fn has_passed(headers: &HeaderMap, pseudonym: &str) -> bool {
     })
 }
 
+/// What says how a message is framed, where it goes, who sends it, and how its content is to be understood.
+const HEADER_SECTION_ONLY: [HeaderName; 14] = [
+    AUTHORIZATION,
+    CACHE_CONTROL,
+    CONTENT_ENCODING,
+    CONTENT_LENGTH,
+    CONTENT_RANGE,
+    CONTENT_TYPE,
+    COOKIE,
+    EARLY_DATA,
+    EXPECT,
+    HOST,
+    MAX_FORWARDS,
+    RANGE,
+    SET_COOKIE,
+    TRAILER,
+];
+
 /// Takes out what is about one connection.
 fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    // Two ways to say how long a body is are one too many; the other one is obeyed.
+    if headers.contains_key(TRANSFER_ENCODING) {
+        headers.remove(CONTENT_LENGTH);
+    }
     if headers.contains_key(CONNECTION) {
         let named: Vec<HeaderName> = named_by_connection(headers).collect();
         // Nobody may take the warning of a replay away (RFC 8470 section 5.1).
         for name in named.iter().filter(|name| **name != HOST && **name != EARLY_DATA) {
             headers.remove(name);
         }
-    }
-    // Two ways to say how long a body is are one too many; the other one is obeyed.
-    if headers.contains_key(TRANSFER_ENCODING) {
-        headers.remove(CONTENT_LENGTH);
     }
     for name in &HOP_BY_HOP {
         headers.remove(name);
@@ -320,12 +341,24 @@ pub(crate) fn on_response(headers: &mut HeaderMap, received: Version, pseudonym:
 pub(crate) fn on_informational(headers: &mut HeaderMap) {
     remove_hop_by_hop(headers);
     headers.remove(CONTENT_LENGTH);
+    headers.remove(ALT_SVC);
 }
 
-/// The fields of trailers that may pass, in either direction.
-pub(crate) fn on_trailers(trailers: &mut HeaderMap) {
+/// A frame of a body as it may pass, in either direction: trailers without what has its place in a header section alone (RFC
+/// 9110 section 6.5.1).
+pub(crate) fn passing(frame: Frame<Bytes>) -> Frame<Bytes> {
+    match frame.into_trailers() {
+        Ok(mut trailers) => {
+            on_trailers(&mut trailers);
+            Frame::trailers(trailers)
+        }
+        Err(frame) => frame,
+    }
+}
+
+fn on_trailers(trailers: &mut HeaderMap) {
     remove_hop_by_hop(trailers);
-    for name in [CONTENT_LENGTH, HOST, TRAILER, EARLY_DATA] {
+    for name in &HEADER_SECTION_ONLY {
         trailers.remove(name);
     }
     // Some servers merge trailers into the header section, where these would be believed.

@@ -4,7 +4,7 @@
 //! given to another connection; it can be held back until the upstream wants it; and whoever gives up the
 //! exchange makes the view fail, which resets the stream or closes the connection.
 
-use crate::{BoxError, RequestBody, lock};
+use crate::{BoxError, RequestBody, headers, lock};
 use bytes::Bytes;
 use godwit_body::FramePoll;
 use http_body::{Body, Frame, SizeHint};
@@ -188,7 +188,7 @@ impl State {
         if let Some(since) = self.waiting_since.take() {
             self.waited += self.progress.saturating_duration_since(since);
         }
-        let frame = self.check(frame);
+        let frame = self.check(frame.map(|frame| frame.map(headers::passing)));
         match &frame {
             Some(Ok(_)) => {
                 self.finished = self.body.is_end_stream() && self.left.is_none_or(|left| left == 0)

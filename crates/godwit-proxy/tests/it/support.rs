@@ -213,10 +213,17 @@ impl http_body::Body for Long {
             return Poll::Ready(Some(Ok(Frame::data(Bytes::from(vec![b'x'; len])))));
         }
         if std::mem::take(&mut self.trailers) {
-            let trailers = http::HeaderMap::from_iter([(
-                http::HeaderName::from_static("x-sum"),
-                http::HeaderValue::from_static("12"),
-            )]);
+            // The first are for header sections alone.
+            let fields = [
+                ("x-forwarded-for", "10.6.6.6"),
+                ("authorization", "Basic eDp5"),
+                ("early-data", "0"),
+                ("x-sum", "12"),
+            ];
+            let fields = fields.map(|(name, value)| {
+                (http::HeaderName::from_static(name), http::HeaderValue::from_static(value))
+            });
+            let trailers = http::HeaderMap::from_iter(fields);
             return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
         }
         Poll::Ready(None)

@@ -80,7 +80,7 @@ impl Anomalies {
             | Frame::ConnectionClose { .. }
             | Frame::ApplicationClose { .. } => 0,
             // Each pays for one: an empty one costs that as well.
-            Frame::Datagram { data } if data.is_empty() => 2,
+            Frame::Datagram { data: [] } => 2,
             Frame::Datagram { .. } => 0,
             _ => 1,
         };

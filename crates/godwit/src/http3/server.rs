@@ -306,9 +306,10 @@ impl Server {
             let validated = attempt.as_ref().is_some_and(Connection::is_peer_validated);
             self.observer.notify(|| ServerEvent::HandshakeFailed { remote, validated });
         };
-        // Who has sent requests with the first packets is served at once.
+        // Who has sent requests with the first packets is served at once, if it has proved its address by a token: else
+        // anybody could make requests in the name of any address.
         let wanted = self.early_requests != EarlyRequests::Later;
-        let early = wanted.then(|| connecting.early()).flatten();
+        let early = wanted.then(|| connecting.early()).flatten().filter(Connection::is_peer_validated);
         let mut serving = early.map(|early| {
             Box::pin(self.serve_connection_until(early, service.clone(), until(stopped.clone())))
         });

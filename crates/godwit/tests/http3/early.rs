@@ -24,9 +24,16 @@ fn early_server() -> ServerConfig {
 
 /// A client that comes back: its connection, before the handshake is over if there is a ticket.
 async fn come_back(world: &World, sessions: &Arc<FileSessionStore>) -> (godwit::Endpoint, Client) {
+    come_back_from(client_endpoint(), world, sessions).await
+}
+
+async fn come_back_from(
+    endpoint: godwit::Endpoint,
+    world: &World,
+    sessions: &Arc<FileSessionStore>,
+) -> (godwit::Endpoint, Client) {
     assert_eq!(sessions.problem(), None);
     let config = client_builder().alpn([ALPN]).early_data(true).sessions(sessions.clone()).build().unwrap();
-    let endpoint = client_endpoint();
     let connection = match endpoint.connect(&config, world.addr, "localhost").unwrap().into_early() {
         Ok(early) => early,
         Err(connecting) => connecting.await.unwrap(),
@@ -112,4 +119,32 @@ async fn early_requests_are_seen_and_those_that_change_something_refused() {
     let both = [told("GET true"), told("POST true")];
     assert_eq!(answers(EarlyRequests::All).await, [both, late.clone()].concat());
     assert_eq!(answers(EarlyRequests::Later).await, [late.clone(), late].concat());
+}
+
+/// Tokens are for the address that they were given to, and sessions for whoever has them.
+#[tokio::test]
+async fn requests_of_an_address_that_is_not_proved_wait() {
+    let folder = tempfile::tempdir().unwrap();
+    let sessions = Arc::new(FileSessionStore::open(folder.path().join("sessions")));
+    let server = Server::new().early_requests(EarlyRequests::All);
+    let world = World::with(server, TransportConfig::default(), telling());
+    world.endpoint.set_server_config(&early_server());
+    let request = || Request::get("/").body(Body::empty()).unwrap();
+    let mut answers = Vec::new();
+    for from in ["127.0.0.1:0", "127.0.0.1:0", "127.0.0.2:0"] {
+        let endpoint = godwit::Endpoint::client(from.parse().unwrap()).unwrap();
+        let (endpoint, client) = come_back_from(endpoint, &world, &sessions).await;
+        let answer = text(client.send(request()).await.unwrap()).await;
+        answers.push((client.connection().connected().await.unwrap(), answer));
+        assert_eq!(text(client.send(request()).await.unwrap()).await, "GET false");
+        client.close();
+        endpoint.wait_idle().await;
+        sessions.flush();
+    }
+    let expected = [
+        (EarlyDataStatus::NotTried, "GET false".to_owned()),
+        (EarlyDataStatus::Accepted, "GET true".to_owned()),
+        (EarlyDataStatus::Accepted, "GET false".to_owned()),
+    ];
+    assert_eq!(answers, expected);
 }
