@@ -30,7 +30,8 @@
 //! `tcp` (HTTP/1.1 and HTTP/2), `h3` and `redirect_http` bring requests to it; `server` composes all of it.
 //! [`config`] reads settings from a file.
 //!
-//! - `connection_limits` and [`godwit_body::Progress`] are against clients that are too many or too slow;
+//! - `connection_limits`, [`godwit_body::Progress`] and `useless_frames` are against clients that are too many, too slow or
+//!   too busy with nothing;
 //!   `tcp_stream`, `goaway` and `stop_listening` lose nothing at the end of a connection and of the server.
 //! - [`Inherited`], `successor` and [`supervisor`] are for the processes before and after this one, and for the service
 //!   manager; [`Operation`] is for the person who sends signals.
@@ -43,7 +44,7 @@
 //!
 //! From the bottom: `address`, `site_address`, `browser`, `cut`, `error`, `signals`, `memory`, `metrics`, `service`,
 //! `sessions`, `stop_listening`, `supervisor`, `client`, `connection_limits`, `inherited`, `path`, `settings`, `advertise`,
-//! `certificates`, `config`, `goaway`, `tcp_stream`, `access`, `sites`, `tcp_connection`, `connection_service`,
+//! `certificates`, `config`, `goaway`, `tcp_stream`, `access`, `useless_frames`, `sites`, `tcp_connection`, `connection_service`,
 //! `redirect_http`, `h3`, `listen`, `successor`, `tcp`, `server`, `builder`, `banner`, `operation`. Each may use those
 //! before it.
 
@@ -85,6 +86,7 @@ pub mod supervisor;
 mod tcp;
 mod tcp_connection;
 mod tcp_stream;
+mod useless_frames;
 
 pub use address::parse_address;
 pub use advertise::dns;

@@ -42,6 +42,7 @@ use super::tcp_connection::{
     ConnectionGuard, HANDSHAKE, client, http1_builder, http2_builder, time_for_last_request,
 };
 use super::tcp_stream::ClientStream;
+use super::useless_frames::Judged;
 use godwit_body::BoxError;
 use godwit_certificates::{Notices, is_challenge};
 use godwit_report::record::Protocol;
@@ -313,14 +314,17 @@ async fn requests(
         request.extensions_mut().insert(Arc::clone(&sender));
         async move { Ok::<_, Infallible>(service.answer(request).await) }
     });
-    let io = TokioIo::new(stream);
     // What is under way is dropped with the connection, and logged then.
     let note =
         |outcome: Result<(), BoxError>| outcome.inspect_err(|error| observer.on_broken(&client, error));
     if speaks_h2 {
+        let stream = Judged::new(stream, Arc::clone(&guard.pace));
+        let (ended, io) = (stream.ended(), TokioIo::new(stream));
         let mut connection = pin!(http2_builder(limits).serve_connection(io, service));
-        note(guard.keep(&client, connection.as_mut()).await)
+        let outcome = guard.keep(&client, connection.as_mut()).await;
+        note(outcome.map_err(|error| ended.in_place_of(error)))
     } else {
+        let io = TokioIo::new(stream);
         let mut connection = pin!(http1_builder(limits).serve_connection(io, service).with_upgrades());
         note(guard.keep(&client, connection.as_mut()).await)
     }

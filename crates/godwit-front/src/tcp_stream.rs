@@ -5,12 +5,13 @@
 //! this side says that it has finished, and reads on until the client has too, or until it has acknowledged nothing
 //! more for [`SILENCE`] (RFC 9112 section 9.6).
 //!
-//! Every byte passes here, so this is also where [`Progress`] learns of them.
+//! Every byte passes here, so this is also where [`Progress`] learns of them, and where a client that sends without a
+//! pause is made to let others have their turn.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use godwit_os::tcp::tcp_info;
@@ -26,12 +27,17 @@ use godwit_body::Progress;
 const SILENCE: Duration = Duration::from_secs(1);
 /// How often to wait for so long, for one that does.
 const MOST_WAITS: usize = 300;
+/// Bytes after which others get their turn. The libraries above read as long as there is something, and what they read may
+/// be thousands of frames.
+const TURN: usize = 64 << 10;
 
 /// A connection with its permits to exist. Dropped, it lingers in a task of its own before they are given back.
 #[derive(Debug)]
 pub(super) struct ClientStream {
     held: Option<Held>,
     pace: Arc<Progress>,
+    /// Bytes read since there was nothing to read, or others had their turn.
+    read_in_turn: usize,
     /// Dropped with this, it tells who waits for that.
     gone: Option<oneshot::Sender<()>>,
 }
@@ -45,7 +51,8 @@ struct Held {
 impl ClientStream {
     pub(super) fn new(stream: TcpStream, permits: (OwnedSemaphorePermit, Admission)) -> ClientStream {
         let stream = Metered::new(stream);
-        ClientStream { held: Some(Held { stream, _permits: permits }), pace: Arc::default(), gone: None }
+        let held = Some(Held { stream, _permits: permits });
+        ClientStream { held, pace: Arc::default(), read_in_turn: 0, gone: None }
     }
 
     /// Ready when this has been dropped, by whoever has it then.
@@ -127,10 +134,17 @@ impl AsyncRead for ClientStream {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.read_in_turn >= TURN {
+            self.read_in_turn = 0;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         let before = buffer.filled().len();
-        let outcome = ready!(self.stream_mut()?.poll_read(cx, buffer));
-        self.pace.on_read(buffer.filled().len().saturating_sub(before));
-        Poll::Ready(outcome)
+        let poll = self.stream_mut()?.poll_read(cx, buffer);
+        let read = buffer.filled().len().saturating_sub(before);
+        self.read_in_turn = if poll.is_pending() { 0 } else { self.read_in_turn.saturating_add(read) };
+        self.pace.on_read(read);
+        poll
     }
 }
 
@@ -159,5 +173,66 @@ impl AsyncWrite for ClientStream {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.stream_mut()?.poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::net::Ipv4Addr;
+    use std::task::Waker;
+
+    use tokio::net::TcpSocket;
+    use tokio::sync::Semaphore;
+
+    use super::super::connection_limits::ConnectionLimits;
+    use super::*;
+
+    const SENT: usize = 3 * TURN;
+
+    /// A client that has sent so much, all of it in the kernel's buffer.
+    async fn client_has_sent() -> (TcpStream, ClientStream) {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(1 << 20).unwrap();
+        socket.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let listener = socket.listen(1).unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, remote) = listener.accept().await.unwrap();
+        client.write_all(&vec![b'x'; SENT]).await.unwrap();
+        let mut peeked = vec![0; SENT];
+        while stream.peek(&mut peeked).await.unwrap() < 2 * TURN {
+            tokio::task::yield_now().await;
+        }
+        let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        let admission = ConnectionLimits::new(1, 1, 1).admit(remote.ip()).unwrap();
+        (client, ClientStream::new(stream, (permit, admission)))
+    }
+
+    /// Bytes that are read until there are no more for now.
+    fn read_on(stream: &mut ClientStream, cx: &mut Context<'_>) -> usize {
+        let (mut bytes, mut read) = ([0; 4096], 0);
+        loop {
+            let mut buffer = ReadBuf::new(&mut bytes);
+            match Pin::new(&mut *stream).poll_read(cx, &mut buffer) {
+                Poll::Ready(outcome) => outcome.unwrap(),
+                Poll::Pending => return read,
+            }
+            read += buffer.filled().len();
+        }
+    }
+
+    #[tokio::test]
+    async fn who_sends_much_lets_others_have_their_turn() {
+        let (_client, mut stream) = client_has_sent().await;
+        let in_one_turn = read_on(&mut stream, &mut Context::from_waker(Waker::noop()));
+        assert!((TURN..TURN + 4096).contains(&in_one_turn), "{in_one_turn}");
+        // It goes on by itself: nothing more comes from the client.
+        let mut left = SENT - in_one_turn;
+        poll_fn(|cx| {
+            left -= read_on(&mut stream, cx);
+            if left == 0 { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        assert_eq!(stream.pace.bytes_read(), SENT as u64);
     }
 }

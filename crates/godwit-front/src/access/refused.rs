@@ -18,6 +18,8 @@ pub(crate) enum GaveUp {
     TooSlow,
     /// The client has given up more requests than it may.
     Abandoned,
+    /// The client has sent too many frames that serve nothing (HTTP/2).
+    Useless,
 }
 
 impl fmt::Display for GaveUp {
@@ -26,6 +28,7 @@ impl fmt::Display for GaveUp {
             GaveUp::HeadLate => "a request's head did not arrive in time",
             GaveUp::TooSlow => "the client takes too little",
             GaveUp::Abandoned => "the client gives up too many requests",
+            GaveUp::Useless => "the client sends too many frames that serve nothing",
         })
     }
 }
@@ -39,6 +42,7 @@ pub(super) fn reason(error: &BoxError) -> Option<(Refusal, Option<StatusCode>)> 
             GaveUp::HeadLate => (Refusal::HeadLate, None),
             GaveUp::TooSlow => (Refusal::TooSlow, None),
             GaveUp::Abandoned => (Refusal::Abandoned, None),
+            GaveUp::Useless => (Refusal::Useless, None),
         });
     }
     let error = error.downcast_ref::<hyper::Error>().filter(|error| error.is_parse())?;

@@ -106,6 +106,8 @@ pub(crate) enum Refusal {
     TooSlow,
     /// It gave up more requests than it may (HTTP/2).
     Abandoned,
+    /// It sent too many frames that serve nothing (HTTP/2).
+    Useless,
     /// A request's head did not arrive in time.
     HeadLate,
     /// What came was no request (status 400).
@@ -140,9 +142,10 @@ impl Transport {
 }
 
 impl Refusal {
-    pub(super) const ALL: [Refusal; 6] = [
+    pub(super) const ALL: [Refusal; 7] = [
         Refusal::TooSlow,
         Refusal::Abandoned,
+        Refusal::Useless,
         Refusal::HeadLate,
         Refusal::BadRequest,
         Refusal::HeaderTooLarge,
@@ -153,6 +156,7 @@ impl Refusal {
         match self {
             Refusal::TooSlow => "too_slow",
             Refusal::Abandoned => "abandoned",
+            Refusal::Useless => "useless_frames",
             Refusal::HeadLate => "header_timeout",
             Refusal::BadRequest => "bad_request",
             Refusal::HeaderTooLarge => "header_too_large",

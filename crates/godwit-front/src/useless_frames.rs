@@ -1,0 +1,321 @@
+//! How many frames an HTTP/2 client may send that ask for nothing and bring nothing.
+//!
+//! The HTTP/2 library limits what it answers and what it keeps, not what it merely reads: window updates by one byte,
+//! priorities, settings, pings and frames of unknown types without end keep a processor busy for everybody else. It does
+//! not say which frames have come either, so their heads (RFC 9113 section 4.1) are looked at here on their way to it.
+//!
+//! Frames of requests and with bytes of bodies are free: other limits are about those. All others are taken out of a
+//! budget that comes back with time, with requests and with what the client is sent, because for that it updates windows.
+//! HTTP/3 does the same by itself ([`godwit::http3::Config::useless_per_second`]).
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use godwit_base::{Exhausted, RefillingBudget, Time};
+use godwit_body::{BoxError, Progress};
+use godwit_text::instant_now;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::access::GaveUp;
+
+/// Frames that a client may send at once. What libraries send with a window of 16 MiB, each 4 KiB of it given back by two
+/// frames, is less.
+const AT_ONCE: u64 = 10_000;
+/// What comes back of them in a second: it costs less than a hundredth of a processor.
+const PER_SECOND: u64 = 1000;
+/// What comes back with a request: window update, priority, end of the body, reset.
+const PER_REQUEST: u64 = 4;
+/// Bytes sent for which one comes back. Libraries send two for 4 KiB at most.
+const SENT_FOR_ONE: u64 = 1 << 10;
+/// Bytes of payload that count as one frame more.
+const PAYLOAD_OF_ONE: u64 = 64;
+
+/// Bytes of what a client sends before its first frame (RFC 9113 section 3.4).
+const PREFACE: usize = 24;
+const HEAD: usize = 9;
+/// The most padding that a DATA frame can have, with the byte that says how much.
+const MOST_PADDING: u64 = 256;
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const CONTINUATION: u8 = 9;
+const PADDED: u8 = 8;
+
+/// A stream of HTTP/2 that fails when its client has sent too much that is useless.
+pub(super) struct Judged<S> {
+    stream: S,
+    pace: Arc<Progress>,
+    begun: Instant,
+    frames: Frames,
+    ended: EndedByUseless,
+}
+
+/// Whether such a stream has failed because of what its client sent. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub(super) struct EndedByUseless(Arc<AtomicBool>);
+
+impl EndedByUseless {
+    /// Why the connection has ended in truth: the HTTP/2 library passes on the words of the stream's error only.
+    pub(super) fn in_place_of(&self, error: BoxError) -> BoxError {
+        if self.0.load(Ordering::Relaxed) { GaveUp::Useless.into() } else { error }
+    }
+}
+
+impl<S> Judged<S> {
+    /// From its first byte on. `pace` learns when the connection is to be closed without ceremony.
+    pub(super) fn new(stream: S, pace: Arc<Progress>) -> Judged<S> {
+        let (begun, frames, ended) = (instant_now(), Frames::new(), EndedByUseless::default());
+        Judged { stream, pace, begun, frames, ended }
+    }
+
+    /// For asking later.
+    pub(super) fn ended(&self) -> EndedByUseless {
+        self.ended.clone()
+    }
+
+    fn note_write(&mut self, poll: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(written)) = &poll {
+            self.frames.on_written(*written);
+        }
+        poll
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Judged<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
+        let now = Time::ZERO + self.begun.elapsed();
+        let read = buffer.filled().get(before..).unwrap_or_default();
+        if self.frames.on_read(now, read).is_err() {
+            // Whoever fails has read nothing.
+            buffer.set_filled(before);
+            self.pace.abort();
+            self.ended.0.store(true, Ordering::Relaxed);
+            return Poll::Ready(Err(io::Error::other(GaveUp::Useless)));
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Judged<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
+        let poll = Pin::new(&mut self.stream).poll_write(cx, buffer);
+        self.note_write(poll)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffers: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let poll = Pin::new(&mut self.stream).poll_write_vectored(cx, buffers);
+        self.note_write(poll)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+/// What has come on one connection, and what it may still bring.
+struct Frames {
+    budget: RefillingBudget,
+    /// Bytes sent for which nothing has come back yet.
+    sent: u64,
+    /// Bytes to pass over: of the preface or a payload.
+    skip: usize,
+    head: [u8; HEAD],
+    /// Bytes of the head that are there.
+    filled: usize,
+}
+
+impl Frames {
+    fn new() -> Frames {
+        let budget = RefillingBudget::new(AT_ONCE, PER_SECOND);
+        Frames { budget, sent: 0, skip: PREFACE, head: [0; HEAD], filled: 0 }
+    }
+
+    fn on_written(&mut self, bytes: usize) {
+        let sent = self.sent.saturating_add(bytes as u64);
+        self.budget.refund(sent / SENT_FOR_ONE);
+        self.sent = sent % SENT_FOR_ONE;
+    }
+
+    /// Fails once there has been too much.
+    fn on_read(&mut self, now: Time, mut bytes: &[u8]) -> Result<(), Exhausted> {
+        loop {
+            let skipped = self.skip.min(bytes.len());
+            self.skip = self.skip.saturating_sub(skipped);
+            bytes = bytes.get(skipped..).unwrap_or_default();
+            let Some((first, rest)) = bytes.split_first() else { return Ok(()) };
+            bytes = rest;
+            if let Some(place) = self.head.get_mut(self.filled) {
+                *place = *first;
+            }
+            self.filled = self.filled.saturating_add(1);
+            if self.filled == HEAD {
+                self.filled = 0;
+                self.on_head(now)?;
+            }
+        }
+    }
+
+    fn on_head(&mut self, now: Time) -> Result<(), Exhausted> {
+        let [high, middle, low, kind, flags, ..] = self.head;
+        let length = u32::from_be_bytes([0, high, middle, low]);
+        self.skip = usize::try_from(length).unwrap_or(usize::MAX);
+        let length = u64::from(length);
+        let may_be_padding = flags & PADDED != 0 && length <= MOST_PADDING;
+        match kind {
+            HEADERS => self.budget.refund(PER_REQUEST),
+            CONTINUATION => {}
+            DATA if length > 0 && !may_be_padding => {}
+            _ => self.budget.charge(now, 1 + length / PAYLOAD_OF_ONE)?,
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    const RST_STREAM: u8 = 3;
+    const SETTINGS: u8 = 4;
+    const PING: u8 = 6;
+    const WINDOW_UPDATE: u8 = 8;
+    const UNKNOWN: u8 = 0xbb;
+
+    fn frame(kind: u8, flags: u8, length: usize) -> Vec<u8> {
+        let [.., high, middle, low] = length.to_be_bytes();
+        let mut frame = vec![high, middle, low, kind, flags, 0, 0, 0, 1];
+        frame.resize(HEAD + length, 1);
+        frame
+    }
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    fn begun() -> Frames {
+        let mut frames = Frames::new();
+        frames.on_read(at(0), b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+        frames
+    }
+
+    /// How many frames of a kind a client may send at once; `None`: as many as it likes.
+    fn most(frame: &[u8]) -> Option<u64> {
+        let mut frames = begun();
+        (0..2 * AT_ONCE).find(|_| frames.on_read(at(0), frame).is_err())
+    }
+
+    #[test]
+    fn frames_that_serve_nothing_are_counted() {
+        let padding = frame(DATA, PADDED, 256);
+        for useless in
+            [frame(WINDOW_UPDATE, 0, 4), frame(PING, 0, 8), frame(UNKNOWN, 0, 0), frame(DATA, 0, 0)]
+        {
+            assert_eq!(most(&useless), Some(AT_ONCE), "{useless:?}");
+        }
+        assert_eq!(most(&padding), Some(AT_ONCE / 5), "it may be nothing but padding");
+        assert_eq!(most(&frame(SETTINGS, 0, 6400)), Some(AT_ONCE / 101), "a large one is worth many");
+        assert_eq!(most(&frame(UNKNOWN, 0, 16_384)), Some(AT_ONCE / 257));
+    }
+
+    #[test]
+    fn frames_of_requests_and_bodies_are_free() {
+        for useful in
+            [frame(HEADERS, 4, 50), frame(CONTINUATION, 4, 50), frame(DATA, 0, 1), frame(DATA, PADDED, 257)]
+        {
+            assert_eq!(most(&useful), None, "{useful:?}");
+        }
+        let request = [
+            frame(HEADERS, 5, 50),
+            frame(WINDOW_UPDATE, 0, 4),
+            frame(DATA, 1, 0),
+            frame(RST_STREAM, 0, 4),
+            frame(PING, 0, 8),
+        ];
+        assert_eq!(most(&request.concat()), None, "what belongs to a request");
+    }
+
+    #[test]
+    fn heads_are_found_however_they_are_cut() {
+        let mut frames = Frames::new();
+        let mut sent = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+        for _ in 0..AT_ONCE / 2 {
+            sent.extend(frame(DATA, 0, 20));
+            sent.extend(frame(PING, 0, 8));
+        }
+        for piece in sent.chunks(7) {
+            frames.on_read(at(0), piece).unwrap();
+        }
+        assert_eq!(frames.budget.remaining(at(0)), AT_ONCE / 2);
+    }
+
+    #[test]
+    fn time_brings_back_what_was_sent() {
+        let ping = frame(PING, 0, 8);
+        let mut frames = begun();
+        for now in 0..100_000 {
+            frames.on_read(at(now), &ping).unwrap();
+        }
+        let mut frames = begun();
+        let over = (0..100_000).find(|now| frames.on_read(at(*now), &ping.repeat(2)).is_err());
+        assert!(over.is_some_and(|over| (9_000..11_000).contains(&over)), "{over:?}");
+    }
+
+    #[test]
+    fn a_download_pays_for_its_window_updates() {
+        let updates = frame(WINDOW_UPDATE, 0, 4).repeat(2);
+        let mut frames = begun();
+        for _ in 0..100_000 {
+            // All within the same moment.
+            frames.on_written(4096 + HEAD);
+            frames.on_read(at(0), &updates).unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_ends_by_too_many() {
+        let (mut client, server) = tokio::io::duplex(4096);
+        let pace = Arc::<Progress>::default();
+        let mut judged = Judged::new(server, Arc::clone(&pace));
+        let flood = tokio::spawn(async move {
+            let updates = frame(WINDOW_UPDATE, 0, 4).repeat(100);
+            client.write_all(&[0; PREFACE]).await?;
+            // Far more than comes back meanwhile.
+            for _ in 0..10_000 {
+                client.write_all(&updates).await?;
+            }
+            io::Result::Ok(())
+        });
+        let ended = judged.ended();
+        assert_eq!(ended.in_place_of("other".into()).to_string(), "other");
+        judged.read_to_end(&mut Vec::new()).await.unwrap_err();
+        let why = ended.in_place_of("other".into());
+        assert_eq!((why.downcast_ref(), pace.is_aborted()), (Some(&GaveUp::Useless), true));
+        drop(judged);
+        assert!(flood.await.unwrap().is_err());
+    }
+}
