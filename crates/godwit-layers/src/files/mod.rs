@@ -5,6 +5,7 @@ mod body;
 mod conditions;
 mod embedded;
 mod folder;
+mod memory;
 mod pages;
 mod path;
 mod range;
