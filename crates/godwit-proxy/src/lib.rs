@@ -50,6 +50,7 @@ mod problem;
 mod reason;
 mod service;
 mod settings;
+mod shares;
 mod time;
 mod tunnel;
 mod upload;
