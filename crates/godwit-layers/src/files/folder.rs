@@ -2,8 +2,8 @@
 //! inside, no hidden files, a page for 404.
 //!
 //! The disk is asked on a thread for blocking work, once for a small file: it is read whole there and closed, so
-//! that clients who are slow to take it hold no descriptor, as long as there is [memory for that](super::memory). Others are
-//! [read in pieces](super::body).
+//! that clients who are slow to take it hold no descriptor, as long as there is [memory for that](super::memory), and
+//! opened for each piece otherwise. Others are [read in pieces](super::body) while they are open.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -22,7 +22,8 @@ use http::header::{
 use http::{Method, Request, Response, StatusCode};
 
 use super::beneath::{self, Beneath, Entry};
-use super::body::FileBody;
+use super::body::{FileBody, Source};
+use super::closed::ClosedFile;
 use super::conditions::{self, Modified, Verdict};
 use super::memory::FileMemory;
 use super::pages;
@@ -103,7 +104,7 @@ impl std::error::Error for FolderError {}
 #[derive(Debug)]
 struct Shared {
     /// Canonical, as [`Beneath`] wants it.
-    root: PathBuf,
+    root: Arc<Path>,
     index: Vec<String>,
     precompressed: bool,
     fallback: Option<PathBuf>,
@@ -126,7 +127,7 @@ impl Folder {
         let root = open().map_err(|error| FolderError::Unreadable(path.clone(), error))?;
         let fallback = settings.fallback.as_deref().and_then(path::relative).map(|(relative, _)| relative);
         Ok(Folder(Arc::new(Shared {
-            root,
+            root: root.into(),
             index: settings.index.clone(),
             precompressed: settings.precompressed,
             fallback,
@@ -169,6 +170,8 @@ impl<B: Send + 'static> tower::Service<Request<B>> for Folder {
 /// A file, opened.
 struct Found {
     file: File,
+    /// The same, to be opened later.
+    closed: ClosedFile,
     length: u64,
     modified: Modified,
     /// Strong.
@@ -228,11 +231,13 @@ impl Shared {
                 let mut name = path.clone().into_os_string();
                 name.push(coding.suffix());
                 if let Ok(Some(Entry::File(file, metadata))) = beneath.entry(Path::new(&name)) {
-                    return Found::new(file, &metadata, Some(coding), &path);
+                    let closed = ClosedFile::new(&self.root, name.into(), &metadata);
+                    return Found::new((file, closed), &metadata, Some(coding), &path);
                 }
             }
         }
-        Found::new(file, &metadata, None, &path)
+        let closed = ClosedFile::new(&self.root, path.clone(), &metadata);
+        Found::new((file, closed), &metadata, None, &path)
     }
 
     /// The answer where the disk says no.
@@ -257,7 +262,8 @@ impl Shared {
                 return None;
             };
             let length = Some(metadata.len()).filter(|length| *length <= LARGEST_404)?;
-            Some((length, content(file, length, self.memory).ok()?))
+            let closed = ClosedFile::new(&self.root, "404.html".into(), &metadata);
+            Some((length, content(file, closed, length, self.memory).ok()?))
         };
         pages::not_found(own(), head)
     }
@@ -265,14 +271,19 @@ impl Shared {
 
 impl Found {
     /// `named` is the file whose name tells the type.
-    fn new(file: File, metadata: &Metadata, coding: Option<Coding>, named: &Path) -> Found {
+    fn new(
+        (file, closed): (File, ClosedFile),
+        metadata: &Metadata,
+        coding: Option<Coding>,
+        named: &Path,
+    ) -> Found {
         let length = metadata.len();
         let since = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let since = since.unwrap_or_default();
         let seconds = i64::try_from(since.as_secs()).unwrap_or(0);
         let modified = Modified { seconds, date: http_date(seconds) };
         let tag = conditions::file_tag(since.as_nanos(), length, coding.map(Coding::name));
-        Found { file, length, modified, tag, coding, content_type: content_type(named) }
+        Found { file, closed, length, modified, tag, coding, content_type: content_type(named) }
     }
 
     /// Blocks.
@@ -315,7 +326,11 @@ impl Found {
             if first > 0 {
                 self.file.seek(SeekFrom::Start(first))?;
             }
-            *response.body_mut() = content(self.file, length, memory)?;
+            self.closed.at = first;
+            *response.body_mut() = match length {
+                ..=SMALL => content(self.file, self.closed, length, memory)?,
+                _ => boxed(FileBody::new(Source::Open(self.file), length, memory)),
+            };
         }
         Ok(response)
     }
@@ -330,11 +345,13 @@ impl Found {
     }
 }
 
-/// So many bytes from where the file stands. Blocks.
-fn content(mut file: File, length: u64, memory: FileMemory) -> io::Result<BoxBody> {
+/// So many bytes from where the file stands, which holds no descriptor. Blocks.
+fn content(mut file: File, closed: ClosedFile, length: u64, memory: FileMemory) -> io::Result<BoxBody> {
     let small = usize::try_from(length).ok().filter(|_| length <= SMALL);
     let room = small.map(|length| memory.room(length)).filter(|room| room.bytes() as u64 == length);
-    let Some(room) = room else { return Ok(boxed(FileBody::new(file, length, memory))) };
+    let Some(room) = room else {
+        return Ok(boxed(FileBody::new(Source::Closed(closed), length, memory)));
+    };
     let mut bytes = vec![0; room.bytes()];
     file.read_exact(&mut bytes)?;
     Ok(full(room.filled(bytes)))

@@ -2,6 +2,7 @@
 
 mod beneath;
 mod body;
+mod closed;
 mod conditions;
 mod embedded;
 mod folder;

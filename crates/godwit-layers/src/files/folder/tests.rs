@@ -165,12 +165,40 @@ async fn whoever_takes_nothing_holds_no_more_than_there_is_room_for() {
 }
 
 #[tokio::test]
-async fn a_file_that_becomes_shorter_breaks_off_where_there_is_no_room() {
+async fn a_file_that_changes_breaks_off_where_there_is_no_room() {
+    for changed in [9_999, 10_001] {
+        let (directory, mut folder) = folder(None);
+        Arc::get_mut(&mut folder.0).unwrap().memory = FileMemory::of(0);
+        std::fs::write(directory.path().join("short.bin"), [7; 10_000]).unwrap();
+        let ask = || Request::get("/short.bin").header(RANGE, "bytes=5000-").body(()).unwrap();
+        let whole = folder.respond(ask(), "").await.into_body();
+        assert_eq!(whole.collect().await.unwrap().to_bytes(), [7; 5_000][..], "in pieces");
+        let response = folder.respond(ask(), "").await;
+        assert_eq!(response.headers()[CONTENT_LENGTH], "5000");
+        std::fs::write(directory.path().join("short.bin"), vec![7; changed]).unwrap();
+        assert!(response.into_body().collect().await.is_err(), "{changed}");
+    }
+}
+
+/// Descriptors that lead into a folder.
+#[cfg(target_os = "linux")]
+fn descriptors_in(folder: &Path) -> usize {
+    let all = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    all.filter(|one| std::fs::read_link(one.path()).is_ok_and(|target| target.starts_with(folder))).count()
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_small_file_holds_no_descriptor_even_where_there_is_no_room() {
     let (directory, mut folder) = folder(None);
     Arc::get_mut(&mut folder.0).unwrap().memory = FileMemory::of(0);
-    std::fs::write(directory.path().join("short.bin"), [7; 10_000]).unwrap();
-    let response = folder.respond(Request::get("/short.bin").body(()).unwrap(), "").await;
-    assert_eq!(response.headers()[CONTENT_LENGTH], "10000");
-    std::fs::write(directory.path().join("short.bin"), [7; 9_999]).unwrap();
-    assert!(response.into_body().collect().await.is_err());
+    for (name, length) in [("small.bin", 60_000), ("404.html", 70_000)] {
+        std::fs::write(directory.path().join(name), vec![7; length]).unwrap();
+    }
+    let root = directory.path().canonicalize().unwrap();
+    for (path, held) in [("/small.bin", 0), ("/nothing", 0), ("/big.bin", 1)] {
+        let mut body = folder.respond(Request::get(path).body(()).unwrap(), "").await.into_body();
+        assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap().len(), memory::LEAST);
+        assert_eq!(descriptors_in(&root), held, "{path}");
+    }
 }
