@@ -14,6 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use crate::ClientNetwork;
+
 /// The idle connections of a server. Clones are the same.
 #[derive(Clone, Debug)]
 pub struct IdleConnections(Arc<Shared>);
@@ -32,17 +34,14 @@ struct Crowd {
     /// The oldest first.
     waiting: BTreeMap<u64, Waiting>,
     /// The same by network; only those of which there are any.
-    networks: HashMap<Network, BTreeSet<u64>>,
+    networks: HashMap<ClientNetwork, BTreeSet<u64>>,
 }
 
 #[derive(Debug)]
 struct Waiting {
-    network: Option<Network>,
+    network: Option<ClientNetwork>,
     told: Arc<Notify>,
 }
-
-/// An IPv4 /24 or an IPv6 /48.
-type Network = [u8; 6];
 
 /// A connection's place among the idle ones, until it is dropped.
 #[derive(Debug)]
@@ -53,8 +52,7 @@ pub struct IdlePlace {
 }
 
 impl IdleConnections {
-    /// There may be `most` of them, and `most_of_network` of an IPv4 /24 or an IPv6 /48. This machine itself is no network:
-    /// who comes from there is mostly another server that has many clients of its own.
+    /// There may be `most` of them, and `most_of_network` of a [`ClientNetwork`].
     pub fn new(most: usize, most_of_network: usize) -> Self {
         let (crowd, gave_way) = (Mutex::default(), AtomicU64::new(0));
         IdleConnections(Arc::new(Shared { most, most_of_network, crowd, gave_way }))
@@ -62,7 +60,7 @@ impl IdleConnections {
 
     /// A connection from `address` is idle. If there are too many now, the one that has waited longest is told to go.
     pub fn enter(&self, address: IpAddr) -> IdlePlace {
-        let (network, told) = (network_of(address), Arc::new(Notify::new()));
+        let (network, told) = (ClientNetwork::of(address), Arc::new(Notify::new()));
         let mut crowd = self.crowd();
         let number = crowd.next;
         crowd.next = number.wrapping_add(1);
@@ -123,17 +121,6 @@ impl IdlePlace {
 impl Drop for IdlePlace {
     fn drop(&mut self) {
         let _ = self.all.crowd().remove(self.number);
-    }
-}
-
-fn network_of(address: IpAddr) -> Option<Network> {
-    match address.to_canonical() {
-        address if address.is_loopback() => None,
-        IpAddr::V4(address) => {
-            let [a, b, c, _] = address.octets();
-            Some([a, b, c, 0, 0, 4])
-        }
-        IpAddr::V6(address) => address.octets().first_chunk().copied(),
     }
 }
 

@@ -7,6 +7,7 @@
 //! - [`MinimumRate`] says what a peer has to move in a time; [`Progress`] and [`ProgressWatch`] judge a connection by
 //!   it.
 //! - [`IdleConnections`] says which connections give way that nobody asks anything on.
+//! - [`ClientNetwork`] is what several addresses of one client have in common.
 //! - [`Peer`], [`Informational`], [`ExtendedConnect`], [`EarlyData`] and [`TunnelMeter`] are what a server puts into a request's extensions.
 
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
@@ -16,6 +17,7 @@ mod boxed;
 mod counted;
 mod idle;
 mod limited;
+mod network;
 mod progress;
 mod rate;
 mod request;
@@ -27,6 +29,7 @@ pub use boxed::{BoxBody, BoxError, bare, boxed, empty, full};
 pub use counted::{Counted, Counter};
 pub use idle::{IdleConnections, IdlePlace};
 pub use limited::{Exceeded, Limit, Limited};
+pub use network::ClientNetwork;
 pub use progress::{Progress, ProgressLimits, ProgressWatch, Verdict};
 pub use rate::MinimumRate;
 pub use request::{EarlyData, ExtendedConnect, Informational, Peer};

@@ -489,6 +489,8 @@ pub struct Proxy {
     pub max_idle: usize,
     /// Connections to each upstream, at least 1; `None`: as many as there are descriptors for.
     pub max_connections: Option<usize>,
+    /// What clients of one network (IPv4 /24, IPv6 /48) may have of those, in percent: 1 to 100, and 100 is no limit.
+    pub network_share: u8,
     /// How often a request is sent again that may be.
     pub retries: u32,
     /// Which upstream is next.
@@ -515,6 +517,7 @@ impl Proxy {
             idle_timeout: Duration::from_secs(90),
             max_idle: 64,
             max_connections: None,
+            network_share: 25,
             retries: 1,
             balance: Balance::RoundRobin,
             host: UpstreamHost::Keep,

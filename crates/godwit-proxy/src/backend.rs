@@ -6,9 +6,11 @@ use crate::permits::Permit;
 use crate::pool::{Connection, Entry, Http1, Pool};
 use crate::problem::{Problem, ProblemKind};
 use crate::settings::{Balance, Settings};
+use crate::shares::{Place, Shares};
 use crate::upload::Upload;
 use crate::upstream::{Scheme, Upstream};
 use crate::verdict::Verdict;
+use godwit_body::ClientNetwork;
 use http::HeaderMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -32,6 +34,7 @@ pub(crate) struct Backend {
     pub(crate) name: Arc<str>,
     dialer: Dialer,
     pub(crate) pool: Pool,
+    shares: Shares,
     connect_timeout: Duration,
     /// By the regular checks.
     healthy: AtomicBool,
@@ -75,6 +78,7 @@ impl Backend {
         Backend {
             name: upstream.address().into(),
             pool: Pool::new(h2c, plain, most, settings.timeouts.idle),
+            shares: Shares::new(settings.most_of_network()),
             upstream,
             dialer,
             connect_timeout: settings.timeouts.connect,
@@ -85,6 +89,17 @@ impl Backend {
             requests: AtomicU64::new(0),
             failures: AtomicU64::new(0),
         }
+    }
+
+    /// A place among the requests of the client's network, for as long as the exchange takes. `None` if those are not
+    /// counted.
+    pub(crate) async fn admit(&self, client: Option<ClientNetwork>) -> Result<Option<Place>, Problem> {
+        let Some(place) = client.and_then(|client| self.shares.enter(client)) else { return Ok(None) };
+        let limit = self.connect_timeout;
+        tokio::time::timeout(limit, place.granted()).await.map(Some).map_err(|_| {
+            let busy = format!("the client's network had all the requests that it may have for {limit:?}");
+            Problem::new(ProblemKind::Busy, busy)
+        })
     }
 
     /// A connection, and whether it had been used before. For upgrades only HTTP/1.1 will do; of the
@@ -240,10 +255,15 @@ pub(crate) struct Lease {
     pub(crate) upload: Upload,
     /// What the upstream said about keeping the connection.
     keep: Option<Duration>,
+    _place: Option<Place>,
 }
 
 impl Lease {
-    pub(crate) fn new(backend: &Arc<Backend>, connection: Connection, upload: &Upload) -> Self {
+    pub(crate) fn new(
+        backend: &Arc<Backend>,
+        (connection, place): (Connection, Option<Place>),
+        upload: &Upload,
+    ) -> Self {
         backend.under_way.fetch_add(1, Ordering::Relaxed);
         backend.requests.fetch_add(1, Ordering::Relaxed);
         Lease {
@@ -251,6 +271,7 @@ impl Lease {
             connection: Some(connection),
             upload: upload.clone(),
             keep: None,
+            _place: place,
         }
     }
 

@@ -11,7 +11,7 @@ use crate::settings::Settings;
 use crate::time::UpstreamTime;
 use crate::tunnel::{self, Client, Stream, Wanted};
 use crate::upload::{Upload, View};
-use godwit_body::{EarlyData, ExtendedConnect, Informational, Peer};
+use godwit_body::{ClientNetwork, EarlyData, ExtendedConnect, Informational, Peer};
 use http::header::{CONTENT_LENGTH, EXPECT, SEC_WEBSOCKET_ACCEPT, TRANSFER_ENCODING, UPGRADE};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
@@ -38,6 +38,8 @@ struct Outgoing {
     /// Path and query, or an asterisk.
     target: PathAndQuery,
     headers: HeaderMap,
+    /// Where the client is, if its requests are counted.
+    client: Option<ClientNetwork>,
     host: Option<HeaderValue>,
     upload: Upload,
     /// The client waits for status 100.
@@ -173,6 +175,10 @@ async fn prepare(
         method: parts.method,
         target: target(&parts.uri),
         headers: parts.headers,
+        // Who speaks for others has many of them.
+        client: peer
+            .filter(|peer| !forwarder.settings.trusts(*peer))
+            .and_then(|peer| ClientNetwork::of(peer.address.ip())),
         host,
         expects: expects && !upload.is_empty(),
         upload,
@@ -290,14 +296,12 @@ async fn attempt(
     outgoing: &Outgoing,
     since: Option<Instant>,
 ) -> Result<(Response<Incoming>, Lease), Failure> {
+    let refused = |problem: Problem| Failure { problem: problem.at(&backend.name), safe: true, stale: false };
+    let place = backend.admit(outgoing.client).await.map_err(refused)?;
     let connected = backend.connect(outgoing.tunnel.is_some(), since).await;
-    let (connection, reused) = connected.map_err(|problem| Failure {
-        problem: problem.at(&backend.name),
-        safe: true,
-        stale: false,
-    })?;
+    let (connection, reused) = connected.map_err(refused)?;
     let http2 = matches!(connection, Connection::Http2(_));
-    let mut lease = Lease::new(backend, connection, &outgoing.upload);
+    let mut lease = Lease::new(backend, (connection, place), &outgoing.upload);
     if outgoing.expects {
         match http2 {
             false => outgoing.upload.hold(),

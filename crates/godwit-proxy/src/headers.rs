@@ -4,7 +4,7 @@
 //! client comes from [`Peer`] or from a peer that is trusted; a request has one Host at most.
 
 use crate::problem::{Problem, ProblemKind};
-use crate::settings::{HostHeader, Network, Settings};
+use crate::settings::{HostHeader, Settings};
 use crate::upstream::{Scheme, Upstream};
 use bytes::Bytes;
 use godwit_body::Peer;
@@ -265,8 +265,7 @@ fn join_cookies(headers: &mut HeaderMap) {
 
 /// Tells about the client, and keeps what it says about others only if it is trusted.
 fn forward(headers: &mut HeaderMap, facts: &Facts<'_>, settings: &Settings) {
-    let trusted = |network: &Network| facts.peer.is_some_and(|peer| network.contains(peer.address.ip()));
-    let trusted = settings.trust_forwarded.iter().any(trusted);
+    let trusted = facts.peer.is_some_and(|peer| settings.trusts(peer));
     let claims: Vec<HeaderName> =
         headers.keys().filter(|name| is_claim(name.as_str(), trusted)).cloned().collect();
     for name in &claims {

@@ -17,7 +17,7 @@
 //! # What it takes from, and leaves in, extensions
 //! | where | type | meaning |
 //! |---|---|---|
-//! | request | [`Peer`] | who sent it, for `Forwarded` and `X-Forwarded-*` |
+//! | request | [`Peer`] | who sent it, for `Forwarded` and `X-Forwarded-*`, and for its network's share of the connections |
 //! | request | [`Informational`] | where 100 and 103 responses are to go |
 //! | request | [`ExtendedConnect`] or `hyper::ext::Protocol` | an extended CONNECT (RFC 8441, RFC 9220) |
 //! | request | `hyper::upgrade::OnUpgrade` | the way to the client's bytes after an upgrade; without it the bodies of request and response are the tunnel |
@@ -50,6 +50,7 @@ mod problem;
 mod reason;
 mod service;
 mod settings;
+mod shares;
 mod time;
 mod tunnel;
 mod upload;

@@ -60,6 +60,9 @@ impl Proxy {
         if settings.max_connections == 0 {
             return Err(SettingsError::new("max_connections", "it is 0; allow at least one"));
         }
+        if !(1..=100).contains(&settings.network_share) {
+            return Err(SettingsError::new("network_share", "it is a percentage; give one from 1 to 100"));
+        }
         if let HostHeader::Name(name) = &settings.host
             && name.parse::<http::uri::Authority>().map_or(true, |name| name.as_str().contains('@'))
         {

@@ -1,6 +1,7 @@
 //! Settings of a proxy: plain values with defaults.
 
 use crate::upstream::Upstream;
+use godwit_body::Peer;
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -25,6 +26,11 @@ pub struct Settings {
     /// beyond that wait for as long as a connection may take ([`Timeouts::connect`]), and are then answered
     /// with status 503. Default 512.
     pub max_connections: usize,
+    /// Requests that clients of one network ([`godwit_body::ClientNetwork`]) may have under way at each upstream, tunnels
+    /// included, in percent of `max_connections`: 1 to 100, and 100 is no limit; at least one request. Those beyond that wait
+    /// as if all connections were in use, while others are served. Requests of this machine, of peers in `trust_forwarded`
+    /// and of those that have no [`crate::Peer`] do not count. Default 25.
+    pub network_share: u8,
     /// What the upstream sees as Host. Default what the client sent.
     pub host: HostHeader,
     /// Whether the upstream is told about the client in `Forwarded` and `X-Forwarded-For`, `-Proto` and
@@ -115,6 +121,17 @@ impl Settings {
     pub fn to(upstreams: impl IntoIterator<Item = Upstream>) -> Self {
         Settings { upstreams: upstreams.into_iter().collect(), ..Settings::default() }
     }
+
+    /// Whether a peer is believed what it says about the client.
+    pub(crate) fn trusts(&self, peer: Peer) -> bool {
+        self.trust_forwarded.iter().any(|network| network.contains(peer.address.ip()))
+    }
+
+    /// Requests that one network may have under way at an upstream; `None` is any number.
+    pub(crate) fn most_of_network(&self) -> Option<usize> {
+        let share = usize::from(self.network_share);
+        (share < 100).then(|| self.max_connections.saturating_mul(share).div_euclid(100).max(1))
+    }
 }
 
 impl Default for Settings {
@@ -126,6 +143,7 @@ impl Default for Settings {
             timeouts: Timeouts::default(),
             max_idle: 64,
             max_connections: 512,
+            network_share: 25,
             host: HostHeader::default(),
             forwarded: true,
             trust_forwarded: Vec::new(),
@@ -172,8 +190,8 @@ impl SettingsError {
         SettingsError { field, what: what.into() }
     }
 
-    /// The setting that it is about, as configuration files name it: `upstreams`, `max_connections`, `ca`,
-    /// `tls_name`, `host`, `health`.
+    /// The setting that it is about, as configuration files name it: `upstreams`, `max_connections`,
+    /// `network_share`, `ca`, `tls_name`, `host`, `health`.
     pub fn field(&self) -> &'static str {
         self.field
     }

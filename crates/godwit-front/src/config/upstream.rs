@@ -129,6 +129,9 @@ fn settings(table: &Table<'_>, context: &Context<'_>, encrypted: bool, proxy: &m
     }
     let most = table.number("max_connections", 1, 1_000_000);
     proxy.max_connections = most.and_then(|most| usize::try_from(most).ok());
+    if let Some(share) = table.number("network_share", 1, 100) {
+        proxy.network_share = u8::try_from(share).unwrap_or(proxy.network_share);
+    }
     if let Some(retries) = table.number("retries", 0, 10) {
         proxy.retries = u32::try_from(retries).unwrap_or(proxy.retries);
     }

@@ -82,6 +82,11 @@ impl Route {
                 Some(location) => redirect::to(location, *status),
                 None => reader.page(StatusCode::BAD_REQUEST, "the request names no host"),
             },
+            // A good answer to CONNECT would say that there is a tunnel (RFC 9110 section 9.3.6).
+            Handler::Respond(_) if request.method() == Method::CONNECT => {
+                let page = reader.page(StatusCode::METHOD_NOT_ALLOWED, "there is no tunnel at this address");
+                super::allowing(page, &super::ORDINARY_METHODS)
+            }
             Handler::Respond(canned) => canned.answer(request.method()),
             Handler::Pages(_) | Handler::Files(_) if !is_read(request.method()) => {
                 let page = reader.page(StatusCode::METHOD_NOT_ALLOWED, "files can be read only");

@@ -318,11 +318,13 @@ fn is_extended_connect<B>(request: &Request<B>) -> bool {
     extensions.get::<ExtendedConnect>().is_some() || extensions.get::<Protocol>().is_some()
 }
 
+/// What handlers that care for no method answer.
+const ORDINARY_METHODS: [Method; 7] =
+    [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
+
 /// The answer to `OPTIONS *`, and to anything else about the server as a whole (RFC 9110 section 9.3.7).
 fn options() -> Response<BoxBody> {
-    use Method as M;
-    let methods = [M::GET, M::HEAD, M::POST, M::PUT, M::PATCH, M::DELETE, M::OPTIONS];
-    allowing(godwit_body::bare(StatusCode::NO_CONTENT), &methods)
+    allowing(godwit_body::bare(StatusCode::NO_CONTENT), &ORDINARY_METHODS)
 }
 
 /// Says which methods there are.

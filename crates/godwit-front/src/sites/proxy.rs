@@ -108,6 +108,7 @@ fn checked(settings: &settings::Proxy) -> Result<Settings, FrontError> {
     checked.timeouts.idle = settings.idle_timeout;
     checked.max_idle = settings.max_idle;
     checked.max_connections = settings.max_connections.unwrap_or_default();
+    checked.network_share = settings.network_share;
     checked.host = match &settings.host {
         settings::UpstreamHost::Keep => HostHeader::Keep,
         settings::UpstreamHost::Upstream => HostHeader::Upstream,

@@ -107,6 +107,20 @@ async fn malformed_requests_are_turned_away() {
 }
 
 #[tokio::test]
+async fn a_fixed_text_is_no_tunnel() {
+    let front = front(vec![site(&["*"], vec![route("/*", respond("x"))])]);
+    let extended = || request(Method::CONNECT, "https://a.test/x").body(godwit_body::empty()).unwrap();
+    let (mut http2, mut http3) = (extended(), extended());
+    http2.extensions_mut().insert(Protocol::from_static("websocket"));
+    http3.extensions_mut().insert(ExtendedConnect::new("websocket"));
+    for asked in [http2, http3] {
+        let answer = send(&front, asked).await;
+        assert_eq!(answer.status, 405);
+        assert!(answer.header("allow").contains("GET") && answer.body != "x");
+    }
+}
+
+#[tokio::test]
 async fn redirects_and_rules_of_a_site() {
     let redirect =
         |to: &str| settings::Handler::Redirect { to: to.to_owned(), status: StatusCode::PERMANENT_REDIRECT };

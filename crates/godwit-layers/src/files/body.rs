@@ -1,7 +1,7 @@
-//! A large file's body, read in pieces on a thread for blocking work as the client takes them.
+//! A file's body, read in pieces on a thread for blocking work as the client takes them.
 //!
-//! It holds one descriptor and at most one piece: how many a program has of the first is the limit for slow
-//! clients, not memory. Nothing is read ahead.
+//! It holds one descriptor, or none of a file that is [opened for each piece](super::closed), and at most one piece: how many
+//! a program has of the first is the limit for slow clients of large files, not memory, of which [all together have so much](super::memory). Nothing is read ahead.
 
 use std::fs::File;
 use std::future::Future;
@@ -13,27 +13,37 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::task::JoinHandle;
 
-/// Bytes that are read at a time: as many as the client has taken before, within these bounds. Clients that ask for much
-/// and take none of it hold little of each file.
+use super::closed::ClosedFile;
+use super::memory::{FileMemory, Room};
+
+/// Bytes that are read at a time: as many as the client has taken before, within these bounds if there is room for
+/// them. Clients that ask for much and take none of it hold little of each file.
 const PIECE: std::ops::RangeInclusive<usize> = 16 << 10..=64 << 10;
 
 /// Sends exactly the announced length: of a file that grows no more, and with one that shrinks it fails.
 pub(super) struct FileBody {
     state: State,
+    memory: FileMemory,
     left: u64,
     taken: u64,
 }
 
 enum State {
-    Idle(File),
-    Reading(JoinHandle<io::Result<(File, Vec<u8>)>>),
+    Idle(Source),
+    Reading(JoinHandle<io::Result<(Source, Bytes)>>),
     Over,
+}
+
+/// Where the bytes come from.
+pub(super) enum Source {
+    Open(File),
+    Closed(ClosedFile),
 }
 
 impl FileBody {
     /// So many bytes from where the file stands.
-    pub(super) fn new(file: File, length: u64) -> FileBody {
-        FileBody { state: State::Idle(file), left: length, taken: 0 }
+    pub(super) fn new(source: Source, length: u64, memory: FileMemory) -> FileBody {
+        FileBody { state: State::Idle(source), memory, left: length, taken: 0 }
     }
 }
 
@@ -49,18 +59,19 @@ impl Body for FileBody {
         loop {
             match std::mem::replace(&mut this.state, State::Over) {
                 State::Over => return Poll::Ready(None),
-                State::Idle(file) => {
+                State::Idle(source) => {
                     let taken = usize::try_from(this.taken).unwrap_or(usize::MAX);
                     let most = taken.clamp(*PIECE.start(), *PIECE.end());
                     let most = usize::try_from(this.left).map_or(most, |left| left.min(most));
-                    this.state = State::Reading(tokio::task::spawn_blocking(move || piece(file, most)));
+                    let room = this.memory.room(most);
+                    this.state = State::Reading(tokio::task::spawn_blocking(move || source.piece(room)));
                 }
                 State::Reading(mut reading) => {
                     let Poll::Ready(read) = Pin::new(&mut reading).poll(cx) else {
                         this.state = State::Reading(reading);
                         return Poll::Pending;
                     };
-                    let (file, piece) = match read.unwrap_or_else(|error| Err(io::Error::other(error))) {
+                    let (source, piece) = match read.unwrap_or_else(|error| Err(io::Error::other(error))) {
                         Ok(read) => read,
                         Err(error) => return Poll::Ready(Some(Err(error))),
                     };
@@ -72,9 +83,9 @@ impl Body for FileBody {
                     this.taken = this.taken.saturating_add(piece.len() as u64);
                     // The last piece closes the file, however long it takes to be sent.
                     if this.left > 0 {
-                        this.state = State::Idle(file);
+                        this.state = State::Idle(source);
                     }
-                    return Poll::Ready(Some(Ok(Frame::data(piece.into()))));
+                    return Poll::Ready(Some(Ok(Frame::data(piece))));
                 }
             }
         }
@@ -89,11 +100,24 @@ impl Body for FileBody {
     }
 }
 
-/// Blocks.
-fn piece(mut file: File, most: usize) -> io::Result<(File, Vec<u8>)> {
-    let mut piece = Vec::with_capacity(most);
-    (&mut file).take(most as u64).read_to_end(&mut piece)?;
-    Ok((file, piece))
+impl Source {
+    /// Blocks.
+    fn piece(self, room: Room) -> io::Result<(Source, Bytes)> {
+        let mut piece = Vec::with_capacity(room.bytes());
+        let mut read = |file: &mut File| file.take(room.bytes() as u64).read_to_end(&mut piece);
+        let source = match self {
+            Source::Open(mut file) => {
+                read(&mut file)?;
+                Source::Open(file)
+            }
+            Source::Closed(mut closed) => {
+                let count = read(&mut closed.open()?)?;
+                closed.at = closed.at.saturating_add(count as u64);
+                Source::Closed(closed)
+            }
+        };
+        Ok((source, room.filled(piece)))
+    }
 }
 
 #[cfg(test)]
@@ -108,10 +132,21 @@ mod tests {
         let path = tempfile::NamedTempFile::new().unwrap();
         let content: Vec<u8> = (0..there).map(|n| (n % 251) as u8).collect();
         path.as_file().write_all(&content).unwrap();
-        let body = FileBody::new(File::open(path.path()).unwrap(), announced);
-        let sent = body.collect().await?.to_bytes();
+        let sent = content_of(&path, announced, FileMemory::of_process()).await?;
         assert!(content.starts_with(&sent));
+        let memory = FileMemory::of(20_000);
+        assert_eq!(content_of(&path, announced, memory).await?, sent, "in many pieces");
+        assert_eq!(memory.left(), 20_000);
         Ok(sent)
+    }
+
+    async fn content_of(
+        path: &tempfile::NamedTempFile,
+        announced: u64,
+        memory: FileMemory,
+    ) -> io::Result<Bytes> {
+        let body = FileBody::new(Source::Open(File::open(path.path()).unwrap()), announced, memory);
+        Ok(body.collect().await?.to_bytes())
     }
 
     #[tokio::test]

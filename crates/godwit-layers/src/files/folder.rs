@@ -2,7 +2,8 @@
 //! inside, no hidden files, a page for 404.
 //!
 //! The disk is asked on a thread for blocking work, once for a small file: it is read whole there and closed, so
-//! that clients who are slow to take it hold no descriptor. Larger ones are [read in pieces](super::body).
+//! that clients who are slow to take it hold no descriptor, as long as there is [memory for that](super::memory), and
+//! opened for each piece otherwise. Others are [read in pieces](super::body) while they are open.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -14,7 +15,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::UNIX_EPOCH;
 
-use bytes::Bytes;
 use http::header::{
     ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderValue,
     LAST_MODIFIED, X_CONTENT_TYPE_OPTIONS,
@@ -22,17 +22,19 @@ use http::header::{
 use http::{Method, Request, Response, StatusCode};
 
 use super::beneath::{self, Beneath, Entry};
-use super::body::FileBody;
+use super::body::{FileBody, Source};
+use super::closed::ClosedFile;
 use super::conditions::{self, Modified, Verdict};
+use super::memory::FileMemory;
 use super::pages;
 use super::path::{self, Place};
 use super::range::{self, Range};
 use crate::coding::{self, Accepted, Coding};
 use crate::compression::SameForAll;
-use godwit_body::{BoxBody, bare, boxed, empty, full};
+use godwit_body::{BoxBody, bare, boxed, full};
 use godwit_text::{http_date, plain_error};
 
-/// Up to this size a file (or the range of it that is asked for) is read at once.
+/// Up to this size a file (or the range of it that is asked for) is read at once, if there is room for it.
 const SMALL: u64 = 64 << 10;
 /// A folder's own `404.html` is used up to this size.
 const LARGEST_404: u64 = 1 << 20;
@@ -102,10 +104,11 @@ impl std::error::Error for FolderError {}
 #[derive(Debug)]
 struct Shared {
     /// Canonical, as [`Beneath`] wants it.
-    root: PathBuf,
+    root: Arc<Path>,
     index: Vec<String>,
     precompressed: bool,
     fallback: Option<PathBuf>,
+    memory: FileMemory,
 }
 
 impl Folder {
@@ -124,10 +127,11 @@ impl Folder {
         let root = open().map_err(|error| FolderError::Unreadable(path.clone(), error))?;
         let fallback = settings.fallback.as_deref().and_then(path::relative).map(|(relative, _)| relative);
         Ok(Folder(Arc::new(Shared {
-            root,
+            root: root.into(),
             index: settings.index.clone(),
             precompressed: settings.precompressed,
             fallback,
+            memory: FileMemory::of_process(),
         })))
     }
 
@@ -166,6 +170,8 @@ impl<B: Send + 'static> tower::Service<Request<B>> for Folder {
 /// A file, opened.
 struct Found {
     file: File,
+    /// The same, to be opened later.
+    closed: ClosedFile,
     length: u64,
     modified: Modified,
     /// Strong.
@@ -180,7 +186,7 @@ impl Shared {
     fn answer(&self, request: &Request<()>, prefix: &str) -> Response<BoxBody> {
         let head = *request.method() == Method::HEAD;
         let Some((relative, slash)) = path::relative(request.uri().path()) else {
-            return not_found(Beneath::open(&self.root).ok().as_ref(), head);
+            return self.not_found(Beneath::open(&self.root).ok().as_ref(), head);
         };
         let beneath = match Beneath::open(&self.root) {
             Ok(beneath) => beneath,
@@ -192,13 +198,13 @@ impl Shared {
         }
         let answer = match place {
             Ok(Place::File(path, file, metadata)) => {
-                self.preferred(&beneath, path, (file, metadata), request).answer(request)
+                self.preferred(&beneath, path, (file, metadata), request).answer(request, self.memory)
             }
             Ok(Place::Folder) => {
                 let path = format!("{}{}", prefix.trim_end_matches('/'), request.uri().path());
                 return pages::to_folder(&path, request.uri().query());
             }
-            Ok(Place::Nothing) => return not_found(Some(&beneath), head),
+            Ok(Place::Nothing) => return self.not_found(Some(&beneath), head),
             Err(error) => Err(error),
         };
         match answer {
@@ -225,11 +231,13 @@ impl Shared {
                 let mut name = path.clone().into_os_string();
                 name.push(coding.suffix());
                 if let Ok(Some(Entry::File(file, metadata))) = beneath.entry(Path::new(&name)) {
-                    return Found::new(file, &metadata, Some(coding), &path);
+                    let closed = ClosedFile::new(&self.root, name.into(), &metadata);
+                    return Found::new((file, closed), &metadata, Some(coding), &path);
                 }
             }
         }
-        Found::new(file, &metadata, None, &path)
+        let closed = ClosedFile::new(&self.root, path.clone(), &metadata);
+        Found::new((file, closed), &metadata, None, &path)
     }
 
     /// The answer where the disk says no.
@@ -240,39 +248,46 @@ impl Shared {
         error: &io::Error,
     ) -> Response<BoxBody> {
         if beneath::is_absence(error) {
-            return not_found(beneath, *request.method() == Method::HEAD);
+            return self.not_found(beneath, *request.method() == Method::HEAD);
         }
         // Too many open files, perhaps: that passes.
         tracing::warn!(%error, path = request.uri().path(), "cannot read a file");
         pages::unavailable()
     }
-}
 
-/// With the folder's own page, if it has one.
-fn not_found(beneath: Option<&Beneath<'_>>, head: bool) -> Response<BoxBody> {
-    let own = || {
-        let Entry::File(file, _) = beneath?.entry(Path::new("404.html")).ok()?? else { return None };
-        let mut page = Vec::new();
-        file.take(LARGEST_404 + 1).read_to_end(&mut page).ok()?;
-        (page.len() as u64 <= LARGEST_404).then(|| Bytes::from(page))
-    };
-    pages::not_found(own(), head)
+    /// With the folder's own page, if it has one.
+    fn not_found(&self, beneath: Option<&Beneath<'_>>, head: bool) -> Response<BoxBody> {
+        let own = || {
+            let Entry::File(file, metadata) = beneath?.entry(Path::new("404.html")).ok()?? else {
+                return None;
+            };
+            let length = Some(metadata.len()).filter(|length| *length <= LARGEST_404)?;
+            let closed = ClosedFile::new(&self.root, "404.html".into(), &metadata);
+            Some((length, content(file, closed, length, self.memory).ok()?))
+        };
+        pages::not_found(own(), head)
+    }
 }
 
 impl Found {
     /// `named` is the file whose name tells the type.
-    fn new(file: File, metadata: &Metadata, coding: Option<Coding>, named: &Path) -> Found {
+    fn new(
+        (file, closed): (File, ClosedFile),
+        metadata: &Metadata,
+        coding: Option<Coding>,
+        named: &Path,
+    ) -> Found {
         let length = metadata.len();
         let since = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let since = since.unwrap_or_default();
         let seconds = i64::try_from(since.as_secs()).unwrap_or(0);
         let modified = Modified { seconds, date: http_date(seconds) };
         let tag = conditions::file_tag(since.as_nanos(), length, coding.map(Coding::name));
-        Found { file, length, modified, tag, coding, content_type: content_type(named) }
+        Found { file, closed, length, modified, tag, coding, content_type: content_type(named) }
     }
 
     /// Blocks.
-    fn answer(self, request: &Request<()>) -> io::Result<Response<BoxBody>> {
+    fn answer(mut self, request: &Request<()>, memory: FileMemory) -> io::Result<Response<BoxBody>> {
         let mut headers = request.headers().clone();
         let verdict = conditions::check(&mut headers, &self.tag, Some(&self.modified));
         match verdict {
@@ -307,7 +322,16 @@ impl Found {
             let range = format!("bytes {first}-{}/{}", first + length.saturating_sub(1), self.length);
             fields.extend(HeaderValue::try_from(range).map(|range| (CONTENT_RANGE, range)));
         }
-        *response.body_mut() = if is_head { empty() } else { self.body(first, length)? };
+        if !is_head {
+            if first > 0 {
+                self.file.seek(SeekFrom::Start(first))?;
+            }
+            self.closed.at = first;
+            *response.body_mut() = match length {
+                ..=SMALL => content(self.file, self.closed, length, memory)?,
+                _ => boxed(FileBody::new(Source::Open(self.file), length, memory)),
+            };
+        }
         Ok(response)
     }
 
@@ -319,18 +343,18 @@ impl Found {
         fields.extend(HeaderValue::from_str(&self.modified.date).map(|date| (LAST_MODIFIED, date)));
         response
     }
+}
 
-    fn body(mut self, first: u64, length: u64) -> io::Result<BoxBody> {
-        if first > 0 {
-            self.file.seek(SeekFrom::Start(first))?;
-        }
-        if length > SMALL {
-            return Ok(boxed(FileBody::new(self.file, length)));
-        }
-        let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
-        self.file.read_exact(&mut bytes)?;
-        Ok(full(bytes))
-    }
+/// So many bytes from where the file stands, which holds no descriptor. Blocks.
+fn content(mut file: File, closed: ClosedFile, length: u64, memory: FileMemory) -> io::Result<BoxBody> {
+    let small = usize::try_from(length).ok().filter(|_| length <= SMALL);
+    let room = small.map(|length| memory.room(length)).filter(|room| room.bytes() as u64 == length);
+    let Some(room) = room else {
+        return Ok(boxed(FileBody::new(Source::Closed(closed), length, memory)));
+    };
+    let mut bytes = vec![0; room.bytes()];
+    file.read_exact(&mut bytes)?;
+    Ok(full(room.filled(bytes)))
 }
 
 /// By the name's ending. Text is taken to be UTF-8: browsers would otherwise guess a legacy encoding.

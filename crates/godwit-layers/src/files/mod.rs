@@ -2,9 +2,11 @@
 
 mod beneath;
 mod body;
+mod closed;
 mod conditions;
 mod embedded;
 mod folder;
+mod memory;
 mod pages;
 mod path;
 mod range;

@@ -8,17 +8,18 @@ use godwit_body::{BoxBody, bare, full};
 
 const NOT_FOUND: &str = include_str!("not_found.html");
 
-/// 404 with a page for people; `own` is the folder's `404.html`, if it has one.
-pub(super) fn not_found(own: Option<Bytes>, head: bool) -> Response<BoxBody> {
-    let page = own.unwrap_or(Bytes::from_static(NOT_FOUND.as_bytes()));
+/// 404 with a page for people; `own` is the folder's `404.html` with its length, if it has one.
+pub(super) fn not_found(own: Option<(u64, BoxBody)>, head: bool) -> Response<BoxBody> {
+    let built_in = || (NOT_FOUND.len() as u64, full(Bytes::from_static(NOT_FOUND.as_bytes())));
+    let (length, page) = own.unwrap_or_else(built_in);
     let mut response = bare(StatusCode::NOT_FOUND);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    headers.insert(CONTENT_LENGTH, HeaderValue::from(page.len()));
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
     // Tomorrow something may be there.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     if !head {
-        *response.body_mut() = full(page);
+        *response.body_mut() = page;
     }
     response
 }

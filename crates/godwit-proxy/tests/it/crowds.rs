@@ -1,6 +1,6 @@
 //! An upstream has as many connections as it may have, and no more.
 
-use crate::support::{channel, data, front, get, post, raw, server, settings, text, until};
+use crate::support::{AnyBody, channel, data, front, get, post, raw, server, settings, text, until};
 use godwit_proxy::{Body, Problem, ProblemKind, Proxy, Settings};
 use http::{Request, Response};
 use http_body_util::BodyExt;
@@ -17,10 +17,10 @@ fn proxy(server: &crate::support::Server, scheme: &str, most: usize, wait: Durat
     Proxy::new(settings).unwrap()
 }
 
-const LONG: Duration = Duration::from_secs(30);
+pub const LONG: Duration = Duration::from_secs(30);
 
 /// Answers with what came, and at `/hang` with a body that never ends.
-async fn upstream() -> crate::support::Server {
+pub async fn upstream() -> crate::support::Server {
     server(|request: Request<hyper::body::Incoming>| async move {
         if request.uri().path() != "/hang" {
             let bytes = request.into_body().collect().await?.to_bytes();
@@ -76,7 +76,7 @@ async fn whoever_waits_too_long_is_told_when_to_come_again() {
     assert!(!proxy.status()[0].avoided, "it is not at fault");
     assert_eq!(server.count(), 2);
     drop(hanging);
-    assert_eq!(text(once_there_is_room(&proxy).await).await, "");
+    assert_eq!(text(once_there_is_room(&proxy, || get("/")).await).await, "");
 }
 
 #[tokio::test]
@@ -99,9 +99,9 @@ async fn exchanges_of_a_shared_connection_make_room_too() {
 }
 
 /// However long that takes.
-async fn once_there_is_room(proxy: &Proxy) -> Response<Body> {
+pub async fn once_there_is_room(proxy: &Proxy, ask: impl Fn() -> Request<AnyBody>) -> Response<Body> {
     loop {
-        let response = proxy.handle(get("/")).await;
+        let response = proxy.handle(ask()).await;
         if response.status() != 503 {
             return response;
         }
@@ -155,7 +155,7 @@ async fn tunnels_count_until_they_end() {
     assert_eq!(proxy.handle(get("/")).await.status(), 503);
     drop(held);
     until(|| open.load(Ordering::SeqCst) == 0).await;
-    assert_eq!(text(once_there_is_room(&proxy).await).await, "ok");
+    assert_eq!(text(once_there_is_room(&proxy, || get("/")).await).await, "ok");
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ mod failures;
 mod forwarding;
 mod health;
 mod pooling;
+mod shares;
 mod support;
 mod tls;
 mod tunnels;

@@ -80,7 +80,7 @@ async fn a_websocket_over_http2() {
     task.abort();
 }
 
-fn extended(protocol: &'static str, body: crate::support::AnyBody) -> Request<crate::support::AnyBody> {
+pub fn extended(protocol: &'static str, body: crate::support::AnyBody) -> Request<crate::support::AnyBody> {
     Request::connect("https://a.example/chat")
         .version(Version::HTTP_3)
         .extension(Protocol::from_static(protocol))
@@ -120,7 +120,7 @@ async fn a_websocket_made_of_bodies() {
 }
 
 /// Agrees to anything, sends everything back, and says goodbye after the end.
-async fn agreeable() -> crate::support::Server {
+pub async fn agreeable() -> crate::support::Server {
     raw(|mut stream, _| async move {
         let mut all = Vec::new();
         while !all.ends_with(b"\r\n\r\n") {

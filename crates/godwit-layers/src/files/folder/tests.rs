@@ -1,9 +1,11 @@
 //! A folder's answers.
 
+use bytes::Bytes;
 use http::HeaderMap;
 use http::header::{ACCEPT_ENCODING, HeaderName, IF_NONE_MATCH, LOCATION, RANGE, VARY};
 use http_body_util::BodyExt;
 
+use super::super::memory;
 use super::*;
 
 /// `page.txt` of 10 bytes, `big.bin` of 200,000, `app.js` with a brotli and a gzip file beside it.
@@ -129,4 +131,74 @@ async fn a_head_has_the_length_and_no_body() {
     let response = folder.respond(request, "").await;
     assert_eq!(response.headers()[CONTENT_LENGTH], "200000");
     assert!(response.into_body().collect().await.unwrap().to_bytes().is_empty());
+}
+
+#[tokio::test]
+async fn whoever_takes_nothing_holds_no_more_than_there_is_room_for() {
+    const ROOM: usize = 100_000;
+    let (directory, mut folder) = folder(None);
+    let page = |length: usize| (0..length).map(|n| (n % 251) as u8).collect::<Vec<u8>>();
+    let pages = [("small.bin", page(60_000)), ("large.bin", page(150_000)), ("404.html", page(70_000))];
+    for (name, content) in &pages {
+        std::fs::write(directory.path().join(name), content).unwrap();
+    }
+    let memory = FileMemory::of(ROOM);
+    Arc::get_mut(&mut folder.0).unwrap().memory = memory;
+    let mut under_way = Vec::new();
+    for path in ["/small.bin", "/large.bin", "/nothing", "/small.bin"].repeat(5) {
+        let response = folder.respond(Request::get(path).body(()).unwrap(), "").await;
+        let (parts, mut body) = response.into_parts();
+        let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert!(!first.is_empty(), "nobody is refused");
+        under_way.push((parts.headers[CONTENT_LENGTH].clone(), first, body));
+    }
+    let held: usize = under_way.iter().map(|(_, first, _)| first.len()).sum();
+    assert!(held <= ROOM + under_way.len() * memory::LEAST, "{held}");
+    for (length, first, body) in under_way {
+        let (_, content) = pages.iter().find(|(_, content)| length == content.len().to_string()).unwrap();
+        assert!(content.starts_with(&first));
+        let rest = body.collect().await.unwrap().to_bytes();
+        assert_eq!(content.len() - first.len(), rest.len());
+        assert!(content.ends_with(&rest));
+    }
+    assert_eq!(memory.left(), ROOM, "what was sent makes room");
+}
+
+#[tokio::test]
+async fn a_file_that_changes_breaks_off_where_there_is_no_room() {
+    for changed in [9_999, 10_001] {
+        let (directory, mut folder) = folder(None);
+        Arc::get_mut(&mut folder.0).unwrap().memory = FileMemory::of(0);
+        std::fs::write(directory.path().join("short.bin"), [7; 10_000]).unwrap();
+        let ask = || Request::get("/short.bin").header(RANGE, "bytes=5000-").body(()).unwrap();
+        let whole = folder.respond(ask(), "").await.into_body();
+        assert_eq!(whole.collect().await.unwrap().to_bytes(), [7; 5_000][..], "in pieces");
+        let response = folder.respond(ask(), "").await;
+        assert_eq!(response.headers()[CONTENT_LENGTH], "5000");
+        std::fs::write(directory.path().join("short.bin"), vec![7; changed]).unwrap();
+        assert!(response.into_body().collect().await.is_err(), "{changed}");
+    }
+}
+
+/// Descriptors that lead into a folder.
+#[cfg(target_os = "linux")]
+fn descriptors_in(folder: &Path) -> usize {
+    let all = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    all.filter(|one| std::fs::read_link(one.path()).is_ok_and(|target| target.starts_with(folder))).count()
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_small_file_holds_no_descriptor_even_where_there_is_no_room() {
+    let (directory, mut folder) = folder(None);
+    Arc::get_mut(&mut folder.0).unwrap().memory = FileMemory::of(0);
+    for (name, length) in [("small.bin", 60_000), ("404.html", 70_000)] {
+        std::fs::write(directory.path().join(name), vec![7; length]).unwrap();
+    }
+    let root = directory.path().canonicalize().unwrap();
+    for (path, held) in [("/small.bin", 0), ("/nothing", 0), ("/big.bin", 1)] {
+        let mut body = folder.respond(Request::get(path).body(()).unwrap(), "").await.into_body();
+        assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap().len(), memory::LEAST);
+        assert_eq!(descriptors_in(&root), held, "{path}");
+    }
 }
