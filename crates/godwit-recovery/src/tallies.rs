@@ -83,7 +83,7 @@ impl AckTallies {
         let summary = &mut self.summary;
         summary.newly_acked = summary.newly_acked.saturating_add(1);
         summary.newly_acked_ack_eliciting =
-            summary.newly_acked_ack_eliciting.saturating_add(u32::from(packet.ack_eliciting));
+            summary.newly_acked_ack_eliciting.wrapping_add(u32::from(packet.ack_eliciting));
         summary.largest_newly_acked = summary.largest_newly_acked.max(Some(number));
         let (ecn, marked) = (&mut summary.ecn, u64::from(packet.marked));
         if packet.path == self.first.path {

@@ -188,8 +188,8 @@ impl Streams {
     fn judge_update(&mut self, before: u64, now: u64) {
         /// Peers that have small windows raise them by a packet's worth.
         const USEFUL: u64 = 1 << 10;
-        let sent = self.stats.bytes_sent;
-        if now.saturating_sub(before) < USEFUL || sent.saturating_sub(self.judged_at) < USEFUL {
+        let sent = self.stats.bytes_sent as u32;
+        if now.saturating_sub(before) < USEFUL || sent.wrapping_sub(self.judged_at) < USEFUL as u32 {
             self.useless = self.useless.saturating_add(1);
         } else {
             self.judged_at = sent;

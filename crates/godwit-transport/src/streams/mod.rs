@@ -291,8 +291,8 @@ pub(crate) struct Streams {
     pieces: usize,
     /// Frames of the peer's that served nothing, since they were last asked for.
     useless: u32,
-    /// What had been sent when a limit of the peer's was raised for good reason.
-    judged_at: u64,
+    /// What had been sent when a limit of the peer's was raised for good reason, as far as 32 bits tell.
+    judged_at: u32,
     /// Streams that owe control frames, each once. Some may be gone.
     control_queue: VecDeque<StreamId>,
     budget: WriteBudget,
