@@ -44,7 +44,8 @@ pub(crate) struct Anomalies {
 /// What a peer has done that serves something, in the connection's life.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Work {
-    /// Bytes of streams that came for the first time, and not what a gap or a final size stands for.
+    /// Bytes of streams that came for the first time, and not what a gap or a final size stands for. It may begin anew after
+    /// 4 GiB: whoever has sent so much is given what can be saved.
     pub(super) bytes: u64,
     /// Datagrams that came.
     pub(super) datagrams: u64,

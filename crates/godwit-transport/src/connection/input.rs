@@ -447,7 +447,7 @@ impl Machine {
     fn charge_anomalies(&mut self, now: Time) -> Result<(), WireError> {
         let super::parts::Parts { anomalies, streams, datagrams, .. } = &mut self.parts;
         anomalies.see(streams.take_useless());
-        let (bytes, streams) = (streams.stats().bytes_arrived, streams.stats().opened_locally);
+        let (bytes, streams) = (u64::from(streams.arrived()), streams.stats().opened_locally);
         anomalies.charge(now, Work { bytes, datagrams: datagrams.stats().received, streams })
     }
 

@@ -112,7 +112,7 @@ impl Streams {
         if fresh == 0 && recv.knows(data, fin) {
             self.useless = self.useless.saturating_add(1);
         }
-        self.stats.bytes_arrived = self.stats.bytes_arrived.saturating_add(arrived);
+        self.arrived = self.arrived.wrapping_add(arrived as u32);
         self.window.check(fresh)?;
         self.window.on_received(now, fresh);
         self.stats.bytes_received = self.stats.bytes_received.saturating_add(fresh);
@@ -202,7 +202,12 @@ impl Streams {
         self.useless
     }
 
-    /// The same, once.
+    /// Bytes that came beyond all that came before, without gaps, as far as 32 bits tell.
+    pub(crate) const fn arrived(&self) -> u32 {
+        self.arrived
+    }
+
+    /// How many frames served nothing, once.
     pub(crate) const fn take_useless(&mut self) -> u32 {
         std::mem::replace(&mut self.useless, 0)
     }

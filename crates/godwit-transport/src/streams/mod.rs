@@ -165,8 +165,6 @@ pub(crate) struct StreamStats {
     pub bytes_retransmitted: u64,
     /// Received, each byte of a stream once, gaps included.
     pub bytes_received: u64,
-    /// The same without gaps: bytes that came beyond all that came before.
-    pub bytes_arrived: u64,
     /// Streams opened by this end.
     pub opened_locally: u64,
     /// Streams opened by the peer.
@@ -291,6 +289,8 @@ pub(crate) struct Streams {
     pieces: usize,
     /// Frames of the peer's that served nothing, since they were last asked for.
     useless: u32,
+    /// Bytes that came beyond all that came before, without gaps, as far as 32 bits tell.
+    arrived: u32,
     /// What had been sent when a limit of the peer's was raised for good reason, as far as 32 bits tell.
     judged_at: u32,
     /// Streams that owe control frames, each once. Some may be gone.
@@ -322,6 +322,7 @@ impl Streams {
             control: 0,
             pieces: 0,
             useless: 0,
+            arrived: 0,
             judged_at: 0,
             control_queue: VecDeque::new(),
             budget: WriteBudget::new(config.send_buffer),
