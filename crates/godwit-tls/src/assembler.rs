@@ -83,6 +83,11 @@ impl Assembler {
         self.received.iter().fold(0, |sum, part| sum.saturating_add(part.end.saturating_sub(part.start)))
     }
 
+    /// Bytes of memory that are kept: gaps take room as well.
+    pub const fn held(&self) -> usize {
+        self.buffer.len()
+    }
+
     /// The end of the data received so far.
     pub fn end(&self) -> u64 {
         self.received.last().map_or(self.consumed, |part| part.end)

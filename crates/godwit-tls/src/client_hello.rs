@@ -70,6 +70,11 @@ impl Peek {
     pub fn received(&self) -> u64 {
         self.received.len()
     }
+
+    /// Bytes of memory that are kept: what has not come between others takes room as well.
+    pub const fn held(&self) -> usize {
+        self.received.held()
+    }
 }
 
 /// Reads a ClientHello from the first bytes of a client's CRYPTO stream. What follows it is ignored.

@@ -14,6 +14,8 @@ use godwit_base::Budget;
 
 /// Bytes of a ClientHello that one incoming handshake may hold on average.
 const BYTES_EACH: u64 = 6000;
+/// The same of what is read of it, with what is missing in between.
+const READ_EACH: u64 = 6000;
 /// The same of what comes early: an initial window is 14,720 bytes, and few clients have so much to say.
 const EARLY_EACH: u64 = 2000;
 
@@ -24,7 +26,7 @@ pub(super) struct Admission {
     /// With so many, strangers have to prove their address.
     strained_at: usize,
     bytes: Budget,
-    most_bytes: u64,
+    read: Budget,
     early: Budget,
 }
 
@@ -35,14 +37,15 @@ impl Admission {
             ledger: Ledger::new(most),
             strained_at: most.div_ceil(2),
             bytes: Budget::new(bytes(BYTES_EACH)),
-            most_bytes: bytes(BYTES_EACH),
+            read: Budget::new(bytes(READ_EACH)),
             early: Budget::new(bytes(EARLY_EACH)),
         }
     }
 
     /// True if strangers should prove their address before they are given memory.
     pub(super) fn is_strained(&self, source: Source) -> bool {
-        self.ledger.is_strained(source, self.strained_at) || self.bytes.used() >= self.most_bytes / 2
+        let half = |budget: &Budget| budget.used() >= budget.limit() / 2;
+        self.ledger.is_strained(source, self.strained_at) || half(&self.bytes) || half(&self.read)
     }
 
     /// One more handshake from `source`. False if it must be turned away.
@@ -54,14 +57,24 @@ impl Admission {
         room
     }
 
-    /// Whether so many bytes more may be buffered.
-    pub(super) fn has_room_for(&self, bytes: usize) -> bool {
-        self.bytes.used().saturating_add(bytes as u64) <= self.most_bytes
+    /// Whether so many bytes more may be buffered, and so many read.
+    pub(super) fn has_room_for(&self, bytes: usize, read: usize) -> bool {
+        self.bytes.remaining() >= bytes as u64 && self.read.remaining() >= read as u64
     }
 
     /// `bytes` more are buffered. False if they must not be.
     pub(super) fn charge(&mut self, bytes: usize) -> bool {
         self.bytes.charge(bytes as u64).is_ok()
+    }
+
+    /// The same of what is read of a ClientHello.
+    pub(super) fn charge_read(&mut self, bytes: usize) -> bool {
+        self.read.charge(bytes as u64).is_ok()
+    }
+
+    /// So much of what was read is not kept any more.
+    pub(super) fn release_read(&mut self, bytes: usize) {
+        self.read.release(bytes as u64);
     }
 
     /// The same of what comes early.

@@ -35,9 +35,8 @@ const MAX_PIECES: usize = 4;
 const MAX_EARLY: usize = 24 << 10;
 /// The same of what a ClientHello may be in.
 const MAX_HELLO: usize = 24 << 10;
-/// A part of a ClientHello that is further ahead of what has come is left to come again: the room for what is missing is
-/// room as well.
-const MAX_AHEAD: u64 = 2 << 10;
+/// Bytes that are read of most ClientHellos, at most.
+const HELLO_READ: usize = 4 << 10;
 /// How long a handshake waits to be accepted.
 const LIFETIME: Duration = Duration::from_secs(10);
 /// How long the rest of a ClientHello is waited for: so long after the last packet, for a client whose packets are
@@ -52,6 +51,8 @@ pub struct Incoming {
     pub(super) datagrams: Vec<(Ecn, Box<[u8]>)>,
     /// What the ClientHello may be in, in bytes of those, and the others.
     hello_bytes: usize,
+    /// What is read of the ClientHello, in bytes of memory.
+    read_bytes: usize,
     early_bytes: usize,
     peek: Peek,
     hello: Option<ClientHello>,
@@ -63,11 +64,12 @@ pub struct Incoming {
 impl Incoming {
     fn new(now: Time, first: FirstInitial) -> Self {
         let (datagrams, peek) = (Vec::new(), Peek::new());
-        let (hello_bytes, early_bytes) = (0, 0);
+        let (hello_bytes, read_bytes, early_bytes) = (0, 0, 0);
         Incoming {
             first,
             datagrams,
             hello_bytes,
+            read_bytes,
             early_bytes,
             peek,
             hello: None,
@@ -141,11 +143,15 @@ impl Incoming {
         choose_version(self.first.version, wanted, hello.and_then(|hello| hello.versions.as_ref()))
     }
 
-    /// Keeps a datagram in which a part of the ClientHello is. False if there is no room.
+    /// Keeps a datagram in which a part of the ClientHello is, and what is read of it. False if there is no room.
     fn keep(&mut self, admission: &mut Admission, ecn: Ecn, datagram: Box<[u8]>) -> bool {
-        let room = admission.charge(datagram.len());
+        let read = self.peek.held().saturating_sub(self.read_bytes);
+        let room = admission.has_room_for(datagram.len(), read)
+            && admission.charge(datagram.len())
+            && admission.charge_read(read);
         if room {
             self.hello_bytes = self.hello_bytes.saturating_add(datagram.len());
+            self.read_bytes = self.read_bytes.saturating_add(read);
             self.datagrams.push((ecn, datagram));
         }
         room
@@ -292,10 +298,12 @@ impl IncomingSet {
         self.strays.keep(dcid, path, ecn, datagram);
     }
 
-    /// Where a client comes from that has proved it, if there is no room for so many bytes more of its ClientHello.
+    /// Where a client comes from that has proved it, if there is no room for so many bytes more of its ClientHello, and to read
+    /// it.
     pub(super) fn lacks_room(&self, key: IncomingKey, bytes: usize) -> Option<Source> {
         let incoming = self.entries.get(key.0).filter(|incoming| incoming.hello.is_none())?;
-        (incoming.is_validated() && !self.admission.has_room_for(bytes)).then_some(incoming.first.source)
+        (incoming.is_validated() && !self.admission.has_room_for(bytes, HELLO_READ))
+            .then_some(incoming.first.source)
     }
 
     /// A further datagram came for a handshake. What there is no room for is dropped; `Err` if the
@@ -398,6 +406,7 @@ impl IncomingSet {
         let incoming = self.entries.remove(key.0)?;
         self.expiry.set(key, None);
         self.admission.leave(incoming.first.source, incoming.hello_bytes, incoming.early_bytes);
+        self.admission.release_read(incoming.read_bytes);
         // An application that does not look for what waits must not make the queue of it grow.
         if self.ready.len() > self.entries.len().saturating_mul(2).saturating_add(64) {
             let entries = &self.entries;
@@ -461,11 +470,6 @@ impl Incoming {
     fn peek_frames(&mut self, payload: &[u8]) -> Peeked {
         for frame in Frames::new(payload) {
             let parsed = match frame {
-                Ok(Frame::Crypto { offset, .. })
-                    if offset > self.peek.received().saturating_add(MAX_AHEAD) =>
-                {
-                    return Peeked::Forged;
-                }
                 Ok(Frame::Crypto { offset, data }) => self.peek.on_crypto(offset, data),
                 Ok(frame) if frame.permitted_in(PacketType::Initial) => continue,
                 Ok(_) | Err(_) => return Peeked::Malformed,

@@ -367,9 +367,9 @@ impl Endpoint {
         true
     }
 
-    /// Has another handshake give way to one that goes on, if its client has proved its address and there is no room left.
+    /// Has others give way to a handshake that goes on, if its client has proved its address and there is no room left.
     fn make_room_for_hello(&mut self, key: IncomingKey, bytes: usize) {
-        if let Some(source) = self.incoming.lacks_room(key, bytes)
+        while let Some(source) = self.incoming.lacks_room(key, bytes)
             && let Some(other) = self.incoming.in_the_way(source).filter(|other| *other != key)
         {
             self.turn_away(other);

@@ -1,11 +1,7 @@
 //! Clients that hold much for as little as it takes, beside honest ones.
 
+use super::strangers::{abandoned, number};
 use super::*;
-use godwit_tls::deterministic;
-
-fn number(n: u64) -> ConnectionId {
-    ConnectionId::new(&n.to_be_bytes()).unwrap()
-}
 
 fn is_close(datagram: &[u8]) -> bool {
     // An ACK alone is shorter than a close with a reason.
@@ -134,36 +130,6 @@ fn a_hello_in_two_parts_gets_in_whatever_another_address_hoards() {
         }
     }
     assert_eq!(got_in, 10, "{refused} refused; the hoarder sent {first} packets, and then {packets:?}");
-}
-
-/// The first words of a client, with a Retry if there is one, and then nothing more.
-fn abandoned(rig: &mut Rig, seed: u64, from: &str) -> Option<ConnKey> {
-    let secrets = Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(seed)));
-    let mut client = Endpoint::new(EndpointConfig::new(secrets), None, Box::new(SeededRng::new(seed)));
-    let tls = deterministic::client_config(&[b"test"]);
-    let config = ClientConfig::new(tls, Arc::default());
-    let path = PathKey { socket: SocketId(0), local: None, remote: CLIENT.parse().unwrap() };
-    client.connect(rig.now, &config, path, deterministic::SERVER_NAME, None).unwrap();
-    let said = |client: &mut Endpoint, now| {
-        let mut out = SendBatch::new(1 << 18);
-        while client.transmit(now, &mut out) {}
-        out.datagrams().map(|(_, bytes)| bytes.to_vec()).collect::<Vec<_>>()
-    };
-    let mut words = said(&mut client, rig.now);
-    for _ in 0..2 {
-        let answers: Vec<_> =
-            words.iter().flat_map(|word| rig.receive_from(from, word)).map(|(_, bytes)| bytes).collect();
-        let retry = answers.iter().find(|it| matches!(header::parse(it, 8), Ok(Packet::Retry { .. })));
-        let Some(retry) = retry else { break };
-        let mut batch = RecvBatch::new(1, 65_536);
-        batch.push_datagram(meta(CLIENT), retry);
-        client.receive(rig.now, rig.wall(), &mut batch);
-        words = said(&mut client, rig.now);
-    }
-    let key = rig.endpoint.next_incoming()?;
-    let accepted = rig.endpoint.accept(rig.now, key, None).ok();
-    rig.sent();
-    accepted
 }
 
 #[test]
@@ -299,10 +265,26 @@ fn who_gives_way_to_others_is_told() {
 }
 
 #[test]
-fn a_part_of_a_hello_that_is_far_ahead_takes_no_room() {
-    let mut rig = Rig::new(false);
-    for (offset, kept) in [(16_000, 0), (2049, 0), (2048, 1)] {
-        rig.receive(&Initial { offset, ..Initial::new(1, b"x") }.seal());
-        assert_eq!(rig.endpoint.incoming.len(), kept, "{offset}");
+fn the_gap_before_a_part_of_a_hello_counts() {
+    const GAP: u64 = 16_000;
+    let mut rig = Rig::with(false, |config| config.max_incoming = 100);
+    for n in 0..100 {
+        let datagram = Initial { dcid: number(n), offset: GAP, ..Initial::new(1, b"x") }.seal();
+        rig.receive_from(&format!("10.{n}.0.1:7"), &datagram);
     }
+    let held = rig.endpoint.incoming.len() as u64 * GAP;
+    assert!(held >= GAP && held < 100 * 6000, "{held} bytes, 6000 for each of 100");
+}
+
+/// Some clients say their hello in pieces in any order, so that nobody learns to rely on it.
+#[test]
+fn a_hello_from_back_to_front_is_understood() {
+    let hello = client_hello(3000);
+    let mut rig = Rig::new(false);
+    let parts: Vec<_> = hello.chunks(900).enumerate().collect();
+    for (at, part) in parts.into_iter().rev() {
+        let (number, offset) = (10 - at as u64, 900 * at as u64);
+        rig.receive(&Initial { number, offset, ..Initial::new(1, part) }.seal());
+    }
+    assert!(rig.endpoint.next_incoming().is_some());
 }

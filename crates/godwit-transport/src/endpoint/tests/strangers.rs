@@ -9,7 +9,7 @@ fn partial(dcid: ConnectionId, token: &[u8]) -> Vec<u8> {
     Initial { dcid, token, ..Initial::new(1, &hello[..900]) }.seal()
 }
 
-fn number(n: u64) -> ConnectionId {
+pub(super) fn number(n: u64) -> ConnectionId {
     ConnectionId::new(&n.to_be_bytes()).unwrap()
 }
 
@@ -101,7 +101,7 @@ fn said(client: &mut Endpoint, now: Time) -> Vec<Vec<u8>> {
 }
 
 /// Begins a handshake from `from`, with a Retry if there is one, and has it accepted; then says nothing more.
-fn abandoned(rig: &mut Rig, seed: u64, from: &str) -> Option<ConnKey> {
+pub(super) fn abandoned(rig: &mut Rig, seed: u64, from: &str) -> Option<ConnKey> {
     let secrets = Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(seed)));
     let mut client = Endpoint::new(EndpointConfig::new(secrets), None, Box::new(SeededRng::new(seed)));
     let mut words = hello_of(&mut client, rig.now);
