@@ -43,12 +43,21 @@ struct Waiting {
     told: Arc<Notify>,
 }
 
-/// A connection's place among the idle ones, until it is dropped.
+/// A connection, and its place among the idle ones while it has one. It leaves when this is dropped.
+///
+/// `Since` tells one time of being idle from another: when it began, or how many requests there had been.
 #[derive(Debug)]
-pub struct IdlePlace {
+pub struct IdlePlace<Since> {
     all: IdleConnections,
+    address: IpAddr,
+    held: Option<Held<Since>>,
+}
+
+#[derive(Debug)]
+struct Held<Since> {
     number: u64,
     told: Arc<Notify>,
+    since: Since,
 }
 
 impl IdleConnections {
@@ -58,8 +67,13 @@ impl IdleConnections {
         IdleConnections(Arc::new(Shared { most, most_of_network, crowd, gave_way }))
     }
 
+    /// For a connection from `address`, of which nothing is known yet.
+    pub fn place<Since>(&self, address: IpAddr) -> IdlePlace<Since> {
+        IdlePlace { all: self.clone(), address, held: None }
+    }
+
     /// A connection from `address` is idle. If there are too many now, the one that has waited longest is told to go.
-    pub fn enter(&self, address: IpAddr) -> IdlePlace {
+    fn enter<Since>(&self, address: IpAddr, since: Since) -> Held<Since> {
         let (network, told) = (ClientNetwork::of(address), Arc::new(Notify::new()));
         let mut crowd = self.crowd();
         let number = crowd.next;
@@ -78,7 +92,7 @@ impl IdleConnections {
             waiting.told.notify_one();
         }
         drop(crowd);
-        IdlePlace { all: self.clone(), number, told }
+        Held { number, told, since }
     }
 
     /// How many have gone because they were told to.
@@ -106,21 +120,50 @@ impl Crowd {
     }
 }
 
-impl IdlePlace {
-    /// Ready once the connection is to give way. It can be asked again and again, but is ready once.
-    pub async fn told_to_go(&self) {
-        self.told.notified().await;
+impl<Since: Copy + PartialEq> IdlePlace<Since> {
+    /// It is seen that the connection is idle, or is not. One that has been busy since it took its place takes another,
+    /// behind all others.
+    pub fn see(&mut self, idle: Option<Since>) {
+        if self.held.as_ref().map(|held| held.since) != idle {
+            self.leave();
+            self.held = idle.map(|since| self.all.enter(self.address, since));
+        }
     }
 
-    /// The connection goes, as it was told.
-    pub fn give_way(self) {
-        self.all.0.gave_way.fetch_add(1, Ordering::Relaxed);
+    /// Whether it has a place.
+    pub const fn is_held(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// Ready once the connection is told to go; never for one that has no place. It can be asked again and again, but is
+    /// ready once.
+    pub async fn told_to_go(&self) {
+        match &self.held {
+            Some(held) => held.told.notified().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Whether a connection that was told to go has been idle all the time, and goes. Otherwise it has no place any more.
+    pub fn gives_way(&mut self, idle: Option<Since>) -> bool {
+        let goes = self.held.as_ref().is_some_and(|held| Some(held.since) == idle);
+        self.leave();
+        self.all.0.gave_way.fetch_add(u64::from(goes), Ordering::Relaxed);
+        goes
     }
 }
 
-impl Drop for IdlePlace {
+impl<Since> IdlePlace<Since> {
+    fn leave(&mut self) {
+        if let Some(held) = self.held.take() {
+            let _ = self.all.crowd().remove(held.number);
+        }
+    }
+}
+
+impl<Since> Drop for IdlePlace<Since> {
     fn drop(&mut self) {
-        let _ = self.all.crowd().remove(self.number);
+        self.leave();
     }
 }
 
@@ -131,28 +174,45 @@ mod tests {
     use std::pin::pin;
     use std::task::{Context, Waker};
 
-    fn is_told(place: &IdlePlace) -> bool {
+    fn is_told(place: &IdlePlace<u8>) -> bool {
         pin!(place.told_to_go()).poll(&mut Context::from_waker(Waker::noop())).is_ready()
     }
 
-    fn enter(all: &IdleConnections, address: &str) -> IdlePlace {
-        all.enter(address.parse().unwrap())
+    fn enter(all: &IdleConnections, address: &str) -> IdlePlace<u8> {
+        let mut place = all.place(address.parse().unwrap());
+        place.see(Some(0));
+        place
     }
 
     #[test]
     fn who_has_waited_longest_gives_way() {
         let all = IdleConnections::new(3, 3);
-        let [first, second, third] =
+        let [mut first, second, third] =
             ["192.0.2.1", "198.51.100.1", "2001:db8::1"].map(|from| enter(&all, from));
         assert!(![&first, &second, &third].into_iter().any(is_told));
         drop(second);
         let [fourth, fifth] = [enter(&all, "203.0.113.1"), enter(&all, "203.0.113.2")];
         assert!(is_told(&first) && !is_told(&first), "once");
         assert!(![&third, &fourth, &fifth].into_iter().any(is_told));
-        first.give_way();
+        assert!(first.gives_way(Some(0)));
         assert_eq!((all.gave_way(), all.crowd().waiting.len()), (1, 3));
         drop([third, fourth, fifth]);
         assert!(all.crowd().waiting.is_empty() && all.crowd().networks.is_empty());
+    }
+
+    #[test]
+    fn who_has_been_busy_meanwhile_stays() {
+        let all = IdleConnections::new(2, 2);
+        let [mut first, mut second] = ["192.0.2.1", "198.51.100.1"].map(|from| enter(&all, from));
+        first.see(Some(0));
+        second.see(None);
+        assert!(first.is_held() && !second.is_held(), "it has a request");
+        second.see(Some(1));
+        let third = enter(&all, "203.0.113.1");
+        assert!(is_told(&first) && !first.gives_way(None) && !first.is_held(), "it has one now");
+        first.see(Some(1));
+        assert!(is_told(&second) && !second.gives_way(Some(2)), "it has had one");
+        assert!(!is_told(&first) && !is_told(&third) && all.gave_way() == 0);
     }
 
     #[test]

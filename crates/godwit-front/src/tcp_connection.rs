@@ -10,9 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use godwit_base::RefillingBudget;
-use godwit_body::{
-    BoxError, IdleConnections, IdlePlace, MinimumRate, Progress, ProgressLimits, ProgressWatch, Verdict,
-};
+use godwit_body::{BoxError, IdleConnections, MinimumRate, Progress, ProgressLimits, ProgressWatch, Verdict};
 use godwit_report::record::Protocol;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
@@ -153,7 +151,8 @@ impl ConnectionGuard<'_> {
         let mut watch = if C::HAS_GOAWAY { watch.without_heads() } else { watch };
         // Since when the client knows that it has been idle for too long.
         let mut idle_told: Option<Instant> = None;
-        let mut place = Place::default();
+        // It has been idle all the time if no request has ended meanwhile.
+        let mut place = idle.place(client.remote().ip());
         // There is one GOAWAY and one PING in the life of a connection.
         let mut asked = false;
         let mut looks = tokio::time::interval(watch.interval());
@@ -172,7 +171,9 @@ impl ConnectionGuard<'_> {
                     return Err(GaveUp::Abandoned.into());
                 }
                 _ = stop.wait_for(|stop| *stop), if leave_at.is_none() => true,
-                () = place.told_to_go(), if leave_at.is_none() => place.gives_way(&pace),
+                () = place.told_to_go(), if leave_at.is_none() => {
+                    place.gives_way(pace.is_at_rest().then(|| pace.responses_over()))
+                }
                 () = sleep_until(leave_at), if leave_at.is_some() => {
                     leave_at = Some(Instant::now() + LAST_REQUEST);
                     if goaway.as_mut().is_some_and(|goaway| goaway.is_unanswered(&pace, &meter)) {
@@ -212,7 +213,7 @@ impl ConnectionGuard<'_> {
                             return Err(GaveUp::TooSlow.into());
                         }
                     }
-                    place.take(&pace, || idle.enter(client.remote().ip()));
+                    place.see(pace.is_idle().then(|| pace.responses_over()));
                     false
                 }
             };
@@ -227,42 +228,6 @@ impl ConnectionGuard<'_> {
                 leave_at = Some(Instant::now() + patience);
             }
         }
-    }
-}
-
-/// A connection's place among those on which nothing is asked for.
-#[derive(Default)]
-struct Place {
-    held: Option<IdlePlace>,
-    /// How many requests had ended when it took the place.
-    ended: u64,
-}
-
-impl Place {
-    /// Takes a place if the connection is idle, behind all others if there have been requests meanwhile.
-    fn take(&mut self, pace: &Progress, enter: impl FnOnce() -> IdlePlace) {
-        let ended = pace.responses_over();
-        if !pace.is_idle() {
-            self.held = None;
-        } else if self.held.is_none() || self.ended != ended {
-            (self.held, self.ended) = (Some(enter()), ended);
-        }
-    }
-
-    async fn told_to_go(&self) {
-        match &self.held {
-            Some(place) => place.told_to_go().await,
-            None => std::future::pending().await,
-        }
-    }
-
-    /// Whether it has been idle all the time, and goes. Otherwise it has no place any more.
-    fn gives_way(&mut self, pace: &Progress) -> bool {
-        let goes = pace.is_at_rest() && pace.responses_over() == self.ended;
-        if let Some(place) = self.held.take().filter(|_| goes) {
-            place.give_way();
-        }
-        goes
     }
 }
 

@@ -23,27 +23,25 @@ pub(super) async fn run(
     rate: Option<MinimumRate>,
     (idle, all): (Option<Duration>, Option<&IdleConnections>),
 ) {
-    let mut place = Place::default();
+    let mut place = all.map(|all| all.place(link.connection().remote_address().ip()));
     loop {
         let look = |protocol: &mut Protocol, io: &mut Io<'_>| {
             (look(protocol, io, rate, idle), protocol.watch.idle_since)
         };
-        let (wait, idle_since) = link.with(look);
+        let (mut wait, idle_since) = link.with(look);
         if wait.is_none() && idle.is_some() {
             return;
         }
-        let wait = match all {
-            None => wait,
-            Some(all) => {
-                Some(place.take(link, all, idle_since).into_iter().chain(wait).min().unwrap_or(GLANCE))
-            }
-        };
-        let Some(wait) = wait else { return std::future::pending().await };
+        if let Some(place) = &mut place {
+            place.see(idle_since);
+            let glance = (!place.is_held()).then_some(GLANCE);
+            wait = glance.into_iter().chain(wait).min();
+        }
         tokio::select! {
-            () = tokio::time::sleep(wait) => {}
-            () = place.told_to_go() => {
+            () = sleep(wait) => {}
+            () = told_to_go(place.as_ref()) => {
                 let idle_since = link.with(|protocol, _| protocol.watch.idle_since);
-                if place.gives_way(idle_since) {
+                if place.as_mut().is_some_and(|place| place.gives_way(idle_since)) {
                     return;
                 }
             }
@@ -51,39 +49,17 @@ pub(super) async fn run(
     }
 }
 
-/// A connection's place among the idle ones.
-#[derive(Default)]
-struct Place {
-    held: Option<IdlePlace>,
-    /// Since when it was idle when it took the place.
-    since: Option<Time>,
+async fn sleep(wait: Option<Duration>) {
+    match wait {
+        Some(wait) => tokio::time::sleep(wait).await,
+        None => std::future::pending().await,
+    }
 }
 
-impl Place {
-    /// Takes a place for a connection that is idle, behind all others if it has been busy meanwhile. How soon to look
-    /// again if it is not.
-    fn take(&mut self, link: &Link, all: &IdleConnections, idle_since: Option<Time>) -> Option<Duration> {
-        if idle_since.is_none() || idle_since != self.since {
-            self.held = idle_since.map(|_| all.enter(link.connection().remote_address().ip()));
-            self.since = idle_since;
-        }
-        self.held.is_none().then_some(GLANCE)
-    }
-
-    async fn told_to_go(&self) {
-        match &self.held {
-            Some(place) => place.told_to_go().await,
-            None => std::future::pending().await,
-        }
-    }
-
-    /// Whether it has been idle all the time, and goes. Otherwise it has no place any more.
-    fn gives_way(&mut self, idle_since: Option<Time>) -> bool {
-        let goes = idle_since.is_some() && idle_since == self.since.take();
-        if let Some(place) = self.held.take().filter(|_| goes) {
-            place.give_way();
-        }
-        goes
+async fn told_to_go(place: Option<&IdlePlace<Time>>) {
+    match place {
+        Some(place) => place.told_to_go().await,
+        None => std::future::pending().await,
     }
 }
 
