@@ -82,6 +82,12 @@ impl<T: Copy> SpaceRecovery<T> {
         self.sent.shrink();
     }
 
+    /// Memory that is held for packets, in bytes.
+    #[inline]
+    pub fn held(&self) -> u64 {
+        self.sent.held()
+    }
+
     /// Which space this is.
     pub const fn id(&self) -> SpaceId {
         self.id

@@ -28,6 +28,7 @@ mod endpoint;
 mod error;
 mod event;
 mod handshake;
+mod keyed_hash;
 mod memory_limit;
 pub mod observe;
 mod packet;

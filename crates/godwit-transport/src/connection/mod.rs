@@ -134,8 +134,14 @@ const IPV6_LONGER_HEADER: u16 = 20;
 impl Machine {
     /// Bytes that are held for the peer, as far as it decides how many they are.
     #[inline]
-    pub(crate) const fn held(&self) -> u64 {
-        self.parts.streams.held().saturating_add(self.parts.datagrams.held())
+    pub(crate) fn held(&self) -> u64 {
+        let data = self.parts.streams.held().saturating_add(self.parts.datagrams.held());
+        data.saturating_add(self.spaces.data.space.recovery.held())
+    }
+
+    /// Less is to be held for the peer, for there is not enough for its network, or that is over.
+    pub(crate) fn hold_little(&mut self, little: bool) {
+        self.parts.streams.hold_little(little);
     }
 
     /// Begins a connection to a server. The first packets wait to be sent.

@@ -92,8 +92,8 @@ impl Admission {
 
 #[cfg(test)]
 mod tests {
-    use super::super::demux::KeyedHash;
     use super::*;
+    use crate::keyed_hash::KeyedHash;
     use godwit_base::SeededRng;
     use std::net::IpAddr;
 

@@ -6,31 +6,9 @@
 
 use super::table::Table;
 use super::{ConnKey, IncomingKey};
-use godwit_base::Rng;
+use crate::keyed_hash::KeyedHash;
 use godwit_wire::{ConnectionId, ResetToken};
-use siphasher::sip::SipHasher13;
-use std::hash::BuildHasher;
 use std::net::SocketAddr;
-
-/// Makes hashers that share a secret key.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct KeyedHash {
-    keys: (u64, u64),
-}
-
-impl KeyedHash {
-    pub(super) fn new(rng: &mut dyn Rng) -> Self {
-        KeyedHash { keys: (rng.next_u64(), rng.next_u64()) }
-    }
-}
-
-impl BuildHasher for KeyedHash {
-    type Hasher = SipHasher13;
-
-    fn build_hasher(&self) -> SipHasher13 {
-        SipHasher13::new_with_keys(self.keys.0, self.keys.1)
-    }
-}
 
 /// Who gets a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -100,9 +100,9 @@ pub(super) fn initial(
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 mod tests {
-    use super::super::demux::KeyedHash;
     use super::super::source::Source;
     use super::*;
+    use crate::keyed_hash::KeyedHash;
     use crate::path::PathKey;
     use godwit_base::{SeededRng, SocketId, WallTime};
     use godwit_wire::frame::Frames;

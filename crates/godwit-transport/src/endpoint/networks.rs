@@ -4,7 +4,7 @@
 //! takes the place of whom chance puts there. Addresses need not be proved to be looked up, and whoever fills it from a
 //! network harms those in the same network only: their first probe timeout is too short or too long by some seconds.
 
-use super::demux::KeyedHash;
+use crate::keyed_hash::KeyedHash;
 use crate::resumption::{Found, Network};
 use std::hash::BuildHasher;
 use std::net::IpAddr;

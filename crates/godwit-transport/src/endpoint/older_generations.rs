@@ -4,8 +4,9 @@
 //! they are. So an older generation leaves a list of these, and for a minute, which is longer than a handshake may
 //! last, they lead back to it.
 
+use super::Endpoint;
 use super::table::Table;
-use super::{Endpoint, KeyedHash};
+use crate::keyed_hash::KeyedHash;
 use godwit_base::Time;
 use godwit_wire::ConnectionId;
 use std::time::Duration;

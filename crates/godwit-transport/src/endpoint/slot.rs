@@ -22,6 +22,8 @@ pub(super) struct ConnectionSlot {
     pub(super) source: Option<Source>,
     /// What it holds for the peer, as far as that counts.
     pub(super) held: u32,
+    /// What it may hold since there is not enough for its network, in the same units; 0 if there is.
+    pub(super) most_held: u32,
     /// It counts as half-open.
     pub(super) half_open: bool,
     /// It is in the queue of those that have something to send.
@@ -52,6 +54,7 @@ impl ConnectionSlot {
             resets: Vec::new(),
             source,
             held: 0,
+            most_held: 0,
             half_open: false,
             ready: false,
             touched: false,

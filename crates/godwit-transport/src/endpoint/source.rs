@@ -4,7 +4,7 @@
 //! are as one then. Nobody can aim at a place, for nobody knows the hash; and of those that a flood comes from, few fill
 //! theirs.
 
-use super::demux::KeyedHash;
+use crate::keyed_hash::KeyedHash;
 use std::hash::BuildHasher;
 use std::net::IpAddr;
 

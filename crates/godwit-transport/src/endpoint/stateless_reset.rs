@@ -91,8 +91,8 @@ impl Limiter {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "tests")]
 mod tests {
-    use super::super::demux::KeyedHash;
     use super::*;
+    use crate::keyed_hash::KeyedHash;
     use godwit_base::SeededRng;
 
     fn from(address: [u8; 4]) -> Source {

@@ -4,8 +4,8 @@
 //! address. A few uses are granted, as clients race connections and lose packets; then it is worth nothing. What is
 //! remembered is bounded: if more tokens are shown than fit, the oldest are forgotten before their time.
 
-use super::demux::KeyedHash;
 use crate::address_token::NEW_TOKEN_LIFETIME;
+use crate::keyed_hash::KeyedHash;
 use godwit_base::Time;
 use std::collections::HashMap;
 

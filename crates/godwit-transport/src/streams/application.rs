@@ -157,10 +157,11 @@ impl Streams {
     pub(crate) fn stop_sending(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
         let slot = self.store.find(id).ok_or(UnknownStream)?;
         let recv = self.store.at_mut(slot).and_then(|stream| stream.recv.as_mut()).ok_or(UnknownStream)?;
-        let pieces = recv.pieces();
+        let before = recv.held();
         if let Some(unread) = recv.stop(code.min(VARINT_MAX)) {
-            self.pieces = self.pieces.saturating_sub(pieces);
-            if recv.stop_frame().is_some() {
+            let (held, stop) = (recv.held(), recv.stop_frame().is_some());
+            self.on_held(before, held);
+            if stop {
                 self.owe(slot, output::STOP);
             }
             self.discard(unread);
@@ -180,8 +181,10 @@ impl Streams {
         let slot = self.store.find(id).ok_or(ReadError::UnknownStream)?;
         let stream = self.store.at_mut(slot).ok_or(ReadError::UnknownStream)?;
         let recv = stream.recv.as_mut().ok_or(ReadError::UnknownStream)?;
+        let before = recv.held();
         let outcome = recv.read(now, rtt, max);
-        let over = recv.is_over();
+        let (over, held) = (recv.is_over(), recv.held());
+        self.on_held(before, held);
         if over {
             self.reap(slot);
         }

@@ -15,6 +15,8 @@ use std::ops::Range;
 
 const SMALLEST_CHUNK: usize = 256;
 const LARGEST_CHUNK: usize = 64 << 10;
+/// What a piece takes beside its bytes: a place in a tree, and an allocation.
+const PIECE: u64 = 128;
 /// A slice below this is copied if it would pin a chunk [`PIN_FACTOR`] times its size.
 const SMALL_SLICE: usize = 512;
 const PIN_FACTOR: usize = 8;
@@ -36,7 +38,9 @@ pub(super) struct Assembler {
     full: VecDeque<Bytes>,
     chunk: BytesMut,
     /// Size of the allocation behind `chunk`.
-    allocated: usize,
+    allocated: u32,
+    /// Bytes in `pieces`, as far as 32 bits tell.
+    apart: u32,
     /// Bytes beyond `ready`, by the offset of the first. A tree, for a peer chooses where among very many it inserts.
     pieces: BTreeMap<u64, BytesMut>,
 }
@@ -56,6 +60,14 @@ impl Assembler {
     #[inline]
     pub(super) fn pieces(&self) -> usize {
         self.pieces.len()
+    }
+
+    /// Memory that is held, in bytes: what waits to be read or for bytes before it, and room for more.
+    #[inline]
+    pub(super) fn held(&self) -> u64 {
+        let room = u64::from(self.allocated).saturating_sub(self.chunk.len() as u64);
+        let pieces = (self.pieces.len() as u64).saturating_mul(PIECE).saturating_add(u64::from(self.apart));
+        self.ready.saturating_sub(self.read).saturating_add(room).saturating_add(pieces)
     }
 
     /// True if all these bytes came before.
@@ -100,7 +112,7 @@ impl Assembler {
             None if self.chunk.is_empty() => return None,
             None => {
                 let len = self.chunk.len().min(max);
-                if pins_too_much(len, self.allocated) {
+                if pins_too_much(len, self.allocated as usize) {
                     let copy = Bytes::copy_from_slice(self.chunk.get(..len).unwrap_or_default());
                     self.chunk.advance(len);
                     copy
@@ -116,17 +128,18 @@ impl Assembler {
     /// Throws away what waits beyond `end`, which is not below what is in order.
     pub(super) fn truncate(&mut self, end: u64) {
         while let Some(last) = self.pieces.last_entry().filter(|last| *last.key() >= end) {
-            last.remove();
+            self.apart = self.apart.saturating_sub(last.remove().len() as u32);
         }
         if let Some(mut last) = self.pieces.last_entry() {
             let kept = usize::try_from(end.saturating_sub(*last.key())).unwrap_or(usize::MAX);
+            self.apart = self.apart.saturating_sub(last.get().len().saturating_sub(kept) as u32);
             last.get_mut().truncate(kept);
         }
     }
 
     /// Throws everything away and wants nothing more.
     pub(super) fn clear(&mut self) {
-        *self = Assembler { read: self.read, ready: self.ready, ..Assembler::default() };
+        *self = Assembler { read: self.ready, ready: self.ready, ..Assembler::default() };
     }
 
     /// Gives back memory that holds no data.
@@ -144,9 +157,9 @@ impl Assembler {
     /// Copies bytes behind the others in order.
     fn append(&mut self, mut data: &[u8]) {
         self.ready = self.ready.saturating_add(data.len() as u64);
-        if self.chunk.is_empty() && self.allocated >= LARGEST_CHUNK {
+        if self.chunk.is_empty() && self.allocated as usize >= LARGEST_CHUNK {
             // All of it was read: if the reader holds no slice either, it is filled from the start again.
-            let _reclaimed = self.chunk.try_reclaim(self.allocated);
+            let _reclaimed = self.chunk.try_reclaim(self.allocated as usize);
         }
         while !data.is_empty() {
             let room = self.chunk.capacity().saturating_sub(self.chunk.len());
@@ -169,7 +182,7 @@ impl Assembler {
         let carried = usize::try_from(self.ready).unwrap_or(usize::MAX);
         let size = carried.max(wanted).clamp(SMALLEST_CHUNK, LARGEST_CHUNK);
         self.chunk = BytesMut::with_capacity(size);
-        self.allocated = size;
+        self.allocated = size as u32;
     }
 
     /// Moves pieces that are now in order behind the others.
@@ -177,6 +190,7 @@ impl Assembler {
         let ready = self.ready;
         while let Some(first) = self.pieces.first_entry().filter(|first| *first.key() <= self.ready) {
             let (start, mut data) = first.remove_entry();
+            self.apart = self.apart.saturating_sub(data.len() as u32);
             let known = usize::try_from(self.ready.saturating_sub(start)).unwrap_or(usize::MAX);
             if known >= data.len() {
                 continue;
@@ -201,6 +215,7 @@ impl Assembler {
         // Most come behind all others, and right behind the last.
         match self.pieces.last_entry().map(|last| (end_of(*last.key(), last.get()), last)) {
             Some((end, mut last)) if end == offset && has_room(last.get(), data) => {
+                self.apart = self.apart.saturating_add(data.len() as u32);
                 return last.get_mut().extend_from_slice(data);
             }
             Some((end, _)) if end > offset => {}
@@ -215,6 +230,7 @@ impl Assembler {
             if end_of(start, piece) > range.end {
                 range.end = start;
             } else {
+                self.apart = self.apart.saturating_sub(piece.len() as u32);
                 self.pieces.remove(&start);
             }
         }
@@ -227,6 +243,7 @@ impl Assembler {
 
     /// Puts bytes where there are none, merged with their neighbours if that is cheap.
     fn put_piece(&mut self, range: Range<u64>, data: &[u8]) {
+        self.apart = self.apart.saturating_add(data.len() as u32);
         let before = self.pieces.range_mut(..range.start).next_back();
         let mut after_full = false;
         if let Some((start, previous)) = before.filter(|(start, piece)| end_of(**start, piece) == range.start)
@@ -365,7 +382,7 @@ mod tests {
             assembler.insert(512 + packet * 1200, &[7; 1200], 0).unwrap();
             while assembler.read(4096).is_some() {}
         }
-        assert_eq!(assembler.allocated, LARGEST_CHUNK);
+        assert_eq!(assembler.allocated as usize, LARGEST_CHUNK);
     }
 
     #[test]

@@ -55,12 +55,6 @@ impl ReceiveWindow {
         ReceiveWindow { received: 0, consumed: 0, limit: size, size, max, epoch: Epoch::Never }
     }
 
-    /// What has been received, as far as the peer has sent, and nobody has read.
-    #[inline]
-    pub(super) const fn unread(&self) -> u64 {
-        self.received.saturating_sub(self.consumed)
-    }
-
     /// Highest offset received, or the sum of them.
     pub(super) const fn received(&self) -> u64 {
         self.received

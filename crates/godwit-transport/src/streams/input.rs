@@ -116,15 +116,16 @@ impl Streams {
         self.window.check(fresh)?;
         self.window.on_received(now, fresh);
         self.stats.bytes_received = self.stats.bytes_received.saturating_add(fresh);
-        let before = recv.pieces();
+        let before = recv.held();
         let discarded = act(recv, fresh)?;
-        let pieces = recv.pieces();
+        let held = recv.held();
         if recv.take_news() {
             self.events.push_back(Event::Readable { id });
         }
         let over = recv.is_over();
-        if pieces != before {
-            self.on_pieces(before, pieces)?;
+        self.on_held(before, held);
+        if held.0 > before.0 {
+            self.check_pieces()?;
         }
         self.discard(discarded);
         if over {
@@ -140,11 +141,10 @@ impl Streams {
         Ok(())
     }
 
-    /// A stream that held so many pieces out of order holds so many now.
+    /// More pieces out of order are held.
     #[cold]
-    pub(super) fn on_pieces(&mut self, before: usize, now: usize) -> Result<(), WireError> {
-        self.pieces = self.pieces.saturating_sub(before).saturating_add(now);
-        if now > before && self.pieces > recv::max_pieces_of_all(self.window.size()) {
+    fn check_pieces(&self) -> Result<(), WireError> {
+        if self.pieces as usize > recv::max_pieces_of_all(self.window.size()) {
             let reason = "too many gaps in the data of streams";
             return Err(WireError::new(TransportErrorCode::INTERNAL_ERROR, reason));
         }

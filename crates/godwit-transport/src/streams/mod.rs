@@ -199,6 +199,8 @@ struct WriteBudget {
     waiting: VecDeque<StreamId>,
     /// Others wait for nothing but the peer's permission.
     unpermitted: bool,
+    /// Memory is scarce: little may be used, however large the congestion window is.
+    is_small: bool,
 }
 
 impl WriteBudget {
@@ -215,6 +217,9 @@ impl WriteBudget {
     /// streams and reads none of them holds little by each.
     const BEYOND: u64 = 1 << 20;
     const SMALL_SHARE: u64 = 16 << 10;
+    /// What may be used, and what a stream may hold in any case, while memory is scarce.
+    const SMALL: u64 = 64 << 10;
+    const SMALLEST_SHARE: u64 = 2 << 10;
     /// So much may be written to a stream ahead of the peer's permission to send it, and [`WriteBudget::LEAST`] to all
     /// of them: it leaves when that comes, while the application writes more.
     const AHEAD: u64 = 16 << 10;
@@ -229,13 +234,25 @@ impl WriteBudget {
             announced: None,
             waiting: VecDeque::new(),
             unpermitted: false,
+            is_small: false,
         }
+    }
+
+    /// What may be used with such a congestion window, in bytes.
+    fn wanted(&self, window: u64) -> u64 {
+        let most = if self.is_small { Self::SMALL } else { self.most };
+        window.saturating_mul(Self::WINDOWS).max(Self::LEAST).min(most)
     }
 
     /// What each stream may hold however much the others hold.
     const fn stream_share(&self) -> u64 {
-        let crowded = self.used > self.limit.saturating_add(Self::BEYOND);
-        if crowded { Self::SMALL_SHARE } else { Self::STREAM_SHARE }
+        if self.is_small {
+            Self::SMALLEST_SHARE
+        } else if self.used > self.limit.saturating_add(Self::BEYOND) {
+            Self::SMALL_SHARE
+        } else {
+            Self::STREAM_SHARE
+        }
     }
 
     /// What a stream may hold in addition to what it does, with so much credit on the connection. Not in crumbs.
@@ -285,8 +302,10 @@ pub(crate) struct Streams {
     credit: SendCredit,
     /// The connection's own control frames to be written, as bits of [`output`].
     control: u8,
+    /// Memory that all streams hold for what has come, in bytes.
+    received: u64,
     /// Pieces out of order that all streams hold.
-    pieces: usize,
+    pieces: u32,
     /// Frames of the peer's that served nothing, since they were last asked for.
     useless: u32,
     /// Bytes that came beyond all that came before, without gaps, as far as 32 bits tell.
@@ -320,6 +339,7 @@ impl Streams {
             share: Share::default(),
             credit: SendCredit::default(),
             control: 0,
+            received: 0,
             pieces: 0,
             useless: 0,
             arrived: 0,
@@ -340,13 +360,17 @@ impl Streams {
         }
     }
 
-    /// Bytes that are held for the peer: those that nobody has read, as far as the peer has sent, those that it has not
-    /// acknowledged, and what pieces out of order take beside their own.
+    /// Bytes that are held for the peer: what has come, as memory that it takes, and what the peer has not acknowledged.
     #[inline]
     pub(crate) const fn held(&self) -> u64 {
-        // Each has a place in a tree, and an allocation.
-        let pieces = (self.pieces as u64) << 7;
-        self.window.unread().saturating_add(self.budget.used).saturating_add(pieces)
+        self.received.saturating_add(self.budget.used)
+    }
+
+    /// A stream that held so many pieces out of order, and bytes, holds so many now.
+    #[inline]
+    fn on_held(&mut self, before: (usize, u64), now: (usize, u64)) {
+        self.received = self.received.saturating_add(now.1).saturating_sub(before.1);
+        self.pieces = self.pieces.saturating_add(now.0 as u32).saturating_sub(before.0 as u32);
     }
 
     /// What the window of a stream may grow to now.
@@ -406,12 +430,19 @@ impl Streams {
         self.raise_stream_limit(Direction::Unidirectional, parameters.initial_max_streams_uni);
     }
 
+    /// Has the send buffer be small while memory is scarce, or not. What it has in it stays.
+    pub(crate) fn hold_little(&mut self, little: bool) {
+        self.budget.is_small = little;
+        if little {
+            self.budget.limit = self.share.send(self.budget.limit.min(WriteBudget::SMALL), self.budget.used);
+        }
+    }
+
     /// Has the send buffer follow the congestion window, in bytes, so that it never holds the window back. A peer that
     /// takes little is given little memory; what is held already may exceed it.
     pub(crate) fn on_congestion_window(&mut self, window: u64) {
         let budget = &mut self.budget;
-        let wanted = window.saturating_mul(WriteBudget::WINDOWS).max(WriteBudget::LEAST).min(budget.most);
-        budget.limit = self.share.send(wanted, budget.used);
+        budget.limit = self.share.send(budget.wanted(window), budget.used);
         if let Some(known) = budget.announced
             && budget.limit.abs_diff(known.get()) > known.get() >> 2
         {

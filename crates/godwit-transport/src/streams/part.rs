@@ -71,9 +71,11 @@ impl Part for Streams {
     }
 
     fn release_memory(&mut self) {
+        self.received = 0;
         for (_, stream) in self.store.iter_mut() {
             if let Some(recv) = &mut stream.recv {
                 recv.release_memory();
+                self.received = self.received.saturating_add(recv.held().1);
             }
         }
         self.control_queue.shrink_to_fit();

@@ -102,10 +102,10 @@ impl RecvHalf {
         }
     }
 
-    /// Number of separate pieces that wait for bytes before them.
+    /// Pieces that wait for bytes before them, and memory that is held in all, in bytes.
     #[inline]
-    pub(super) fn pieces(&self) -> usize {
-        self.assembler.pieces()
+    pub(super) fn held(&self) -> (usize, u64) {
+        (self.assembler.pieces(), self.assembler.held())
     }
 
     /// True if these bytes came before, or nobody wants them, and so did the end if this says it.
@@ -189,9 +189,10 @@ impl RecvHalf {
         Ok(match self.begin_reset(now, code, fresh)? {
             ResetOf::Open { size } => {
                 let end = self.cut.take().map_or(size, |cut| cut.at);
+                let unread = end.saturating_sub(self.assembler.offset());
                 self.state = State::Reset { code };
                 self.assembler.clear();
-                end.saturating_sub(self.assembler.offset())
+                unread
             }
             ResetOf::Ended { unread } => unread,
         })

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::connection::boundary::Transmitted;
+use godwit_recovery::SentInfo;
 
 const ONE_WAY: Duration = Duration::from_millis(5);
 
@@ -173,4 +174,23 @@ fn streams_and_datagram_frames_are_counted() {
     while let Ok(ReadChunk::Data(_)) = pair.server.read(pair.now, id, usize::MAX) {}
     pair.run(10);
     assert_eq!((pair.client.stats().streams_open, pair.server.stats().streams_open), (1, 0));
+}
+
+/// A peer that provokes acknowledgements and sends none has each of them remembered.
+#[test]
+fn what_is_remembered_of_packets_counts_as_held() {
+    const PACKETS: u64 = 5000;
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.run(30);
+    let machine = &mut pair.server.machine;
+    let (before, space) = (machine.held(), &mut machine.spaces.data.space.recovery);
+    let path = &mut machine.paths.active_mut().recovery;
+    for _ in 0..PACKETS {
+        let packet_number = space.next_packet_number(&mut pair.rng);
+        let (ack_eliciting, in_flight, mtu_probe, marked) = (false, false, false, false);
+        let info =
+            SentInfo { packet_number, now: pair.now, bytes: 30, ack_eliciting, in_flight, mtu_probe, marked };
+        space.on_packet_sent(path, info, &[]);
+    }
+    assert!(machine.held() - before > 40 * PACKETS, "{}", machine.held());
 }

@@ -1,7 +1,7 @@
 //! Clients that have much held for them.
 
 use super::*;
-use crate::{ClientConfig, MemoryLimit, TransportConfig};
+use crate::{ClientConfig, MemoryLimit, ReadChunk, StreamId, TransportConfig};
 use bytes::Bytes;
 use godwit_wire::Direction;
 
@@ -9,12 +9,14 @@ use godwit_wire::Direction;
 struct Client {
     endpoint: Endpoint,
     key: ConnKey,
-    from: &'static str,
+    from: String,
+    /// Its connection at the server.
+    at: Option<ConnKey>,
 }
 
 impl Client {
     /// Its handshake is over.
-    fn connected(rig: &mut Rig, seed: u64, from: &'static str) -> Client {
+    fn connected(rig: &mut Rig, seed: u64, from: &str) -> Client {
         let secrets = Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(seed)));
         let mut endpoint = Endpoint::new(EndpointConfig::new(secrets), None, Box::new(SeededRng::new(seed)));
         let tls = godwit_tls::deterministic::client_config(&[b"test"]);
@@ -22,43 +24,34 @@ impl Client {
         let path = PathKey { socket: SocketId(0), local: None, remote: CLIENT.parse().unwrap() };
         let name = godwit_tls::deterministic::SERVER_NAME;
         let key = endpoint.connect(rig.now, &config, path, name, None).unwrap();
-        let mut client = Client { endpoint, key, from };
+        let mut client = Client { endpoint, key, from: from.to_owned(), at: None };
         client.talk(rig);
         client
     }
 
     /// Until neither has anything to say.
     fn talk(&mut self, rig: &mut Rig) {
-        for _ in 0..100 {
-            let mut batch = SendBatch::new(1 << 20);
-            while self.endpoint.transmit(rig.now, &mut batch) {}
-            let said: Vec<_> = batch.datagrams().map(|(_, bytes)| bytes.to_vec()).collect();
-            rig.now += Duration::from_millis(10);
-            let mut answers: Vec<_> =
-                said.iter().flat_map(|word| rig.receive_from(self.from, word)).collect();
-            while let Some(key) = rig.endpoint.next_incoming() {
-                let _ = rig.endpoint.accept(rig.now, key, None);
-            }
-            rig.endpoint.on_timeout(rig.now);
-            answers.extend(rig.sent());
-            if said.is_empty() && answers.is_empty() {
-                return;
-            }
-            for (_, answer) in answers {
-                let mut batch = RecvBatch::new(1, 65_536);
-                assert!(batch.push_datagram(meta(CLIENT), &answer));
-                self.endpoint.receive(rig.now, rig.wall(), &mut batch);
-            }
-            self.endpoint.on_timeout(rig.now);
-        }
+        talk(rig, std::slice::from_mut(self));
     }
 
-    /// Has the server hold 200 KiB more, in streams that nobody reads.
-    fn send(&mut self, rig: &mut Rig) {
-        for _ in 0..4 {
+    fn said(&mut self, now: Time) -> Vec<Vec<u8>> {
+        let mut batch = SendBatch::new(1 << 20);
+        while self.endpoint.transmit(now, &mut batch) {}
+        batch.datagrams().map(|(_, bytes)| bytes.to_vec()).collect()
+    }
+
+    fn hear(&mut self, rig: &Rig, word: &[u8]) {
+        let mut batch = RecvBatch::new(1, 65_536);
+        assert!(batch.push_datagram(meta(CLIENT), word));
+        self.endpoint.receive(rig.now, rig.wall(), &mut batch);
+    }
+
+    /// Sends so many bytes on each of so many streams, which nobody reads.
+    fn send(&mut self, rig: &mut Rig, streams: usize, bytes: usize) {
+        for _ in 0..streams {
             let Some(connection) = self.endpoint.connection_mut(self.key) else { return };
             let Some(stream) = connection.open(Direction::Unidirectional) else { return };
-            assert_eq!(connection.write(stream, Bytes::from(vec![7; 50 << 10])), Ok(50 << 10));
+            assert_eq!(connection.write(stream, Bytes::from(vec![7; bytes])), Ok(bytes));
             self.endpoint.touch(self.key);
             self.talk(rig);
         }
@@ -69,21 +62,105 @@ impl Client {
     }
 }
 
+/// Until nobody has anything to say.
+fn talk(rig: &mut Rig, clients: &mut [Client]) {
+    for _ in 0..100 {
+        let mut silent = true;
+        rig.now += Duration::from_millis(10);
+        let mut answers = Vec::new();
+        for client in &mut *clients {
+            for word in client.said(rig.now) {
+                silent = false;
+                answers.extend(rig.receive_from(&client.from, &word));
+            }
+            while let Some(key) = rig.endpoint.next_incoming() {
+                client.at = rig.endpoint.accept(rig.now, key, None).ok();
+            }
+        }
+        rig.endpoint.on_timeout(rig.now);
+        answers.extend(rig.sent());
+        if silent && answers.is_empty() {
+            return;
+        }
+        for (to, answer) in answers {
+            // What others would hear is lost.
+            if let Some(client) = clients.iter_mut().find(|client| to == client.from.parse().unwrap()) {
+                client.hear(rig, &answer);
+            }
+        }
+        clients.iter_mut().for_each(|client| client.endpoint.on_timeout(rig.now));
+    }
+}
+
 #[test]
 fn what_is_held_for_the_clients_of_a_network_is_limited_over_all_of_them() {
-    let limit = MemoryLimit::new(2 << 20);
+    let limit = MemoryLimit::new(3 << 20);
     let mut rig = Rig::with(false, |config| config.memory_limit = limit.clone());
     let mut near: Vec<_> = (1..=5).map(|seed| Client::connected(&mut rig, seed, "198.51.100.1:7")).collect();
-    near.iter_mut().for_each(|client| client.send(&mut rig));
+    near.iter_mut().for_each(|client| client.send(&mut rig, 4, 50 << 10));
     assert!(near.iter().all(Client::is_open));
     assert!(limit.held() > 900 << 10, "{}", limit.held());
     let mut one_more = Client::connected(&mut rig, 6, "198.51.100.200:7");
     assert!(one_more.is_open(), "who has nothing held is no burden");
-    one_more.send(&mut rig);
+    one_more.send(&mut rig, 20, 50 << 10);
     assert!(!one_more.is_open());
     let mut far = Client::connected(&mut rig, 7, "192.0.2.1:7");
-    far.send(&mut rig);
+    far.send(&mut rig, 4, 50 << 10);
     assert!(far.is_open() && near.iter().all(Client::is_open));
     drop(rig);
     assert_eq!(limit.held(), 0);
+}
+
+/// What the server has to write to a client, in a stream.
+struct Answer {
+    at: ConnKey,
+    stream: StreamId,
+    left: usize,
+}
+
+impl Answer {
+    fn begin(rig: &mut Rig, client: &Client, bytes: usize) -> Answer {
+        let at = client.at.expect("accepted");
+        let connection = rig.endpoint.connection_mut(at).expect("a connection");
+        let mut answer =
+            Answer { at, stream: connection.open(Direction::Unidirectional).unwrap(), left: bytes };
+        answer.write(rig);
+        answer
+    }
+
+    /// As much as is taken now.
+    fn write(&mut self, rig: &mut Rig) -> usize {
+        let Some(connection) = rig.endpoint.connection_mut(self.at) else { return 0 };
+        let taken = connection.write(self.stream, Bytes::from(vec![7; self.left])).unwrap_or(0);
+        self.left -= taken;
+        rig.endpoint.touch(self.at);
+        taken
+    }
+}
+
+#[test]
+fn those_who_read_are_slowed_and_not_closed_where_their_network_has_more_than_its_part() {
+    let limit = MemoryLimit::new(15 << 17);
+    let mut rig = Rig::with(false, |config| config.memory_limit = limit.clone());
+    let mut clients: Vec<_> =
+        (1..=8).map(|seed| Client::connected(&mut rig, seed, &format!("198.51.100.1:{seed}"))).collect();
+    let mut answers: Vec<_> =
+        clients.iter().map(|client| Answer::begin(&mut rig, client, 400 << 10)).collect();
+    let begun = answers.iter().map(|answer| (400 << 10) - answer.left).sum::<usize>();
+    assert_eq!(begun, 8 * (128 << 10), "as much as any connection may");
+    let slowed: Vec<_> = rig.endpoint.slots.iter().map(|(_, slot)| slot.most_held > 0).collect();
+    assert!(!slowed[0] && slowed[7], "{slowed:?}");
+    let another = clients.last().map(|last| Answer::begin(&mut rig, last, 64 << 10)).unwrap();
+    assert_eq!(another.left, 62 << 10, "another stream has little of its own");
+    for _ in 0..100 {
+        talk(&mut rig, &mut clients);
+        for (client, answer) in clients.iter_mut().zip(&mut answers) {
+            let at = client.endpoint.connection_mut(client.key).expect("it is open");
+            while let Ok(ReadChunk::Data(_)) = at.read(rig.now, answer.stream, usize::MAX) {}
+            client.endpoint.touch(client.key);
+            answer.write(&mut rig);
+        }
+    }
+    assert!(clients.iter().all(Client::is_open));
+    assert!(answers.iter().all(|answer| answer.left == 0), "all of it came");
 }

@@ -1,8 +1,8 @@
 //! Which addresses share a network, and what the networks of an address hold.
 
-use crate::endpoint::demux::KeyedHash;
 use crate::endpoint::ledger::Ledger;
 use crate::endpoint::source::Source;
+use crate::keyed_hash::KeyedHash;
 use godwit_base::SeededRng;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -247,6 +247,9 @@ impl End {
                 assert!(!data.is_empty() || fin, "an empty frame says nothing");
             }
             streams.on_frame(now, &frame).unwrap_or_else(|| panic!("{frame:?}")).unwrap();
+            let held =
+                streams.store.iter_mut().filter_map(|(_, stream)| Some(stream.recv.as_ref()?.held().1));
+            assert_eq!(held.sum::<u64>(), streams.received, "what streams hold adds up");
         }
     }
 
@@ -355,7 +358,7 @@ fn check_end(seed: u64, ends: [End; 2]) {
         }
         assert!(!streams.wants_to_send());
         assert_eq!(streams.active_streams(), 0, "all streams are forgotten");
-        assert_eq!(streams.buffered(), 0);
+        assert_eq!((streams.buffered(), streams.received, streams.pieces), (0, 0, 0));
         assert_eq!(streams.credit.used(), peer.streams.window.received(), "both count the same bytes");
         assert_eq!(streams.window.received(), streams.window.consumed(), "all credit is given back");
         assert_eq!(streams.stats().bytes_sent, peer.streams.stats().bytes_received);

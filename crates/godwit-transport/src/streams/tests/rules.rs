@@ -434,6 +434,25 @@ fn too_many_gaps_in_many_streams_close_the_connection() {
 }
 
 #[test]
+fn what_was_never_sent_is_not_held_and_memory_without_data_is() {
+    let mut streams = Streams::new(Side::Server, &TransportConfig::default());
+    let id = |index| id(Side::Client, UNI, index);
+    streams.on_stream(NOW, id(0), 60_000, &[7], false).unwrap();
+    streams.on_stream(NOW, id(1), 60_000, &[], true).unwrap();
+    assert_eq!(streams.held(), 1 + 128, "a byte, and its place");
+    streams.stop_sending(id(0), 0).unwrap();
+    assert_eq!(streams.held(), 0);
+    for _ in 0..60 {
+        let at = streams.stats.bytes_received - 120_001;
+        streams.on_stream(NOW, id(2), at, &[7; 1000], false).unwrap();
+        assert!(matches!(streams.read(NOW, Duration::ZERO, id(2), 2000), Ok(ReadChunk::Data(_))));
+    }
+    assert!(streams.held() > 30_000, "the next bytes have room already: {}", streams.held());
+    streams.release_memory();
+    assert!(streams.held() < 30_000, "{}", streams.held());
+}
+
+#[test]
 fn a_stream_whose_application_waits_to_write_says_that_it_is_blocked_and_still_ends() {
     let mut streams = Streams::new(Side::Server, &TransportConfig::default());
     let mut parameters = TransportParameters {
