@@ -360,3 +360,38 @@ pub(crate) fn send_through(socket: &socket2::Socket, interface: &str) -> io::Res
     // Dual-stack sockets take it for their IPv4 side.
     sys::set_option(socket, libc::IPPROTO_IP, libc::IP_UNICAST_IF, index)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use godwit_base::{Ecn, RecvBatch};
+
+    /// What the kernel says of a device without checksum offload (`EIO`), and of one with a small MTU (`EINVAL`).
+    #[test]
+    fn a_run_that_cannot_be_segmented_goes_out_in_single_datagrams() {
+        for errno in [libc::EIO, libc::EINVAL] {
+            let id = SocketId(3);
+            let config = SocketConfig::default();
+            let bind = || UdpSocket::bind("127.0.0.1:0").and_then(|it| LinuxSocket::new(id, it, &config));
+            let (mut client, mut server) = (bind().expect("a socket"), bind().expect("a socket"));
+            client.offload.gso_segments = 64;
+            let meta =
+                SendMeta { socket: id, local: None, remote: server.local, ecn: Ecn::NotEct, release: None };
+            let mut batch = SendBatch::new(1 << 16);
+            batch.reserve(1000).expect("room")[..2500].fill(7);
+            batch.commit(2500, 1000, meta);
+            let mut progress = Progress::default();
+            let first = crate::pieces(&batch, progress, id, |_| 64).next().expect("a piece");
+            assert!(first.is_segmented());
+            let error = io::Error::from_raw_os_error(errno);
+            client.on_failed(&batch, &first, error, &mut progress).expect("it can be dealt with");
+            assert_eq!(client.send(&batch, &mut progress).expect("loopback takes it"), Sent::Done);
+            assert_eq!((client.counters.gso_refusals, client.counters.refused), (1, 0));
+            assert_eq!(client.next_gso_refusal(), Some(server.local));
+            assert_eq!(client.segments_to(server.local), 1, "nor is anything segmented that follows");
+            let mut received = RecvBatch::new(8, 1 << 16);
+            while server.receive(&mut received).is_ok_and(|received| received.more) {}
+            assert_eq!(received.runs().map(|(_, bytes)| bytes.len()).sum::<usize>(), 2500);
+        }
+    }
+}
