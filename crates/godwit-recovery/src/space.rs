@@ -82,7 +82,7 @@ impl<T: Copy> SpaceRecovery<T> {
         self.sent.shrink();
     }
 
-    /// Memory that is held for packets, in bytes.
+    /// Memory that is held for packets, in bytes, about.
     #[inline]
     pub fn held(&self) -> u64 {
         self.sent.held()

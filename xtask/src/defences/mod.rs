@@ -120,7 +120,7 @@ impl Laboratory {
     }
 
     fn test(&self, mut command: Command, defence: &Defence, options: &[&str]) -> Result<Output, String> {
-        command.args(["test", "--profile", "ci", "--package", &defence.package]).args(defence.target());
+        command.args(["test", "--profile", "defences", "--package", &defence.package]).args(defence.target());
         command.args(options).current_dir(self.tree.folder());
         command.env("CARGO_TARGET_DIR", self.target.join("built"));
         let output = command.output().map_err(|error| format!("cannot start cargo test: {error}"))?;

@@ -157,10 +157,11 @@ impl Streams {
     pub(crate) fn stop_sending(&mut self, id: StreamId, code: u64) -> Result<(), UnknownStream> {
         let slot = self.store.find(id).ok_or(UnknownStream)?;
         let recv = self.store.at_mut(slot).and_then(|stream| stream.recv.as_mut()).ok_or(UnknownStream)?;
-        let before = recv.held();
+        let (held, pieces) = (recv.held(), recv.pieces());
         if let Some(unread) = recv.stop(code.min(VARINT_MAX)) {
-            let (held, stop) = (recv.held(), recv.stop_frame().is_some());
-            self.on_held(before, held);
+            let (held_now, stop) = (recv.held(), recv.stop_frame().is_some());
+            self.on_held(held, held_now);
+            self.pieces = self.pieces.saturating_sub(pieces as u32);
             if stop {
                 self.owe(slot, output::STOP);
             }

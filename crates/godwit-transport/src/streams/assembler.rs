@@ -65,9 +65,10 @@ impl Assembler {
     /// Memory that is held, in bytes: what waits to be read or for bytes before it, and room for more.
     #[inline]
     pub(super) fn held(&self) -> u64 {
-        let room = u64::from(self.allocated).saturating_sub(self.chunk.len() as u64);
-        let pieces = (self.pieces.len() as u64).saturating_mul(PIECE).saturating_add(u64::from(self.apart));
-        self.ready.saturating_sub(self.read).saturating_add(room).saturating_add(pieces)
+        // A chunk has no more in it than was allocated, and nobody reads ahead of what is ready.
+        let room = u64::from(self.allocated).wrapping_sub(self.chunk.len() as u64);
+        let pieces = (self.pieces.len() as u64).wrapping_mul(PIECE).wrapping_add(u64::from(self.apart));
+        self.ready.wrapping_sub(self.read).wrapping_add(room).wrapping_add(pieces)
     }
 
     /// True if all these bytes came before.

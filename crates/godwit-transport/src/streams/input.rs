@@ -116,16 +116,16 @@ impl Streams {
         self.window.check(fresh)?;
         self.window.on_received(now, fresh);
         self.stats.bytes_received = self.stats.bytes_received.saturating_add(fresh);
-        let before = recv.held();
+        let (held, pieces) = (recv.held(), recv.pieces());
         let discarded = act(recv, fresh)?;
-        let held = recv.held();
+        let (held_now, pieces_now) = (recv.held(), recv.pieces());
         if recv.take_news() {
             self.events.push_back(Event::Readable { id });
         }
         let over = recv.is_over();
-        self.on_held(before, held);
-        if held.0 > before.0 {
-            self.check_pieces()?;
+        self.on_held(held, held_now);
+        if pieces_now != pieces {
+            self.on_pieces(pieces, pieces_now)?;
         }
         self.discard(discarded);
         if over {
@@ -141,10 +141,11 @@ impl Streams {
         Ok(())
     }
 
-    /// More pieces out of order are held.
+    /// A stream that held so many pieces out of order holds so many now.
     #[cold]
-    fn check_pieces(&self) -> Result<(), WireError> {
-        if self.pieces as usize > recv::max_pieces_of_all(self.window.size()) {
+    pub(super) fn on_pieces(&mut self, before: usize, now: usize) -> Result<(), WireError> {
+        self.pieces = self.pieces.saturating_sub(before as u32).saturating_add(now as u32);
+        if now > before && self.pieces as usize > recv::max_pieces_of_all(self.window.size()) {
             let reason = "too many gaps in the data of streams";
             return Err(WireError::new(TransportErrorCode::INTERNAL_ERROR, reason));
         }

@@ -366,11 +366,11 @@ impl Streams {
         self.received.saturating_add(self.budget.used)
     }
 
-    /// A stream that held so many pieces out of order, and bytes, holds so many now.
+    /// A stream that held so many bytes of what has come holds so many now.
     #[inline]
-    fn on_held(&mut self, before: (usize, u64), now: (usize, u64)) {
-        self.received = self.received.saturating_add(now.1).saturating_sub(before.1);
-        self.pieces = self.pieces.saturating_add(now.0 as u32).saturating_sub(before.0 as u32);
+    const fn on_held(&mut self, before: u64, now: u64) {
+        // Each adds what it takes away later.
+        self.received = self.received.wrapping_add(now.wrapping_sub(before));
     }
 
     /// What the window of a stream may grow to now.

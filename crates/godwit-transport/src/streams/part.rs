@@ -75,7 +75,7 @@ impl Part for Streams {
         for (_, stream) in self.store.iter_mut() {
             if let Some(recv) = &mut stream.recv {
                 recv.release_memory();
-                self.received = self.received.saturating_add(recv.held().1);
+                self.received = self.received.saturating_add(recv.held());
             }
         }
         self.control_queue.shrink_to_fit();

@@ -102,10 +102,16 @@ impl RecvHalf {
         }
     }
 
-    /// Pieces that wait for bytes before them, and memory that is held in all, in bytes.
+    /// Memory that is held, in bytes.
     #[inline]
-    pub(super) fn held(&self) -> (usize, u64) {
-        (self.assembler.pieces(), self.assembler.held())
+    pub(super) fn held(&self) -> u64 {
+        self.assembler.held()
+    }
+
+    /// Number of separate pieces that wait for bytes before them.
+    #[inline]
+    pub(super) fn pieces(&self) -> usize {
+        self.assembler.pieces()
     }
 
     /// True if these bytes came before, or nobody wants them, and so did the end if this says it.

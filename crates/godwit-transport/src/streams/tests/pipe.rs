@@ -247,8 +247,7 @@ impl End {
                 assert!(!data.is_empty() || fin, "an empty frame says nothing");
             }
             streams.on_frame(now, &frame).unwrap_or_else(|| panic!("{frame:?}")).unwrap();
-            let held =
-                streams.store.iter_mut().filter_map(|(_, stream)| Some(stream.recv.as_ref()?.held().1));
+            let held = streams.store.iter_mut().filter_map(|(_, stream)| Some(stream.recv.as_ref()?.held()));
             assert_eq!(held.sum::<u64>(), streams.received, "what streams hold adds up");
         }
     }
