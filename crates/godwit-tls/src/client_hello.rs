@@ -145,8 +145,8 @@ fn client_hello(body: &[u8]) -> Result<ClientHello, Malformed> {
             EXTENSION_ALPN => alpn.replace(protocols(content)?).is_some(),
             EXTENSION_TRANSPORT_PARAMETERS => {
                 // What is wrong with them is for the connection to say.
-                let parameters = TransportParameters::decode(content.rest(), Side::Client).ok();
-                versions = parameters.and_then(|parameters| parameters.version_information);
+                let said = TransportParameters::version_information_of(content.rest(), Side::Client);
+                versions = said.ok().flatten();
                 false
             }
             EXTENSION_EARLY_DATA => std::mem::replace(&mut early_data, true),

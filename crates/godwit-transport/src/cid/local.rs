@@ -113,10 +113,12 @@ impl LocalCids {
         if sequence == 0 {
             return;
         }
-        if let Some(issued) = self.issued.iter_mut().find(|issued| issued.sequence == sequence) {
+        let issued = self.issued.iter_mut().find(|issued| issued.sequence == sequence);
+        if let Some(issued) = issued.filter(|issued| issued.pending != pending) {
             issued.pending = pending;
+            let before = self.unannounced;
+            self.unannounced = if pending { before.saturating_add(1) } else { before.saturating_sub(1) };
         }
-        self.count_unannounced();
     }
 
     fn count_unannounced(&mut self) {

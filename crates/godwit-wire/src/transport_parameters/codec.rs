@@ -75,6 +75,21 @@ pub(super) fn decode(bytes: &[u8], sender: Side) -> Result<TransportParameters, 
     Ok(parameters)
 }
 
+pub(super) fn version_information_of(
+    bytes: &[u8],
+    sender: Side,
+) -> Result<Option<VersionInformation>, ParameterError> {
+    let mut reader = Reader::new(bytes);
+    while !reader.is_empty() {
+        let number = reader.varint()?;
+        let mut value = Reader::new(reader.prefixed()?);
+        if number == id::VERSION_INFORMATION {
+            return version_information(&mut value, sender).map(Some);
+        }
+    }
+    Ok(None)
+}
+
 /// The bit in which it is noted that the parameter was seen; `None` for unknown ones.
 const fn bit_of(number: u64) -> Option<u64> {
     match number {

@@ -110,6 +110,19 @@ impl TransportParameters {
         codec::decode(bytes, sender)
     }
 
+    /// What the parameters that `sender` sent say of versions (RFC 9368 section 3), whatever the others say: for whoever
+    /// has to choose a version before it reads them all.
+    ///
+    /// # Errors
+    ///
+    /// Where [`TransportParameters::decode`] finds something wrong with that parameter, or cannot get to it.
+    pub fn version_information_of(
+        bytes: &[u8],
+        sender: Side,
+    ) -> Result<Option<VersionInformation>, ParameterError> {
+        codec::version_information_of(bytes, sender)
+    }
+
     /// Writes the parameters that differ from their defaults, and one with a reserved number, to be
     /// ignored, whose number and content follow from `grease` (RFC 9000 section 18.1). If they do not
     /// fit, or if a value is out of the RFC's range for numbers, the writer is left as it was.

@@ -90,6 +90,13 @@ fn entries(bytes: &[u8]) -> Vec<(u64, usize)> {
 proptest! {
     #[test]
     fn what_is_written_is_read_back(parameters in parameters(), grease: u64) {
+        let encoding = encoded(&parameters, grease);
+        for sender in [Side::Client, Side::Server] {
+            let versions = TransportParameters::version_information_of(&encoding, sender);
+            if let Ok(all) = TransportParameters::decode(&encoding, sender) {
+                prop_assert_eq!(versions, Ok(all.version_information));
+            }
+        }
         let bytes = encoded(&parameters, grease);
         prop_assert_eq!(TransportParameters::decode(&bytes, Side::Server), Ok(parameters));
         let (last, _) = *entries(&bytes).last().unwrap();
