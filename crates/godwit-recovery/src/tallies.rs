@@ -81,7 +81,8 @@ impl AckTallies {
     #[inline]
     fn count(&mut self, number: u64, packet: &SentPacket) {
         let summary = &mut self.summary;
-        summary.newly_acked = summary.newly_acked.saturating_add(1);
+        // There are no more than are remembered, which 32 bits can count.
+        summary.newly_acked = summary.newly_acked.wrapping_add(1);
         summary.newly_acked_ack_eliciting =
             summary.newly_acked_ack_eliciting.wrapping_add(u32::from(packet.ack_eliciting));
         summary.largest_newly_acked = summary.largest_newly_acked.max(Some(number));

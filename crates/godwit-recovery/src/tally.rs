@@ -63,7 +63,8 @@ impl AckTally {
     /// A packet is newly acknowledged.
     #[inline]
     pub(crate) fn count(&mut self, packet: &SentPacket) {
-        self.packets = self.packets.saturating_add(1);
+        // No more than are remembered.
+        self.packets = self.packets.wrapping_add(1);
         if packet.mtu_probe {
             self.mtu_probe_acked = Some(packet.bytes);
         }
