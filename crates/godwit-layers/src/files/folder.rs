@@ -3,7 +3,8 @@
 //!
 //! The disk is asked on a thread for blocking work, once for a small file: it is read whole there and closed, so
 //! that clients who are slow to take it hold no descriptor, as long as there is [memory for that](super::memory), and
-//! opened for each piece otherwise. Others are [read in pieces](super::body) while they are open.
+//! opened for each piece otherwise. Others are [read in pieces](super::body) while they are open, or opened for each piece
+//! as well where [too many are open](super::open).
 
 use std::convert::Infallible;
 use std::fmt;
@@ -26,12 +27,13 @@ use super::body::{FileBody, Source};
 use super::closed::ClosedFile;
 use super::conditions::{self, Modified, Verdict};
 use super::memory::FileMemory;
+use super::open::OpenFiles;
 use super::pages;
 use super::path::{self, Place};
 use super::range::{self, Range};
 use crate::coding::{self, Accepted, Coding};
 use crate::compression::SameForAll;
-use godwit_body::{BoxBody, bare, boxed, full};
+use godwit_body::{BoxBody, ClientNetwork, Peer, bare, boxed, full};
 use godwit_text::{http_date, plain_error};
 
 /// Up to this size a file (or the range of it that is asked for) is read at once, if there is room for it.
@@ -42,6 +44,8 @@ const LARGEST_404: u64 = 1 << 20;
 const BEFOREHAND: [Coding; 3] = [Coding::Brotli, Coding::Zstd, Coding::Gzip];
 
 /// A folder that is served. Clones are cheap.
+///
+/// A [`Peer`] in a request's extensions is whose network's share of the open files a large one counts for.
 #[derive(Clone, Debug)]
 pub struct Folder(Arc<Shared>);
 
@@ -109,6 +113,7 @@ struct Shared {
     precompressed: bool,
     fallback: Option<PathBuf>,
     memory: FileMemory,
+    open: OpenFiles,
 }
 
 impl Folder {
@@ -132,6 +137,7 @@ impl Folder {
             precompressed: settings.precompressed,
             fallback,
             memory: FileMemory::of_process(),
+            open: OpenFiles::of_process(),
         })))
     }
 
@@ -198,7 +204,7 @@ impl Shared {
         }
         let answer = match place {
             Ok(Place::File(path, file, metadata)) => {
-                self.preferred(&beneath, path, (file, metadata), request).answer(request, self.memory)
+                self.preferred(&beneath, path, (file, metadata), request).answer(request, self)
             }
             Ok(Place::Folder) => {
                 let path = format!("{}{}", prefix.trim_end_matches('/'), request.uri().path());
@@ -287,7 +293,7 @@ impl Found {
     }
 
     /// Blocks.
-    fn answer(mut self, request: &Request<()>, memory: FileMemory) -> io::Result<Response<BoxBody>> {
+    fn answer(mut self, request: &Request<()>, shared: &Shared) -> io::Result<Response<BoxBody>> {
         let mut headers = request.headers().clone();
         let verdict = conditions::check(&mut headers, &self.tag, Some(&self.modified));
         match verdict {
@@ -328,8 +334,14 @@ impl Found {
             }
             self.closed.at = first;
             *response.body_mut() = match length {
-                ..=SMALL => content(self.file, self.closed, length, memory)?,
-                _ => boxed(FileBody::new(Source::Open(self.file), length, memory)),
+                ..=SMALL => content(self.file, self.closed, length, shared.memory)?,
+                _ => {
+                    let source = match shared.open.place(network_of(request)) {
+                        Some(place) => Source::Open(self.file, place),
+                        None => Source::Closed(self.closed),
+                    };
+                    boxed(FileBody::new(source, length, shared.memory))
+                }
             };
         }
         Ok(response)
@@ -343,6 +355,11 @@ impl Found {
         fields.extend(HeaderValue::from_str(&self.modified.date).map(|date| (LAST_MODIFIED, date)));
         response
     }
+}
+
+/// Where the request comes from, if the server says so.
+fn network_of(request: &Request<()>) -> Option<ClientNetwork> {
+    request.extensions().get::<Peer>().and_then(|peer| ClientNetwork::of(peer.address.ip()))
 }
 
 /// So many bytes from where the file stands, which holds no descriptor. Blocks.
