@@ -53,7 +53,8 @@ pub struct Folder(Arc<Shared>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FolderSettings {
-    /// Where it is.
+    /// Where it is. If that is a link, or the way there has one, it is followed for each request: who exchanges it serves what it
+    /// leads to then, and what is being sent already comes from where it led before.
     pub folder: PathBuf,
     /// What stands for a folder, in this order.
     pub index: Vec<String>,
@@ -107,7 +108,7 @@ impl std::error::Error for FolderError {}
 
 #[derive(Debug)]
 struct Shared {
-    /// Canonical, as [`Beneath`] wants it.
+    /// Perhaps a link, or beyond one: where it leads is seen anew for each answer.
     root: Arc<Path>,
     index: Vec<String>,
     precompressed: bool,
@@ -125,9 +126,8 @@ impl Folder {
             return Err(FolderError::File(path.clone()));
         }
         let open = || {
-            let root = path.canonicalize()?;
-            std::fs::read_dir(&root)?;
-            Ok(root)
+            std::fs::read_dir(path)?;
+            std::path::absolute(path)
         };
         let root = open().map_err(|error| FolderError::Unreadable(path.clone(), error))?;
         let fallback = settings.fallback.as_deref().and_then(path::relative).map(|(relative, _)| relative);
@@ -338,7 +338,7 @@ impl Found {
                 _ => {
                     let source = match shared.open.place(network_of(request)) {
                         Some(place) => Source::Open(self.file, place),
-                        None => Source::Closed(self.closed),
+                        None => Source::Closed(self.closed.settled()?),
                     };
                     boxed(FileBody::new(source, length, shared.memory))
                 }
@@ -367,6 +367,7 @@ fn content(mut file: File, closed: ClosedFile, length: u64, memory: FileMemory) 
     let small = usize::try_from(length).ok().filter(|_| length <= SMALL);
     let room = small.map(|length| memory.room(length)).filter(|room| room.bytes() as u64 == length);
     let Some(room) = room else {
+        let closed = closed.settled()?;
         return Ok(boxed(FileBody::new(Source::Closed(closed), length, memory)));
     };
     let mut bytes = vec![0; room.bytes()];

@@ -229,3 +229,41 @@ async fn large_files_hold_so_many_descriptors_in_all_and_for_one_network() {
     }
     assert_eq!(descriptors_in(&root), 0);
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_to_the_folder_can_be_exchanged() {
+    use std::os::unix::fs::symlink;
+
+    let directory = tempfile::tempdir().unwrap();
+    let current = directory.path().join("current");
+    for release in ["1", "2"] {
+        let folder = directory.path().join(release);
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("page.txt"), release).unwrap();
+        std::fs::write(folder.join("big.bin"), release.repeat(200_000)).unwrap();
+        symlink(current.join("page.txt"), folder.join("whole.txt")).unwrap();
+    }
+    symlink("1", &current).unwrap();
+    let mut folder = Folder::open(&FolderSettings::new(&current)).unwrap();
+    let shared = Arc::get_mut(&mut folder.0).unwrap();
+    (shared.memory, shared.open) = (FileMemory::of(0), OpenFiles::of(1));
+    for path in ["/page.txt", "/whole.txt"] {
+        assert_eq!(ask(&folder, path, &[]).await.2, "1", "{path}");
+    }
+    let begun = ["/big.bin", "/big.bin", "/page.txt"].map(|path| {
+        let folder = folder.clone();
+        async move { folder.respond(Request::get(path).body(()).unwrap(), "").await.into_body() }
+    });
+    let [open, opened_anew, small] = begun;
+    let begun = [open.await, opened_anew.await, small.await];
+    symlink("2", directory.path().join("next")).unwrap();
+    std::fs::rename(directory.path().join("next"), &current).unwrap();
+    for path in ["/page.txt", "/whole.txt"] {
+        assert_eq!(ask(&folder, path, &[]).await.2, "2", "{path}");
+    }
+    for body in begun {
+        let sent = body.collect().await.unwrap().to_bytes();
+        assert!(sent.iter().all(|byte| *byte == b'1'), "what was begun goes on");
+    }
+}
