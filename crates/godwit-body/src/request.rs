@@ -23,7 +23,7 @@ impl Peer {
 }
 
 /// Where informational (1xx) responses are to go. Without it they are swallowed. Status 101 never comes here, and
-/// 100 only if the client asked for it.
+/// 100 only if the client asked for it. There may be any number of them: whoever takes them keeps few.
 #[derive(Clone)]
 pub struct Informational(Arc<dyn Fn(Response<()>) + Send + Sync>);
 

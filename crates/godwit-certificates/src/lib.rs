@@ -24,6 +24,7 @@ mod store;
 mod testing;
 mod watched;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,6 +40,14 @@ use godwit_text::plain_error;
 pub use managed::{Certificates, FilePair, Settings};
 pub use notices::Notices;
 pub use store::{Report, Slot, Source, Store, is_challenge, quic_config, tcp_config};
+
+/// What files are to be, in the words of the command line and of the configuration file.
+const CHAIN_WANTED: &str =
+    "give a PEM file with the certificate chain (--cert, or `cert` in the configuration file)";
+const KEY_WANTED: &str = "give a PEM file with the private key (--key, or `key` in the configuration file)";
+/// What to do about a file of somebody else's.
+const LET_READ: &str =
+    "let the user read it that this runs as; under systemd, hand it over by LoadCredential=";
 
 /// A certificate chain with its private key, and what the chain's first certificate says.
 #[derive(Debug)]
@@ -95,7 +104,7 @@ pub fn from_files(certificate: &Path, key: &Path) -> Result<Identity, Certificat
 }
 
 fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
-    let text = read(path, "certificate", "--cert takes a PEM file with the certificate chain")?;
+    let text = read(path, "certificate", CHAIN_WANTED)?;
     let chain: Result<Vec<_>, PemError> = CertificateDer::pem_slice_iter(&text).collect();
     match chain {
         Ok(chain) if !chain.is_empty() => Ok(chain),
@@ -112,15 +121,15 @@ fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, CertificateEr
 fn no_certificate(path: &Path, text: &[u8]) -> CertificateError {
     let problem = "no BEGIN CERTIFICATE in it";
     let remedy = if contains(text, "PRIVATE KEY-----") {
-        "it holds a private key: are --cert and --key the wrong way round?"
+        "it holds a private key: are certificate and key the wrong way round?"
     } else {
-        "--cert takes a PEM file (convert DER with `openssl x509 -inform der`)"
+        "give a PEM file (convert DER with `openssl x509 -inform der`)"
     };
     CertificateError::file("certificate", path, problem, remedy)
 }
 
 fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, CertificateError> {
-    let text = read(path, "private key", "--key takes a PEM file with the private key")?;
+    let text = read(path, "private key", KEY_WANTED)?;
     let remedy = if contains(&text, "BEGIN ENCRYPTED PRIVATE KEY") {
         return Err(CertificateError::file(
             "private key",
@@ -129,9 +138,9 @@ fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, CertificateError> {
             "decrypt it with `openssl pkey -in FILE -out PLAIN_FILE`",
         ));
     } else if contains(&text, "BEGIN CERTIFICATE") {
-        "it holds a certificate: are --cert and --key the wrong way round?"
+        "it holds a certificate: are certificate and key the wrong way round?"
     } else {
-        "--key takes a PEM file (convert DER with `openssl pkey -inform der`)"
+        "give a PEM file (convert DER with `openssl pkey -inform der`)"
     };
     PrivateKeyDer::from_pem_slice(&text).map_err(|error| match error {
         PemError::NoItemsFound => {
@@ -143,9 +152,11 @@ fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, CertificateError> {
     })
 }
 
-fn read(path: &Path, what: &str, remedy: &str) -> Result<Vec<u8>, CertificateError> {
-    godwit_text::read_file(path)
-        .map_err(|error| CertificateError::file(what, path, plain_error(&error), remedy))
+fn read(path: &Path, what: &str, wanted: &str) -> Result<Vec<u8>, CertificateError> {
+    godwit_text::read_file(path).map_err(|error| {
+        let remedy = if error.kind() == ErrorKind::PermissionDenied { LET_READ } else { wanted };
+        CertificateError::file(what, path, plain_error(&error), remedy)
+    })
 }
 
 fn contains(text: &[u8], needle: &str) -> bool {

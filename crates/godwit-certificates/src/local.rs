@@ -59,7 +59,7 @@ pub fn identity_for(further: &[String]) -> Result<Identity, CertificateError> {
     let folder = folder().ok_or_else(|| {
         CertificateError::new(
             "no data folder to keep a certificate in: set HOME or XDG_DATA_HOME, or give a certificate with \
-             --cert and --key",
+             --cert and --key, or in the configuration file",
         )
     })?;
     let mut all = names();
@@ -104,7 +104,8 @@ fn identity_in(folder: &Path, now: i64, names: &[String], stem: &str) -> Result<
             "data folder",
             folder,
             format!("cannot keep a certificate there: {}", plain_error(&error)),
-            "make it writable, set XDG_DATA_HOME to another place, or give a certificate with --cert and --key",
+            "make it writable, set XDG_DATA_HOME to another place, or give a certificate with --cert and --key, or in \
+             the configuration file",
         )
     };
     files::make_private_folder(folder).map_err(unwritable)?;
@@ -215,7 +216,9 @@ fn generate() -> Result<KeyPair, CertificateError> {
 }
 
 fn impossible(error: rcgen::Error) -> CertificateError {
-    CertificateError::new(format!("cannot make a certificate: {error}; give one with --cert and --key"))
+    CertificateError::new(format!(
+        "cannot make a certificate: {error}; give one with --cert and --key, or in the configuration file"
+    ))
 }
 
 /// From an hour ago, so that it is never longer than `days` in all.

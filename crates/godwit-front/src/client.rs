@@ -11,7 +11,7 @@ pub(crate) mod abandoned;
 pub(crate) mod delivery;
 pub(crate) mod tcp;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -204,35 +204,4 @@ pub(crate) fn remote_of(extensions: &Extensions) -> Option<SocketAddr> {
     };
     remote.set_ip(remote.ip().to_canonical());
     Some(remote)
-}
-
-/// The network of an address: an IPv4 address's first 24 bits, an IPv6 address's first 48.
-pub(crate) fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(address) => {
-            let [a, b, c, _] = address.octets();
-            IpAddr::from([a, b, c, 0])
-        }
-        IpAddr::V6(address) => {
-            let [a, b, c, ..] = address.segments();
-            IpAddr::from([a, b, c, 0, 0, 0, 0, 0])
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn networks_keep_the_beginning() {
-        let cases = [
-            ("192.0.2.7", "192.0.2.0"),
-            ("::ffff:192.0.2.7", "192.0.2.0"),
-            ("2001:db8:1:2::3", "2001:db8:1::"),
-        ];
-        for (address, expected) in cases {
-            assert_eq!(network(address.parse().unwrap()), expected.parse::<IpAddr>().unwrap());
-        }
-    }
 }

@@ -37,6 +37,10 @@ use godwit_text::plain_error;
 /// How long it may take at the end to tell clients of it; nobody waits for their answers.
 const LAST_WORD: Duration = Duration::from_millis(250);
 
+/// Traces that are kept in a folder, and bytes in all of them.
+const TRACES: usize = 10_000;
+const TRACED_BYTES: u64 = 1 << 30;
+
 /// How HTTP/3 is to run.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
@@ -125,7 +129,7 @@ impl Options {
 /// A folder for traces; whoever looks after the server hears what becomes of them.
 fn traces(folder: &Path, notices: &Notices) -> QlogFolder {
     let (shown, notices) = (folder.display().to_string(), notices.clone());
-    QlogFolder::new(folder).on_news(move |news| {
+    QlogFolder::new(folder).keep(TRACES, TRACED_BYTES).on_news(move |news| {
         notices.say(&match news {
             QlogNews::Failing(error) => format!(
                 "cannot write traces in {shown}: {}; connections are not traced until that is mended",

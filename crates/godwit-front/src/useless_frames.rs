@@ -8,6 +8,7 @@
 //! budget that comes back with time, with requests and with what the client is sent, because for that it updates windows.
 //! HTTP/3 does the same by itself ([`godwit::http3::Config::useless_per_second`]).
 
+use std::cell::LazyCell;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -92,9 +93,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Judged<S> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
-        let now = Time::ZERO + self.begun.elapsed();
+        let begun = self.begun;
         let read = buffer.filled().get(before..).unwrap_or_default();
-        if self.frames.on_read(now, read).is_err() {
+        if self.frames.on_read(|| Time::ZERO + begun.elapsed(), read).is_err() {
             // Whoever fails has read nothing.
             buffer.set_filled(before);
             self.pace.abort();
@@ -157,8 +158,9 @@ impl Frames {
         self.sent = sent % SENT_FOR_ONE;
     }
 
-    /// Fails once there has been too much.
-    fn on_read(&mut self, now: Time, mut bytes: &[u8]) -> Result<(), Exhausted> {
+    /// Fails once there has been too much. The clock is asked once if there is a frame to be charged for, and else not.
+    fn on_read(&mut self, clock: impl FnOnce() -> Time, mut bytes: &[u8]) -> Result<(), Exhausted> {
+        let now = LazyCell::new(clock);
         loop {
             let skipped = self.skip.min(bytes.len());
             self.skip = self.skip.saturating_sub(skipped);
@@ -171,12 +173,12 @@ impl Frames {
             self.filled = self.filled.saturating_add(1);
             if self.filled == HEAD {
                 self.filled = 0;
-                self.on_head(now)?;
+                self.on_head(&now)?;
             }
         }
     }
 
-    fn on_head(&mut self, now: Time) -> Result<(), Exhausted> {
+    fn on_head(&mut self, now: &LazyCell<Time, impl FnOnce() -> Time>) -> Result<(), Exhausted> {
         let [high, middle, low, kind, flags, ..] = self.head;
         let length = u32::from_be_bytes([0, high, middle, low]);
         self.skip = usize::try_from(length).unwrap_or(usize::MAX);
@@ -186,7 +188,7 @@ impl Frames {
             HEADERS => self.budget.refund(PER_REQUEST),
             CONTINUATION => {}
             DATA if length > 0 && !may_be_padding => {}
-            _ => self.budget.charge(now, 1 + length / PAYLOAD_OF_ONE)?,
+            _ => self.budget.charge(**now, 1 + length / PAYLOAD_OF_ONE)?,
         }
         Ok(())
     }
@@ -219,14 +221,14 @@ mod tests {
 
     fn begun() -> Frames {
         let mut frames = Frames::new();
-        frames.on_read(at(0), b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+        frames.on_read(|| at(0), b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
         frames
     }
 
     /// How many frames of a kind a client may send at once; `None`: as many as it likes.
     fn most(frame: &[u8]) -> Option<u64> {
         let mut frames = begun();
-        (0..2 * AT_ONCE).find(|_| frames.on_read(at(0), frame).is_err())
+        (0..2 * AT_ONCE).find(|_| frames.on_read(|| at(0), frame).is_err())
     }
 
     #[test]
@@ -260,6 +262,22 @@ mod tests {
     }
 
     #[test]
+    fn the_clock_is_asked_when_something_is_charged() {
+        let (useful, ping) = ([frame(HEADERS, 4, 50), frame(DATA, 0, 1000)].concat(), frame(PING, 0, 8));
+        let mut frames = begun();
+        let asked = std::cell::Cell::new(0);
+        let clock = || {
+            asked.set(asked.get() + 1);
+            at(0)
+        };
+        frames.on_read(clock, &useful).unwrap();
+        frames.on_read(clock, &ping[..5]).unwrap();
+        assert_eq!(asked.get(), 0, "nor for the beginning of a head");
+        frames.on_read(clock, &[&ping[5..], &ping.repeat(9)].concat()).unwrap();
+        assert_eq!((asked.get(), frames.budget.remaining(at(0))), (1, AT_ONCE - 10));
+    }
+
+    #[test]
     fn heads_are_found_however_they_are_cut() {
         let mut frames = Frames::new();
         let mut sent = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
@@ -268,7 +286,7 @@ mod tests {
             sent.extend(frame(PING, 0, 8));
         }
         for piece in sent.chunks(7) {
-            frames.on_read(at(0), piece).unwrap();
+            frames.on_read(|| at(0), piece).unwrap();
         }
         assert_eq!(frames.budget.remaining(at(0)), AT_ONCE / 2);
     }
@@ -278,10 +296,10 @@ mod tests {
         let ping = frame(PING, 0, 8);
         let mut frames = begun();
         for now in 0..100_000 {
-            frames.on_read(at(now), &ping).unwrap();
+            frames.on_read(|| at(now), &ping).unwrap();
         }
         let mut frames = begun();
-        let over = (0..100_000).find(|now| frames.on_read(at(*now), &ping.repeat(2)).is_err());
+        let over = (0..100_000).find(|now| frames.on_read(|| at(*now), &ping.repeat(2)).is_err());
         assert!(over.is_some_and(|over| (9_000..11_000).contains(&over)), "{over:?}");
     }
 
@@ -292,7 +310,7 @@ mod tests {
         for _ in 0..100_000 {
             // All within the same moment.
             frames.on_written(4096 + HEAD);
-            frames.on_read(at(0), &updates).unwrap();
+            frames.on_read(|| at(0), &updates).unwrap();
         }
     }
 

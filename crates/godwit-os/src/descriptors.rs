@@ -14,11 +14,7 @@ use std::{
 /// cannot be learned. Programs that use `select` must not do this: it cannot deal with large descriptors.
 #[cfg(unix)]
 pub fn raise_limit() -> Option<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel writes one structure, to which the pointer points.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
-        return None;
-    }
+    let mut limit = limits()?;
     let before = limit.rlim_cur;
     limit.rlim_cur = limit.rlim_max;
     // SAFETY: the kernel reads one structure, to which the pointer points.
@@ -30,6 +26,25 @@ pub fn raise_limit() -> Option<u64> {
 #[cfg(not(unix))]
 pub fn raise_limit() -> Option<u64> {
     None
+}
+
+/// How many the process may have now; `None` if it cannot be learned.
+#[cfg(unix)]
+pub fn limit() -> Option<u64> {
+    limits().map(|limits| limits.rlim_cur)
+}
+
+/// How many the process may have: there is no limit here.
+#[cfg(not(unix))]
+pub fn limit() -> Option<u64> {
+    None
+}
+
+#[cfg(unix)]
+fn limits() -> Option<libc::rlimit> {
+    let mut limits = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes one structure, to which the pointer points.
+    (unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limits) } == 0).then_some(limits)
 }
 
 /// Passes `descriptors` on to the program that `command` starts, under the numbers that they have here. No other
@@ -122,6 +137,6 @@ mod tests {
         let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
         let soft = line.split_whitespace().nth(3).unwrap();
         assert_eq!(raised.to_string(), soft);
-        assert_eq!(raise_limit(), Some(raised));
+        assert_eq!((raise_limit(), limit()), (Some(raised), Some(raised)));
     }
 }

@@ -3,11 +3,15 @@
 //! Connections are traced under their shard's lock, and a disk may take its time: so what they have to say goes to a thread
 //! of its own, in pieces, by a queue that never makes anybody wait. A trace for whose next piece there is no room in it, or
 //! on the disk, ends there. No file is held open, and [`MOST`] connections at a time are traced, so that strangers who begin
-//! connections use up neither descriptors nor memory. What goes wrong is told by the thread, once and not for every trace.
+//! connections use up neither descriptors nor memory; where that is wished, the oldest traces are removed
+//! ([`QlogFolder::keep`]), so that they do not use up the disk either. What goes wrong is told by the thread, once and not for every trace.
+
+mod kept;
 
 use godwit_transport::observe::{Observer, ObserverFactory};
 use godwit_transport::qlog::{Qlog, Sink};
 use godwit_transport::{ConnectionId, Side};
+use kept::{Kept, Most};
 use std::collections::HashSet;
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -25,6 +29,10 @@ const PIECE: usize = 16 << 10;
 /// Pieces that wait to be written.
 const QUEUE: usize = 512;
 
+/// How the names of traces end, by the end that is watched.
+const CLIENT: &str = "_client.sqlog";
+const SERVER: &str = "_server.sqlog";
+
 /// Pieces written one after the other before it is said that traces are written again.
 const WELL_AGAIN: u32 = 4;
 
@@ -32,6 +40,7 @@ const WELL_AGAIN: u32 = 4;
 #[derive(Clone)]
 pub struct QlogFolder {
     path: PathBuf,
+    most: Option<Most>,
     tell: Arc<dyn Fn(&QlogNews) + Send + Sync>,
 }
 
@@ -75,13 +84,26 @@ impl QlogFolder {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         let folder = path.clone();
-        QlogFolder { path, tell: Arc::new(move |news| tracing::warn!(folder = %folder.display(), "{news}")) }
+        QlogFolder {
+            path,
+            most: None,
+            tell: Arc::new(move |news| tracing::warn!(folder = %folder.display(), "{news}")),
+        }
     }
 
     /// Has `tell` called with news, in place of warnings, from the thread that writes.
     #[must_use]
     pub fn on_news(mut self, tell: impl Fn(&QlogNews) + Send + Sync + 'static) -> Self {
         self.tell = Arc::new(tell);
+        self
+    }
+
+    /// Keeps the newest traces, `files` of them at most and so many bytes in all; by default all are kept. Of too many the
+    /// oldest are removed, whoever has written them, and even while their connections go on: the folder is for traces alone.
+    /// Files with other names are left alone.
+    #[must_use]
+    pub fn keep(mut self, files: usize, bytes: u64) -> Self {
+        self.most = Some(Most { files, bytes });
         self
     }
 
@@ -182,17 +204,25 @@ fn write_all(folder: QlogFolder, shortfalls: &Shortfalls, pieces: &Receiver<Piec
     // Traces that cannot be written, of connections that go on.
     let mut given_up = HashSet::new();
     let mut told = Told { tell: folder.tell, failing: None, too_slow: false, too_many: false };
+    let mut kept = Kept::of(&folder.path, folder.most);
     for Piece { name, bytes, first, last } in pieces {
         told.look(shortfalls);
         if first {
             given_up.remove(&name);
+            kept.forget(&name);
         }
-        if !given_up.contains(&name) {
+        // What was removed while its connection goes on is not begun anew.
+        if !given_up.contains(&name) && (first || kept.has(&name)) {
             let outcome = write(&folder.path.join(&name), &bytes, first);
-            if outcome.is_err() {
-                given_up.insert(name.clone());
+            match &outcome {
+                Ok(()) => kept.add(&name, bytes.len() as u64),
+                Err(_) => drop(given_up.insert(name.clone())),
             }
             told.note(outcome);
+            while let Some(oldest) = kept.too_much() {
+                // It may be gone by itself.
+                let _ = std::fs::remove_file(folder.path.join(&oldest));
+            }
         }
         if last {
             given_up.remove(&name);
@@ -314,11 +344,11 @@ fn sink(mut trace: Trace) -> Sink {
 }
 
 fn name(original_dcid: ConnectionId, side: Side) -> String {
-    let side = match side {
-        Side::Client => "client",
-        Side::Server => "server",
+    let end = match side {
+        Side::Client => CLIENT,
+        Side::Server => SERVER,
     };
-    format!("{original_dcid}_{side}.sqlog")
+    format!("{original_dcid}{end}")
 }
 
 #[cfg(test)]
@@ -368,6 +398,32 @@ mod tests {
         (0..10).for_each(|_| trace.add(&[b'x'; PIECE]));
         drop((trace, writer));
         assert!(!folder.exists());
+    }
+
+    #[test]
+    fn the_newest_are_kept() {
+        let (sender, news) = std::sync::mpsc::channel();
+        let before = writer("kept");
+        let path = before.folder.path.clone();
+        std::fs::write(path.join("notes"), vec![b'x'; 100_000]).unwrap();
+        let folder = QlogFolder::new(&path).keep(3, 100_000);
+        let folder = folder.on_news(move |news| sender.send(news.to_string()).unwrap());
+        let writer = Arc::new(Writer::new(folder));
+        let begin = |number: u32| Trace::begin(&writer, format!("{number}{SERVER}")).unwrap();
+        let mut long = begin(0);
+        long.add(&[b'x'; PIECE]);
+        for number in 1..100 {
+            begin(number).add(b"x");
+        }
+        long.add(&[b'x'; PIECE]);
+        drop((long, begin(100)));
+        drop((before, writer));
+        let mut names: Vec<_> =
+            std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["100_server.sqlog", "98_server.sqlog", "99_server.sqlog", "notes"]);
+        assert_eq!(news.try_iter().collect::<Vec<_>>(), Vec::<String>::new());
+        std::fs::remove_dir_all(&path).unwrap();
     }
 
     #[test]

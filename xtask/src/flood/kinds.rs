@@ -16,7 +16,7 @@ const fn kind(name: &'static str, rate: u32) -> Kind {
     Kind { name, rate, count: None, times: 1 }
 }
 
-pub(super) const KINDS: [Kind; 37] = [
+pub(super) const KINDS: [Kind; 41] = [
     kind("initials", 2000),
     kind("partial-hellos", 2000),
     kind("early-data", 100),
@@ -56,4 +56,9 @@ pub(super) const KINDS: [Kind; 37] = [
     kind("resets", 4000),
     kind("stops", 4000),
     kind("blocked", 4000),
+    // Over TCP, which not every server of others has.
+    kind("h2-resets", 4000),
+    kind("h2-continuations", 4000),
+    kind("h2-pings", 4000),
+    kind("h2-settings", 4000),
 ];

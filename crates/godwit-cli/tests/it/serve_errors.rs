@@ -92,8 +92,8 @@ fn certificate_files_must_be_what_they_are_named() {
     let serve = |certificate: &str, key: &str, parts: &[&str]| {
         fails(&["--listen", "127.0.0.1:0", "--cert", certificate, "--key", key], parts);
     };
-    serve(missing, &key, &["certificate", "missing.pem", "no such file", "--cert"]);
-    serve(&certificate, missing, &["private key", "missing.pem", "no such file", "--key"]);
+    serve(missing, &key, &["certificate", "missing.pem", "no such file", "--cert", "`cert`"]);
+    serve(&certificate, missing, &["private key", "missing.pem", "no such file", "--key", "`key`"]);
     serve(scribble, &key, &["certificate", "BEGIN CERTIFICATE", "PEM"]);
     serve(&certificate, scribble, &["private key", "BEGIN PRIVATE KEY", "PEM"]);
     serve(&key, &certificate, &["wrong way round"]);

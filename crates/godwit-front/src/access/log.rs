@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use godwit_body::ClientNetwork;
 use godwit_proxy::Reason;
 use godwit_report::record::{ClientAddress, Connection, Record, Request, Response, Upstream};
 
@@ -13,7 +14,6 @@ use super::format;
 use super::target::Target;
 use super::writer::Writer;
 use crate::FrontError;
-use crate::client::network;
 use crate::settings::{self, LogFormat, LogTarget};
 use godwit_certificates::Notices;
 use godwit_text::Style;
@@ -131,7 +131,9 @@ impl Sink {
             time_ms: facts.time_ms,
             client: address.and_then(|address| match self.client_address {
                 settings::ClientAddress::Full => Some(ClientAddress::Full(address)),
-                settings::ClientAddress::Prefix => Some(ClientAddress::Prefix(network(address))),
+                settings::ClientAddress::Prefix => {
+                    Some(ClientAddress::Prefix(ClientNetwork::prefix(address)))
+                }
                 settings::ClientAddress::None => None,
             }),
             family: address.map(|address| if address.is_ipv4() { 4 } else { 6 }),

@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use crate::client::network;
+use godwit_body::ClientNetwork;
 
 const CAPACITY: usize = 4096;
 const FEWEST: u32 = 5;
@@ -66,14 +66,14 @@ struct Count {
 impl Networks {
     /// Takes in what became of a handshake of a client at this address.
     pub(super) fn on_handshake(&mut self, address: IpAddr, now: Duration, outcome: Handshake) {
-        let network = self.entry(network(address), now);
+        let network = self.entry(ClientNetwork::prefix(address), now);
         network.count(now, outcome);
         network.judge(now);
     }
 
     /// Whether HTTP/3 fails from where this address is.
     pub(super) fn fails(&self, address: IpAddr, now: Duration) -> bool {
-        let address = network(address);
+        let address = ClientNetwork::prefix(address);
         let known = self.young.get(&address).or_else(|| self.old.get(&address));
         known.is_some_and(|network| network.is_broken(now))
     }
@@ -232,7 +232,7 @@ mod tests {
             networks.on_handshake(ip("192.0.2.1"), at(0), Finished);
         }
         assert!(networks.young.len() + networks.old.len() <= 2 * CAPACITY);
-        let known = |text| networks.young.contains_key(&network(ip(text)));
+        let known = |text| networks.young.contains_key(&ClientNetwork::prefix(ip(text)));
         assert!(known("192.0.2.1"), "what is used is kept");
     }
 }

@@ -11,11 +11,10 @@ use std::io;
 use std::net::IpAddr;
 use std::path::Path;
 
+use godwit_body::ClientNetwork;
 use http::HeaderMap;
 use http::header::{COOKIE, USER_AGENT};
 use siphasher::sip::SipHasher13;
-
-use crate::client::network;
 
 const KEY_LEN: usize = 16;
 const KEY_FILE: &str = "rollout.key";
@@ -117,7 +116,7 @@ impl UserKey {
                 hasher.write(value.as_bytes());
             }
             None => {
-                write_address(&mut hasher, network(address));
+                write_address(&mut hasher, ClientNetwork::prefix(address));
                 hasher.write(headers.get(USER_AGENT).map_or(b"", |agent| agent.as_bytes()));
             }
         }

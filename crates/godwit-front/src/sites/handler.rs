@@ -94,6 +94,7 @@ impl Route {
             }
             Handler::Pages(site) => site.respond(&request),
             Handler::Files(folder) => {
+                name_peer(&mut request);
                 let prefix = self.strip_prefix.as_deref().map(path::encode).unwrap_or_default();
                 folder.respond(request.map(drop), &prefix).await
             }

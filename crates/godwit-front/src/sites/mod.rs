@@ -150,8 +150,8 @@ struct Sites {
 #[derive(Debug)]
 struct Site {
     observed: Arc<access::Site>,
-    request_headers: HeaderRules,
-    response_headers: HeaderRules,
+    request_headers: Arc<HeaderRules>,
+    response_headers: Arc<HeaderRules>,
     compression: CompressionLayer,
     routes: Routes<Route>,
 }
@@ -172,8 +172,8 @@ impl Site {
         }
         Ok(Site {
             observed: observer.site(settings),
-            request_headers: settings.request_headers.clone(),
-            response_headers: settings.response_headers.clone(),
+            request_headers: Arc::new(settings.request_headers.clone()),
+            response_headers: Arc::new(settings.response_headers.clone()),
             compression: CompressionLayer::new(&settings.compress, memory.clone())
                 .with_credentials(settings.compress_with_credentials),
             routes: Routes::new(routes),
@@ -186,8 +186,8 @@ impl Site {
         host: Option<&Host>,
         reader: Reader,
     ) -> Response<BoxBody> {
-        let plain = service_fn(async |mut request: Request<BoxBody>| {
-            rules::apply_to_request(&self.request_headers, request.headers_mut());
+        let plain = service_fn(async |request: Request<BoxBody>| {
+            let request = rules::requested(request, &self.request_headers, &self.response_headers);
             let mut response = self.handle(request, host, reader).await;
             rules::apply(&self.response_headers, response.headers_mut());
             Ok::<_, Infallible>(response)

@@ -1,7 +1,8 @@
 //! What the application sends.
 //!
 //! Header sections are always taken, and kept until the transport takes them; content is taken only as
-//! far as the transport takes it, and at most one DATA frame more.
+//! far as the transport takes it, and at most one DATA frame more. Informational responses, of which there may be any
+//! number, are left out while anything is kept.
 
 use super::Connection;
 use super::recv::{Asked, Receiver};
@@ -49,6 +50,8 @@ impl Connection {
     }
 
     /// Sends an informational (1xx) response; the final one must follow. (Servers only.)
+    ///
+    /// It is left out where one before it still waits for the transport: whoever reads nothing has no use for more of them.
     pub fn send_informational(
         &mut self,
         io: &mut dyn Transport,
@@ -58,6 +61,9 @@ impl Connection {
         self.require_open(Side::Server)?;
         if !response.status().is_informational() {
             return Err(SendError::NotPermitted("not an informational response"));
+        }
+        if open_stream(&mut self.requests, id, Phase::Head, self.shared.closed)?.send.is_waiting() {
+            return Ok(());
         }
         self.send_fields(io, id, Phase::Head, Phase::Head, |out| write_response(response, out))
     }

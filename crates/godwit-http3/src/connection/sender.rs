@@ -49,6 +49,11 @@ impl Sender {
         self.complete
     }
 
+    /// True while the transport has not taken all that was promised.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
     /// Nothing more will be sent.
     pub(super) fn give_up(&mut self) {
         self.phase = Phase::Done;

@@ -7,6 +7,7 @@
 
 mod forged;
 mod frames;
+mod h2;
 mod heard;
 mod honest;
 mod http;
@@ -86,7 +87,10 @@ fn run(arguments: &[String]) -> Result<Value, String> {
     }
     let count = match forged::KINDS.iter().find(|(name, _)| name == kind) {
         Some((_, flood)) => flood(task)?,
-        None => peer::run(kind, task).unwrap_or_else(|| Err(usage()))?,
+        None => {
+            let of_peers = h2::run(kind, task).or_else(|| peer::run(kind, task));
+            of_peers.unwrap_or_else(|| Err(usage()))?
+        }
     };
     let (closed, why) = CLOSED.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let datagrams = DATAGRAMS.load(Ordering::Relaxed);
@@ -95,6 +99,7 @@ fn run(arguments: &[String]) -> Result<Value, String> {
 
 fn usage() -> String {
     let forged = forged::KINDS.iter().map(|(name, _)| *name);
-    let names: Vec<&str> = std::iter::once("honest").chain(forged).chain(peer::names()).collect();
+    let names: Vec<&str> =
+        std::iter::once("honest").chain(forged).chain(h2::names()).chain(peer::names()).collect();
     format!("{USAGE} {}", names.join(", "))
 }

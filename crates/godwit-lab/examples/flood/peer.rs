@@ -5,6 +5,7 @@ use crate::rate::Rate;
 use crate::{Task, frames, heard, http, sent};
 use godwit::congestion::{Acked, CongestionController};
 use godwit::rustls::ClientConfig as TlsConfig;
+use godwit::rustls::crypto::CryptoProvider;
 use godwit::{
     ClientConfig, CongestionControl, Connection, Endpoint, RecvStream, SendStream, Time, TransportConfig,
 };
@@ -33,7 +34,7 @@ const OWN: [&str; 12] = [
 /// Connections at a time that a flood uses, where it does not say so itself.
 const CONNECTIONS: u32 = 8;
 
-type Failure = Box<dyn std::error::Error>;
+pub(crate) type Failure = Box<dyn std::error::Error>;
 
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     OWN.into_iter().chain(frames::KINDS.iter().map(|kind| kind.name))
@@ -362,14 +363,19 @@ fn config(kind: &str) -> Result<ClientConfig, Failure> {
         let heard: tampering::Heard = Arc::new(heard::note);
         provider = Arc::new(tampering::listening(&provider, &change, &heard));
     }
+    Ok(ClientConfig::from_rustls(any_certificate(provider, b"h3")?).transport(transport).build()?)
+}
+
+/// TLS settings of a client that takes any certificate.
+pub(crate) fn any_certificate(provider: Arc<CryptoProvider>, alpn: &[u8]) -> Result<TlsConfig, Failure> {
     let mut tls = TlsConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&godwit::rustls::version::TLS13])?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(AcceptAnyCertificate::new(provider)))
         .with_no_client_auth();
-    tls.alpn_protocols = vec![b"h3".to_vec()];
+    tls.alpn_protocols = vec![alpn.to_vec()];
     tls.resumption = godwit::rustls::client::Resumption::disabled();
-    Ok(ClientConfig::from_rustls(tls).transport(transport).build()?)
+    Ok(tls)
 }
 
 /// A window that is always open.
@@ -393,7 +399,7 @@ fn source() -> Result<Endpoint, Failure> {
 }
 
 /// An address in 127/8, but not where honest clients are, and any port.
-fn address() -> Result<(Ipv4Addr, u16), Failure> {
+pub(crate) fn address() -> Result<(Ipv4Addr, u16), Failure> {
     let mut number = [0; 3];
     godwit_tls::fill_random(&mut number).map_err(|_| "no randomness")?;
     Ok((Ipv4Addr::new(127, number[0] | 1, number[1], number[2].clamp(1, 254)), 0))

@@ -11,11 +11,11 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A folder, for the time of one answer: it is opened anew for each, so that a folder that was exchanged as a whole
-/// is seen.
+/// A folder, for the time of one answer: it is opened anew for each, so that a folder that was exchanged as a whole, or a
+/// link to it, is seen. Links on the way to it are the operator's, and followed.
 #[derive(Debug)]
 pub(super) struct Beneath<'a> {
-    /// Canonical.
+    /// Where it is, perhaps through links.
     root: &'a Path,
     #[cfg(unix)]
     folder: std::os::fd::OwnedFd,
@@ -30,7 +30,7 @@ pub(super) enum Entry {
 }
 
 impl Beneath<'_> {
-    /// `root` is canonical. Blocks.
+    /// The folder that is at `root` now. Blocks.
     ///
     /// # Errors
     /// If it is not a folder that can be opened.
@@ -54,10 +54,12 @@ impl Beneath<'_> {
         }
     }
 
-    /// Where the links of a path lead, without the root.
+    /// Where the links of a path lead, without the root. That may be another one by now: what is opened at this place of the
+    /// one that was opened is beneath it all the same.
     fn without_links(&self, relative: &Path) -> io::Result<PathBuf> {
-        let canonical = self.root.join(relative).canonicalize()?;
-        let inside = canonical.strip_prefix(self.root).map_err(|_| io::ErrorKind::NotFound)?;
+        let root = self.root.canonicalize()?;
+        let canonical = root.join(relative).canonicalize()?;
+        let inside = canonical.strip_prefix(&root).map_err(|_| io::ErrorKind::NotFound)?;
         Ok(inside.to_owned())
     }
 

@@ -1,7 +1,8 @@
 //! A file's body, read in pieces on a thread for blocking work as the client takes them.
 //!
-//! It holds one descriptor, or none of a file that is [opened for each piece](super::closed), and at most one piece: how many
-//! a program has of the first is the limit for slow clients of large files, not memory, of which [all together have so much](super::memory). Nothing is read ahead.
+//! It holds one descriptor, of which [all together have so many](super::open), or none of a file that is [opened for each
+//! piece](super::closed), and at most one piece, for which [all together have so much memory](super::memory). Nothing is read
+//! ahead.
 
 use std::fs::File;
 use std::future::Future;
@@ -15,6 +16,7 @@ use tokio::task::JoinHandle;
 
 use super::closed::ClosedFile;
 use super::memory::{FileMemory, Room};
+use super::open::Place;
 
 /// Bytes that are read at a time: as many as the client has taken before, within these bounds if there is room for
 /// them. Clients that ask for much and take none of it hold little of each file.
@@ -36,7 +38,7 @@ enum State {
 
 /// Where the bytes come from.
 pub(super) enum Source {
-    Open(File),
+    Open(File, Place),
     Closed(ClosedFile),
 }
 
@@ -106,9 +108,9 @@ impl Source {
         let mut piece = Vec::with_capacity(room.bytes());
         let mut read = |file: &mut File| file.take(room.bytes() as u64).read_to_end(&mut piece);
         let source = match self {
-            Source::Open(mut file) => {
+            Source::Open(mut file, place) => {
                 read(&mut file)?;
-                Source::Open(file)
+                Source::Open(file, place)
             }
             Source::Closed(mut closed) => {
                 let count = read(&mut closed.open()?)?;
@@ -126,6 +128,7 @@ mod tests {
 
     use http_body_util::BodyExt;
 
+    use super::super::open::OpenFiles;
     use super::*;
 
     async fn send(there: usize, announced: u64) -> Result<Bytes, io::Error> {
@@ -145,7 +148,9 @@ mod tests {
         announced: u64,
         memory: FileMemory,
     ) -> io::Result<Bytes> {
-        let body = FileBody::new(Source::Open(File::open(path.path()).unwrap()), announced, memory);
+        let place = OpenFiles::of(1).place(None).unwrap();
+        let source = Source::Open(File::open(path.path()).unwrap(), place);
+        let body = FileBody::new(source, announced, memory);
         Ok(body.collect().await?.to_bytes())
     }
 

@@ -22,10 +22,18 @@ pub(super) struct ClosedFile {
 }
 
 impl ClosedFile {
-    /// What these say of the file at `path` below the canonical `root`; it is read from its beginning.
+    /// What these say of the file at `path` below `root`; it is read from its beginning.
     pub(super) fn new(root: &Arc<Path>, path: PathBuf, metadata: &Metadata) -> ClosedFile {
         let (length, modified) = (metadata.len(), metadata.modified().ok());
         ClosedFile { root: Arc::clone(root), path, length, modified, at: 0 }
+    }
+
+    /// The same, in the folder to which links to the root lead now, wherever they will lead later. Blocks.
+    ///
+    /// # Errors
+    /// If that cannot be found out.
+    pub(super) fn settled(self) -> io::Result<ClosedFile> {
+        Ok(ClosedFile { root: self.root.canonicalize()?.into(), ..self })
     }
 
     /// Opens it where it is to be read next. Blocks.

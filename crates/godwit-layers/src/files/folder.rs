@@ -3,7 +3,8 @@
 //!
 //! The disk is asked on a thread for blocking work, once for a small file: it is read whole there and closed, so
 //! that clients who are slow to take it hold no descriptor, as long as there is [memory for that](super::memory), and
-//! opened for each piece otherwise. Others are [read in pieces](super::body) while they are open.
+//! opened for each piece otherwise. Others are [read in pieces](super::body) while they are open, or opened for each piece
+//! as well where [too many are open](super::open).
 
 use std::convert::Infallible;
 use std::fmt;
@@ -26,12 +27,13 @@ use super::body::{FileBody, Source};
 use super::closed::ClosedFile;
 use super::conditions::{self, Modified, Verdict};
 use super::memory::FileMemory;
+use super::open::OpenFiles;
 use super::pages;
 use super::path::{self, Place};
 use super::range::{self, Range};
 use crate::coding::{self, Accepted, Coding};
 use crate::compression::SameForAll;
-use godwit_body::{BoxBody, bare, boxed, full};
+use godwit_body::{BoxBody, ClientNetwork, Peer, bare, boxed, full};
 use godwit_text::{http_date, plain_error};
 
 /// Up to this size a file (or the range of it that is asked for) is read at once, if there is room for it.
@@ -42,6 +44,8 @@ const LARGEST_404: u64 = 1 << 20;
 const BEFOREHAND: [Coding; 3] = [Coding::Brotli, Coding::Zstd, Coding::Gzip];
 
 /// A folder that is served. Clones are cheap.
+///
+/// A [`Peer`] in a request's extensions is whose network's share of the open files a large one counts for.
 #[derive(Clone, Debug)]
 pub struct Folder(Arc<Shared>);
 
@@ -49,7 +53,8 @@ pub struct Folder(Arc<Shared>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FolderSettings {
-    /// Where it is.
+    /// Where it is. If that is a link, or the way there has one, it is followed for each request: who exchanges it serves what it
+    /// leads to then, and what is being sent already comes from where it led before.
     pub folder: PathBuf,
     /// What stands for a folder, in this order.
     pub index: Vec<String>,
@@ -103,12 +108,13 @@ impl std::error::Error for FolderError {}
 
 #[derive(Debug)]
 struct Shared {
-    /// Canonical, as [`Beneath`] wants it.
+    /// Perhaps a link, or beyond one: where it leads is seen anew for each answer.
     root: Arc<Path>,
     index: Vec<String>,
     precompressed: bool,
     fallback: Option<PathBuf>,
     memory: FileMemory,
+    open: OpenFiles,
 }
 
 impl Folder {
@@ -120,9 +126,8 @@ impl Folder {
             return Err(FolderError::File(path.clone()));
         }
         let open = || {
-            let root = path.canonicalize()?;
-            std::fs::read_dir(&root)?;
-            Ok(root)
+            std::fs::read_dir(path)?;
+            std::path::absolute(path)
         };
         let root = open().map_err(|error| FolderError::Unreadable(path.clone(), error))?;
         let fallback = settings.fallback.as_deref().and_then(path::relative).map(|(relative, _)| relative);
@@ -132,6 +137,7 @@ impl Folder {
             precompressed: settings.precompressed,
             fallback,
             memory: FileMemory::of_process(),
+            open: OpenFiles::of_process(),
         })))
     }
 
@@ -198,7 +204,7 @@ impl Shared {
         }
         let answer = match place {
             Ok(Place::File(path, file, metadata)) => {
-                self.preferred(&beneath, path, (file, metadata), request).answer(request, self.memory)
+                self.preferred(&beneath, path, (file, metadata), request).answer(request, self)
             }
             Ok(Place::Folder) => {
                 let path = format!("{}{}", prefix.trim_end_matches('/'), request.uri().path());
@@ -287,7 +293,7 @@ impl Found {
     }
 
     /// Blocks.
-    fn answer(mut self, request: &Request<()>, memory: FileMemory) -> io::Result<Response<BoxBody>> {
+    fn answer(mut self, request: &Request<()>, shared: &Shared) -> io::Result<Response<BoxBody>> {
         let mut headers = request.headers().clone();
         let verdict = conditions::check(&mut headers, &self.tag, Some(&self.modified));
         match verdict {
@@ -328,8 +334,14 @@ impl Found {
             }
             self.closed.at = first;
             *response.body_mut() = match length {
-                ..=SMALL => content(self.file, self.closed, length, memory)?,
-                _ => boxed(FileBody::new(Source::Open(self.file), length, memory)),
+                ..=SMALL => content(self.file, self.closed, length, shared.memory)?,
+                _ => {
+                    let source = match shared.open.place(network_of(request)) {
+                        Some(place) => Source::Open(self.file, place),
+                        None => Source::Closed(self.closed.settled()?),
+                    };
+                    boxed(FileBody::new(source, length, shared.memory))
+                }
             };
         }
         Ok(response)
@@ -345,11 +357,17 @@ impl Found {
     }
 }
 
+/// Where the request comes from, if the server says so.
+fn network_of(request: &Request<()>) -> Option<ClientNetwork> {
+    request.extensions().get::<Peer>().and_then(|peer| ClientNetwork::of(peer.address.ip()))
+}
+
 /// So many bytes from where the file stands, which holds no descriptor. Blocks.
 fn content(mut file: File, closed: ClosedFile, length: u64, memory: FileMemory) -> io::Result<BoxBody> {
     let small = usize::try_from(length).ok().filter(|_| length <= SMALL);
     let room = small.map(|length| memory.room(length)).filter(|room| room.bytes() as u64 == length);
     let Some(room) = room else {
+        let closed = closed.settled()?;
         return Ok(boxed(FileBody::new(Source::Closed(closed), length, memory)));
     };
     let mut bytes = vec![0; room.bytes()];

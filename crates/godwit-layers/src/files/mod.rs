@@ -7,6 +7,7 @@ mod conditions;
 mod embedded;
 mod folder;
 mod memory;
+mod open;
 mod pages;
 mod path;
 mod range;

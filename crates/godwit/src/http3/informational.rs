@@ -20,7 +20,7 @@ impl Informational {
         Informational { link: Arc::downgrade(link), id }
     }
 
-    /// Sends `response`.
+    /// Sends `response`, or leaves it out where one before it still waits for the client to take it.
     ///
     /// # Errors
     /// If its status is not an informational one or does not exist in HTTP/3 (101), the final response has

@@ -318,3 +318,24 @@ fn the_peers_limits_are_kept() {
     let sent = client.connection.send_request(&mut client.io, &small, true);
     assert_eq!(sent, Err(SendError::NoStreams));
 }
+
+#[test]
+fn informational_responses_that_nobody_reads_are_left_out() {
+    const WINDOW: usize = 4000;
+    let world = World::new(WINDOW, usize::MAX);
+    let (mut client, mut server) = pair(&world);
+    let request = Request::get("https://a.example/").body(()).unwrap();
+    let id = client.connection.send_request(&mut client.io, &request, true).unwrap();
+    server.pump();
+    let hints = Response::builder().status(103).header("link", "x".repeat(100)).body(()).unwrap();
+    for _ in 0..10_000 {
+        server.connection.send_informational(&mut server.io, id, &hints).unwrap();
+    }
+    let response = Response::builder().status(200).body(()).unwrap();
+    server.connection.send_response(&mut server.io, id, &response, true).unwrap();
+    pump(&mut client, &mut server);
+    let events = client.events();
+    let informational = events.iter().filter(|event| matches!(event, Event::Informational { .. })).count();
+    assert!((20..=50).contains(&informational), "what fits and one more: {informational}");
+    assert!(matches!(events.last(), Some(Event::Response { end: true, .. })), "and the final one is not");
+}

@@ -1,5 +1,7 @@
 //! A folder's answers.
 
+use std::net::IpAddr;
+
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::{ACCEPT_ENCODING, HeaderName, IF_NONE_MATCH, LOCATION, RANGE, VARY};
@@ -200,5 +202,68 @@ async fn a_small_file_holds_no_descriptor_even_where_there_is_no_room() {
         let mut body = folder.respond(Request::get(path).body(()).unwrap(), "").await.into_body();
         assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap().len(), memory::LEAST);
         assert_eq!(descriptors_in(&root), held, "{path}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn large_files_hold_so_many_descriptors_in_all_and_for_one_network() {
+    let (directory, mut folder) = folder(None);
+    Arc::get_mut(&mut folder.0).unwrap().open = OpenFiles::of(8);
+    let root = directory.path().canonicalize().unwrap();
+    let mut under_way = Vec::new();
+    for (address, held) in [("192.0.2.1", 2), ("192.0.2.2", 2), ("198.51.100.1", 4), ("127.0.0.1", 8)] {
+        for _ in 0..10 {
+            let mut request = Request::get("/big.bin").body(()).unwrap();
+            request.extensions_mut().insert(Peer::new((address.parse::<IpAddr>().unwrap(), 1).into(), true));
+            let response = folder.respond(request, "").await;
+            assert_eq!(response.status(), StatusCode::OK, "nobody is refused");
+            let mut body = response.into_body();
+            assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), [7; 16 << 10][..]);
+            under_way.push(body);
+        }
+        assert_eq!(descriptors_in(&root), held, "{address}");
+    }
+    for body in under_way {
+        assert_eq!(body.collect().await.unwrap().to_bytes(), vec![7; 200_000 - (16 << 10)]);
+    }
+    assert_eq!(descriptors_in(&root), 0);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_to_the_folder_can_be_exchanged() {
+    use std::os::unix::fs::symlink;
+
+    let directory = tempfile::tempdir().unwrap();
+    let current = directory.path().join("current");
+    for release in ["1", "2"] {
+        let folder = directory.path().join(release);
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("page.txt"), release).unwrap();
+        std::fs::write(folder.join("big.bin"), release.repeat(200_000)).unwrap();
+        symlink(current.join("page.txt"), folder.join("whole.txt")).unwrap();
+    }
+    symlink("1", &current).unwrap();
+    let mut folder = Folder::open(&FolderSettings::new(&current)).unwrap();
+    let shared = Arc::get_mut(&mut folder.0).unwrap();
+    (shared.memory, shared.open) = (FileMemory::of(0), OpenFiles::of(1));
+    for path in ["/page.txt", "/whole.txt"] {
+        assert_eq!(ask(&folder, path, &[]).await.2, "1", "{path}");
+    }
+    let begun = ["/big.bin", "/big.bin", "/page.txt"].map(|path| {
+        let folder = folder.clone();
+        async move { folder.respond(Request::get(path).body(()).unwrap(), "").await.into_body() }
+    });
+    let [open, opened_anew, small] = begun;
+    let begun = [open.await, opened_anew.await, small.await];
+    symlink("2", directory.path().join("next")).unwrap();
+    std::fs::rename(directory.path().join("next"), &current).unwrap();
+    for path in ["/page.txt", "/whole.txt"] {
+        assert_eq!(ask(&folder, path, &[]).await.2, "2", "{path}");
+    }
+    for body in begun {
+        let sent = body.collect().await.unwrap().to_bytes();
+        assert!(sent.iter().all(|byte| *byte == b'1'), "what was begun goes on");
     }
 }
