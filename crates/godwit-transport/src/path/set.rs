@@ -382,7 +382,7 @@ impl PathSet {
             Some((path, proof, asked_at))
         });
         let Some((path, proof, asked_at)) = answered else { return };
-        path.credit = Credit::Validated;
+        path.on_answered();
         path.suspect = false;
         path.last_used = now;
         path.recovery.set_initial_rtt(now.saturating_since(asked_at));
@@ -403,10 +403,10 @@ impl PathSet {
         }
     }
 
-    /// The handshake proved the peer's address: a packet under Handshake keys came (RFC 9000 section
-    /// 8.1).
+    /// The handshake proved the peer's address: the client came back from a Retry, or a packet under Handshake keys came
+    /// (RFC 9000 section 8.1).
     pub(crate) const fn on_address_validated(&mut self) {
-        self.active.credit = Credit::Validated;
+        self.active.on_answered();
     }
 
     /// The next path, other than the active one, that has a probe to send and may send it, after so many of them.

@@ -86,11 +86,11 @@ fn neighbours_of_a_flood_get_in() {
 }
 
 /// A client of which we only have the first words.
-fn hello_of(client: &mut Endpoint, now: Time) -> Vec<Vec<u8>> {
+fn hello_of(client: &mut Endpoint, now: Time, token: Option<Bytes>) -> Vec<Vec<u8>> {
     let tls = deterministic::client_config(&[b"test"]);
     let config = ClientConfig::new(tls, Arc::default());
     let path = PathKey { socket: SocketId(0), local: None, remote: CLIENT.parse().unwrap() };
-    client.connect(now, &config, path, deterministic::SERVER_NAME, None).unwrap();
+    client.connect(now, &config, path, deterministic::SERVER_NAME, token).unwrap();
     said(client, now)
 }
 
@@ -104,7 +104,7 @@ fn said(client: &mut Endpoint, now: Time) -> Vec<Vec<u8>> {
 pub(super) fn abandoned(rig: &mut Rig, seed: u64, from: &str) -> Option<ConnKey> {
     let secrets = Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(seed)));
     let mut client = Endpoint::new(EndpointConfig::new(secrets), None, Box::new(SeededRng::new(seed)));
-    let mut words = hello_of(&mut client, rig.now);
+    let mut words = hello_of(&mut client, rig.now, None);
     for _ in 0..2 {
         let answers: Vec<_> =
             words.iter().flat_map(|word| rig.receive_from(from, word)).map(|(_, bytes)| bytes).collect();
@@ -166,6 +166,32 @@ fn beyond_so_many_handshakes_nothing_is_acknowledged_without_proof() {
     rig.endpoint.close_all(rig.now, 0, b"");
     rig.endpoint.accepting = true;
     assert!(rig.retried("10.9.0.1:7", &partial(number(10), &[])).is_none());
+}
+
+#[test]
+fn a_token_of_an_earlier_connection_is_no_answer() {
+    let mut rig = Rig::new(false);
+    rig.endpoint.set_time(rig.now, rig.wall());
+    let token = rig.endpoint.new_token("192.0.2.1".parse().unwrap(), None);
+    let secrets = Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(7)));
+    let mut client = Endpoint::new(EndpointConfig::new(secrets), None, Box::new(SeededRng::new(7)));
+    let first = hello_of(&mut client, rig.now, token);
+    first.iter().for_each(|word| drop(rig.receive(word)));
+    let key = rig.endpoint.next_incoming().unwrap();
+    let key = rig.endpoint.accept(rig.now, key, None).unwrap();
+    let shown = |rig: &Rig| {
+        let connection = rig.endpoint.connection(key).unwrap();
+        (connection.is_peer_validated(), connection.has_peer_answered())
+    };
+    assert_eq!(shown(&rig), (true, false), "whoever has recorded the token could have sent this");
+    let mut batch = RecvBatch::new(16, 65_536);
+    rig.sent().iter().for_each(|(_, answer)| assert!(batch.push_datagram(meta(CLIENT), answer)));
+    client.receive(rig.now, rig.wall(), &mut batch);
+    said(&mut client, rig.now).iter().for_each(|word| drop(rig.receive(word)));
+    assert_eq!(shown(&rig), (true, true), "only who has the server's packets has its keys");
+    let mut rig = Rig::new(true);
+    let key = abandoned(&mut rig, 9, CLIENT).unwrap();
+    assert!(rig.endpoint.connection(key).unwrap().has_peer_answered(), "it came back from a Retry");
 }
 
 #[test]
