@@ -98,11 +98,29 @@ impl Challenge {
 pub(super) struct Responses {
     /// Oldest first; at most [`Responses::MAX`].
     data: VecDeque<[u8; 8]>,
+    /// While the path is not active: when another round begins, and how many were taken in this one.
+    round: (Time, u8),
 }
 
 impl Responses {
     /// A peer that challenges faster than it can be answered gets answers to the newest challenges.
     const MAX: usize = 4;
+    /// Answers on a path that is not active in a probe timeout: an initial congestion window (RFC 9002 section 7.2) of
+    /// datagrams. Nobody is told what becomes of them, so no congestion controller can say how many may be sent.
+    const MAX_PER_ROUND: u8 = 10;
+
+    /// As [`Responses::push`], on a path that is not active. What is too much is dropped: the peer, if it means it, asks
+    /// again (RFC 9000 section 8.2.1). `pto` is the present probe timeout.
+    pub(super) fn push_within_bounds(&mut self, now: Time, data: [u8; 8], pto: Duration) {
+        let (begins, taken) = &mut self.round;
+        if now >= *begins {
+            (*begins, *taken) = (now + pto, 0);
+        }
+        if *taken < Self::MAX_PER_ROUND {
+            *taken = taken.saturating_add(1);
+            self.push(data);
+        }
+    }
 
     pub(super) fn is_empty(&self) -> bool {
         self.data.is_empty()

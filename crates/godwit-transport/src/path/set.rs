@@ -363,12 +363,17 @@ impl PathSet {
         self.events.push_back(PathEvent::Migrated { from, to: id });
     }
 
-    /// A PATH_CHALLENGE came on path `id`: it is answered on the same path. A server asks back: should the
-    /// client move there, it is at once free to send.
+    /// A PATH_CHALLENGE came on path `id`: it is answered on the same path, where that is not active so often in a probe
+    /// timeout as an initial window permits. A server asks back: should the client move there, it is at once free to send.
     pub(crate) fn on_path_challenge(&mut self, now: Time, id: PathId, data: [u8; 8], pto: Duration) {
-        let asks_back = self.side == Side::Server && id != self.active.id;
+        let is_active = id == self.active.id;
+        let asks_back = self.side == Side::Server && !is_active;
         if let Some(path) = self.get_mut(id) {
-            path.responses.push(data);
+            if is_active {
+                path.responses.push(data);
+            } else {
+                path.responses.push_within_bounds(now, data, pto);
+            }
             if asks_back && !path.is_validated() && path.challenge.is_none() {
                 path.challenge = Some(Challenge::new(now, pto));
             }
