@@ -243,7 +243,9 @@ pub struct EndpointConfig {
     pub generation: u8,
     /// Length of the connection ids we issue, 8 to 20 bytes. Default 8.
     pub cid_len: usize,
-    /// Connections held at most. Default 1,000,000.
+    /// Connections held at most. When more than half are held, a client's network (/24 of IPv4, /48 of IPv6) may have as
+    /// many as are left for others, but at least 16, and a /16 or /32 three times as many, but at least 32. Default
+    /// 1,000,000.
     pub max_connections: usize,
     /// Incoming handshakes held at most before they are accepted or refused. Default 1024.
     pub max_incoming: usize,

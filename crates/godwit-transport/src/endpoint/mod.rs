@@ -22,6 +22,7 @@ mod incoming;
 mod ledger;
 mod negotiate;
 mod networks;
+mod occupancy;
 mod older_generations;
 mod receive;
 mod send;
@@ -52,6 +53,7 @@ use godwit_wire::{ConnectionId, Side};
 use half_open::HalfOpen;
 use holdings::Holdings;
 use incoming::IncomingSet;
+use ledger::Ledger;
 use networks::Networks;
 use older_generations::OlderGenerations;
 use send::Outbox;
@@ -102,6 +104,7 @@ pub struct Endpoint {
     foreign: ForeignBatch,
     older_generations: OlderGenerations,
     half_open: HalfOpen,
+    places: Ledger,
     holdings: Holdings,
     networks: Networks,
     resets: stateless_reset::Limiters,
@@ -172,6 +175,7 @@ impl Endpoint {
             timers: TimerQueue::new(),
             incoming: IncomingSet::new(config.max_incoming),
             half_open: HalfOpen::new(config.max_handshakes),
+            places: Ledger::new(config.max_connections),
             holdings: Holdings::new(hash, config.memory_limit.clone()),
             queues: Queues::default(),
             outbox: Outbox::new(),
@@ -311,6 +315,7 @@ impl Endpoint {
                 if slot.drained
                     && let Some(slot) = self.slots.remove(key.0)
                 {
+                    self.on_place_free(&slot);
                     self.on_gone(&slot);
                 }
             }
@@ -424,6 +429,7 @@ impl Endpoint {
         let mut slot = ConnectionSlot::new(connection, source, initial);
         slot.cids.push(local_cid);
         let key = ConnKey(self.slots.insert(slot));
+        self.on_place_taken(source);
         self.demux.insert_issued(local_cid, key);
         if let Some(dcid) = initial {
             self.demux.insert_initial(dcid, demux::Target::Connection(key));

@@ -148,7 +148,9 @@ impl EndpointBuilder {
         self
     }
 
-    /// Sets how many connections are held at most. Default 1,000,000.
+    /// Sets how many connections are held at most. When more than half are held, those of one network (/24 of IPv4, /48 of
+    /// IPv6) may be as many as are left for others, but at least 16, and those of a /16 or /32 three times as many, but at
+    /// least 32. Default 1,000,000.
     pub fn max_connections(mut self, connections: usize) -> Self {
         self.max_connections = connections;
         self

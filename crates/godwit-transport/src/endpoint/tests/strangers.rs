@@ -168,6 +168,44 @@ fn beyond_so_many_handshakes_nothing_is_acknowledged_without_proof() {
     assert!(rig.retried("10.9.0.1:7", &partial(number(10), &[])).is_none());
 }
 
+/// Takes out what has ended, and looks whether the places that are taken are those that are counted.
+fn check_places(rig: &mut Rig) {
+    while rig.endpoint.next_event().is_some() {}
+    let sources: Vec<_> = rig.endpoint.slots.iter().map(|(_, slot)| slot.source.unwrap()).collect();
+    assert_eq!(rig.endpoint.places.held(), sources.len());
+    for source in &sources {
+        let neighbours = sources.iter().filter(|other| other.narrow() == source.narrow()).count();
+        assert_eq!(rig.endpoint.places.held_by_neighbours(*source), neighbours);
+    }
+}
+
+#[test]
+fn no_network_takes_the_places_of_all_connections() {
+    let mut rig = Rig::with(false, |config| config.max_connections = 200);
+    let taken = |rig: &mut Rig, from: &str, seed: u64| usize::from(abandoned(rig, seed, from).is_some());
+    let one: usize = (0..150).map(|n| taken(&mut rig, "198.51.100.1:7", n)).sum();
+    assert_eq!(one, 100, "a network has half of what there is");
+    check_places(&mut rig);
+    let wide: usize = (0..150).map(|n| taken(&mut rig, &format!("198.51.{}.1:7", n % 90), 1000 + n)).sum();
+    assert_eq!(one + wide, 150, "and with its neighbours three quarters");
+    for n in 0..20 {
+        assert_eq!(taken(&mut rig, &format!("10.{n}.0.1:7"), 2000 + n), 1, "everybody else gets in: {n}");
+    }
+    check_places(&mut rig);
+    for key in rig.endpoint.slots.iter().map(|(key, _)| ConnKey(key)).step_by(3).collect::<Vec<_>>() {
+        rig.endpoint.with(key, |connection| connection.abort(rig.now, "test"));
+    }
+    check_places(&mut rig);
+    rig.endpoint.close_all(rig.now, 0, b"");
+    while let Some(deadline) = rig.endpoint.deadline() {
+        rig.now = deadline;
+        rig.endpoint.on_timeout(deadline);
+        rig.sent();
+        check_places(&mut rig);
+    }
+    assert_eq!((rig.endpoint.slots.len(), rig.endpoint.places.held()), (0, 0));
+}
+
 #[test]
 fn a_token_of_an_earlier_connection_is_no_answer() {
     let mut rig = Rig::new(false);
