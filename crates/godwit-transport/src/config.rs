@@ -5,6 +5,7 @@ use crate::memory_limit::MemoryLimit;
 use crate::observe::ObserverFactory;
 use crate::reserve::WindowReserve;
 use crate::tail::TailPolicy;
+use crate::used_tokens::UsedTokens;
 use godwit_recovery::Laboratory;
 use godwit_recovery::congestion::CongestionControl;
 use godwit_tls::resumption::Resumption;
@@ -265,6 +266,8 @@ pub struct EndpointConfig {
     /// What connections may hold for their peers together; endpoints of one program may share it. Default 1 GiB, not
     /// shared.
     pub memory_limit: MemoryLimit,
+    /// Which address tokens clients have shown; endpoints with the same secrets should share it. Default none, not shared.
+    pub used_tokens: UsedTokens,
     /// Who watches connections. Default nobody.
     pub observe: ObserverFactory,
 }
@@ -285,6 +288,7 @@ impl EndpointConfig {
             upgrade_to: None,
             window_reserve: WindowReserve::default(),
             memory_limit: MemoryLimit::default(),
+            used_tokens: UsedTokens::default(),
             observe: ObserverFactory::default(),
         }
     }

@@ -31,7 +31,6 @@ mod source;
 mod stateless_reset;
 mod stray;
 mod table;
-mod used_tokens;
 
 pub use accept::AcceptError;
 pub use foreign::{Foreign, ForeignBatch};
@@ -62,7 +61,6 @@ use source::Source;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use used_tokens::UsedTokens;
 
 /// A connection of an [`Endpoint`]. Keys are never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -108,7 +106,6 @@ pub struct Endpoint {
     holdings: Holdings,
     networks: Networks,
     resets: stateless_reset::Limiters,
-    used_tokens: UsedTokens,
     clock: Clock,
     accepting: bool,
     /// A path was left since it was last asked.
@@ -183,7 +180,6 @@ impl Endpoint {
             older_generations: OlderGenerations::new(hash),
             networks: Networks::new(hash),
             resets: stateless_reset::Limiters::default(),
-            used_tokens: UsedTokens::new(hash),
             clock: Clock::default(),
             accepting: true,
             paths_left: false,

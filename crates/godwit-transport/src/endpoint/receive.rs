@@ -346,7 +346,7 @@ impl Endpoint {
             }
             Some(TokenKind::NewToken) => {
                 if let Ok(content) = NewToken::open(secrets, token, remote.ip(), wall)
-                    && self.used_tokens.take(self.clock.at, token)
+                    && self.config.used_tokens.take(wall, token)
                 {
                     first.validated = true;
                     first.saved = content.path;

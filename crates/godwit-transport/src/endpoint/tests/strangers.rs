@@ -234,16 +234,26 @@ fn a_token_of_an_earlier_connection_is_no_answer() {
 
 #[test]
 fn a_token_for_later_does_not_prove_for_ever() {
-    let mut rig = Rig::with(false, |config| config.max_incoming = 10_000);
-    rig.endpoint.set_time(rig.now, rig.wall());
-    let token = rig.endpoint.new_token("192.0.2.1".parse().unwrap(), None).unwrap();
+    let shard = |used: &crate::UsedTokens| {
+        let mut rig = Rig::with(false, |config| {
+            config.max_incoming = 10_000;
+            config.used_tokens = used.clone();
+        });
+        rig.endpoint.set_time(rig.now, rig.wall());
+        rig
+    };
+    let used = crate::UsedTokens::new();
+    let (mut one, mut other) = (shard(&used), shard(&used));
+    let token = one.endpoint.new_token("192.0.2.1".parse().unwrap(), None).unwrap();
     let hello = client_hello(0);
-    for n in 0..1000 {
-        rig.receive(&Initial { dcid: number(n), token: &token, ..Initial::new(1, &hello) }.seal());
-    }
-    let mut validated = 0;
-    while let Some(key) = rig.endpoint.next_incoming() {
-        validated += u32::from(rig.endpoint.incoming(key).unwrap().is_validated());
-    }
-    assert_eq!(validated, 8, "a few uses of one token");
+    let validated = |rig: &mut Rig, times: u64| {
+        for n in 0..times {
+            rig.receive(&Initial { dcid: number(n), token: &token, ..Initial::new(1, &hello) }.seal());
+        }
+        let keys = std::iter::from_fn(|| rig.endpoint.next_incoming()).collect::<Vec<_>>();
+        keys.into_iter().filter(|key| rig.endpoint.incoming(*key).unwrap().is_validated()).count()
+    };
+    assert_eq!(validated(&mut one, 5), 5);
+    assert_eq!(validated(&mut other, 1000), 3, "a few uses of one token, wherever");
+    assert_eq!(validated(&mut shard(&crate::UsedTokens::new()), 10), 8);
 }
