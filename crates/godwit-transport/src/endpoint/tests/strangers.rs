@@ -180,6 +180,58 @@ fn check_places(rig: &mut Rig) {
 }
 
 #[test]
+fn a_flood_makes_nobody_look_at_all_that_wait() {
+    let mut rig = Rig::with(false, |config| {
+        config.max_incoming = 4000;
+        config.max_handshakes = 10_000;
+        config.handshakes_before_retry = 10_000;
+    });
+    // Everything is full of hellos without an end; then strangers who have proved their address go on and on.
+    let secrets = Arc::new(ServerSecrets::from_rng(&mut SeededRng::new(99)));
+    let wall = rig.wall();
+    let seal = |from: &str, n: u64| {
+        let remote = from.parse().unwrap();
+        let token = crate::address_token::RetryToken { remote, original_dcid: number(n), issued: wall };
+        token.seal(&secrets, &mut SeededRng::new(n)).unwrap()
+    };
+    let begin = |rig: &mut Rig, n: u64| {
+        let from = format!("10.{}.{}.1:7", n % 8, n / 8 % 256);
+        rig.receive_from(&from, &partial(number(n), &seal(&from, n)));
+    };
+    (0..4000).for_each(|n| begin(&mut rig, n));
+    let (counted, there, before) = rig.endpoint.incoming.incomplete();
+    assert_eq!((counted, there, before), (4000, 4000, 0), "all places are taken");
+    (4000..5000).for_each(|n| begin(&mut rig, n));
+    let (counted, there, looked_at) = rig.endpoint.incoming.incomplete();
+    assert_eq!((counted, there), (4000, 4000));
+    assert!(looked_at >= 1000 && looked_at <= 1000 * 64, "{looked_at} for 1000 datagrams");
+    // And all of it is forgotten in time.
+    rig.now += Duration::from_secs(61);
+    rig.endpoint.on_timeout(rig.now);
+    assert_eq!(rig.endpoint.incoming.incomplete(), (0, 0, looked_at));
+}
+
+#[test]
+fn a_flood_makes_nobody_look_at_all_that_are_half_open() {
+    let mut rig = Rig::with(false, |config| {
+        config.max_connections = 10_000;
+        config.max_handshakes = 256;
+        config.handshakes_before_retry = 10_000;
+    });
+    for n in 0..256 {
+        assert!(abandoned(&mut rig, n, &format!("10.{}.0.1:7", n % 16)).is_some());
+    }
+    let hello = client_hello(0);
+    for n in 0..1000 {
+        let from = format!("10.{}.0.1:7", n % 16);
+        rig.receive_from(&from, &Initial { dcid: number(1000 + n), ..Initial::new(1, &hello) }.seal());
+    }
+    let looked_at = rig.endpoint.half_open.looked_at();
+    assert!(looked_at >= 1000 && looked_at <= 1000 * 64, "{looked_at} for 1000 datagrams");
+    assert_eq!(half_open(&rig), 256);
+}
+
+#[test]
 fn no_network_takes_the_places_of_all_connections() {
     let mut rig = Rig::with(false, |config| config.max_connections = 200);
     let taken = |rig: &mut Rig, from: &str, seed: u64| usize::from(abandoned(rig, seed, from).is_some());
