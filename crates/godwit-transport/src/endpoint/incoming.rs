@@ -175,6 +175,8 @@ pub(super) enum Peeked {
     Forged,
     /// There is no sense in what it says; the handshake cannot go on.
     Malformed,
+    /// The client gives up, or somebody on its path says so in its name: nobody can tell (RFC 9000 section 21.1.1).
+    Closed,
     /// The ClientHello is not complete.
     Partial,
     /// The ClientHello is complete.
@@ -190,6 +192,8 @@ pub(super) enum Rejected {
     Full,
     /// There is no sense in what it says.
     Malformed,
+    /// The client gives up.
+    Closed,
 }
 
 /// Those whose ClientHello is not complete, in the order in which they began.
@@ -298,6 +302,7 @@ impl IncomingSet {
         match incoming.peek(datagram, &mut numbers) {
             Peeked::Forged => return Err(Rejected::Forged),
             Peeked::Malformed => return Err(Rejected::Malformed),
+            Peeked::Closed => return Err(Rejected::Closed),
             Peeked::Partial => {
                 incoming.on_beginning(now, &numbers, ecn, true);
             }
@@ -367,6 +372,7 @@ impl IncomingSet {
         let peeked = incoming.peek(datagram, &mut numbers);
         let kept = match peeked {
             Peeked::Malformed => return Err(Rejected::Malformed),
+            Peeked::Closed => return Err(Rejected::Closed),
             Peeked::Complete => true,
             // One that says nothing new must not take the room of what is missing; nor must a damaged one.
             Peeked::Partial => incoming.peek.received() > known,
@@ -397,7 +403,7 @@ impl IncomingSet {
                     self.unanswered.push(key);
                 }
             }
-            Peeked::Malformed | Peeked::Forged => {}
+            Peeked::Malformed | Peeked::Closed | Peeked::Forged => {}
         }
         Ok(())
     }
@@ -518,6 +524,7 @@ impl Incoming {
         for frame in Frames::new(payload) {
             let parsed = match frame {
                 Ok(Frame::Crypto { offset, data }) => self.peek.on_crypto(offset, data),
+                Ok(Frame::ConnectionClose { .. }) => return Peeked::Closed,
                 Ok(frame) if frame.permitted_in(PacketType::Initial) => continue,
                 Ok(_) | Err(_) => return Peeked::Malformed,
             };
