@@ -191,6 +191,8 @@ impl EndpointBuilder {
     /// acknowledged, datagrams that wait. Default 1 GiB. When it is more, a connection that takes more is closed with
     /// INTERNAL_ERROR, if it holds more than the average, or its network (/24 of IPv4, /48 of IPv6) more than a quarter; half
     /// is the most for a network in any case. What few peers come near to need not be limited for each of them then.
+    /// It is counted in units of 16 KiB, and of each connection what is beyond its last whole unit does not count: a limit
+    /// below one unit closes every connection that comes to hold 16 KiB.
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = MemoryLimit::new(bytes);
         self
