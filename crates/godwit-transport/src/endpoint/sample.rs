@@ -19,20 +19,21 @@ pub(super) struct Sample {
 impl Sample {
     /// Places in a list of this length, each once: all of them if they are few.
     pub(super) fn of(&mut self, len: usize) -> impl Iterator<Item = usize> + use<> {
-        let start = if len > MOST { self.next % len } else { 0 };
+        let start = if len > MOST { self.next.checked_rem(len).unwrap_or(0) } else { 0 };
         self.next = start.wrapping_add(1);
         let count = len.min(MOST);
         #[cfg(test)]
         {
-            self.looked_at += count;
+            self.looked_at = self.looked_at.saturating_add(count);
         }
-        // `len * n / count` is where the n-th of `count` equal parts begins; the whole list is less than 2^32 long.
+        // Where the n-th of `count` equal parts begins. No list is so long that this saturates.
         let at = move |n: usize| len.saturating_mul(n).checked_div(count).unwrap_or(0);
         (0..count).map(move |n| start.saturating_add(at(n)).checked_rem(len).unwrap_or(0))
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, reason = "tests")]
 mod tests {
     use super::*;
     use std::collections::HashSet;
