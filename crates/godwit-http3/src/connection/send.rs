@@ -94,6 +94,12 @@ impl Connection {
         result
     }
 
+    /// Whether something that was taken of a message waits for the transport: at most a DATA frame and header sections. While
+    /// it does nothing more need be made ready, whatever room the transport has.
+    pub fn has_pending(&self, id: StreamId) -> bool {
+        self.requests.get(&id).is_some_and(|stream| stream.send.has_pending())
+    }
+
     /// Sends trailers, which ends the message.
     pub fn send_trailers(
         &mut self,

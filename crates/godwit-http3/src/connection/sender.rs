@@ -49,6 +49,11 @@ impl Sender {
         self.complete
     }
 
+    /// True while something that was taken waits for the transport.
+    pub(super) fn has_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
     /// Nothing more will be sent.
     pub(super) fn give_up(&mut self) {
         self.phase = Phase::Done;
