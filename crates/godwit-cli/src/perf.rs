@@ -139,7 +139,7 @@ struct Scenario {
 #[derive(Debug, Clone, Copy, Args)]
 struct Tuning {
     /// Largest UDP payload to try; 1200 is no search for a larger one
-    #[arg(long, value_name = "BYTES", default_value_t = 1472, value_parser = clap::value_parser!(u16).range(1200..=65_527))]
+    #[arg(long, value_name = "BYTES", default_value_t = 1472, value_parser = clap::value_parser!(u16).range(1200..=65_507))]
     mtu: u16,
     /// Congestion control: newreno, cubic, bbr or prague
     #[arg(long, value_name = "NAME", default_value = "cubic")]

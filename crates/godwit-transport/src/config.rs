@@ -5,6 +5,8 @@ use crate::memory_limit::MemoryLimit;
 use crate::observe::ObserverFactory;
 use crate::reserve::WindowReserve;
 use crate::tail::TailPolicy;
+use crate::used_tokens::UsedTokens;
+use godwit_base::SendBatch;
 use godwit_recovery::Laboratory;
 use godwit_recovery::congestion::CongestionControl;
 use godwit_tls::resumption::Resumption;
@@ -58,11 +60,11 @@ pub struct TransportConfig {
     pub initial_rtt: Duration,
     /// How small exchanges are kept from waiting where packets are lost.
     pub tail: TailPolicy,
-    /// UDP payload size assumed to pass every path, 1200 or more. Default 1200.
+    /// UDP payload size assumed to pass every path, in bytes: from 1200 to [`TransportConfig::ANY_MTU`]. Default 1200.
     pub initial_mtu: u16,
     /// Largest UDP payload the path-MTU search tries over IPv4, in bytes; over IPv6 it is 20 bytes less. Default
-    /// 1472, which fits an Ethernet frame; not above `initial_mtu` is no search. [`TransportConfig::ANY_MTU`] permits
-    /// jumbo frames and what a loopback interface carries. Neither what the local system sends on the route nor what
+    /// 1472, which fits an Ethernet frame; not above `initial_mtu` is no search. [`TransportConfig::ANY_MTU`], the most
+    /// there may be, permits jumbo frames and what a loopback interface carries. Neither what the local system sends on the route nor what
     /// the peer accepts is ever exceeded.
     pub max_mtu: u16,
     /// Congestion control: an algorithm that is here, or the program's own. Default CUBIC.
@@ -136,6 +138,18 @@ impl TransportConfig {
         const VARINT_MAX: u64 = godwit_wire::codec::VARINT_MAX;
         if self.initial_mtu < 1200 {
             return Err("initial_mtu must be at least 1200 bytes (RFC 9000 section 14)");
+        }
+        // Nor has a batch of datagrams room for more in one.
+        const { assert!(TransportConfig::ANY_MTU as usize <= SendBatch::MAX_RUN) };
+        if self.initial_mtu > Self::ANY_MTU {
+            return Err(
+                "initial_mtu must be at most 65,507 bytes, which is what a UDP datagram carries over IPv4",
+            );
+        }
+        if self.max_mtu > Self::ANY_MTU {
+            return Err(
+                "max_mtu must be at most 65,507 bytes, which is what a UDP datagram carries over IPv4",
+            );
         }
         if self.active_cid_limit < 2 {
             return Err("active_cid_limit must be at least 2 (RFC 9000 section 18.2)");
@@ -243,7 +257,9 @@ pub struct EndpointConfig {
     pub generation: u8,
     /// Length of the connection ids we issue, 8 to 20 bytes. Default 8.
     pub cid_len: usize,
-    /// Connections held at most. Default 1,000,000.
+    /// Connections held at most. When more than half are held, a client's network (/24 of IPv4, /48 of IPv6) may have as
+    /// many as are left for others, but at least 16, and a /16 or /32 three times as many, but at least 32. Default
+    /// 1,000,000.
     pub max_connections: usize,
     /// Incoming handshakes held at most before they are accepted or refused. Default 1024.
     pub max_incoming: usize,
@@ -260,9 +276,12 @@ pub struct EndpointConfig {
     /// What windows and send buffers take that grow beyond what each connection has for itself; endpoints of one program
     /// may share it. Default 320 MiB, not shared.
     pub window_reserve: WindowReserve,
-    /// What connections may hold for their peers together; endpoints of one program may share it. Default 1 GiB, not
-    /// shared.
+    /// What connections may hold for their peers together; endpoints of one program may share it. It is counted in units of
+    /// 16 KiB, and of each connection what is beyond its last whole unit does not count: a limit below one unit closes every
+    /// connection that comes to hold 16 KiB. Default 1 GiB, not shared.
     pub memory_limit: MemoryLimit,
+    /// Which address tokens clients have shown; endpoints with the same secrets should share it. Default none, not shared.
+    pub used_tokens: UsedTokens,
     /// Who watches connections. Default nobody.
     pub observe: ObserverFactory,
 }
@@ -283,7 +302,31 @@ impl EndpointConfig {
             upgrade_to: None,
             window_reserve: WindowReserve::default(),
             memory_limit: MemoryLimit::default(),
+            used_tokens: UsedTokens::default(),
             observe: ObserverFactory::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn datagrams_are_as_large_as_udp_carries_at_most() {
+        let problem = |initial_mtu, max_mtu| {
+            TransportConfig { initial_mtu, max_mtu, ..TransportConfig::default() }.validate().err()
+        };
+        for good in [(1200, 1472), (1200, 0), (65_507, 65_507), (1452, 1452)] {
+            assert_eq!(problem(good.0, good.1), None, "{good:?}");
+        }
+        for (initial_mtu, max_mtu, name) in [
+            (1199, 1472, "initial_mtu must be at least 1200"),
+            (65_508, 1472, "initial_mtu must be at most 65,507"),
+            (u16::MAX, u16::MAX, "initial_mtu must be at most 65,507"),
+            (1200, 65_508, "max_mtu must be at most 65,507"),
+        ] {
+            assert!(problem(initial_mtu, max_mtu).is_some_and(|it| it.starts_with(name)), "{name}");
         }
     }
 }

@@ -12,7 +12,7 @@
 //! # Order of the modules
 //!
 //! From the bottom: `address_token`, `congestion`, `error`, `observe`, `path::id`, `packet`, `qlog`, `path`,
-//! `event`, `part`, `cid`, `datagrams`, `tail`, `reserve`, `memory_limit`, `config`, `resumption`, `streams`,
+//! `event`, `part`, `cid`, `datagrams`, `tail`, `reserve`, `memory_limit`, `used_tokens`, `config`, `resumption`, `streams`,
 //! `handshake`, `connection`, `endpoint`. Each may use those before it.
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
@@ -39,6 +39,7 @@ mod reserve;
 mod resumption;
 mod streams;
 mod tail;
+mod used_tokens;
 
 pub use cid::CidCodec;
 pub use config::{ClientConfig, EndpointConfig, MigrationConfig, ServerConfig, TransportConfig};
@@ -58,3 +59,4 @@ pub use reserve::WindowReserve;
 pub use resumption::{EarlyDataStatus, Recalled};
 pub use streams::{ReadChunk, ReadError, ResetAtError, UnknownStream, WriteError};
 pub use tail::TailPolicy;
+pub use used_tokens::UsedTokens;

@@ -112,6 +112,12 @@ impl Connection {
         self.ask(|connection| connection.is_peer_validated(), |summary| summary.peer_validated)
     }
 
+    /// Whether a client has shown during this connection that it receives at its present address: not by a token alone.
+    #[cfg(feature = "http3")]
+    pub(crate) fn has_peer_answered(&self) -> bool {
+        self.ask(|connection| connection.has_peer_answered(), |summary| summary.peer_answered)
+    }
+
     /// The local address that the peer talks to, where the system tells.
     pub fn local_address(&self) -> Option<IpAddr> {
         self.ask(|connection| connection.local(), |summary| summary.local)

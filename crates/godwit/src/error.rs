@@ -118,6 +118,17 @@ impl ConnectionError {
         }
     }
 
+    /// The TLS alert with which the peer closed the connection (RFC 9001 section 4.8).
+    #[cfg(feature = "http3")]
+    pub(crate) fn peer_alert(&self) -> Option<u8> {
+        match &self.0.reason {
+            EndReason::Transport(godwit_transport::ConnectionError::PeerTransport { code, .. }) => {
+                code.alert()
+            }
+            _ => None,
+        }
+    }
+
     /// The peer's explanation, as it came: not necessarily UTF-8.
     pub fn peer_reason(&self) -> Option<&Bytes> {
         match &self.0.reason {

@@ -35,6 +35,11 @@ use health::{Health, State};
 use networks::{Handshake, Networks};
 pub(crate) use users::{User, UserKey};
 
+/// The TLS alerts with which a client says that it does not accept the certificate (RFC 8446 section 6.2):
+/// bad_certificate, unsupported_certificate, certificate_revoked, certificate_expired, certificate_unknown, unknown_ca,
+/// bad_certificate_status_response.
+const ABOUT_CERTIFICATES: [u8; 7] = [42, 43, 44, 45, 46, 48, 113];
+
 /// What is advertised at all ports of the program.
 #[derive(Debug)]
 pub(crate) struct Advertiser {
@@ -215,8 +220,8 @@ impl Advertiser {
                 self.on_attempt(remote.ip());
             }
             ServerEvent::HandshakeFinished { remote, .. } => self.on_finished(port, remote.ip()),
-            ServerEvent::HandshakeFailed { remote, validated, .. } => {
-                self.on_failed(port, remote.ip(), *validated);
+            ServerEvent::HandshakeFailed { remote, validated, alert, .. } => {
+                self.on_failed(port, remote.ip(), *validated, *alert);
             }
             _ => {}
         }
@@ -231,9 +236,9 @@ impl Advertiser {
         self.on_handshake(port, address, Handshake::Finished);
     }
 
-    fn on_failed(&self, port: u16, address: IpAddr, validated: bool) {
-        // Else anybody could say so in anybody's name.
-        if validated {
+    fn on_failed(&self, port: u16, address: IpAddr, validated: bool, alert: Option<u8>) {
+        // Else anybody could say so in anybody's name. Who has read the certificate and does not like it has been reached.
+        if validated && !alert.is_some_and(|alert| ABOUT_CERTIFICATES.contains(&alert)) {
             self.on_handshake(port, address, Handshake::Failed);
         }
     }
@@ -333,7 +338,7 @@ mod tests {
             self.wait(1);
             self.evidence.note(self.key.address(address), Fact::Told, self.begun.elapsed());
             self.on_attempt(address);
-            self.on_failed(PORT, address, false);
+            self.on_failed(PORT, address, false, None);
             self.wait(60);
             self.reason(DAY, None, PORT, address)
         }
@@ -354,7 +359,7 @@ mod tests {
             for _ in 0..10 {
                 let forged = IpAddr::from([192, 0, 2, host]);
                 advertiser.on_attempt(forged);
-                advertiser.on_failed(PORT, forged, false);
+                advertiser.on_failed(PORT, forged, false, None);
             }
         }
         assert!(advertiser.tells("198.51.100.1") && advertiser.tells("192.0.2.7"));
@@ -364,17 +369,39 @@ mod tests {
     #[test]
     fn a_network_from_which_it_fails_is_not_told_and_others_are() {
         let mut advertiser = advertiser();
-        for _ in 0..5 {
+        for host in 1..=5 {
             assert!(advertiser.tells("192.0.2.7"));
-            assert_eq!(advertiser.comes_back(ip("192.0.2.1")), Some(WhyNotH3::AttemptFailed));
+            let address = IpAddr::from([192, 0, 2, host]);
+            assert_eq!(advertiser.comes_back(address), Some(WhyNotH3::AttemptFailed));
         }
         assert!(!advertiser.tells("192.0.2.7") && advertiser.tells("198.51.100.1"));
         assert_eq!(advertiser.states()[0].failing_networks, 1);
-        for _ in 0..5 {
-            advertiser.on_failed(PORT, ip("198.51.100.1"), true);
+        for host in 1..=5 {
+            advertiser.on_failed(PORT, IpAddr::from([198, 51, 100, host]), true, None);
         }
         assert!(!advertiser.tells("198.51.100.1"));
         assert!(advertiser.states()[0].open, "others are told");
+    }
+
+    #[test]
+    fn one_host_switches_off_its_own_alone() {
+        let mut advertiser = advertiser();
+        for _ in 0..5 {
+            assert!(advertiser.tells("192.0.2.1"));
+            advertiser.comes_back(ip("192.0.2.1"));
+            (0..100).for_each(|_| advertiser.on_failed(PORT, ip("192.0.2.1"), true, None));
+        }
+        assert!(!advertiser.tells("192.0.2.1") && advertiser.tells("192.0.2.7"));
+    }
+
+    #[test]
+    fn who_refuses_the_certificate_says_nothing_of_the_network() {
+        let advertiser = advertiser();
+        for host in 0..=255 {
+            let unknown_ca = Some(48);
+            advertiser.on_failed(PORT, IpAddr::from([192, 0, 2, host]), true, unknown_ca);
+        }
+        assert!(advertiser.tells("192.0.2.1"));
     }
 
     #[test]
@@ -392,7 +419,7 @@ mod tests {
         let advertiser = advertiser();
         advertiser.own_addresses([ip("192.0.2.1")]);
         for own in ["192.0.2.1", "127.0.0.1", "::ffff:127.0.0.1"] {
-            (0..10).for_each(|_| advertiser.on_failed(PORT, ip(own), true));
+            (0..10).for_each(|_| advertiser.on_failed(PORT, ip(own), true, None));
             assert!(advertiser.tells(own), "{own}");
         }
     }

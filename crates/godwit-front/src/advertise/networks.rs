@@ -8,15 +8,22 @@
 //!   nothing, and it came again by TCP. The client is real, its packets may not be. Therefore these count only while
 //!   nobody at all of the network finishes a handshake: where HTTP/3 works, forged packets take it from nobody.
 //!
-//! If of at least [`FEWEST`] handshakes of the last one to two [`WINDOW`]s less than half were finished, the network is
+//! They are counted twice. Of a **network** the hosts count, each once however often it tries: one alone can make
+//! handshakes fail, and must not take HTTP/3 from its neighbours. (A host is an IPv4 address or an IPv6 /56, which one
+//! customer has.) Of a **host** every handshake counts, but not more than one in a minute that did not finish,
+//! for what others do in its name or beside it behind a NAT.
+//!
+//! If of at least [`FEWEST`] of the last one to two [`WINDOW`]s less than half were finished, the network or the host is
 //! not told for [`FIRST_BREAK`], and each time that happens again for twice as long, up to [`LONGEST_BREAK`]. It is
 //! told earlier if four in five of those that come then are finished, of however few: clients remember for long what
 //! they were told, so there are attempts even then.
 //!
-//! At most [`CAPACITY`] networks of each of two generations are known: when one is full, the older one is forgotten, and
-//! a network that is forgotten is told. Time is how long the program has run; it is given.
+//! At most [`CAPACITY`] networks of each of two generations are known, and as many hosts of which something has failed:
+//! when one is full, the older one is forgotten, and who is forgotten is told. Time is how long the program has run; it
+//! is given.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -39,90 +46,142 @@ pub(super) enum Handshake {
     Unanswered,
 }
 
+/// A host by its network, and by its number there.
+type Host = (IpAddr, u8);
+
 #[derive(Debug, Default)]
 pub(super) struct Networks {
-    young: HashMap<IpAddr, Network>,
-    old: HashMap<IpAddr, Network>,
-}
-
-#[derive(Debug, Default)]
-struct Network {
-    /// When the count of `this` began.
-    begun: Duration,
-    this: Count,
-    last: Count,
-    /// It is not told before this.
-    broken_until: Option<Duration>,
-    breaks: u32,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Count {
-    finished: u32,
-    failed: u32,
-    unanswered: u32,
+    networks: Known<IpAddr, Record<Hosts>>,
+    hosts: Known<Host, Record<Tries>>,
 }
 
 impl Networks {
     /// Takes in what became of a handshake of a client at this address.
     pub(super) fn on_handshake(&mut self, address: IpAddr, now: Duration, outcome: Handshake) {
-        let network = self.entry(ClientNetwork::prefix(address), now);
-        network.count(now, outcome);
-        network.judge(now);
+        let host = host(address);
+        let (network, number) = host;
+        self.networks.entry(network).on_handshake(number, now, outcome);
+        if outcome != Handshake::Finished || self.hosts.get(&host).is_some() {
+            self.hosts.entry(host).on_handshake(number, now, outcome);
+        }
     }
 
     /// Whether HTTP/3 fails from where this address is.
     pub(super) fn fails(&self, address: IpAddr, now: Duration) -> bool {
-        let address = ClientNetwork::prefix(address);
-        let known = self.young.get(&address).or_else(|| self.old.get(&address));
-        known.is_some_and(|network| network.is_broken(now))
+        let host = host(address);
+        self.networks.get(&host.0).is_some_and(|network| network.is_broken(now))
+            || self.hosts.get(&host).is_some_and(|host| host.is_broken(now))
     }
 
     /// From how many networks it fails.
     pub(super) fn failing(&self, now: Duration) -> usize {
-        self.young.values().chain(self.old.values()).filter(|network| network.is_broken(now)).count()
-    }
-
-    fn entry(&mut self, address: IpAddr, now: Duration) -> &mut Network {
-        if self.young.len() >= CAPACITY && !self.young.contains_key(&address) {
-            self.old = std::mem::take(&mut self.young);
-        }
-        let old = &mut self.old;
-        self.young.entry(address).or_insert_with(|| {
-            old.remove(&address).unwrap_or_else(|| Network { begun: now, ..Network::default() })
-        })
+        self.networks.all().filter(|network| network.is_broken(now)).count()
     }
 }
 
-impl Network {
-    fn count(&mut self, now: Duration, outcome: Handshake) {
+/// The host that has an address.
+fn host(address: IpAddr) -> Host {
+    let address = address.to_canonical();
+    let number = match address {
+        IpAddr::V4(address) => address.octets()[3],
+        IpAddr::V6(address) => address.octets()[6],
+    };
+    (ClientNetwork::prefix(address), number)
+}
+
+/// What is known, the older half apart.
+#[derive(Debug)]
+struct Known<K, V> {
+    young: HashMap<K, V>,
+    old: HashMap<K, V>,
+}
+
+impl<K, V> Default for Known<K, V> {
+    fn default() -> Self {
+        Known { young: HashMap::new(), old: HashMap::new() }
+    }
+}
+
+impl<K: Copy + Eq + Hash, V: Default> Known<K, V> {
+    fn get(&self, key: &K) -> Option<&V> {
+        self.young.get(key).or_else(|| self.old.get(key))
+    }
+
+    fn all(&self) -> impl Iterator<Item = &V> {
+        self.young.values().chain(self.old.values())
+    }
+
+    fn entry(&mut self, key: K) -> &mut V {
+        if self.young.len() >= CAPACITY && !self.young.contains_key(&key) {
+            self.old = std::mem::take(&mut self.young);
+        }
+        let old = &mut self.old;
+        self.young.entry(key).or_insert_with(|| old.remove(&key).unwrap_or_default())
+    }
+}
+
+/// What is known of a network or of a host.
+#[derive(Debug, Default)]
+struct Record<C> {
+    /// When the count of `this` began.
+    begun: Duration,
+    this: C,
+    last: C,
+    /// When the next counts that did not finish.
+    next_failure: Duration,
+    /// It is not told before this.
+    broken_until: Option<Duration>,
+    breaks: u32,
+}
+
+/// How handshakes are counted.
+trait Count: Copy + Default {
+    /// Of those that do not finish one counts in so much time.
+    const FAILURE_EVERY: Duration;
+
+    /// One of the host with this number has ended.
+    fn add(&mut self, number: u8, outcome: Handshake);
+
+    /// How many there were in this window and the last.
+    fn sums(this: Self, last: Self) -> Sums;
+}
+
+struct Sums {
+    finished: u32,
+    failed: u32,
+    unanswered: u32,
+}
+
+impl<C: Count> Record<C> {
+    fn on_handshake(&mut self, number: u8, now: Duration, outcome: Handshake) {
+        if outcome != Handshake::Finished {
+            if now < self.next_failure {
+                return;
+            }
+            self.next_failure = now.saturating_add(C::FAILURE_EVERY);
+        }
         let age = now.saturating_sub(self.begun);
         if age >= WINDOW {
-            self.last = if age < WINDOW * 2 { self.this } else { Count::default() };
-            self.this = Count::default();
+            self.last = if age < WINDOW * 2 { self.this } else { C::default() };
+            self.this = C::default();
             self.begun = now;
         }
-        let count = match outcome {
-            Handshake::Finished => &mut self.this.finished,
-            Handshake::Failed => &mut self.this.failed,
-            Handshake::Unanswered => &mut self.this.unanswered,
-        };
-        *count = count.saturating_add(1);
+        self.this.add(number, outcome);
+        self.judge(now);
     }
 
     fn judge(&mut self, now: Duration) {
-        let sum = |of: fn(&Count) -> u32| of(&self.this).saturating_add(of(&self.last));
-        let finished = sum(|count| count.finished);
-        let mut all = finished.saturating_add(sum(|count| count.failed));
+        let Sums { finished, failed, unanswered } = C::sums(self.this, self.last);
+        let mut all = finished.saturating_add(failed);
         if finished == 0 {
-            all = all.saturating_add(sum(|count| count.unanswered));
+            all = all.saturating_add(unanswered);
         }
         let (broken, enough) = (self.is_broken(now), all >= FEWEST);
         if !broken && enough && finished.saturating_mul(2) < all {
             let wait = FIRST_BREAK.saturating_mul(1 << self.breaks.min(8)).min(LONGEST_BREAK);
             self.broken_until = Some(now.saturating_add(wait));
             self.breaks = self.breaks.saturating_add(1);
-            (self.begun, self.this, self.last) = (now, Count::default(), Count::default());
+            (self.begun, self.this, self.last) = (now, C::default(), C::default());
         } else if finished.saturating_mul(5) >= all.saturating_mul(4) {
             self.broken_until = None;
             if !broken && enough {
@@ -136,103 +195,85 @@ impl Network {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::Handshake::{Failed, Finished, Unanswered};
-    use super::*;
+/// Which hosts of a network have finished handshakes, and which have not.
+#[derive(Clone, Copy, Debug, Default)]
+struct Hosts {
+    finished: Numbers,
+    failed: Numbers,
+    unanswered: Numbers,
+}
 
-    fn at(seconds: u64) -> Duration {
-        Duration::from_secs(seconds)
-    }
+impl Count for Hosts {
+    const FAILURE_EVERY: Duration = Duration::ZERO;
 
-    fn ip(text: &str) -> IpAddr {
-        text.parse().unwrap()
-    }
-
-    /// The networks, of which one is looked at.
-    #[derive(Default)]
-    struct World(Networks);
-
-    impl World {
-        fn add(&mut self, now: u64, outcome: Handshake, count: u32) {
-            (0..count).for_each(|_| self.0.on_handshake(ip("192.0.2.1"), at(now), outcome));
-        }
-
-        fn fails(&self, now: u64) -> bool {
-            self.0.fails(ip("192.0.2.200"), at(now))
-        }
-    }
-
-    #[test]
-    fn handshakes_that_fail_withdraw_from_their_network_alone() {
-        let mut world = World::default();
-        world.add(10, Failed, FEWEST - 1);
-        assert!(!world.fails(10), "too few to judge by");
-        world.add(10, Failed, 1);
-        assert!(world.fails(10) && !world.0.fails(ip("192.0.3.1"), at(10)));
-        assert_eq!((world.0.failing(at(10)), world.0.failing(at(310))), (1, 0));
-        assert!(!world.fails(310), "another try");
-        world.add(400, Failed, FEWEST);
-        assert!(world.fails(400 + 599) && !world.fails(400 + 600), "for twice as long");
-        (0..FEWEST).for_each(|host| {
-            let address = ip(&format!("2001:db8:1:{host}::1"));
-            world.0.on_handshake(address, at(10), Failed);
-        });
-        let fails = |text| world.0.fails(ip(text), at(10));
-        assert!(fails("2001:db8:1:ffff::2") && !fails("2001:db8:2::1"));
-    }
-
-    #[test]
-    fn half_is_enough_and_four_fifths_bring_it_back() {
-        let mut world = World::default();
-        world.add(10, Finished, 20);
-        world.add(10, Failed, 20);
-        assert!(!world.fails(10));
-        world.add(11, Failed, 1);
-        assert!(world.fails(11));
-        world.add(20, Failed, 5);
-        world.add(20, Finished, 19);
-        assert!(world.fails(20), "19 of 24");
-        world.add(20, Finished, 1);
-        assert!(!world.fails(20), "20 of 25");
-    }
-
-    #[test]
-    fn what_may_be_forged_counts_only_where_nothing_is_finished() {
-        let mut world = World::default();
-        world.add(10, Finished, 1);
-        world.add(11, Unanswered, 1000);
-        assert!(!world.fails(11), "there it works");
-        let later = 10 + 2 * WINDOW.as_secs();
-        world.add(later, Unanswered, FEWEST);
-        assert!(world.fails(later), "it no longer does");
-        world.add(later, Finished, 1);
-        assert!(!world.fails(later), "it does");
-    }
-
-    #[test]
-    fn old_handshakes_are_forgotten() {
-        let mut world = World::default();
-        world.add(10, Failed, FEWEST - 1);
-        world.add(1300, Failed, FEWEST - 1);
-        assert!(!world.fails(1300));
-        world.add(1901, Failed, 1);
-        assert!(world.fails(1901), "the window before counts with this one");
-    }
-
-    #[test]
-    fn networks_are_bounded_in_number() {
-        let mut networks = Networks::default();
-        let address = |number: usize| {
-            let [.., b, c, d] = (number as u64).to_be_bytes();
-            IpAddr::from([10 + b, c, d, 1])
+    fn add(&mut self, number: u8, outcome: Handshake) {
+        let hosts = match outcome {
+            Handshake::Finished => &mut self.finished,
+            Handshake::Failed => &mut self.failed,
+            Handshake::Unanswered => &mut self.unanswered,
         };
-        for number in 0..CAPACITY * 4 {
-            networks.on_handshake(address(number), at(0), Failed);
-            networks.on_handshake(ip("192.0.2.1"), at(0), Finished);
+        hosts.insert(number);
+    }
+
+    fn sums(this: Self, last: Self) -> Sums {
+        Sums {
+            finished: this.finished.or(last.finished).count(),
+            failed: this.failed.or(last.failed).count(),
+            unanswered: this.unanswered.or(last.unanswered).count(),
         }
-        assert!(networks.young.len() + networks.old.len() <= 2 * CAPACITY);
-        let known = |text| networks.young.contains_key(&ClientNetwork::prefix(ip(text)));
-        assert!(known("192.0.2.1"), "what is used is kept");
     }
 }
+
+/// A set of numbers of hosts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Numbers {
+    low: u128,
+    high: u128,
+}
+
+impl Numbers {
+    fn insert(&mut self, number: u8) {
+        let half = if number < 128 { &mut self.low } else { &mut self.high };
+        *half |= 1 << (number & 127);
+    }
+
+    fn or(self, other: Numbers) -> Numbers {
+        Numbers { low: self.low | other.low, high: self.high | other.high }
+    }
+
+    fn count(self) -> u32 {
+        self.low.count_ones() + self.high.count_ones()
+    }
+}
+
+/// How many handshakes of a host there were.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tries {
+    finished: u32,
+    failed: u32,
+    unanswered: u32,
+}
+
+impl Count for Tries {
+    const FAILURE_EVERY: Duration = Duration::from_secs(60);
+
+    fn add(&mut self, _: u8, outcome: Handshake) {
+        let count = match outcome {
+            Handshake::Finished => &mut self.finished,
+            Handshake::Failed => &mut self.failed,
+            Handshake::Unanswered => &mut self.unanswered,
+        };
+        *count = count.saturating_add(1);
+    }
+
+    fn sums(this: Self, last: Self) -> Sums {
+        Sums {
+            finished: this.finished.saturating_add(last.finished),
+            failed: this.failed.saturating_add(last.failed),
+            unanswered: this.unanswered.saturating_add(last.unanswered),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

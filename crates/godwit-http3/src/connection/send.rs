@@ -62,7 +62,7 @@ impl Connection {
         if !response.status().is_informational() {
             return Err(SendError::NotPermitted("not an informational response"));
         }
-        if open_stream(&mut self.requests, id, Phase::Head, self.shared.closed)?.send.is_waiting() {
+        if open_stream(&mut self.requests, id, Phase::Head, self.shared.closed)?.send.has_pending() {
             return Ok(());
         }
         self.send_fields(io, id, Phase::Head, Phase::Head, |out| write_response(response, out))
@@ -98,6 +98,12 @@ impl Connection {
         let result = stream.send.data(&mut self.shared, io, id, data);
         self.settle_sent(io, id);
         result
+    }
+
+    /// Whether something that was taken of a message waits for the transport: at most a DATA frame and header sections. While
+    /// it does nothing more need be made ready, whatever room the transport has.
+    pub fn has_pending(&self, id: StreamId) -> bool {
+        self.requests.get(&id).is_some_and(|stream| stream.send.has_pending())
     }
 
     /// Sends trailers, which ends the message.

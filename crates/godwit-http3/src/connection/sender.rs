@@ -49,8 +49,8 @@ impl Sender {
         self.complete
     }
 
-    /// True while the transport has not taken all that was promised.
-    pub(super) fn is_waiting(&self) -> bool {
+    /// True while something that was taken waits for the transport.
+    pub(super) fn has_pending(&self) -> bool {
         !self.pending.is_empty()
     }
 

@@ -214,6 +214,9 @@ impl Machine {
         }
         let (side, version) = (Side::Server, args.version);
         let mut paths = PathSet::new(side, args.path, recovery, args.validated);
+        if args.retry_scid.is_some() {
+            paths.on_address_validated();
+        }
         paths.active_mut().told = Told::after(args.saved);
         let network = args.network;
         let setup = Setup { side, version, config, negotiation, keys, paths, parts, versions, network };

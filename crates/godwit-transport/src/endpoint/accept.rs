@@ -23,8 +23,8 @@ pub enum AcceptError {
     Gone,
     /// Neither the call nor the endpoint has a server configuration.
     NoConfig,
-    /// The endpoint holds as many connections as it may, or too many of the client's network have not finished their
-    /// handshakes. The client was refused, or comes again.
+    /// The endpoint holds as many connections as it may, or the client's network more than its share of them, or too many
+    /// of that network have not finished their handshakes. The client was refused, or comes again.
     TooManyConnections,
     /// The configuration cannot be used. The client was refused.
     Config(ConnectError),
@@ -84,11 +84,11 @@ impl Endpoint {
         config: Option<Arc<ServerConfig>>,
     ) -> Result<ConnKey, AcceptError> {
         let config = config.or_else(|| self.server.clone()).ok_or(AcceptError::NoConfig)?;
-        if self.slots.len() >= self.config.max_connections {
-            let known = self.end_incoming(key, Some(REFUSED));
-            return Err(if known { AcceptError::TooManyConnections } else { AcceptError::Gone });
-        }
         let source = self.incoming.get(key).ok_or(AcceptError::Gone)?.first.source;
+        if !self.has_place_for(source) {
+            self.end_incoming(key, Some(REFUSED));
+            return Err(AcceptError::TooManyConnections);
+        }
         if !self.has_room_for_half_open(now, source) {
             self.turn_away(key);
             return Err(AcceptError::TooManyConnections);

@@ -3,13 +3,14 @@
 //! A client that went through Retry may have an address and nothing else. So their number is limited like that of
 //! handshakes that wait to be accepted, by source network and in all. When there are many, strangers have to prove their
 //! address before anything of their ClientHello is kept or acknowledged; when there are too many, the oldest gives way of
-//! the network that has most: at once if the newcomer's has fewer, and else if it has had time enough to go on. If there is
+//! the network that has most, of those that are [looked at](super::sample): at once if the newcomer's has fewer, and else if it has had time enough to go on. If there is
 //! none, the newcomer's packet is lost, and will come again.
 //!
 //! Invariant: after every input, those connections count whose slots say where they come from, and they are those that
 //! a client has begun, that are not complete and not over.
 
 use super::ledger::Ledger;
+use super::sample::Sample;
 use super::slot::ConnectionSlot;
 use super::source::Source;
 use super::{ConnKey, Endpoint};
@@ -28,17 +29,25 @@ pub(super) struct HalfOpen {
     begun: VecDeque<(ConnKey, Time)>,
     ledger: Ledger,
     count: usize,
+    sample: Sample,
 }
 
 impl HalfOpen {
-    pub(super) const fn new(most: usize) -> Self {
-        HalfOpen { begun: VecDeque::new(), ledger: Ledger::new(most), count: 0 }
+    pub(super) fn new(most: usize) -> Self {
+        HalfOpen { begun: VecDeque::new(), ledger: Ledger::new(most), count: 0, sample: Sample::default() }
+    }
+
+    /// How many were looked at so far.
+    #[cfg(test)]
+    pub(super) const fn looked_at(&self) -> usize {
+        self.sample.looked_at
     }
 
     /// The one that should give way to one from `source`, see the module.
-    fn in_the_way(&self, slots: &Slab<ConnectionSlot>, now: Time, source: Source) -> Option<ConnKey> {
+    fn in_the_way(&mut self, slots: &Slab<ConnectionSlot>, now: Time, source: Source) -> Option<ConnKey> {
         let mine = self.ledger.held_by_neighbours(source);
-        let candidates = self.begun.iter().filter_map(|(key, at)| {
+        let looked_at = self.sample.of(self.begun.len()).filter_map(|at| self.begun.get(at));
+        let candidates = looked_at.filter_map(|(key, at)| {
             let other = slots.get(key.0).filter(|slot| slot.half_open)?.source?;
             let theirs = self.ledger.held_by_neighbours(other);
             let has_had_its_time = now.saturating_since(*at) >= LEAST_TIME;
@@ -83,7 +92,7 @@ impl Endpoint {
     pub(super) fn on_half_open(&mut self, now: Time, key: ConnKey, source: Source) {
         let Some(slot) = self.slots.get_mut(key.0) else { return };
         slot.half_open = true;
-        let HalfOpen { begun, ledger, count } = &mut self.half_open;
+        let HalfOpen { begun, ledger, count, .. } = &mut self.half_open;
         begun.push_back((key, now));
         ledger.enter(source);
         *count = count.saturating_add(1);
@@ -91,7 +100,7 @@ impl Endpoint {
 
     /// The handshake of a client's connection is complete, or the connection is over.
     pub(super) fn on_no_longer_half_open(&mut self, source: Source) {
-        let HalfOpen { begun, ledger, count } = &mut self.half_open;
+        let HalfOpen { begun, ledger, count, .. } = &mut self.half_open;
         ledger.leave(source);
         *count = count.saturating_sub(1);
         let is_over =

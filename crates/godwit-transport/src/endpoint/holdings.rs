@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(holdings.change(one, 0, MIB, None), TooMuch);
         assert_eq!(holdings.change(from(&holdings, 2), 0, MIB, None), Enough, "others are not concerned");
         assert_eq!(all.held(), 77 << 20, "it counts until it is gone");
-        (0..26).for_each(|_| drop(holdings.change(one, MIB, 0, None)));
+        (0..26).for_each(|_| _ = holdings.change(one, MIB, 0, None));
         assert_eq!(holdings.change(one, MIB, MIB - 1, None), Enough);
     }
 
@@ -186,7 +186,10 @@ mod tests {
                 match holdings.change(source, now, now + LITTLE, most) {
                     Enough => {}
                     Scarce => most = most.or(Some(now + 2 * LITTLE)),
-                    TooMuch => break drop(holdings.change(source, now + LITTLE, now, None)),
+                    TooMuch => {
+                        holdings.change(source, now + LITTLE, now, None);
+                        break;
+                    }
                 }
                 now += LITTLE;
             }

@@ -9,6 +9,7 @@ use super::IncomingKey;
 use super::admission::Admission;
 use super::beginning::{Beginning, Numbers};
 use super::first_initial::{Answered, FirstInitial};
+use super::sample::Sample;
 use super::source::Source;
 use super::stray::Strays;
 use crate::connection::{BegunInitials, choose_version};
@@ -174,6 +175,8 @@ pub(super) enum Peeked {
     Forged,
     /// There is no sense in what it says; the handshake cannot go on.
     Malformed,
+    /// The client gives up, or somebody on its path says so in its name: nobody can tell (RFC 9000 section 21.1.1).
+    Closed,
     /// The ClientHello is not complete.
     Partial,
     /// The ClientHello is complete.
@@ -189,6 +192,34 @@ pub(super) enum Rejected {
     Full,
     /// There is no sense in what it says.
     Malformed,
+    /// The client gives up.
+    Closed,
+}
+
+/// Those whose ClientHello is not complete, in the order in which they began.
+#[derive(Debug, Default)]
+struct Incomplete {
+    /// May hold keys of others: no more than there are of these, and a few.
+    keys: VecDeque<IncomingKey>,
+    count: usize,
+    sample: Sample,
+}
+
+impl Incomplete {
+    fn enter(&mut self, key: IncomingKey) {
+        self.keys.push_back(key);
+        self.count = self.count.saturating_add(1);
+    }
+
+    /// One is complete, or gone.
+    fn leave(&mut self, entries: &Slab<Incoming>) {
+        self.count = self.count.saturating_sub(1);
+        let is_other = |key: &IncomingKey| entries.get(key.0).is_none_or(|incoming| incoming.hello.is_some());
+        while self.keys.pop_front_if(|key| is_other(key)).is_some() {}
+        if self.keys.len() > self.count.saturating_mul(2).saturating_add(64) {
+            self.keys.retain(|key| !is_other(key));
+        }
+    }
 }
 
 /// The handshakes that wait.
@@ -198,6 +229,7 @@ pub(super) struct IncomingSet {
     expiry: TimerQueue<IncomingKey>,
     /// Complete, and not yet shown to the application. May hold keys of handshakes that are gone.
     ready: VecDeque<IncomingKey>,
+    incomplete: Incomplete,
     /// They have got the beginning of a ClientHello, to be acknowledged. May hold keys of handshakes that are gone.
     unanswered: Vec<IncomingKey>,
     admission: Admission,
@@ -210,6 +242,7 @@ impl IncomingSet {
             entries: Slab::new(),
             expiry: TimerQueue::new(),
             ready: VecDeque::new(),
+            incomplete: Incomplete::default(),
             unanswered: Vec::new(),
             admission: Admission::new(most),
             strays: Strays::default(),
@@ -234,20 +267,23 @@ impl IncomingSet {
         self.admission.is_strained(source)
     }
 
-    /// Who should give way to a client from `source` that has proved it: of those that stand in its way the one that has
-    /// waited longest for the rest of its ClientHello. Those come first who have not proved anything, and then those of whose
-    /// network there are most.
-    pub(super) fn in_the_way(&self, source: Source) -> Option<IncomingKey> {
-        let ledger = &self.admission.ledger;
-        let incomplete = self.entries.iter().filter(|(_, incoming)| {
-            incoming.hello.is_none() && ledger.stands_in_the_way(source, incoming.first.source)
-        });
+    /// Who should give way to a client from `source` that has proved it: of those that are looked at and stand in its way the
+    /// one that has waited longest for the rest of its ClientHello. Those come first who have not proved anything, and then
+    /// those of whose network there are most.
+    pub(super) fn in_the_way(&mut self, source: Source) -> Option<IncomingKey> {
+        let IncomingSet { entries, incomplete: Incomplete { keys, sample, .. }, admission, .. } = self;
+        let ledger = &admission.ledger;
+        let looked_at = sample.of(keys.len()).filter_map(|at| keys.get(at));
+        let incomplete =
+            looked_at.filter_map(|key| Some((*key, entries.get(key.0)?))).filter(|(_, incoming)| {
+                incoming.hello.is_none() && ledger.stands_in_the_way(source, incoming.first.source)
+            });
         let first = incomplete.min_by_key(|(_, incoming)| {
             let validated = incoming.is_validated();
             let neighbours = if validated { ledger.held_by_neighbours(incoming.first.source) } else { 0 };
             (validated, Reverse(neighbours), incoming.begun_at)
         });
-        first.map(|(key, _)| IncomingKey(key))
+        first.map(|(key, _)| key)
     }
 
     pub(super) fn get(&self, key: IncomingKey) -> Option<&Incoming> {
@@ -266,6 +302,7 @@ impl IncomingSet {
         match incoming.peek(datagram, &mut numbers) {
             Peeked::Forged => return Err(Rejected::Forged),
             Peeked::Malformed => return Err(Rejected::Malformed),
+            Peeked::Closed => return Err(Rejected::Closed),
             Peeked::Partial => {
                 incoming.on_beginning(now, &numbers, ecn, true);
             }
@@ -289,6 +326,7 @@ impl IncomingSet {
         } else {
             self.expiry.set(key, Some(now + ACCEPT_WITHIN));
             self.unanswered.push(key);
+            self.incomplete.enter(key);
         }
         Ok(key)
     }
@@ -334,6 +372,7 @@ impl IncomingSet {
         let peeked = incoming.peek(datagram, &mut numbers);
         let kept = match peeked {
             Peeked::Malformed => return Err(Rejected::Malformed),
+            Peeked::Closed => return Err(Rejected::Closed),
             Peeked::Complete => true,
             // One that says nothing new must not take the room of what is missing; nor must a damaged one.
             Peeked::Partial => incoming.peek.received() > known,
@@ -347,12 +386,16 @@ impl IncomingSet {
         };
         if kept && !incoming.keep(&mut self.admission, ecn, datagram.into()) {
             // The connection would never see what the client is told has come.
+            if peeked == Peeked::Complete {
+                self.incomplete.leave(&self.entries);
+            }
             return Err(Rejected::Full);
         }
         match peeked {
             Peeked::Complete => {
                 self.expiry.set(key, Some(now + LIFETIME));
                 self.ready.push_back(key);
+                self.incomplete.leave(&self.entries);
             }
             Peeked::Partial => {
                 self.expiry.set(key, Some((now + ACCEPT_WITHIN).min(incoming.begun_at + LONGEST)));
@@ -360,7 +403,7 @@ impl IncomingSet {
                     self.unanswered.push(key);
                 }
             }
-            Peeked::Malformed | Peeked::Forged => {}
+            Peeked::Malformed | Peeked::Closed | Peeked::Forged => {}
         }
         Ok(())
     }
@@ -396,6 +439,13 @@ impl IncomingSet {
         beginning.acknowledgement(&incoming.first)
     }
 
+    /// Those whose ClientHello is not complete, as they are counted and as they are; and how many were looked at so far.
+    #[cfg(test)]
+    pub(super) fn incomplete(&self) -> (usize, usize, usize) {
+        let there = self.entries.iter().filter(|(_, incoming)| incoming.hello.is_none()).count();
+        (self.incomplete.count, there, self.incomplete.sample.looked_at)
+    }
+
     /// Keys that are held for [`IncomingSet::next_ready`].
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
@@ -405,6 +455,9 @@ impl IncomingSet {
     pub(super) fn remove(&mut self, key: IncomingKey) -> Option<Incoming> {
         let incoming = self.entries.remove(key.0)?;
         self.expiry.set(key, None);
+        if incoming.hello.is_none() {
+            self.incomplete.leave(&self.entries);
+        }
         self.admission.leave(incoming.first.source, incoming.hello_bytes, incoming.early_bytes);
         self.admission.release_read(incoming.read_bytes);
         // An application that does not look for what waits must not make the queue of it grow.
@@ -471,6 +524,7 @@ impl Incoming {
         for frame in Frames::new(payload) {
             let parsed = match frame {
                 Ok(Frame::Crypto { offset, data }) => self.peek.on_crypto(offset, data),
+                Ok(Frame::ConnectionClose { .. }) => return Peeked::Closed,
                 Ok(frame) if frame.permitted_in(PacketType::Initial) => continue,
                 Ok(_) | Err(_) => return Peeked::Malformed,
             };

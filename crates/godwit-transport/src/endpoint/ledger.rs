@@ -50,6 +50,13 @@ impl Ledger {
         self.held < self.most && self.shares(source).iter().all(|(held, most)| held < most)
     }
 
+    /// Whether one more may come where so much is left for all: not if the networks of a source hold as much as that, the
+    /// wide one three times as much, and more than the least that everybody may hold.
+    pub(super) fn leaves_enough(&self, source: Source, left: usize) -> bool {
+        let [(narrow, _), (wide, _)] = self.shares(source);
+        narrow < left.max(Self::NARROW.1) && wide < left.saturating_mul(3).max(Self::WIDE.1)
+    }
+
     /// Whether there would be room for one from `source` if one from `other` left.
     pub(super) fn stands_in_the_way(&self, source: Source, other: Source) -> bool {
         let [(narrow, most_narrow), (wide, most_wide)] = self.shares(source);

@@ -22,15 +22,16 @@ mod incoming;
 mod ledger;
 mod negotiate;
 mod networks;
+mod occupancy;
 mod older_generations;
 mod receive;
+mod sample;
 mod send;
 mod slot;
 mod source;
 mod stateless_reset;
 mod stray;
 mod table;
-mod used_tokens;
 
 pub use accept::AcceptError;
 pub use foreign::{Foreign, ForeignBatch};
@@ -53,6 +54,7 @@ use godwit_wire::{ConnectionId, Side};
 use half_open::HalfOpen;
 use holdings::Holdings;
 use incoming::IncomingSet;
+use ledger::Ledger;
 use networks::Networks;
 use older_generations::OlderGenerations;
 use send::Outbox;
@@ -61,7 +63,6 @@ use source::Source;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use used_tokens::UsedTokens;
 
 /// A connection of an [`Endpoint`]. Keys are never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -103,10 +104,10 @@ pub struct Endpoint {
     foreign: ForeignBatch,
     older_generations: OlderGenerations,
     half_open: HalfOpen,
+    places: Ledger,
     holdings: Holdings,
     networks: Networks,
     resets: stateless_reset::Limiters,
-    used_tokens: UsedTokens,
     clock: Clock,
     accepting: bool,
     /// A path was left since it was last asked.
@@ -173,6 +174,7 @@ impl Endpoint {
             timers: TimerQueue::new(),
             incoming: IncomingSet::new(config.max_incoming),
             half_open: HalfOpen::new(config.max_handshakes),
+            places: Ledger::new(config.max_connections),
             holdings: Holdings::new(hash, config.memory_limit.clone()),
             queues: Queues::default(),
             outbox: Outbox::new(),
@@ -180,7 +182,6 @@ impl Endpoint {
             older_generations: OlderGenerations::new(hash),
             networks: Networks::new(hash),
             resets: stateless_reset::Limiters::default(),
-            used_tokens: UsedTokens::new(hash),
             clock: Clock::default(),
             accepting: true,
             paths_left: false,
@@ -312,6 +313,7 @@ impl Endpoint {
                 if slot.drained
                     && let Some(slot) = self.slots.remove(key.0)
                 {
+                    self.on_place_free(&slot);
                     self.on_gone(&slot);
                 }
             }
@@ -425,6 +427,7 @@ impl Endpoint {
         let mut slot = ConnectionSlot::new(connection, source, initial);
         slot.cids.push(local_cid);
         let key = ConnKey(self.slots.insert(slot));
+        self.on_place_taken(source);
         self.demux.insert_issued(local_cid, key);
         if let Some(dcid) = initial {
             self.demux.insert_initial(dcid, demux::Target::Connection(key));

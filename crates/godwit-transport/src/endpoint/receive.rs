@@ -115,6 +115,7 @@ impl Endpoint {
                 match self.incoming.on_datagram(origin.now, key, &origin.path, origin.ecn, datagram) {
                     Ok(()) => {}
                     Err(Rejected::Full) => drop(self.end_incoming(key, Some(REFUSED))),
+                    Err(Rejected::Closed) => drop(self.end_incoming(key, None)),
                     Err(_) => drop(self.end_incoming(key, Some(MALFORMED))),
                 }
             }
@@ -328,7 +329,7 @@ impl Endpoint {
             }
             // Whoever proves its address has a right to the place of one who has not.
             Err(Rejected::Full) if !first.validated => self.send_retry(&first),
-            Err(Rejected::Full) => {}
+            Err(Rejected::Full | Rejected::Closed) => {}
             Err(Rejected::Malformed) => self.send_close(&first, &Answered::default(), MALFORMED),
         }
     }
@@ -346,7 +347,7 @@ impl Endpoint {
             }
             Some(TokenKind::NewToken) => {
                 if let Ok(content) = NewToken::open(secrets, token, remote.ip(), wall)
-                    && self.used_tokens.take(self.clock.at, token)
+                    && self.config.used_tokens.take(wall, token)
                 {
                     first.validated = true;
                     first.saved = content.path;

@@ -156,6 +156,10 @@ impl<'a> Initial<'a> {
     }
 
     fn seal(&self) -> Vec<u8> {
+        self.seal_with(&Frame::Crypto { offset: self.offset, data: self.crypto })
+    }
+
+    fn seal_with(&self, frame: &Frame<'_>) -> Vec<u8> {
         let keys = keys::initial(self.version, &self.dcid, Side::Client).unwrap();
         let mut buffer = vec![0; self.size];
         let mut writer = Writer::new(&mut buffer);
@@ -169,7 +173,7 @@ impl<'a> Initial<'a> {
         };
         let slot = header.encode(&mut writer, number).unwrap();
         let payload_at = writer.len();
-        Frame::Crypto { offset: self.offset, data: self.crypto }.encode(&mut writer).unwrap();
+        frame.encode(&mut writer).unwrap();
         writer.space(self.size - TAG_LEN - writer.len()).unwrap().fill(0);
         slot.fill(&mut writer, TAG_LEN).unwrap();
         writer.space(TAG_LEN).unwrap();

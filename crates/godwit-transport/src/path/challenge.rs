@@ -93,41 +93,71 @@ impl Challenge {
     }
 }
 
-/// PATH_RESPONSE frames to be sent on the path on which the challenges came.
+/// PATH_RESPONSE frames to be sent on the path on which the challenges came. Most paths are never challenged, and have no
+/// memory for that.
 #[derive(Debug, Default)]
-pub(super) struct Responses {
+pub(super) struct Responses(Option<Box<Challenged>>);
+
+#[derive(Debug, Default)]
+struct Challenged {
     /// Oldest first; at most [`Responses::MAX`].
     data: VecDeque<[u8; 8]>,
+    /// While the path is not active: when another round begins, and how many were taken in this one.
+    round: (Time, u8),
 }
 
 impl Responses {
     /// A peer that challenges faster than it can be answered gets answers to the newest challenges.
     const MAX: usize = 4;
+    /// Answers on a path that is not active in a probe timeout: an initial congestion window (RFC 9002 section 7.2) of
+    /// datagrams. Nobody is told what becomes of them, so no congestion controller can say how many may be sent.
+    const MAX_PER_ROUND: u8 = 10;
 
     pub(super) fn is_empty(&self) -> bool {
-        self.data.is_empty()
+        self.0.as_ref().is_none_or(|challenged| challenged.data.is_empty())
     }
 
     pub(super) fn push(&mut self, data: [u8; 8]) {
-        if self.data.contains(&data) {
-            return;
+        self.0.get_or_insert_default().push(data);
+    }
+
+    /// As [`Responses::push`], on a path that is not active. What is too much is dropped: the peer, if it means it, asks
+    /// again (RFC 9000 section 8.2.1). `pto` is the present probe timeout.
+    pub(super) fn push_within_bounds(&mut self, now: Time, data: [u8; 8], pto: Duration) {
+        let challenged = self.0.get_or_insert_default();
+        let (begins, taken) = &mut challenged.round;
+        if now >= *begins {
+            (*begins, *taken) = (now + pto, 0);
         }
-        if self.data.len() >= Self::MAX {
-            self.data.pop_front();
+        if *taken < Self::MAX_PER_ROUND {
+            *taken = taken.saturating_add(1);
+            challenged.push(data);
         }
-        self.data.push_back(data);
     }
 
     /// Writes as many as fit. Each is sent once: if it is lost, the peer asks again (section 13.3).
     pub(super) fn write<T>(&mut self, packet: &mut PacketBuilder<'_, T>) -> bool {
+        let Some(Challenged { data: waiting, .. }) = self.0.as_deref_mut() else { return false };
         let mut wrote = false;
-        while let Some(data) = self.data.front().copied() {
+        while let Some(data) = waiting.front().copied() {
             if let Err(NoRoom) = packet.put_once(&Frame::PathResponse { data }) {
                 break;
             }
-            self.data.pop_front();
+            waiting.pop_front();
             wrote = true;
         }
         wrote
+    }
+}
+
+impl Challenged {
+    fn push(&mut self, data: [u8; 8]) {
+        if self.data.contains(&data) {
+            return;
+        }
+        if self.data.len() >= Responses::MAX {
+            self.data.pop_front();
+        }
+        self.data.push_back(data);
     }
 }

@@ -114,6 +114,8 @@ pub(crate) struct Path {
     /// What connections that follow were told of that.
     pub told: Told,
     credit: Credit,
+    /// The peer has answered from here, see [`Path::has_answered`].
+    answered: bool,
     challenge: Option<Challenge>,
     responses: Responses,
     /// A challenge to it went unanswered while there was no better path.
@@ -134,6 +136,7 @@ impl Path {
             recovery,
             told: Told::default(),
             credit,
+            answered: false,
             challenge: None,
             responses: Responses::default(),
             suspect: false,
@@ -189,6 +192,17 @@ impl Path {
     /// True if the peer has proved that it receives at this address (RFC 9000 section 8).
     pub(crate) const fn is_validated(&self) -> bool {
         self.credit.is_validated()
+    }
+
+    /// True if the peer itself has shown during this connection that it receives at this address. A token of an earlier
+    /// connection, which validates the address too, may have been recorded by somebody else.
+    pub(crate) const fn has_answered(&self) -> bool {
+        self.answered
+    }
+
+    /// The peer has shown that it receives at this address.
+    const fn on_answered(&mut self) {
+        (self.credit, self.answered) = (Credit::Validated, true);
     }
 
     /// True if a datagram of `bytes` may be sent: always if the address is validated, and else up to

@@ -363,12 +363,17 @@ impl PathSet {
         self.events.push_back(PathEvent::Migrated { from, to: id });
     }
 
-    /// A PATH_CHALLENGE came on path `id`: it is answered on the same path. A server asks back: should the
-    /// client move there, it is at once free to send.
+    /// A PATH_CHALLENGE came on path `id`: it is answered on the same path, where that is not active so often in a probe
+    /// timeout as an initial window permits. A server asks back: should the client move there, it is at once free to send.
     pub(crate) fn on_path_challenge(&mut self, now: Time, id: PathId, data: [u8; 8], pto: Duration) {
-        let asks_back = self.side == Side::Server && id != self.active.id;
+        let is_active = id == self.active.id;
+        let asks_back = self.side == Side::Server && !is_active;
         if let Some(path) = self.get_mut(id) {
-            path.responses.push(data);
+            if is_active {
+                path.responses.push(data);
+            } else {
+                path.responses.push_within_bounds(now, data, pto);
+            }
             if asks_back && !path.is_validated() && path.challenge.is_none() {
                 path.challenge = Some(Challenge::new(now, pto));
             }
@@ -382,7 +387,7 @@ impl PathSet {
             Some((path, proof, asked_at))
         });
         let Some((path, proof, asked_at)) = answered else { return };
-        path.credit = Credit::Validated;
+        path.on_answered();
         path.suspect = false;
         path.last_used = now;
         path.recovery.set_initial_rtt(now.saturating_since(asked_at));
@@ -403,10 +408,10 @@ impl PathSet {
         }
     }
 
-    /// The handshake proved the peer's address: a packet under Handshake keys came (RFC 9000 section
-    /// 8.1).
+    /// The handshake proved the peer's address: the client came back from a Retry, or a packet under Handshake keys came
+    /// (RFC 9000 section 8.1).
     pub(crate) const fn on_address_validated(&mut self) {
-        self.active.credit = Credit::Validated;
+        self.active.on_answered();
     }
 
     /// The next path, other than the active one, that has a probe to send and may send it, after so many of them.

@@ -81,10 +81,9 @@ pub(super) fn version_information_of(
 ) -> Result<Option<VersionInformation>, ParameterError> {
     let mut reader = Reader::new(bytes);
     while !reader.is_empty() {
-        let number = reader.varint()?;
-        let mut value = Reader::new(reader.prefixed()?);
+        let (number, value) = (reader.varint()?, reader.prefixed()?);
         if number == id::VERSION_INFORMATION {
-            return version_information(&mut value, sender).map(Some);
+            return version_information(&mut Reader::new(value), sender).map(Some);
         }
     }
     Ok(None)

@@ -13,7 +13,7 @@ use godwit_engine::{OsRng, Shard};
 use godwit_transport::CidCodec;
 use godwit_transport::observe::ObserverFactory;
 use godwit_transport::tls::secrets::ServerSecrets;
-use godwit_transport::{EndpointConfig, MemoryLimit, WindowReserve};
+use godwit_transport::{EndpointConfig, MemoryLimit, UsedTokens, WindowReserve};
 use godwit_wire::version;
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
@@ -41,6 +41,7 @@ pub struct EndpointBuilder {
     /// One for all shards.
     window_reserve: WindowReserve,
     memory_limit: MemoryLimit,
+    used_tokens: UsedTokens,
     observe: ObserverFactory,
     upgrade_to: Option<u32>,
     pub(crate) inherited_from: Inherited,
@@ -71,6 +72,7 @@ impl EndpointBuilder {
             handshakes_before_retry: 512,
             window_reserve: WindowReserve::default(),
             memory_limit: MemoryLimit::default(),
+            used_tokens: UsedTokens::new(),
             observe: ObserverFactory::default(),
             upgrade_to: None,
             inherited_from: Inherited::default(),
@@ -148,7 +150,9 @@ impl EndpointBuilder {
         self
     }
 
-    /// Sets how many connections are held at most. Default 1,000,000.
+    /// Sets how many connections are held at most. When more than half are held, those of one network (/24 of IPv4, /48 of
+    /// IPv6) may be as many as are left for others, but at least 16, and those of a /16 or /32 three times as many, but at
+    /// least 32. Default 1,000,000.
     pub fn max_connections(mut self, connections: usize) -> Self {
         self.max_connections = connections;
         self
@@ -187,6 +191,8 @@ impl EndpointBuilder {
     /// acknowledged, datagrams that wait. Default 1 GiB. When it is more, a connection that takes more is closed with
     /// INTERNAL_ERROR, if it holds more than the average, or its network (/24 of IPv4, /48 of IPv6) more than a quarter; half
     /// is the most for a network in any case. What few peers come near to need not be limited for each of them then.
+    /// It is counted in units of 16 KiB, and of each connection what is beyond its last whole unit does not count: a limit
+    /// below one unit closes every connection that comes to hold 16 KiB.
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = MemoryLimit::new(bytes);
         self
@@ -269,6 +275,28 @@ impl EndpointBuilder {
         Ok(Place { secrets, membership })
     }
 
+    /// The settings of a shard. What is to be shared is: memory, windows, and which tokens were shown.
+    fn endpoint_config(&self, shard: u8, secrets: Arc<ServerSecrets>) -> EndpointConfig {
+        let mut config = EndpointConfig::new(secrets);
+        config.shard = shard;
+        config.generation = self.generation;
+        config.cid_len = CidCodec::MIN_LEN;
+        config.max_connections = self.max_connections;
+        config.max_incoming = self.max_incoming;
+        config.max_handshakes = self.max_handshakes;
+        config.handshakes_before_retry = self.handshakes_before_retry;
+        config.window_reserve = self.window_reserve.clone();
+        config.memory_limit = self.memory_limit.clone();
+        config.used_tokens = self.used_tokens.clone();
+        config.versions = match self.upgrade_to {
+            Some(version::V2) => vec![version::V2, version::V1],
+            _ => vec![version::V1, version::V2],
+        };
+        config.observe = self.observe.clone();
+        config.upgrade_to = self.upgrade_to;
+        config
+    }
+
     fn shard_of<H>(
         &self,
         number: u8,
@@ -278,22 +306,7 @@ impl EndpointBuilder {
     ) -> Shard<H> {
         let own = sockets.first().map(|socket| Arc::new(place.secrets.for_address(socket.local_addr())));
         let secrets = own.unwrap_or_else(|| Arc::clone(&place.secrets));
-        let mut config = EndpointConfig::new(secrets);
-        config.shard = number;
-        config.generation = self.generation;
-        config.cid_len = CidCodec::MIN_LEN;
-        config.max_connections = self.max_connections;
-        config.max_incoming = self.max_incoming;
-        config.max_handshakes = self.max_handshakes;
-        config.handshakes_before_retry = self.handshakes_before_retry;
-        config.window_reserve = self.window_reserve.clone();
-        config.memory_limit = self.memory_limit.clone();
-        config.versions = match self.upgrade_to {
-            Some(version::V2) => vec![version::V2, version::V1],
-            _ => vec![version::V1, version::V2],
-        };
-        config.observe = self.observe.clone();
-        config.upgrade_to = self.upgrade_to;
+        let config = self.endpoint_config(number, secrets);
         let server = self.server.as_ref().map(ServerConfig::to_transport);
         let endpoint = godwit_transport::Endpoint::new(config, server, Box::new(OsRng::new()));
         place.membership.join(Shard::new(endpoint, sockets, handler))
@@ -316,5 +329,20 @@ fn warn_if_small(capabilities: &Capabilities, asked: usize) {
             granted,
             "the kernel grants a small receive buffer, so bursts may be lost; on Linux, raise net.core.rmem_max"
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_share_what_they_know_of_tokens() {
+        let builder = EndpointBuilder::new();
+        let secrets = builder.shared_secrets();
+        let [one, other] = [0, 1].map(|shard| builder.endpoint_config(shard, Arc::clone(&secrets)));
+        assert!(one.used_tokens.is_same_as(&other.used_tokens));
+        let another = EndpointBuilder::new().endpoint_config(0, secrets);
+        assert!(!one.used_tokens.is_same_as(&another.used_tokens), "of another server");
     }
 }

@@ -75,6 +75,8 @@ pub(crate) struct Summary {
     pub(crate) remote: SocketAddr,
     #[cfg_attr(not(feature = "http3"), expect(dead_code, reason = "nobody asks"))]
     pub(crate) peer_validated: bool,
+    #[cfg_attr(not(feature = "http3"), expect(dead_code, reason = "nobody asks"))]
+    pub(crate) peer_answered: bool,
     pub(crate) local: Option<IpAddr>,
     pub(crate) alpn: Option<Vec<u8>>,
     pub(crate) server_name: Option<String>,
@@ -93,6 +95,7 @@ impl Summary {
         Summary {
             remote: connection.remote(),
             peer_validated: connection.is_peer_validated(),
+            peer_answered: connection.has_peer_answered(),
             local: connection.local(),
             alpn: connection.alpn().map(<[u8]>::to_vec),
             server_name: connection.server_name().map(str::to_owned),
@@ -135,6 +138,7 @@ impl ConnState {
             (None, None) => Summary {
                 remote: self.remote,
                 peer_validated: false,
+                peer_answered: false,
                 local: None,
                 alpn: None,
                 server_name: None,

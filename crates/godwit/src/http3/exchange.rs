@@ -187,7 +187,8 @@ impl SendHalf {
             if let Some(error) = refused(protocol, id) {
                 return Poll::Ready(Err(error));
             }
-            if io.has_room(id) {
+            // What was taken before comes first: the stream tells when it takes more.
+            if !protocol.h3.has_pending(id) && io.has_room(id) {
                 return Poll::Ready(Ok(()));
             }
             outgoing.sent_by_all = io.stream_bytes_sent();

@@ -303,8 +303,12 @@ impl Server {
         let connecting = incoming.accept();
         let attempt = connecting.attempt();
         let failed = || {
-            let validated = attempt.as_ref().is_some_and(Connection::is_peer_validated);
-            self.observer.notify(|| ServerEvent::HandshakeFailed { remote, validated });
+            self.observer.notify(|| {
+                let validated = attempt.as_ref().is_some_and(Connection::has_peer_answered);
+                let reason = attempt.as_ref().and_then(Connection::close_reason);
+                let alert = reason.and_then(|reason| reason.peer_alert());
+                ServerEvent::HandshakeFailed { remote, validated, alert }
+            });
         };
         // Who has sent requests with the first packets is served at once, if it has proved its address by a token: else
         // anybody could make requests in the name of any address.

@@ -32,9 +32,13 @@ pub enum ServerEvent {
     HandshakeFailed {
         /// The client's address, which may be forged unless it is `validated`.
         remote: SocketAddr,
-        /// The client has shown that it receives at its address (RFC 9000 section 8.1): by a token, or by a packet that
-        /// was protected with keys of the handshake.
+        /// The client has shown in this handshake that it receives at its address (RFC 9000 section 8.1): it came back
+        /// from a Retry, or sent a packet that was protected with keys of the handshake. A token of an earlier connection
+        /// is not enough: somebody else may have recorded it.
         validated: bool,
+        /// The TLS alert with which the client ended the handshake itself (RFC 8446 section 6), if it did: about the
+        /// certificate, most often.
+        alert: Option<u8>,
     },
     /// A connection is no longer served.
     #[non_exhaustive]

@@ -115,6 +115,9 @@ async fn connections_carry_counters_and_what_the_application_attaches() {
     }
 }
 
+/// The TLS alert of who does not know the issuer of a certificate (RFC 8446 section 6.2).
+const UNKNOWN_CA: u8 = 48;
+
 #[tokio::test]
 async fn handshakes_and_ends_are_told() {
     let events = Arc::new(Mutex::new(Vec::new()));
@@ -123,8 +126,8 @@ async fn handshakes_and_ends_are_told() {
         seen.lock().unwrap().push(match event {
             ServerEvent::HandshakeBegun { .. } => "begun",
             ServerEvent::HandshakeFinished { .. } => "finished",
-            ServerEvent::HandshakeFailed { validated: true, .. } => "failed",
-            ServerEvent::HandshakeFailed { .. } => "failed, of nobody known",
+            ServerEvent::HandshakeFailed { validated: true, alert: Some(UNKNOWN_CA), .. } => "failed",
+            ServerEvent::HandshakeFailed { validated: false, alert: None, .. } => "failed, of nobody known",
             ServerEvent::Closed { stats, .. } if stats.packets_sent > 0 => "closed",
             _ => "other",
         });

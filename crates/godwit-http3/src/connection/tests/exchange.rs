@@ -368,6 +368,26 @@ fn cancelling() {
 }
 
 #[test]
+fn a_frame_that_was_taken_is_pending_until_the_transport_has_it() {
+    let (mut client, mut server) = pair(&World::new(10_000, usize::MAX));
+    let request = Request::post("https://a.example/").body(()).unwrap();
+    let id = client.connection.send_request(&mut client.io, &request, false).unwrap();
+    assert!(!client.connection.has_pending(id), "there was room for the head");
+    let content = Bytes::from(vec![1; 60_000]);
+    assert_eq!(client.connection.send_data(&mut client.io, id, content), Ok(60_000));
+    let mut read = 0;
+    while client.connection.has_pending(id) {
+        assert!(read <= 50_000, "{read} of 60,000 were read");
+        pump(&mut client, &mut server);
+        while let Ok(BodyRead::Data(data)) = server.connection.read_body(&mut server.io, id, usize::MAX) {
+            read += data.len();
+        }
+    }
+    assert!(read >= 40_000, "the rest is the transport's: {read}");
+    assert!(!client.connection.has_pending(StreamId::new(Side::Client, Direction::Bidirectional, 7)));
+}
+
+#[test]
 fn calls_at_the_wrong_time() {
     let (mut client, mut server) = pair(&World::new(1 << 20, usize::MAX));
     let request = Request::get("https://a.example/").body(()).unwrap();

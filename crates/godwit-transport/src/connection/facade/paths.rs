@@ -17,6 +17,14 @@ impl Connection {
         self.machine.paths.active().is_validated()
     }
 
+    /// Whether a client has shown during this connection that it receives at its present address: it came back from a
+    /// Retry, sent a packet that is protected with Handshake keys (RFC 9000 section 8.1) or answered a PATH_CHALLENGE
+    /// (section 8.2). Unlike [`Connection::is_peer_validated`] this is not true for an address token of an earlier
+    /// connection alone, which somebody else may have recorded.
+    pub fn has_peer_answered(&self) -> bool {
+        self.machine.paths.active().has_answered()
+    }
+
     /// The local address, if the datapath told it.
     pub fn local(&self) -> Option<IpAddr> {
         self.machine.paths.active().key().local

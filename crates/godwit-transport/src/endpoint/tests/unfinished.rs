@@ -43,6 +43,27 @@ fn early_data_is_kept_beside_half_a_hello_as_long_as_there_is_room() {
 }
 
 #[test]
+fn a_client_that_gives_up_is_not_waited_for() {
+    let hello = client_hello(1500);
+    let close = Frame::ConnectionClose { code: TransportErrorCode::NO_ERROR, frame_type: 0, reason: b"" };
+    let give_up = Initial { number: 1, ..Initial::new(1, &[]) }.seal_with(&close);
+    let mut rig = Rig::new(false);
+    assert!(rig.receive(&give_up).is_empty() && rig.endpoint.is_idle(), "nor is anything begun with it");
+    rig.receive(&front(&hello, 900));
+    let mut forged = give_up.clone();
+    forged[700] ^= 1;
+    rig.receive(&forged);
+    rig.receive_from("192.0.2.9:4000", &give_up);
+    assert_eq!(rig.endpoint.incoming.len(), 1, "whoever has not its keys or its address does not end it");
+    assert!(rig.receive(&give_up).is_empty(), "nobody is there to be answered");
+    assert!(rig.endpoint.is_idle() && rig.endpoint.deadline().is_none());
+    assert_eq!(rig.endpoint.incoming.incomplete().0, 0);
+    // Who comes back is welcome.
+    rig.receive(&front(&hello, 900));
+    assert_eq!(datagrams_kept(&mut rig, &hello), 2);
+}
+
+#[test]
 fn a_slow_hello_is_waited_for_half_a_minute_after_each_part_and_a_minute_in_all() {
     let hello = client_hello(1500);
     let part = |at: u64| {

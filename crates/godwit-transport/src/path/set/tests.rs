@@ -187,6 +187,31 @@ fn the_newest_challenges_are_answered() {
 }
 
 #[test]
+fn challenges_on_a_path_that_is_not_active_get_an_initial_window_of_answers_in_a_round_trip() {
+    let mut set = server();
+    let id = move_to(&mut set, at(0), key(2, 1), 1200);
+    let (data, _) = challenge(&mut set, at(0), id).unwrap();
+    set.on_path_response(at(10), data, PTO);
+    set.on_non_probing(at(10), ACTIVE, true, PTO);
+    assert!(set.active_id() == ACTIVE && set.get(id).unwrap().is_validated());
+    let mut answers = |from: u64, until: u64| {
+        let mut datagrams = 0;
+        for n in from..until {
+            for ask in 0..20_u64 {
+                set.on_path_challenge(at(n), id, (n * 20 + ask).to_be_bytes(), PTO);
+                while set.next_probe(0) == Some(id) {
+                    let (written, _) = probe(&mut set, at(n), id, &mut SeededRng::new(n));
+                    datagrams += usize::from(written.first() == Some(&0x1b));
+                }
+            }
+        }
+        datagrams
+    };
+    assert_eq!(answers(20, 120), 10, "2000 questions in one round trip");
+    assert_eq!(answers(120, 520), 40, "8000 in four more");
+}
+
+#[test]
 fn a_client_tries_a_path_before_it_moves() {
     let mut set = PathSet::new(Side::Client, key(1, 1), recovery(1), false);
     let other = PathKey { socket: SocketId(1), ..key(1, 1) };

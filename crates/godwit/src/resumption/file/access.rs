@@ -16,6 +16,9 @@ const ATTEMPTS: (u32, Duration) = (50, Duration::from_millis(2));
 pub(super) struct Access {
     path: PathBuf,
     lock: PathBuf,
+    /// How often the file was exchanged.
+    #[cfg(test)]
+    pub(super) exchanged: std::sync::atomic::AtomicUsize,
 }
 
 /// What was found.
@@ -27,7 +30,12 @@ enum Found {
 
 impl Access {
     pub(super) fn new(path: &Path) -> Self {
-        Access { path: path.to_owned(), lock: beside(path, ".lock") }
+        Access {
+            path: path.to_owned(),
+            lock: beside(path, ".lock"),
+            #[cfg(test)]
+            exchanged: Default::default(),
+        }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -102,6 +110,8 @@ impl Access {
 
     /// Only with the lock: there is one name for what is not complete.
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        #[cfg(test)]
+        self.exchanged.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let new = beside(&self.path, ".new");
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);

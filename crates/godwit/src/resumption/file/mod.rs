@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
-use thread::Thread;
+use thread::{Change, Thread};
 
 /// Servers of which is known here what is remembered of them.
 const MOST_KNOWN: usize = 256;
@@ -88,9 +88,7 @@ impl FileSessionStore {
 
     /// Has something kept, without waiting.
     fn tell(&self, change: impl FnOnce(&mut Content, Duration) -> Option<()> + Send + 'static) {
-        self.thread.tell(&self.keeper, move |keeper| {
-            keeper.change(change);
-        });
+        self.thread.tell(&self.keeper, Box::new(change));
     }
 }
 
@@ -110,6 +108,15 @@ impl Keeper {
             Some(given)
         });
         changed.map_err(|problem| self.report(problem)).ok()?
+    }
+
+    /// Changes all of that at once.
+    fn change_all(&self, changes: Vec<Change>) {
+        self.change(|content, now| {
+            // Each of them, whether others change anything or not.
+            let changed = changes.into_iter().filter_map(|change| change(content, now)).count();
+            (changed > 0).then_some(())
+        });
     }
 
     fn report(&self, problem: String) {
@@ -185,10 +192,9 @@ impl SessionStore for FileSessionStore {
 
     fn put_group(&self, key: &SessionKey, group: NamedGroup) {
         let key = key.clone();
-        self.thread.tell(&self.keeper, move |keeper| {
-            if keeper.look(|content| content.group(&key)) != Some(group) {
-                keeper.change(|content, now| content.put_group(&key, group, now));
-            }
+        self.tell(move |content, now| {
+            let news = content.group(&key) != Some(group);
+            news.then(|| content.put_group(&key, group, now))?
         });
     }
 

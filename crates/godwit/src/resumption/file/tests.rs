@@ -87,6 +87,31 @@ fn a_rate_is_kept_and_files_without_one_are_read() {
 }
 
 #[test]
+fn all_that_waits_is_written_at_once() {
+    let (_folder, path) = file();
+    let store = FileSessionStore::open(&path);
+    let (begun, has_begun) = std::sync::mpsc::channel();
+    let (go_on, may_go_on) = std::sync::mpsc::channel::<()>();
+    store.put_group(&key("b", 0), NamedGroup::X25519);
+    store.tell(move |_, _| {
+        begun.send(()).unwrap();
+        may_go_on.recv().ok()
+    });
+    has_begun.recv().unwrap();
+    // The disk is slow, and meanwhile the server gives tokens without end.
+    for number in 0..200 {
+        store.put_token(&key("a", 0), token(number));
+    }
+    let before = store.keeper.access.exchanged.load(std::sync::atomic::Ordering::Relaxed);
+    go_on.send(()).unwrap();
+    let taken: Vec<_> = std::iter::from_fn(|| store.take_token(&key("a", 0))).collect();
+    assert_eq!(taken, [199, 198, 197, 196].map(token), "the newest, and few of them");
+    let written = store.keeper.access.exchanged.load(std::sync::atomic::Ordering::Relaxed) - before;
+    assert_eq!(written, 2 + 4, "what was being written, all that waited, and what was taken");
+    assert_eq!(store.group(&key("b", 0)), Some(NamedGroup::X25519));
+}
+
+#[test]
 fn the_newest_of_the_kind_that_is_wanted_is_taken() {
     let (_folder, path) = file();
     let store = FileSessionStore::open(&path);
@@ -256,9 +281,9 @@ fn whoever_keeps_something_does_not_wait_for_the_disk() {
     // The thread is at something that takes for ever: until it is told.
     let (go_on, told) = std::sync::mpsc::channel::<()>();
     let (begun, at_it) = std::sync::mpsc::channel();
-    store.thread.tell(&store.keeper, move |_| {
+    store.tell(move |_, _| {
         begun.send(()).unwrap();
-        let _ = told.recv();
+        told.recv().ok()
     });
     at_it.recv().unwrap();
     for number in 0..2_000_u32 {
