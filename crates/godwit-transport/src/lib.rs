@@ -12,8 +12,8 @@
 //! # Order of the modules
 //!
 //! From the bottom: `address_token`, `congestion`, `error`, `observe`, `path::id`, `packet`, `qlog`, `path`,
-//! `event`, `part`, `cid`, `datagrams`, `tail`, `reserve`, `memory_limit`, `used_tokens`, `config`, `resumption`, `streams`,
-//! `handshake`, `connection`, `endpoint`. Each may use those before it.
+//! `event`, `part`, `cid`, `datagrams`, `tail`, `reserve`, `keyed_hash`, `memory_limit`, `used_tokens`, `config`, `resumption`,
+//! `streams`, `handshake`, `connection`, `endpoint`. Each may use those before it.
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects)]

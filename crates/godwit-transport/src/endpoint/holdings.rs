@@ -70,7 +70,8 @@ impl Holdings {
         }
         let average = network.checked_div(sums.network.holders()).unwrap_or(0);
         let beyond = most.is_some_and(|most| now > most);
-        let greedy = u64::from(now) >= average && (beyond || network > limit / 4 * 3);
+        let most = limit.saturating_sub(limit / 4);
+        let greedy = u64::from(now) >= average && (beyond || network > most);
         if greedy || is_exhausted && now > LITTLE { Verdict::TooMuch } else { Verdict::Scarce }
     }
 }
