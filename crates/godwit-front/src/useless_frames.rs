@@ -6,7 +6,8 @@
 //!
 //! Frames of requests and with bytes of bodies are free: other limits are about those. All others are taken out of a
 //! budget that comes back with time, with requests and with what the client is sent, because for that it updates windows.
-//! HTTP/3 does the same by itself ([`godwit::http3::Config::useless_per_second`]).
+//! Whoever sends more than a few is not read from for a while after each, which costs it more than us, and is closed when the
+//! budget is used up. HTTP/3 does the same by itself ([`godwit::http3::Config::useless_per_second`]).
 
 use std::cell::LazyCell;
 use std::io;
@@ -14,20 +15,25 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use godwit_base::{Exhausted, RefillingBudget, Time};
 use godwit_body::{BoxError, Progress};
 use godwit_text::instant_now;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Sleep;
 
 use super::access::GaveUp;
 
 /// Frames that a client may send at once. What libraries send with a window of 16 MiB, each 4 KiB of it given back by two
 /// frames, is less.
 const AT_ONCE: u64 = 10_000;
-/// What comes back of them in a second: it costs less than a hundredth of a processor.
-const PER_SECOND: u64 = 1000;
+/// So many of them are read as they come.
+const UNPACED: u64 = 1000;
+/// For each one beyond, nothing is read for so long: less comes than a hundredth of a processor can answer.
+const PAUSE: Duration = Duration::from_millis(2);
+/// What comes back of them in a second: half of what is read then.
+const PER_SECOND: u64 = 250;
 /// What comes back with a request: window update, priority, end of the body, reset.
 const PER_REQUEST: u64 = 4;
 /// Bytes sent for which one comes back. Libraries send two for 4 KiB at most.
@@ -51,6 +57,8 @@ pub(super) struct Judged<S> {
     pace: Arc<Progress>,
     begun: Instant,
     frames: Frames,
+    /// Nothing is read before it is over.
+    pause: Option<Pin<Box<Sleep>>>,
     ended: EndedByUseless,
 }
 
@@ -69,7 +77,7 @@ impl<S> Judged<S> {
     /// From its first byte on. `pace` learns when the connection is to be closed without ceremony.
     pub(super) fn new(stream: S, pace: Arc<Progress>) -> Judged<S> {
         let (begun, frames, ended) = (instant_now(), Frames::new(), EndedByUseless::default());
-        Judged { stream, pace, begun, frames, ended }
+        Judged { stream, pace, begun, frames, pause: None, ended }
     }
 
     /// For asking later.
@@ -91,16 +99,23 @@ impl<S: AsyncRead + Unpin> AsyncRead for Judged<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if let Some(pause) = &mut self.pause {
+            ready!(pause.as_mut().poll(cx));
+            self.pause = None;
+        }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
         let begun = self.begun;
         let read = buffer.filled().get(before..).unwrap_or_default();
-        if self.frames.on_read(|| Time::ZERO + begun.elapsed(), read).is_err() {
-            // Whoever fails has read nothing.
-            buffer.set_filled(before);
-            self.pace.abort();
-            self.ended.0.store(true, Ordering::Relaxed);
-            return Poll::Ready(Err(io::Error::other(GaveUp::Useless)));
+        match self.frames.on_read(|| Time::ZERO + begun.elapsed(), read) {
+            Ok(pause) => self.pause = pause.map(|pause| Box::pin(tokio::time::sleep(pause))),
+            Err(Exhausted) => {
+                // Whoever fails has read nothing.
+                buffer.set_filled(before);
+                self.pace.abort();
+                self.ended.0.store(true, Ordering::Relaxed);
+                return Poll::Ready(Err(io::Error::other(GaveUp::Useless)));
+            }
         }
         Poll::Ready(Ok(()))
     }
@@ -158,14 +173,27 @@ impl Frames {
         self.sent = sent % SENT_FOR_ONE;
     }
 
-    /// Fails once there has been too much. The clock is asked once if there is a frame to be charged for, and else not.
-    fn on_read(&mut self, clock: impl FnOnce() -> Time, mut bytes: &[u8]) -> Result<(), Exhausted> {
+    /// For how long nothing is to be read now; fails once there has been too much. The clock is asked once if there is a
+    /// frame to be charged for, and else not.
+    fn on_read(&mut self, clock: impl FnOnce() -> Time, bytes: &[u8]) -> Result<Option<Duration>, Exhausted> {
         let now = LazyCell::new(clock);
+        let charged = self.charge(&now, bytes)?;
+        let is_paced = charged > 0 && self.budget.remaining(*now) < AT_ONCE.saturating_sub(UNPACED);
+        Ok(is_paced.then(|| PAUSE.saturating_mul(u32::try_from(charged).unwrap_or(u32::MAX))))
+    }
+
+    /// What the frames that begin in these bytes cost.
+    fn charge(
+        &mut self,
+        now: &LazyCell<Time, impl FnOnce() -> Time>,
+        mut bytes: &[u8],
+    ) -> Result<u64, Exhausted> {
+        let mut charged = 0_u64;
         loop {
             let skipped = self.skip.min(bytes.len());
             self.skip = self.skip.saturating_sub(skipped);
             bytes = bytes.get(skipped..).unwrap_or_default();
-            let Some((first, rest)) = bytes.split_first() else { return Ok(()) };
+            let Some((first, rest)) = bytes.split_first() else { return Ok(charged) };
             bytes = rest;
             if let Some(place) = self.head.get_mut(self.filled) {
                 *place = *first;
@@ -173,12 +201,12 @@ impl Frames {
             self.filled = self.filled.saturating_add(1);
             if self.filled == HEAD {
                 self.filled = 0;
-                self.on_head(&now)?;
+                charged = charged.saturating_add(self.on_head(now)?);
             }
         }
     }
 
-    fn on_head(&mut self, now: &LazyCell<Time, impl FnOnce() -> Time>) -> Result<(), Exhausted> {
+    fn on_head(&mut self, now: &LazyCell<Time, impl FnOnce() -> Time>) -> Result<u64, Exhausted> {
         let [high, middle, low, kind, flags, ..] = self.head;
         let length = u32::from_be_bytes([0, high, middle, low]);
         self.skip = usize::try_from(length).unwrap_or(usize::MAX);
@@ -188,9 +216,13 @@ impl Frames {
             HEADERS => self.budget.refund(PER_REQUEST),
             CONTINUATION => {}
             DATA if length > 0 && !may_be_padding => {}
-            _ => self.budget.charge(**now, 1 + length / PAYLOAD_OF_ONE)?,
+            _ => {
+                let cost = 1 + length / PAYLOAD_OF_ONE;
+                self.budget.charge(**now, cost)?;
+                return Ok(cost);
+            }
         }
-        Ok(())
+        Ok(0)
     }
 }
 
@@ -296,11 +328,23 @@ mod tests {
         let ping = frame(PING, 0, 8);
         let mut frames = begun();
         for now in 0..100_000 {
-            frames.on_read(|| at(now), &ping).unwrap();
+            assert_eq!(frames.on_read(|| at(4 * now), &ping), Ok(None));
         }
         let mut frames = begun();
-        let over = (0..100_000).find(|now| frames.on_read(|| at(*now), &ping.repeat(2)).is_err());
+        let over = (0..100_000).find(|now| frames.on_read(|| at(4 * *now), &ping.repeat(2)).is_err());
         assert!(over.is_some_and(|over| (9_000..11_000).contains(&over)), "{over:?}");
+    }
+
+    #[test]
+    fn whoever_sends_many_is_read_from_slowly() {
+        let pings = frame(PING, 0, 8).repeat(100);
+        let mut frames = begun();
+        for _ in 0..UNPACED / 100 {
+            assert_eq!(frames.on_read(|| at(0), &pings), Ok(None));
+        }
+        assert_eq!(frames.on_read(|| at(0), &pings), Ok(Some(PAUSE * 100)));
+        assert_eq!(frames.on_read(|| at(0), &frame(HEADERS, 4, 50)), Ok(None), "requests are not to blame");
+        assert_eq!(frames.on_read(|| at(0), &frame(DATA, 0, 1000)), Ok(None));
     }
 
     #[test]
@@ -314,7 +358,7 @@ mod tests {
         }
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_connection_ends_by_too_many() {
         let (mut client, server) = tokio::io::duplex(4096);
         let pace = Arc::<Progress>::default();
