@@ -82,6 +82,21 @@ impl<T> Slab<T> {
         self.len == 0
     }
 
+    /// Number of slots, empty ones too.
+    pub const fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The value in a slot, with its key, or none if it is empty.
+    pub fn at(&self, slot: usize) -> Option<(Key, &T)> {
+        let index = u32::try_from(slot).ok()?;
+        let Slot { generation, content } = self.slots.get(slot)?;
+        match content {
+            Content::Value(value) => Some((Key { index, generation: *generation }, value)),
+            Content::Empty(_) => None,
+        }
+    }
+
     /// Stores `value`.
     ///
     /// # Panics

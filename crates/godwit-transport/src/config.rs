@@ -277,8 +277,7 @@ pub struct EndpointConfig {
     /// may share it. Default 320 MiB, not shared.
     pub window_reserve: WindowReserve,
     /// What connections may hold for their peers together; endpoints of one program may share it. It is counted in units of
-    /// 16 KiB, and of each connection what is beyond its last whole unit does not count: a limit below one unit closes every
-    /// connection that comes to hold 16 KiB. Default 1 GiB, not shared.
+    /// 16 KiB, and of each connection what is beyond its last whole unit does not count. Default 1 GiB, not shared.
     pub memory_limit: MemoryLimit,
     /// Which address tokens clients have shown; endpoints with the same secrets should share it. Default none, not shared.
     pub used_tokens: UsedTokens,

@@ -14,9 +14,12 @@ pub(crate) const UNIT_BITS: u32 = 14;
 /// What connections may hold for their peers together: data that nobody has read yet, data that is not acknowledged,
 /// datagrams that wait, and what is remembered of packets. Copies are the same limit.
 ///
-/// When more is held, each network (/24 of IPv4, /48 of IPv6) that holds something may have an equal part of the limit; and
-/// one alone has half of it. The connections of a network beyond that are given small send buffers, and those of them that
-/// take more nevertheless, and hold no less than its others do on average, are closed with INTERNAL_ERROR.
+/// When more is held, each network (/24 of IPv4, /48 of IPv6) that holds something may have an equal part of the limit, or
+/// be in a wide one (/16, /32) that has no more than its equal part; and one alone may have half of the limit. The connections
+/// of a network beyond that are given small buffers and windows, which slows them down. Those of them that take much more
+/// nevertheless are closed with INTERNAL_ERROR, if they hold no less than the others of their network do on average, or
+/// that has three quarters; and all that take more, if it has all. When twice the limit is held, those give way whose
+/// networks hold the most.
 ///
 /// It counts in units of 16 KiB: connections that hold less are of no concern, and a limit below that lets none hold more.
 #[derive(Clone)]
@@ -27,12 +30,37 @@ struct Account {
     limit: u64,
     /// In units.
     held: AtomicU64,
-    /// Networks that hold something.
-    networks: AtomicU64,
     /// Finds the places of networks, the same for all that share the limit.
     hash: OnceLock<KeyedHash>,
+    narrow: Table,
+    wide: Table,
+}
+
+/// What each network holds.
+#[derive(Default)]
+struct Table {
+    /// Networks that hold something.
+    networks: AtomicU64,
     /// [`Amount`]s by the place of the network; there are none until somebody holds something.
     places: OnceLock<Box<[AtomicU64]>>,
+}
+
+impl Table {
+    /// At one of `places`, somebody holds `now` in place of `before`.
+    fn exchange(&self, place: usize, places: usize, before: Amount, now: Amount) -> Part {
+        let table = self.places.get_or_init(|| (0..places).map(|_| AtomicU64::new(0)).collect());
+        let held = table.get(place).map_or(now, |of| Amount(change(of, before.0, now.0)));
+        let holds = |amount: Amount| u64::from(amount.units() > 0);
+        // Whoever makes it something, or nothing, is one only, whatever the order.
+        let earlier = held.exchanged(now, before);
+        Part { held, networks: change(&self.networks, holds(earlier), holds(held)) }
+    }
+}
+
+/// Has `now` in place of `before` in a sum; the sum. Nothing else is read by the order of these.
+fn change(sum: &AtomicU64, before: u64, now: u64) -> u64 {
+    let change = now.wrapping_sub(before);
+    sum.fetch_add(change, Ordering::Relaxed).wrapping_add(change)
 }
 
 /// What one connection holds, or several.
@@ -68,10 +96,25 @@ impl Amount {
 pub(crate) struct Sums {
     /// Units that all hold.
     pub(crate) all: u64,
-    /// What the network holds whose connection it is.
-    pub(crate) network: Amount,
+    /// What is held of the narrow network whose connection it is,
+    pub(crate) narrow: Part,
+    /// and of the wide one.
+    pub(crate) wide: Part,
+}
+
+/// What a network holds, beside others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) held: Amount,
     /// Networks that hold something.
-    pub(crate) networks: u64,
+    networks: u64,
+}
+
+impl Part {
+    /// Whether it is more than an equal part of so many units.
+    pub(crate) fn is_above_equal_part_of(self, units: u64) -> bool {
+        self.held.units() > units.checked_div(self.networks).unwrap_or(units)
+    }
 }
 
 impl MemoryLimit {
@@ -81,9 +124,9 @@ impl MemoryLimit {
         MemoryLimit(Arc::new(Account {
             limit: bytes >> UNIT_BITS,
             held: 0.into(),
-            networks: 0.into(),
             hash: OnceLock::new(),
-            places: OnceLock::new(),
+            narrow: Table::default(),
+            wide: Table::default(),
         }))
     }
 
@@ -109,21 +152,37 @@ impl MemoryLimit {
         *self.0.hash.get_or_init(|| proposed)
     }
 
-    /// At one of `places`, somebody holds `now` in place of `before`.
-    pub(crate) fn exchange(&self, place: usize, places: usize, before: Amount, now: Amount) -> Sums {
-        // Nothing else is read by the order of these.
-        let change = |all: &AtomicU64, before: u64, now: u64| {
-            let change = now.wrapping_sub(before);
-            all.fetch_add(change, Ordering::Relaxed).wrapping_add(change)
-        };
-        let all = change(&self.0.held, before.units(), now.units());
-        let table = self.0.places.get_or_init(|| (0..places).map(|_| AtomicU64::new(0)).collect());
-        let network = table.get(place).map_or(now, |of| Amount(change(of, before.0, now.0)));
-        let holds = |amount: Amount| u64::from(amount.units() > 0);
-        // Whoever makes it something, or nothing, is one only, whatever the order.
-        let earlier = network.exchanged(now, before);
-        let networks = change(&self.0.networks, holds(earlier), holds(network));
-        Sums { all, network, networks }
+    /// Somebody at this place of `places` of a narrow and of a wide network holds `now` in place of `before`.
+    pub(crate) fn exchange(
+        &self,
+        (narrow, wide): (usize, usize),
+        places: usize,
+        before: Amount,
+        now: Amount,
+    ) -> Sums {
+        Sums {
+            all: change(&self.0.held, before.units(), now.units()),
+            narrow: self.0.narrow.exchange(narrow, places, before, now),
+            wide: self.0.wide.exchange(wide, places, before, now),
+        }
+    }
+
+    /// What was held at this place of narrow and of wide networks is held no more. All of it is given back in the end.
+    pub(crate) fn give_back(&self, place: usize, places: usize, narrow: Amount, wide: Amount) {
+        let none = Amount::default();
+        if narrow != none {
+            change(&self.0.held, narrow.units(), 0);
+            self.0.narrow.exchange(place, places, narrow, none);
+        }
+        if wide != none {
+            self.0.wide.exchange(place, places, wide, none);
+        }
+    }
+
+    /// Units that the narrow network at this place holds.
+    pub(crate) fn held_at(&self, narrow: usize) -> u64 {
+        let held = self.0.narrow.places.get().and_then(|places| places.get(narrow));
+        held.map_or(0, |held| Amount(held.load(Ordering::Relaxed)).units())
     }
 }
 
@@ -149,16 +208,24 @@ mod tests {
         let limit = MemoryLimit::new(1 << 20);
         let (none, three, five) = (Amount::default(), Amount::of(3), Amount::of(5));
         assert_eq!((five.units(), five.holders(), Amount::of(0)), (5, 1, none));
-        limit.exchange(7, 16, none, three);
-        let sums = limit.exchange(7, 16, none, five);
-        assert_eq!((sums.all, sums.network.units(), sums.network.holders(), sums.networks), (8, 8, 2, 1));
-        let sums = limit.exchange(8, 16, none, five);
-        assert_eq!((sums.all, sums.network, sums.networks), (13, five, 2));
-        let sums = limit.exchange(7, 16, five, none);
-        assert_eq!((sums.all, sums.network, sums.networks), (8, three, 2));
-        let sums = limit.exchange(7, 16, three, none);
-        assert_eq!((sums.all, sums.network, sums.networks), (5, none, 1));
-        limit.exchange(8, 16, five, none);
-        assert_eq!((limit.held(), limit.0.networks.load(Ordering::Relaxed)), (0, 0));
+        let exchange = |narrow, before, now| {
+            let Sums { all, narrow, wide } = limit.exchange((narrow, 1), 16, before, now);
+            assert_eq!((wide.held.units(), wide.networks), (all, u64::from(all > 0)));
+            (all, narrow.held.units(), narrow.held.holders(), narrow.networks)
+        };
+        assert_eq!(exchange(7, none, three), (3, 3, 1, 1));
+        assert_eq!(exchange(7, none, five), (8, 8, 2, 1));
+        assert_eq!(exchange(8, none, five), (13, 5, 1, 2));
+        assert_eq!((limit.held_at(7), limit.held_at(9)), (8, 0));
+        assert_eq!(exchange(7, five, none), (8, 3, 1, 2));
+        assert_eq!(exchange(7, three, none), (5, 0, 0, 1));
+        assert_eq!(exchange(8, five, none), (0, 0, 0, 0));
+    }
+
+    #[test]
+    fn parts_are_equal() {
+        let part = |units, networks| Part { held: Amount::of(units), networks };
+        assert!(!part(10, 10).is_above_equal_part_of(100) && part(11, 10).is_above_equal_part_of(100));
+        assert!(!part(0, 0).is_above_equal_part_of(100));
     }
 }

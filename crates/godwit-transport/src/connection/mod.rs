@@ -144,6 +144,17 @@ impl Machine {
         self.parts.streams.hold_little(little);
     }
 
+    /// Closes because too much is held, and holds it no longer: until the connection is over it would for some time.
+    pub(crate) fn close_for_memory(&mut self, now: Time) {
+        self.close_with(now, internal("too much is held for the peer, or for its network"));
+        self.parts.streams.forget_data();
+    }
+
+    /// Bytes that an honest peer of a connection that is to hold little may have it hold yet.
+    pub(crate) fn may_yet_hold(&self) -> u64 {
+        self.parts.streams.may_yet_hold()
+    }
+
     /// Begins a connection to a server. The first packets wait to be sent.
     pub(crate) fn client(now: Time, args: ClientArgs<'_>, rng: &mut dyn Rng) -> Result<Self, ConnectError> {
         let config = args.config.transport.clone();

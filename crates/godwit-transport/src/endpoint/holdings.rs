@@ -1,13 +1,17 @@
 //! What connections hold for their peers, in bytes, by source and in all (RFC 9000 sections 21.2 and 21.6).
 //!
 //! Each part of a connection has its own limit, and few peers come near it. Many connections that do would still be too
-//! much. So what each holds counts together: for its [source](super::source) network and in all, in a [`MemoryLimit`] that
+//! much. So what each holds counts together: for its [source](super::source) networks and in all, in a [`MemoryLimit`] that
 //! endpoints of one program may share. Nobody is closed while there is enough. When there is not, the connections of
-//! networks that have more than is theirs get small send buffers first, which slows honest ones down; those are closed that
-//! hold more and more nevertheless.
+//! networks that have more than is theirs get small buffers and windows first, which slows honest ones down; those are
+//! closed that hold far more than they were permitted. Who holds much and takes no more gives way when all is used up.
 //!
 //! Invariant: a connection's slot says what of it counts here, and it leaves with the connection.
 
+#[cfg(test)]
+mod tests;
+
+use super::sample::Sample;
 use super::slot::ConnectionSlot;
 use super::source::{PLACES, Source};
 use super::{ConnKey, Endpoint};
@@ -23,8 +27,15 @@ const LITTLE: u32 = 16;
 pub(super) struct Holdings {
     hash: KeyedHash,
     all: MemoryLimit,
-    /// What connections of this endpoint hold, by the place of the narrow network; empty until somebody holds something.
-    own: Vec<Amount>,
+    own: Own,
+    sample: Sample,
+}
+
+/// What connections of this endpoint hold, by the places of the networks; empty until somebody holds something.
+#[derive(Debug, Default)]
+struct Own {
+    narrow: Vec<Amount>,
+    wide: Vec<Amount>,
 }
 
 /// What is to become of a connection that holds so much.
@@ -40,7 +51,7 @@ enum Verdict {
 
 impl Holdings {
     pub(super) fn new(hash: KeyedHash, all: MemoryLimit) -> Self {
-        Holdings { hash: all.hash(hash), all, own: Vec::new() }
+        Holdings { hash: all.hash(hash), all, own: Own::default(), sample: Sample::default() }
     }
 
     /// The networks of an address.
@@ -48,38 +59,50 @@ impl Holdings {
         Source::of(self.hash, address)
     }
 
-    /// A connection from `source` holds so many units instead of so many. When there was not enough before, it was told to
+    /// A connection from `source` holds so many units instead of so many. If there was not enough before, it was told to
     /// have so many at most.
     fn change(&mut self, source: Source, before: u32, now: u32, most: Option<u32>) -> Verdict {
-        if self.own.is_empty() {
-            self.own.resize(PLACES, Amount::default());
-        }
         let (was, is) = (Amount::of(before), Amount::of(now));
-        if let Some(own) = self.own.get_mut(source.narrow()) {
-            *own = own.exchanged(was, is);
+        let places = (source.narrow(), source.wide());
+        for (table, place) in [(&mut self.own.narrow, places.0), (&mut self.own.wide, places.1)] {
+            if table.is_empty() {
+                table.resize(PLACES, Amount::default());
+            }
+            if let Some(own) = table.get_mut(place) {
+                *own = own.exchanged(was, is);
+            }
         }
-        self.judge(now, most, &self.all.exchange(source.narrow(), PLACES, was, is))
+        self.judge(now, most, &self.all.exchange(places, PLACES, was, is))
     }
 
     fn judge(&self, now: u32, most: Option<u32>, sums: &Sums) -> Verdict {
-        let (limit, network) = (self.all.units(), sums.network.units());
-        let is_short = sums.all > limit && network > limit.checked_div(sums.networks).unwrap_or(0);
-        let is_exhausted = sums.all > limit.saturating_mul(2);
-        if !is_short && !is_exhausted && network <= limit / 2 {
+        let (limit, network) = (self.all.units(), sums.narrow.held);
+        let is_short = sums.all > limit
+            && sums.narrow.is_above_equal_part_of(limit)
+            && sums.wide.is_above_equal_part_of(limit);
+        if !is_short && network.units() <= limit / 2 {
             return Verdict::Enough;
         }
-        let average = network.checked_div(sums.network.holders()).unwrap_or(0);
-        let beyond = most.is_some_and(|most| now > most);
-        let most = limit.saturating_sub(limit / 4);
-        let greedy = u64::from(now) >= average && (beyond || network > most);
-        if greedy || is_exhausted && now > LITTLE { Verdict::TooMuch } else { Verdict::Scarce }
+        // Everybody is told before anything else.
+        let Some(most) = most else { return Verdict::Scarce };
+        let average = network.units().checked_div(network.holders()).unwrap_or(0);
+        let three_quarters = limit.saturating_sub(limit / 4);
+        let greedy = u64::from(now) >= average || network.units() > three_quarters;
+        let has_all = network.units() > limit && now > LITTLE;
+        if greedy && now > most || has_all { Verdict::TooMuch } else { Verdict::Scarce }
+    }
+
+    /// Whether twice as much is held as should be: then somebody gives way.
+    fn is_used_up(&self) -> bool {
+        self.all.held() > self.all.limit().saturating_mul(2)
     }
 }
 
 impl Drop for Holdings {
     fn drop(&mut self) {
-        for (place, own) in self.own.iter().enumerate().filter(|(_, own)| **own != Amount::default()) {
-            self.all.exchange(place, PLACES, *own, Amount::default());
+        // What belongs together does not matter: the sums are all that others see.
+        for (place, (narrow, wide)) in self.own.narrow.iter().zip(&self.own.wide).enumerate() {
+            self.all.give_back(place, PLACES, *narrow, *wide);
         }
     }
 }
@@ -90,6 +113,15 @@ impl ConnectionSlot {
     pub(super) fn held_otherwise(&self) -> Option<u32> {
         let now = (self.connection.machine.held() >> UNIT_BITS) as u32;
         (now != self.held).then_some(now)
+    }
+
+    /// There is not enough for its network, or there is again.
+    fn hold_little(&mut self, little: bool) {
+        let machine = &mut self.connection.machine;
+        machine.hold_little(little);
+        let permitted = u32::try_from(machine.may_yet_hold() >> UNIT_BITS).unwrap_or(u32::MAX);
+        let most = self.held.saturating_add(LITTLE).saturating_add(permitted);
+        self.most_held = if little { most } else { 0 };
     }
 }
 
@@ -103,19 +135,32 @@ impl Endpoint {
         let before = std::mem::replace(&mut slot.held, now);
         let most = Some(slot.most_held).filter(|most| *most > 0);
         match self.holdings.change(source, before, now, most) {
-            Verdict::Enough if slot.most_held > 0 => {
-                slot.most_held = 0;
-                slot.connection.machine.hold_little(false);
-            }
-            Verdict::Scarce if slot.most_held == 0 => {
-                slot.most_held = now.saturating_add(LITTLE);
-                slot.connection.machine.hold_little(true);
-            }
-            Verdict::TooMuch if now > before && slot.connection.is_open() => {
-                slot.connection.abort(self.clock.at, "too much is held for the peer, or for its network");
-                self.settle(key);
-            }
+            Verdict::Enough if most.is_some() => slot.hold_little(false),
+            Verdict::Scarce if most.is_none() => slot.hold_little(true),
+            Verdict::TooMuch if now > before => self.close_for_memory(key),
             Verdict::Enough | Verdict::Scarce | Verdict::TooMuch => {}
+        }
+        if now > before && self.holdings.is_used_up() {
+            self.have_somebody_give_way();
+        }
+    }
+
+    fn close_for_memory(&mut self, key: ConnKey) {
+        let Some(slot) = self.slots.get_mut(key.0).filter(|slot| slot.connection.is_open()) else { return };
+        slot.connection.machine.close_for_memory(self.clock.at);
+        // It may have been sending just now, and nothing else is left to do.
+        self.touch(key);
+    }
+
+    /// Of the connections that are looked at, that is closed whose network holds the most, and of those the one that does.
+    fn have_somebody_give_way(&mut self) {
+        let (slots, all) = (&self.slots, &self.holdings.all);
+        let looked_at = self.holdings.sample.of(slots.slots()).filter_map(|at| slots.at(at));
+        let open = looked_at.filter(|(_, slot)| slot.held > 0 && slot.connection.is_open());
+        let network = |slot: &ConnectionSlot| slot.source.map_or(0, |source| all.held_at(source.narrow()));
+        let most = open.max_by_key(|(_, slot)| (network(slot), slot.held));
+        if let Some((key, _)) = most {
+            self.close_for_memory(ConnKey(key));
         }
     }
 
@@ -124,94 +169,5 @@ impl Endpoint {
         if let Some(source) = slot.source.filter(|_| slot.held > 0) {
             self.holdings.change(source, slot.held, 0, None);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use Verdict::{Enough, Scarce, TooMuch};
-    use godwit_base::SeededRng;
-
-    const MIB: u32 = 1 << (20 - UNIT_BITS);
-
-    fn holdings(mib: u64) -> (Holdings, MemoryLimit) {
-        let all = MemoryLimit::new(mib << 20);
-        (Holdings::new(KeyedHash::new(&mut SeededRng::new(1)), all.clone()), all)
-    }
-
-    fn from(holdings: &Holdings, net: u8) -> Source {
-        holdings.source(IpAddr::from([10, net, 0, 1]))
-    }
-
-    #[test]
-    fn a_network_has_half_without_being_slowed_and_three_quarters_at_most() {
-        let (mut holdings, all) = holdings(100);
-        let one = from(&holdings, 1);
-        (0..50).for_each(|_| assert_eq!(holdings.change(one, 0, MIB, None), Enough));
-        (0..25).for_each(|_| assert_eq!(holdings.change(one, 0, MIB, Some(MIB)), Scarce));
-        assert_eq!(holdings.change(one, 0, MIB, None), TooMuch);
-        assert_eq!(holdings.change(from(&holdings, 2), 0, MIB, None), Enough, "others are not concerned");
-        assert_eq!(all.held(), 77 << 20, "it counts until it is gone");
-        (0..26).for_each(|_| _ = holdings.change(one, MIB, 0, None));
-        assert_eq!(holdings.change(one, MIB, MIB - 1, None), Enough);
-    }
-
-    #[test]
-    fn who_has_less_than_the_others_of_its_network_is_slowed_only() {
-        let (mut holdings, _all) = holdings(100);
-        let one = from(&holdings, 1);
-        holdings.change(one, 0, 60 * MIB, None);
-        assert_eq!(holdings.change(one, 0, MIB, Some(1)), Scarce);
-        assert_eq!(holdings.change(one, 60 * MIB, 61 * MIB, Some(60 * MIB)), TooMuch);
-        assert_eq!(holdings.change(one, 61 * MIB, 60 * MIB, Some(60 * MIB)), Scarce);
-    }
-
-    #[test]
-    fn beyond_the_limit_each_network_has_an_equal_part() {
-        let (mut holdings, _all) = holdings(100);
-        for net in 0..100 {
-            assert_eq!(holdings.change(from(&holdings, net), 0, MIB, None), Enough);
-        }
-        let (greedy, modest) = (from(&holdings, 200), from(&holdings, 201));
-        assert_eq!(holdings.change(modest, 0, MIB / 2, None), Enough);
-        assert_eq!(holdings.change(greedy, 0, 2 * MIB, None), Scarce);
-        assert_eq!(holdings.change(greedy, 2 * MIB, 3 * MIB, Some(2 * MIB)), TooMuch);
-        // Networks that come one after another, each with as much as it gets.
-        let (mut holdings, all) = self::holdings(100);
-        for net in 0..250 {
-            let source = from(&holdings, net);
-            let mut now = 0;
-            let mut most = None;
-            loop {
-                match holdings.change(source, now, now + LITTLE, most) {
-                    Enough => {}
-                    Scarce => most = most.or(Some(now + 2 * LITTLE)),
-                    TooMuch => {
-                        holdings.change(source, now + LITTLE, now, None);
-                        break;
-                    }
-                }
-                now += LITTLE;
-            }
-        }
-        assert!(all.held() < 300 << 20, "{}", all.held() >> 20);
-    }
-
-    #[test]
-    fn endpoints_share_a_limit_and_what_networks_have_of_it() {
-        let (mut first, all) = holdings(100);
-        let mut second = Holdings::new(KeyedHash::new(&mut SeededRng::new(2)), all.clone());
-        assert_eq!(from(&first, 7), from(&second, 7));
-        for _ in 0..25 {
-            assert_eq!(first.change(from(&first, 7), 0, MIB, None), Enough);
-            assert_eq!(second.change(from(&second, 7), 0, MIB, None), Enough);
-        }
-        assert_eq!(second.change(from(&second, 7), 0, MIB, None), Scarce);
-        drop(second);
-        assert_eq!(all.held(), 25 << 20);
-        assert_eq!(first.change(from(&first, 7), 0, 2 * MIB, None), Enough);
-        drop(first);
-        assert_eq!(all.held(), 0);
     }
 }

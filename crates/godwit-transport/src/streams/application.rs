@@ -262,7 +262,10 @@ impl Streams {
     /// Sets how far the windows grow for what the peer sends, of each stream and of the connection.
     pub(crate) fn set_max_windows(&mut self, stream: u64, connection: u64) {
         self.settings.max_stream_window = stream.min(VARINT_MAX);
-        self.window.set_max(connection.min(VARINT_MAX));
+        self.settings.max_connection_window = connection.min(VARINT_MAX);
+        if !self.budget.is_small {
+            self.window.set_max(self.settings.max_connection_window);
+        }
         self.on_window_resized();
     }
 

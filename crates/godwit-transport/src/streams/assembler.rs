@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 const SMALLEST_CHUNK: usize = 256;
-const LARGEST_CHUNK: usize = 64 << 10;
+pub(super) const LARGEST_CHUNK: usize = 64 << 10;
 /// What a piece takes beside its bytes: a place in a tree, and an allocation.
 const PIECE: u64 = 128;
 /// A slice below this is copied if it would pin a chunk [`PIN_FACTOR`] times its size.

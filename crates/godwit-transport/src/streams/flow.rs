@@ -81,6 +81,18 @@ impl ReceiveWindow {
         self.max = max;
     }
 
+    /// What is announced from now on is no more than `size` ahead of what is consumed, and grows no further. What was
+    /// announced stays.
+    pub(super) fn shrink(&mut self, size: u64) {
+        self.size = self.size.min(size);
+        self.max = self.max.min(size);
+    }
+
+    /// What the peer may send still.
+    pub(super) const fn permitted(&self) -> u64 {
+        self.limit.saturating_sub(self.received)
+    }
+
     /// Whether `bytes` more keep to the limit; FLOW_CONTROL_ERROR if not.
     pub(super) fn check(&self, bytes: u64) -> Result<(), WireError> {
         if bytes > self.limit.saturating_sub(self.received) {

@@ -156,6 +156,9 @@ impl Interest {
     }
 }
 
+/// The connection window while memory is scarce.
+const SMALL_WINDOW: u64 = 64 << 10;
+
 /// Counters, in bytes of stream data. They only rise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct StreamStats {
@@ -176,6 +179,7 @@ pub(crate) struct StreamStats {
 struct Settings {
     stream_window: u64,
     max_stream_window: u64,
+    max_connection_window: u64,
     /// The peer's first limits on a stream's data.
     peer_bidi_local: u64,
     peer_bidi_remote: u64,
@@ -240,7 +244,7 @@ impl WriteBudget {
 
     /// What may be used with such a congestion window, in bytes.
     fn wanted(&self, window: u64) -> u64 {
-        let most = if self.is_small { Self::SMALL } else { self.most };
+        let most = if self.is_small { self.most.min(Self::SMALL) } else { self.most };
         window.saturating_mul(Self::WINDOWS).max(Self::LEAST).min(most)
     }
 
@@ -330,6 +334,7 @@ impl Streams {
             settings: Settings {
                 stream_window: config.initial_stream_window,
                 max_stream_window: config.max_stream_window,
+                max_connection_window: config.max_connection_window,
                 ..Settings::default()
             },
             store: Store::default(),
@@ -430,12 +435,37 @@ impl Streams {
         self.raise_stream_limit(Direction::Unidirectional, parameters.initial_max_streams_uni);
     }
 
-    /// Has the send buffer be small while memory is scarce, or not. What it has in it stays.
+    /// Has the send buffer and the connection window be small while memory is scarce, or not. What was taken and announced
+    /// stays.
     pub(crate) fn hold_little(&mut self, little: bool) {
         self.budget.is_small = little;
         if little {
             self.budget.limit = self.share.send(self.budget.limit.min(WriteBudget::SMALL), self.budget.used);
+            self.window.shrink(SMALL_WINDOW);
+        } else {
+            self.window.set_max(self.settings.max_connection_window);
         }
+    }
+
+    /// Throws away what was received and written: the connection is closed, and its memory needed.
+    pub(crate) fn forget_data(&mut self) {
+        for (_, stream) in self.store.iter_mut() {
+            if let Some(recv) = &mut stream.recv {
+                recv.forget();
+            }
+            if let Some(send) = &mut stream.send {
+                send.forget();
+            }
+        }
+        (self.received, self.pieces) = (0, 0);
+        (self.budget.used, self.budget.unsent) = (0, 0);
+    }
+
+    /// Bytes that a connection that is to hold little may hold beside what it does, by what was permitted and what each of
+    /// its streams takes in any case.
+    pub(crate) fn may_yet_hold(&self) -> u64 {
+        let streams = (self.active_streams() as u64).saturating_mul(assembler::LARGEST_CHUNK as u64);
+        self.window.permitted().saturating_add(WriteBudget::SMALL).saturating_add(streams)
     }
 
     /// Has the send buffer follow the congestion window, in bytes, so that it never holds the window back. A peer that

@@ -188,11 +188,13 @@ impl EndpointBuilder {
     }
 
     /// How many bytes all connections may hold for their peers together: data that nobody has read, data that is not
-    /// acknowledged, datagrams that wait. Default 1 GiB. When it is more, a connection that takes more is closed with
-    /// INTERNAL_ERROR, if it holds more than the average, or its network (/24 of IPv4, /48 of IPv6) more than a quarter; half
-    /// is the most for a network in any case. What few peers come near to need not be limited for each of them then.
-    /// It is counted in units of 16 KiB, and of each connection what is beyond its last whole unit does not count: a limit
-    /// below one unit closes every connection that comes to hold 16 KiB.
+    /// acknowledged, datagrams that wait. Default 1 GiB. When it is more, the connections of networks that hold more than an
+    /// equal part of it (and of one that has half, in any case) are slowed down, and closed if they take far more even so:
+    /// see [`MemoryLimit`](godwit_transport::MemoryLimit). What few peers come near to need not be limited for each of them
+    /// then. It is counted in units of 16 KiB, and of each connection what is beyond its last whole unit does not count.
+    ///
+    /// Where a proxy hides the addresses of all clients, they are one network: this and the number of connections should be
+    /// twice what is needed then.
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = MemoryLimit::new(bytes);
         self

@@ -139,6 +139,27 @@ impl Answer {
 }
 
 #[test]
+fn those_who_hold_the_most_give_way_when_all_is_used_up() {
+    let limit = MemoryLimit::new(512 << 10);
+    let mut rig = Rig::with(false, |config| config.memory_limit = limit.clone());
+    // Each stays below what one network may hold.
+    let mut greedy: Vec<_> =
+        (1..=4).map(|seed| Client::connected(&mut rig, seed, &format!("10.{seed}.0.1:7"))).collect();
+    greedy.iter_mut().for_each(|client| client.send(&mut rig, 6, 50 << 10));
+    let held = limit.held();
+    assert!(held <= 2 * limit.limit(), "{held}");
+    let mut honest = Client::connected(&mut rig, 9, "192.0.2.1:7");
+    honest.send(&mut rig, 4, 50 << 10);
+    assert!(honest.is_open() && limit.held() <= 2 * limit.limit(), "{}", limit.held());
+    let is_open = |client: &&Client| {
+        let at = client.at.and_then(|at| rig.endpoint.connection(at));
+        at.is_some_and(|connection| connection.is_open())
+    };
+    let open = greedy.iter().filter(is_open).count();
+    assert!((1..4).contains(&open), "{open}");
+}
+
+#[test]
 fn those_who_read_are_slowed_and_not_closed_where_their_network_has_more_than_its_part() {
     let limit = MemoryLimit::new(15 << 17);
     let mut rig = Rig::with(false, |config| config.memory_limit = limit.clone());

@@ -453,6 +453,27 @@ fn what_was_never_sent_is_not_held_and_memory_without_data_is() {
 }
 
 #[test]
+fn little_is_permitted_while_memory_is_scarce() {
+    const ALL: u64 = 1 << 20;
+    let mut config = TransportConfig { initial_stream_window: ALL, ..TransportConfig::default() };
+    config.send_buffer = 20_000;
+    let mut streams = Streams::new(Side::Server, &config);
+    let id = id(Side::Client, UNI, 0);
+    let permitted = streams.window.permitted();
+    assert_eq!(permitted, ALL, "and stays so");
+    streams.hold_little(true);
+    assert_eq!((streams.window.permitted(), streams.budget.wanted(1 << 30)), (ALL, 20_000));
+    let all = vec![7; 1 << 20];
+    streams.on_stream(NOW, id, 0, &all, false).unwrap();
+    while let Ok(ReadChunk::Data(_)) = streams.read(NOW, Duration::ZERO, id, usize::MAX) {}
+    assert_eq!(streams.window.permitted(), 64 << 10, "all was read at once, and little is permitted");
+    streams.hold_little(false);
+    streams.on_stream(NOW, id, ALL, &all[..60_000], false).unwrap();
+    while let Ok(ReadChunk::Data(_)) = streams.read(NOW, Duration::ZERO, id, usize::MAX) {}
+    assert!(streams.window.permitted() > 100 << 10, "it grows again");
+}
+
+#[test]
 fn a_stream_whose_application_waits_to_write_says_that_it_is_blocked_and_still_ends() {
     let mut streams = Streams::new(Side::Server, &TransportConfig::default());
     let mut parameters = TransportParameters {
