@@ -9,7 +9,7 @@ use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU8;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,8 +17,7 @@ use std::time::Duration;
 use godwit::Generation;
 use godwit::http3::{self, EarlyRequests, ErrorCode};
 use godwit::{
-    Backend, Capabilities, Endpoint, EndpointBuilder, QlogFolder, QlogNews, ServerConfig, Shards,
-    SocketConfig, TransportConfig,
+    Capabilities, Endpoint, EndpointBuilder, QlogFolder, QlogNews, Shards, SocketConfig, TransportConfig,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -41,13 +40,17 @@ const LAST_WORD: Duration = Duration::from_millis(250);
 const TRACES: usize = 10_000;
 const TRACED_BYTES: u64 = 1 << 30;
 
+/// What connections may hold for their peers, in bytes, where there is plenty of memory,
+const MOST_MEMORY: u64 = 1 << 30;
+/// and which part of it where there is less.
+const PART_OF_MEMORY: u64 = 4;
+
 /// How HTTP/3 is to run.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
-    config: ServerConfig,
-    backend: Backend,
+    /// What every listener's endpoint is a clone of, so that what has a limit has one for all of them.
+    endpoint: EndpointBuilder,
     shards: NonZeroU8,
-    qlog: Option<PathBuf>,
     limits: Limits,
     connections: ConnectionLimits,
     drain: Duration,
@@ -64,7 +67,8 @@ impl Options {
         drain: Duration,
         notices: &Notices,
     ) -> Result<Options, FrontError> {
-        let backend = datapath.backend()?;
+        let mut socket = SocketConfig::default();
+        socket.backend = datapath.backend()?;
         let limits = settings.limits.clone();
         let mut transport = TransportConfig::default();
         transport.max_idle_timeout = limits.idle_timeout;
@@ -82,9 +86,13 @@ impl Options {
             limits.connections_per_address,
             limits.idle_connections,
         );
-        let (shards, qlog) = (settings.shards, settings.qlog.clone());
-        let notices = notices.clone();
-        Ok(Options { config, backend, shards, qlog, limits, connections, drain, notices })
+        let endpoint = Endpoint::builder().server(config).socket(socket).memory_limit(memory_limit());
+        let endpoint = match &settings.qlog {
+            Some(folder) => endpoint.qlog_dir(traces(folder, notices)),
+            None => endpoint,
+        };
+        let (shards, notices) = (settings.shards, notices.clone());
+        Ok(Options { endpoint, shards, limits, connections, drain, notices })
     }
 
     /// Who is let in.
@@ -115,15 +123,16 @@ impl Options {
             .admission(move |remote| connections.admit(remote.ip()))
     }
 
+    /// Of one listener's endpoint.
     fn builder(&self) -> EndpointBuilder {
-        let mut socket = SocketConfig::default();
-        socket.backend = self.backend;
-        let builder = Endpoint::builder().server(self.config.clone()).socket(socket);
-        match &self.qlog {
-            Some(folder) => builder.qlog_dir(traces(folder, &self.notices)),
-            None => builder,
-        }
+        self.endpoint.clone()
     }
+}
+
+/// What connections may hold for their peers, at all listeners together, in bytes.
+fn memory_limit() -> u64 {
+    let permitted = godwit_os::memory::permitted().unwrap_or(u64::MAX);
+    MOST_MEMORY.min(permitted / PART_OF_MEMORY)
 }
 
 /// A folder for traces; whoever looks after the server hears what becomes of them.
@@ -362,5 +371,29 @@ fn bare(error: io::Error) -> io::Error {
     match inner.and_then(io::Error::raw_os_error) {
         Some(code) => io::Error::from_raw_os_error(code),
         None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listeners_share_what_is_limited() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings { qlog: Some(folder.path().to_owned()), ..Settings::default() };
+        let (store, notices) = (Store::new(Vec::new()).unwrap(), Notices::ignored());
+        let options =
+            Options::new(&store, Datapath::Auto, &settings, Duration::from_secs(1), &notices).unwrap();
+        let [one, other] =
+            [1, 2].map(|port| options.builder().bind(SocketAddr::from(([127, 0, 0, 1], port))));
+        assert!(one.shares_limits_with(&other), "memory, windows, tokens and traces");
+    }
+
+    #[test]
+    fn memory_is_limited_by_what_there_is() {
+        let most = memory_limit();
+        assert!(most > 0 && most <= MOST_MEMORY, "{most}");
+        assert!(godwit_os::memory::permitted().is_none_or(|all| most <= all / 4), "{most}");
     }
 }

@@ -17,6 +17,7 @@ pub mod children;
 pub mod clock;
 pub mod descriptors;
 pub mod heap;
+pub mod memory;
 #[cfg(target_os = "linux")]
 pub mod namespaces;
 #[cfg(target_os = "linux")]

@@ -142,6 +142,12 @@ impl MemoryLimit {
         self.0.held.load(Ordering::Relaxed) << UNIT_BITS
     }
 
+    /// True if both are the same limit.
+    #[must_use]
+    pub fn is_same_as(&self, other: &MemoryLimit) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// The limit in units.
     pub(crate) fn units(&self) -> u64 {
         self.0.limit

@@ -51,6 +51,12 @@ impl WindowReserve {
         self.0.taken.load(Ordering::Relaxed).saturating_mul(UNIT)
     }
 
+    /// True if both are the same reserve.
+    #[must_use]
+    pub fn is_same_as(&self, other: &WindowReserve) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Has `wanted` units in place of those that are held, or as many as can be had, but not fewer than are held if more
     /// are wanted.
     fn exchange(&self, held: u32, wanted: u32) -> u32 {

@@ -2,7 +2,7 @@
 //!
 //! Header sections are always taken, and kept until the transport takes them; content is taken only as
 //! far as the transport takes it, and at most one DATA frame more. Informational responses, of which there may be any
-//! number, are left out while anything is kept.
+//! number, are left out while anything is kept, but for the first 100 (Continue).
 
 use super::Connection;
 use super::recv::{Asked, Receiver};
@@ -52,6 +52,7 @@ impl Connection {
     /// Sends an informational (1xx) response; the final one must follow. (Servers only.)
     ///
     /// It is left out where one before it still waits for the transport: whoever reads nothing has no use for more of them.
+    /// Only the first 100 (Continue) of an exchange is not: the client may wait for it.
     pub fn send_informational(
         &mut self,
         io: &mut dyn Transport,
@@ -62,7 +63,8 @@ impl Connection {
         if !response.status().is_informational() {
             return Err(SendError::NotPermitted("not an informational response"));
         }
-        if open_stream(&mut self.requests, id, Phase::Head, self.shared.closed)?.send.has_pending() {
+        let stream = open_stream(&mut self.requests, id, Phase::Head, self.shared.closed)?;
+        if !stream.send.wants_informational(response.status()) {
             return Ok(());
         }
         self.send_fields(io, id, Phase::Head, Phase::Head, |out| write_response(response, out))

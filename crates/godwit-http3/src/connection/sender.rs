@@ -5,6 +5,7 @@ use crate::error::{ErrorCode, SendError};
 use crate::transport::{StreamError, Transport};
 use bytes::{Buf, Bytes};
 use godwit_wire::StreamId;
+use http::StatusCode;
 use std::collections::VecDeque;
 
 /// The most content in one DATA frame, in bytes: what is owed of a frame is held, so it must be bounded.
@@ -29,6 +30,8 @@ pub(super) struct Sender {
     pub(super) phase: Phase,
     /// What was promised and not yet taken: at most one DATA frame and the header sections around it.
     pending: VecDeque<Bytes>,
+    /// A response of status 100 (Continue) was taken.
+    continued: bool,
     /// The application was told to wait.
     blocked: bool,
     /// The transport has taken the whole message and its end.
@@ -37,7 +40,13 @@ pub(super) struct Sender {
 
 impl Sender {
     pub(super) fn new() -> Self {
-        Sender { phase: Phase::Head, pending: VecDeque::new(), blocked: false, complete: false }
+        Sender {
+            phase: Phase::Head,
+            pending: VecDeque::new(),
+            continued: false,
+            blocked: false,
+            complete: false,
+        }
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -52,6 +61,14 @@ impl Sender {
     /// True while something that was taken waits for the transport.
     pub(super) fn has_pending(&self) -> bool {
         !self.pending.is_empty()
+    }
+
+    /// Whether an informational response of this status is to be sent: while something is pending none but the first 100
+    /// (Continue), for which the client may wait before it sends its content (RFC 9110 section 10.1.1).
+    pub(super) fn wants_informational(&mut self, status: StatusCode) -> bool {
+        let is_first_continue =
+            status == StatusCode::CONTINUE && !std::mem::replace(&mut self.continued, true);
+        is_first_continue || !self.has_pending()
     }
 
     /// Nothing more will be sent.

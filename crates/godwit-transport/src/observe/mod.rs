@@ -108,6 +108,15 @@ impl ObserverFactory {
         self.make.is_some()
     }
 
+    /// True if both ask the same, or nobody.
+    #[must_use]
+    pub fn is_same_as(&self, other: &ObserverFactory) -> bool {
+        match (&self.make, &other.make) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (one, other) => one.is_none() && other.is_none(),
+        }
+    }
+
     /// The observer of a connection, if it gets one.
     pub fn observer(&self, info: &ObserverInfo) -> Option<Box<dyn Observer + Send>> {
         let make = self.make.as_ref()?;

@@ -21,6 +21,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Settings of an endpoint: of an `Endpoint` on tokio, or of a [`PolledEndpoint`] without any runtime.
+///
+/// The endpoints of clones share what has a limit in all: memory ([`EndpointBuilder::memory_limit`]), the reserve of windows
+/// ([`EndpointBuilder::window_reserve`]), traces in a folder ([`QlogFolder::keep`]), and what is known of address tokens. So
+/// a program with several endpoints makes one builder for all of them and clones it before it says each one's address.
 #[derive(Debug, Clone)]
 #[must_use = "nothing happens before the endpoint is built"]
 pub struct EndpointBuilder {
@@ -216,6 +220,15 @@ impl EndpointBuilder {
         self
     }
 
+    /// True if the endpoints of both share their limits, as those of clones do where none of them was set anew.
+    #[must_use]
+    pub fn shares_limits_with(&self, other: &EndpointBuilder) -> bool {
+        self.memory_limit.is_same_as(&other.memory_limit)
+            && self.window_reserve.is_same_as(&other.window_reserve)
+            && self.used_tokens.is_same_as(&other.used_tokens)
+            && self.observe.is_same_as(&other.observe)
+    }
+
     /// Makes an endpoint that does nothing by itself: the application polls it. Needs no runtime; what was set for
     /// drivers ([`EndpointBuilder::spin`]) has no effect.
     ///
@@ -346,5 +359,24 @@ mod tests {
         assert!(one.used_tokens.is_same_as(&other.used_tokens));
         let another = EndpointBuilder::new().endpoint_config(0, secrets);
         assert!(!one.used_tokens.is_same_as(&another.used_tokens), "of another server");
+    }
+
+    #[test]
+    fn clones_share_their_limits() {
+        let builder = EndpointBuilder::new().memory_limit(1 << 20).qlog_dir(".");
+        let place = |port| SocketAddr::from((Ipv6Addr::LOCALHOST, port));
+        let (one, other) = (builder.clone().bind(place(1)), builder.clone().bind(place(2)));
+        assert!(one.shares_limits_with(&other));
+        let secrets = builder.shared_secrets();
+        let [held, with] = [one, other].map(|one| one.endpoint_config(0, Arc::clone(&secrets)).memory_limit);
+        assert!(held.is_same_as(&with) && held.limit() == 1 << 20);
+        for another in [
+            builder.clone().memory_limit(1 << 20),
+            builder.clone().window_reserve(1 << 20),
+            builder.clone().qlog_dir("."),
+            EndpointBuilder::new(),
+        ] {
+            assert!(!builder.shares_limits_with(&another), "{another:?}");
+        }
     }
 }

@@ -20,7 +20,8 @@ impl Informational {
         Informational { link: Arc::downgrade(link), id }
     }
 
-    /// Sends `response`, or leaves it out where one before it still waits for the client to take it.
+    /// Sends `response`, or leaves it out where one before it still waits for the client to take it; the first 100 (Continue)
+    /// is always sent.
     ///
     /// # Errors
     /// If its status is not an informational one or does not exist in HTTP/3 (101), the final response has

@@ -11,6 +11,7 @@ const BIDI: Direction = Direction::Bidirectional;
 on_every_net! {
     a_server_takes_other_settings_for_new_clients,
     connections_can_be_limited_later,
+    endpoints_of_one_builder_share_what_connections_may_hold,
 }
 
 async fn a_server_takes_other_settings_for_new_clients(net: Net) {
@@ -54,6 +55,31 @@ async fn connections_can_be_limited_later(net: Net) {
     client.set_max_connections(1);
     assert!(client.connect(&client_config(), addr, "localhost").is_err());
     assert!(first.close_reason().is_none());
+}
+
+async fn endpoints_of_one_builder_share_what_connections_may_hold(net: Net) {
+    const LIMIT: u64 = 1 << 20;
+    let mut roomy = TransportConfig::default();
+    roomy.initial_stream_window = LIMIT;
+    let config = server_builder().transport(roomy).build().unwrap();
+    let builder = net.builder().server(config).memory_limit(LIMIT);
+    let (client, mut connections) = (net.client(), Vec::new());
+    for server in [builder.clone(), builder].map(|builder| builder.build().unwrap()) {
+        let connecting = client.connect(&client_config(), server.local_addr().unwrap(), "localhost").unwrap();
+        let (ours, theirs) = tokio::join!(connecting, async { server.accept().await.unwrap().await });
+        let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
+        let mut stream = ours.open_uni().await.unwrap();
+        // Nobody reads it. The clients of one network may have half of the limit, and are closed at three quarters: one such
+        // stream is no burden, and two are too much, before all is written perhaps.
+        let _ = stream.write_all(&[7; 450 << 10]).await;
+        connections.push((server, ours, theirs, stream));
+    }
+    let [(_, _, one, _), (_, _, other, _)] = &connections[..] else { unreachable!() };
+    let error = tokio::select! {
+        error = one.closed() => error,
+        error = other.closed() => error,
+    };
+    assert_eq!(error.transport_code(), Some(TransportErrorCode::INTERNAL_ERROR.0), "{error:?}");
 }
 
 /// Polls both, skipping the time for which neither has anything to do, until one of them has something to tell or `time`

@@ -339,3 +339,36 @@ fn informational_responses_that_nobody_reads_are_left_out() {
     assert!((20..=50).contains(&informational), "what fits and one more: {informational}");
     assert!(matches!(events.last(), Some(Event::Response { end: true, .. })), "and the final one is not");
 }
+
+#[test]
+fn the_first_continue_is_never_left_out() {
+    const WINDOW: usize = 4000;
+    let world = World::new(WINDOW, usize::MAX);
+    let (mut client, mut server) = pair(&world);
+    let request = Request::post("https://a.example/").header("expect", "100-continue").body(()).unwrap();
+    let id = client.connection.send_request(&mut client.io, &request, false).unwrap();
+    server.pump();
+    let hints = Response::builder().status(103).header("link", "x".repeat(100)).body(()).unwrap();
+    let go_on = Response::builder().status(100).body(()).unwrap();
+    for _ in 0..100 {
+        server.connection.send_informational(&mut server.io, id, &hints).unwrap();
+    }
+    for _ in 0..10_000 {
+        server.connection.send_informational(&mut server.io, id, &go_on).unwrap();
+    }
+    pump(&mut client, &mut server);
+    let statuses = |client: &mut Peer| {
+        let events = client.events().into_iter();
+        let status = |event| match event {
+            Event::Informational { response, .. } => Some(response.status().as_u16()),
+            _ => None,
+        };
+        events.filter_map(status).collect::<Vec<_>>()
+    };
+    let seen = statuses(&mut client);
+    assert!(seen.len() > 10 && seen.iter().filter(|status| **status == 100).count() == 1, "{seen:?}");
+    assert_eq!(seen.last(), Some(&100), "after what came before it");
+    server.connection.send_informational(&mut server.io, id, &go_on).unwrap();
+    pump(&mut client, &mut server);
+    assert_eq!(statuses(&mut client), [100], "now there is room again");
+}

@@ -5,9 +5,16 @@
 //! not say which frames have come either, so their heads (RFC 9113 section 4.1) are looked at here on their way to it.
 //!
 //! Frames of requests and with bytes of bodies are free: other limits are about those. All others are taken out of a
-//! budget that comes back with time, with requests and with what the client is sent, because for that it updates windows.
+//! budget that comes back with time, with requests and with the bodies that the client is sent, because for those it updates
+//! windows. Libraries that measure the path answer a DATA frame by a window update and a PING, however short it is (grpc-go
+//! does for each while no PING of its own is under way): so the heads of what is sent are looked at too, and each DATA frame
+//! gives back some. Those of a few bytes do so now and then only: a client that raises a window byte by byte has as many
+//! as it likes (CVE-2019-9511). What is sent besides, acknowledgements of PINGs and SETTINGS, gives nothing back.
+//!
 //! Whoever sends more than a few is not read from for a while after each, which costs it more than us, and is closed when the
 //! budget is used up. HTTP/3 does the same by itself ([`godwit::http3::Config::useless_per_second`]).
+
+mod heads;
 
 use std::cell::LazyCell;
 use std::io;
@@ -24,6 +31,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
 use super::access::GaveUp;
+use heads::{Head, Heads};
 
 /// Frames that a client may send at once. What libraries send with a window of 16 MiB, each 4 KiB of it given back by two
 /// frames, is less.
@@ -36,14 +44,17 @@ const PAUSE: Duration = Duration::from_millis(2);
 const PER_SECOND: u64 = 250;
 /// What comes back with a request: window update, priority, end of the body, reset.
 const PER_REQUEST: u64 = 4;
-/// Bytes sent for which one comes back. Libraries send two for 4 KiB at most.
+/// Bytes of bodies sent for which one comes back. Libraries send two for 4 KiB at most.
 const SENT_FOR_ONE: u64 = 1 << 10;
+/// What comes back with a DATA frame that is sent: a window update, a PING and one to spare.
+const PER_DATA_SENT: u64 = 3;
+/// DATA frames with fewer bytes are tiny.
+const TINY: u64 = 64;
+/// Tiny DATA frames that give something back in a second, and at once.
+const TINY_PER_SECOND: u64 = 500;
 /// Bytes of payload that count as one frame more.
 const PAYLOAD_OF_ONE: u64 = 64;
 
-/// Bytes of what a client sends before its first frame (RFC 9113 section 3.4).
-const PREFACE: usize = 24;
-const HEAD: usize = 9;
 /// The most padding that a DATA frame can have, with the byte that says how much.
 const MOST_PADDING: u64 = 256;
 const DATA: u8 = 0;
@@ -85,11 +96,18 @@ impl<S> Judged<S> {
         self.ended.clone()
     }
 
-    fn note_write(&mut self, poll: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        if let Poll::Ready(Ok(written)) = &poll {
-            self.frames.on_written(*written);
+    /// So many bytes of `buffers` were written.
+    fn on_written<'a>(&mut self, written: usize, buffers: impl Iterator<Item = &'a [u8]>) {
+        let begun = self.begun;
+        let mut left = written;
+        for buffer in buffers {
+            let bytes = buffer.get(..left).unwrap_or(buffer);
+            self.frames.on_written(|| Time::ZERO + begun.elapsed(), bytes);
+            left = left.saturating_sub(bytes.len());
+            if left == 0 {
+                return;
+            }
         }
-        poll
     }
 }
 
@@ -123,8 +141,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Judged<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Judged<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
-        let poll = Pin::new(&mut self.stream).poll_write(cx, buffer);
-        self.note_write(poll)
+        let written = ready!(Pin::new(&mut self.stream).poll_write(cx, buffer))?;
+        self.on_written(written, [buffer].into_iter());
+        Poll::Ready(Ok(written))
     }
 
     fn poll_write_vectored(
@@ -132,8 +151,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Judged<S> {
         cx: &mut Context<'_>,
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let poll = Pin::new(&mut self.stream).poll_write_vectored(cx, buffers);
-        self.note_write(poll)
+        let written = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, buffers))?;
+        self.on_written(written, buffers.iter().map(|buffer| &**buffer));
+        Poll::Ready(Ok(written))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -149,68 +169,59 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Judged<S> {
     }
 }
 
-/// What has come on one connection, and what it may still bring.
+/// What has come and gone on one connection, and what may still come.
 struct Frames {
     budget: RefillingBudget,
-    /// Bytes sent for which nothing has come back yet.
+    /// Tiny DATA frames that may still give something back.
+    tiny: RefillingBudget,
+    /// Bytes of bodies sent for which nothing has come back yet.
     sent: u64,
-    /// Bytes to pass over: of the preface or a payload.
-    skip: usize,
-    head: [u8; HEAD],
-    /// Bytes of the head that are there.
-    filled: usize,
+    read: Heads,
+    written: Heads,
 }
 
 impl Frames {
     fn new() -> Frames {
         let budget = RefillingBudget::new(AT_ONCE, PER_SECOND);
-        Frames { budget, sent: 0, skip: PREFACE, head: [0; HEAD], filled: 0 }
+        let tiny = RefillingBudget::new(TINY_PER_SECOND, TINY_PER_SECOND);
+        Frames { budget, tiny, sent: 0, read: Heads::of_client(), written: Heads::of_server() }
     }
 
-    fn on_written(&mut self, bytes: usize) {
-        let sent = self.sent.saturating_add(bytes as u64);
-        self.budget.refund(sent / SENT_FOR_ONE);
-        self.sent = sent % SENT_FOR_ONE;
-    }
-
-    /// For how long nothing is to be read now; fails once there has been too much. The clock is asked once if there is a
-    /// frame to be charged for, and else not.
-    fn on_read(&mut self, clock: impl FnOnce() -> Time, bytes: &[u8]) -> Result<Option<Duration>, Exhausted> {
+    /// The clock is asked once if a tiny frame has begun, and else not.
+    fn on_written(&mut self, clock: impl FnOnce() -> Time, mut bytes: &[u8]) {
         let now = LazyCell::new(clock);
-        let charged = self.charge(&now, bytes)?;
-        let is_paced = charged > 0 && self.budget.remaining(*now) < AT_ONCE.saturating_sub(UNPACED);
-        Ok(is_paced.then(|| PAUSE.saturating_mul(u32::try_from(charged).unwrap_or(u32::MAX))))
-    }
-
-    /// What the frames that begin in these bytes cost.
-    fn charge(
-        &mut self,
-        now: &LazyCell<Time, impl FnOnce() -> Time>,
-        mut bytes: &[u8],
-    ) -> Result<u64, Exhausted> {
-        let mut charged = 0_u64;
-        loop {
-            let skipped = self.skip.min(bytes.len());
-            self.skip = self.skip.saturating_sub(skipped);
-            bytes = bytes.get(skipped..).unwrap_or_default();
-            let Some((first, rest)) = bytes.split_first() else { return Ok(charged) };
-            bytes = rest;
-            if let Some(place) = self.head.get_mut(self.filled) {
-                *place = *first;
+        while let Some(Head { kind, length, .. }) = self.written.next(&mut bytes) {
+            if kind != DATA || length == 0 {
+                continue;
             }
-            self.filled = self.filled.saturating_add(1);
-            if self.filled == HEAD {
-                self.filled = 0;
-                charged = charged.saturating_add(self.on_head(now)?);
+            let sent = self.sent.saturating_add(length);
+            self.budget.refund(sent / SENT_FOR_ONE);
+            self.sent = sent % SENT_FOR_ONE;
+            if length >= TINY || self.tiny.charge(*now, 1).is_ok() {
+                self.budget.refund(PER_DATA_SENT);
             }
         }
     }
 
-    fn on_head(&mut self, now: &LazyCell<Time, impl FnOnce() -> Time>) -> Result<u64, Exhausted> {
-        let [high, middle, low, kind, flags, ..] = self.head;
-        let length = u32::from_be_bytes([0, high, middle, low]);
-        self.skip = usize::try_from(length).unwrap_or(usize::MAX);
-        let length = u64::from(length);
+    /// For how long nothing is to be read now; fails once there has been too much. The clock is asked once if there is a
+    /// frame to be charged for, and else not.
+    fn on_read(
+        &mut self,
+        clock: impl FnOnce() -> Time,
+        mut bytes: &[u8],
+    ) -> Result<Option<Duration>, Exhausted> {
+        let now = LazyCell::new(clock);
+        let mut charged = 0_u64;
+        while let Some(head) = self.read.next(&mut bytes) {
+            charged = charged.saturating_add(self.on_head(&now, head)?);
+        }
+        let is_paced = charged > 0 && self.budget.remaining(*now) < AT_ONCE.saturating_sub(UNPACED);
+        Ok(is_paced.then(|| PAUSE.saturating_mul(u32::try_from(charged).unwrap_or(u32::MAX))))
+    }
+
+    /// What a frame costs that has come.
+    fn on_head(&mut self, now: &LazyCell<Time, impl FnOnce() -> Time>, head: Head) -> Result<u64, Exhausted> {
+        let Head { kind, flags, length } = head;
         let may_be_padding = flags & PADDED != 0 && length <= MOST_PADDING;
         match kind {
             HEADERS => self.budget.refund(PER_REQUEST),
@@ -232,6 +243,7 @@ mod tests {
 
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+    use super::heads::{HEAD, PREFACE};
     use super::*;
 
     const RST_STREAM: u8 = 3;
@@ -310,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_are_found_however_they_are_cut() {
+    fn frames_are_counted_however_they_are_cut() {
         let mut frames = Frames::new();
         let mut sent = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
         for _ in 0..AT_ONCE / 2 {
@@ -353,8 +365,110 @@ mod tests {
         let mut frames = begun();
         for _ in 0..100_000 {
             // All within the same moment.
-            frames.on_written(4096 + HEAD);
+            frames.on_written(|| at(0), &frame(DATA, 0, 4096));
             frames.on_read(|| at(0), &updates).unwrap();
+        }
+    }
+
+    /// A window update and a PING, as grpc-go's estimate of the bandwidth sends them for a DATA frame.
+    fn estimating() -> Vec<u8> {
+        [frame(WINDOW_UPDATE, 0, 4), frame(PING, 0, 8)].concat()
+    }
+
+    #[test]
+    fn each_message_that_is_sent_pays_for_what_estimates_the_bandwidth() {
+        let (message, answer) = (frame(DATA, 0, 100), estimating());
+        let mut frames = begun();
+        for _ in 0..100_000 {
+            // All within the same moment.
+            frames.on_written(|| at(0), &message);
+            assert_eq!(frames.on_read(|| at(0), &answer), Ok(None));
+        }
+        let message = frame(DATA, 0, 6);
+        let mut frames = begun();
+        for now in 0..100_000 {
+            frames.on_written(|| at(2 * now), &message);
+            assert_eq!(frames.on_read(|| at(2 * now), &answer), Ok(None), "of some bytes each, 500 a second");
+        }
+    }
+
+    #[test]
+    fn bytes_asked_for_one_by_one_do_not_pay_for_it() {
+        let (byte, update) = (frame(DATA, 0, 1), frame(WINDOW_UPDATE, 0, 4));
+        let mut frames = begun();
+        let over = (0..3 * AT_ONCE).find(|_| {
+            frames.on_written(|| at(0), &byte);
+            frames.on_read(|| at(0), &update).is_err()
+        });
+        assert!(over.is_some_and(|over| over < 2 * AT_ONCE), "{over:?}");
+    }
+
+    #[test]
+    fn acknowledgements_pay_for_nothing() {
+        for (asked, answered) in
+            [(frame(PING, 0, 8), frame(PING, 1, 8)), (frame(SETTINGS, 0, 6), frame(SETTINGS, 1, 0))]
+        {
+            let mut frames = begun();
+            let mut answer = || {
+                frames.on_written(|| at(0), &answered);
+                frames.on_read(|| at(0), &asked)
+            };
+            assert!((0..UNPACED).all(|_| answer() == Ok(None)));
+            assert_eq!(answer(), Ok(Some(PAUSE)));
+            assert_eq!((0..AT_ONCE).find(|_| answer().is_err()), Some(AT_ONCE - UNPACED - 1));
+        }
+    }
+
+    /// Takes seven bytes at a time, out of several buffers.
+    struct Sevens(Vec<u8>);
+
+    impl AsyncWrite for Sevens {
+        fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
+            self.poll_write_vectored(cx, &[io::IoSlice::new(buffer)])
+        }
+
+        fn poll_write_vectored(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            buffers: &[io::IoSlice<'_>],
+        ) -> Poll<io::Result<usize>> {
+            let bytes: Vec<u8> = buffers.iter().flat_map(|buffer| buffer.iter().copied()).take(7).collect();
+            self.0.extend(&bytes);
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_written_counts_as_far_as_it_is_taken() {
+        let frames =
+            [frame(PING, 1, 8), frame(DATA, 0, 100), frame(DATA, 0, 0), frame(DATA, 1, 924)].concat();
+        for lengths in [vec![frames.len()], vec![3, 0, 20, 9, 100], vec![1; 50]] {
+            let mut judged = Judged::new(Sevens(Vec::new()), Arc::default());
+            judged.frames = begun();
+            judged.frames.on_read(|| at(0), &frame(PING, 0, 8).repeat(100)).unwrap();
+            let mut left = &frames[..];
+            while !left.is_empty() {
+                let mut rest = left;
+                let mut buffers = Vec::new();
+                for length in &lengths {
+                    let (buffer, after) = rest.split_at(rest.len().min(*length));
+                    buffers.push(io::IoSlice::new(buffer));
+                    rest = after;
+                }
+                let written = judged.write_vectored(&buffers).await.unwrap();
+                left = &left[written..];
+            }
+            // Two DATA frames and 1024 bytes in them.
+            assert_eq!(judged.frames.budget.remaining(at(0)), AT_ONCE - 100 + 2 * PER_DATA_SENT + 1);
+            assert_eq!(judged.stream.0, frames);
         }
     }
 
