@@ -58,9 +58,9 @@ async fn connections_can_be_limited_later(net: Net) {
 }
 
 async fn endpoints_of_one_builder_share_what_connections_may_hold(net: Net) {
-    const LIMIT: u64 = 1 << 20;
+    const LIMIT: u64 = 512 << 10;
     let mut roomy = TransportConfig::default();
-    roomy.initial_stream_window = LIMIT;
+    roomy.initial_stream_window = 1 << 20;
     let config = server_builder().transport(roomy).build().unwrap();
     let builder = net.builder().server(config).memory_limit(LIMIT);
     let (client, mut connections) = (net.client(), Vec::new());
@@ -69,9 +69,9 @@ async fn endpoints_of_one_builder_share_what_connections_may_hold(net: Net) {
         let (ours, theirs) = tokio::join!(connecting, async { server.accept().await.unwrap().await });
         let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
         let mut stream = ours.open_uni().await.unwrap();
-        // Nobody reads it. The clients of one network may have half of the limit, and are closed at three quarters: one such
-        // stream is no burden, and two are too much, before all is written perhaps.
-        let _ = stream.write_all(&[7; 450 << 10]).await;
+        // Nobody reads it. The clients of one network may not have more than the limit: one such stream is no burden, and two
+        // are too much, before all is written perhaps.
+        let _ = stream.write_all(&[7; 400 << 10]).await;
         connections.push((server, ours, theirs, stream));
     }
     let [(_, _, one, _), (_, _, other, _)] = &connections[..] else { unreachable!() };
