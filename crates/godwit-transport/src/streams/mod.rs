@@ -447,14 +447,16 @@ impl Streams {
         }
     }
 
-    /// Throws away what was received and written: the connection is closed, and its memory needed.
+    /// Throws away what was received and written: the connection is closed, and its memory needed. All streams are given up,
+    /// so that none seems to have come to its end; the peer hears nothing of it any more.
     pub(crate) fn forget_data(&mut self) {
+        const CODE: u64 = 0;
         for (_, stream) in self.store.iter_mut() {
             if let Some(recv) = &mut stream.recv {
-                recv.forget();
+                recv.stop(CODE);
             }
             if let Some(send) = &mut stream.send {
-                send.forget();
+                send.reset(CODE);
             }
         }
         (self.received, self.pieces) = (0, 0);

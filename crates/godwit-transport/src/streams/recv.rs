@@ -340,11 +340,6 @@ impl RecvHalf {
         }
     }
 
-    /// Throws away what has come: the connection is closed.
-    pub(super) fn forget(&mut self) {
-        self.assembler.clear();
-    }
-
     /// Gives back memory that holds no data.
     pub(super) fn release_memory(&mut self) {
         self.assembler.release_memory();

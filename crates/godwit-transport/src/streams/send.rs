@@ -366,11 +366,6 @@ impl SendHalf {
         self.buffer.copy_to(offset, space).then_some(())
     }
 
-    /// Throws away what is not acknowledged: the connection is closed.
-    pub(super) fn forget(&mut self) {
-        self.buffer.clear();
-    }
-
     /// A STREAM frame was acknowledged.
     pub(super) fn on_acked(&mut self, range: Range<u64>, fin: bool) -> Acked {
         let freed = self.buffer.on_acked(range);

@@ -473,6 +473,24 @@ fn little_is_permitted_while_memory_is_scarce() {
     assert!(streams.window.permitted() > 100 << 10, "it grows again");
 }
 
+/// Neither half of a stream may seem to have ended well.
+#[test]
+fn what_is_thrown_away_with_a_connection_was_neither_read_nor_delivered() {
+    let mut streams = server();
+    let whole = id(Side::Client, UNI, 0);
+    streams.on_stream(NOW, whole, 0, b"all of it", true).unwrap();
+    let answer = streams.open(UNI).unwrap();
+    assert_eq!(streams.write(answer, Bytes::from_static(b"an answer")), Ok(9));
+    streams.finish(answer).unwrap();
+    send(&mut streams, 1000);
+    assert!(streams.is_sent(answer));
+    streams.forget_data();
+    assert_eq!(streams.held(), 0);
+    assert_eq!(streams.read(NOW, Duration::ZERO, whole, 100), Err(ReadError::Stopped));
+    assert!(!streams.is_sent(answer));
+    assert!(!events(&mut streams).contains(&Event::Finished { id: answer }));
+}
+
 #[test]
 fn a_stream_whose_application_waits_to_write_says_that_it_is_blocked_and_still_ends() {
     let mut streams = Streams::new(Side::Server, &TransportConfig::default());
