@@ -13,6 +13,10 @@
 //!
 //! Whoever sends more than a few is not read from for a while after each, which costs it more than us, and is closed when the
 //! budget is used up. HTTP/3 does the same by itself ([`godwit::http3::Config::useless_per_second`]).
+//!
+//! Requests that are given up cost what requests cost and ask for no answer (CVE-2023-44487). How many a connection may
+//! give up in all is [counted elsewhere](super::client::abandoned); here it is read from slowly after some, so that it does
+//! not begin anew as soon as it was closed.
 
 mod heads;
 
@@ -42,6 +46,12 @@ const UNPACED: u64 = 1000;
 const PAUSE: Duration = Duration::from_millis(2);
 /// What comes back of them in a second: half of what is read then.
 const PER_SECOND: u64 = 250;
+/// Requests that may be given up before their answer is complete, as fast as they come, and how many of these come back in
+/// a second; one more does with each answer that is complete.
+const RESETS_UNPACED: u64 = 64;
+const RESETS_PER_SECOND: u64 = 16;
+/// For each one beyond, nothing is read for so long: a few connections give up fewer than a tenth of a processor can begin.
+const RESET_PAUSE: Duration = Duration::from_millis(10);
 /// What comes back with a request: window update, priority, end of the body, reset.
 const PER_REQUEST: u64 = 4;
 /// Bytes of bodies sent for which one comes back. Libraries send two for 4 KiB at most.
@@ -59,8 +69,10 @@ const PAYLOAD_OF_ONE: u64 = 64;
 const MOST_PADDING: u64 = 256;
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
 const CONTINUATION: u8 = 9;
 const PADDED: u8 = 8;
+const END_STREAM: u8 = 1;
 
 /// A stream of HTTP/2 that fails when its client has sent too much that is useless.
 pub(super) struct Judged<S> {
@@ -174,6 +186,8 @@ struct Frames {
     budget: RefillingBudget,
     /// Tiny DATA frames that may still give something back.
     tiny: RefillingBudget,
+    /// Requests that may still be given up as fast as they come.
+    resets: RefillingBudget,
     /// Bytes of bodies sent for which nothing has come back yet.
     sent: u64,
     read: Heads,
@@ -184,13 +198,17 @@ impl Frames {
     fn new() -> Frames {
         let budget = RefillingBudget::new(AT_ONCE, PER_SECOND);
         let tiny = RefillingBudget::new(TINY_PER_SECOND, TINY_PER_SECOND);
-        Frames { budget, tiny, sent: 0, read: Heads::of_client(), written: Heads::of_server() }
+        let resets = RefillingBudget::new(RESETS_UNPACED, RESETS_PER_SECOND);
+        Frames { budget, tiny, resets, sent: 0, read: Heads::of_client(), written: Heads::of_server() }
     }
 
     /// The clock is asked once if a tiny frame has begun, and else not.
     fn on_written(&mut self, clock: impl FnOnce() -> Time, mut bytes: &[u8]) {
         let now = LazyCell::new(clock);
-        while let Some(Head { kind, length, .. }) = self.written.next(&mut bytes) {
+        while let Some(Head { kind, flags, length }) = self.written.next(&mut bytes) {
+            if matches!(kind, DATA | HEADERS) && flags & END_STREAM != 0 {
+                self.resets.refund(1);
+            }
             if kind != DATA || length == 0 {
                 continue;
             }
@@ -211,12 +229,19 @@ impl Frames {
         mut bytes: &[u8],
     ) -> Result<Option<Duration>, Exhausted> {
         let now = LazyCell::new(clock);
-        let mut charged = 0_u64;
+        let (mut charged, mut given_up) = (0_u64, 0_u32);
         while let Some(head) = self.read.next(&mut bytes) {
             charged = charged.saturating_add(self.on_head(&now, head)?);
+            if head.kind == RST_STREAM && self.resets.charge(*now, 1).is_err() {
+                given_up = given_up.saturating_add(1);
+            }
         }
+        let mut pause = RESET_PAUSE.saturating_mul(given_up);
         let is_paced = charged > 0 && self.budget.remaining(*now) < AT_ONCE.saturating_sub(UNPACED);
-        Ok(is_paced.then(|| PAUSE.saturating_mul(u32::try_from(charged).unwrap_or(u32::MAX))))
+        if is_paced {
+            pause = pause.saturating_add(PAUSE.saturating_mul(u32::try_from(charged).unwrap_or(u32::MAX)));
+        }
+        Ok((!pause.is_zero()).then_some(pause))
     }
 
     /// What a frame costs that has come.
@@ -246,7 +271,6 @@ mod tests {
     use super::heads::{HEAD, PREFACE};
     use super::*;
 
-    const RST_STREAM: u8 = 3;
     const SETTINGS: u8 = 4;
     const PING: u8 = 6;
     const WINDOW_UPDATE: u8 = 8;
@@ -357,6 +381,29 @@ mod tests {
         assert_eq!(frames.on_read(|| at(0), &pings), Ok(Some(PAUSE * 100)));
         assert_eq!(frames.on_read(|| at(0), &frame(HEADERS, 4, 50)), Ok(None), "requests are not to blame");
         assert_eq!(frames.on_read(|| at(0), &frame(DATA, 0, 1000)), Ok(None));
+    }
+
+    #[test]
+    fn whoever_gives_up_many_requests_is_read_from_slowly() {
+        let (request, reset) = (frame(HEADERS, 5, 50), frame(RST_STREAM, 0, 4));
+        let given_up = [request.clone(), reset.clone()].concat();
+        let mut frames = begun();
+        for _ in 0..RESETS_UNPACED {
+            assert_eq!(frames.on_read(|| at(0), &given_up), Ok(None));
+        }
+        assert_eq!(frames.on_read(|| at(0), &given_up.repeat(3)), Ok(Some(3 * RESET_PAUSE)));
+        assert_eq!(frames.on_read(|| at(0), &request), Ok(None));
+        // An answer that is complete brings one back, its beginning none; a second brings back some.
+        for (answer, pause) in [
+            (frame(HEADERS, 4, 30), Some(RESET_PAUSE)),
+            (frame(HEADERS, 5, 30), None),
+            (frame(DATA, 1, 9), None),
+        ] {
+            frames.on_written(|| at(0), &answer);
+            assert_eq!(frames.on_read(|| at(0), &reset), Ok(pause), "{answer:?}");
+        }
+        assert_eq!(frames.on_read(|| at(1000), &reset.repeat(RESETS_PER_SECOND as usize)), Ok(None));
+        assert_eq!(frames.on_read(|| at(1000), &reset), Ok(Some(RESET_PAUSE)));
     }
 
     #[test]
