@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Bytes for all files that are being sent.
-const MEMORY: usize = 64 << 20;
+const MEMORY: usize = 48 << 20;
 /// Bytes of one file that are read even if there is no room.
 pub(super) const LEAST: usize = 1 << 10;
 
