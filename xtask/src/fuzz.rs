@@ -10,6 +10,8 @@ use crate::shell::{self, cargo};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::thread;
 use toml::Table;
 
 /// What libFuzzer wants to know of the code: which edges were taken, and what was compared with what.
@@ -71,7 +73,7 @@ struct Figures {
     memory: u64,
 }
 
-/// Runs targets one after another and prints a table; fails if there is a finding.
+/// Runs targets, as many at once as there are processors, and prints a table; fails if there is a finding.
 pub(crate) fn run(words: &[&str]) -> Result<(), String> {
     let options = Options::read(words)?;
     let fuzz = shell::root().join("fuzz");
@@ -86,19 +88,35 @@ pub(crate) fn run(words: &[&str]) -> Result<(), String> {
     }
     println!("| target | executions | a second | edges | inputs kept | of them new | memory, MiB | |");
     println!("|---|---|---|---|---|---|---|---|");
-    let (mut all, mut findings) = (0, Vec::new());
-    for target in &targets {
-        let (figures, finding) = fuzz_one(&fuzz, &programs, target, options.seconds)?;
-        let Figures { executions, per_second, edges, corpus, added, memory } = figures;
-        let remark = if finding.is_some() { "**a finding**" } else { "" };
-        println!(
-            "| {target} | {executions} | {per_second} | {edges} | {corpus} | {added} | {memory} | {remark} |"
-        );
-        all += executions;
-        findings.extend(finding.map(|finding| format!("{target}: {finding}")));
-    }
+    let (left, outcomes) = (Mutex::new(targets.iter()), Mutex::new(Vec::new()));
+    let next = || left.lock().expect("nothing panics with it").next();
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some(target) = next() {
+                    let outcome = fuzz_one(&fuzz, &programs, target, options.seconds);
+                    let outcome = outcome.map(|(figures, finding)| print_row(target, &figures, finding));
+                    outcomes.lock().expect("nothing panics with it").push(outcome);
+                }
+            });
+        }
+    });
+    let outcomes = outcomes.into_inner().expect("nothing panicked with it");
+    let outcomes: Vec<_> = outcomes.into_iter().collect::<Result<_, _>>()?;
+    let all: u64 = outcomes.iter().map(|(executions, _)| executions).sum();
+    let findings: Vec<String> = outcomes.into_iter().filter_map(|(_, finding)| finding).collect();
     println!("\n{all} executions of {} targets, {} findings", targets.len(), findings.len());
     if findings.is_empty() { Ok(()) } else { Err(findings.join("\n")) }
+}
+
+/// Returns how many executions there were, and the finding with the name of its target.
+fn print_row(target: &str, figures: &Figures, finding: Option<String>) -> (u64, Option<String>) {
+    let Figures { executions, per_second, edges, corpus, added, memory } = figures;
+    let remark = if finding.is_some() { "**a finding**" } else { "" };
+    println!(
+        "| {target} | {executions} | {per_second} | {edges} | {corpus} | {added} | {memory} | {remark} |"
+    );
+    (*executions, finding.map(|finding| format!("{target}: {finding}")))
 }
 
 /// Names of all targets.

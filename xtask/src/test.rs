@@ -2,7 +2,7 @@
 //!
 //! The quick tier checks the code, runs every unit, property and scenario test and the programs outside of the
 //! workspace, and holds the instruction counts and a few emulated networks against their baselines. The full tier runs the simulations with all
-//! their seeds, and adds real peers and a real browser.
+//! their seeds, and adds half a minute of each fuzz target, real peers and a real browser.
 //!
 //! A full run from nothing mostly compiles. So nothing is built twice that one build can serve, and what compiles goes
 //! on beside what waits: the peers are fetched and built from the beginning, and once the tests are built they run
@@ -10,7 +10,7 @@
 
 use crate::peers::install::Installed;
 use crate::shell::{self, cargo};
-use crate::{check, features, gate, interop, models, outside, peers, toolchains, wan};
+use crate::{check, features, fuzz, gate, interop, models, outside, peers, toolchains, wan};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Instant;
@@ -63,6 +63,7 @@ fn builds(stages: &Stages, tier: Tier) -> Result<(), String> {
         stages.run("oldest compiler", toolchains::oldest)?;
         stages.run("advisories", toolchains::advisories)?;
         stages.run("packages", || toolchains::package(false))?;
+        stages.run("fuzz targets", || fuzz::run(&[]))?;
     }
     Ok(())
 }
