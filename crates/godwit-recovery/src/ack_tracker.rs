@@ -74,7 +74,6 @@ pub struct AckTracker {
     due: bool,
     /// A packet came since the last ACK frame.
     news: bool,
-    immediate: bool,
     /// When the last ACK frame left.
     acked_at: Option<Time>,
     ecn: EcnCounts,
@@ -88,9 +87,9 @@ impl AckTracker {
         self.received.shrink_to_fit();
     }
 
-    /// Acknowledges every batch at once: for Initial and Handshake packets (RFC 9000 section 13.2.1).
+    /// Acknowledges without delay: for Initial and Handshake packets (RFC 9000 section 13.2.1).
     pub fn immediate() -> Self {
-        AckTracker { immediate: true, ..AckTracker::delayed(Duration::ZERO) }
+        AckTracker::delayed(Duration::ZERO)
     }
 
     /// Acknowledges after two ack-eliciting packets, or `max_ack_delay` after the first.
@@ -110,7 +109,6 @@ impl AckTracker {
             urgent: false,
             due: false,
             news: false,
-            immediate: false,
             acked_at: None,
             ecn: EcnCounts::default(),
             most_ranges: MAX_REPORTED,
@@ -261,8 +259,7 @@ impl AckTracker {
     /// round-trip time.
     pub fn on_batch_end(&mut self, now: Time, rtt: Duration) {
         self.due |= self.pending > 0
-            && (self.immediate
-                || self.urgent
+            && (self.urgent
                 || self.pending > self.policy.threshold
                 || (self.policy.threshold > 1 && self.is_silent(now, rtt)));
     }

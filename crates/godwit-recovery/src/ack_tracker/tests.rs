@@ -92,6 +92,21 @@ fn marks_are_counted_once_per_packet() {
         tracker.on_packet_received(number, ms(0), true, ecn);
     }
     assert_eq!(tracker.ecn_counts(), EcnCounts { ect0: 1, ect1: 1, ce: 1 });
+    for mark in [Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
+        let mut tracker = AckTracker::delayed(DELAY);
+        tracker.on_packet_received(0, ms(0), true, mark);
+        assert!(!tracker.ecn_counts().is_empty(), "{mark:?}");
+    }
+}
+
+#[test]
+fn what_comes_in_order_is_never_late() {
+    let mut tracker = AckTracker::delayed(DELAY);
+    for number in 0..10 {
+        receive(&mut tracker, number, ms(0));
+        tracker.on_ack_sent(ms(0));
+    }
+    assert!(tracker.late.iter().all(Option::is_none));
 }
 
 #[test]
@@ -163,6 +178,15 @@ fn ranges_are_capped_and_the_forgotten_are_duplicates() {
     assert!(!tracker.is_duplicate(5000));
 }
 
+#[test]
+fn nothing_is_forgotten_while_there_is_room() {
+    let mut tracker = AckTracker::delayed(DELAY);
+    for number in 0..MAX_RANGES as u64 {
+        assert!(receive(&mut tracker, 10 + number * 2, ms(0)));
+    }
+    assert!(!tracker.is_duplicate(5) && receive(&mut tracker, 11, ms(0)) && receive(&mut tracker, 5, ms(0)));
+}
+
 /// What happens when packets come one by one and only reordering makes an acknowledgement due: the numbers at which
 /// one is sent.
 fn acknowledged_at(reordering: u64, numbers: &[u64]) -> Vec<u64> {
@@ -187,6 +211,8 @@ fn reordering_within_the_threshold_is_not_urgent() {
     assert_eq!(acknowledged_at(5, &[0, 1, 3, 5, 6, 7, 8, 9]), [7, 9]);
     assert_eq!(acknowledged_at(0, &[0, 5, 3, 90]), []);
     assert_eq!(acknowledged_at(3, &[0, 1, 5, 6, 2, 3, 4]), [5, 6, 2, 3], "the late were told to be missing");
+    assert_eq!(acknowledged_at(3, &[0, 1, 3, 4, 5, 6, 2]), [5, 2], "and comes when nothing else is missing");
+    assert_eq!(acknowledged_at(3, &[0, 1, 4, 5, 3]), [5], "too near to the highest to be told to be missing");
 }
 
 #[test]

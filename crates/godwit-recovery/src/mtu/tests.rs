@@ -168,6 +168,96 @@ fn a_refusal_by_the_system_needs_no_loss() {
 }
 
 #[test]
+fn a_refusal_that_tells_nothing_new_is_one_without_a_size() {
+    for told in [None, Some(1472), Some(2000)] {
+        let mut search = MtuSearch::new(1200, 1472);
+        search.start(Time::ZERO);
+        search.on_probe_sent(1472);
+        search.on_refused(Time::ZERO, 1472, told);
+        assert_eq!((search.mtu(), search.next_probe(Time::ZERO)), (1200, Some(1336)), "{told:?}");
+        let mut search = found();
+        search.on_refused(at(1), 1472, told);
+        assert_eq!((search.mtu(), search.next_probe(at(1))), (1200, Some(1336)), "{told:?} of what passed before");
+    }
+}
+
+#[test]
+fn a_probe_that_a_narrower_route_still_carries_is_waited_for() {
+    let mut search = MtuSearch::new(1200, 9000);
+    search.start(Time::ZERO);
+    assert_eq!(search.next_probe(Time::ZERO), Some(1472));
+    search.on_probe_sent(1472);
+    search.on_refused(Time::ZERO, 9000, Some(8000));
+    assert_eq!(search.next_probe(Time::ZERO), None, "it is under way");
+    search.limit(1472);
+    assert_eq!(search.next_probe(Time::ZERO), None, "and is what the peer takes");
+    search.on_probe_acked(at(1), 1472);
+    assert_eq!((search.mtu(), search.next_probe(at(1))), (1472, None));
+}
+
+#[test]
+fn a_route_as_wide_as_what_is_sent_ends_no_suspicion() {
+    let mut search = found();
+    assert!(!search.on_packet_lost(at(2), 1472, at(1)));
+    search.on_refused(at(2), 2000, Some(1472));
+    assert_eq!(search.signs.lost, 1);
+    search.on_refused(at(2), 2000, Some(1471));
+    assert_eq!((search.mtu(), search.signs.lost), (1471, 0));
+}
+
+#[test]
+fn a_common_size_is_tried_first_where_the_ceiling_is_more_than_twice_as_large() {
+    for (max, first) in [(2943, 2943), (2944, 2944), (2945, 1472)] {
+        let mut search = MtuSearch::new(1200, max);
+        search.start(Time::ZERO);
+        assert_eq!(search.next_probe(Time::ZERO), Some(first), "{max}");
+    }
+}
+
+#[test]
+fn a_lesser_size_that_passes_does_not_end_the_doubt() {
+    let mut search = found();
+    assert!(search.on_silence(at(9)));
+    search.on_probe_acked(at(10), 1336);
+    for _ in 0..MAX_PROBES {
+        search.on_probe_sent(1472);
+        search.on_probe_lost(at(10), 1472);
+    }
+    assert_eq!((search.mtu(), search.counters().black_holes), (1336, 1));
+}
+
+#[test]
+fn the_search_ends_within_its_precision() {
+    let halfway = |gap| MtuSearch { ceiling: 1200 + gap, ..MtuSearch::new(1200, 9000) }.halfway();
+    assert_eq!(halfway(PRECISION - 1), 1200);
+    assert_eq!(halfway(PRECISION), 1200 + PRECISION.div_ceil(2));
+    assert_eq!(halfway(PRECISION + 1), 1200 + (PRECISION + 1).div_ceil(2));
+}
+
+#[test]
+fn nothing_is_of_full_size_at_the_base_and_little_less_than_the_mtu_is() {
+    assert_eq!(MtuSearch::new(1200, 1472).full_above(), u16::MAX);
+    let search = found();
+    let above = search.full_above();
+    assert_eq!(above, 1472 - FULL_WITHIN);
+    for (size, counted) in [(above, 0), (above + 1, 1), (1472, 1), (1473, 0)] {
+        let mut search = search.clone();
+        assert!(!search.on_packet_lost(at(2), size, at(1)));
+        assert_eq!(search.signs.lost, counted, "{size}");
+    }
+}
+
+#[test]
+fn as_many_full_packets_must_be_lost_whatever_has_arrived() {
+    let mut search = found();
+    search.on_packets_acked(lesser(at(101)));
+    for _ in 1..BLACK_HOLE_LOSSES {
+        assert!(!search.on_packet_lost(at(110), 1472, at(101)));
+    }
+    assert!(search.on_packet_lost(at(110), 1472, at(101)), "a lesser one of the same time has arrived");
+}
+
+#[test]
 fn the_peers_limit_holds() {
     let mut search = MtuSearch::new(1200, 9000);
     search.limit(1350);
