@@ -177,7 +177,11 @@ fn a_refusal_that_tells_nothing_new_is_one_without_a_size() {
         assert_eq!((search.mtu(), search.next_probe(Time::ZERO)), (1200, Some(1336)), "{told:?}");
         let mut search = found();
         search.on_refused(at(1), 1472, told);
-        assert_eq!((search.mtu(), search.next_probe(at(1))), (1200, Some(1336)), "{told:?} of what passed before");
+        assert_eq!(
+            (search.mtu(), search.next_probe(at(1))),
+            (1200, Some(1336)),
+            "{told:?} of what passed before"
+        );
     }
 }
 

@@ -4,6 +4,8 @@ use super::*;
 use crate::congestion::{Algorithm, SavedState};
 use crate::{Outcome, SentInfo, SpaceId, SpaceRecovery};
 use godwit_base::SeededRng;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn ms(millis: u64) -> Time {
     Time::from_nanos(millis * 1_000_000)
@@ -24,6 +26,22 @@ fn ack(space: &mut SpaceRecovery<()>, path: &mut PathRecovery, now: Time, upto: 
     let mut ignore = |_: Outcome, ()| {};
     let ranges = std::iter::once(0..=upto);
     space.on_ack_received(path, now, upto, Duration::ZERO, ranges, &mut ignore).unwrap();
+}
+
+#[test]
+fn a_path_alone_is_found_by_its_own_id() {
+    let mut path = PathRecovery::new(Time::ZERO, &PathSettings { id: 3, ..PathSettings::default() });
+    assert!(path.find(3).is_some() && path.find(0).is_none());
+}
+
+#[test]
+fn ack_eliciting_packets_in_flight_are_counted_by_space() {
+    let (mut path, mut space) = (path(), SpaceRecovery::new(SpaceId::Handshake));
+    (0..3).for_each(|_| send(&mut space, &mut path, ms(0)));
+    assert_eq!(path.ack_eliciting_in_flight(SpaceId::Handshake), 3);
+    assert_eq!(path.ack_eliciting_in_flight(SpaceId::Data), 0);
+    ack(&mut space, &mut path, ms(50), 1);
+    assert_eq!(path.ack_eliciting_in_flight(SpaceId::Handshake), 1);
 }
 
 #[test]
@@ -202,6 +220,121 @@ fn silence_brings_the_mtu_back_to_the_base() {
     }
     path.on_pto(ms(0));
     assert_eq!(path.mtu(), 1200);
+}
+
+#[test]
+fn a_refusal_by_the_system_changes_mtu_and_controller() {
+    let settings = PathSettings {
+        congestion: Algorithm::NewReno.into(),
+        initial_mtu: 1472,
+        max_mtu: 1472,
+        ..PathSettings::default()
+    };
+    let mut path = PathRecovery::new(Time::ZERO, &settings);
+    let window = path.window();
+    path.on_datagram_refused(ms(0), 1500, Some(1480));
+    assert_eq!((path.mtu(), path.window()), (1472, window));
+    assert!(path.full_above() > 1200 && path.full_above() < 1472);
+    path.on_datagram_refused(ms(0), 1472, Some(1300));
+    assert_eq!(path.mtu(), 1300);
+    let mut narrow = PathRecovery::new(Time::ZERO, &PathSettings { initial_mtu: 1300, ..settings });
+    for path in [&mut path, &mut narrow] {
+        // The least window is two packets of the size that the controller knows.
+        (1..20).for_each(|round| path.on_congestion_experienced(ms(100 * round), ms(100 * round - 1)));
+    }
+    assert_eq!(path.window(), narrow.window());
+}
+
+#[test]
+fn lesser_packets_that_arrive_where_full_ones_do_not_make_a_black_hole() {
+    let settings = PathSettings { initial_mtu: 1400, max_mtu: 1400, ..PathSettings::default() };
+    for (size, mtu) in [(1400, 1400), (100, 1200)] {
+        let mut path = PathRecovery::new(Time::ZERO, &settings);
+        let mut space = SpaceRecovery::<()>::new(SpaceId::Handshake);
+        let mut now = Time::ZERO;
+        for bytes in [[1400; 9].as_slice(), &[size; 9]].concat() {
+            now = now + Duration::from_millis(1);
+            let number = space.next_packet_number(&mut SeededRng::new(1));
+            space.on_packet_sent(&mut path, SentInfo::ordinary(number, now, bytes), &[]);
+        }
+        let arrived = std::iter::once(9..=17);
+        now = now + Duration::from_millis(50);
+        space.on_ack_received(&mut path, now, 17, Duration::ZERO, arrived, &mut |_, ()| {}).unwrap();
+        assert_eq!(path.mtu(), mtu, "packets of {size} bytes arrive");
+    }
+}
+
+#[test]
+fn what_the_search_has_done_is_told() {
+    let (mut path, mut space) = (path(), SpaceRecovery::<()>::new(SpaceId::Handshake));
+    path.mtu_search_mut().start(ms(0));
+    let size = path.next_mtu_probe(ms(0), false).unwrap();
+    let number = space.next_packet_number(&mut SeededRng::new(1));
+    let info = SentInfo { mtu_probe: true, ..SentInfo::ordinary(number, ms(0), size.into()) };
+    space.on_packet_sent(&mut path, info, &[]);
+    assert_eq!(path.mtu_counters(), MtuCounters { probes_sent: 1, ..MtuCounters::default() });
+}
+
+/// Probes while it is told to, in a window that stays.
+#[derive(Debug)]
+struct Probing(Arc<AtomicBool>);
+
+impl crate::congestion::CongestionController for Probing {
+    fn on_ack(&mut self, _: &Acked<'_>) {}
+    fn on_congestion(&mut self, _: Time) {}
+    fn on_persistent_congestion(&mut self) {}
+    fn on_mtu_changed(&mut self, _: u16) {}
+    fn window(&self) -> u64 {
+        1 << 20
+    }
+    fn is_probing(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A path with such a controller.
+fn probing() -> (PathRecovery, Arc<AtomicBool>) {
+    let probing = Arc::default();
+    let congestion = crate::CongestionControl::custom({
+        let probing = Arc::clone(&probing);
+        move |_| Probing(Arc::clone(&probing))
+    });
+    let settings = PathSettings { congestion, ..PathSettings::default() };
+    (PathRecovery::new(Time::ZERO, &settings), probing)
+}
+
+#[test]
+fn a_sender_that_was_woken_late_makes_up_for_it() {
+    let sent_after_a_wait = |late| {
+        let (mut path, _) = probing();
+        let mut space = SpaceRecovery::new(SpaceId::Handshake);
+        let mut burst = |path: &mut PathRecovery, now| {
+            let paced = std::iter::from_fn(|| {
+                path.next_send_time(now, 1200).is_none().then(|| send(&mut space, path, now))
+            });
+            paced.count()
+        };
+        assert!(burst(&mut path, ms(50)) > 0);
+        path.on_late(Duration::from_millis(late));
+        burst(&mut path, ms(60))
+    };
+    let (in_time, late) = (sent_after_a_wait(0), sent_after_a_wait(5));
+    assert!(late > in_time, "{late} and {in_time}");
+}
+
+#[test]
+fn on_paths_that_are_not_short_probes_are_made_with_few_acknowledgements() {
+    for (rtt, tried) in [(7, false), (8, true), (50, true)] {
+        let (mut path, probing) = probing();
+        let mut space = SpaceRecovery::new(SpaceId::Handshake);
+        for (number, is_probing) in [false, true, true, false].into_iter().enumerate() {
+            probing.store(is_probing, Ordering::Relaxed);
+            let now = ms(100 * number as u64);
+            send(&mut space, &mut path, now);
+            ack(&mut space, &mut path, now + Duration::from_millis(rtt), number as u64);
+            assert_eq!(path.tries_few_acks(), is_probing && tried, "{number}, {rtt} ms");
+        }
+    }
 }
 
 #[test]
