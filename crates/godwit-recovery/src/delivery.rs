@@ -46,6 +46,15 @@ pub(crate) struct Snapshot {
     pub(crate) app_limited: bool,
 }
 
+#[cfg(test)]
+impl Snapshot {
+    /// One that differs from others by what was delivered.
+    pub(crate) const fn of(delivered: u64) -> Self {
+        let (delivered_at, first_sent_at) = (Time::ZERO, Time::ZERO);
+        Snapshot { delivered, delivered_at, first_sent_at, in_flight: 0, lost: 0, app_limited: false }
+    }
+}
+
 /// The newest packet that an ACK frame acknowledges.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Newest {

@@ -305,6 +305,56 @@ mod tests {
         assert_eq!((ring.len(), ring.base()), (0, 1));
     }
 
+    #[test]
+    fn the_first_number_can_be_chosen() {
+        let mut ring = SentRing::<u32>::new();
+        ring.begin_at(7);
+        ring.push(packet(100), &[]);
+        assert_eq!((ring.base(), ring.end(), ring.get(7).is_some()), (7, 8, true));
+    }
+
+    #[test]
+    fn snapshots_stay_with_their_packets() {
+        let mut ring = SentRing::<u32>::new();
+        let snapshots = [None, None, Some(2), None, Some(4), Some(5), None, Some(7)];
+        let snapshots = snapshots.map(|delivered: Option<u64>| delivered.map(Snapshot::of));
+        for snapshot in snapshots {
+            ring.push_with(packet(100), snapshot, &[]);
+        }
+        for gone in 0..=snapshots.len() {
+            for (number, snapshot) in snapshots.iter().enumerate().skip(gone) {
+                assert_eq!(ring.snapshot(number as u64), *snapshot, "{number} of those from {gone} on");
+            }
+            ring.pop_front();
+        }
+    }
+
+    /// A ring of so many packets that are acknowledged, and forgotten but for some.
+    fn after(packets: usize, left: usize) -> SentRing<u32> {
+        let mut ring = SentRing::<u32>::new();
+        for number in 0..packets {
+            ring.push_with(packet(100), Some(Snapshot::of(0)), &[1]);
+            if number + left < packets {
+                ring.get_mut(number as u64).unwrap().state = State::Acked { run: 0 };
+            }
+        }
+        ring.release(Time::ZERO, None, Duration::ZERO);
+        assert_eq!(ring.len(), left);
+        ring
+    }
+
+    #[test]
+    fn a_large_ring_gives_memory_back_when_it_is_empty_and_any_if_it_is_told_to() {
+        let large = KEPT_CAPACITY * 4 + 1;
+        assert!(after(large, 0).packets.capacity() <= KEPT_CAPACITY);
+        assert!(after(large, 1).packets.capacity() >= large, "it is in use");
+        assert!(after(KEPT_CAPACITY * 3, 0).packets.capacity() > KEPT_CAPACITY, "it may be used again");
+        let mut ring = after(KEPT_CAPACITY * 4, 0);
+        assert!(ring.packets.capacity() > KEPT_CAPACITY, "as large as that it may be");
+        ring.shrink();
+        assert_eq!((ring.packets.capacity(), ring.tokens.capacity(), ring.snapshots.capacity()), (0, 0, 0));
+    }
+
     proptest! {
         /// Whatever is pushed and popped, a packet finds exactly its own tokens, also where the index wraps.
         #[test]

@@ -62,6 +62,21 @@ fn slow_paths_send_packet_by_packet_and_fast_ones_by_the_batch() {
 }
 
 #[test]
+fn a_sender_that_comes_back_in_time_is_held_no_longer() {
+    for window in (10_000..2_000_000).step_by(9973) {
+        let (mut pacer, pace) = (Pacer::new(), pace(window, 47));
+        let mut now = Time::ZERO;
+        for _ in 0..10 {
+            while pacer.next_send_time(now, 1200, &pace).is_none() {
+                pacer.on_sent(now, 1200, &pace);
+            }
+            now = pacer.next_send_time(now, 1200, &pace).expect("it is held");
+            assert_eq!(pacer.next_send_time(now, 1200, &pace), None, "a window of {window}");
+        }
+    }
+}
+
+#[test]
 fn a_held_sender_is_not_lured_out_by_one_packets_worth() {
     let (mut pacer, pace) = (Pacer::new(), pace(1_000_000, 50));
     let mut sent = 0;

@@ -44,7 +44,7 @@ fn what_is_of_no_use_is_forgotten() {
 
 #[test]
 fn a_jump_follows_the_initial_window_on_a_path_as_long_as_it_was() {
-    for (long, jumps) in [(24, false), (26, true), (400, true), (501, false)] {
+    for (long, jumps) in [(24, false), (25, true), (500, true), (501, false)] {
         let mut resume = CarefulResume::new(saved(50, 200 * MTU), 10 * MTU).unwrap();
         let rtt = rtt(long);
         assert_eq!(ack(&mut resume, long, 9, &rtt, (19, 1)), Step::None);
@@ -81,6 +81,17 @@ fn what_arrives_is_validated_and_then_all_is_as_ever() {
     resume.on_sent(ms(101));
     assert_eq!(ack(&mut resume, 139, 70, &rtt, (80, 79)), Step::None);
     assert_eq!(ack(&mut resume, 140, 1, &rtt, (80, 79)), Step::Normal);
+}
+
+#[test]
+fn what_was_sent_on_trust_is_overdue_after_more_than_a_round_trip() {
+    let rtt = rtt(50);
+    for (after, step) in [(50, Step::Hold), (51, Step::Window(80 * MTU))] {
+        let mut resume = jumped(&rtt);
+        let early = Acked { largest_sent_at: ms(49), ..Acked::new(ms(50 + after), MTU, &rtt) };
+        let early = Acked { bytes_in_flight: 80 * MTU, ..early };
+        assert_eq!(resume.on_ack(&early, 79 * MTU, 100 * MTU), step, "{after} ms");
+    }
 }
 
 #[test]
