@@ -373,6 +373,59 @@ fn after_a_retry_everything_is_lost_without_congestion() {
 }
 
 #[test]
+fn what_is_abandoned_is_lost_and_cannot_be_acknowledged_any_more() {
+    let mut bench = Bench::new(SpaceId::Handshake);
+    for _ in 0..3 {
+        bench.send(ms(0));
+    }
+    let log = &mut bench.log;
+    bench.space.abandon_all(&mut bench.path, ms(5), &mut |outcome, token| log.push((outcome, token)));
+    assert_eq!((bench.tokens(Outcome::Lost), bench.path.bytes_in_flight()), (vec![0, 1, 2], 0));
+    assert_eq!(bench.space.oldest_sent_at(), None);
+    bench.send(ms(9));
+    assert_eq!(bench.space.oldest_sent_at(), Some(ms(9)));
+    bench.ack(ms(50), &[0..=3]).unwrap();
+    assert_eq!((bench.tokens(Outcome::Acked), bench.tokens(Outcome::Spurious)), (vec![3], vec![]));
+}
+
+#[test]
+fn numbers_are_encoded_relative_to_as_far_before_what_is_acknowledged_as_they_are_after_it() {
+    let mut bench = Bench::new(SpaceId::Handshake);
+    assert_eq!((bench.space.largest_acked(), bench.space.encoding_base(0)), (None, None));
+    for _ in 0..9 {
+        bench.send(ms(0));
+    }
+    bench.ack(ms(50), &[4..=5]).unwrap();
+    assert_eq!(bench.space.largest_acked(), Some(5));
+    assert_eq!([9, 7, 10, 90].map(|number| bench.space.encoding_base(number)), [1, 3, 0, 0].map(Some));
+}
+
+#[test]
+fn the_newest_tokens_are_of_what_waits_for_an_acknowledgement() {
+    let mut bench = Bench::new(SpaceId::Handshake);
+    for number in 0..8 {
+        bench.send_as(ms(number), number != 6, false, SIZE);
+    }
+    bench.ack(ms(50), &[5..=5]).unwrap();
+    let newest = |bench: &Bench, numbers| {
+        let mut seen = Vec::new();
+        bench.space.newest_tokens(&bench.path, numbers, &mut |number, token| seen.push((number, token)));
+        seen
+    };
+    assert_eq!(
+        newest(&bench, 8),
+        [(7, 7), (4, 4), (3, 3)],
+        "others are lost, acknowledged or ask for nothing"
+    );
+    assert_eq!(newest(&bench, 4), [(7, 7), (4, 4)], "of the last four numbers");
+    let settings = PathSettings { id: 1, ..PathSettings::default() };
+    let other = PathRecovery::new(Time::ZERO, &settings);
+    let mut seen = 0;
+    bench.space.newest_tokens(&other, 8, &mut |_, _| seen += 1);
+    assert_eq!(seen, 0, "all were sent on one path");
+}
+
+#[test]
 fn packets_that_only_acknowledge_are_forgotten_at_the_cap() {
     let mut bench = Bench::new(SpaceId::Handshake);
     for _ in 0..MAX_TRACKED + 10 {
