@@ -321,6 +321,59 @@ mod tests {
         assert_eq!(window_after_mtu_change(3000, 9000, Some(3000)), minimum_window(9000));
     }
 
+    /// The controllers that are built in and know losses.
+    fn classic() -> [Box<dyn CongestionController>; 3] {
+        [Box::new(NewReno::new(1200)), Box::new(Cubic::new(1200)), Box::new(Prague::new(1200))]
+    }
+
+    #[test]
+    fn marks_that_meant_nothing_are_forgotten_with_all_that_was_learnt() {
+        for mut controller in classic() {
+            controller.on_congestion(Time::ZERO);
+            controller.on_ce_congestion(Time::ZERO);
+            assert!(controller.window() < initial_window(1200) && !controller.is_slow_start());
+            controller.on_false_alarm();
+            let state = (controller.window(), controller.slow_start_threshold());
+            assert_eq!(state, (initial_window(1200), None), "{controller:?}");
+        }
+    }
+
+    #[test]
+    fn a_larger_mtu_makes_larger_windows() {
+        for mut controller in classic() {
+            controller.on_mtu_changed(1472);
+            assert_eq!(controller.window(), initial_window(1472), "{controller:?}");
+            controller.on_persistent_congestion();
+            assert_eq!(controller.window(), minimum_window(1472), "{controller:?}");
+        }
+    }
+
+    #[test]
+    fn a_reduction_that_was_none_is_undone() {
+        for mut controller in classic() {
+            controller.on_congestion(Time::ZERO);
+            controller.on_spurious_congestion();
+            let state = (controller.window(), controller.slow_start_threshold());
+            assert_eq!(state, (initial_window(1200), None), "{controller:?}");
+        }
+    }
+
+    #[test]
+    fn a_mark_costs_by_the_controller() {
+        let after = classic().map(|mut controller| {
+            controller.on_ce_congestion(Time::ZERO);
+            controller.window()
+        });
+        assert_eq!(after, [9600, 10_200, 6000]);
+    }
+
+    #[test]
+    fn packets_are_marked_as_the_controller_wants_them() {
+        let custom = CongestionControl::custom(|_| NewReno::new(1200));
+        let marks = [Algorithm::Prague.into(), Algorithm::Cubic.into(), custom];
+        assert_eq!(marks.map(|control: CongestionControl| control.ect()), [Ecn::Ect1, Ecn::Ect0, Ecn::Ect0]);
+    }
+
     #[test]
     fn windows_follow_rfc_9002_section_7_2() {
         assert_eq!(

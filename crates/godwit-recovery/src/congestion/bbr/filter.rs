@@ -24,3 +24,19 @@ impl MaxFilter {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_two_cycles_that_have_a_value_count() {
+        let mut filter = MaxFilter::default();
+        for (value, highest) in [(5, 5), (9, 9), (4, 9), (3, 4), (0, 3), (0, 3), (2, 3), (1, 2)] {
+            filter.update(value);
+            filter.update(value / 2);
+            assert_eq!(filter.get(), highest, "{value}");
+            filter.advance();
+        }
+    }
+}

@@ -101,6 +101,60 @@ fn the_search_ends_after_three_rounds_without_growth_by_a_quarter() {
 }
 
 #[test]
+fn slow_paths_are_sent_a_packet_or_two_at_once_and_others_a_millisecond() {
+    assert_eq!([VERY_SLOW - 1, VERY_SLOW, SLOW - 1].map(|rate| burst(rate, MTU)), [1200, 2400, 2400]);
+    assert_eq!([SLOW, 4 * SLOW].map(|rate| burst(rate, MTU)), [6250, 25_000]);
+    assert_eq!(burst(SLOW, 9000), 18_000, "or two packets, where they take longer");
+    assert_eq!((time_of(5000, 1_000_000), in_time(1_000_000, 5 * MS)), (5 * MS, 5000));
+}
+
+#[test]
+fn it_tells_where_it_is_and_what_it_has_learnt() {
+    let mut rig = Rig::new();
+    assert!(rig.bbr.is_slow_start() && !rig.bbr.is_probing());
+    for (wanted, probing) in [(State::Cruise, false), (State::Refill, true), (State::Up, true)] {
+        rig.until(|state| state == wanted);
+        assert!(!rig.bbr.is_slow_start());
+        assert_eq!(rig.bbr.is_probing(), probing, "{wanted:?}");
+    }
+    let saved = rig.bbr.export().unwrap();
+    assert_eq!((saved.rtt, saved.window), (50 * MS, rig.bbr.window()));
+    assert!(saved.rate.abs_diff(RATE) < RATE / 50, "{}", saved.rate);
+}
+
+#[test]
+fn a_mark_ends_the_search_and_a_probe() {
+    let mut rig = Rig::new();
+    rig.round(RATE, 50 * MS, 0);
+    rig.bbr.on_ce_congestion(rig.now);
+    assert_eq!(rig.bbr.state, State::Drain);
+    rig.until(|state| state == State::Up);
+    rig.bbr.on_ce_congestion(rig.now);
+    assert_eq!(rig.bbr.state, State::Down);
+}
+
+#[test]
+fn losses_that_were_none_lift_the_bounds() {
+    let mut rig = Rig::cruising();
+    (0..3).for_each(|_| rig.round(RATE / 2, 60 * MS, 20));
+    assert!(rig.bbr.model.inflight_short.get().is_some());
+    rig.bbr.on_spurious_congestion();
+    assert!(rig.bbr.model.inflight_short.get().is_none());
+}
+
+#[test]
+fn the_initial_window_is_of_the_mtu_that_is_found_before_the_first_sample() {
+    let mut rig = Rig::new();
+    rig.bbr.on_mtu_changed(1472);
+    assert_eq!(rig.bbr.window(), initial_window(1472));
+    let mut rig = Rig::new();
+    rig.round(RATE / 100, 50 * MS, 0);
+    let window = rig.bbr.window();
+    rig.bbr.on_mtu_changed(9000);
+    assert_eq!(rig.bbr.window(), window, "the path has told of itself");
+}
+
+#[test]
 fn it_asks_for_the_samples_that_it_works_by() {
     assert!(Rig::new().bbr.wants_rate_samples());
 }

@@ -81,6 +81,19 @@ fn only_who_could_not_regain_the_last_maximum_makes_room() {
 }
 
 #[test]
+fn without_an_earlier_reduction_everything_is_larger_and_the_curve_begins_anew() {
+    let mut cubic = Cubic::new(1200);
+    cubic.set_window(1_000_000);
+    cubic.on_congestion(Time::ZERO);
+    cubic.on_congestion(Time::ZERO);
+    assert_eq!((cubic.window(), cubic.shape.prior), (490_000, 700_000));
+    cubic.undo_earlier(1);
+    let Shape { window, threshold, w_max, prior, epoch, .. } = cubic.shape;
+    assert_eq!((window, threshold, prior, epoch), (700_000, Some(700_000), 1_000_000, None));
+    assert_eq!(w_max, 700_000);
+}
+
+#[test]
 fn slow_start_doubles_per_round_trip() {
     let mut flow = Flow::new(50);
     flow.rounds(3);

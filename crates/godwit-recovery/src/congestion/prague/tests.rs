@@ -145,6 +145,17 @@ fn a_loss_counts_as_cubics_even_after_a_mark_in_the_same_round() {
 }
 
 #[test]
+fn a_loss_after_a_mark_makes_no_window_larger() {
+    let mut flow = Flow::scalable(50, 100 * MTU);
+    flow.now += 100 * flow.rtt;
+    // All are marked, so far as is known: the window is halved, of which CUBIC would have left seven tenths.
+    flow.prague.on_ce_congestion(flow.now);
+    assert_eq!(flow.prague.window(), 50 * MTU);
+    flow.prague.on_lost(&Lost::new(flow.now + flow.rtt, 1200, flow.now));
+    assert_eq!((flow.prague.window(), flow.prague.slow_start_threshold()), (50 * MTU, Some(50 * MTU)));
+}
+
+#[test]
 fn without_marks_the_window_is_cubics() {
     let grown = |bleached: bool| {
         let mut flow = Flow::scalable(50, 100 * MTU);
