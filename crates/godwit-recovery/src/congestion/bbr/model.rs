@@ -350,3 +350,6 @@ impl Model {
         *present = (*present).max(extra);
     }
 }
+
+#[cfg(test)]
+mod tests;

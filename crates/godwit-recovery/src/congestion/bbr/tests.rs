@@ -2,6 +2,7 @@
 
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
+use super::bound::Bound;
 use super::*;
 use crate::RttEstimator;
 
@@ -133,6 +134,111 @@ fn a_mark_ends_the_search_and_a_probe() {
     assert_eq!(rig.bbr.state, State::Down);
 }
 
+/// A probe has just begun, at `RATE` and 50 ms.
+fn probing() -> Rig {
+    let mut rig = Rig::new();
+    rig.until(|state| state == State::Up);
+    rig
+}
+
+impl Rig {
+    /// An acknowledgement so long after the probe began, which shows a rate while so much is in flight.
+    fn probed(&mut self, after: Duration, rate: u64, in_flight: u64, lossy: bool) {
+        let mut acked = Acked::new(self.now + after, 1200, &self.rtt);
+        acked.all_bytes = 1200;
+        let sample = RateSample {
+            delivered: in_flight,
+            interval: 50 * MS,
+            rate,
+            app_limited: false,
+            prior_delivered: 0,
+            total_delivered: self.delivered,
+            in_flight,
+            lost: 0,
+            rtt: 50 * MS,
+        };
+        self.bbr.in_flight = in_flight;
+        self.bbr.on_probing_sample(&acked, &sample, lossy);
+    }
+}
+
+#[test]
+fn a_probe_raises_the_bound_that_losses_have_left_and_losses_lower_it() {
+    for (bound, raised) in [(50_000, 61_200), (70_000, 71_200)] {
+        let mut rig = probing();
+        rig.probed(MS, RATE, 60_000, false);
+        assert_eq!(rig.bbr.model.inflight_limit.get(), None, "there is none to raise");
+        rig.bbr.model.inflight_limit = Bound::of(bound);
+        rig.probed(MS, RATE, 60_000, false);
+        assert_eq!(rig.bbr.model.inflight_limit.get(), Some(raised));
+    }
+    let mut rig = probing();
+    let least = part(rig.bbr.target(100), 70);
+    rig.bbr.model.inflight_limit = Bound::of(10 * least);
+    rig.probed(MS, RATE, 2 * least, true);
+    assert_eq!((rig.bbr.model.inflight_limit.get(), rig.bbr.state), (Some(2 * least), State::Down));
+}
+
+#[test]
+fn a_rate_that_grows_three_times_in_a_probe_is_looked_for_anew_unless_there_is_a_queue() {
+    for (queue, state) in [(false, State::Startup), (true, State::Up)] {
+        let (mut rig, mut rate) = (probing(), RATE);
+        rig.bbr.model.on_rtt(rig.now, if queue { 60 * MS } else { 50 * MS });
+        rig.probed(MS, part(RATE, 105), 60_000, false);
+        for _ in 0..3 {
+            assert_eq!(rig.bbr.state, State::Up);
+            rate = part(rate, 105) + 1;
+            rig.probed(MS, rate, 60_000, false);
+        }
+        assert_eq!(rig.bbr.state, state, "with a queue: {queue}");
+    }
+}
+
+#[test]
+fn a_probe_that_finds_no_more_ends_after_a_full_round_trip_or_three_of_any_kind() {
+    let full = probing().bbr.target(125);
+    for (in_flight, after, state) in [
+        (full, 50 * MS, State::Up),
+        (full, 51 * MS, State::Down),
+        (full - 1, 51 * MS, State::Up),
+        (full - 1, 150 * MS, State::Up),
+        (full - 1, 151 * MS, State::Down),
+    ] {
+        let mut rig = probing();
+        // From when the rate has grown for the last time.
+        rig.probed(Duration::ZERO, part(RATE, 105) + 1, in_flight, false);
+        rig.probed(after, RATE, in_flight, false);
+        assert_eq!(rig.bbr.state, state, "{in_flight} after {after:?}");
+    }
+}
+
+#[test]
+fn a_probe_ends_at_once_when_many_losses_follow_what_it_sent() {
+    for (packets, since, state) in [(20, 3000, State::Down), (20, 2000, State::Up), (1, 3000, State::Up)] {
+        let mut rig = probing();
+        rig.bbr.model.on_rtt(rig.now, 60 * MS);
+        for _ in 0..packets {
+            // Of 100,000 bytes that were in flight two percent may be lost.
+            let (in_flight, lost_since) = (Some(100_000), Some(since));
+            rig.bbr.on_lost(&Lost { in_flight, lost_since, ..Lost::new(rig.now, 1200, rig.now) });
+        }
+        assert_eq!(rig.bbr.state, state, "{packets} packets, {since} bytes since");
+    }
+}
+
+#[test]
+fn a_search_that_was_misled_is_made_up_for_after_three_rounds() {
+    for (soon, rounds, state) in
+        [(false, 3, State::Cruise), (true, 2, State::Cruise), (true, 3, State::Refill)]
+    {
+        let mut rig = Rig::cruising();
+        rig.bbr.probe.soon = soon;
+        (rig.bbr.probe.turn_at, rig.bbr.probe.turn_round) = (rig.now, rig.bbr.model.rounds - rounds);
+        rig.probed(MS, RATE, 60_000, false);
+        assert_eq!(rig.bbr.state, state, "{rounds} rounds");
+    }
+}
+
 #[test]
 fn losses_that_were_none_lift_the_bounds() {
     let mut rig = Rig::cruising();
@@ -140,6 +246,11 @@ fn losses_that_were_none_lift_the_bounds() {
     assert!(rig.bbr.model.inflight_short.get().is_some());
     rig.bbr.on_spurious_congestion();
     assert!(rig.bbr.model.inflight_short.get().is_none());
+    assert_eq!(rig.bbr.state, State::Cruise);
+    // And if they have ended the search for the rate, it goes on.
+    rig.bbr.probe.misled = true;
+    rig.bbr.on_spurious_congestion();
+    assert_eq!(rig.bbr.state, State::Startup);
 }
 
 #[test]
