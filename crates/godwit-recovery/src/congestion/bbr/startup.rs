@@ -299,3 +299,6 @@ impl Train {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
