@@ -264,7 +264,7 @@ pub struct EndpointConfig {
     /// Incoming handshakes held at most before they are accepted or refused. Default 1024.
     pub max_incoming: usize,
     /// Connections held at most that were accepted and have not finished their handshake; a quarter of them from one
-    /// network (/24 of IPv4, /48 of IPv6), half from one /16 or /32. Default 2048.
+    /// network (/24 of IPv4, /48 of IPv6), half from one /16 or /32. Default 1536.
     pub max_handshakes: usize,
     /// Beyond so many of them clients have to prove their address first, by a Retry (RFC 9000 section 8.1.2). Default 512.
     pub handshakes_before_retry: usize,
@@ -295,7 +295,7 @@ impl EndpointConfig {
             cid_len: 8,
             max_connections: 1_000_000,
             max_incoming: 1024,
-            max_handshakes: 2048,
+            max_handshakes: 1536,
             handshakes_before_retry: 512,
             versions: vec![godwit_wire::version::V1, godwit_wire::version::V2],
             upgrade_to: None,

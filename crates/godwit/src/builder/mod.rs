@@ -72,7 +72,7 @@ impl EndpointBuilder {
             generation: 0,
             max_connections: 1_000_000,
             max_incoming: 1024,
-            max_handshakes: 2048,
+            max_handshakes: 1536,
             handshakes_before_retry: 512,
             window_reserve: WindowReserve::default(),
             memory_limit: MemoryLimit::default(),
@@ -170,7 +170,7 @@ impl EndpointBuilder {
 
     /// Sets how many handshakes may be accepted and not be complete; a quarter of them by clients of one network (/24 of
     /// IPv4, /48 of IPv6), half by those of one /16 or /32. Beyond that whoever had two seconds and did not finish gives
-    /// way, and while there is nobody newcomers wait. Default 2048.
+    /// way, and while there is nobody newcomers wait. Default 1536.
     pub fn max_handshakes(mut self, handshakes: usize) -> Self {
         self.max_handshakes = handshakes;
         self
