@@ -1,83 +1,12 @@
 //! The rules one by one: which frames are errors, and what the application hears.
 
 use super::super::*;
+use super::common::*;
 use crate::TransportErrorCode;
 use crate::WindowReserve;
-use crate::packet::testing::payload;
 use crate::part::Part;
-use godwit_base::Time;
-use godwit_wire::{Frame, Reader};
+use godwit_wire::Frame;
 use std::time::Duration;
-
-const NOW: Time = Time::ZERO;
-const BIDI: Direction = Direction::Bidirectional;
-const UNI: Direction = Direction::Unidirectional;
-
-fn config() -> TransportConfig {
-    TransportConfig {
-        initial_stream_window: 1000,
-        max_stream_window: 1000,
-        initial_connection_window: 2500,
-        max_connection_window: 2500,
-        max_bidi_streams: 4,
-        max_uni_streams: 4,
-        send_buffer: 100_000,
-        ..TransportConfig::default()
-    }
-}
-
-fn server() -> Streams {
-    let mut streams = Streams::new(Side::Server, &config());
-    let parameters = TransportParameters {
-        initial_max_data: 1 << 20,
-        initial_max_stream_data_bidi_local: 1 << 20,
-        initial_max_stream_data_bidi_remote: 1 << 20,
-        initial_max_stream_data_uni: 1 << 20,
-        initial_max_streams_bidi: 4,
-        initial_max_streams_uni: 4,
-        ..TransportParameters::default()
-    };
-    streams.set_peer_limits(&parameters);
-    streams
-}
-
-fn id(initiator: Side, direction: Direction, index: u64) -> StreamId {
-    StreamId::new(initiator, direction, index)
-}
-
-fn events(streams: &mut Streams) -> Vec<Event> {
-    std::iter::from_fn(|| streams.next_event()).collect()
-}
-
-fn send(streams: &mut Streams, room: usize) -> (Vec<u8>, Vec<StreamToken>) {
-    let (payload, tokens, ()) = payload(room, |packet| {
-        streams.write_frames(packet);
-        streams.write_data(packet);
-    });
-    (payload, tokens)
-}
-
-fn frames(payload: &[u8]) -> Vec<Frame<'_>> {
-    let mut reader = Reader::new(payload);
-    let mut frames = Vec::new();
-    while !reader.is_empty() {
-        frames.push(Frame::decode(&mut reader).unwrap());
-    }
-    frames
-}
-
-fn stream_ids(payload: &[u8]) -> Vec<u64> {
-    let id = |frame| if let Frame::Stream { id, .. } = frame { Some(id.index()) } else { None };
-    frames(payload).into_iter().filter_map(id).collect()
-}
-
-fn take(streams: &mut Streams, frame: Frame<'_>) -> Result<(), crate::WireError> {
-    streams.on_frame(NOW, &frame).unwrap()
-}
-
-fn code(result: Result<(), crate::WireError>) -> Option<TransportErrorCode> {
-    result.err().map(|error| error.code)
-}
 
 #[test]
 fn what_fills_gaps_is_of_use_and_what_comes_again_is_not() {
@@ -155,6 +84,26 @@ fn using_a_stream_opens_those_before_it_once() {
     assert_eq!(accepted, [0, 1, 2]);
     take(&mut streams, Frame::StreamDataBlocked { id: id(Side::Client, BIDI, 3), limit: 0 }).unwrap();
     assert_eq!(events(&mut streams), [Event::StreamOpened { direction: BIDI }]);
+}
+
+#[test]
+fn streams_that_were_opened_are_told_again_only_when_all_before_were_accepted() {
+    let mut streams = server();
+    let ids = [0, 1, 2].map(|index| id(Side::Client, UNI, index));
+    let opened = Event::StreamOpened { direction: UNI };
+    streams.on_stream(NOW, ids[0], 1, b"", false).unwrap();
+    assert_eq!(events(&mut streams), [opened.clone()]);
+    streams.on_stream(NOW, ids[1], 1, b"", false).unwrap();
+    assert_eq!(events(&mut streams), [], "the first waits to be accepted");
+    assert_eq!([(); 3].map(|()| streams.accept(UNI)), [Some(ids[0]), Some(ids[1]), None]);
+    // A late frame for one that is over opens nothing.
+    streams.on_reset_stream(NOW, ids[0], 0, 1).unwrap();
+    streams.stop_sending(ids[0], 0).unwrap();
+    events(&mut streams);
+    streams.on_stream(NOW, ids[0], 0, b"x", false).unwrap();
+    assert_eq!(events(&mut streams), []);
+    streams.on_stream(NOW, ids[2], 1, b"", false).unwrap();
+    assert_eq!(events(&mut streams), [opened]);
 }
 
 #[test]
