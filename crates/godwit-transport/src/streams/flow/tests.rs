@@ -178,3 +178,87 @@ fn blocked_is_told_once_per_limit() {
     assert!(credit.newly_blocked());
     assert!(!credit.raise(5));
 }
+
+/// The size of a window of the connection when half of it has been used up within `took` milliseconds.
+fn size_after(size: u64, took: u64, rtt: Duration, share: &mut Share) -> u64 {
+    let mut window = ReceiveWindow::new(size, 192 * MIB);
+    window.on_received(at(0), size / 2);
+    assert!(window.on_consumed_of_all(at(took), rtt, size / 2, share));
+    window.size()
+}
+
+#[test]
+fn how_fast_half_of_a_shared_window_is_used_up_says_whether_it_grows_stays_or_shrinks() {
+    for (size, took, rtt, expected) in [
+        // Its own: less than two round trips.
+        (16, 199, RTT, 32),
+        (16, 200, RTT, 16),
+        (16, 60_000, RTT, 16),
+        // Beyond: less than one and a half.
+        (32, 149, RTT, 64),
+        (32, 150, RTT, 32),
+        (32, 60_000, RTT, 32),
+        (64, 150, RTT, 64),
+        // Not within a second, nor within eight round trips.
+        (64, 1000, RTT, 64),
+        (64, 1001, RTT, 32),
+        (64, 1600, RTT * 2, 64),
+        (64, 1601, RTT * 2, 32),
+        (48, 1001, RTT, 32),
+    ] {
+        let reserve = WindowReserve::new(320 * MIB);
+        let (_, mut share) = shared(&reserve);
+        assert_eq!(size_after(size * MIB, took, rtt, &mut share), expected * MIB, "{size} MiB in {took} ms");
+    }
+}
+
+#[test]
+fn a_window_that_is_not_shared_grows_as_that_of_a_stream_and_never_shrinks() {
+    for (took, expected) in [(199, 128), (200, 64), (60_000, 64)] {
+        assert_eq!(size_after(64 * MIB, took, RTT, &mut Share::default()), expected * MIB, "{took} ms");
+    }
+}
+
+#[test]
+fn who_comes_back_after_five_seconds_of_silence_has_less() {
+    // So slow that half a window in five seconds is fast enough.
+    let rtt = Duration::from_secs(1);
+    for (silence, expected) in [(5000, 64), (5001, 32)] {
+        let reserve = WindowReserve::new(320 * MIB);
+        let (_, mut share) = shared(&reserve);
+        let mut window = ReceiveWindow::new(64 * MIB, 192 * MIB);
+        window.on_received(at(0), 32 * MIB);
+        assert!(window.on_consumed_of_all(at(8000), rtt, 32 * MIB, &mut share));
+        assert_eq!(window.size(), 64 * MIB);
+        window.on_received(at(8000 + silence), 32 * MIB);
+        assert!(window.on_consumed_of_all(at(8000 + silence), rtt, 32 * MIB, &mut share));
+        assert_eq!(window.size(), expected * MIB, "{silence} ms");
+    }
+}
+
+#[test]
+fn what_was_announced_is_taken_until_it_is_used_and_no_longer() {
+    let reserve = WindowReserve::new(320 * MIB);
+    let (mut window, mut share) = shared(&reserve);
+    let mut now = at(0);
+    fill(&mut window, &mut share, &mut now, 9, RTT / 2);
+    assert_eq!((window.size(), window.limit() - window.consumed()), (192 * MIB, 192 * MIB));
+    assert_eq!(reserve.taken(), 160 * MIB);
+    assert!(!window.on_consumed_of_all(now, RTT, 10 * MIB, &mut share));
+    assert_eq!(reserve.taken(), 150 * MIB);
+    assert!(!window.on_discarded_of_all(10 * MIB, &mut share));
+    assert_eq!(reserve.taken(), 140 * MIB);
+}
+
+#[test]
+fn a_window_that_has_to_shrink_gives_back_what_is_not_its_own() {
+    let reserve = WindowReserve::new(320 * MIB);
+    let (mut window, mut share) = shared(&reserve);
+    let mut now = at(0);
+    fill(&mut window, &mut share, &mut now, 9, RTT / 2);
+    window.shrink(64 << 10);
+    assert!(!window.on_consumed_of_all(now, RTT, 100 * MIB, &mut share));
+    assert_eq!(reserve.taken(), 60 * MIB, "what was announced stays");
+    assert!(window.on_consumed_of_all(now, RTT, 92 * MIB, &mut share));
+    assert_eq!((window.size(), reserve.taken()), (64 << 10, 0));
+}
