@@ -150,3 +150,71 @@ fn pieces_in_reverse_order_are_joined() {
     }
     assert_eq!(all, bytes(0..5000));
 }
+
+#[test]
+fn a_read_takes_no_more_than_was_asked_for_and_nothing_of_the_next_chunk() {
+    let mut assembler = Assembler::default();
+    assembler.insert(0, &bytes(0..600), 0).unwrap();
+    assembler.insert(600, &bytes(600..1200), 0).unwrap();
+    let mut read = 0;
+    for (max, len) in [(0, 1), (99, 99), (499, 499), (2, 1), (599, 599), (2, 1)] {
+        let data = assembler.read(max).unwrap();
+        assert_eq!(data, bytes(read..read + len), "{max} bytes from {read} on");
+        read += len;
+        assert_eq!(assembler.offset(), read);
+    }
+    assert_eq!(assembler.read(1), None);
+}
+
+#[test]
+fn slices_below_512_bytes_are_copied_out_of_chunks_eight_times_their_size() {
+    for (len, allocated, copied) in [
+        (511, 8 * 511, true),
+        (511, 8 * 511 - 1, false),
+        (512, LARGEST_CHUNK, false),
+        (32, 256, false),
+        (1, 256, false),
+        (1, 257, true),
+    ] {
+        assert_eq!(pins_too_much(len, allocated), copied, "{len} of {allocated}");
+    }
+}
+
+/// The number of pieces when these have come, each an offset and a length.
+fn pieces(come: &[(u64, u64)]) -> usize {
+    let mut assembler = Assembler::default();
+    for &(at, len) in come {
+        assembler.insert(at, &bytes(at..at + len), usize::MAX).unwrap();
+    }
+    let stored: u64 = assembler.pieces.values().map(|piece| piece.len() as u64).sum();
+    assert_eq!(assembler.held(), stored + 128 * assembler.pieces() as u64);
+    for (&start, piece) in &assembler.pieces {
+        assert_eq!(&piece[..], bytes(start..end_of(start, piece)));
+    }
+    assembler.pieces()
+}
+
+#[test]
+fn pieces_grow_at_their_ends_to_64_kib_and_no_further() {
+    for (len, more, expected) in [(65_535, 1, 1), (65_535, 2, 2), (65_536, 1, 2)] {
+        assert_eq!(pieces(&[(1, len), (1 + len, more)]), expected, "{len} and {more}");
+        let expected = expected + 1;
+        assert_eq!(pieces(&[(1, len), (100_000, 1), (1 + len, more)]), expected, "not the last");
+    }
+}
+
+#[test]
+fn a_piece_takes_over_the_next_if_that_is_of_a_kibibyte_at_most_and_fits() {
+    for (len, next, expected) in [(1000, 1024, 1), (1000, 1025, 2), (64_536, 1000, 1), (64_536, 1001, 2)] {
+        let first = 100_000 - len;
+        assert_eq!(pieces(&[(100_000, next), (first, len)]), expected, "{len} before {next}");
+    }
+}
+
+#[test]
+fn a_piece_that_is_covered_to_its_end_is_replaced() {
+    assert_eq!(pieces(&[(5000, 2000), (4000, 3000)]), 1);
+    assert_eq!(pieces(&[(5000, 2000), (4000, 3001)]), 1);
+    assert_eq!(pieces(&[(5000, 2000), (4000, 2999)]), 2, "its last byte stays where it is");
+    assert_eq!(pieces(&[(5000, 2000), (8000, 2000), (4000, 6000)]), 1);
+}

@@ -87,3 +87,23 @@ fn readable_is_told_once_until_the_reader_waits() {
     receive(&mut half, 3, b"", true).unwrap();
     assert!(half.take_news());
 }
+
+#[test]
+fn a_reset_keeps_the_code_of_the_one_before() {
+    let mut half = RecvHalf::new(100, 100);
+    let code = |outcome: Result<u64, WireError>| outcome.map_err(|error| error.code);
+    let fresh = half.check(30, true).unwrap();
+    assert_eq!(code(half.on_reset_at(Time::ZERO, 7, fresh, 10)), Ok(20), "20 bytes are not waited for");
+    let contradiction = Err(TransportErrorCode::STREAM_STATE_ERROR);
+    assert_eq!(code(half.on_reset_at(Time::ZERO, 8, 0, 5)), contradiction);
+    assert_eq!(code(half.on_reset(Time::ZERO, 8, 0)), contradiction);
+    assert_eq!(code(half.on_reset_at(Time::ZERO, 7, 0, 5)), Ok(5));
+    assert_eq!(code(half.on_reset(Time::ZERO, 7, 0)), Ok(5));
+    assert_eq!(read(&mut half), Err(ReadError::Reset(7)));
+}
+
+#[test]
+fn a_window_of_a_stream_allows_for_as_many_pieces_as_a_lossy_sender_needs() {
+    assert_eq!([0, 600 * 1024 - 1, 600 * 1025, 600 * 2000].map(max_pieces), [1024, 1024, 1025, 2000]);
+    assert_eq!([0, 600 * 4096, 600 * 4097].map(max_pieces_of_all), [8192, 8192, 8194]);
+}
