@@ -106,3 +106,68 @@ fn a_reset_names_what_was_sent_and_frees_the_rest() {
     half.on_reset_acked();
     assert!(half.is_over());
 }
+
+#[test]
+fn a_small_part_of_the_data_is_not_worth_a_frame_but_all_of_it_is() {
+    // A frame that reaches to the end of its packet needs three bytes beside the data.
+    for (len, least, room, written) in [
+        (1000, 64, 3 + 63, None),
+        (1000, 64, 3 + 64, Some(64)),
+        (1000, 64, 3 + 65, Some(65)),
+        (1000, 0, 3 + 1, Some(1)),
+        (63, 64, 100, Some(63)),
+        (63, 64, 3 + 63, Some(63)),
+        (63, 64, 3 + 62, None),
+    ] {
+        let mut room = vec![0; room];
+        let mut writer = Writer::new(&mut room);
+        let sent = filled(len).write_frame(ID, u64::MAX, least, &mut writer);
+        assert_eq!(sent.map(|sent| sent.len), written, "{len} bytes, at least {least}");
+        assert_eq!(writer.is_empty(), written.is_none());
+    }
+}
+
+#[test]
+fn a_frame_has_a_length_unless_it_reaches_to_the_end_and_is_never_empty_for_want_of_room() {
+    for (room, available, expected) in [
+        (2, 0, None),
+        (3, 0, Some((0, true))),
+        (3, 1, None),
+        (4, 0, Some((0, false))),
+        (4, 1, Some((1, true))),
+        (4, 9, Some((1, true))),
+        (5, 1, Some((1, false))),
+        // There is room for two, of which the length takes one.
+        (6, 2, Some((2, false))),
+        (5, 2, Some((2, true))),
+        (3 + 65, 64, Some((63, false))),
+        (3 + 66, 64, Some((64, false))),
+    ] {
+        assert_eq!(fit(room, ID, 0, available), expected, "{available} bytes in {room}");
+    }
+    assert_eq!(fit(4, ID, 63, 9), None, "the offset takes a byte");
+    assert_eq!(fit(6, ID, 64, 9), Some((1, true)), "or two");
+}
+
+#[test]
+fn a_stream_is_blocked_while_it_is_sending_has_more_and_has_used_its_limit_up() {
+    let mut room = [0; 200];
+    let mut half = filled(100);
+    half.limit = 40;
+    assert!(!half.is_stream_blocked(), "nothing is sent yet");
+    half.write_frame(ID, 100, 0, &mut Writer::new(&mut room)).unwrap();
+    assert!(half.is_stream_blocked());
+    half.raise_limit(41);
+    assert!(!half.is_stream_blocked());
+    half.write_frame(ID, 100, 0, &mut Writer::new(&mut room)).unwrap();
+    assert!(half.is_stream_blocked());
+    half.reset(7).unwrap();
+    assert!(!half.is_stream_blocked(), "nothing of it is sent any more");
+
+    let mut half = filled(40);
+    half.limit = 40;
+    half.write_frame(ID, 100, 0, &mut Writer::new(&mut room)).unwrap();
+    assert!(!half.is_stream_blocked(), "there is no more");
+    half.write_waiting = true;
+    assert!(half.is_stream_blocked(), "there would be");
+}
