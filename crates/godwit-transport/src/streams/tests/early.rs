@@ -133,3 +133,26 @@ fn data_sent_early_counts_against_the_new_limit_alone() {
     assert_eq!(frames(&payload), [Frame::Stream { id: stream, offset: 0, data: &[7; 40], fin: false }]);
     assert_eq!(streams.credit.used(), 40);
 }
+
+#[test]
+fn the_end_of_a_stream_is_sent_again_with_its_data() {
+    let mut streams = Streams::new(Side::Client, &config());
+    streams.set_peer_limits(&limits(1000, 3, 0));
+    let [whole, open, empty] = [b"hello".as_slice(), b"world", b""].map(|data| {
+        let id = streams.open(BIDI).unwrap();
+        streams.write(id, data.into()).unwrap();
+        id
+    });
+    streams.finish(whole).unwrap();
+    streams.finish(empty).unwrap();
+    assert_eq!(sends(&mut streams), [whole, open, empty]);
+    streams.on_early_rejected(&limits(1000, 3, 0));
+    let (payload, _) = send(&mut streams, 100);
+    let expected = [
+        Frame::Stream { id: whole, offset: 0, data: b"hello", fin: true },
+        Frame::Stream { id: open, offset: 0, data: b"world", fin: false },
+        Frame::Stream { id: empty, offset: 0, data: b"", fin: true },
+    ];
+    assert_eq!(frames(&payload), expected);
+    assert_eq!(streams.interest(), Interest::default());
+}
