@@ -274,9 +274,30 @@ mod tests {
                 let kept = entries.iter().filter(|end| **end > done).count();
                 prop_assert_eq!(buffer.entries.len(), kept, "what is done with is not kept");
             }
-            let kept = buffer.buffered();
+            let (kept, sent) = (buffer.buffered(), buffer.unsent());
             prop_assert_eq!(buffer.clear(), kept);
+            prop_assert_eq!((buffer.unsent(), buffer.end()), (sent, model.len() as u64));
             prop_assert!(buffer.entries.is_empty() && buffer.is_empty());
         }
+    }
+
+    #[test]
+    fn what_is_cut_off_is_not_sent_again_and_what_stays_is() {
+        let mut buffer = SendBuffer::default();
+        buffer.push((0..50).map(byte_at).collect::<Vec<_>>().into());
+        buffer.push((50..100).map(byte_at).collect::<Vec<_>>().into());
+        buffer.on_sent(0..80);
+        buffer.on_lost(40..70);
+        assert_eq!(buffer.on_acked(72..75), 0);
+        assert_eq!((buffer.truncate(60), buffer.end(), buffer.unsent()), (40, 60, 80));
+        assert_eq!(buffer.first_lost(), Some(40..60));
+        let mut out = [0; 20];
+        assert!(buffer.copy_to(40, &mut out));
+        assert!(out.iter().zip(40..).all(|(byte, at)| *byte == byte_at(at)));
+        assert!(!buffer.copy_to(41, &mut out), "nothing is behind the end");
+        buffer.on_sent(40..60);
+        buffer.on_lost(60..80);
+        assert_eq!(buffer.first_lost(), None);
+        assert_eq!((buffer.on_acked(0..80), buffer.is_empty()), (60, true));
     }
 }

@@ -206,6 +206,20 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_streams_that_are_gone_are_squeezed_out_when_they_outnumber_the_living_by_64() {
+        for (count, left) in [(66, 66), (67, 1), (68, 1), (69, 2)] {
+            let mut index = Index::default();
+            for number in 0..count {
+                index.insert(number, number as u32);
+            }
+            // The first lives on, before all others.
+            (1..count).for_each(|number| index.remove(number));
+            assert_eq!(index.entries.len(), left, "of {count}");
+            assert_eq!((index.find(0), index.find(1), index.live), (Some(0), None, 1));
+        }
+    }
+
+    #[test]
     fn a_long_lived_stream_does_not_keep_the_index_of_the_others() {
         let mut store = Store::default();
         for index in 0..10_000 {

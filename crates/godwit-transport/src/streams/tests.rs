@@ -1,6 +1,11 @@
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
 mod budget;
+mod common;
+mod early;
 mod fairness;
+mod memory;
 mod pipe;
 mod rules;
+mod settings;
+mod waiting;

@@ -23,6 +23,67 @@ fn there_is_room_again_when_a_quarter_is_free() {
 }
 
 #[test]
+fn each_stream_may_hold_less_once_all_hold_a_mebibyte_beyond_the_limit() {
+    let mut budget = WriteBudget::new(1 << 30);
+    let beyond = budget.limit + (1 << 20);
+    for (used, share) in [(0, 65_536), (beyond - 1, 65_536), (beyond, 65_536), (beyond + 1, 16_384)] {
+        budget.used = used;
+        assert_eq!(budget.stream_share(), share, "{used}");
+    }
+    budget.is_small = true;
+    assert_eq!(budget.stream_share(), 2048, "while memory is scarce");
+}
+
+#[test]
+fn four_congestion_windows_are_held_but_neither_too_little_nor_too_much() {
+    let mut budget = WriteBudget::new(1 << 20);
+    let wanted =
+        |budget: &WriteBudget| [0, 32_768, 32_769, 262_144, 262_145].map(|window| budget.wanted(window));
+    assert_eq!(wanted(&budget), [131_072, 131_072, 131_076, 1 << 20, 1 << 20]);
+    budget.is_small = true;
+    assert_eq!(wanted(&budget), [65_536; 5], "while memory is scarce");
+}
+
+#[test]
+fn who_waits_while_there_is_room_waits_for_permission_and_others_are_queued_once() {
+    let id = StreamId::new(Side::Client, Direction::Unidirectional, 0);
+    let mut budget = WriteBudget::new(1000);
+    let mut send = SendHalf::new(0);
+    budget.wait(id, &mut send);
+    assert!(send.write_waiting && !send.write_queued && budget.unpermitted);
+    assert!(budget.waiting.is_empty());
+    // All of the room is taken.
+    budget.used = 1000;
+    budget.wait(id, &mut send);
+    budget.wait(id, &mut send);
+    assert_eq!(budget.waiting, [id], "once");
+    assert!(send.write_queued && budget.unpermitted, "who waited before still does");
+    // Who is queued already hears of room, whatever it waits for.
+    (budget.used, budget.unpermitted) = (0, false);
+    budget.wait(id, &mut send);
+    assert!(!budget.unpermitted);
+    assert_eq!(budget.waiting, [id]);
+}
+
+#[test]
+fn those_that_are_gone_leave_a_queue_when_they_outnumber_the_living_by_far() {
+    let id = |index| StreamId::new(Side::Client, Direction::Unidirectional, index);
+    let left = |living: u64, queued: u64| {
+        let mut store = Store::default();
+        for index in 0..living {
+            store.insert(Stream::new(id(index), None, None)).unwrap();
+        }
+        let mut queue: VecDeque<StreamId> = (0..queued).map(id).collect();
+        forget_gone(&mut queue, &store, |stream| stream.id != id(1));
+        queue.into_iter().map(StreamId::index).collect::<Vec<_>>()
+    };
+    assert_eq!(left(0, 64).len(), 64);
+    assert!(left(0, 65).is_empty());
+    assert_eq!(left(3, 70).len(), 70, "two for each that lives, and 64");
+    assert_eq!(left(3, 71), [0, 2], "those that live and stand in it");
+}
+
+#[test]
 fn a_stream_with_several_things_to_say_is_queued_once() {
     let mut streams = Streams::new(Side::Server, &TransportConfig::default());
     let id = StreamId::new(Side::Client, Direction::Bidirectional, 0);
@@ -44,11 +105,13 @@ fn every_refusal_has_a_sentence_of_its_own() {
         WriteError::Stopped(0x10c).to_string(),
         WriteError::UnknownStream.to_string(),
         UnknownStream.to_string(),
+        ResetAtError::Unsupported.to_string(),
     ];
     for (at, one) in said.iter().enumerate() {
         assert!(one.contains(' ') && !said[..at].contains(one), "{one}");
     }
     assert!(said[0].contains("0x10c") && said[5].contains("0x10c"), "codes are told");
+    assert_eq!(ResetAtError::UnknownStream.to_string(), UnknownStream.to_string());
 }
 
 #[test]

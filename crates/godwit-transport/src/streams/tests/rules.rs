@@ -1,83 +1,12 @@
 //! The rules one by one: which frames are errors, and what the application hears.
 
 use super::super::*;
+use super::common::*;
 use crate::TransportErrorCode;
 use crate::WindowReserve;
-use crate::packet::testing::payload;
 use crate::part::Part;
-use godwit_base::Time;
-use godwit_wire::{Frame, Reader};
+use godwit_wire::Frame;
 use std::time::Duration;
-
-const NOW: Time = Time::ZERO;
-const BIDI: Direction = Direction::Bidirectional;
-const UNI: Direction = Direction::Unidirectional;
-
-fn config() -> TransportConfig {
-    TransportConfig {
-        initial_stream_window: 1000,
-        max_stream_window: 1000,
-        initial_connection_window: 2500,
-        max_connection_window: 2500,
-        max_bidi_streams: 4,
-        max_uni_streams: 4,
-        send_buffer: 100_000,
-        ..TransportConfig::default()
-    }
-}
-
-fn server() -> Streams {
-    let mut streams = Streams::new(Side::Server, &config());
-    let parameters = TransportParameters {
-        initial_max_data: 1 << 20,
-        initial_max_stream_data_bidi_local: 1 << 20,
-        initial_max_stream_data_bidi_remote: 1 << 20,
-        initial_max_stream_data_uni: 1 << 20,
-        initial_max_streams_bidi: 4,
-        initial_max_streams_uni: 4,
-        ..TransportParameters::default()
-    };
-    streams.set_peer_limits(&parameters);
-    streams
-}
-
-fn id(initiator: Side, direction: Direction, index: u64) -> StreamId {
-    StreamId::new(initiator, direction, index)
-}
-
-fn events(streams: &mut Streams) -> Vec<Event> {
-    std::iter::from_fn(|| streams.next_event()).collect()
-}
-
-fn send(streams: &mut Streams, room: usize) -> (Vec<u8>, Vec<StreamToken>) {
-    let (payload, tokens, ()) = payload(room, |packet| {
-        streams.write_frames(packet);
-        streams.write_data(packet);
-    });
-    (payload, tokens)
-}
-
-fn frames(payload: &[u8]) -> Vec<Frame<'_>> {
-    let mut reader = Reader::new(payload);
-    let mut frames = Vec::new();
-    while !reader.is_empty() {
-        frames.push(Frame::decode(&mut reader).unwrap());
-    }
-    frames
-}
-
-fn stream_ids(payload: &[u8]) -> Vec<u64> {
-    let id = |frame| if let Frame::Stream { id, .. } = frame { Some(id.index()) } else { None };
-    frames(payload).into_iter().filter_map(id).collect()
-}
-
-fn take(streams: &mut Streams, frame: Frame<'_>) -> Result<(), crate::WireError> {
-    streams.on_frame(NOW, &frame).unwrap()
-}
-
-fn code(result: Result<(), crate::WireError>) -> Option<TransportErrorCode> {
-    result.err().map(|error| error.code)
-}
 
 #[test]
 fn what_fills_gaps_is_of_use_and_what_comes_again_is_not() {
@@ -158,6 +87,26 @@ fn using_a_stream_opens_those_before_it_once() {
 }
 
 #[test]
+fn streams_that_were_opened_are_told_again_only_when_all_before_were_accepted() {
+    let mut streams = server();
+    let ids = [0, 1, 2].map(|index| id(Side::Client, UNI, index));
+    let opened = || Event::StreamOpened { direction: UNI };
+    streams.on_stream(NOW, ids[0], 1, b"", false).unwrap();
+    assert_eq!(events(&mut streams), [opened()]);
+    streams.on_stream(NOW, ids[1], 1, b"", false).unwrap();
+    assert_eq!(events(&mut streams), [], "the first waits to be accepted");
+    assert_eq!([(); 3].map(|()| streams.accept(UNI)), [Some(ids[0]), Some(ids[1]), None]);
+    // A late frame for one that is over opens nothing.
+    streams.on_reset_stream(NOW, ids[0], 0, 1).unwrap();
+    streams.stop_sending(ids[0], 0).unwrap();
+    events(&mut streams);
+    streams.on_stream(NOW, ids[0], 0, b"x", false).unwrap();
+    assert_eq!(events(&mut streams), []);
+    streams.on_stream(NOW, ids[2], 1, b"", false).unwrap();
+    assert_eq!(events(&mut streams), [opened()]);
+}
+
+#[test]
 fn a_finished_stream_makes_room_for_another() {
     let mut streams = server();
     for index in 0..4 {
@@ -211,6 +160,96 @@ fn being_blocked_is_told_once_and_ends_with_an_event() {
     let (payload, _) = send(&mut streams, 100);
     assert_eq!(frames(&payload), [Frame::Stream { id: first, offset: 20, data: &[7; 10], fin: false }]);
     assert_eq!(streams.open(BIDI).map(StreamId::index), Some(1));
+}
+
+#[test]
+fn a_stream_says_once_for_each_limit_that_it_is_blocked() {
+    let mut streams = Streams::new(Side::Client, &config());
+    streams.set_peer_limits(&TransportParameters {
+        initial_max_data: 1000,
+        initial_max_stream_data_uni: 20,
+        initial_max_streams_uni: 1,
+        ..TransportParameters::default()
+    });
+    let id = streams.open(UNI).unwrap();
+    for limit in [20, 25] {
+        streams.on_max_stream_data(id, limit).unwrap();
+        streams.write(id, vec![7; 30].into()).unwrap();
+        send(&mut streams, 100);
+        let (payload, _) = send(&mut streams, 100);
+        assert_eq!(frames(&payload), [Frame::StreamDataBlocked { id, limit }]);
+        streams.write(id, vec![7; 30].into()).unwrap();
+        assert_eq!(streams.interest(), Interest::default(), "it has said so");
+    }
+}
+
+#[test]
+fn a_stream_says_no_more_than_it_owes() {
+    let mut streams = server();
+    let id = id(Side::Client, BIDI, 0);
+    streams.on_stream(NOW, id, 0, b"x", false).unwrap();
+    streams.reset(id, 5).unwrap();
+    let (payload, _) = send(&mut streams, 100);
+    assert_eq!(frames(&payload), [Frame::ResetStream { id, code: 5, final_size: 0 }]);
+    assert_eq!(streams.interest(), Interest::default());
+    streams.stop_sending(id, 6).unwrap();
+    let (payload, _) = send(&mut streams, 100);
+    assert_eq!(frames(&payload), [Frame::StopSending { id, code: 6 }]);
+    assert_eq!(streams.interest(), Interest::default());
+}
+
+#[test]
+fn frames_for_a_stream_that_is_over_serve_nothing() {
+    let mut streams = server();
+    let id = id(Side::Client, BIDI, 0);
+    streams.on_stop_sending(id, 1).unwrap();
+    streams.on_reset_stream(NOW, id, 0, 0).unwrap();
+    streams.stop_sending(id, 0).unwrap();
+    let (_, tokens) = send(&mut streams, 100);
+    tokens.into_iter().for_each(|token| streams.on_acked(token));
+    assert_eq!((streams.active_streams(), streams.take_useless()), (0, 0));
+    streams.on_stream(NOW, id, 0, b"x", false).unwrap();
+    streams.on_reset_stream(NOW, id, 0, 0).unwrap();
+    streams.on_max_stream_data(id, 1 << 30).unwrap();
+    assert_eq!((streams.useless(), streams.take_useless(), streams.useless()), (3, 3, 0));
+}
+
+#[test]
+fn an_observer_hears_of_streams_opened_and_over_from_when_it_asks() {
+    let mut streams = server();
+    let opened_before = streams.open(UNI).unwrap();
+    assert_eq!(streams.take_journal(), []);
+    streams.keep_journal();
+    let (own, peers) = (streams.open(UNI).unwrap(), id(Side::Client, UNI, 0));
+    streams.on_stream(NOW, peers, 0, b"abc", true).unwrap();
+    streams.stop_sending(peers, 0).unwrap();
+    streams.reset(opened_before, 0).unwrap();
+    let (_, tokens) = send(&mut streams, 100);
+    tokens.into_iter().for_each(|token| streams.on_acked(token));
+    let journal = [(own, true), (peers, true), (peers, false), (opened_before, false)];
+    assert_eq!(streams.take_journal(), journal);
+    assert_eq!(streams.take_journal(), [], "once");
+}
+
+#[test]
+fn bytes_are_counted_once_and_again_where_they_are_sent_again() {
+    let mut streams = server();
+    let (own, peers) = (streams.open(UNI).unwrap(), id(Side::Client, UNI, 1));
+    streams.write(own, vec![7; 30].into()).unwrap();
+    let (_, tokens) = send(&mut streams, 100);
+    streams.repeat(tokens[0]);
+    send(&mut streams, 100);
+    streams.on_stream(NOW, peers, 10, &[7; 20], false).unwrap();
+    streams.on_stream(NOW, peers, 25, &[7; 10], false).unwrap();
+    let expected = StreamStats {
+        bytes_sent: 30,
+        bytes_retransmitted: 30,
+        bytes_received: 35,
+        opened_locally: 1,
+        opened_by_peer: 2,
+    };
+    assert_eq!((streams.stats(), streams.data_sent()), (expected, 30));
+    assert_eq!(streams.arrived(), 20 + 5, "without the gap");
 }
 
 #[test]
