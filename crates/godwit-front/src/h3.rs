@@ -45,6 +45,10 @@ const MOST_MEMORY: u64 = 1 << 30;
 /// and which part of it where there is less.
 const PART_OF_MEMORY: u64 = 4;
 
+/// Places at an endpoint for each connection that may be let in. Those that begin, are turned away or are being closed have
+/// one, too; and an endpoint gives half of them to one network, this machine among them, which may have all connections.
+const PLACES_EACH: usize = 2;
+
 /// How HTTP/3 is to run.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
@@ -86,7 +90,11 @@ impl Options {
             limits.connections_per_address,
             limits.idle_connections,
         );
-        let endpoint = Endpoint::builder().server(config).socket(socket).memory_limit(memory_limit());
+        let endpoint = Endpoint::builder()
+            .server(config)
+            .socket(socket)
+            .max_connections(limits.connections.saturating_mul(PLACES_EACH))
+            .memory_limit(memory_limit());
         let endpoint = match &settings.qlog {
             Some(folder) => endpoint.qlog_dir(traces(folder, notices)),
             None => endpoint,
@@ -388,6 +396,17 @@ mod tests {
         let [one, other] =
             [1, 2].map(|port| options.builder().bind(SocketAddr::from(([127, 0, 0, 1], port))));
         assert!(one.shares_limits_with(&other), "memory, windows, tokens and traces");
+    }
+
+    #[test]
+    fn endpoints_hold_no_more_connections_than_are_let_in_and_as_many_on_their_way() {
+        let mut settings = Settings::default();
+        settings.limits.connections = 7000;
+        let (store, notices) = (Store::new(Vec::new()).unwrap(), Notices::ignored());
+        let options =
+            Options::new(&store, Datapath::Auto, &settings, Duration::from_secs(1), &notices).unwrap();
+        let shown = format!("{:?}", options.builder());
+        assert!(shown.contains("max_connections: 14000,"));
     }
 
     #[test]

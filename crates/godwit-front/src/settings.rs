@@ -137,9 +137,11 @@ pub enum ClientAddress {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Connections at a time, TCP and QUIC each; at least 1.
+    /// Connections at a time, TCP and QUIC each; at least 1. Once half of them are taken, a network (IPv4 /24, IPv6 /48) gets
+    /// no more of them than are left for others, and a /16 or /32 three times as many; but 16 and 32 in any case.
     pub connections: usize,
-    /// Of them, those of one IPv4 address or one IPv6 /64; at least 1.
+    /// Of them, those of one IPv4 address or one IPv6 /64 once half of all places are taken, before which everybody gets
+    /// one; at least 1.
     pub connections_per_address: usize,
     /// Connections on which nothing is asked for, TCP and QUIC each, half of them of one network (IPv4 /24, IPv6 /48); at
     /// least 1. Of more, the one that has been idle for longest is closed in good order.

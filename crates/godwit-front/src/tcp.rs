@@ -1,7 +1,8 @@
 //! HTTP/1.1 and HTTP/2 over TLS.
 //!
-//! Limits: connections in all (more wait in the kernel's queue) and of one client, [`HANDSHAKE`] for TLS, those of
-//! [`Limits`] for requests; HTTP/2 connections are pinged.
+//! Limits: connections in all (more wait in the kernel's queue), of one network and of one client (more are closed at once,
+//! so that no network fills the house and has everybody else wait), [`HANDSHAKE`] for TLS, those of [`Limits`] for
+//! requests; HTTP/2 connections are pinged.
 //!
 //! # The end
 //! Where another process goes on accepting, this one stops at once: whoever waits in the kernel's queue is that one's.
@@ -120,8 +121,8 @@ impl Server {
         let most = usize::try_from(files / 2).unwrap_or(usize::MAX).min(limits.connections);
         let most = u32::try_from(most.clamp(1, Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
         let room = Arc::new(Semaphore::new(most as usize));
-        let connections =
-            ConnectionLimits::new(usize::MAX, limits.connections_per_address, limits.idle_connections);
+        let Limits { connections_per_address, idle_connections, .. } = *limits;
+        let connections = ConnectionLimits::new(most as usize, connections_per_address, idle_connections);
         let tls = TlsAcceptor::from(Arc::new(tls));
         let shared = Arc::new(Shared {
             tls,
@@ -187,11 +188,11 @@ async fn accept_until_dropped(
         match listener.accept().await {
             Ok((stream, remote)) => {
                 let Some(admission) = shared.connections.admit(remote.ip()) else {
-                    tracing::debug!(%remote, "too many TCP connections from one address");
+                    tracing::debug!(%remote, "too many TCP connections from one address or network");
                     continue;
                 };
                 let (shared, purpose, stop) = (Arc::clone(shared), purpose.clone(), stop.clone());
-                let stream = ClientStream::new(stream, (permit, admission));
+                let stream = ClientStream::new(stream, (admission, permit));
                 tokio::spawn(connection_until_cut(stream, shared, purpose, stop));
             }
             Err(error) if is_of_one_connection(&error) => {}
@@ -339,5 +340,16 @@ mod tests {
         let text = std::str::from_utf8(PLAIN_HTTP).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.ends_with(&format!("content-length: {}", body.len())), "{} bytes", body.len());
+    }
+
+    #[test]
+    fn no_network_takes_the_places_that_descriptors_leave() {
+        let store = godwit_certificates::Store::new(Vec::new()).unwrap();
+        let tls = godwit_certificates::tcp_config(&store).unwrap();
+        let server = Server::new(tls, &Limits::default(), 1000, &Notices::ignored());
+        let admit = |host: u16| server.connection_limits().admit([198, 51, 100, host as u8].into());
+        let held: Vec<_> = (0..1000).filter_map(admit).collect();
+        assert_eq!(held.len(), 250, "half of those for which there are descriptors");
+        assert!(server.connection_limits().admit([203, 0, 113, 1].into()).is_some());
     }
 }

@@ -45,11 +45,12 @@ pub(super) struct ClientStream {
 #[derive(Debug)]
 struct Held {
     stream: Metered,
-    _permits: (OwnedSemaphorePermit, Admission),
+    /// In this order: whoever finds room among the permits is not turned away for those who leave.
+    _permits: (Admission, OwnedSemaphorePermit),
 }
 
 impl ClientStream {
-    pub(super) fn new(stream: TcpStream, permits: (OwnedSemaphorePermit, Admission)) -> ClientStream {
+    pub(super) fn new(stream: TcpStream, permits: (Admission, OwnedSemaphorePermit)) -> ClientStream {
         let stream = Metered::new(stream);
         let held = Some(Held { stream, _permits: permits });
         ClientStream { held, pace: Arc::default(), read_in_turn: 0, gone: None }
@@ -205,7 +206,7 @@ mod tests {
         }
         let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
         let admission = ConnectionLimits::new(1, 1, 1).admit(remote.ip()).unwrap();
-        (client, ClientStream::new(stream, (permit, admission)))
+        (client, ClientStream::new(stream, (admission, permit)))
     }
 
     /// Bytes that are read until there are no more for now.

@@ -267,6 +267,7 @@ async fn whoever_is_turned_away_is_told_of_as_well() {
         "godwit_refused_total{transport=\"tcp\",why=\"header_too_large\"} 1",
         "godwit_refused_total{transport=\"quic\",why=\"too_slow\"} 1",
         "godwit_refused_total{transport=\"tcp\",why=\"connections_per_address\"} 0",
+        "godwit_refused_total{transport=\"tcp\",why=\"connections_per_network\"} 0",
         "godwit_http_requests_total{protocol=\"http/1.1\",status=\"3xx\",site=\"\"} 1",
         "godwit_http_requests_total{protocol=\"http/1.1\",status=\"4xx\",site=\"\"} 3",
     ] {

@@ -6,6 +6,9 @@
 //! (`TCP_INFO`) until it has. There is a task only while something is under way, one for a connection, and none at
 //! all when nobody wants to know.
 //!
+//! Of a peer that acknowledges nothing, or does not even take what TLS has for it, no more than [`MOST_UNDER_WAY`] responses
+//! are remembered.
+//!
 //! The error is small: looks are a fraction of the round-trip time apart, and the kernel tells when the last
 //! acknowledgement came. A last piece that HTTP/2's flow control holds back after its body has ended is taken for
 //! flushed too early.
@@ -30,6 +33,8 @@ use godwit_text::instant_now;
 
 /// How long an acknowledgement is waited for.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Responses of one connection that are waited for. Of more, the oldest is over without an acknowledgement.
+const MOST_UNDER_WAY: usize = 256;
 /// Time between two looks.
 const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_millis(250);
@@ -55,7 +60,7 @@ pub(crate) struct Meter {
 /// Responses whose body is over.
 #[derive(Default)]
 struct UnderWay {
-    unflushed: Vec<Box<dyn Undelivered>>,
+    unflushed: VecDeque<Box<dyn Undelivered>>,
     /// In the order of their ends.
     flushed: VecDeque<Flushed>,
     /// A task looks after them, and last did so then.
@@ -69,6 +74,21 @@ struct Flushed {
     end: u64,
     at: Instant,
     undelivered: Box<dyn Undelivered>,
+}
+
+impl UnderWay {
+    fn held(&self) -> usize {
+        self.unflushed.len().saturating_add(self.flushed.len())
+    }
+
+    /// The oldest, if there are too many.
+    fn take_surplus(&mut self) -> Option<Box<dyn Undelivered>> {
+        if self.held() <= MOST_UNDER_WAY {
+            return None;
+        }
+        let oldest = self.flushed.pop_front().map(|flushed| flushed.undelivered);
+        oldest.or_else(|| self.unflushed.pop_front())
+    }
 }
 
 impl Metered {
@@ -131,6 +151,12 @@ impl Meter {
         self.written.load(Ordering::Relaxed)
     }
 
+    /// Responses whose delivery is waited for.
+    #[cfg(test)]
+    fn held(&self) -> usize {
+        self.lock().held()
+    }
+
     /// Has `undelivered` told when what has been given to the layers above so far is delivered.
     pub(crate) fn track(&self, undelivered: Box<dyn Undelivered>) {
         let mut under_way = self.lock();
@@ -139,8 +165,13 @@ impl Meter {
             drop(under_way);
             return drop(undelivered);
         }
-        under_way.unflushed.push(undelivered);
+        under_way.unflushed.push_back(undelivered);
         self.unflushed.store(true, Ordering::Release);
+        let surplus = under_way.take_surplus();
+        drop(under_way);
+        if let Some(oldest) = surplus {
+            oldest.over(None);
+        }
     }
 
     /// Everything that was written above has arrived here.
@@ -373,6 +404,26 @@ mod tests {
         assert!(told.try_recv().is_err(), "it cannot be known yet");
         drop((stream, client));
         assert_eq!(next(&told).await.0, "dropped");
+    }
+
+    #[tokio::test]
+    async fn of_responses_that_the_peer_does_not_take_the_oldest_are_given_up() {
+        let (stream, _client) = pair().await;
+        let meter = stream.meter();
+        // More than will ever be acknowledged.
+        meter.written.store(u64::MAX, Ordering::Relaxed);
+        let (tell, told) = channel();
+        for number in 0..10_000 {
+            meter.track(Box::new(Told(tell.clone())));
+            // Later on nothing is taken any more, not even what TLS holds.
+            if number < 5000 {
+                meter.on_flush();
+            }
+            assert!(meter.held() <= 256, "{}", meter.held());
+        }
+        assert_eq!(meter.held(), 256);
+        let given_up = told.try_iter().filter(|event| *event == ("over", false)).count();
+        assert_eq!(given_up, 10_000 - 256, "and each of them is logged");
     }
 
     #[tokio::test]

@@ -124,6 +124,8 @@ pub(crate) struct OverLimit {
     pub(crate) transport: Transport,
     /// There were too many in all.
     pub(crate) of_all: u64,
+    /// Its network had as many as were left for others.
+    pub(crate) of_network: u64,
     /// There were too many of that client.
     pub(crate) of_client: u64,
     /// Nothing was asked for on them, and there were too many such.

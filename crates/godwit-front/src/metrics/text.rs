@@ -138,6 +138,7 @@ impl Page<'_> {
         counts.retain(|(_, count)| *count > 0);
         for refused in ask(&metrics.sources.over_limit) {
             counts.push((label(refused.transport, "connections"), refused.of_all));
+            counts.push((label(refused.transport, "connections_per_network"), refused.of_network));
             counts.push((label(refused.transport, "connections_per_address"), refused.of_client));
             counts.push((label(refused.transport, "idle_connections"), refused.idle));
         }

@@ -3,6 +3,7 @@
 //! Invariant: what enters for a source leaves for the same source.
 
 use super::source::{PLACES, Source};
+use godwit_base::SourceNetworks;
 
 /// See the module.
 #[derive(Debug)]
@@ -17,8 +18,8 @@ pub(super) struct Ledger {
 
 impl Ledger {
     /// The share of everything that a network may hold: a part of so many, but not less than so much.
-    const NARROW: (usize, usize) = (4, 16);
-    const WIDE: (usize, usize) = (2, 32);
+    const NARROW: (usize, usize) = (4, SourceNetworks::LEAST_NARROW);
+    const WIDE: (usize, usize) = (2, SourceNetworks::LEAST_WIDE);
 
     pub(super) const fn new(most: usize) -> Self {
         Ledger { most, held: 0, narrow: Vec::new(), wide: Vec::new() }
@@ -50,11 +51,10 @@ impl Ledger {
         self.held < self.most && self.shares(source).iter().all(|(held, most)| held < most)
     }
 
-    /// Whether one more may come where so much is left for all: not if the networks of a source hold as much as that, the
-    /// wide one three times as much, and more than the least that everybody may hold.
+    /// Whether one more may come where so much is left for all: see [`SourceNetworks::leaves_enough`].
     pub(super) fn leaves_enough(&self, source: Source, left: usize) -> bool {
         let [(narrow, _), (wide, _)] = self.shares(source);
-        narrow < left.max(Self::NARROW.1) && wide < left.saturating_mul(3).max(Self::WIDE.1)
+        SourceNetworks::leaves_enough(narrow, wide, left)
     }
 
     /// Whether there would be room for one from `source` if one from `other` left.

@@ -1,9 +1,7 @@
 //! Which networks have the places of an endpoint's connections.
 //!
-//! A client that has finished its handshake has a place for as long as it likes, and an endpoint has so many. While half of
-//! them are free, everybody gets one. Beyond that a client gets one if its narrow network has fewer than are left, and its
-//! wide network fewer than three times as many: so one network has half at most while others have none, two have a third
-//! each, and there are always some left for whoever comes from elsewhere. Nobody is asked to leave.
+//! A client that has finished its handshake has a place for as long as it likes, and an endpoint has so many. How they are
+//! shared says [`godwit_base::SourceNetworks`]. Nobody is asked to leave.
 //!
 //! Invariant: those connections count that were accepted and are still in a slot, each for the source in its slot.
 

@@ -5,6 +5,7 @@
 //! theirs.
 
 use crate::keyed_hash::KeyedHash;
+use godwit_base::SourceNetworks;
 use std::hash::BuildHasher;
 use std::net::IpAddr;
 
@@ -21,19 +22,9 @@ pub(super) struct Source {
 
 impl Source {
     pub(super) fn of(hash: KeyedHash, address: IpAddr) -> Self {
-        // Widths and kinds of address differ in the highest three bits.
-        let (narrow, wide) = match address.to_canonical() {
-            IpAddr::V4(address) => {
-                let address = u64::from(u32::from(address));
-                (address >> 8 | 1 << 63, address >> 16 | 1 << 62)
-            }
-            IpAddr::V6(address) => {
-                let address = u128::from(address);
-                ((address >> 80) as u64, (address >> 96) as u64 | 1 << 61)
-            }
-        };
+        let networks = SourceNetworks::of(address);
         let place = |network: u64| (hash.hash_one(network) >> (u64::BITS - PLACE_BITS)) as u16;
-        Source { narrow: place(narrow), wide: place(wide) }
+        Source { narrow: place(networks.narrow()), wide: place(networks.wide()) }
     }
 
     /// The place of the narrow network, below [`PLACES`].
