@@ -55,6 +55,11 @@ pub trait Transport {
     /// Takes at most `max` (at least 1) of the bytes that have arrived.
     fn read(&mut self, id: StreamId, max: usize) -> Result<Read, StreamError>;
 
+    /// True while memory is scarce: then hardly more is to be made ready than [`Transport::write`] takes.
+    fn is_memory_scarce(&self) -> bool {
+        false
+    }
+
     /// Closes the connection with an application error code.
     fn close(&mut self, code: u64, reason: &str);
 }

@@ -7,6 +7,7 @@
 use godwit_base::IntervalSet;
 use godwit_wire::TransportErrorCode;
 use godwit_wire::WireError;
+use std::ops::Range;
 
 /// Separate parts that wait for what is missing between them, at most.
 const MAX_PARTS: usize = 256;
@@ -18,13 +19,22 @@ pub struct Assembler {
     buffer: Vec<u8>,
     received: IntervalSet,
     consumed: u64,
+    /// Parts looked at to find out what is new.
+    #[cfg(test)]
+    looked_at: std::cell::Cell<usize>,
 }
 
 impl Assembler {
     /// Nothing received yet.
     #[inline]
     pub const fn new() -> Self {
-        Assembler { buffer: Vec::new(), received: IntervalSet::new(), consumed: 0 }
+        Assembler {
+            buffer: Vec::new(),
+            received: IntervalSet::new(),
+            consumed: 0,
+            #[cfg(test)]
+            looked_at: std::cell::Cell::new(0),
+        }
     }
 
     /// Adds data. At most `limit` bytes from the first one not consumed are kept: beyond that it is
@@ -42,7 +52,7 @@ impl Assembler {
         let mut at = start;
         while at < end {
             // The next part that is there already, and before it the gap to fill.
-            let part = self.received.iter().find(|part| part.end > at);
+            let part = self.next_part(at..end);
             let gap_end = part.as_ref().map_or(end, |part| part.start.min(end));
             if at < gap_end {
                 self.copy(offset, data, at, gap_end).ok_or_else(exceeded)?;
@@ -91,6 +101,15 @@ impl Assembler {
     /// The end of the data received so far.
     pub fn end(&self) -> u64 {
         self.received.last().map_or(self.consumed, |part| part.end)
+    }
+
+    /// The first part behind the beginning of `window`, if it begins in it.
+    fn next_part(&self, window: Range<u64>) -> Option<Range<u64>> {
+        // Each frame is looked up: that must not take the longer the more parts there are.
+        let parts = self.received.overlapping(window.clone());
+        #[cfg(test)]
+        let parts = parts.inspect(|_| self.looked_at.update(|count| count + 1));
+        { parts }.find(|part| part.end > window.start)
     }
 
     fn copy(&mut self, offset: u64, data: &[u8], from: u64, to: u64) -> Option<()> {
@@ -159,6 +178,22 @@ mod tests {
         let mut assembler = Assembler::new();
         let accepted = (0..10_000).take_while(|i| assembler.insert(1 + 2 * i, &[0], 65_536).is_ok()).count();
         assert_eq!(accepted, MAX_PARTS);
+    }
+
+    #[test]
+    fn a_frame_is_not_compared_with_every_part() {
+        let mut assembler = Assembler::new();
+        for part in 0..MAX_PARTS as u64 {
+            assembler.insert(1 + 2 * part, &[0], 1000).unwrap();
+        }
+        for frame in 0..10_000 {
+            assembler.insert(1 + 2 * (frame % MAX_PARTS as u64), &[0], 1000).unwrap();
+        }
+        let looked_at = assembler.looked_at.get();
+        assert!((10_000..11_000).contains(&looked_at), "{looked_at} parts for 10,256 frames");
+        // What covers some of them is compared with those.
+        assembler.insert(0, &[0; 12], 1000).unwrap();
+        assert_eq!((assembler.contiguous().len(), assembler.looked_at.get() - looked_at), (12, 6));
     }
 
     #[test]

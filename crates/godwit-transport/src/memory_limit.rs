@@ -12,7 +12,8 @@ use std::sync::{Arc, OnceLock};
 pub(crate) const UNIT_BITS: u32 = 14;
 
 /// What connections may hold for their peers together: data that nobody has read yet, data that is not acknowledged,
-/// datagrams that wait, and what is remembered of packets. Copies are the same limit.
+/// datagrams that wait, what is remembered of packets, and what the application says that it holds
+/// ([`Connection::set_held_by_application`](crate::Connection::set_held_by_application)). Copies are the same limit.
 ///
 /// When more is held, each network (/24 of IPv4, /48 of IPv6) that holds something may have an equal part of the limit, or
 /// be in a wide one (/16, /32) that has no more than its equal part; and one alone may have half of the limit. The connections

@@ -139,6 +139,7 @@ impl Connection {
         self.shared.closed = true;
         self.uni.clear();
         self.requests.clear();
+        self.shared.hold_nothing();
     }
 
     /// The next thing that the application should know.
@@ -154,6 +155,13 @@ impl Connection {
     /// True once the connection is closed.
     pub fn is_closed(&self) -> bool {
         self.shared.closed
+    }
+
+    /// Bytes that are held for the peer and are not the transport's: of requests that are not over, the parts of header
+    /// sections that have not come in full, fields (as [`Config::max_field_section_size`] counts them), what was read and not
+    /// asked for, and what the transport did not take. 0 once the connection is closed.
+    pub fn held(&self) -> u64 {
+        self.shared.held() as u64
     }
 
     /// Number of requests that are not over in both directions.

@@ -132,6 +132,13 @@ impl Receiver {
         self.phase == Phase::Done
     }
 
+    /// Bytes that are held beside those of [`Shared::hold`]: what has not been looked at, and the fields that have come, which
+    /// the application has for as long as the exchange lasts.
+    pub(super) fn kept(&self, shared: &Shared) -> usize {
+        let fields = shared.config.max_field_section_size.saturating_sub(self.field_room);
+        self.input.len().saturating_add(usize::try_from(fields).unwrap_or(usize::MAX))
+    }
+
     /// Nothing more is wanted.
     pub(super) fn give_up(&mut self, shared: &mut Shared) {
         self.phase = Phase::Done;

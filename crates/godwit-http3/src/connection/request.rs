@@ -3,6 +3,7 @@
 use super::Connection;
 use super::recv::{self, Asked, Fault, Item, Receiver};
 use super::sender::{self, Sender};
+use super::shared::Shared;
 use crate::error::{Error, ErrorCode, ReadError, SendError};
 use crate::event::Event;
 use crate::message::write_response;
@@ -18,11 +19,20 @@ pub(super) struct RequestStream {
     pub(super) send: Sender,
     /// The client gave up, or erred, before the response was complete; it has been charged for it.
     abandoned: bool,
+    /// Bytes counted in [`Shared::keep`].
+    kept: usize,
 }
 
 impl RequestStream {
     pub(super) fn new(recv: Receiver) -> Self {
-        RequestStream { recv, send: Sender::new(), abandoned: false }
+        RequestStream { recv, send: Sender::new(), abandoned: false, kept: 0 }
+    }
+
+    /// Counts what is held for it: after anything that may have changed that.
+    pub(super) fn count(&mut self, shared: &mut Shared) {
+        let kept = self.recv.kept(shared).saturating_add(self.send.held());
+        shared.keep(self.kept, kept);
+        self.kept = kept;
     }
 }
 
@@ -58,7 +68,9 @@ impl Connection {
         if stream.recv.phase() == recv::Phase::Head {
             return Ok(BodyRead::Blocked);
         }
-        match stream.recv.next(&mut self.shared, io, id, max) {
+        let item = stream.recv.next(&mut self.shared, io, id, max);
+        stream.count(&mut self.shared);
+        match item {
             Ok(Item::Blocked) => {
                 stream.recv.informed = false;
                 Ok(BodyRead::Blocked)
@@ -116,6 +128,7 @@ impl Connection {
             }
             match stream.recv.next(&mut self.shared, io, id, recv::CHUNK) {
                 Ok(Item::Informational(response)) => {
+                    stream.count(&mut self.shared);
                     self.shared.push_event(Event::Informational { id, response })?;
                 }
                 Ok(item @ (Item::Request(_) | Item::Response(_))) => return self.on_head(io, id, item),
@@ -259,7 +272,7 @@ impl Connection {
 
     /// Abandons what is left of a request, in both directions.
     pub(super) fn drop_request(&mut self, io: &mut dyn Transport, id: StreamId, code: ErrorCode) {
-        let Some(mut stream) = self.requests.remove(&id) else { return };
+        let Some(mut stream) = self.remove_request(id) else { return };
         if !stream.recv.is_done() {
             io.stop_sending(id, code.0);
         }
@@ -278,9 +291,10 @@ impl Connection {
         if counts { self.shared.on_abandoned() } else { Ok(()) }
     }
 
-    /// Forgets a request that is over in both directions.
+    /// Counts what is held for a request, and forgets it if it is over in both directions.
     pub(super) fn settle_request(&mut self, id: StreamId) -> Result<(), Error> {
-        let Some(stream) = self.requests.get(&id) else { return Ok(()) };
+        let Some(stream) = self.requests.get_mut(&id) else { return Ok(()) };
+        stream.count(&mut self.shared);
         if !stream.recv.is_done() || !stream.send.is_done() {
             return Ok(());
         }
@@ -290,7 +304,14 @@ impl Connection {
         }
         // A response that the transport refused to take was stopped by the client.
         let result = self.charge_abandoned(id);
-        self.requests.remove(&id);
+        self.remove_request(id);
         result
+    }
+
+    /// A request is over, and nothing is held for it any more.
+    fn remove_request(&mut self, id: StreamId) -> Option<RequestStream> {
+        let stream = self.requests.remove(&id)?;
+        self.shared.keep(stream.kept, 0);
+        Some(stream)
     }
 }

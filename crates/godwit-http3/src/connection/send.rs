@@ -41,6 +41,7 @@ impl Connection {
         let id = io.open(Direction::Bidirectional).ok_or(SendError::NoStreams)?;
         let mut stream = RequestStream::new(Receiver::new(Asked::of(request.method()), &self.shared));
         let sent = stream.send.frame(io, id, frame, if end { Phase::Ending } else { Phase::Body });
+        stream.count(&mut self.shared);
         self.requests.insert(id, stream);
         if let Err(error) = sent {
             self.drop_request(io, id, ErrorCode::H3_REQUEST_CANCELLED);

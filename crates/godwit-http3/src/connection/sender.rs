@@ -10,6 +10,8 @@ use std::collections::VecDeque;
 
 /// The most content in one DATA frame, in bytes: what is owed of a frame is held, so it must be bounded.
 const MAX_DATA: usize = 64 << 10;
+/// The same while memory is scarce: about what a stream takes when the transport has nothing left for all of them.
+const SMALL_DATA: usize = 2 << 10;
 
 /// How far the message has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +63,11 @@ impl Sender {
     /// True while something that was taken waits for the transport.
     pub(super) fn has_pending(&self) -> bool {
         !self.pending.is_empty()
+    }
+
+    /// Bytes that wait for the transport.
+    pub(super) fn held(&self) -> usize {
+        self.pending.iter().fold(0, |sum, bytes| sum.saturating_add(bytes.len()))
     }
 
     /// Whether an informational response of this status is to be sent: while something is pending none but the first 100
@@ -120,8 +127,9 @@ impl Sender {
         mut data: Bytes,
     ) -> Result<usize, SendError> {
         let whole = data.len();
+        let most = if io.is_memory_scarce() { SMALL_DATA } else { MAX_DATA };
         while !data.is_empty() && self.flush(io, id)? {
-            let content = data.slice(..data.len().min(MAX_DATA));
+            let content = data.slice(..data.len().min(most));
             let mut header = shared.data_header(content.len());
             let taken = io.write(id, header.clone()).map_err(|error| self.failed(error))?;
             if taken == 0 {

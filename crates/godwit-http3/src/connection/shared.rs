@@ -33,6 +33,8 @@ pub(super) struct Shared {
     events: VecDeque<Event>,
     /// Bytes in incomplete HEADERS frames of all streams.
     buffered: usize,
+    /// Other bytes that are held for requests that are not over.
+    kept: usize,
     useless: Allowance,
     useless_bytes: Units,
     useful_bytes: Units,
@@ -53,6 +55,7 @@ impl Shared {
             decoder: Decoder::new(),
             events: VecDeque::new(),
             buffered: 0,
+            kept: 0,
             useless: Allowance::new(
                 config.useless_allowance,
                 config.useless_per_second,
@@ -124,6 +127,21 @@ impl Shared {
     pub(super) fn hold(&mut self, before: usize, after: usize) -> bool {
         self.buffered = self.buffered.saturating_sub(before).saturating_add(after);
         self.buffered <= self.config.max_buffered_headers
+    }
+
+    /// A request for which `before` other bytes were held has `after` now.
+    pub(super) fn keep(&mut self, before: usize, after: usize) {
+        self.kept = self.kept.saturating_sub(before).saturating_add(after);
+    }
+
+    /// All requests are gone.
+    pub(super) fn hold_nothing(&mut self) {
+        (self.buffered, self.kept) = (0, 0);
+    }
+
+    /// Bytes that are held for requests.
+    pub(super) fn held(&self) -> usize {
+        self.buffered.saturating_add(self.kept)
     }
 
     /// A HEADERS frame around the field section that `write` writes, and whose size it returns.

@@ -1,6 +1,6 @@
 //! What connections hold for their peers, in bytes, by source and in all (RFC 9000 sections 21.2 and 21.6).
 //!
-//! Each part of a connection has its own limit, and few peers come near it. Many connections that do would still be too
+//! Each part of a connection, and of what runs on it, has its own limit, and few peers come near it. Many connections that do would still be too
 //! much. So what each holds counts together: for its [source](super::source) networks and in all, in a [`MemoryLimit`] that
 //! endpoints of one program may share. Nobody is closed while there is enough. When there is not, the connections of
 //! networks that have more than is theirs get small buffers and windows first, which slows honest ones down; those are
@@ -111,7 +111,7 @@ impl ConnectionSlot {
     /// What the connection holds now, in units, if that is not what counts.
     #[inline]
     pub(super) fn held_otherwise(&self) -> Option<u32> {
-        let now = (self.connection.machine.held() >> UNIT_BITS) as u32;
+        let now = (self.connection.held() >> UNIT_BITS) as u32;
         (now != self.held).then_some(now)
     }
 
@@ -147,7 +147,7 @@ impl Endpoint {
 
     fn close_for_memory(&mut self, key: ConnKey) {
         let Some(slot) = self.slots.get_mut(key.0).filter(|slot| slot.connection.is_open()) else { return };
-        slot.connection.machine.close_for_memory(self.clock.at);
+        slot.connection.close_for_memory(self.clock.at);
         // It may have been sending just now, and nothing else is left to do.
         self.touch(key);
     }

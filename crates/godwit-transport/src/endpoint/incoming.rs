@@ -3,7 +3,8 @@
 //! A first Initial packet makes no connection and no TLS state. Its datagrams are kept, its CRYPTO frames
 //! are read far enough to know the server's name and the protocols asked for (the ClientHello may span
 //! several packets, which are [acknowledged](super::beginning) meanwhile), and then the application decides. What is
-//! kept is bounded by [`Admission`], by [`MAX_DATAGRAMS`], by [`ACCEPT_WITHIN`] and by [`LIFETIME`].
+//! kept is bounded by [`Admission`], by [`MAX_DATAGRAMS`], by [`ACCEPT_WITHIN`] and by [`LIFETIME`]; what is read and not
+//! kept by [`MAX_FRUITLESS`].
 
 use super::IncomingKey;
 use super::admission::Admission;
@@ -36,6 +37,11 @@ const MAX_PIECES: usize = 4;
 const MAX_EARLY: usize = 24 << 10;
 /// The same of what a ClientHello may be in.
 const MAX_HELLO: usize = 24 << 10;
+/// Datagrams that are opened and say nothing new. Each costs keys, a copy and its frames, and the first of the handshake
+/// may have proved nothing. A client repeats one or two of them at a time, and ever more slowly: five times in [`LONGEST`].
+/// This many would do if it repeated as many as are kept each of three times. Beyond that none is opened, as if it were
+/// lost, until the handshake's time is over.
+const MAX_FRUITLESS: u16 = 64;
 /// Bytes that are read of most ClientHellos, at most.
 const HELLO_READ: usize = 4 << 10;
 /// How long a handshake waits to be accepted.
@@ -55,11 +61,16 @@ pub struct Incoming {
     /// What is read of the ClientHello, in bytes of memory.
     read_bytes: usize,
     early_bytes: usize,
+    /// Datagrams that said nothing new.
+    fruitless: u16,
     peek: Peek,
     hello: Option<ClientHello>,
     begun_at: Time,
     /// Once it has turned out that one datagram has not all of the ClientHello.
     beginning: Option<Box<Beginning>>,
+    /// Datagrams opened so far.
+    #[cfg(test)]
+    opened: usize,
 }
 
 impl Incoming {
@@ -72,10 +83,13 @@ impl Incoming {
             hello_bytes,
             read_bytes,
             early_bytes,
+            fruitless: 0,
             peek,
             hello: None,
             begun_at: now,
             beginning: None,
+            #[cfg(test)]
+            opened: 0,
         }
     }
 
@@ -360,12 +374,15 @@ impl IncomingSet {
         if !incoming.first.path.matches(path) || incoming.datagrams.len() >= most {
             return Ok(());
         }
-        let hello_bytes = incoming.hello_bytes.saturating_add(datagram.len());
-        if incoming.hello.is_none() && hello_bytes > MAX_HELLO && !begins_early(datagram) {
+        if incoming.hello.is_some() || begins_early(datagram) {
+            // Only the connection can tell whether 0-RTT packets are authentic.
+            if !is_full {
+                incoming.keep_early(&mut self.admission, ecn, datagram.into());
+            }
             return Ok(());
         }
-        if incoming.hello.is_some() {
-            incoming.keep_early(&mut self.admission, ecn, datagram.into());
+        let hello_bytes = incoming.hello_bytes.saturating_add(datagram.len());
+        if hello_bytes > MAX_HELLO || incoming.fruitless >= MAX_FRUITLESS {
             return Ok(());
         }
         let (known, mut numbers) = (incoming.peek.received(), Numbers::default());
@@ -376,14 +393,12 @@ impl IncomingSet {
             Peeked::Complete => true,
             // One that says nothing new must not take the room of what is missing; nor must a damaged one.
             Peeked::Partial => incoming.peek.received() > known,
-            // Only the connection can tell whether 0-RTT packets are authentic.
-            Peeked::Forged => {
-                if begins_early(datagram) && !is_full {
-                    incoming.keep_early(&mut self.admission, ecn, datagram.into());
-                }
-                return Ok(());
-            }
+            Peeked::Forged => false,
         };
+        incoming.fruitless = incoming.fruitless.saturating_add(u16::from(!kept));
+        if peeked == Peeked::Forged {
+            return Ok(());
+        }
         if kept && !incoming.keep(&mut self.admission, ecn, datagram.into()) {
             // The connection would never see what the client is told has come.
             if peeked == Peeked::Complete {
@@ -446,6 +461,12 @@ impl IncomingSet {
         (self.incomplete.count, there, self.incomplete.sample.looked_at)
     }
 
+    /// Datagrams opened so far of those that wait.
+    #[cfg(test)]
+    pub(super) fn opened(&self) -> usize {
+        self.entries.iter().map(|(_, incoming)| incoming.opened).sum()
+    }
+
     /// Keys that are held for [`IncomingSet::next_ready`].
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
@@ -494,6 +515,10 @@ impl Incoming {
         let FirstInitial { version, client_dcid, .. } = self.first;
         let local_cid = self.answered().local_cid;
         let Some(keys) = keys::initial(version, &client_dcid, Side::Server) else { return Peeked::Forged };
+        #[cfg(test)]
+        {
+            self.opened += 1;
+        }
         let mut copy = datagram.to_vec();
         let mut rest = copy.as_mut_slice();
         let mut peeked = Peeked::Forged;

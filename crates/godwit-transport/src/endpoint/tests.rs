@@ -160,6 +160,15 @@ impl<'a> Initial<'a> {
     }
 
     fn seal_with(&self, frame: &Frame<'_>) -> Vec<u8> {
+        let mut frames = vec![0; self.size];
+        let mut writer = Writer::new(&mut frames);
+        frame.encode(&mut writer).unwrap();
+        let len = writer.len();
+        self.seal_raw(&frames[..len])
+    }
+
+    /// With these frames, encoded.
+    fn seal_raw(&self, frames: &[u8]) -> Vec<u8> {
         let keys = keys::initial(self.version, &self.dcid, Side::Client).unwrap();
         let mut buffer = vec![0; self.size];
         let mut writer = Writer::new(&mut buffer);
@@ -173,7 +182,7 @@ impl<'a> Initial<'a> {
         };
         let slot = header.encode(&mut writer, number).unwrap();
         let payload_at = writer.len();
-        frame.encode(&mut writer).unwrap();
+        writer.space(frames.len()).unwrap().copy_from_slice(frames);
         writer.space(self.size - TAG_LEN - writer.len()).unwrap().fill(0);
         slot.fill(&mut writer, TAG_LEN).unwrap();
         writer.space(TAG_LEN).unwrap();

@@ -447,6 +447,11 @@ impl Streams {
         }
     }
 
+    /// Whether that is so.
+    pub(crate) const fn is_to_hold_little(&self) -> bool {
+        self.budget.is_small
+    }
+
     /// Throws away what was received and written: the connection is closed, and its memory needed. All streams are given up,
     /// so that none seems to have come to its end; the peer hears nothing of it any more.
     pub(crate) fn forget_data(&mut self) {

@@ -192,7 +192,7 @@ impl EndpointBuilder {
     }
 
     /// How many bytes all connections may hold for their peers together: data that nobody has read, data that is not
-    /// acknowledged, datagrams that wait. Default 1 GiB. When it is more, the connections of networks that hold more than an
+    /// acknowledged, datagrams that wait, and what HTTP/3 holds beside those. Default 1 GiB. When it is more, the connections of networks that hold more than an
     /// equal part of it (and of one that has half, in any case) are slowed down, and closed if they take far more even so:
     /// see [`MemoryLimit`](godwit_transport::MemoryLimit). What few peers come near to need not be limited for each of them
     /// then. It is counted in units of 16 KiB, and of each connection what is beyond its last whole unit does not count.

@@ -119,6 +119,10 @@ impl Transport for Io<'_> {
         }
     }
 
+    fn is_memory_scarce(&self) -> bool {
+        self.connection.as_ref().is_some_and(|connection| connection.is_to_hold_little())
+    }
+
     fn close(&mut self, code: u64, reason: &str) {
         if let Some(connection) = &mut self.connection {
             connection.close(self.now, code, reason.as_bytes());

@@ -56,6 +56,8 @@ pub(super) struct Protocol {
     pub(super) going_away: bool,
     pub(super) serving: Serving,
     pub(super) watch: ConnectionWatch,
+    /// What the QUIC connection has been told that is held here, in bytes.
+    told_held: u64,
 }
 
 /// What only a server needs.
@@ -101,6 +103,7 @@ impl Protocol {
             going_away: false,
             serving: Serving::default(),
             watch: ConnectionWatch::default(),
+            told_held: 0,
         }
     }
 
@@ -120,6 +123,7 @@ impl Protocol {
                 event => self.on_http3(event),
             }
         }
+        self.tell_held(cx);
         accepted.into_iter().for_each(|id| self.note_headless(id, cx.now()));
         // Heads under way do not count: they have a time limit of their own.
         let idle = self.streams.is_empty()
@@ -130,6 +134,17 @@ impl Protocol {
             self.wakes.extend(self.serving.driver.take());
         }
         self.wakes.drain(..).for_each(|waker| cx.wake(waker));
+    }
+
+    /// Has what is held here count with what the QUIC connection holds.
+    fn tell_held(&mut self, cx: &mut RawCx<'_, '_>) {
+        let held = self.h3.held();
+        if held != self.told_held
+            && let Some(connection) = cx.connection()
+        {
+            connection.set_held_by_application(held);
+            self.told_held = held;
+        }
     }
 
     /// The connection is over; the first reason counts.

@@ -1,9 +1,9 @@
 //! Nobody is made to hold what is not read.
 
 use crate::bodies::{CHUNK as PIECE, Long, digest};
-use crate::support::{World, any, client_builder, client_endpoint, echo, get, ok, service};
-use godwit::TransportConfig;
+use crate::support::{World, any, client_builder, client_endpoint, echo, get, ok, server_config, service};
 use godwit::http3::{ALPN, Body, Server};
+use godwit::{Connection, Endpoint, TransportConfig};
 use http::Request;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -179,4 +179,60 @@ async fn shutting_down_does_not_wait_for_handshakes() {
     world.begin_shutdown();
     world.shut_down().await;
     drop(attempt);
+}
+
+/// A server whose connections hold so many bytes at most, and requests whose headers wait for it for ever.
+fn with_memory(limit: u64, service: crate::support::AnyService) -> World {
+    let transport = TransportConfig::default();
+    let config = server_config(&transport, &[ALPN]);
+    let builder = Endpoint::builder().server(config).bind("127.0.0.1:0".parse().unwrap());
+    let server = Server::new().header_timeout(Duration::from_secs(3600));
+    World::on(builder.memory_limit(limit).build().unwrap(), server, transport, service)
+}
+
+/// Connections on each of which so many streams begin with `bytes`, until one of them is closed.
+async fn first_closed(world: &World, streams: usize, bytes: &[u8]) -> (usize, godwit::ConnectionError) {
+    let (endpoint, config) = (client_endpoint(), client_builder().alpn([ALPN]).build().unwrap());
+    let (mut connections, mut kept) = (Vec::<Connection>::new(), Vec::new());
+    while connections.len() < 8 {
+        let connection = endpoint.connect(&config, world.addr, "localhost").unwrap().await.unwrap();
+        connections.push(connection.clone());
+        for _ in 0..streams {
+            let (mut send, recv) = connection.open_bi().await.unwrap();
+            if send.write_all(bytes).await.is_err() {
+                break;
+            }
+            kept.push((send, recv));
+        }
+        // What was sent and is acknowledged has come.
+        let all = streams * bytes.len();
+        let has_come = || {
+            let stats = connection.stats();
+            stats.stream_bytes_sent >= all as u64 && stats.bytes_in_flight == 0
+        };
+        let came = async {
+            while !has_come() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! { () = came => {}, _ = connection.closed() => {} }
+        if let Some(closed) = connections.iter().find(|connection| connection.close_reason().is_some()) {
+            return (connections.len(), closed.close_reason().unwrap());
+        }
+    }
+    panic!("{} connections hold {} bytes each", connections.len(), streams * bytes.len());
+}
+
+#[tokio::test]
+async fn headers_that_never_end_count_as_what_connections_hold() {
+    const LIMIT: u64 = 1 << 20;
+    let world = with_memory(LIMIT, echo());
+    // HEADERS of 60,000 bytes, of which 10,000 are missing.
+    let begun = [&[1, 0x80, 0, 0xea, 0x60][..], &[7; 50_000]].concat();
+    let (connections, error) = first_closed(&world, 9, &begun).await;
+    assert_eq!(error.transport_code(), Some(1), "{error:?}: INTERNAL_ERROR");
+    assert!(
+        (2..=8).contains(&connections),
+        "{connections} of 450,000 bytes, where a network may have half a MiB"
+    );
 }

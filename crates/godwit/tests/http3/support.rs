@@ -64,7 +64,11 @@ impl World {
     }
 
     pub fn with(server: Server, transport: TransportConfig, service: AnyService) -> World {
-        let endpoint = server_endpoint(&transport, &[ALPN]);
+        World::on(server_endpoint(&transport, &[ALPN]), server, transport, service)
+    }
+
+    /// On this endpoint, made with the settings of `transport`.
+    pub fn on(endpoint: Endpoint, server: Server, transport: TransportConfig, service: AnyService) -> World {
         let addr = endpoint.local_addr().unwrap();
         let (shutdown, told) = oneshot::channel::<()>();
         let serving = tokio::spawn({
@@ -96,10 +100,13 @@ impl World {
 }
 
 pub fn server_endpoint(transport: &TransportConfig, alpn: &[&[u8]]) -> Endpoint {
+    Endpoint::server(server_config(transport, alpn), "127.0.0.1:0".parse().unwrap()).unwrap()
+}
+
+pub fn server_config(transport: &TransportConfig, alpn: &[&[u8]]) -> ServerConfig {
     let (certificate, key) = &*CERTIFICATE;
     let config = ServerConfig::from_pem(certificate.as_bytes(), key.as_bytes());
-    let config = config.alpn(alpn).transport(transport.clone()).build().unwrap();
-    Endpoint::server(config, "127.0.0.1:0".parse().unwrap()).unwrap()
+    config.alpn(alpn).transport(transport.clone()).build().unwrap()
 }
 
 pub fn client_endpoint() -> Endpoint {

@@ -372,3 +372,82 @@ fn the_first_continue_is_never_left_out() {
     pump(&mut client, &mut server);
     assert_eq!(statuses(&mut client), [100], "now there is room again");
 }
+
+#[test]
+fn headers_that_have_not_come_in_full_are_counted_until_they_are_gone() {
+    let (world, mut server, mut io) = server(Config::default());
+    let begun = [&[1, 0x80, 0, 0xc0, 0][..], &[b'x'; 40_000]].concat();
+    let ids = super::memory::ids(&mut io, Direction::Bidirectional, 4);
+    for (id, held) in ids.iter().zip([40_000, 80_000, 120_000, 160_000]) {
+        io.put(*id, &begun);
+        server.pump();
+        assert_eq!(server.connection.held(), held);
+    }
+    io.reset(ids[0], 0);
+    server.pump();
+    assert_eq!(server.connection.held(), 120_000);
+    server.connection.reset(&mut server.io, ids[1], ErrorCode::H3_REQUEST_REJECTED);
+    assert_eq!(server.connection.held(), 80_000);
+    server.connection.close(&mut server.io);
+    assert_eq!(server.connection.held(), 0);
+    assert!(world.closed().is_some());
+}
+
+#[test]
+fn heads_and_what_waits_for_the_transport_are_counted_until_the_exchange_is_over() {
+    for is_scarce in [false, true] {
+        let world = World::new(1000, usize::MAX);
+        if is_scarce {
+            world.set_memory_scarce();
+        }
+        let (mut client, mut server) = pair(&world);
+        let request = Request::get("https://a.example/").header("name", "x".repeat(10_000)).body(()).unwrap();
+        let id = client.connection.send_request(&mut client.io, &request, true).unwrap();
+        let pending = client.connection.held();
+        assert!((6_000..10_000).contains(&pending), "of a head of 10,000 bytes, compressed: {pending}");
+        pump(&mut client, &mut server);
+        assert!(matches!(server.events()[..], [Event::Request { end: true, .. }]));
+        assert_eq!(client.connection.held(), 0);
+        let head = server.connection.held();
+        assert!((10_000..10_500).contains(&head), "{head}");
+        let response = Response::new(());
+        server.connection.send_response(&mut server.io, id, &response, false).unwrap();
+        let content = Bytes::from(vec![7; 60_000]);
+        let taken = server.connection.send_data(&mut server.io, id, content).unwrap();
+        let waits = server.connection.held() - head;
+        let expected = if is_scarce { 1_000..2_000 } else { 59_000..60_000 };
+        assert!(expected.contains(&waits), "{waits} of {taken}");
+        pump(&mut client, &mut server);
+        assert!(client.connection.held() < 200, "what the response's head counts");
+        let mut read = 0;
+        while read < taken {
+            while let Ok(BodyRead::Data(data)) = client.connection.read_body(&mut client.io, id, usize::MAX) {
+                read += data.len();
+            }
+            pump(&mut client, &mut server);
+        }
+        assert_eq!(server.connection.held(), head);
+        server.connection.finish(&mut server.io, id).unwrap();
+        pump(&mut client, &mut server);
+        assert_eq!(client.connection.read_body(&mut client.io, id, usize::MAX), Ok(BodyRead::End));
+        assert_eq!((client.connection.held(), server.connection.held()), (0, 0));
+    }
+}
+
+#[test]
+fn what_was_read_and_nobody_asked_for_is_counted() {
+    let (_world, mut server, mut io) = server(Config::default());
+    let id = io.open(Direction::Bidirectional).unwrap();
+    io.put(id, &join(&[get(&[]), data(&[1; 100]), data(&[2; 3000])]));
+    server.pump();
+    let before = server.connection.held();
+    assert!(before > 3100, "it came with the head: {before}");
+    let read = server.connection.read_body(&mut server.io, id, usize::MAX).unwrap();
+    assert_eq!(read, BodyRead::Data(Bytes::from(vec![1; 100])));
+    assert_eq!(before - server.connection.held(), 103, "a DATA frame of 100 bytes");
+    io.reset(id, 0);
+    server.pump();
+    while server.connection.read_body(&mut server.io, id, usize::MAX).is_ok() {}
+    server.connection.reset(&mut server.io, id, ErrorCode::H3_REQUEST_CANCELLED);
+    assert_eq!(server.connection.held(), 0);
+}

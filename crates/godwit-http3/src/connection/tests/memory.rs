@@ -46,6 +46,7 @@ struct State {
     notices: BTreeMap<Side, VecDeque<Notice>>,
     closed: Option<(Side, u64)>,
     max_requests: u64,
+    is_memory_scarce: bool,
     now: Time,
 }
 
@@ -71,6 +72,7 @@ impl World {
             notices: BTreeMap::new(),
             closed: None,
             max_requests: 1 << 20,
+            is_memory_scarce: false,
             now: Time::ZERO,
         })))
     }
@@ -86,6 +88,10 @@ impl World {
 
     pub(super) fn limit_requests(&self, max: u64) {
         self.0.borrow_mut().max_requests = max;
+    }
+
+    pub(super) fn set_memory_scarce(&self) {
+        self.0.borrow_mut().is_memory_scarce = true;
     }
 
     pub(super) fn closed(&self) -> Option<(Side, u64)> {
@@ -248,6 +254,10 @@ impl Transport for End {
             state.notify(sender, Notice::Writable(id));
         }
         Ok(Read::Data(data))
+    }
+
+    fn is_memory_scarce(&self) -> bool {
+        self.world.0.borrow().is_memory_scarce
     }
 
     fn close(&mut self, code: u64, _reason: &str) {

@@ -111,6 +111,45 @@ fn what_is_held_for_the_clients_of_a_network_is_limited_over_all_of_them() {
     assert_eq!(limit.held(), 0);
 }
 
+/// Bytes held with so many by what runs on the client's connection.
+fn held_with(rig: &mut Rig, limit: &MemoryLimit, client: &Client, bytes: u64) -> u64 {
+    let at = client.at.expect("accepted");
+    rig.endpoint.with(at, |connection| connection.set_held_by_application(bytes)).expect("a connection");
+    limit.held()
+}
+
+#[test]
+fn what_runs_on_a_connection_holds_counts_with_it() {
+    let limit = MemoryLimit::new(4 << 20);
+    let mut rig = Rig::with(false, |config| config.memory_limit = limit.clone());
+    let from = |seed| format!("198.51.100.1:{seed}");
+    let mut near: Vec<_> = (1..=3).map(|seed| Client::connected(&mut rig, seed, &from(seed))).collect();
+    assert_eq!(held_with(&mut rig, &limit, &near[0], 1 << 20), 1 << 20);
+    assert_eq!(held_with(&mut rig, &limit, &near[0], 500 << 10), 496 << 10, "in units of 16 KiB");
+    assert_eq!(held_with(&mut rig, &limit, &near[0], 0), 0);
+    // Half of the limit is the network's; then those that hold the most are slowed, and closed if they take more.
+    assert_eq!(held_with(&mut rig, &limit, &near[0], 1 << 20), 1 << 20);
+    assert_eq!(held_with(&mut rig, &limit, &near[1], 3 << 19), 5 << 19);
+    let state = |rig: &Rig, client: &Client| {
+        let connection = client.at.and_then(|at| rig.endpoint.connection(at)).unwrap();
+        (connection.is_open(), connection.is_to_hold_little())
+    };
+    assert_eq!([state(&rig, &near[0]), state(&rig, &near[1])], [(true, false), (true, true)]);
+    held_with(&mut rig, &limit, &near[1], 4 << 20);
+    talk(&mut rig, &mut near);
+    assert!(!near[1].is_open() && near[0].is_open() && near[2].is_open());
+    assert_eq!(limit.held(), 1 << 20, "what it held is given up");
+    // Another ends without a word of what it holds.
+    let (key, now) = (near[0].key, rig.now);
+    near[0].endpoint.with(key, |connection| connection.close(now, 0, b""));
+    talk(&mut rig, &mut near);
+    while rig.endpoint.next_event().is_some() {}
+    rig.now += Duration::from_secs(10);
+    rig.endpoint.on_timeout(rig.now);
+    while rig.endpoint.next_event().is_some() {}
+    assert_eq!((rig.endpoint.connections(), limit.held()), (1, 0));
+}
+
 /// What the server has to write to a client, in a stream.
 struct Answer {
     at: ConnKey,

@@ -90,3 +90,59 @@ fn a_slow_hello_is_waited_for_half_a_minute_after_each_part_and_a_minute_in_all(
         }
     }
 }
+
+/// Frames of one byte each, with gaps between them, of which none says what has not been said before.
+fn in_bits(number: u64, hello: &[u8]) -> Vec<u8> {
+    let mut frames = [0; 1000];
+    let mut writer = Writer::new(&mut frames);
+    for offset in (0..400).step_by(2) {
+        Frame::Crypto { offset, data: &hello[offset as usize..][..1] }.encode(&mut writer).unwrap();
+    }
+    let len = writer.len();
+    Initial { number, ..Initial::new(1, &[]) }.seal_raw(&frames[..len])
+}
+
+#[test]
+fn what_says_nothing_new_of_a_hello_is_opened_so_often_and_no_more() {
+    let hello = client_hello(1500);
+    let back = Initial { number: 90, offset: 900, ..Initial::new(1, &hello[900..]) }.seal();
+    let front = Initial { number: 91, ..Initial::new(1, &hello[..900]) }.seal();
+    for (sent, opened, gets_in) in [(0, 1, true), (63, 64, true), (64, 65, false), (10_000, 65, false)] {
+        let mut rig = Rig::new(false);
+        for number in 0..=sent.min(200) {
+            rig.receive(&in_bits(number, &hello));
+        }
+        let again = in_bits(201, &hello);
+        for _ in 201..=sent {
+            rig.receive(&again);
+        }
+        assert_eq!(rig.endpoint.incoming.opened(), opened, "{sent} sent");
+        rig.receive(&front);
+        rig.receive(&back);
+        assert_eq!(rig.endpoint.next_incoming().is_some(), gets_in, "behind {sent}");
+        if gets_in {
+            continue;
+        }
+        // Others are not concerned, from the same address even, and it has a time like every other.
+        for (number, part) in [&hello[..900], &hello[900..]].into_iter().enumerate() {
+            let (number, offset) = (number as u64, 900 * number as u64);
+            rig.receive(&Initial { number, offset, ..Initial::new(2, part) }.seal());
+        }
+        assert!(rig.endpoint.next_incoming().is_some(), "another hello in two parts");
+        rig.now += Duration::from_secs(60);
+        rig.endpoint.on_timeout(rig.now);
+        assert_eq!(rig.endpoint.incoming.len(), 0);
+        rig.receive(&front);
+        assert_eq!(datagrams_kept(&mut rig, &hello), 2, "the client may come again");
+    }
+}
+
+#[test]
+fn what_comes_early_beside_half_a_hello_is_not_opened() {
+    let hello = client_hello(1500);
+    let mut rig = Rig::new(false);
+    rig.receive(&front(&hello, 900));
+    (0..1000).for_each(|_| _ = rig.receive(&early(1300)));
+    assert_eq!(rig.endpoint.incoming.opened(), 1);
+    assert_eq!(datagrams_kept(&mut rig, &hello), 2 + 15);
+}
