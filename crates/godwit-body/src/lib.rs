@@ -4,6 +4,7 @@
 //! from or where it goes. Bodies are streams: nothing here collects one, and a wrapper holds no data back.
 //!
 //! - [`Counted`], [`Limited`] and [`Timed`] wrap a body of any type, as [`Wrapped`] does with a [`Wrapper`] of anybody's.
+//! - [`Exchange`] tells a [`Timed`] body of the response, and the response of the body.
 //! - [`MinimumRate`] says what a peer has to move in a time; [`Progress`] and [`ProgressWatch`] judge a connection by
 //!   it.
 //! - [`IdleConnections`] says which connections give way that nobody asks anything on.
@@ -15,6 +16,7 @@
 
 mod boxed;
 mod counted;
+mod exchange;
 mod idle;
 mod limited;
 mod network;
@@ -27,12 +29,13 @@ mod wrapped;
 
 pub use boxed::{BoxBody, BoxError, bare, boxed, empty, full};
 pub use counted::{Counted, Counter};
+pub use exchange::{Exchange, ResponseUnderWay};
 pub use idle::{IdleConnections, IdlePlace};
 pub use limited::{Exceeded, Limit, Limited};
 pub use network::ClientNetwork;
 pub use progress::{Progress, ProgressLimits, ProgressWatch, Verdict};
 pub use rate::MinimumRate;
 pub use request::{EarlyData, ExtendedConnect, Informational, Peer};
-pub use timed::{Late, Timed, Timer};
+pub use timed::{Timed, Timer};
 pub use tunnel::TunnelMeter;
 pub use wrapped::{FramePoll, Wrapped, Wrapper, data_of};

@@ -1,26 +1,30 @@
-//! A body whose sender may not keep its reader waiting for long.
+//! A request's body whose sender may not keep its reader waiting for long.
+//!
+//! That holds until the response begins, and again when it is over. While it is under way either side may have nothing to
+//! say for as long as it likes, as in a call of gRPC that streams in both directions: then it is the response that tells
+//! whether the exchange lives, and silence on the connection that ends it.
 
+use crate::exchange::{Exchange, Stage};
 use crate::wrapped::{FramePoll, Wrapped, Wrapper, data_of};
 use crate::{BoxError, MinimumRate};
 use bytes::Bytes;
 use http_body::Body;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 
-/// A body that fails if its sender moves too little. Only time in which somebody wants it counts, and there is no
-/// timer before somebody has to wait.
+/// A body that fails if its sender moves too little. Only time in which somebody wants it counts, and none while the
+/// response is under way; there is no timer before somebody has to wait.
 pub type Timed<B> = Wrapped<B, Timer>;
 
 /// Waits for so long.
 #[derive(Debug)]
 pub struct Timer {
     rate: MinimumRate,
-    /// Set when it fails.
-    late: Arc<AtomicBool>,
+    exchange: Exchange,
+    /// What was known of the response at the last look.
+    stage: Stage,
     waiting: Option<Instant>,
     waited: Duration,
     /// Bytes since `waited` was nothing.
@@ -28,27 +32,23 @@ pub struct Timer {
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
-/// Says whether a body came too late.
-#[derive(Clone, Debug, Default)]
-pub struct Late(Arc<AtomicBool>);
-
-impl Late {
-    /// Whether it did.
-    pub fn is_so(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
+/// While time does not count it is looked again after this at the soonest.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 impl<B: Body<Error = BoxError>> Timed<B> {
-    /// `late` is told if the body fails.
-    pub fn new(body: B, rate: MinimumRate, late: &Late) -> Self {
+    /// `exchange` is told if the body fails.
+    pub fn new(body: B, rate: MinimumRate, exchange: &Exchange) -> Self {
         let (waiting, waited, moved, sleep) = (None, Duration::ZERO, 0, None);
-        Wrapped::with(body, Timer { rate, late: Arc::clone(&late.0), waiting, waited, moved, sleep })
+        let (exchange, stage) = (exchange.clone(), Stage::Before);
+        Wrapped::with(body, Timer { rate, exchange, stage, waiting, waited, moved, sleep })
     }
 }
 
 impl Timer {
     fn on_arrival(&mut self, bytes: usize) {
+        if self.begins_anew() {
+            return;
+        }
         let Some(since) = self.waiting.take() else { return };
         self.waited += Instant::now().saturating_duration_since(since);
         self.moved = self.moved.saturating_add(bytes as u64);
@@ -59,14 +59,31 @@ impl Timer {
 
     /// Ready when it has been waited for long enough.
     fn poll_late(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let first = self.waiting.is_none();
-        let since = *self.waiting.get_or_insert_with(Instant::now);
-        let end = since + self.rate.period().saturating_sub(self.waited);
-        let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(end)));
-        if first {
-            sleep.as_mut().reset(end);
+        loop {
+            let first = self.waiting.is_none();
+            let since = *self.waiting.get_or_insert_with(Instant::now);
+            let left = self.rate.period().saturating_sub(self.waited);
+            let end = since + if self.stage == Stage::UnderWay { left.max(LOOK_AGAIN) } else { left };
+            let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(end)));
+            if first {
+                sleep.as_mut().reset(end);
+            }
+            ready!(sleep.as_mut().poll(cx));
+            if !self.begins_anew() {
+                return Poll::Ready(());
+            }
         }
-        sleep.as_mut().poll(cx)
+    }
+
+    /// Forgets what has been while the response is under way, and when that begins or ends.
+    fn begins_anew(&mut self) -> bool {
+        let stage = self.exchange.stage();
+        let anew = stage == Stage::UnderWay || stage != self.stage;
+        self.stage = stage;
+        if anew {
+            (self.waiting, self.waited, self.moved) = (None, Duration::ZERO, 0);
+        }
+        anew
     }
 }
 
@@ -77,7 +94,7 @@ impl Wrapper for Timer {
             return answer;
         }
         ready!(self.poll_late(cx));
-        self.late.store(true, Ordering::Relaxed);
+        self.exchange.on_late();
         Poll::Ready(Some(Err("the request's body did not arrive in time".into())))
     }
 }
@@ -102,31 +119,88 @@ mod tests {
         }
     }
 
-    fn timed(rate: u64) -> (mpsc::UnboundedSender<Bytes>, Timed<BoxBody>, Late) {
+    fn timed(rate: u64) -> (mpsc::UnboundedSender<Bytes>, Timed<BoxBody>, Exchange) {
         let (sender, receiver) = mpsc::unbounded_channel();
-        let late = Late::default();
+        let exchange = Exchange::default();
         let rate = MinimumRate::new(Duration::from_secs(10), rate);
-        (sender, Timed::new(boxed(Channel(receiver)), rate, &late), late)
+        (sender, Timed::new(boxed(Channel(receiver)), rate, &exchange), exchange)
+    }
+
+    /// Has a byte arrive every second for so long; false if the body fails.
+    async fn trickle(sender: &mpsc::UnboundedSender<Bytes>, body: &mut Timed<BoxBody>, seconds: u32) -> bool {
+        for _ in 0..seconds {
+            let later = async {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                sender.send(Bytes::from_static(b"x")).unwrap();
+            };
+            if tokio::join!(body.frame(), later).0.unwrap().is_err() {
+                return false;
+            }
+        }
+        true
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_body_that_stops_fails() {
-        let (sender, mut body, late) = timed(0);
+        let (sender, mut body, exchange) = timed(0);
         sender.send(Bytes::from_static(b"abc")).unwrap();
         assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "abc");
-        assert!(!late.is_so());
+        assert!(!exchange.is_late());
         assert!(body.frame().await.unwrap().is_err());
-        assert!(late.is_so());
+        assert!(exchange.is_late());
         drop(sender);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_a_byte_at_a_time_fails() {
+        let (sender, mut body, exchange) = timed(2);
+        assert!(!trickle(&sender, &mut body, 60).await);
+        assert!(exchange.is_late());
+        let (sender, mut body, _) = timed(1);
+        assert!(trickle(&sender, &mut body, 60).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn while_the_response_is_under_way_either_side_may_be_silent() {
+        let (sender, mut body, exchange) = timed(2);
+        // There is time on the clock already.
+        assert!(trickle(&sender, &mut body, 8).await);
+        let response = exchange.begin_response();
+        assert!(trickle(&sender, &mut body, 300).await);
+        let silence = tokio::time::timeout(Duration::from_secs(300), body.frame());
+        assert!(silence.await.is_err());
+        // And then it has as much time as if nothing had been.
+        drop(response);
+        assert!(trickle(&sender, &mut body, 9).await);
+        assert!(!trickle(&sender, &mut body, 60).await);
+        assert!(exchange.is_late());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_response_that_ends_while_the_body_is_waited_for_lets_it_fail() {
+        for period in [0, 10] {
+            let exchange = Exchange::default();
+            let (sender, receiver) = mpsc::unbounded_channel();
+            let rate = MinimumRate::new(Duration::from_secs(period), 0);
+            let mut body = Timed::new(boxed(Channel(receiver)), rate, &exchange);
+            let response = exchange.begin_response();
+            let over = async {
+                tokio::time::sleep(Duration::from_secs(25)).await;
+                drop(response);
+            };
+            assert!(tokio::join!(body.frame(), over).0.unwrap().is_err());
+            assert!(exchange.is_late());
+            drop(sender);
+        }
     }
 
     #[tokio::test]
     async fn a_body_at_once_is_never_late() {
-        let late = Late::default();
+        let exchange = Exchange::default();
         let rate = MinimumRate::new(Duration::ZERO, u64::MAX);
-        let body = Timed::new(full("abc"), rate, &late);
+        let body = Timed::new(full("abc"), rate, &exchange);
         assert_eq!(body.size_hint().exact(), Some(3));
         assert_eq!(body.collect().await.unwrap().to_bytes(), "abc");
-        assert!(!late.is_so());
+        assert!(!exchange.is_late());
     }
 }

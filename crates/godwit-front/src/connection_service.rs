@@ -1,7 +1,7 @@
 //! What every request passes on its way from a connection to the service and back, whatever the protocol.
 //!
 //! On the way in the body gets a limit on how long its sender may keep us waiting (RFC 9110 section 15.5.9: status
-//! 408); on the way out the connection learns whether the client has taken what it was given, and HTTP/1.1 clients
+//! 408), which rests while the response is under way; on the way out the connection learns whether the client has taken what it was given, and HTTP/1.1 clients
 //! are told when a connection takes no further request.
 
 use std::sync::Arc;
@@ -9,7 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use godwit_body::{BoxBody, BoxError, FramePoll, Late, MinimumRate, Timed, Wrapped, Wrapper, boxed, full};
+use godwit_body::{
+    BoxBody, BoxError, Exchange, FramePoll, MinimumRate, ResponseUnderWay, Timed, Wrapped, Wrapper, boxed,
+    full,
+};
 use http::header::{CONNECTION, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Version};
 use http_body::Body;
@@ -56,21 +59,22 @@ impl ConnectionService {
     {
         let version = request.version();
         let underway = self.0.progress.clone().map(UnderWay::new);
-        let late = Late::default();
-        let request = self.limit(request, &late);
+        let exchange = Exchange::default();
+        let request = self.limit(request, &exchange);
         let mut front = self.0.front.clone();
         let Ok(mut response) = front.call(request).await;
-        if late.is_so() && !response.status().is_success() {
+        if exchange.is_late() && !response.status().is_success() {
             response = too_late();
         }
         if version <= Version::HTTP_11 && (self.0.leaving.load(Ordering::Relaxed) || is_too_late(&response)) {
             close_after(&mut response);
         }
-        response.map(|body| Wrapped::with(body, HeldMark(underway)))
+        let response_under_way = exchange.begin_response();
+        response.map(|body| Wrapped::with(body, HeldMark { underway, _response: response_under_way }))
     }
 
     /// A tunnel may be silent for as long as it likes.
-    fn limit<B>(&self, request: Request<B>, late: &Late) -> Request<BoxBody>
+    fn limit<B>(&self, request: Request<B>, exchange: &Exchange) -> Request<BoxBody>
     where
         B: Body<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<BoxError>,
@@ -78,7 +82,7 @@ impl ConnectionService {
         if request.method() == Method::CONNECT || request.body().is_end_stream() {
             return request.map(boxed);
         }
-        request.map(|body| boxed(Timed::new(body.map_err(Into::into), self.0.rate, late)))
+        request.map(|body| boxed(Timed::new(body.map_err(Into::into), self.0.rate, exchange)))
     }
 }
 
@@ -134,12 +138,16 @@ impl Drop for UnderWay {
 /// A response's body on its way to the client.
 pub(super) type OutgoingBody = Wrapped<Logged, HeldMark>;
 
-/// Of TCP connections: what the transport holds.
-pub(super) struct HeldMark(Option<UnderWay>);
+/// What the transport holds of a response, and that the response is under way.
+pub(super) struct HeldMark {
+    /// Of TCP connections.
+    underway: Option<UnderWay>,
+    _response: ResponseUnderWay,
+}
 
 impl HeldMark {
     fn set_held(&mut self, held: bool) {
-        if let Some(underway) = &mut self.0 {
+        if let Some(underway) = &mut self.underway {
             underway.set_held(held);
         }
     }
@@ -159,16 +167,99 @@ impl<E> Wrapper<E> for HeldMark {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
     use std::pin::Pin;
+    use std::time::Duration;
+
+    use http_body::Frame;
+    use tokio::sync::mpsc;
 
     use super::*;
+    use crate::RouteService;
+    use crate::access::Observer;
+    use crate::settings::{Handler, Settings, Site};
+
+    /// A body that yields what is sent to it.
+    struct Channel(mpsc::UnboundedReceiver<Bytes>);
+
+    impl Body for Channel {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> FramePoll<Infallible> {
+            self.0.poll_recv(cx).map(|data| data.map(|data| Ok(Frame::data(data))))
+        }
+    }
+
+    /// What a connection has of a service that answers with what comes: as it comes, or when it is whole.
+    fn echo(at_once: bool) -> ConnectionService {
+        let service = tower::service_fn(move |request: Request<BoxBody>| async move {
+            let mut body = request.into_body();
+            if !at_once {
+                body = full(body.collect().await?.to_bytes());
+            }
+            Ok::<_, BoxError>(Response::new(body))
+        });
+        let sites = vec![Site::catch_all(Handler::Service(RouteService::new(service)))];
+        let settings = Settings { sites, ..Settings::default() };
+        let front = Front::new(&settings, Observer::quiet()).unwrap();
+        ConnectionService::new(front, &settings.limits, None, Arc::default())
+    }
+
+    fn post(version: Version) -> (mpsc::UnboundedSender<Bytes>, Request<Channel>) {
+        let (sender, body) = mpsc::unbounded_channel();
+        let request = Request::post("https://a.test/").header("host", "a.test").version(version);
+        (sender, request.body(Channel(body)).unwrap())
+    }
+
+    const MESSAGE: Bytes = Bytes::from_static(&[b'm'; 50]);
+
+    #[tokio::test(start_paused = true)]
+    async fn messages_go_both_ways_at_their_leisure() {
+        for version in [Version::HTTP_11, Version::HTTP_2, Version::HTTP_3] {
+            let (sender, request) = post(version);
+            let mut body = echo(true).answer(request).await.into_body();
+            for _ in 0..30 {
+                let later = async {
+                    tokio::time::sleep(Duration::from_secs(10)).await;
+                    sender.send(MESSAGE).unwrap();
+                };
+                // Whoever passes it on waits all the time.
+                let frame = tokio::join!(body.frame(), later).0.unwrap();
+                assert_eq!(frame.unwrap().into_data().unwrap(), MESSAGE, "{version:?}");
+            }
+            let silence = tokio::time::timeout(Duration::from_secs(300), body.frame()).await;
+            assert!(silence.is_err(), "{version:?}");
+            drop(sender);
+            assert!(body.frame().await.is_none(), "{version:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn before_the_response_messages_have_to_come_faster() {
+        for version in [Version::HTTP_11, Version::HTTP_2, Version::HTTP_3] {
+            let (sender, request) = post(version);
+            let began = tokio::time::Instant::now();
+            let mut answer = std::pin::pin!(echo(false).answer(request));
+            let response = loop {
+                let next = tokio::time::timeout(Duration::from_secs(10), &mut answer).await;
+                match next {
+                    Ok(response) => break response,
+                    Err(_) => sender.send(MESSAGE).unwrap(),
+                }
+            };
+            assert_eq!(response.status(), StatusCode::REQUEST_TIMEOUT, "{version:?}");
+            assert_eq!(began.elapsed().as_secs(), 60, "{version:?}");
+        }
+    }
 
     #[test]
     fn a_response_that_waits_for_its_client_is_held() {
         let progress = Arc::new(Progress::default());
         let underway = UnderWay::new(Arc::clone(&progress));
-        let mut body = Wrapped::with(unlogged(full("abc")), HeldMark(Some(underway)));
-        let is_held = |body: &OutgoingBody| body.wrapper().0.as_ref().unwrap().held;
+        let mark = HeldMark { underway: Some(underway), _response: Exchange::default().begin_response() };
+        let mut body = Wrapped::with(unlogged(full("abc")), mark);
+        let is_held = |body: &OutgoingBody| body.wrapper().underway.as_ref().unwrap().held;
         assert!(!progress.is_idle());
         let mut cx = Context::from_waker(std::task::Waker::noop());
         assert!(matches!(Pin::new(&mut body).poll_frame(&mut cx), Poll::Ready(Some(Ok(_)))));

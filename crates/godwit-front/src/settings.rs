@@ -163,7 +163,8 @@ pub struct Limits {
     pub idle_timeout: Duration,
     /// A client that takes (or sends) nothing for so long, though something is to be moved, is dropped.
     pub send_timeout: Duration,
-    /// Bytes in a second that a client has to take (or send) on average over `send_timeout`; 0: no limit.
+    /// Bytes in a second that a client has to take (or send, until the response begins) on average over `send_timeout`;
+    /// 0: no limit.
     pub minimum_rate: u64,
 }
 
@@ -485,6 +486,8 @@ pub struct Proxy {
     pub connect_timeout: Duration,
     /// For the head of the response.
     pub response_timeout: Duration,
+    /// For the next piece of the response's body; `None`: for ever.
+    pub body_timeout: Option<Duration>,
     /// For an unused connection.
     pub idle_timeout: Duration,
     /// Unused connections kept for each upstream.
@@ -516,6 +519,7 @@ impl Proxy {
             upstreams,
             connect_timeout: Duration::from_secs(5),
             response_timeout: Duration::from_secs(60),
+            body_timeout: Some(Duration::from_secs(300)),
             idle_timeout: Duration::from_secs(90),
             max_idle: 64,
             max_connections: None,

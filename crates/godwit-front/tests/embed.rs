@@ -658,3 +658,93 @@ async fn metrics_for_everybody_are_warned_of_at_the_start() {
     let quiet = said("127.0.0.1:0").await;
     assert!(quiet.contains("metrics are at") && !quiet.contains(warning), "{quiet}");
 }
+
+/// What is sent to it.
+struct Channel(mpsc::Receiver<Bytes>);
+
+impl hyper::body::Body for Channel {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<hyper::body::Frame<Bytes>, Infallible>>> {
+        self.0.poll_recv(cx).map(|data| data.map(|data| Ok(hyper::body::Frame::data(data))))
+    }
+}
+
+fn streaming(absolute: bool) -> (mpsc::Sender<Bytes>, Request<Channel>) {
+    let (sender, body) = mpsc::channel(1);
+    (sender, request("POST", "/", absolute, Channel(body)))
+}
+
+/// Messages with silence between them that is longer than a client may keep a response waiting.
+async fn talk<B>(sender: mpsc::Sender<Bytes>, response: Response<B>)
+where
+    B: hyper::body::Body<Data = Bytes> + Unpin,
+    B::Error: std::fmt::Debug,
+{
+    assert_eq!(response.status(), StatusCode::OK);
+    let mut body = response.into_body();
+    for message in ["one", "other"] {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        sender.send(message.into()).await.unwrap();
+        assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), message);
+    }
+    drop(sender);
+    assert_eq!(body.collect().await.unwrap().to_bytes(), "");
+}
+
+#[tokio::test]
+async fn messages_go_both_ways_through_a_proxy_at_their_leisure() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let (chain, key) = certificate(folder);
+    let upstream = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut site = Site::catch_all(Handler::Proxy(Box::new(Proxy::to(vec![format!(
+        "http://{}",
+        upstream.local_addr().unwrap()
+    )]))));
+    site.tls = SiteTls::Files;
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = upstream.accept().await.unwrap();
+            let echo = hyper::service::service_fn(|request: Request<hyper::body::Incoming>| async move {
+                Ok::<_, Infallible>(Response::new(request.into_body()))
+            });
+            let connection =
+                hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), echo);
+            tokio::spawn(connection);
+        }
+    });
+    let mut settings = Settings::default();
+    settings.limits.send_timeout = Duration::from_secs(2);
+    settings.limits.minimum_rate = 0;
+    let server = Server::builder().settings(settings).listen("127.0.0.1:0".parse().unwrap());
+    let server = server.certificate(chain, key).site(site).bind().unwrap();
+    let running = server.start().await.unwrap();
+    let address = running.addresses()[0];
+    let h1 = async {
+        let stream = TokioIo::new(tls(folder, address, b"http/1.1").await);
+        let (mut client, connection) = http1::handshake(stream).await.unwrap();
+        tokio::spawn(connection);
+        let (sender, request) = streaming(false);
+        talk(sender, client.send_request(request).await.unwrap()).await;
+    };
+    let h2 = async {
+        let stream = TokioIo::new(tls(folder, address, b"h2").await);
+        let (mut client, connection) = http2::handshake(TokioExecutor::new(), stream).await.unwrap();
+        tokio::spawn(connection);
+        let (sender, request) = streaming(true);
+        talk(sender, client.send_request(request).await.unwrap()).await;
+    };
+    let h3 = async {
+        let endpoint = godwit::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+        let config = godwit::ClientConfig::danger_accept_any_certificate().build().unwrap();
+        let client = Client::connect(&endpoint, &config, address, "a.test").await.unwrap();
+        let (sender, request) = streaming(true);
+        talk(sender, client.send(request).await.unwrap()).await;
+    };
+    tokio::join!(h1, h2, h3);
+}

@@ -56,6 +56,7 @@ mod tunnel;
 mod upload;
 mod upstream;
 mod verdict;
+mod windows;
 
 pub use backend::UpstreamStatus;
 pub use body::Body;

@@ -10,6 +10,7 @@ use crate::permits::{Permit, Permits, Queues};
 use crate::problem::{Problem, ProblemKind, chain};
 use crate::reason::Reason;
 use crate::upload::View;
+use crate::windows::{LargeWindows, MAX_STREAMS, Windows};
 use godwit_client::dial::Dialed;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -23,12 +24,6 @@ use tokio::sync::MutexGuard;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-/// The window of an HTTP/2 stream.
-const STREAM_WINDOW: u32 = 128 << 10;
-/// Exchanges on one HTTP/2 connection.
-const MAX_STREAMS: usize = 64;
-/// Room for all of them.
-const CONNECTION_WINDOW: u32 = STREAM_WINDOW * MAX_STREAMS as u32;
 /// Fields of a response.
 const MAX_HEADERS: usize = 256;
 /// What is read of an HTTP/1.1 response before somebody takes it; the most that its head may have, too.
@@ -97,6 +92,7 @@ struct Shared {
     load: Arc<AtomicUsize>,
     /// Streams that the upstream allows at once.
     room: Arc<AtomicUsize>,
+    windows: Windows,
     born: Instant,
     used: Instant,
     _task: Task,
@@ -120,6 +116,7 @@ struct Dialing {
 pub(crate) struct Pool {
     idle: Mutex<VecDeque<Idle>>,
     shared: Mutex<Vec<Shared>>,
+    large_windows: LargeWindows,
     speaks: AtomicU8,
     /// With prior knowledge.
     h2c: bool,
@@ -144,6 +141,7 @@ impl Pool {
         Pool {
             idle: Mutex::default(),
             shared: Mutex::default(),
+            large_windows: LargeWindows::default(),
             speaks: AtomicU8::new(speaks),
             h2c,
             dialing: Dialing::default(),
@@ -225,7 +223,7 @@ impl Pool {
     pub(crate) fn share(&self, since: Option<Instant>) -> Option<Http2> {
         let mut all = lock(&self.shared);
         all.retain(|shared| !shared.sender.is_closed());
-        // The fullest that has room: the others may become idle and go.
+        // The one with large windows if it has room, or else the fullest: the others may become idle and go.
         let shared = all
             .iter_mut()
             .filter(|shared| since.is_none_or(|since| shared.born > since))
@@ -233,7 +231,7 @@ impl Pool {
                 let room = shared.room.load(Ordering::Relaxed).clamp(1, MAX_STREAMS);
                 shared.load.load(Ordering::Relaxed) < room
             })
-            .max_by_key(|shared| shared.load.load(Ordering::Relaxed))?;
+            .max_by_key(|shared| (shared.windows.stream, shared.load.load(Ordering::Relaxed)))?;
         shared.used = Instant::now();
         shared.load.fetch_add(1, Ordering::Relaxed);
         let (sender, load) = (shared.sender.clone(), Arc::clone(&shared.load));
@@ -261,11 +259,13 @@ impl Pool {
     }
 
     async fn begin_http2(&self, io: Io, shares: bool) -> Result<Http2, Problem> {
+        let load = Arc::new(AtomicUsize::new(1));
+        let windows = if shares { self.large_windows.choose(&load) } else { Windows::SMALL };
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder
             .timer(TokioTimer::new())
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW)
+            .initial_stream_window_size(windows.stream)
+            .initial_connection_window_size(windows.connection)
             .keep_alive_interval(PING_AFTER)
             .keep_alive_timeout(PING_AFTER)
             .max_header_list_size(64 << 10);
@@ -287,7 +287,7 @@ impl Pool {
                 tracing::debug!(error = chain(&error), "an upstream's HTTP/2 connection ended");
             }
         });
-        let (load, task) = (Arc::new(AtomicUsize::new(1)), Task(task.abort_handle()));
+        let task = Task(task.abort_handle());
         let waiting = Arc::clone(self.permits.queues());
         if !shares {
             return Ok(Http2 { sender, load, waiting, _task: Some(task) });
@@ -296,6 +296,7 @@ impl Pool {
             sender: sender.clone(),
             load: Arc::clone(&load),
             room,
+            windows,
             born: Instant::now(),
             used: Instant::now(),
             _task: task,

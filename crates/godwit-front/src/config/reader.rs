@@ -31,7 +31,7 @@ pub(super) struct Text<'a> {
 }
 
 /// Keys that people put into the wrong table, and where they belong.
-const HOMES: [(&str, &str); 31] = [
+const HOMES: [(&str, &str); 32] = [
     ("hosts", "[[site]]"),
     ("tls", "[[site]]"),
     ("advertise", "[[site]]"),
@@ -50,6 +50,7 @@ const HOMES: [(&str, &str); 31] = [
     ("index", "[[site.route]]"),
     ("connect_timeout", "[site.route.upstream]"),
     ("response_timeout", "[site.route.upstream]"),
+    ("body_timeout", "[site.route.upstream]"),
     ("retries", "[site.route.upstream]"),
     ("health", "[site.route.upstream]"),
     ("balance", "[site.route.upstream]"),

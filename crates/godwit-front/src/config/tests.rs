@@ -71,7 +71,7 @@ fn upstreams_have_their_settings() {
     let read = settings(
         "[[site]]\nhosts = [\"a.test\"]\ncompress = \"br\"\ncompress_with_credentials = true\nadvertise = \"0.5%\"\n[[site.route]]\npath = \"/api/*\"\n\
          strip_prefix = \"/api/\"\nproxy = [\"http://127.0.0.1:1\", \"https://[::1]:2\"]\n[site.route.upstream]\n\
-         connect_timeout = \"1s\"\nmax_idle = 0\nnetwork_share = 40\nretries = 0\nhost = \"b.test:80\"\nforwarded = false\n\
+         connect_timeout = \"1s\"\nbody_timeout = \"1h\"\nmax_idle = 0\nnetwork_share = 40\nretries = 0\nhost = \"b.test:80\"\nforwarded = false\n\
          trust_forwarded = \"127.0.0.1\"\ntls_name = \"c.test\"\nhealth = { path = \"/up?x\", status = 204 }\n",
     );
     let site = &read.sites[0];
@@ -82,13 +82,26 @@ fn upstreams_have_their_settings() {
     let Handler::Proxy(proxy) = &route.handler else { panic!("{route:?}") };
     assert_eq!(proxy.upstreams, ["http://127.0.0.1:1", "https://[::1]:2"]);
     assert_eq!((proxy.connect_timeout, proxy.max_idle, proxy.retries), (Duration::from_secs(1), 0, 0));
-    assert_eq!(proxy.network_share, 40);
+    assert_eq!((proxy.body_timeout, proxy.network_share), (Some(Duration::from_secs(3600)), 40));
     assert_eq!(proxy.host, UpstreamHost::Name("b.test:80".to_owned()));
     assert!(!proxy.forwarded);
     assert_eq!(proxy.trust_forwarded[0].prefix, 32);
     assert_eq!(proxy.tls.name.as_deref(), Some("c.test"));
     let health = proxy.health.as_ref().unwrap();
     assert_eq!((health.path.as_str(), health.status.as_u16(), health.healthy), ("/up?x", 204, 2));
+}
+
+#[test]
+fn a_response_may_be_silent_for_ever() {
+    let read = |timeout: &str| {
+        let read = settings(&format!(
+            "[[site]]\nhosts = [\"a.test\"]\n[[site.route]]\npath = \"/\"\nproxy = \"http://127.0.0.1:1\"\n{timeout}"
+        ));
+        let Handler::Proxy(proxy) = &read.sites[0].routes[0].handler else { panic!("{read:?}") };
+        proxy.body_timeout
+    };
+    assert_eq!(read(""), Some(Duration::from_secs(300)));
+    assert_eq!(read("[site.route.upstream]\nbody_timeout = \"none\"\n"), None);
 }
 
 #[test]

@@ -123,6 +123,9 @@ fn settings(table: &Table<'_>, context: &Context<'_>, encrypted: bool, proxy: &m
         |key, default: Duration| table.parsed(key, values::DURATION, values::duration).unwrap_or(default);
     proxy.connect_timeout = duration("connect_timeout", proxy.connect_timeout);
     proxy.response_timeout = duration("response_timeout", proxy.response_timeout);
+    let limit = |text: &str| if text == "none" { Ok(None) } else { values::duration(text).map(Some) };
+    let expected = "a duration such as \"5m\", or \"none\"";
+    proxy.body_timeout = table.parsed("body_timeout", expected, limit).unwrap_or(proxy.body_timeout);
     proxy.idle_timeout = duration("idle_timeout", proxy.idle_timeout);
     if let Some(most) = table.number("max_idle", 0, 100_000) {
         proxy.max_idle = usize::try_from(most).unwrap_or(proxy.max_idle);

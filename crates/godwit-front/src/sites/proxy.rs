@@ -105,6 +105,7 @@ fn checked(settings: &settings::Proxy) -> Result<Settings, FrontError> {
     checked.retries = settings.retries;
     checked.timeouts.connect = settings.connect_timeout;
     checked.timeouts.response = settings.response_timeout;
+    checked.timeouts.body = settings.body_timeout;
     checked.timeouts.idle = settings.idle_timeout;
     checked.max_idle = settings.max_idle;
     checked.max_connections = settings.max_connections.unwrap_or_default();

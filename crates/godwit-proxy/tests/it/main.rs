@@ -12,3 +12,4 @@ mod shares;
 mod support;
 mod tls;
 mod tunnels;
+mod windows;
