@@ -1,8 +1,8 @@
 //! What every request passes on its way from a connection to the service and back, whatever the protocol.
 //!
 //! On the way in the body gets a limit on how long its sender may keep us waiting (RFC 9110 section 15.5.9: status
-//! 408); on the way out the connection learns whether the client has taken what it was given, and HTTP/1.1 clients
-//! are told when a connection takes no further request.
+//! 408); on the way out the connection learns whether the client has taken what it was given, what HTTP/2 connections hold
+//! has [bounds](super::response_memory), and HTTP/1.1 clients are told when a connection takes no further request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +17,7 @@ use http_body_util::BodyExt;
 use tower::Service;
 
 use super::access::{Logged, unlogged};
+use super::response_memory::{HeldResponse, ResponseMemory};
 use super::settings::Limits;
 use super::sites::Front;
 use godwit_body::Progress;
@@ -30,6 +31,8 @@ struct Inner {
     front: Front,
     /// Of TCP connections: HTTP/3 looks after slow clients itself.
     progress: Option<Arc<Progress>>,
+    /// Of HTTP/2 connections: for what the client does not take.
+    memory: Option<ResponseMemory>,
     /// What a client has to send of a body.
     rate: MinimumRate,
     /// No further request is taken on this connection.
@@ -37,15 +40,17 @@ struct Inner {
 }
 
 impl ConnectionService {
-    /// `leaving` is set when every answer over HTTP/1.1 is to be the last of its connection.
+    /// `memory` is of HTTP/2 connections, `leaving` is set when every answer over HTTP/1.1 is to be the last of its
+    /// connection.
     pub(super) fn new(
         front: Front,
         limits: &Limits,
         progress: Option<Arc<Progress>>,
+        memory: Option<ResponseMemory>,
         leaving: Arc<AtomicBool>,
     ) -> ConnectionService {
         let rate = MinimumRate::new(limits.send_timeout, limits.minimum_rate);
-        ConnectionService(Arc::new(Inner { front, progress, rate, leaving }))
+        ConnectionService(Arc::new(Inner { front, progress, memory, rate, leaving }))
     }
 
     /// Has the request answered.
@@ -66,7 +71,8 @@ impl ConnectionService {
         if version <= Version::HTTP_11 && (self.0.leaving.load(Ordering::Relaxed) || is_too_late(&response)) {
             close_after(&mut response);
         }
-        response.map(|body| Wrapped::with(body, HeldMark(underway)))
+        let held = HeldResponse::new(self.0.memory.clone());
+        response.map(|body| Wrapped::with(Wrapped::with(body, HeldMark(underway)), held))
     }
 
     /// A tunnel may be silent for as long as it likes.
@@ -131,8 +137,11 @@ impl Drop for UnderWay {
     }
 }
 
-/// A response's body on its way to the client.
-pub(super) type OutgoingBody = Wrapped<Logged, HeldMark>;
+/// A response's body on its way to the client. While there is no room for more of it, its mark stays as it is: what is
+/// held is for the client to take.
+pub(super) type OutgoingBody = Wrapped<Marked, HeldResponse>;
+
+type Marked = Wrapped<Logged, HeldMark>;
 
 /// Of TCP connections: what the transport holds.
 pub(super) struct HeldMark(Option<UnderWay>);
@@ -168,7 +177,7 @@ mod tests {
         let progress = Arc::new(Progress::default());
         let underway = UnderWay::new(Arc::clone(&progress));
         let mut body = Wrapped::with(unlogged(full("abc")), HeldMark(Some(underway)));
-        let is_held = |body: &OutgoingBody| body.wrapper().0.as_ref().unwrap().held;
+        let is_held = |body: &Marked| body.wrapper().0.as_ref().unwrap().held;
         assert!(!progress.is_idle());
         let mut cx = Context::from_waker(std::task::Waker::noop());
         assert!(matches!(Pin::new(&mut body).poll_frame(&mut cx), Poll::Ready(Some(Ok(_)))));
