@@ -62,5 +62,5 @@ pub(super) const KINDS: [Kind; 42] = [
     kind("h2-pings", 4000),
     kind("h2-settings", 4000),
     // A PING a second on each of its connections, behind its requests.
-    kind("h2-slow-readers", 16),
+    kind("h2-slow-readers", 8),
 ];

@@ -20,14 +20,12 @@ struct Kind {
     /// What is said of a number, which counts from 0 on each connection, and again and again until there are so many bytes.
     more: fn(u32, &mut Vec<u8>),
     at_once: usize,
-    /// Connections at a time.
-    connections: u32,
     /// Whether what comes is read.
     reads: bool,
 }
 
 const fn kind(name: &'static str, more: fn(u32, &mut Vec<u8>), at_once: usize) -> Kind {
-    Kind { name, begun: |_| {}, more, at_once, connections: 8, reads: true }
+    Kind { name, begun: |_| {}, more, at_once, reads: true }
 }
 
 const KINDS: [Kind; 5] = [
@@ -38,7 +36,7 @@ const KINDS: [Kind; 5] = [
     kind("h2-pings", ping, 1000),
     kind("h2-settings", settings, 1000),
     // Much that is asked for and not taken (CVE-2019-9517).
-    Kind { begun: large_requests, connections: 16, reads: false, ..kind("h2-slow-readers", ping, 1) },
+    Kind { begun: large_requests, reads: false, ..kind("h2-slow-readers", ping, 1) },
 ];
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -57,6 +55,8 @@ const SMALL: &[u8] = b"\x04\x06/small";
 const BIG: &[u8] = b"\x04\x04/big";
 /// Requests that a connection of `h2-slow-readers` makes, as many as servers take.
 const REQUESTS: u32 = 100;
+/// Connections at a time.
+const CONNECTIONS: u32 = 8;
 const LARGEST_WINDOW: u32 = 0x7fff_ffff;
 
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
@@ -121,10 +121,10 @@ pub(crate) fn run(kind: &str, task: Task) -> Option<Result<u64, String>> {
 
 async fn flood(kind: &'static Kind, task: Task) -> Result<u64, Failure> {
     let tls = Arc::new(peer::any_certificate(godwit::crypto_provider(), b"h2")?);
-    let count = task.count.map(|count| count.div_ceil(kind.connections.into()));
-    let each = Task { rate: task.rate.div_ceil(kind.connections), count, ..task };
+    let count = task.count.map(|count| count.div_ceil(CONNECTIONS.into()));
+    let each = Task { rate: task.rate.div_ceil(CONNECTIONS), count, ..task };
     let said = Rc::new(Cell::new(0));
-    let peers: Vec<_> = (0..kind.connections)
+    let peers: Vec<_> = (0..CONNECTIONS)
         .map(|_| {
             let (tls, said) = (Arc::clone(&tls), Rc::clone(&said));
             tokio::task::spawn_local(async move { again_and_again(kind, each, &tls, &said).await })
