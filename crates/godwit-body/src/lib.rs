@@ -8,7 +8,8 @@
 //! - [`MinimumRate`] says what a peer has to move in a time; [`Progress`] and [`ProgressWatch`] judge a connection by
 //!   it.
 //! - [`IdleConnections`] says which connections give way that nobody asks anything on.
-//! - [`ClientNetwork`] is what several addresses of one client have in common.
+//! - [`ClientNetwork`] is what several addresses of one client have in common, and [`NetworkShares`] are what no network
+//!   has more than a part of.
 //! - [`Peer`], [`Informational`], [`ExtendedConnect`], [`EarlyData`] and [`TunnelMeter`] are what a server puts into a request's extensions.
 
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
@@ -23,6 +24,7 @@ mod network;
 mod progress;
 mod rate;
 mod request;
+mod shares;
 mod timed;
 mod tunnel;
 mod wrapped;
@@ -36,6 +38,7 @@ pub use network::ClientNetwork;
 pub use progress::{Progress, ProgressLimits, ProgressWatch, Verdict};
 pub use rate::MinimumRate;
 pub use request::{EarlyData, ExtendedConnect, Informational, Peer};
+pub use shares::{NetworkShares, Share};
 pub use timed::{Timed, Timer};
 pub use tunnel::TunnelMeter;
 pub use wrapped::{FramePoll, Wrapped, Wrapper, data_of};

@@ -4,7 +4,7 @@ use crate::BoxError;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 /// What a body answers when it is asked for its next frame.
 pub type FramePoll<E = BoxError> = Poll<Option<Result<Frame<Bytes>, E>>>;
@@ -19,6 +19,11 @@ pub fn data_of<E>(answer: &FramePoll<E>) -> Option<&Bytes> {
 
 /// Who stands between a body with errors of the type `E` and its reader, and sees every frame that passes.
 pub trait Wrapper<E = BoxError> {
+    /// Ready when the body may be asked for more, which it is not before.
+    fn poll_may_ask(&mut self, _: &mut Context<'_>) -> Poll<()> {
+        Poll::Ready(())
+    }
+
     /// The reader asks for more.
     fn on_asked(&mut self) {}
 
@@ -60,6 +65,7 @@ where
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> FramePoll<B::Error> {
         let this = self.get_mut();
+        ready!(this.wrapper.poll_may_ask(cx));
         this.wrapper.on_asked();
         let answer = Pin::new(&mut this.body).poll_frame(cx);
         this.wrapper.on_answer(answer, cx)

@@ -1,8 +1,9 @@
 //! What every request passes on its way from a connection to the service and back, whatever the protocol.
 //!
 //! On the way in the body gets a limit on how long its sender may keep us waiting (RFC 9110 section 15.5.9: status
-//! 408), which rests while the response is under way; on the way out the connection learns whether the client has taken what it was given, and HTTP/1.1 clients
-//! are told when a connection takes no further request.
+//! 408), which rests while the response is under way; on the way out the connection learns whether the client has taken what
+//! it was given, what HTTP/2 connections hold has [bounds](super::response_memory), and HTTP/1.1 clients are told when a
+//! connection takes no further request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +21,7 @@ use http_body_util::BodyExt;
 use tower::Service;
 
 use super::access::{Logged, unlogged};
+use super::response_memory::{HeldResponse, ResponseMemory};
 use super::settings::Limits;
 use super::sites::Front;
 use godwit_body::Progress;
@@ -33,6 +35,8 @@ struct Inner {
     front: Front,
     /// Of TCP connections: HTTP/3 looks after slow clients itself.
     progress: Option<Arc<Progress>>,
+    /// Of HTTP/2 connections: for what the client does not take.
+    memory: Option<ResponseMemory>,
     /// What a client has to send of a body.
     rate: MinimumRate,
     /// No further request is taken on this connection.
@@ -40,15 +44,17 @@ struct Inner {
 }
 
 impl ConnectionService {
-    /// `leaving` is set when every answer over HTTP/1.1 is to be the last of its connection.
+    /// `memory` is of HTTP/2 connections, `leaving` is set when every answer over HTTP/1.1 is to be the last of its
+    /// connection.
     pub(super) fn new(
         front: Front,
         limits: &Limits,
         progress: Option<Arc<Progress>>,
+        memory: Option<ResponseMemory>,
         leaving: Arc<AtomicBool>,
     ) -> ConnectionService {
         let rate = MinimumRate::new(limits.send_timeout, limits.minimum_rate);
-        ConnectionService(Arc::new(Inner { front, progress, rate, leaving }))
+        ConnectionService(Arc::new(Inner { front, progress, memory, rate, leaving }))
     }
 
     /// Has the request answered.
@@ -70,7 +76,11 @@ impl ConnectionService {
             close_after(&mut response);
         }
         let response_under_way = exchange.begin_response();
-        response.map(|body| Wrapped::with(body, HeldMark { underway, _response: response_under_way }))
+        let held = HeldResponse::new(self.0.memory.clone());
+        response.map(|body| {
+            let mark = HeldMark { underway, _response: response_under_way };
+            Wrapped::with(Wrapped::with(body, mark), held)
+        })
     }
 
     /// A tunnel may be silent for as long as it likes.
@@ -135,8 +145,11 @@ impl Drop for UnderWay {
     }
 }
 
-/// A response's body on its way to the client.
-pub(super) type OutgoingBody = Wrapped<Logged, HeldMark>;
+/// A response's body on its way to the client. While there is no room for more of it, its mark stays as it is: what is
+/// held is for the client to take.
+pub(super) type OutgoingBody = Wrapped<Marked, HeldResponse>;
+
+type Marked = Wrapped<Logged, HeldMark>;
 
 /// What the transport holds of a response, and that the response is under way.
 pub(super) struct HeldMark {
@@ -259,7 +272,7 @@ mod tests {
         let underway = UnderWay::new(Arc::clone(&progress));
         let mark = HeldMark { underway: Some(underway), _response: Exchange::default().begin_response() };
         let mut body = Wrapped::with(unlogged(full("abc")), mark);
-        let is_held = |body: &OutgoingBody| body.wrapper().underway.as_ref().unwrap().held;
+        let is_held = |body: &Marked| body.wrapper().underway.as_ref().unwrap().held;
         assert!(!progress.is_idle());
         let mut cx = Context::from_waker(std::task::Waker::noop());
         assert!(matches!(Pin::new(&mut body).poll_frame(&mut cx), Poll::Ready(Some(Ok(_)))));

@@ -355,7 +355,7 @@ async fn shard(
     let (observer, metrics) = (front.observer().clone(), Arc::clone(front.observer().metrics()));
     metrics.add_endpoint(&endpoint);
     let server = server.on_event(move |event| observer.on_quic(address.port(), event));
-    let service = ConnectionService::new(front, &limits, None, Arc::default());
+    let service = ConnectionService::new(front, &limits, None, None, Arc::default());
     let service = tower::service_fn(move |mut request: http::Request<http3::Body>| {
         let service = service.clone();
         if let Some(info) = request.extensions().get::<http3::ConnectionInfo>() {

@@ -30,8 +30,8 @@
 //! `tcp` (HTTP/1.1 and HTTP/2), `h3` and `redirect_http` bring requests to it; `server` composes all of it.
 //! [`config`] reads settings from a file.
 //!
-//! - `connection_limits`, [`godwit_body::Progress`] and `useless_frames` are against clients that are too many, too slow or
-//!   too busy with nothing;
+//! - `connection_limits`, [`godwit_body::Progress`], `useless_frames` and `response_memory` are against clients that are too
+//!   many, too slow, too busy with nothing, or ask for more than they take;
 //!   `tcp_stream`, `goaway` and `stop_listening` lose nothing at the end of a connection and of the server.
 //! - [`Inherited`], `successor` and [`supervisor`] are for the processes before and after this one, and for the service
 //!   manager; [`Operation`] is for the person who sends signals.
@@ -44,9 +44,9 @@
 //!
 //! From the bottom: `address`, `site_address`, `browser`, `cut`, `error`, `signals`, `memory`, `metrics`, `service`,
 //! `sessions`, `stop_listening`, `supervisor`, `client`, `connection_limits`, `inherited`, `path`, `settings`, `advertise`,
-//! `certificates`, `config`, `goaway`, `tcp_stream`, `access`, `useless_frames`, `sites`, `tcp_connection`, `connection_service`,
-//! `redirect_http`, `h3`, `listen`, `successor`, `tcp`, `server`, `builder`, `banner`, `operation`. Each may use those
-//! before it.
+//! `certificates`, `config`, `goaway`, `tcp_stream`, `access`, `useless_frames`, `sites`, `tcp_connection`, `response_memory`,
+//! `connection_service`, `redirect_http`, `h3`, `listen`, `successor`, `tcp`, `server`, `builder`, `banner`, `operation`. Each
+//! may use those before it.
 
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![deny(clippy::indexing_slicing)]
@@ -73,6 +73,7 @@ mod metrics;
 mod operation;
 mod path;
 mod redirect_http;
+mod response_memory;
 mod server;
 mod service;
 mod sessions;

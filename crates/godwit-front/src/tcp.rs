@@ -36,6 +36,7 @@ use super::connection_limits::ConnectionLimits;
 use super::connection_service::ConnectionService;
 use super::listen::Tcp;
 use super::redirect_http::Redirect;
+use super::response_memory::ResponseMemory;
 use super::settings::Limits;
 use super::sites::Front;
 use super::stop_listening::{self, abandoned};
@@ -44,7 +45,7 @@ use super::tcp_connection::{
 };
 use super::tcp_stream::ClientStream;
 use super::useless_frames::Judged;
-use godwit_body::BoxError;
+use godwit_body::{BoxError, ClientNetwork};
 use godwit_certificates::{Notices, is_challenge};
 use godwit_report::record::Protocol;
 use godwit_text::plain_error;
@@ -308,8 +309,9 @@ async fn requests(
     let is_resumed = tls.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
     let client = client(socket, protocol, Some(is_resumed), front.observer(), limits)?;
     let (observer, sender) = (front.observer().clone(), Arc::clone(&client));
-    let service =
-        ConnectionService::new(front, limits, Some(Arc::clone(&guard.pace)), Arc::clone(&guard.leaving));
+    let memory = speaks_h2.then(|| ResponseMemory::new(ClientNetwork::of(client.remote().ip())));
+    let (pace, leaving) = (Some(Arc::clone(&guard.pace)), Arc::clone(&guard.leaving));
+    let service = ConnectionService::new(front, limits, pace, memory, leaving);
     let service = service_fn(move |mut request: http::Request<Incoming>| {
         let service = service.clone();
         request.extensions_mut().insert(Arc::clone(&sender));

@@ -748,3 +748,96 @@ async fn messages_go_both_ways_through_a_proxy_at_their_leisure() {
     };
     tokio::join!(h1, h2, h3);
 }
+
+/// Bytes that are in memory, and the most that ever were.
+#[derive(Clone, Default)]
+struct InMemory(Arc<[AtomicUsize; 2]>);
+
+/// A response of so many pieces.
+struct Pieces {
+    left: usize,
+    memory: InMemory,
+}
+
+struct Piece(Vec<u8>, InMemory);
+
+const PIECE: usize = 16 << 10;
+
+impl hyper::body::Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<hyper::body::Frame<Bytes>, Infallible>>> {
+        if self.left == 0 {
+            return std::task::Poll::Ready(None);
+        }
+        self.left -= 1;
+        let [now, most] = &*self.memory.0;
+        most.fetch_max(now.fetch_add(PIECE, Ordering::Relaxed) + PIECE, Ordering::Relaxed);
+        let piece = Piece(vec![7; PIECE], self.memory.clone());
+        std::task::Poll::Ready(Some(Ok(hyper::body::Frame::data(Bytes::from_owner(piece)))))
+    }
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        self.1.0[0].fetch_sub(PIECE, Ordering::Relaxed);
+    }
+}
+
+/// A frame of HTTP/2 (RFC 9113 section 4.1).
+fn h2_frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let [_, length @ ..] = (payload.len() as u32).to_be_bytes();
+    [&length[..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+#[tokio::test]
+async fn an_h2_client_with_large_windows_and_many_requests_holds_little_of_each() {
+    const STREAMS: usize = 100;
+    const PIECES: usize = 20;
+    let temporary = tempfile::tempdir().unwrap();
+    let (chain, key) = certificate(temporary.path());
+    let memory = InMemory::default();
+    let of_service = memory.clone();
+    let service = tower::service_fn(move |_: Request<BoxBody>| {
+        let body = Pieces { left: PIECES, memory: of_service.clone() };
+        async move { Ok::<_, Infallible>(Response::new(body)) }
+    });
+    let server = Server::builder()
+        .listen("127.0.0.1:0".parse().unwrap())
+        .certificate(chain, key)
+        .service("/", service)
+        .bind()
+        .unwrap();
+    let running = server.start().await.unwrap();
+    let mut client = tls(temporary.path(), running.addresses()[0], b"h2").await;
+    let mut asked = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    asked.extend(h2_frame(4, 0, 0, &[0, 4, 0x7f, 0xff, 0xff, 0xff]));
+    asked.extend(h2_frame(8, 0, 0, &(0x7fff_ffff_u32 - 65_535).to_be_bytes()));
+    for stream in 0..STREAMS as u32 {
+        asked.extend(h2_frame(1, 5, 2 * stream + 1, b"\x82\x87\x84\x01\x06a.test"));
+    }
+    client.write_all(&asked).await.unwrap();
+    // Every response goes on as the client reads.
+    let (mut over, mut got) = (0, 0);
+    while over < STREAMS {
+        let mut head = [0; 9];
+        client.read_exact(&mut head).await.unwrap();
+        let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
+        client.read_exact(&mut payload).await.unwrap();
+        got += if head[3] == 0 { payload.len() } else { 0 };
+        over += usize::from(head[3] < 2 && head[4] & 1 != 0);
+    }
+    assert_eq!(got, STREAMS * PIECES * PIECE);
+    let most = memory.0[1].load(Ordering::Relaxed);
+    assert!(most <= (256 << 10) + STREAMS * PIECE, "{most}");
+}

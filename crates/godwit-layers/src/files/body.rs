@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 use super::closed::ClosedFile;
 use super::memory::{FileMemory, Room};
-use super::open::Place;
+use super::open::OpenFile;
 
 /// Bytes that are read at a time: as many as the client has taken before, within these bounds if there is room for
 /// them. Clients that ask for much and take none of it hold little of each file.
@@ -38,7 +38,7 @@ enum State {
 
 /// Where the bytes come from.
 pub(super) enum Source {
-    Open(File, Place),
+    Open(File, OpenFile),
     Closed(ClosedFile),
 }
 
@@ -126,9 +126,9 @@ impl Source {
 mod tests {
     use std::io::Write;
 
+    use godwit_body::NetworkShares;
     use http_body_util::BodyExt;
 
-    use super::super::open::OpenFiles;
     use super::*;
 
     async fn send(there: usize, announced: u64) -> Result<Bytes, io::Error> {
@@ -138,7 +138,7 @@ mod tests {
         let sent = content_of(&path, announced, FileMemory::of_process()).await?;
         assert!(content.starts_with(&sent));
         let memory = FileMemory::of(20_000);
-        assert_eq!(content_of(&path, announced, memory).await?, sent, "in many pieces");
+        assert_eq!(content_of(&path, announced, memory.clone()).await?, sent, "in many pieces");
         assert_eq!(memory.left(), 20_000);
         Ok(sent)
     }
@@ -148,7 +148,7 @@ mod tests {
         announced: u64,
         memory: FileMemory,
     ) -> io::Result<Bytes> {
-        let place = OpenFiles::of(1).place(None).unwrap();
+        let place = NetworkShares::of(1).take(1, None).unwrap();
         let source = Source::Open(File::open(path.path()).unwrap(), place);
         let body = FileBody::new(source, announced, memory);
         Ok(body.collect().await?.to_bytes())

@@ -27,13 +27,13 @@ use super::body::{FileBody, Source};
 use super::closed::ClosedFile;
 use super::conditions::{self, Modified, Verdict};
 use super::memory::FileMemory;
-use super::open::OpenFiles;
+use super::open;
 use super::pages;
 use super::path::{self, Place};
 use super::range::{self, Range};
 use crate::coding::{self, Accepted, Coding};
 use crate::compression::SameForAll;
-use godwit_body::{BoxBody, ClientNetwork, Peer, bare, boxed, full};
+use godwit_body::{BoxBody, ClientNetwork, NetworkShares, Peer, bare, boxed, full};
 use godwit_text::{http_date, plain_error};
 
 /// Up to this size a file (or the range of it that is asked for) is read at once, if there is room for it.
@@ -45,7 +45,8 @@ const BEFOREHAND: [Coding; 3] = [Coding::Brotli, Coding::Zstd, Coding::Gzip];
 
 /// A folder that is served. Clones are cheap.
 ///
-/// A [`Peer`] in a request's extensions is whose network's share of the open files a large one counts for.
+/// A [`Peer`] in a request's extensions is whose network's share of the memory for files, and of the open ones, a file counts
+/// for.
 #[derive(Clone, Debug)]
 pub struct Folder(Arc<Shared>);
 
@@ -114,7 +115,7 @@ struct Shared {
     precompressed: bool,
     fallback: Option<PathBuf>,
     memory: FileMemory,
-    open: OpenFiles,
+    open: NetworkShares,
 }
 
 impl Folder {
@@ -137,7 +138,7 @@ impl Folder {
             precompressed: settings.precompressed,
             fallback,
             memory: FileMemory::of_process(),
-            open: OpenFiles::of_process(),
+            open: open::of_process(),
         })))
     }
 
@@ -190,9 +191,8 @@ struct Found {
 impl Shared {
     /// Blocks.
     fn answer(&self, request: &Request<()>, prefix: &str) -> Response<BoxBody> {
-        let head = *request.method() == Method::HEAD;
         let Some((relative, slash)) = path::relative(request.uri().path()) else {
-            return self.not_found(Beneath::open(&self.root).ok().as_ref(), head);
+            return self.not_found(Beneath::open(&self.root).ok().as_ref(), request);
         };
         let beneath = match Beneath::open(&self.root) {
             Ok(beneath) => beneath,
@@ -210,7 +210,7 @@ impl Shared {
                 let path = format!("{}{}", prefix.trim_end_matches('/'), request.uri().path());
                 return pages::to_folder(&path, request.uri().query());
             }
-            Ok(Place::Nothing) => return self.not_found(Some(&beneath), head),
+            Ok(Place::Nothing) => return self.not_found(Some(&beneath), request),
             Err(error) => Err(error),
         };
         match answer {
@@ -254,7 +254,7 @@ impl Shared {
         error: &io::Error,
     ) -> Response<BoxBody> {
         if beneath::is_absence(error) {
-            return self.not_found(beneath, *request.method() == Method::HEAD);
+            return self.not_found(beneath, request);
         }
         // Too many open files, perhaps: that passes.
         tracing::warn!(%error, path = request.uri().path(), "cannot read a file");
@@ -262,16 +262,20 @@ impl Shared {
     }
 
     /// With the folder's own page, if it has one.
-    fn not_found(&self, beneath: Option<&Beneath<'_>>, head: bool) -> Response<BoxBody> {
+    fn not_found(&self, beneath: Option<&Beneath<'_>>, request: &Request<()>) -> Response<BoxBody> {
         let own = || {
             let Entry::File(file, metadata) = beneath?.entry(Path::new("404.html")).ok()?? else {
                 return None;
             };
             let length = Some(metadata.len()).filter(|length| *length <= LARGEST_404)?;
             let closed = ClosedFile::new(&self.root, "404.html".into(), &metadata);
-            Some((length, content(file, closed, length, self.memory).ok()?))
+            Some((length, content(file, closed, length, self.memory_for(request)).ok()?))
         };
-        pages::not_found(own(), head)
+        pages::not_found(own(), *request.method() == Method::HEAD)
+    }
+
+    fn memory_for(&self, request: &Request<()>) -> FileMemory {
+        self.memory.for_network(network_of(request))
     }
 }
 
@@ -333,14 +337,15 @@ impl Found {
                 self.file.seek(SeekFrom::Start(first))?;
             }
             self.closed.at = first;
+            let memory = shared.memory_for(request);
             *response.body_mut() = match length {
-                ..=SMALL => content(self.file, self.closed, length, shared.memory)?,
+                ..=SMALL => content(self.file, self.closed, length, memory)?,
                 _ => {
-                    let source = match shared.open.place(network_of(request)) {
+                    let source = match shared.open.take(1, network_of(request)) {
                         Some(place) => Source::Open(self.file, place),
                         None => Source::Closed(self.closed.settled()?),
                     };
-                    boxed(FileBody::new(source, length, shared.memory))
+                    boxed(FileBody::new(source, length, memory))
                 }
             };
         }

@@ -253,12 +253,12 @@ fn lesser_packets_that_arrive_where_full_ones_do_not_make_a_black_hole() {
         let mut space = SpaceRecovery::<()>::new(SpaceId::Handshake);
         let mut now = Time::ZERO;
         for bytes in [[1400; 9].as_slice(), &[size; 9]].concat() {
-            now = now + Duration::from_millis(1);
+            now += Duration::from_millis(1);
             let number = space.next_packet_number(&mut SeededRng::new(1));
             space.on_packet_sent(&mut path, SentInfo::ordinary(number, now, bytes), &[]);
         }
         let arrived = std::iter::once(9..=17);
-        now = now + Duration::from_millis(50);
+        now += Duration::from_millis(50);
         space.on_ack_received(&mut path, now, 17, Duration::ZERO, arrived, &mut |_, ()| {}).unwrap();
         assert_eq!(path.mtu(), mtu, "packets of {size} bytes arrive");
     }

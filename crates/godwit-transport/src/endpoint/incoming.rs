@@ -517,7 +517,7 @@ impl Incoming {
         let Some(keys) = keys::initial(version, &client_dcid, Side::Server) else { return Peeked::Forged };
         #[cfg(test)]
         {
-            self.opened += 1;
+            self.opened = self.opened.saturating_add(1);
         }
         let mut copy = datagram.to_vec();
         let mut rest = copy.as_mut_slice();

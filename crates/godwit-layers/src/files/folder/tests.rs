@@ -145,7 +145,7 @@ async fn whoever_takes_nothing_holds_no_more_than_there_is_room_for() {
         std::fs::write(directory.path().join(name), content).unwrap();
     }
     let memory = FileMemory::of(ROOM);
-    Arc::get_mut(&mut folder.0).unwrap().memory = memory;
+    Arc::get_mut(&mut folder.0).unwrap().memory = memory.clone();
     let mut under_way = Vec::new();
     for path in ["/small.bin", "/large.bin", "/nothing", "/small.bin"].repeat(5) {
         let response = folder.respond(Request::get(path).body(()).unwrap(), "").await;
@@ -209,7 +209,7 @@ async fn a_small_file_holds_no_descriptor_even_where_there_is_no_room() {
 #[tokio::test]
 async fn large_files_hold_so_many_descriptors_in_all_and_for_one_network() {
     let (directory, mut folder) = folder(None);
-    Arc::get_mut(&mut folder.0).unwrap().open = OpenFiles::of(8);
+    Arc::get_mut(&mut folder.0).unwrap().open = NetworkShares::of(8);
     let root = directory.path().canonicalize().unwrap();
     let mut under_way = Vec::new();
     for (address, held) in [("192.0.2.1", 2), ("192.0.2.2", 2), ("198.51.100.1", 4), ("127.0.0.1", 8)] {
@@ -247,7 +247,7 @@ async fn a_link_to_the_folder_can_be_exchanged() {
     symlink("1", &current).unwrap();
     let mut folder = Folder::open(&FolderSettings::new(&current)).unwrap();
     let shared = Arc::get_mut(&mut folder.0).unwrap();
-    (shared.memory, shared.open) = (FileMemory::of(0), OpenFiles::of(1));
+    (shared.memory, shared.open) = (FileMemory::of(0), NetworkShares::of(1));
     for path in ["/page.txt", "/whole.txt"] {
         assert_eq!(ask(&folder, path, &[]).await.2, "1", "{path}");
     }
