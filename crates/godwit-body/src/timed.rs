@@ -188,7 +188,9 @@ mod tests {
                 tokio::time::sleep(Duration::from_secs(25)).await;
                 drop(response);
             };
-            assert!(tokio::join!(body.frame(), over).0.unwrap().is_err());
+            let failed =
+                tokio::time::timeout(Duration::from_secs(300), async { tokio::join!(body.frame(), over).0 });
+            assert!(failed.await.unwrap().unwrap().is_err());
             assert!(exchange.is_late());
             drop(sender);
         }
