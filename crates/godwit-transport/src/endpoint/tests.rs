@@ -4,6 +4,7 @@
 
 mod greedy;
 mod hoarders;
+mod settings;
 mod shares;
 mod strangers;
 mod unfinished;
