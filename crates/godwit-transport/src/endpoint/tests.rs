@@ -5,6 +5,7 @@
 mod forgetting;
 mod greedy;
 mod hoarders;
+mod scarce;
 mod settings;
 mod shares;
 mod strangers;
