@@ -2,6 +2,7 @@
 
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
+mod first_packets;
 mod forgetting;
 mod greedy;
 mod hoarders;
