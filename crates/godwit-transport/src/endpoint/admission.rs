@@ -153,6 +153,24 @@ mod tests {
     }
 
     #[test]
+    fn there_is_room_for_so_many_bytes_and_so_many_read_and_for_both_or_none() {
+        let mut admission = Admission::new(1);
+        assert!(admission.has_room_for(6000, 6000));
+        assert!(!admission.has_room_for(6001, 0) && !admission.has_room_for(0, 6001));
+        assert!(
+            admission.charge(1) && admission.has_room_for(5999, 6000) && !admission.has_room_for(6000, 0)
+        );
+    }
+
+    #[test]
+    fn what_is_not_read_any_more_leaves_room() {
+        let mut admission = Admission::new(1);
+        assert!(admission.charge_read(6000) && !admission.charge_read(1));
+        admission.release_read(10);
+        assert!(admission.charge_read(10) && !admission.charge_read(1));
+    }
+
+    #[test]
     fn bytes_strain_as_well() {
         let (mut admission, somebody) = (Admission::new(100), from([192, 0, 2, 1]));
         assert!(admission.charge(299_999) && !admission.is_strained(somebody));

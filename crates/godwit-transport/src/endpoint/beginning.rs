@@ -95,3 +95,38 @@ impl Beginning {
         BegunInitials { packets, bytes, repeated: self.repeated }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(number: u64) -> Numbers {
+        let mut numbers = Numbers::default();
+        numbers.push(number);
+        numbers
+    }
+
+    /// What has come of packets with these numbers, of datagrams that were kept or not.
+    fn begun(packets: impl Iterator<Item = (u64, bool)>) -> Beginning {
+        let mut beginning = Beginning::new();
+        for (number, kept) in packets {
+            beginning.on_packets(Time::ZERO, &packet(number), Ecn::NotEct, kept);
+        }
+        beginning
+    }
+
+    #[test]
+    fn a_packet_counts_once_however_often_it_comes() {
+        let beginning = begun([(0, true), (1, false), (1, false), (0, false), (1, true)].into_iter());
+        assert_eq!(beginning.into_begun().repeated, [(1, Ecn::NotEct)]);
+    }
+
+    #[test]
+    fn beyond_so_many_packets_that_are_not_kept_only_those_that_are_kept_are_acknowledged() {
+        let packets = (0..32).map(|number| (number, false)).chain([(32, false), (33, true), (34, false)]);
+        let beginning = begun(packets);
+        let came = |number: &u64| beginning.acks.is_duplicate(*number);
+        assert_eq!((0..40).filter(came).collect::<Vec<_>>(), (0..32).chain([33]).collect::<Vec<_>>());
+        assert_eq!(beginning.into_begun().repeated.len(), 32);
+    }
+}

@@ -151,6 +151,19 @@ mod tests {
     }
 
     #[test]
+    fn a_run_is_as_long_as_its_bytes_whatever_is_said_of_it() {
+        let mut batch = ForeignBatch::new();
+        let mut foreign = from(1, 1);
+        (foreign.meta.len, foreign.meta.stride) = (7, 100);
+        assert!(batch.is_empty() && batch.push_run(foreign, &[1; 250]) && !batch.is_empty());
+        foreign.meta.len = 1000;
+        assert!(batch.push_run(foreign, &[2; 60]));
+        assert_eq!(shapes(&batch), [(1, 1, 250, 100), (1, 1, 60, 100)]);
+        let bytes: Vec<u8> = batch.runs().filter_map(|(_, run)| run.last().copied()).collect();
+        assert_eq!(bytes, [1, 2]);
+    }
+
+    #[test]
     fn runs_bytes_and_their_number_are_bounded() {
         let mut batch = ForeignBatch::new();
         let taken = (0..2000).filter(|n| batch.push(from(*n, 0), &[0; 40])).count();

@@ -43,6 +43,12 @@ impl HalfOpen {
         self.sample.looked_at
     }
 
+    /// Entries of the queue of those that have begun.
+    #[cfg(test)]
+    pub(super) fn queued(&self) -> usize {
+        self.begun.len()
+    }
+
     /// The one that should give way to one from `source`, see the module.
     fn in_the_way(&mut self, slots: &Slab<ConnectionSlot>, now: Time, source: Source) -> Option<ConnKey> {
         let mine = self.ledger.held_by_neighbours(source);

@@ -473,6 +473,12 @@ impl IncomingSet {
         self.ready.len()
     }
 
+    /// Entries of the queue of those whose ClientHello is not complete.
+    #[cfg(test)]
+    pub(super) fn incomplete_queued(&self) -> usize {
+        self.incomplete.keys.len()
+    }
+
     pub(super) fn remove(&mut self, key: IncomingKey) -> Option<Incoming> {
         let incoming = self.entries.remove(key.0)?;
         self.expiry.set(key, None);

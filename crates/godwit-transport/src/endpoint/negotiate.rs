@@ -129,6 +129,14 @@ mod tests {
     }
 
     #[test]
+    fn the_unused_bits_of_a_version_negotiation_are_arbitrary() {
+        let mut rng = SeededRng::new(1);
+        let mut first = |_| version_negotiation(&[1; 8], &[2; 8], &[version::V1], &mut rng).unwrap()[0];
+        let bits = (0..64).map(&mut first).fold((0, 0xff), |(any, all), byte| (any | byte, all & byte));
+        assert_eq!(bits, (0xff, 0xc0), "long header and QUIC bit in each, the others in some");
+    }
+
+    #[test]
     fn a_retry_carries_a_token_that_opens() {
         let mut rng = SeededRng::new(2);
         let secrets = ServerSecrets::from_rng(&mut rng);

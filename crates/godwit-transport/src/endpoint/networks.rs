@@ -101,4 +101,21 @@ mod tests {
         }
         assert_eq!(networks.entries.len(), MOST);
     }
+
+    #[test]
+    fn the_same_bits_are_different_networks_of_ipv4_and_ipv6() {
+        let mut networks = Networks::new(KeyedHash::new(&mut SeededRng::new(1)));
+        let found =
+            Found { rtt: Duration::from_millis(350), loss: Some(700), variation: 3000, so_far: false };
+        networks.put("192.0.2.1".parse().unwrap(), found);
+        assert_eq!(networks.find("0:c0:2::".parse().unwrap()), Network::default());
+        assert_ne!(networks.find("192.0.2.0".parse().unwrap()), Network::default());
+    }
+
+    #[test]
+    fn no_network_has_the_name_of_a_free_entry() {
+        let networks = Networks::new(KeyedHash::new(&mut SeededRng::new(1)));
+        let names = (0..100).map(|net| networks.name(IpAddr::from([10, 0, net, 1])));
+        assert!(names.into_iter().all(|name| name & 1 == 1), "an odd number is not zero");
+    }
 }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
+mod sending;
+
 use super::*;
 use crate::ConnectionError;
 use godwit_base::{RecvBatch, RecvMeta, SeededRng, SendBatch, SocketId};

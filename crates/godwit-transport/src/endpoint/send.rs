@@ -179,3 +179,23 @@ fn quoted_dcid(quote: &[u8]) -> Option<&[u8]> {
     let (&[first, _, _, _, _, len], rest) = quote.split_first_chunk()?;
     if first & 0x80 == 0 { None } else { rest.get(..usize::from(len)) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quoted_id_is_that_of_a_long_header_of_which_there_is_enough() {
+        let quote = |first: u8, len: u8| [&[first, 0, 0, 0, 1, len][..], &[1, 2, 3, 4]].concat();
+        for first in [0x80, 0xc0, 0xff] {
+            assert_eq!(quoted_dcid(&quote(first, 3)), Some(&[1, 2, 3][..]), "{first:#x}");
+        }
+        assert_eq!(quoted_dcid(&quote(0xc0, 0)), Some(&[][..]));
+        assert_eq!(quoted_dcid(&quote(0xc0, 4)), Some(&[1, 2, 3, 4][..]));
+        assert_eq!(quoted_dcid(&quote(0xc0, 5)), None, "a part of it is missing");
+        for first in [0, 0x40, 0x7f] {
+            assert_eq!(quoted_dcid(&quote(first, 3)), None, "{first:#x}: a short header does not say");
+        }
+        assert_eq!(quoted_dcid(&[0xc0, 0, 0, 0, 1]), None);
+    }
+}

@@ -49,6 +49,22 @@ mod tests {
     }
 
     #[test]
+    fn networks_of_different_widths_and_kinds_have_nothing_to_do_with_each_other() {
+        // Two networks may meet at a place under one hash, but not under each of three.
+        let of = |address: &str| {
+            let address = address.parse().expect("an address");
+            [1, 2, 3].map(|seed| Source::of(KeyedHash::new(&mut SeededRng::new(seed)), address))
+        };
+        let narrow = |address| of(address).map(Source::narrow);
+        let wide = |address| of(address).map(Source::wide);
+        assert_ne!(narrow("::1"), wide("::1"));
+        assert_ne!(narrow("0.0.0.1"), wide("0.0.0.1"));
+        assert_ne!(narrow("0:0:c000::"), wide("192.0.2.1"));
+        assert_ne!(wide("0:c000::"), wide("192.0.2.1"));
+        assert_ne!(narrow("0:c0:2::"), narrow("192.0.2.1"));
+    }
+
+    #[test]
     fn neighbours_share_places_and_strangers_seldom_do() {
         assert_eq!(of("198.51.100.1"), of("198.51.100.200"));
         assert_eq!(of("198.51.100.1"), of("::ffff:198.51.100.7"), "the same network in the clothes of IPv6");

@@ -74,4 +74,14 @@ mod tests {
         assert_eq!(strays.0.len(), 8);
         assert!(strays.take(&cid(1), &path(1)).is_empty());
     }
+
+    #[test]
+    fn the_largest_datagram_that_is_kept_has_4096_bytes() {
+        let cid = ConnectionId::new(&[1; 8]).unwrap();
+        for (len, kept) in [(4095, 1), (4096, 1), (4097, 0)] {
+            let mut strays = Strays::default();
+            strays.keep(cid, path(1), Ecn::NotEct, &vec![0; len]);
+            assert_eq!(strays.take(&cid, &path(1)).len(), kept, "{len} bytes");
+        }
+    }
 }

@@ -79,6 +79,31 @@ mod tests {
         }
     }
 
+    /// A table of so many entries, of which all but so many were removed.
+    fn left(peak: u32, left: u32) -> Table<u32, (), RandomState> {
+        let mut table = Table::with_hasher(RandomState::new());
+        (0..peak).for_each(|key| table.insert(key, ()));
+        (left..peak).for_each(|key| table.remove(&key));
+        table
+    }
+
+    #[test]
+    fn it_moves_when_less_than_an_eighth_is_left_and_not_before() {
+        for (entries, moves_at) in [(80, 9), (800, 99)] {
+            for kept in (moves_at + 1)..entries {
+                assert_eq!(left(entries, kept).peak, entries as usize, "{kept} left");
+            }
+            let moved = left(entries, moves_at);
+            assert_eq!((moved.peak, moved.len()), (moves_at as usize, moves_at as usize));
+        }
+    }
+
+    #[test]
+    fn a_small_one_does_not_move() {
+        assert_eq!((left(64, 0).peak, left(64, 7).peak), (64, 64));
+        assert_eq!(left(65, 7).peak, 7, "one more is not small");
+    }
+
     #[test]
     fn entries_that_come_and_go_do_not_make_it_move() {
         let mut table = Table::with_hasher(RandomState::new());

@@ -2,8 +2,12 @@
 
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
+mod first_packets;
+mod forgetting;
 mod greedy;
 mod hoarders;
+mod scarce;
+mod settings;
 mod shares;
 mod strangers;
 mod unfinished;

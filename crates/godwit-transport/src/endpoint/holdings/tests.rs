@@ -1,6 +1,8 @@
 //! Who has enough, and who has not.
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 
+mod verdicts;
+
 use super::Verdict::{Enough, Scarce, TooMuch};
 use super::*;
 use godwit_base::SeededRng;

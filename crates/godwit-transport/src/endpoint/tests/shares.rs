@@ -124,3 +124,15 @@ fn only_who_is_in_a_full_network_stands_in_the_way() {
     assert!(!ledger.stands_in_the_way(late, beside), "the narrow network is full");
     assert!(ledger.stands_in_the_way(beside, inside), "there is room for that one anyway");
 }
+
+#[test]
+fn only_who_is_in_a_full_wide_network_stands_in_the_way_of_who_is_in_it() {
+    let mut ledger = Ledger::new(200);
+    assert_eq!(fill(&mut ledger, (0..100).map(|at| v4(0x0a00_0000 | (at % 4) << 8 | at))), 100);
+    let (late, inside, beside) = (v4(0x0a00_0901), v4(0x0a00_0103), v4(0x0a01_0001));
+    assert!(!ledger.has_room(late) && ledger.has_room(beside), "half of all is in the wide network");
+    assert!(ledger.stands_in_the_way(late, inside));
+    assert!(!ledger.stands_in_the_way(late, beside), "the wide network is full all the same");
+    ledger.leave(inside);
+    assert!(ledger.stands_in_the_way(late, beside), "there is room");
+}

@@ -1,0 +1,105 @@
+//! What the local system and the network say of datagrams that were sent, and what connections leave behind.
+
+use super::*;
+use std::io::ErrorKind;
+
+/// Connections whose handshakes are over, with nothing to say.
+fn connected<const COUNT: usize>() -> (Pair, [ConnKey; COUNT]) {
+    let mut pair = Pair::new(false);
+    let keys = [0; COUNT].map(|_| pair.connect());
+    pair.run_millis(1000);
+    (pair, keys)
+}
+
+/// What the client has to send now, in one batch; the number of runs.
+fn sent(pair: &mut Pair) -> usize {
+    let mut batch = SendBatch::new(1 << 20);
+    assert!(!pair.client.transmit(pair.now, &mut batch));
+    batch.run_count()
+}
+
+#[test]
+fn a_datagram_that_the_system_refuses_makes_those_smaller_that_wrote_to_there() {
+    let (mut pair, [one, other]) = connected();
+    let mtu = |pair: &Pair, key| pair.client.connection(key).unwrap().stats().mtu;
+    let before = mtu(&pair, one);
+    assert!(before > 1300 && mtu(&pair, other) == before);
+    let refuse = |pair: &mut Pair, remote: &str| {
+        pair.client.on_datagram_refused(pair.now, remote.parse().unwrap(), before.into(), Some(1300));
+    };
+    say(&mut pair.client, one);
+    assert!(sent(&mut pair) > 0);
+    refuse(&mut pair, "203.0.113.9:443");
+    assert_eq!(mtu(&pair, one), before, "to another address");
+    refuse(&mut pair, SERVER);
+    assert_eq!((mtu(&pair, one), mtu(&pair, other)), (1300, before), "the other wrote nothing");
+    sent(&mut pair);
+    say(&mut pair.client, other);
+    assert!(sent(&mut pair) > 0);
+    refuse(&mut pair, SERVER);
+    assert_eq!(mtu(&pair, other), 1300);
+}
+
+#[test]
+fn a_run_that_the_system_refuses_is_that_of_who_wrote_it() {
+    let (mut pair, [one, other]) = connected();
+    let refused =
+        |pair: &Pair| [one, other].map(|key| pair.client.connection(key).unwrap().stats().datagrams_refused);
+    say(&mut pair.client, one);
+    say(&mut pair.client, other);
+    assert_eq!(sent(&mut pair), 2);
+    pair.client.on_run_refused(0, 1, true);
+    assert_eq!(refused(&pair), [1, 0]);
+    pair.client.on_run_refused(1, 3, true);
+    assert_eq!(refused(&pair), [1, 3]);
+    // The next batch is another.
+    say(&mut pair.client, other);
+    assert_eq!(sent(&mut pair), 1);
+    pair.client.on_run_refused(0, 5, false);
+    assert_eq!(refused(&pair), [1, 8]);
+}
+
+#[test]
+fn the_network_concerns_attempts_to_where_and_from_where_it_says() {
+    let mut pair = Pair::new(false);
+    let key = pair.connect();
+    let mut reports = |socket, remote: &str, quote: &[u8]| {
+        let remote = remote.parse().unwrap();
+        pair.client.on_unreachable(SocketId(socket), remote, quote, ErrorKind::HostUnreachable);
+        pair.client.connection(key).unwrap().evidence().unreachable_reports
+    };
+    assert_eq!(reports(0, CLIENT, &[]), 0, "to another address");
+    assert_eq!(reports(1, SERVER, &[]), 0, "from another socket");
+    assert_eq!(reports(0, SERVER, &[]), 1);
+    let quote = [&[0xc0, 0, 0, 0, 1, 8][..], &[1; 8]].concat();
+    assert_eq!(reports(0, SERVER, &quote), 1, "a packet to another id");
+    assert_eq!(reports(0, SERVER, &quote[..10]), 2, "an id of which a part is missing says nothing");
+}
+
+#[test]
+fn a_connection_is_half_open_until_its_handshake_is_over() {
+    let mut pair = Pair::new(false);
+    pair.connect();
+    pair.carry(true);
+    let key = pair.server.next_incoming().unwrap();
+    let conn = pair.server.accept(pair.now, key, None).unwrap();
+    let half_open = |pair: &Pair| pair.server.slots.get(conn.0).unwrap().half_open;
+    assert!(half_open(&pair));
+    assert_eq!(pair.server.half_open.queued(), 1);
+    pair.run_millis(200);
+    assert!(pair.server.connection(conn).unwrap().is_open() && !half_open(&pair));
+    assert_eq!(pair.server.half_open.queued(), 0);
+}
+
+#[test]
+fn an_id_that_is_retired_is_forgotten_and_no_other() {
+    let (mut pair, [_]) = connected();
+    let key = ConnKey(pair.server.slots.iter().next().unwrap().0);
+    let ids = |pair: &Pair| pair.server.slots.get(key.0).unwrap().cids.clone();
+    let before = ids(&pair);
+    assert!(before.len() > 2);
+    pair.server.on_endpoint_event(key, EndpointEvent::RetiredCid(before[1]));
+    assert_eq!(ids(&pair), [&before[..1], &before[2..]].concat());
+    let taken = before.iter().map(|cid| pair.server.demux.is_taken(cid)).collect::<Vec<_>>();
+    assert!(taken.iter().enumerate().all(|(at, taken)| *taken == (at != 1)), "{taken:?}");
+}
