@@ -216,7 +216,7 @@ mod tests {
         let sites = vec![Site::catch_all(Handler::Service(RouteService::new(service)))];
         let settings = Settings { sites, ..Settings::default() };
         let front = Front::new(&settings, Observer::quiet()).unwrap();
-        ConnectionService::new(front, &settings.limits, None, Arc::default())
+        ConnectionService::new(front, &settings.limits, None, None, Arc::default())
     }
 
     fn post(version: Version) -> (mpsc::UnboundedSender<Bytes>, Request<Channel>) {
