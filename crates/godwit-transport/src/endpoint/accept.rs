@@ -179,3 +179,22 @@ impl Endpoint {
         Some(Bytes::copy_from_slice(&sealed))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn what_is_carried_on_to_another_visit_becomes_half_and_is_no_more_than_8_mib() {
+        for (window, carried_on) in
+            [(0, 0), (1000, 500), (16 << 20, 8 << 20), ((16 << 20) + 2, 8 << 20), (u64::MAX, 8 << 20)]
+        {
+            let mut saved = SavedState::default();
+            (saved.rtt, saved.window, saved.rate) = (Duration::from_millis(30), window, 1_000_000);
+            let older = older(saved);
+            assert_eq!(older.window, carried_on);
+            assert_eq!((older.rtt, older.rate), (saved.rtt, saved.rate), "no less likely than before");
+        }
+    }
+}
