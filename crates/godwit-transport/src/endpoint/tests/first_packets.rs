@@ -254,3 +254,17 @@ fn a_half_open_connection_gives_way_to_a_network_that_has_as_many_after_two_seco
     rig.receive_from("10.0.0.9:7", &first_initial(1));
     assert!(rig.endpoint.next_incoming().is_some());
 }
+
+#[test]
+fn each_part_of_a_hello_gives_it_half_a_minute_but_not_more_than_a_minute_in_all() {
+    let hello = client_hello(1500);
+    let mut rig = Rig::new(false);
+    let began = rig.now;
+    for (number, (after, until)) in (0..).zip([(0, 30), (5, 35), (29, 59), (31, 60), (59, 60)]) {
+        rig.now = began + Duration::from_secs(after);
+        let offset = 100 * number;
+        let part = &hello[offset as usize..][..100];
+        rig.receive(&Initial { number, offset, ..Initial::new(1, part) }.seal());
+        assert_eq!(rig.endpoint.deadline(), Some(began + Duration::from_secs(until)), "after {after} s");
+    }
+}
