@@ -103,3 +103,83 @@ fn an_id_that_is_retired_is_forgotten_and_no_other() {
     let taken = before.iter().map(|cid| pair.server.demux.is_taken(cid)).collect::<Vec<_>>();
     assert!(taken.iter().enumerate().all(|(at, taken)| *taken == (at != 1)), "{taken:?}");
 }
+
+/// So many bytes on a stream.
+fn write(pair: &mut Pair, key: ConnKey, bytes: usize) {
+    let change = |connection: &mut Connection| {
+        let stream = connection.open(Direction::Unidirectional).unwrap();
+        connection.write(stream, Bytes::from(vec![7; bytes])).unwrap()
+    };
+    assert!(pair.client.with(key, change).is_some_and(|taken| taken > 0));
+}
+
+/// The times at which the runs of the client's next batch are to leave.
+fn departures(pair: &mut Pair) -> Vec<Option<Time>> {
+    let mut batch = SendBatch::new(1 << 20);
+    let _ = pair.client.transmit(pair.now, &mut batch);
+    batch.runs().map(|(run, _)| run.meta.release).collect()
+}
+
+#[test]
+fn departure_times_are_kept_of_every_run_of_the_batch_until_they_are_not_wanted() {
+    let (mut pair, [key]) = connected();
+    assert_eq!(pair.client.queues.departures, None);
+    write(&mut pair, key, 60_000);
+    assert!(departures(&mut pair).iter().all(Option::is_none), "every run is to leave at once");
+    assert_eq!(pair.client.queues.departures, None);
+    pair.run_millis(1000);
+    pair.client.set_departure_times(true);
+    for _ in 0..3 {
+        // One run is the endpoint's own.
+        pair.client.outbox.push(&path_to(CLIENT.parse().unwrap()), Some(vec![1; 100]));
+        write(&mut pair, key, 60_000);
+        let times = departures(&mut pair);
+        assert!(times[0].is_none() && times.iter().any(Option::is_some), "{times:?}");
+        assert_eq!(pair.client.queues.departures, Some(times));
+        pair.run_millis(1000);
+    }
+    write(&mut pair, key, 60_000);
+    pair.client.set_departure_times(true);
+    assert!(departures(&mut pair).iter().any(Option::is_some));
+    pair.client.set_departure_times(false);
+    assert_eq!(pair.client.queues.departures, None);
+    // What was to leave later has left.
+    pair.run_millis(1000);
+    write(&mut pair, key, 60_000);
+    assert!(departures(&mut pair).iter().all(Option::is_none));
+    assert_eq!(pair.client.queues.departures, None);
+}
+
+/// The server's connection.
+fn accepted(pair: &Pair) -> ConnKey {
+    ConnKey(pair.server.slots.iter().next().unwrap().0)
+}
+
+#[test]
+fn a_client_is_given_a_token_with_what_was_found_of_its_path() {
+    let (mut pair, [_]) = connected();
+    let key = accepted(&pair);
+    let packets = |pair: &mut Pair| {
+        let mut batch = SendBatch::new(1 << 20);
+        pair.server.touch(key);
+        assert!(!pair.server.transmit(pair.now, &mut batch));
+        batch.datagrams().count()
+    };
+    assert_eq!(packets(&mut pair), 0);
+    pair.server.on_endpoint_event(key, EndpointEvent::FoundPath(SavedState::default()));
+    assert_eq!(packets(&mut pair), 1);
+    assert_eq!(packets(&mut pair), 0);
+}
+
+#[test]
+fn what_a_connection_finds_of_a_network_is_known_to_the_next() {
+    let (mut pair, [_]) = connected();
+    let key = accepted(&pair);
+    let network = |pair: &Pair| pair.server.networks.find("192.0.2.200".parse().unwrap());
+    let before = network(&pair);
+    let rtt = Duration::from_millis(350);
+    let found = crate::resumption::Found { rtt, loss: Some(700), variation: 3000, so_far: false };
+    pair.server.on_endpoint_event(key, EndpointEvent::FoundNetwork(found));
+    assert_eq!(network(&pair), found.after(before));
+    assert_ne!(network(&pair), before);
+}
