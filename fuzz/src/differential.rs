@@ -7,6 +7,8 @@ use quinn_proto::transport_parameters::TransportParameters as Theirs;
 /// Parameters that quinn does not know, or reads in its own way: reset_stream_at, version_information,
 /// grease_quic_bit and min_ack_delay, which it takes twice.
 const OWN_WAYS: [u64; 4] = [0x1d, 0x11, 0x2ab2, 0xff04_de1b];
+const INITIAL_SOURCE_CID: u64 = 0x0f;
+const PREFERRED_ADDRESS: u64 = 0x0d;
 
 /// The first byte says who sent them. What one accepts is accepted by the other, and means the same to it.
 pub fn transport_parameters(bytes: &[u8]) -> bool {
@@ -43,15 +45,18 @@ pub fn transport_parameters(bytes: &[u8]) -> bool {
     true
 }
 
-/// All parameters but those.
+/// All parameters but those, and but the preferred address of a server that has no connection id (RFC 9000 section 18.2),
+/// which quinn takes.
 fn without_own_ways(bytes: &[u8]) -> Vec<u8> {
-    let (mut reader, mut rest) = (Reader::new(bytes), Vec::new());
+    let (mut reader, mut parameters) = (Reader::new(bytes), Vec::new());
     while !reader.is_empty() {
         let before = bytes.len() - reader.remaining();
-        let (Ok(number), Ok(_)) = (reader.varint(), reader.prefixed()) else { break };
-        if !OWN_WAYS.contains(&number) {
-            rest.extend_from_slice(&bytes[before..bytes.len() - reader.remaining()]);
-        }
+        let (Ok(number), Ok(value)) = (reader.varint(), reader.prefixed()) else { break };
+        parameters.push((number, value, &bytes[before..bytes.len() - reader.remaining()]));
     }
-    rest
+    let has_no_cid =
+        parameters.iter().any(|(number, value, _)| *number == INITIAL_SOURCE_CID && value.is_empty());
+    let is_own_way = |number: u64| OWN_WAYS.contains(&number) || has_no_cid && number == PREFERRED_ADDRESS;
+    let others = parameters.into_iter().filter(|(number, ..)| !is_own_way(*number));
+    others.flat_map(|(.., whole)| whole).copied().collect()
 }

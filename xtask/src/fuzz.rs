@@ -35,6 +35,8 @@ const FOUND: &str = "found-";
 struct Options<'a> {
     /// For each target.
     seconds: u64,
+    /// What chance begins with: the same inputs in every run of the same code, as far as it gets.
+    seed: Option<u32>,
     minimise: bool,
     /// All, if there is none.
     targets: Vec<&'a str>,
@@ -42,7 +44,7 @@ struct Options<'a> {
 
 impl<'a> Options<'a> {
     fn read(words: &[&'a str]) -> Result<Self, String> {
-        let mut options = Options { seconds: 30, minimise: false, targets: Vec::new() };
+        let mut options = Options { seconds: 30, seed: None, minimise: false, targets: Vec::new() };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match *word {
@@ -50,6 +52,10 @@ impl<'a> Options<'a> {
                 "--seconds" => {
                     let value = words.next().and_then(|text| text.parse().ok());
                     options.seconds = value.ok_or("--seconds needs a number")?;
+                }
+                "--seed" => {
+                    let value = words.next().and_then(|text| text.parse().ok());
+                    options.seed = Some(value.ok_or("--seed needs a number")?);
                 }
                 option if option.starts_with('-') => return Err(format!("fuzz knows no option {option}")),
                 target => options.targets.push(target),
@@ -94,7 +100,7 @@ pub(crate) fn run(words: &[&str]) -> Result<(), String> {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 while let Some(target) = next() {
-                    let outcome = fuzz_one(&fuzz, &programs, target, options.seconds);
+                    let outcome = fuzz_one(&fuzz, &programs, target, &options);
                     let outcome = outcome.map(|(figures, finding)| print_row(target, &figures, finding));
                     outcomes.lock().expect("nothing panics with it").push(outcome);
                 }
@@ -158,13 +164,14 @@ fn fuzz_one(
     fuzz: &Path,
     programs: &Path,
     target: &str,
-    seconds: u64,
+    options: &Options<'_>,
 ) -> Result<(Figures, Option<String>), String> {
     let (found, seeds) = corpora(fuzz, target)?;
     let artifacts = fuzz.join("artifacts").join(target);
     fs::create_dir_all(&artifacts).map_err(|error| format!("{}: {error}", artifacts.display()))?;
     let mut command = Command::new(programs.join(target));
-    command.arg(found).arg(seeds).arg(format!("-max_total_time={seconds}"));
+    command.arg(found).arg(seeds).arg(format!("-max_total_time={}", options.seconds));
+    command.args(options.seed.map(|seed| format!("-seed={seed}")));
     command.arg(format!("-timeout={SLOW}")).arg(format!("-rss_limit_mb={MOST_MEMORY}"));
     command.arg("-print_final_stats=1").arg(format!("-artifact_prefix={}/", artifacts.display()));
     // Logs would be written with every input.

@@ -52,7 +52,7 @@ usage: cargo xtask COMMAND
                     what strangers do to godwit serve, on loopback, 20 s each, and what an honest client has of it
                     meanwhile, as a table; only those whose names contain one of the words. --server names servers that
                     get the same, separated by commas: godwit, quinn, quic-go, caddy, aioquic
-  fuzz [TARGETS] [--seconds N] [--minimise]
+  fuzz [TARGETS] [--seconds N] [--seed N] [--minimise]
                     the fuzz targets under libFuzzer, N seconds each (30), with their executions as a table; --minimise
                     takes what runs have found into the checked-in corpus, as far as it adds to it
   outside           the programs of examples/outside, built on what the libraries show and run against one another

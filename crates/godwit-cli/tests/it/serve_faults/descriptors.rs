@@ -95,8 +95,16 @@ async fn whoever_is_there_is_served_when_descriptors_are_used_up() {
     }
     let line = watched.says("cannot accept").await;
     assert!(line.contains("too many open files") && line.contains("LimitNOFILE"), "{line}");
-    let refused = sender.send_request(watched.request("/big")).await.unwrap();
-    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE, "to be tried again");
+    // A file that was just being read may leave one more, for which those who wait come first.
+    let refused = loop {
+        let answer = sender.send_request(watched.request("/big")).await.unwrap();
+        if answer.status() != StatusCode::OK {
+            break answer.status();
+        }
+        answers.push(answer);
+        assert!(answers.len() < 100, "there are no more than 64");
+    };
+    assert_eq!(refused, StatusCode::SERVICE_UNAVAILABLE, "to be tried again");
     let mut waiting = TcpStream::connect(("127.0.0.1", watched.server.port)).await.unwrap();
     waiting.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
 
