@@ -6,6 +6,7 @@
 
 use crate::keyed_hash::KeyedHash;
 use crate::resumption::{Found, Network};
+use godwit_base::SourceNetworks;
 use std::hash::BuildHasher;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -61,13 +62,8 @@ impl Networks {
     }
 
     fn name(&self, address: IpAddr) -> u64 {
-        let bits = match address.to_canonical() {
-            IpAddr::V4(address) => u64::from(address.to_bits() >> 8),
-            // Nowhere among those of IPv4, which are shorter.
-            IpAddr::V6(address) => u64::try_from(address.to_bits() >> 80).unwrap_or(0) | 1 << 63,
-        };
         // Zero is the name of an entry that is free.
-        self.hash.hash_one(bits) | 1
+        self.hash.hash_one(SourceNetworks::of(address).narrow()) | 1
     }
 }
 
