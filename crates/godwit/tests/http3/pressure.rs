@@ -231,8 +231,9 @@ async fn headers_that_never_end_count_as_what_connections_hold() {
     let begun = [&[1, 0x80, 0, 0xea, 0x60][..], &[7; 50_000]].concat();
     let (connections, error) = first_closed(&world, 9, &begun).await;
     assert_eq!(error.transport_code(), Some(1), "{error:?}: INTERNAL_ERROR");
+    // The third if it was made before the second one's end was heard of.
     assert!(
-        (2..=8).contains(&connections),
+        (2..=3).contains(&connections),
         "{connections} of 450,000 bytes, where a network may have half a MiB"
     );
 }

@@ -283,8 +283,8 @@ fn an_endpoint_ends_with_its_runtime() {
     });
 }
 
-/// A waker that is the last to have a handle of the connection, which takes the shard's lock when it is dropped.
-struct Owner(#[expect(dead_code, reason = "it is there to be dropped")] godwit::Connection);
+/// A waker that owns a stream, which takes the shard's lock when it is dropped.
+struct Owner(#[expect(dead_code, reason = "it is there to be dropped")] godwit::SendStream);
 
 impl std::task::Wake for Owner {
     fn wake(self: std::sync::Arc<Self>) {}
@@ -292,13 +292,13 @@ impl std::task::Wake for Owner {
 
 async fn wakers_may_own_handles(net: Net) {
     let pair = net.pair().await;
-    let owner = || std::task::Waker::from(std::sync::Arc::new(Owner(pair.client.clone())));
     let (mut closed, mut accepting) = (Box::pin(pair.client.closed()), Box::pin(pair.client.accept_bi()));
     let (_send, mut recv) = pair.client.open_bi().await.unwrap();
     let mut reading = Box::pin(recv.read_chunk(1));
     // Every look replaces the waker of the one before.
     for _ in 0..3 {
-        let waker = owner();
+        let stream = pair.client.open_uni().await.unwrap();
+        let waker = std::task::Waker::from(std::sync::Arc::new(Owner(stream)));
         let mut cx = std::task::Context::from_waker(&waker);
         assert!(closed.as_mut().poll(&mut cx).is_pending());
         assert!(accepting.as_mut().poll(&mut cx).is_pending());
