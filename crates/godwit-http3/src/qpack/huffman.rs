@@ -100,17 +100,21 @@ pub(crate) fn encoded_len(plain: &[u8]) -> usize {
 
 /// Appends `plain`, encoded.
 pub(crate) fn encode(plain: &[u8], out: &mut impl BufMut) {
-    // Never more than 7 + 30 bits.
+    // Never more than 31 + 30 bits.
     let (mut bits, mut count) = (0_u64, 0_u32);
     for byte in plain {
         let symbol = usize::from(*byte);
         let (Some(code), Some(len)) = (TABLES.codes.get(symbol), LENGTHS.get(symbol)) else { continue };
         bits = bits.wrapping_shl(u32::from(*len)) | u64::from(*code);
         count = count.saturating_add(u32::from(*len));
-        while count >= 8 {
-            count = count.saturating_sub(8);
-            out.put_u8(bits.wrapping_shr(count) as u8);
+        if count >= 32 {
+            count = count.saturating_sub(32);
+            out.put_u32(bits.wrapping_shr(count) as u32);
         }
+    }
+    while count >= 8 {
+        count = count.saturating_sub(8);
+        out.put_u8(bits.wrapping_shr(count) as u8);
     }
     if count > 0 {
         let padding = 8_u32.saturating_sub(count);

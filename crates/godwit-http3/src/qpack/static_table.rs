@@ -103,10 +103,10 @@ const TABLE: [(&str, &str); 99] = [
     ("x-frame-options", "sameorigin"),
 ];
 
-/// The indices in order of name, then value.
+/// The indices in order of name; those of one name in their own order.
 const BY_NAME: [u8; 99] = [
-    0, 15, 16, 17, 18, 19, 20, 21, 1, 22, 23, 63, 24, 25, 64, 65, 66, 26, 67, 68, 27, 69, 70, 71, 28, 29, 30,
-    31, 72, 32, 73, 74, 75, 33, 34, 76, 77, 78, 35, 79, 80, 81, 82, 2, 83, 84, 36, 37, 38, 39, 40, 41, 3, 42,
+    0, 15, 16, 17, 18, 19, 20, 21, 1, 22, 23, 24, 25, 26, 27, 28, 63, 64, 65, 66, 67, 68, 69, 70, 71, 29, 30,
+    31, 72, 32, 73, 74, 33, 34, 75, 76, 77, 78, 35, 79, 80, 81, 82, 2, 83, 84, 36, 37, 38, 39, 40, 41, 3, 42,
     43, 4, 85, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 5, 6, 86, 7, 87, 88, 8, 9, 89, 10, 11, 12, 90, 91,
     55, 13, 92, 14, 56, 57, 58, 93, 94, 95, 59, 60, 61, 96, 97, 98, 62,
 ];
@@ -127,22 +127,55 @@ pub(crate) fn entry(index: u64) -> Option<(&'static str, &'static str)> {
 
 /// Searches for a field.
 pub(crate) fn find(name: &[u8], value: &[u8]) -> Option<Match> {
-    let key = |index: &u8| entry(u64::from(*index)).unwrap_or_default();
-    let at = BY_NAME.partition_point(|index| {
-        let (other_name, other_value) = key(index);
-        (other_name.as_bytes(), other_value.as_bytes()) < (name, value)
-    });
-    let here = BY_NAME.get(at);
-    if let Some(index) = here
-        && key(index).0.as_bytes() == name
-    {
-        let index_found = u64::from(*index);
-        let exact = key(index).1.as_bytes() == value;
-        return Some(if exact { Match::Field(index_found) } else { Match::Name(index_found) });
+    let first = usize::from(*FIRST.get(slot(name))?);
+    let entries = || BY_NAME.get(first..).unwrap_or_default().iter().map(|index| u64::from(*index));
+    // Another name may have the slot, or none: 0xff is beyond the table.
+    let index = entries().next().filter(|index| is_named(*index, name))?;
+    let of_name = entries().take_while(|index| is_named(*index, name));
+    let exact = of_name.filter(|index| entry(*index).is_some_and(|(_, known)| known.as_bytes() == value));
+    Some(exact.map(Match::Field).next().unwrap_or(Match::Name(index)))
+}
+
+fn is_named(index: u64, name: &[u8]) -> bool {
+    entry(index).is_some_and(|(known, _)| known.as_bytes() == name)
+}
+
+/// By [`slot`]: where the entries of a name begin in [`BY_NAME`].
+static FIRST: [u8; SLOTS] = first();
+const SLOTS: usize = 256;
+
+/// A number that no two names of the table share, which the compiler makes sure of; the factors were found by trying.
+const fn slot(name: &[u8]) -> usize {
+    let [first, .., before, last] = *name else { return 0 };
+    let mixed = (first as usize).wrapping_mul(112)
+        ^ (before as usize).wrapping_mul(106)
+        ^ (last as usize).wrapping_mul(120)
+        ^ name.len().wrapping_mul(5);
+    mixed % SLOTS
+}
+
+#[allow(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "evaluated by the compiler")]
+const fn first() -> [u8; SLOTS] {
+    let mut slots = [0xff; SLOTS];
+    let mut at = BY_NAME.len();
+    while at > 0 {
+        at -= 1;
+        let name = TABLE[BY_NAME[at] as usize].0.as_bytes();
+        let slot = slot(name);
+        let taken = slots[slot] as usize;
+        assert!(taken >= BY_NAME.len() || is_same(name, TABLE[BY_NAME[taken] as usize].0.as_bytes()));
+        slots[slot] = at as u8;
     }
-    // Every entry of this name may sort before the value looked for.
-    let before = BY_NAME.get(at.checked_sub(1)?)?;
-    (key(before).0.as_bytes() == name).then_some(Match::Name(u64::from(*before)))
+    slots
+}
+
+#[allow(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "evaluated by the compiler")]
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
 }
 
 #[cfg(test)]
