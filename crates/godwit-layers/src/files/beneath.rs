@@ -11,12 +11,23 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// How far to reach for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// To the disk, or whatever else a file system has: for that a thread has to wait.
+    Disk,
+    /// To what the system has in memory. Anything else is an error of the kind [`io::ErrorKind::WouldBlock`]; everything is
+    /// where the system does not tell the two apart (`RESOLVE_CACHED`, Linux 5.12).
+    Memory,
+}
+
 /// A folder, for the time of one answer: it is opened anew for each, so that a folder that was exchanged as a whole, or a
 /// link to it, is seen. Links on the way to it are the operator's, and followed.
 #[derive(Debug)]
 pub(super) struct Beneath<'a> {
     /// Where it is, perhaps through links.
     root: &'a Path,
+    reach: Reach,
     #[cfg(unix)]
     folder: std::os::fd::OwnedFd,
 }
@@ -30,23 +41,32 @@ pub(super) enum Entry {
 }
 
 impl Beneath<'_> {
-    /// The folder that is at `root` now. Blocks.
+    /// The folder that is at `root` now.
     ///
     /// # Errors
-    /// If it is not a folder that can be opened.
-    pub(super) fn open(root: &Path) -> io::Result<Beneath<'_>> {
+    /// If it is not a folder that can be opened, or is beyond the `reach`.
+    pub(super) fn open(root: &Path, reach: Reach) -> io::Result<Beneath<'_>> {
+        if reach == Reach::Memory && !cfg!(unix) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
         Ok(Beneath {
             root,
+            reach,
             #[cfg(unix)]
-            folder: unix::open_root(root)?,
+            folder: unix::open_root(root, reach)?,
         })
     }
 
+    /// How far this reaches.
+    pub(super) fn reach(&self) -> Reach {
+        self.reach
+    }
+
     /// What lies at a path, or at the end of the links there, unless that is outside. Neither a device nor a pipe is a
-    /// page: opening one could block for ever. Blocks.
+    /// page: opening one could block for ever.
     ///
     /// # Errors
-    /// If the disk cannot be asked: not because there is nothing.
+    /// If the disk cannot be asked, or that is beyond the reach: not because there is nothing.
     pub(super) fn entry(&self, relative: &Path) -> io::Result<Option<Entry>> {
         match self.look(relative) {
             Err(error) if is_absence(&error) => Ok(None),
@@ -98,7 +118,7 @@ mod unix {
     use rustix::fs::{Mode, OFlags, openat};
     use rustix::io::Errno;
 
-    use super::{Beneath, File, Path, io};
+    use super::{Beneath, File, Path, Reach, io, kernel};
 
     /// To be looked at. What has an effect when it is opened is not opened for that where the system can do without.
     #[cfg(target_os = "linux")]
@@ -109,13 +129,29 @@ mod unix {
     pub(super) const READ: OFlags =
         OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
-    pub(super) fn open_root(root: &Path) -> io::Result<OwnedFd> {
-        Ok(rustix::fs::open(root, LOOK | OFlags::DIRECTORY, Mode::empty())?)
+    pub(super) fn open_root(root: &Path, reach: Reach) -> io::Result<OwnedFd> {
+        let flags = LOOK | OFlags::DIRECTORY;
+        match reach {
+            Reach::Disk => Ok(rustix::fs::open(root, flags, Mode::empty())?),
+            Reach::Memory => kernel::open_known(root, flags).map_err(not_known),
+        }
+    }
+
+    /// The error of what reaches to the memory only: whatever could be tried in another way has to be waited for.
+    fn not_known(error: Errno) -> io::Error {
+        match error {
+            Errno::XDEV | Errno::AGAIN | Errno::NOSYS | Errno::PERM | Errno::INVAL => {
+                io::ErrorKind::WouldBlock.into()
+            }
+            error => error.into(),
+        }
     }
 
     impl Beneath<'_> {
         pub(super) fn open_as(&self, relative: &Path, flags: OFlags) -> io::Result<File> {
-            match self.open_by_kernel(relative, flags) {
+            let path = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
+            match kernel::open_beneath(&self.folder, path, flags, self.reach) {
+                Err(error) if self.reach == Reach::Memory => Err(not_known(error)),
                 // It leads out, perhaps only to come back; or folders on the way were moved while the kernel looked; or
                 // there is no such call, or a sandbox refuses it.
                 Err(Errno::XDEV | Errno::AGAIN | Errno::NOSYS | Errno::PERM) => {
@@ -123,19 +159,6 @@ mod unix {
                 }
                 opened => Ok(opened?.into()),
             }
-        }
-
-        #[cfg(target_os = "linux")]
-        fn open_by_kernel(&self, relative: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-            use rustix::fs::{ResolveFlags, openat2};
-            let relative = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
-            let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-            openat2(&self.folder, relative, flags, Mode::empty(), resolve)
-        }
-
-        #[cfg(not(target_os = "linux"))]
-        fn open_by_kernel(&self, _: &Path, _: OFlags) -> Result<OwnedFd, Errno> {
-            Err(Errno::NOSYS)
         }
 
         /// Without following a link; what is one is refused or, where that is asked for, looked at itself.
@@ -151,6 +174,53 @@ mod unix {
             }
             Ok(at.into())
         }
+    }
+}
+
+/// How the kernel follows paths, where it can be told.
+#[cfg(target_os = "linux")]
+mod kernel {
+    use std::os::fd::{AsFd, OwnedFd};
+
+    use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+    use rustix::io::Errno;
+
+    use super::{Path, Reach};
+
+    /// `RESOLVE_CACHED`: nothing is waited for, and `EAGAIN` said instead.
+    const CACHED: ResolveFlags = ResolveFlags::from_bits_retain(0x20);
+
+    pub(super) fn open_known(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+        openat2(CWD, path, flags, Mode::empty(), CACHED)
+    }
+
+    pub(super) fn open_beneath(
+        folder: &impl AsFd,
+        relative: &Path,
+        flags: OFlags,
+        reach: Reach,
+    ) -> Result<OwnedFd, Errno> {
+        let known = if reach == Reach::Memory { CACHED } else { ResolveFlags::empty() };
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | known;
+        openat2(folder, relative, flags, Mode::empty(), resolve)
+    }
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+mod kernel {
+    use std::os::fd::{AsFd, OwnedFd};
+
+    use rustix::fs::OFlags;
+    use rustix::io::Errno;
+
+    use super::{Path, Reach};
+
+    pub(super) fn open_known(_: &Path, _: OFlags) -> Result<OwnedFd, Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    pub(super) fn open_beneath(_: &impl AsFd, _: &Path, _: OFlags, _: Reach) -> Result<OwnedFd, Errno> {
+        Err(Errno::NOSYS)
     }
 }
 

@@ -1,4 +1,5 @@
-//! A file's body, read in pieces on a thread for blocking work as the client takes them.
+//! A file's body, read in pieces as the client takes them: from memory where the system has them there, otherwise on a
+//! thread for blocking work.
 //!
 //! It holds one descriptor, of which [all together have so many](super::open), or none of a file that is [opened for each
 //! piece](super::closed), and at most one piece, for which [all together have so much memory](super::memory). Nothing is read
@@ -17,10 +18,14 @@ use tokio::task::JoinHandle;
 use super::closed::ClosedFile;
 use super::memory::{FileMemory, Room};
 use super::open::OpenFile;
+use super::page_cache;
 
 /// Bytes that are read at a time: as many as the client has taken before, within these bounds if there is room for
 /// them. Clients that ask for much and take none of it hold little of each file.
 const PIECE: std::ops::RangeInclusive<usize> = 16 << 10..=64 << 10;
+
+/// Pieces from memory after which others have their turn.
+const AT_A_TIME: u32 = 4;
 
 /// Sends exactly the announced length: of a file that grows no more, and with one that shrinks it fails.
 pub(super) struct FileBody {
@@ -28,6 +33,8 @@ pub(super) struct FileBody {
     memory: FileMemory,
     left: u64,
     taken: u64,
+    /// Pieces from memory since others had their turn.
+    in_a_row: u32,
 }
 
 enum State {
@@ -45,7 +52,18 @@ pub(super) enum Source {
 impl FileBody {
     /// So many bytes from where the file stands.
     pub(super) fn new(source: Source, length: u64, memory: FileMemory) -> FileBody {
-        FileBody { state: State::Idle(source), memory, left: length, taken: 0 }
+        FileBody { state: State::Idle(source), memory, left: length, taken: 0, in_a_row: 0 }
+    }
+
+    /// Notes that a piece was read, which is given out.
+    fn give(&mut self, source: Source, piece: Bytes) -> Frame<Bytes> {
+        self.left = self.left.saturating_sub(piece.len() as u64);
+        self.taken = self.taken.saturating_add(piece.len() as u64);
+        // The last piece closes the file, however long it takes to be sent.
+        if self.left > 0 {
+            self.state = State::Idle(source);
+        }
+        Frame::data(piece)
     }
 }
 
@@ -65,7 +83,21 @@ impl Body for FileBody {
                     let taken = usize::try_from(this.taken).unwrap_or(usize::MAX);
                     let most = taken.clamp(*PIECE.start(), *PIECE.end());
                     let most = usize::try_from(this.left).map_or(most, |left| left.min(most));
+                    if this.in_a_row == AT_A_TIME {
+                        this.in_a_row = 0;
+                        this.state = State::Idle(source);
+                        cx.waker().wake_by_ref();
+                        return Poll::Pending;
+                    }
                     let room = this.memory.room(most);
+                    let room = match source.known_piece(room) {
+                        Ok(piece) => {
+                            this.in_a_row += 1;
+                            return Poll::Ready(Some(Ok(this.give(source, piece))));
+                        }
+                        Err(room) => room,
+                    };
+                    this.in_a_row = 0;
                     this.state = State::Reading(tokio::task::spawn_blocking(move || source.piece(room)));
                 }
                 State::Reading(mut reading) => {
@@ -81,13 +113,7 @@ impl Body for FileBody {
                         let error = io::Error::other("the file became shorter while it was sent");
                         return Poll::Ready(Some(Err(error)));
                     }
-                    this.left = this.left.saturating_sub(piece.len() as u64);
-                    this.taken = this.taken.saturating_add(piece.len() as u64);
-                    // The last piece closes the file, however long it takes to be sent.
-                    if this.left > 0 {
-                        this.state = State::Idle(source);
-                    }
-                    return Poll::Ready(Some(Ok(Frame::data(piece))));
+                    return Poll::Ready(Some(Ok(this.give(source, piece))));
                 }
             }
         }
@@ -103,6 +129,15 @@ impl Body for FileBody {
 }
 
 impl Source {
+    /// A piece, if the system has it in memory; otherwise its room, and the file stands where it stood.
+    fn known_piece(&self, room: Room) -> Result<Bytes, Room> {
+        let Source::Open(file, _) = self else { return Err(room) };
+        match page_cache::read(file, room.bytes()) {
+            Ok(piece) => Ok(room.filled(piece)),
+            Err(_) => Err(room),
+        }
+    }
+
     /// Blocks.
     fn piece(self, room: Room) -> io::Result<(Source, Bytes)> {
         let mut piece = Vec::with_capacity(room.bytes());

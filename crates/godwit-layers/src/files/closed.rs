@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::beneath::{Beneath, Entry};
+use super::beneath::{Beneath, Entry, Reach};
 
 /// Where a file is, and how far it was read.
 #[derive(Debug)]
@@ -28,11 +28,14 @@ impl ClosedFile {
         ClosedFile { root: Arc::clone(root), path, length, modified, at: 0 }
     }
 
-    /// The same, in the folder to which links to the root lead now, wherever they will lead later. Blocks.
+    /// The same, in the folder to which links to the root lead now, wherever they will lead later: only the disk tells that.
     ///
     /// # Errors
-    /// If that cannot be found out.
-    pub(super) fn settled(self) -> io::Result<ClosedFile> {
+    /// If that cannot be found out, or is beyond the `reach`.
+    pub(super) fn settled(self, reach: Reach) -> io::Result<ClosedFile> {
+        if reach == Reach::Memory {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
         Ok(ClosedFile { root: self.root.canonicalize()?.into(), ..self })
     }
 
@@ -42,7 +45,7 @@ impl ClosedFile {
     /// If it is another one by now, or the disk cannot be asked.
     pub(super) fn open(&self) -> io::Result<File> {
         let is_same = |now: &Metadata| now.len() == self.length && now.modified().ok() == self.modified;
-        match Beneath::open(&self.root)?.entry(&self.path)? {
+        match Beneath::open(&self.root, Reach::Disk)?.entry(&self.path)? {
             Some(Entry::File(mut file, metadata)) if is_same(&metadata) => {
                 file.seek(SeekFrom::Start(self.at))?;
                 Ok(file)

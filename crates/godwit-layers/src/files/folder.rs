@@ -1,7 +1,8 @@
 //! A folder on disk: index pages, files compressed beforehand, ranges, conditional requests, links that stay
 //! inside, no hidden files, a page for 404.
 //!
-//! The disk is asked on a thread for blocking work, once for a small file: it is read whole there and closed, so
+//! What the system has in memory is sent from where the request is answered; for anything else the disk is asked on a
+//! thread for blocking work, once for a small file: it is read whole there and closed, so
 //! that clients who are slow to take it hold no descriptor, as long as there is [memory for that](super::memory), and
 //! opened for each piece otherwise. Others are [read in pieces](super::body) while they are open, or opened for each piece
 //! as well where [too many are open](super::open).
@@ -22,12 +23,13 @@ use http::header::{
 };
 use http::{Method, Request, Response, StatusCode};
 
-use super::beneath::{self, Beneath, Entry};
+use super::beneath::{self, Beneath, Entry, Reach};
 use super::body::{FileBody, Source};
 use super::closed::ClosedFile;
 use super::conditions::{self, Modified, Verdict};
 use super::memory::FileMemory;
 use super::open;
+use super::page_cache;
 use super::pages;
 use super::path::{self, Place};
 use super::range::{self, Range};
@@ -144,12 +146,19 @@ impl Folder {
 
     /// `prefix` is what was taken off the path.
     pub async fn respond(&self, request: Request<()>, prefix: &str) -> Response<BoxBody> {
-        let (settings, prefix) = (Arc::clone(&self.0), prefix.to_owned());
-        let answer = tokio::task::spawn_blocking(move || settings.answer(&request, &prefix));
-        let mut response = answer.await.unwrap_or_else(|_| bare(StatusCode::INTERNAL_SERVER_ERROR));
+        let mut response = match self.0.answer(&request, prefix, Reach::Memory) {
+            Some(response) => response,
+            None => self.respond_from_disk(request, prefix.to_owned()).await,
+        };
         response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         response.extensions_mut().insert(SameForAll);
         response
+    }
+
+    async fn respond_from_disk(&self, request: Request<()>, prefix: String) -> Response<BoxBody> {
+        let shared = Arc::clone(&self.0);
+        let answer = tokio::task::spawn_blocking(move || shared.answer(&request, &prefix, Reach::Disk));
+        answer.await.ok().flatten().unwrap_or_else(|| bare(StatusCode::INTERNAL_SERVER_ERROR))
     }
 }
 
@@ -189,14 +198,14 @@ struct Found {
 }
 
 impl Shared {
-    /// Blocks.
-    fn answer(&self, request: &Request<()>, prefix: &str) -> Response<BoxBody> {
-        let Some((relative, slash)) = path::relative(request.uri().path()) else {
-            return self.not_found(Beneath::open(&self.root).ok().as_ref(), request);
-        };
-        let beneath = match Beneath::open(&self.root) {
+    /// The answer, unless that is beyond the reach; the disk always has one.
+    fn answer(&self, request: &Request<()>, prefix: &str, reach: Reach) -> Option<Response<BoxBody>> {
+        let beneath = match Beneath::open(&self.root, reach) {
             Ok(beneath) => beneath,
-            Err(error) => return self.trouble(None, request, &error),
+            Err(error) => return self.trouble(None, reach, request, &error),
+        };
+        let Some((relative, slash)) = path::relative(request.uri().path()) else {
+            return self.not_found(Some(&beneath), reach, request);
         };
         let mut place = path::look(&beneath, relative, slash, &self.index);
         if let (Ok(Place::Nothing), Some(fallback)) = (&place, &self.fallback) {
@@ -204,13 +213,14 @@ impl Shared {
         }
         let answer = match place {
             Ok(Place::File(path, file, metadata)) => {
-                self.preferred(&beneath, path, (file, metadata), request).answer(request, self)
+                let found = self.preferred(&beneath, path, (file, metadata), request);
+                found.and_then(|found| found.answer(request, self, reach))
             }
             Ok(Place::Folder) => {
                 let path = format!("{}{}", prefix.trim_end_matches('/'), request.uri().path());
-                return pages::to_folder(&path, request.uri().query());
+                return Some(pages::to_folder(&path, request.uri().query()));
             }
-            Ok(Place::Nothing) => return self.not_found(Some(&beneath), request),
+            Ok(Place::Nothing) => return self.not_found(Some(&beneath), reach, request),
             Err(error) => Err(error),
         };
         match answer {
@@ -218,9 +228,9 @@ impl Shared {
                 if self.precompressed {
                     coding::vary(response.headers_mut());
                 }
-                response
+                Some(response)
             }
-            Err(error) => self.trouble(Some(&beneath), request, &error),
+            Err(error) => self.trouble(Some(&beneath), reach, request, &error),
         }
     }
 
@@ -231,47 +241,73 @@ impl Shared {
         path: PathBuf,
         (file, metadata): (File, Metadata),
         request: &Request<()>,
-    ) -> Found {
+    ) -> io::Result<Found> {
         if self.precompressed {
             for coding in Accepted::of(request.headers()).ranked(&BEFOREHAND) {
                 let mut name = path.clone().into_os_string();
                 name.push(coding.suffix());
-                if let Ok(Some(Entry::File(file, metadata))) = beneath.entry(Path::new(&name)) {
-                    let closed = ClosedFile::new(&self.root, name.into(), &metadata);
-                    return Found::new((file, closed), &metadata, Some(coding), &path);
+                match beneath.entry(Path::new(&name)) {
+                    Ok(Some(Entry::File(file, metadata))) => {
+                        let closed = ClosedFile::new(&self.root, name.into(), &metadata);
+                        return Ok(Found::new((file, closed), &metadata, Some(coding), &path));
+                    }
+                    Err(error) if is_beyond(beneath.reach(), &error) => return Err(error),
+                    _ => {}
                 }
             }
         }
         let closed = ClosedFile::new(&self.root, path.clone(), &metadata);
-        Found::new((file, closed), &metadata, None, &path)
+        Ok(Found::new((file, closed), &metadata, None, &path))
     }
 
-    /// The answer where the disk says no.
+    /// The answer where there is an error, unless that is beyond the reach.
     fn trouble(
         &self,
         beneath: Option<&Beneath<'_>>,
+        reach: Reach,
         request: &Request<()>,
         error: &io::Error,
-    ) -> Response<BoxBody> {
+    ) -> Option<Response<BoxBody>> {
+        if is_beyond(reach, error) {
+            return None;
+        }
         if beneath::is_absence(error) {
-            return self.not_found(beneath, request);
+            return self.not_found(beneath, reach, request);
         }
         // Too many open files, perhaps: that passes.
         tracing::warn!(%error, path = request.uri().path(), "cannot read a file");
-        pages::unavailable()
+        Some(pages::unavailable())
     }
 
     /// With the folder's own page, if it has one.
-    fn not_found(&self, beneath: Option<&Beneath<'_>>, request: &Request<()>) -> Response<BoxBody> {
-        let own = || {
-            let Entry::File(file, metadata) = beneath?.entry(Path::new("404.html")).ok()?? else {
-                return None;
-            };
-            let length = Some(metadata.len()).filter(|length| *length <= LARGEST_404)?;
-            let closed = ClosedFile::new(&self.root, "404.html".into(), &metadata);
-            Some((length, content(file, closed, length, self.memory_for(request)).ok()?))
+    fn not_found(
+        &self,
+        beneath: Option<&Beneath<'_>>,
+        reach: Reach,
+        request: &Request<()>,
+    ) -> Option<Response<BoxBody>> {
+        let own = match self.own_page(beneath, reach, request) {
+            Err(error) if is_beyond(reach, &error) => return None,
+            own => own.ok().flatten(),
         };
-        pages::not_found(own(), *request.method() == Method::HEAD)
+        Some(pages::not_found(own, *request.method() == Method::HEAD))
+    }
+
+    /// The folder's own page for what is not there, and its length.
+    fn own_page(
+        &self,
+        beneath: Option<&Beneath<'_>>,
+        reach: Reach,
+        request: &Request<()>,
+    ) -> io::Result<Option<(u64, BoxBody)>> {
+        let page = beneath.map(|beneath| beneath.entry(Path::new("404.html"))).transpose()?.flatten();
+        let Some(Entry::File(file, metadata)) = page else { return Ok(None) };
+        let length = metadata.len();
+        if length > LARGEST_404 {
+            return Ok(None);
+        }
+        let closed = ClosedFile::new(&self.root, "404.html".into(), &metadata);
+        content(file, closed, length, (self.memory_for(request), reach)).map(|page| Some((length, page)))
     }
 
     fn memory_for(&self, request: &Request<()>) -> FileMemory {
@@ -296,8 +332,14 @@ impl Found {
         Found { file, closed, length, modified, tag, coding, content_type: content_type(named) }
     }
 
-    /// Blocks.
-    fn answer(mut self, request: &Request<()>, shared: &Shared) -> io::Result<Response<BoxBody>> {
+    /// # Errors
+    /// If the file cannot be read, or that is beyond the reach.
+    fn answer(
+        mut self,
+        request: &Request<()>,
+        shared: &Shared,
+        reach: Reach,
+    ) -> io::Result<Response<BoxBody>> {
         let mut headers = request.headers().clone();
         let verdict = conditions::check(&mut headers, &self.tag, Some(&self.modified));
         match verdict {
@@ -339,11 +381,11 @@ impl Found {
             self.closed.at = first;
             let memory = shared.memory_for(request);
             *response.body_mut() = match length {
-                ..=SMALL => content(self.file, self.closed, length, memory)?,
+                ..=SMALL => content(self.file, self.closed, length, (memory, reach))?,
                 _ => {
                     let source = match shared.open.take(1, network_of(request)) {
                         Some(place) => Source::Open(self.file, place),
-                        None => Source::Closed(self.closed.settled()?),
+                        None => Source::Closed(self.closed.settled(reach)?),
                     };
                     boxed(FileBody::new(source, length, memory))
                 }
@@ -367,16 +409,32 @@ fn network_of(request: &Request<()>) -> Option<ClientNetwork> {
     request.extensions().get::<Peer>().and_then(|peer| ClientNetwork::of(peer.address.ip()))
 }
 
-/// So many bytes from where the file stands, which holds no descriptor. Blocks.
-fn content(mut file: File, closed: ClosedFile, length: u64, memory: FileMemory) -> io::Result<BoxBody> {
+/// Whether what is asked for may be had by reaching further.
+fn is_beyond(reach: Reach, error: &io::Error) -> bool {
+    reach == Reach::Memory && error.kind() == io::ErrorKind::WouldBlock
+}
+
+/// So many bytes from where the file stands, which holds no descriptor.
+fn content(
+    mut file: File,
+    closed: ClosedFile,
+    length: u64,
+    (memory, reach): (FileMemory, Reach),
+) -> io::Result<BoxBody> {
     let small = usize::try_from(length).ok().filter(|_| length <= SMALL);
     let room = small.map(|length| memory.room(length)).filter(|room| room.bytes() as u64 == length);
     let Some(room) = room else {
-        let closed = closed.settled()?;
+        let closed = closed.settled(reach)?;
         return Ok(boxed(FileBody::new(Source::Closed(closed), length, memory)));
     };
-    let mut bytes = vec![0; room.bytes()];
-    file.read_exact(&mut bytes)?;
+    let bytes = match reach {
+        Reach::Memory => page_cache::read(&file, room.bytes())?,
+        Reach::Disk => {
+            let mut bytes = vec![0; room.bytes()];
+            file.read_exact(&mut bytes)?;
+            bytes
+        }
+    };
     Ok(full(room.filled(bytes)))
 }
 

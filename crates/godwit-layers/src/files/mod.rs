@@ -8,6 +8,7 @@ mod embedded;
 mod folder;
 mod memory;
 mod open;
+mod page_cache;
 mod pages;
 mod path;
 mod range;

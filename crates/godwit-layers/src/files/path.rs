@@ -40,10 +40,10 @@ pub(super) fn relative(path: &str) -> Option<(PathBuf, bool)> {
     Some((relative, path.ends_with('/') || segments == 0))
 }
 
-/// Looks at the disk; where a folder is asked for, for the first of the `index` names. Blocks.
+/// Looks at the disk; where a folder is asked for, for the first of the `index` names.
 ///
 /// # Errors
-/// If the disk cannot be asked: not because there is nothing.
+/// As [`Beneath::entry`].
 pub(super) fn look(beneath: &Beneath<'_>, path: PathBuf, slash: bool, index: &[String]) -> io::Result<Place> {
     if slash {
         for name in index {
@@ -74,6 +74,7 @@ fn decode(segment: &str) -> Option<String> {
 mod tests {
     use std::path::Path;
 
+    use super::super::beneath::Reach;
     use super::*;
 
     #[test]
@@ -125,7 +126,7 @@ mod tests {
         let root = folder.path().canonicalize().unwrap();
         std::fs::create_dir(root.join("sub")).unwrap();
         std::fs::write(root.join("page"), "p").unwrap();
-        let beneath = Beneath::open(&root).unwrap();
+        let beneath = Beneath::open(&root, Reach::Disk).unwrap();
         let index = ["index.html".to_owned(), "page".to_owned()];
         let at = |path: &str, slash| look(&beneath, PathBuf::from(path), slash, &index).unwrap();
         let is_page = |place| matches!(place, Place::File(path, ..) if path == Path::new("page"));

@@ -26,7 +26,7 @@ fn folders() -> Folders {
 
 /// What can be read at a path; `None` if nothing is there.
 fn read(root: &Path, path: &str) -> Option<String> {
-    match Beneath::open(root).unwrap().entry(Path::new(path)).unwrap()? {
+    match Beneath::open(root, Reach::Disk).unwrap().entry(Path::new(path)).unwrap()? {
         Entry::File(mut file, _) => Some(content(&mut file)),
         Entry::Folder => None,
     }
@@ -63,7 +63,7 @@ fn links_are_followed_as_long_as_they_end_inside() {
     for path in ["secret", "out/page", "loop", "magic/etc/passwd", "real/page/x", "nothing", &long] {
         assert_eq!(read(&root, path), None, "{path}");
     }
-    let beneath = Beneath::open(&root).unwrap();
+    let beneath = Beneath::open(&root, Reach::Disk).unwrap();
     let is_folder = |path: &str| matches!(beneath.entry(Path::new(path)).unwrap(), Some(Entry::Folder));
     assert!(is_folder("") && is_folder("real") && is_folder("folder") && !is_folder("out"));
 }
@@ -116,7 +116,7 @@ fn a_link_that_is_exchanged_meanwhile_leads_nowhere() {
 #[test]
 fn what_was_looked_at_without_the_kernels_help_is_opened_without_links() {
     let Folders { outside, root, _folder } = folders();
-    let beneath = Beneath::open(&root).unwrap();
+    let beneath = Beneath::open(&root, Reach::Disk).unwrap();
     symlink("real", root.join("link")).unwrap();
     let plain = beneath.without_links(Path::new("link/page")).unwrap();
     assert_eq!(content(&mut beneath.open_by_name(&plain, unix::READ).unwrap()), "page");
