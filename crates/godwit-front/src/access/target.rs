@@ -12,8 +12,6 @@ use std::time::{Duration, Instant};
 use godwit_certificates::Notices;
 use godwit_text::{instant_now, plain_error};
 
-/// How long a line for a file may wait for others.
-const PAUSE: Duration = Duration::from_millis(20);
 /// Time between two looks whether the file was moved.
 const LOOK: Duration = Duration::from_secs(1);
 /// Time between two attempts at something that others have told not to wait (a terminal shared with them).
@@ -60,11 +58,6 @@ impl Target {
     #[cfg(test)]
     pub(super) fn test(out: impl Write + Send + 'static) -> Target {
         Target::on(Box::new(out), Notices::ignored())
-    }
-
-    /// How long lines may wait for others.
-    pub(super) fn pause(&self) -> Duration {
-        if self.file.is_some() { PAUSE } else { Duration::ZERO }
     }
 
     /// Writes lines and returns how many of them were lost. That `left_out` lines were lost before is said where

@@ -4,8 +4,9 @@
 //! Lines are put into a buffer that the thread takes away whole; when it holds [`BUFFER_SIZE`] bytes, further lines are
 //! counted instead. What becomes of lines that cannot be written is up to the [`Target`]; they count as well.
 //!
-//! A file is written within 20 ms of its first line. It is looked after once a second: if it was moved or removed
-//! (logrotate), the file of that name is opened anew. SIGUSR1 does so at once.
+//! Lines are written within 20 ms, those of that time together: a thread that is woken for each would cost more than what
+//! the lines are about. A file is looked after once a second: if it was moved or removed (logrotate), the file of that name
+//! is opened anew. SIGUSR1 does so at once.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,6 +15,8 @@ use super::target::Target;
 
 /// Bytes that wait at most.
 const BUFFER_SIZE: usize = 4 << 20;
+/// How long a line may wait for others.
+const PAUSE: Duration = Duration::from_millis(20);
 /// Bytes that are written without waiting for more.
 const PIECE: usize = 64 << 10;
 /// How long the last lines may take.
@@ -108,10 +111,8 @@ fn work(mut target: Target, shared: &Shared) {
         while state.is_idle() {
             state = shared.work.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        if !target.pause().is_zero() {
-            let waiting = shared.work.wait_timeout_while(state, target.pause(), |state| state.can_wait());
-            state = waiting.unwrap_or_else(PoisonError::into_inner).0;
-        }
+        let waiting = shared.work.wait_timeout_while(state, PAUSE, |state| state.can_wait());
+        state = waiting.unwrap_or_else(PoisonError::into_inner).0;
         std::mem::swap(&mut text, &mut state.text);
         let lost = state.lost - state.lost_noted;
         state.lost_noted = state.lost;
