@@ -1,4 +1,7 @@
-//! `godwit perf`: throughput, requests and latency between two machines. The two ends are `godwit-lab`'s.
+//! `godwit perf`: throughput, requests and latency between two machines, and of any HTTP server. What measures is
+//! `godwit-lab`'s.
+
+mod http;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -27,7 +30,8 @@ const ABOUT: &str = "\
 Measure throughput, requests and latency between two machines
 
 Start `godwit perf server` on one and `godwit perf client` on the other. Both speak the \"perf\" protocol \
-(ALPN \"perf\") of other QUIC implementations and can be measured against those.";
+(ALPN \"perf\") of other QUIC implementations and can be measured against those. `godwit perf http` makes requests to \
+any HTTP server.";
 
 const SENDING: &str = "\
 How it sends: both ends write pieces of 64 KiB of static memory, as many as the connection's send buffer takes \
@@ -51,6 +55,9 @@ enum Command {
     /// Measure against a server
     #[command(after_long_help = format!("{SCENARIOS}\n\n{SENDING}"))]
     Client(ClientArguments),
+    /// Make requests to an HTTP server
+    #[command(after_long_help = http::REQUESTS)]
+    Http(http::Arguments),
 }
 
 /// Answer clients until it is stopped with Ctrl-C
@@ -215,6 +222,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     match arguments.command {
         Command::Server(arguments) => serve(arguments.options()?),
         Command::Client(arguments) => measure(arguments),
+        Command::Http(arguments) => http::run(arguments),
     }
 }
 
@@ -235,13 +243,20 @@ fn serve(options: ServerOptions) -> Result<ExitCode, Failure> {
 }
 
 fn measure(arguments: ClientArguments) -> Result<ExitCode, Failure> {
-    if let Some(core) = arguments.pin {
-        let failed =
-            |error| Failure::new(format!("--pin {core}: {}; give a core of this machine", plain(&error)));
-        godwit::pin_current_thread(core).map_err(failed)?;
-    }
+    pin(arguments.pin)?;
     let json = arguments.json;
-    let report = perf::measure(&arguments.options()?)?;
+    tell(&perf::measure(&arguments.options()?)?, json)
+}
+
+/// Keeps this thread, which does everything, on a core.
+fn pin(core: Option<usize>) -> Result<(), Failure> {
+    let Some(core) = core else { return Ok(()) };
+    let failed =
+        |error| Failure::new(format!("--pin {core}: {}; give a core of this machine", plain(&error)));
+    godwit::pin_current_thread(core).map_err(failed)
+}
+
+fn tell(report: &perf::Report, json: bool) -> Result<ExitCode, Failure> {
     print(&if json { report.json() + "\n" } else { report.table(stdout_style()) })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -262,7 +277,7 @@ mod tests {
         let words = ["perf", "client"].into_iter().chain(words.split_whitespace());
         match Perf::try_parse_from(words)?.arguments.command {
             Command::Client(arguments) => Ok(arguments),
-            Command::Server(_) => panic!("the client was asked for"),
+            _ => panic!("the client was asked for"),
         }
     }
 

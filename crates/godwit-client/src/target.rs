@@ -131,8 +131,11 @@ impl Target {
         Target::parse(&format!("{}{}{query}", self.origin, without_dots(&joined)))
     }
 
-    /// What the request names, with the authority that a `Host` header asked for instead of the URL's own.
-    pub(crate) fn uri(&self, authority: Option<&Authority>) -> Result<Uri, http::Error> {
+    /// What a request names, with `authority` in the place of the URL's own if there is one: what a `Host` header asks for.
+    ///
+    /// # Errors
+    /// If the authority cannot stand in a URL.
+    pub fn uri(&self, authority: Option<&Authority>) -> Result<Uri, http::Error> {
         let scheme = if self.origin.secure { Scheme::HTTPS } else { Scheme::HTTP };
         let builder = Uri::builder().scheme(scheme).path_and_query(self.path.clone());
         match authority {

@@ -1,8 +1,9 @@
-//! The processor time that this process used.
+//! The processor time that processes used.
 //!
 //! On Linux the scheduler's own figures per thread are read, which are exact and tell as well how long the
 //! threads were ready to run and had no core. Elsewhere nothing is known.
 
+use std::iter::Sum;
 use std::ops::Sub;
 use std::time::Duration;
 
@@ -19,8 +20,18 @@ pub struct Usage {
 impl Usage {
     /// As of now, over all threads that are alive. `None` where the system does not tell.
     pub fn now() -> Option<Usage> {
+        Usage::of_threads("/proc/self/task")
+    }
+
+    /// As of now, of another process of this machine: of its threads that are alive. `None` where the system does not tell,
+    /// or if there is none with this number.
+    pub fn of(process: u32) -> Option<Usage> {
+        Usage::of_threads(&format!("/proc/{process}/task"))
+    }
+
+    fn of_threads(folder: &str) -> Option<Usage> {
         let mut sum = Usage::default();
-        for thread in std::fs::read_dir("/proc/self/task").ok()? {
+        for thread in std::fs::read_dir(folder).ok()? {
             // A thread may end meanwhile.
             let Ok(text) = std::fs::read_to_string(thread.ok()?.path().join("schedstat")) else { continue };
             let thread = Usage::parse(&text)?;
@@ -35,6 +46,15 @@ impl Usage {
         let mut fields = schedstat.split_whitespace().map(|field| field.parse().map(Duration::from_nanos));
         let (ran, waited) = (fields.next()?.ok()?, fields.next()?.ok()?);
         Some(Usage { ran, waited })
+    }
+}
+
+impl Sum for Usage {
+    fn sum<I: Iterator<Item = Usage>>(all: I) -> Usage {
+        all.fold(Usage::default(), |sum, one| Usage {
+            ran: sum.ran + one.ran,
+            waited: sum.waited + one.waited,
+        })
     }
 }
 
@@ -60,6 +80,15 @@ mod tests {
         assert_eq!(usage.waited, Duration::from_micros(20));
         assert_eq!(Usage::parse("12 x 1"), None);
         assert_eq!(Usage::parse(""), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn other_processes_are_told_by_their_number() {
+        let own = Usage::of(std::process::id()).unwrap();
+        assert!(own.ran > Duration::ZERO && own.ran <= Usage::now().unwrap().ran);
+        assert_eq!([own, own].into_iter().sum::<Usage>().ran, own.ran * 2);
+        assert_eq!(Usage::of(u32::MAX), None);
     }
 
     #[cfg(target_os = "linux")]

@@ -1,10 +1,13 @@
-//! Throughput, requests and handshakes between two machines, over the "perf" protocol of QUIC implementations.
+//! Throughput, requests and handshakes between two machines, over the "perf" protocol of QUIC implementations, and
+//! requests to any HTTP server.
 //!
 //! - `protocol`: what goes over a stream.
 //! - `server` and `client`: the two ends, both written against the public interface of crate `godwit` only.
+//! - `http`: requests over HTTP/1.1, HTTP/2 and HTTP/3.
 //! - `latency` and `report`: what is measured, and how it is told.
 
 mod client;
+mod http;
 mod latency;
 mod options;
 mod protocol;
@@ -13,7 +16,8 @@ mod server;
 mod settings;
 
 pub use client::measure;
+pub use http::{HttpOptions, HttpVersion, measure_http};
 pub use latency::Percentiles;
 pub use options::{ClientOptions, Identity, Scenario, ServerOptions, Tuning};
-pub use report::{Cpu, Rate, Report, Transport};
+pub use report::{Cpu, HttpFigures, Rate, Report, Transport};
 pub use server::Server;

@@ -4,6 +4,7 @@ use super::latency::Percentiles;
 use godwit_os::processor::Usage;
 use godwit_text::{Style, size};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -39,6 +40,12 @@ pub struct Report {
     /// Processor time of this end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
+    /// Processor time of the processes that were named, such as a server's on this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_cpu: Option<Cpu>,
+    /// What there is to say of requests over HTTP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http: Option<HttpFigures>,
     /// The transport's counters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<Transport>,
@@ -76,6 +83,27 @@ pub struct Cpu {
     pub us_each: Option<f64>,
 }
 
+/// What became of requests over HTTP.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[non_exhaustive]
+pub struct HttpFigures {
+    /// Requests that were to be begun in a second; without it, each was as soon as another was answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
+    /// How many answers had which status.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Requests without a whole answer.
+    pub failed: u64,
+    /// Why the first of these failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_failure: Option<String>,
+    /// Of those that were due, how many were not answered in the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unanswered: Option<u64>,
+    /// Connections that were made because others had ended.
+    pub reconnected: u64,
+}
+
 /// The transport's counters, summed over all connections, and its estimates on the first.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 #[non_exhaustive]
@@ -94,27 +122,32 @@ pub struct Transport {
     pub window: u64,
 }
 
+impl Cpu {
+    fn new(usage: Usage, bytes: Option<u64>, each: Option<u64>) -> Cpu {
+        let seconds = usage.ran.as_secs_f64();
+        let per = |count: Option<u64>, unit: f64, digits: f64| {
+            count.filter(|count| *count > 0).map(|count| rounded(seconds * unit / count as f64, digits))
+        };
+        Cpu {
+            seconds: rounded(seconds, 1e6),
+            waited_seconds: rounded(usage.waited.as_secs_f64(), 1e6),
+            seconds_per_gb: per(bytes, 1e9, 1e3),
+            us_each: per(each, 1e6, 1e2),
+        }
+    }
+}
+
 impl Report {
-    /// What was measured in `elapsed`, using `usage` of the processor.
-    pub(super) fn measured(&mut self, elapsed: Duration, usage: Option<Usage>) {
+    /// What was measured in `elapsed`, using `usage` of the processor here and `server` of it elsewhere.
+    pub(super) fn measured(&mut self, elapsed: Duration, usage: Option<Usage>, server: Option<Usage>) {
         self.seconds = rounded(elapsed.as_secs_f64(), 1e6);
         self.mbit_per_second = self.bytes.map(|bytes| rounded(per_second(bytes, elapsed) * 8e-6, 1e2));
         for rate in [&mut self.requests, &mut self.handshakes].into_iter().flatten() {
             rate.per_second = rounded(per_second(rate.count, elapsed), 1e1);
         }
         let each = self.requests.or(self.handshakes).map(|rate| rate.count);
-        self.cpu = usage.map(|usage| {
-            let seconds = usage.ran.as_secs_f64();
-            let per = |count: Option<u64>, unit: f64, digits: f64| {
-                count.filter(|count| *count > 0).map(|count| rounded(seconds * unit / count as f64, digits))
-            };
-            Cpu {
-                seconds: rounded(seconds, 1e6),
-                waited_seconds: rounded(usage.waited.as_secs_f64(), 1e6),
-                seconds_per_gb: per(self.bytes, 1e9, 1e3),
-                us_each: per(each, 1e6, 1e2),
-            }
-        });
+        self.cpu = usage.map(|usage| Cpu::new(usage, self.bytes, each));
+        self.server_cpu = server.map(|usage| Cpu::new(usage, self.bytes, each));
     }
 
     /// One line of JSON.
@@ -141,6 +174,7 @@ impl Report {
         if let Some(rate) = self.requests {
             let sizes = match (rate.request_bytes, rate.response_bytes) {
                 (Some(up), Some(down)) => format!(", {up} bytes up and {down} down"),
+                (None, Some(down)) => format!(", {down} bytes down"),
                 _ => String::new(),
             };
             let per_second = grouped(rate.per_second);
@@ -150,11 +184,17 @@ impl Report {
             let per_second = grouped(rate.per_second);
             table.row("handshakes", &format!("{} per second ({})", style.bold(&per_second), rate.count));
         }
+        if let Some(http) = &self.http {
+            table.row("answers", &answers(http));
+        }
         if let Some(latency) = self.latency_us {
             table.row("latency (us)", &percentiles(&latency));
         }
         if let Some(cpu) = self.cpu {
             table.row("cpu (this end)", &processor(&cpu));
+        }
+        if let Some(cpu) = self.server_cpu {
+            table.row("cpu (server)", &processor(&cpu));
         }
         if let Some(transport) = self.transport {
             table.row("transport", &counters(&transport));
@@ -192,6 +232,23 @@ fn processor(cpu: &Cpu) -> String {
     }
     let _ = write!(text, ", {:.2} s ready without a core", cpu.waited_seconds);
     text
+}
+
+/// Statuses, and what else is out of the ordinary.
+fn answers(http: &HttpFigures) -> String {
+    let statuses = http.statuses.iter().map(|(status, count)| format!("{count} with status {status}"));
+    let mut parts: Vec<String> = statuses.collect();
+    if http.failed > 0 {
+        let why = http.first_failure.as_deref().unwrap_or_default();
+        parts.push(format!("{} failed (the first: {})", http.failed, godwit_text::printable(why)));
+    }
+    if let Some(unanswered) = http.unanswered.filter(|unanswered| *unanswered > 0) {
+        parts.push(format!("{unanswered} not answered in time"));
+    }
+    if http.reconnected > 0 {
+        parts.push(format!("{} connections made anew", http.reconnected));
+    }
+    parts.join(", ")
 }
 
 fn counters(transport: &Transport) -> String {
@@ -242,7 +299,7 @@ mod tests {
     #[test]
     fn throughput_is_in_millions_of_bits() {
         let mut report = Report { scenario: "download", bytes: Some(2_500_000_000), ..Report::default() };
-        report.measured(Duration::from_secs(2), usage(Duration::from_secs(1)));
+        report.measured(Duration::from_secs(2), usage(Duration::from_secs(1)), None);
         assert_eq!(report.mbit_per_second, Some(10_000.0));
         assert_eq!(report.cpu.unwrap().seconds_per_gb, Some(0.4));
         assert_eq!(report.cpu.unwrap().us_each, None);
@@ -253,7 +310,7 @@ mod tests {
         let rate =
             Rate { count: 3000, per_second: 0.0, request_bytes: Some(512), response_bytes: Some(8192) };
         let mut report = Report { scenario: "requests", requests: Some(rate), ..Report::default() };
-        report.measured(Duration::from_millis(1500), usage(Duration::from_millis(30)));
+        report.measured(Duration::from_millis(1500), usage(Duration::from_millis(30)), None);
         let json = report.json();
         assert!(!json.contains('\n'));
         let value: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -265,7 +322,7 @@ mod tests {
     #[test]
     fn nothing_measured_is_not_divided_by() {
         let mut report = Report { scenario: "upload", bytes: Some(0), ..Report::default() };
-        report.measured(Duration::ZERO, usage(Duration::from_secs(1)));
+        report.measured(Duration::ZERO, usage(Duration::from_secs(1)), None);
         assert_eq!(report.mbit_per_second, Some(0.0));
         assert_eq!(report.cpu.unwrap().seconds_per_gb, None);
         assert!(report.table(Style::PLAIN).contains("0 Mbit/s"));

@@ -1,10 +1,11 @@
 //! The transport, TLS and socket settings of both ends.
 
-use super::options::{ClientOptions, Identity, ServerOptions, Tuning};
+use super::options::{Identity, ServerOptions, Tuning};
 use super::protocol::ALPN;
 use crate::Error;
 use godwit::{ClientConfig, Endpoint, EndpointBuilder, ServerConfig, SocketConfig, TransportConfig};
 use rustls::pki_types::PrivateKeyDer;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,14 +58,18 @@ pub(super) fn server(options: ServerOptions) -> Result<ServerConfig, Error> {
     config.transport(transport(options.tuning)).build().map_err(|error| Error::new(error.to_string()))
 }
 
-/// A client's settings.
-pub(super) fn client(options: &ClientOptions) -> Result<ClientConfig, Error> {
-    let config = match &options.authority {
+/// A client's settings, for a protocol over QUIC. It believes certificates that go back to one in the file, or any.
+pub(super) fn client(
+    authority: Option<&Path>,
+    protocol: &'static [u8],
+    tuning: Tuning,
+) -> Result<ClientConfig, Error> {
+    let config = match authority {
         Some(file) => ClientConfig::with_roots_file(file),
         None => ClientConfig::danger_accept_any_certificate(),
     };
-    let config = config.alpn([ALPN]).resumption(false).key_log(Arc::new(rustls::KeyLogFile::new()));
-    config.transport(transport(options.tuning)).build().map_err(|error| Error::new(error.to_string()))
+    let config = config.alpn([protocol]).resumption(false).key_log(Arc::new(rustls::KeyLogFile::new()));
+    config.transport(transport(tuning)).build().map_err(|error| Error::new(error.to_string()))
 }
 
 /// An ECDSA P-256 certificate that lives as long as this process.

@@ -8,7 +8,7 @@ mod requests;
 
 use super::latency::Latency;
 use super::options::{ClientOptions, Scenario};
-use super::protocol::NO_ERROR;
+use super::protocol::{ALPN, NO_ERROR};
 use super::report::{Rate, Report, Transport};
 use super::settings;
 use crate::Error;
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 /// How long connections may take to end in order once everything is measured.
-const CLOSING: Duration = Duration::from_millis(500);
+pub(super) const CLOSING: Duration = Duration::from_millis(500);
 
 /// Measures what the options say, on this thread and until it is done.
 ///
@@ -30,7 +30,7 @@ const CLOSING: Duration = Duration::from_millis(500);
 /// If the server cannot be found or reached, or the connections break off.
 pub fn measure(options: &ClientOptions) -> Result<Report, Error> {
     let target = Target::resolve(&options.target)?;
-    let config = settings::client(options)?;
+    let config = settings::client(options.authority.as_deref(), ALPN, options.tuning)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::new(format!("no runtime: {}", plain(&error))))?;
     runtime.block_on(run(options, target, config))
@@ -55,9 +55,7 @@ impl Target {
         if name.is_empty() || port == 0 || (name == host && host.contains(':')) {
             return Err(expected());
         }
-        let unknown = |problem: String| Error::new(format!("cannot find {name}: {problem}; check the name"));
-        let mut found = (name, port).to_socket_addrs().map_err(|error| unknown(plain(&error)))?;
-        let addr = found.next().ok_or_else(|| unknown("it has no address".to_owned()))?;
+        let addr = resolve(name, port)?;
         Ok(Target { text: text.to_owned(), name: name.to_owned(), addr })
     }
 
@@ -68,6 +66,13 @@ impl Target {
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
         }
     }
+}
+
+/// The first address of a name.
+pub(super) fn resolve(name: &str, port: u16) -> Result<SocketAddr, Error> {
+    let unknown = |problem: String| Error::new(format!("cannot find {name}: {problem}; check the name"));
+    let mut found = (name, port).to_socket_addrs().map_err(|error| unknown(plain(&error)))?;
+    found.next().ok_or_else(|| unknown("it has no address".to_owned()))
 }
 
 /// What a scenario needs to make connections.
@@ -148,7 +153,7 @@ fn report(options: &ClientOptions, connections: &[Connection], measured: &Measur
             report.handshakes = Some(rate);
         }
     }
-    report.measured(measured.elapsed, measured.usage);
+    report.measured(measured.elapsed, measured.usage, None);
     report
 }
 
@@ -171,23 +176,23 @@ fn transport(connections: &[Connection]) -> Option<Transport> {
 
 /// What a scenario brings back.
 #[derive(Debug)]
-struct Measured {
-    elapsed: Duration,
-    usage: Option<Usage>,
+pub(super) struct Measured {
+    pub(super) elapsed: Duration,
+    pub(super) usage: Option<Usage>,
     bytes: Option<u64>,
     latency: Option<Latency>,
 }
 
 /// The time in which something is measured.
 #[derive(Debug, Clone, Copy)]
-struct Window {
-    began: Instant,
-    until: Instant,
+pub(super) struct Window {
+    pub(super) began: Instant,
+    pub(super) until: Instant,
     usage: Option<Usage>,
 }
 
 impl Window {
-    fn open(duration: Duration) -> Window {
+    pub(super) fn open(duration: Duration) -> Window {
         let usage = Usage::now();
         let began = instant_now();
         Window { began, until: began + duration, usage }
@@ -198,14 +203,14 @@ impl Window {
     }
 
     /// The end of what is measured: now.
-    fn close(&self, bytes: Option<u64>, latency: Option<Latency>) -> Measured {
+    pub(super) fn close(&self, bytes: Option<u64>, latency: Option<Latency>) -> Measured {
         let elapsed = instant_now().saturating_duration_since(self.began);
         let usage = self.usage.zip(Usage::now()).map(|(before, after)| after - before);
         Measured { elapsed, usage, bytes, latency }
     }
 
     /// Waits for the end of the time. If a task fails before, that is the outcome.
-    async fn pass(&self, tasks: &mut JoinSet<Result<(), Error>>) -> Result<(), Error> {
+    pub(super) async fn pass(&self, tasks: &mut JoinSet<Result<(), Error>>) -> Result<(), Error> {
         tokio::select! {
             () = tokio::time::sleep_until(self.until.into()) => Ok(()),
             Some(ended) = tasks.join_next() => outcome(ended),
@@ -214,7 +219,7 @@ impl Window {
 }
 
 /// A task's outcome. One that ended by a panic has said why.
-fn outcome(ended: Result<Result<(), Error>, tokio::task::JoinError>) -> Result<(), Error> {
+pub(super) fn outcome(ended: Result<Result<(), Error>, tokio::task::JoinError>) -> Result<(), Error> {
     ended.unwrap_or_else(|error| Err(Error::new(format!("a task failed: {error}"))))
 }
 
