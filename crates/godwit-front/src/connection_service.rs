@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use bytes::Bytes;
 use godwit_body::{
@@ -18,7 +19,6 @@ use http::header::{CONNECTION, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Version};
 use http_body::Body;
 use http_body_util::BodyExt;
-use tower::Service;
 
 use super::access::{Logged, unlogged};
 use super::response_memory::{HeldResponse, ResponseMemory};
@@ -57,8 +57,8 @@ impl ConnectionService {
         ConnectionService(Arc::new(Inner { front, progress, memory, rate, leaving }))
     }
 
-    /// Has the request answered.
-    pub(super) async fn answer<B>(self, request: Request<B>) -> Response<OutgoingBody>
+    /// Has a request answered that has come at `arrived`, or before.
+    pub(super) async fn answer<B>(self, request: Request<B>, arrived: Instant) -> Response<OutgoingBody>
     where
         B: Body<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<BoxError>,
@@ -67,8 +67,7 @@ impl ConnectionService {
         let underway = self.0.progress.clone().map(UnderWay::new);
         let exchange = Exchange::default();
         let request = self.limit(request, &exchange);
-        let mut front = self.0.front.clone();
-        let Ok(mut response) = front.call(request).await;
+        let mut response = self.0.front.clone().respond(request, arrived).await;
         if exchange.is_late() && !response.status().is_success() {
             response = too_late();
         }
@@ -184,6 +183,7 @@ mod tests {
     use std::pin::Pin;
     use std::time::Duration;
 
+    use godwit_text::instant_now;
     use http_body::Frame;
     use tokio::sync::mpsc;
 
@@ -231,7 +231,7 @@ mod tests {
     async fn messages_go_both_ways_at_their_leisure() {
         for version in [Version::HTTP_11, Version::HTTP_2, Version::HTTP_3] {
             let (sender, request) = post(version);
-            let mut body = echo(true).answer(request).await.into_body();
+            let mut body = echo(true).answer(request, instant_now()).await.into_body();
             for _ in 0..30 {
                 let later = async {
                     tokio::time::sleep(Duration::from_secs(10)).await;
@@ -253,7 +253,7 @@ mod tests {
         for version in [Version::HTTP_11, Version::HTTP_2, Version::HTTP_3] {
             let (sender, request) = post(version);
             let began = tokio::time::Instant::now();
-            let mut answer = std::pin::pin!(echo(false).answer(request));
+            let mut answer = std::pin::pin!(echo(false).answer(request, instant_now()));
             let response = loop {
                 let next = tokio::time::timeout(Duration::from_secs(10), &mut answer).await;
                 match next {

@@ -31,7 +31,7 @@ use super::sites::Front;
 use super::stop_listening::abandoned;
 use crate::FrontError;
 use godwit_certificates::{Notices, Store, quic_config};
-use godwit_text::plain_error;
+use godwit_text::{instant_now, plain_error};
 
 /// How long it may take at the end to tell clients of it; nobody waits for their answers.
 const LAST_WORD: Duration = Duration::from_millis(250);
@@ -358,11 +358,12 @@ async fn shard(
     let service = ConnectionService::new(front, &limits, None, None, Arc::default());
     let service = tower::service_fn(move |mut request: http::Request<http3::Body>| {
         let service = service.clone();
-        if let Some(info) = request.extensions().get::<http3::ConnectionInfo>() {
-            let client = Client::quic(info, address, &metrics);
+        let info = request.extensions().get::<http3::ConnectionInfo>();
+        let arrived = info.map_or_else(instant_now, http3::ConnectionInfo::arrived);
+        if let Some(client) = info.map(|info| Client::quic(info, address, &metrics)) {
             request.extensions_mut().insert(client);
         }
-        async move { Ok::<_, Infallible>(service.answer(request).await) }
+        async move { Ok::<_, Infallible>(service.answer(request, arrived).await) }
     });
     tokio::select! {
         () = server.serve_until(&endpoint, service, stopped) => {}

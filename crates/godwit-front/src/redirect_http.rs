@@ -60,7 +60,7 @@ impl Redirect {
         let service = service_fn(move |mut request: Request<Incoming>| {
             pace.on_request();
             request.extensions_mut().insert(Arc::clone(&sender));
-            let entry = redirect.front.observer().begin(&request);
+            let entry = redirect.front.observer().begin(&request, godwit_text::instant_now());
             let mut response = entry.finish(redirect.answer(&request));
             if leaving.load(Ordering::Relaxed) {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

@@ -48,7 +48,7 @@ use super::useless_frames::Judged;
 use godwit_body::{BoxError, ClientNetwork};
 use godwit_certificates::{Notices, is_challenge};
 use godwit_report::record::Protocol;
-use godwit_text::plain_error;
+use godwit_text::{instant_now, plain_error};
 
 /// How long to wait when the system has no descriptor or memory for another connection.
 const EXHAUSTED: Duration = Duration::from_millis(100);
@@ -315,7 +315,9 @@ async fn requests(
     let service = service_fn(move |mut request: http::Request<Incoming>| {
         let service = service.clone();
         request.extensions_mut().insert(Arc::clone(&sender));
-        async move { Ok::<_, Infallible>(service.answer(request).await) }
+        // Requests that have come together are all here before the first of them is answered.
+        let arrived = instant_now();
+        async move { Ok::<_, Infallible>(service.answer(request, arrived).await) }
     });
     // What is under way is dropped with the connection, and logged then.
     let note =

@@ -136,7 +136,7 @@ impl Facts {
 }
 
 impl Entry {
-    pub(super) fn new<B>(observer: Observer, request: &Request<B>) -> Entry {
+    pub(super) fn new<B>(observer: Observer, request: &Request<B>, arrived: Instant) -> Entry {
         let client = request.extensions().get::<Arc<Client>>().cloned();
         let number = client.as_ref().map(|client| client.next_request());
         observer.0.metrics.request_begun(protocol(request.version()));
@@ -149,7 +149,7 @@ impl Entry {
             remote: remote_of(request.extensions()),
             connection: request.extensions().get::<ConnectionInfo>().cloned(),
             site: None,
-            begun: instant_now(),
+            begun: arrived,
             protocol: protocol(request.version()),
             head_only: *request.method() == Method::HEAD,
             connects: *request.method() == Method::CONNECT,

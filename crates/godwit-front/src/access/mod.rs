@@ -3,7 +3,7 @@
 //! The server gives every request to an [`Observer`] and gets an [`Entry`], which follows it to its end:
 //!
 //! ```text
-//! let mut entry = observer.begin(&request);
+//! let mut entry = observer.begin(&request, arrived);
 //! let request = request.map(|body| Counted::new(body, entry.count_request()));
 //! entry.at_site(&site, request.headers());
 //! let response = …;
@@ -29,6 +29,7 @@ mod troubles;
 mod writer;
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use godwit::http3::ServerEvent;
 use godwit_body::BoxError;
@@ -119,9 +120,9 @@ impl Observer {
         }
     }
 
-    /// Begins to follow a request.
-    pub(crate) fn begin<B>(&self, request: &Request<B>) -> Entry {
-        Entry::new(self.clone(), request)
+    /// Begins to follow a request that has come at `arrived`, or before.
+    pub(crate) fn begin<B>(&self, request: &Request<B>, arrived: Instant) -> Entry {
+        Entry::new(self.clone(), request, arrived)
     }
 
     /// Notes why a TCP connection broke, while what is under way on it is still there. What was no request, or none

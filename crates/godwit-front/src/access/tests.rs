@@ -95,7 +95,7 @@ impl World {
         site: &Arc<Site>,
         response: Response<BoxBody>,
     ) -> Response<Logged> {
-        let mut entry = self.observer.begin(request);
+        let mut entry = self.observer.begin(request, godwit_text::instant_now());
         entry.at_site(site, request.headers());
         entry.finish(response)
     }
@@ -123,7 +123,7 @@ async fn serve(world: &World, site: Arc<Site>, size: usize, protocol: Protocol) 
     let service = hyper::service::service_fn(move |request: Request<hyper::body::Incoming>| {
         let mut request = request.map(boxed);
         request.extensions_mut().insert(Arc::clone(&client));
-        let mut entry = observer.begin(&request);
+        let mut entry = observer.begin(&request, godwit_text::instant_now());
         let request = request.map(|body| Counted::new(body, entry.count_request()));
         entry.at_site(&site, request.headers());
         async move {
@@ -214,9 +214,9 @@ async fn a_client_that_goes_away_is_told_from_one_that_has_all() {
     let mut head = request(&client, "/head");
     *head.method_mut() = Method::HEAD;
     drop(world.finish(&head, &site, Response::new(full("abc"))));
-    drop(world.observer.begin(&request(&client, "/unanswered")));
+    drop(world.observer.begin(&request(&client, "/unanswered"), godwit_text::instant_now()));
     // The server ends.
-    let late = world.observer.begin(&request(&client, "/late"));
+    let late = world.observer.begin(&request(&client, "/late"), godwit_text::instant_now());
     assert_eq!(world.observer.metrics().requests_under_way().iter().sum::<u64>(), 1);
     world.observer.metrics().set_cut();
     drop(late);
@@ -356,7 +356,7 @@ async fn the_figures_have_what_happened() {
     let (client, site) = (world.client("192.0.2.7:999").await, world.site(Advertise::All));
     let response = world.finish(&request(&client, "/"), &site, Response::new(full("abc")));
     response.into_body().collect().await.unwrap();
-    drop(world.observer.begin(&request(&client, "/")));
+    drop(world.observer.begin(&request(&client, "/"), godwit_text::instant_now()));
     let metrics = world.observer.metrics();
     let ask = |path: &str| crate::metrics::server::answer(metrics, &Method::GET, path);
     let body = ask("/metrics").into_body().collect().await.unwrap().to_bytes();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use godwit_body::Peer;
 use http::{Method, Request, Response, StatusCode};
 
+use super::Asked;
 use super::host::Host;
-use super::pages::Reader;
 use super::proxy::Proxies;
 use super::redirect::{self, Template};
 use super::respond::Canned;
@@ -66,8 +66,9 @@ impl Route {
         &self,
         mut request: Request<BoxBody>,
         host: Option<&Host>,
-        reader: Reader,
+        asked: Asked,
     ) -> Response<BoxBody> {
+        let reader = asked.reader;
         if let Some(prefix) = &self.strip_prefix
             && let Some(uri) = path::without_prefix(request.uri(), prefix)
         {
@@ -96,7 +97,7 @@ impl Route {
             Handler::Files(folder) => {
                 name_peer(&mut request);
                 let prefix = self.strip_prefix.as_deref().map(path::encode).unwrap_or_default();
-                folder.respond(request.map(drop), &prefix).await
+                folder.respond(request.map(drop), &prefix, Some(asked.arrived)).await
             }
         }
     }

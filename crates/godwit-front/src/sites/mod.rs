@@ -8,6 +8,7 @@
 //! The sites can be exchanged while requests are under way ([`Front::replace`]): each request is seen through by
 //! the sites that it began with.
 
+mod date;
 mod handler;
 pub(crate) mod host;
 mod pages;
@@ -20,13 +21,10 @@ mod rules;
 mod tests;
 
 use std::convert::Infallible;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::time::Instant;
 
 use arc_swap::ArcSwap;
-use bytes::Bytes;
 use godwit_proxy::{Proxy, UpstreamStatus};
 use http::header::{self, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
@@ -37,10 +35,9 @@ use crate::FrontError;
 use crate::access::{self, Entry, Logged, Observer};
 use crate::path;
 use crate::settings::{self, HeaderRules};
-use godwit_body::{BoxBody, BoxError, Counted, EarlyData, Exceeded, ExtendedConnect, Limited, boxed};
+use godwit_body::{BoxBody, Counted, EarlyData, Exceeded, ExtendedConnect, Limited, boxed};
 use godwit_layers::compression::{CompressionLayer, CompressionMemory};
 use godwit_layers::limits::{Refusal, RequestLimits};
-use godwit_text::{http_date, unix_now};
 use handler::{Handler, Route};
 use host::{Host, HostProblem};
 use http_body::Body as _;
@@ -98,42 +95,18 @@ impl Front {
         self.shared.sites.load().proxies.iter().flat_map(Proxy::status).collect()
     }
 
-    async fn respond(self, request: Request<BoxBody>) -> Response<Logged> {
-        let mut request = request;
-        let mut entry = self.shared.observer.begin(&request);
+    /// Answers a request that has come at `arrived`, or before.
+    pub(crate) async fn respond(self, mut request: Request<BoxBody>, arrived: Instant) -> Response<Logged> {
+        let mut entry = self.shared.observer.begin(&request, arrived);
         if request.extensions().get::<OnUpgrade>().is_some() {
             request.extensions_mut().insert(entry.count_tunnel());
         }
         let sites = self.shared.sites.load_full();
-        let mut response = sites.respond(request, &mut entry).await;
+        let mut response = sites.respond(request, arrived, &mut entry).await;
         let headers = response.headers_mut();
         headers.entry(header::SERVER).or_insert(HeaderValue::from_static("godwit"));
-        if !headers.contains_key(header::DATE)
-            && let Ok(date) = HeaderValue::from_str(&http_date(unix_now()))
-        {
-            headers.insert(header::DATE, date);
-        }
+        headers.entry(header::DATE).or_insert_with(date::now);
         entry.finish(response)
-    }
-}
-
-impl<B> tower::Service<Request<B>> for Front
-where
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
-{
-    type Response = Response<Logged>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Logged>, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        let front = self.clone();
-        let request = request.map(godwit_body::boxed);
-        Box::pin(async move { Ok(front.respond(request).await) })
     }
 }
 
@@ -154,6 +127,14 @@ struct Site {
     response_headers: Arc<HeaderRules>,
     compression: CompressionLayer,
     routes: Routes<Route>,
+}
+
+/// What is known of a request from the beginning.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    reader: Reader,
+    /// It has come by then.
+    arrived: Instant,
 }
 
 impl Site {
@@ -184,11 +165,11 @@ impl Site {
         &self,
         request: Request<BoxBody>,
         host: Option<&Host>,
-        reader: Reader,
+        asked: Asked,
     ) -> Response<BoxBody> {
         let plain = service_fn(async |request: Request<BoxBody>| {
             let request = rules::requested(request, &self.request_headers, &self.response_headers);
-            let mut response = self.handle(request, host, reader).await;
+            let mut response = self.handle(request, host, asked).await;
             rules::apply(&self.response_headers, response.headers_mut());
             Ok::<_, Infallible>(response)
         });
@@ -200,8 +181,9 @@ impl Site {
         &self,
         request: Request<BoxBody>,
         host: Option<&Host>,
-        reader: Reader,
+        asked: Asked,
     ) -> Response<BoxBody> {
+        let reader = asked.reader;
         let normal = path::normal(request.uri().path());
         let route = match self.routes.choose(request.method(), &normal.path) {
             Choice::Route(route) => route,
@@ -215,7 +197,7 @@ impl Site {
             return reader
                 .page(StatusCode::BAD_REQUEST, "the address has dot segments or control characters");
         }
-        route.respond(request, host, reader).await
+        route.respond(request, host, asked).await
     }
 }
 
@@ -239,7 +221,12 @@ impl Sites {
         })
     }
 
-    async fn respond(&self, request: Request<BoxBody>, entry: &mut Entry) -> Response<BoxBody> {
+    async fn respond(
+        &self,
+        request: Request<BoxBody>,
+        arrived: Instant,
+        entry: &mut Entry,
+    ) -> Response<BoxBody> {
         let reader = Reader::of(&request);
         let (site, host) = match self.find(&request) {
             Ok(found) => found,
@@ -255,7 +242,7 @@ impl Sites {
             return options();
         }
         let (request, exceeded) = self.limited(request, entry);
-        let response = site.respond(request, host.as_ref(), reader).await;
+        let response = site.respond(request, host.as_ref(), Asked { reader, arrived }).await;
         if exceeded.is_so() {
             let Refusal { status, reason, .. } = Refusal::BODY_TOO_LARGE;
             return reader.page(status, reason);

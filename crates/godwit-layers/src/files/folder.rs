@@ -15,11 +15,13 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::UNIX_EPOCH;
+use std::time::{Instant, UNIX_EPOCH};
 
+use bytes::Bytes;
 use http::header::{
     ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderValue,
-    LAST_MODIFIED, X_CONTENT_TYPE_OPTIONS,
+    IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, LAST_MODIFIED, RANGE,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use http::{Method, Request, Response, StatusCode};
 
@@ -33,10 +35,11 @@ use super::page_cache;
 use super::pages;
 use super::path::{self, Place};
 use super::range::{self, Range};
+use super::recent::{self, FolderNumber};
 use crate::coding::{self, Accepted, Coding};
 use crate::compression::SameForAll;
 use godwit_body::{BoxBody, ClientNetwork, NetworkShares, Peer, bare, boxed, full};
-use godwit_text::{http_date, plain_error};
+use godwit_text::{http_date, instant_now, plain_error};
 
 /// Up to this size a file (or the range of it that is asked for) is read at once, if there is room for it.
 const SMALL: u64 = 64 << 10;
@@ -111,6 +114,7 @@ impl std::error::Error for FolderError {}
 
 #[derive(Debug)]
 struct Shared {
+    number: FolderNumber,
     /// Perhaps a link, or beyond one: where it leads is seen anew for each answer.
     root: Arc<Path>,
     index: Vec<String>,
@@ -135,6 +139,7 @@ impl Folder {
         let root = open().map_err(|error| FolderError::Unreadable(path.clone(), error))?;
         let fallback = settings.fallback.as_deref().and_then(path::relative).map(|(relative, _)| relative);
         Ok(Folder(Arc::new(Shared {
+            number: FolderNumber::next(),
             root: root.into(),
             index: settings.index.clone(),
             precompressed: settings.precompressed,
@@ -144,13 +149,28 @@ impl Folder {
         })))
     }
 
-    /// `prefix` is what was taken off the path.
-    pub async fn respond(&self, request: Request<()>, prefix: &str) -> Response<BoxBody> {
+    /// `prefix` is what was taken off the path. The request had `arrived` by then, if that is known: what the system was asked
+    /// for another one after that is not asked again.
+    pub async fn respond(
+        &self,
+        request: Request<()>,
+        prefix: &str,
+        arrived: Option<Instant>,
+    ) -> Response<BoxBody> {
+        let wanted = arrived.filter(|_| wants_whole_file(&request));
+        if let Some(response) = wanted.and_then(|arrived| self.0.answer_again(&request, arrived)) {
+            return response;
+        }
+        let since = instant_now();
         let mut response = match self.0.answer(&request, prefix, Reach::Memory) {
             Some(response) => response,
-            None => self.respond_from_disk(request, prefix.to_owned()).await,
+            None => self.respond_from_disk(request.clone(), prefix.to_owned()).await,
         };
         response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        if let Some(WholeFile(content)) = response.extensions_mut().remove().filter(|_| wanted.is_some()) {
+            let answer = recent::Answer { headers: response.headers().clone(), content };
+            recent::keep(self.0.number, request.uri().path(), self.0.accepted(&request), since, answer);
+        }
         response.extensions_mut().insert(SameForAll);
         response
     }
@@ -176,7 +196,7 @@ impl<B: Send + 'static> tower::Service<Request<B>> for Folder {
         let request = request.map(drop);
         Box::pin(async move {
             Ok(match *request.method() {
-                Method::GET | Method::HEAD => folder.respond(request, "").await,
+                Method::GET | Method::HEAD => folder.respond(request, "", None).await,
                 _ => pages::only_to_read(),
             })
         })
@@ -197,7 +217,33 @@ struct Found {
     content_type: HeaderValue,
 }
 
+/// In the extensions of an answer from memory: the content of a whole file, which is small.
+#[derive(Clone, Debug)]
+struct WholeFile(Bytes);
+
+/// Whether nothing but a file's whole content will do for a request, if there is one.
+fn wants_whole_file(request: &Request<()>) -> bool {
+    let conditions = [IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE, IF_RANGE, RANGE];
+    *request.method() == Method::GET && !request.headers().keys().any(|name| conditions.contains(name))
+}
+
 impl Shared {
+    /// What was answered a moment ago, if the system was asked for that after the request had arrived.
+    fn answer_again(&self, request: &Request<()>, arrived: Instant) -> Option<Response<BoxBody>> {
+        let known = recent::find(self.number, request.uri().path(), self.accepted(request), arrived)?;
+        let length = known.content.len();
+        let room = Some(self.memory_for(request).room(length)).filter(|room| room.bytes() == length)?;
+        let mut response = Response::new(full(room.filled(known.content)));
+        *response.headers_mut() = known.headers;
+        response.extensions_mut().insert(SameForAll);
+        Some(response)
+    }
+
+    /// Which codings the client takes, where that matters.
+    fn accepted(&self, request: &Request<()>) -> Option<Accepted> {
+        self.precompressed.then(|| Accepted::of(request.headers()))
+    }
+
     /// The answer, unless that is beyond the reach; the disk always has one.
     fn answer(&self, request: &Request<()>, prefix: &str, reach: Reach) -> Option<Response<BoxBody>> {
         let beneath = match Beneath::open(&self.root, reach) {
@@ -307,7 +353,8 @@ impl Shared {
             return Ok(None);
         }
         let closed = ClosedFile::new(&self.root, "404.html".into(), &metadata);
-        content(file, closed, length, (self.memory_for(request), reach)).map(|page| Some((length, page)))
+        let (page, _) = content(file, closed, length, (self.memory_for(request), reach))?;
+        Ok(Some((length, page)))
     }
 
     fn memory_for(&self, request: &Request<()>) -> FileMemory {
@@ -381,7 +428,15 @@ impl Found {
             self.closed.at = first;
             let memory = shared.memory_for(request);
             *response.body_mut() = match length {
-                ..=SMALL => content(self.file, self.closed, length, (memory, reach))?,
+                ..=SMALL => {
+                    let (body, content) = content(self.file, self.closed, length, (memory, reach))?;
+                    if let Some(content) = content
+                        && (status, reach) == (StatusCode::OK, Reach::Memory)
+                    {
+                        response.extensions_mut().insert(WholeFile(content));
+                    }
+                    body
+                }
                 _ => {
                     let source = match shared.open.take(1, network_of(request)) {
                         Some(place) => Source::Open(self.file, place),
@@ -414,18 +469,18 @@ fn is_beyond(reach: Reach, error: &io::Error) -> bool {
     reach == Reach::Memory && error.kind() == io::ErrorKind::WouldBlock
 }
 
-/// So many bytes from where the file stands, which holds no descriptor.
+/// So many bytes from where the file stands, which holds no descriptor, and the same as they are if they were read.
 fn content(
     mut file: File,
     closed: ClosedFile,
     length: u64,
     (memory, reach): (FileMemory, Reach),
-) -> io::Result<BoxBody> {
+) -> io::Result<(BoxBody, Option<Bytes>)> {
     let small = usize::try_from(length).ok().filter(|_| length <= SMALL);
     let room = small.map(|length| memory.room(length)).filter(|room| room.bytes() as u64 == length);
     let Some(room) = room else {
         let closed = closed.settled(reach)?;
-        return Ok(boxed(FileBody::new(Source::Closed(closed), length, memory)));
+        return Ok((boxed(FileBody::new(Source::Closed(closed), length, memory)), None));
     };
     let bytes = match reach {
         Reach::Memory => page_cache::read(&file, room.bytes())?,
@@ -435,7 +490,8 @@ fn content(
             bytes
         }
     };
-    Ok(full(room.filled(bytes)))
+    let bytes = Bytes::from(bytes);
+    Ok((full(room.filled(bytes.clone())), Some(bytes)))
 }
 
 /// By the name's ending. Text is taken to be UTF-8: browsers would otherwise guess a legacy encoding.

@@ -33,7 +33,7 @@ pub(super) struct Room {
 
 /// Bytes, and the room that they take until they are dropped.
 struct Held {
-    bytes: Vec<u8>,
+    bytes: Bytes,
     _charge: Share,
 }
 
@@ -79,10 +79,11 @@ impl Room {
     }
 
     /// The bytes, no more than there is room for.
-    pub(super) fn filled(self, bytes: Vec<u8>) -> Bytes {
+    pub(super) fn filled(self, bytes: impl Into<Bytes>) -> Bytes {
+        let bytes = bytes.into();
         match self.charge {
             Some(charge) => Bytes::from_owner(Held { bytes, _charge: charge }),
-            None => Bytes::from(bytes),
+            None => bytes,
         }
     }
 }

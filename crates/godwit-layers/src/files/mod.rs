@@ -12,6 +12,7 @@ mod page_cache;
 mod pages;
 mod path;
 mod range;
+mod recent;
 
 pub use embedded::{Embedded, Page};
 pub use folder::{Folder, FolderError, FolderSettings};

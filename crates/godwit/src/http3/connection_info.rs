@@ -9,6 +9,7 @@ use std::any::Any;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Instant;
 
 /// The connection that a request came on. A [`super::Server`] puts it into each request's extensions.
 ///
@@ -19,6 +20,7 @@ pub struct ConnectionInfo {
     stream: StreamId,
     remote: SocketAddr,
     early: bool,
+    arrived: Instant,
     too_slow: Option<Arc<AtomicBool>>,
 }
 
@@ -41,10 +43,15 @@ pub(super) struct Origin(Arc<Facts>);
 
 impl Origin {
     /// `too_slow` is set when the response is given up because the client takes too little.
-    pub(super) fn of_request(&self, arrival: &Arrival, too_slow: Option<Arc<AtomicBool>>) -> ConnectionInfo {
+    pub(super) fn of_request(
+        &self,
+        arrival: &Arrival,
+        arrived: Instant,
+        too_slow: Option<Arc<AtomicBool>>,
+    ) -> ConnectionInfo {
         let Arrival { id, early, remote, .. } = *arrival;
         let remote = remote.unwrap_or(self.0.remote);
-        ConnectionInfo { facts: Arc::clone(&self.0), stream: id, remote, early, too_slow }
+        ConnectionInfo { facts: Arc::clone(&self.0), stream: id, remote, early, arrived, too_slow }
     }
 }
 
@@ -75,6 +82,11 @@ impl ConnectionInfo {
     /// new address counts from when something that was sent there has been answered, as anybody can name an address.
     pub fn remote(&self) -> SocketAddr {
         self.remote
+    }
+
+    /// A time by which the request had come: the same for those that came together.
+    pub fn arrived(&self) -> Instant {
+        self.arrived
     }
 
     /// The address the client reached this server at, if the system tells.

@@ -19,6 +19,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Instant;
 use tower::{Service, ServiceExt};
 
 /// A request with both halves of its exchange.
@@ -34,11 +35,11 @@ impl Task {
     pub(super) fn new(
         link: &Arc<Link>,
         info: &Origin,
-        arrival: Arrival,
+        (arrival, arrived): (Arrival, Instant),
         (rate, early): (Option<MinimumRate>, EarlyRequests),
     ) -> Self {
         let guard = RateGuard::new(rate);
-        let info = info.of_request(&arrival, guard.ended());
+        let info = info.of_request(&arrival, arrived, guard.ended());
         let (mut parts, ()) = arrival.request.into_parts();
         let refused = early.refuses(&parts.method, &info);
         parts.extensions.insert(info);

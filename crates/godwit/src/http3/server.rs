@@ -262,8 +262,9 @@ impl Server {
         let info = info.of_link(&link);
         let _guard = CloseOnDrop(&link);
         let (served, rate, early) = (Arc::clone(&link), self.rate, self.early_requests);
-        let mut serve = move |arrival| {
-            drop(tokio::spawn(Task::new(&served, &info, arrival, (rate, early)).run(service.clone())));
+        let mut serve = move |arrival, arrived| {
+            let task = Task::new(&served, &info, (arrival, arrived), (rate, early));
+            drop(tokio::spawn(task.run(service.clone())));
         };
         let mut shutdown = pin!(shutdown);
         let ended = tokio::select! {
@@ -375,11 +376,16 @@ impl Server {
     }
 
     /// Has every request served. Returns why the connection is over.
-    async fn serve_arrivals(&self, link: &Link, serve: &mut impl FnMut(Arrival)) -> Result<(), Error> {
+    async fn serve_arrivals(
+        &self,
+        link: &Link,
+        serve: &mut impl FnMut(Arrival, std::time::Instant),
+    ) -> Result<(), Error> {
         let mut arrivals = VecDeque::new();
         loop {
             self.next_arrivals(link, &mut arrivals).await?;
-            arrivals.drain(..).for_each(&mut *serve);
+            let arrived = Instant::now().into_std();
+            arrivals.drain(..).for_each(|arrival| serve(arrival, arrived));
         }
     }
 
@@ -411,7 +417,7 @@ impl Server {
 
     /// Finishes what is under way, within the time for it. GOAWAY goes out in two steps (RFC 9114 section
     /// 5.2): between them there is time for requests of clients that have not yet heard the first.
-    async fn drain(&self, link: &Link, serve: &mut impl FnMut(Arrival), limit: Duration) {
+    async fn drain(&self, link: &Link, serve: &mut impl FnMut(Arrival, std::time::Instant), limit: Duration) {
         link.with(|protocol, io| protocol.announce_drain(io));
         let rtt = link.connection().stats().rtt;
         let last_call = LAST_CALL.saturating_add(rtt.saturating_mul(3)).min(LONGEST_LAST_CALL);

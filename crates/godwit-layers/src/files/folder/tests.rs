@@ -37,7 +37,7 @@ async fn ask(folder: &Folder, path: &str, fields: &[(HeaderName, &str)]) -> (Sta
     for (name, value) in fields {
         request = request.header(name, *value);
     }
-    let (head, body) = folder.respond(request.body(()).unwrap(), "/pre").await.into_parts();
+    let (head, body) = folder.respond(request.body(()).unwrap(), "/pre", None).await.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
     if let Some(length) = head.headers.get(CONTENT_LENGTH) {
         assert_eq!(length.to_str().unwrap(), body.len().to_string(), "{path}");
@@ -130,7 +130,7 @@ async fn a_fallback_stands_for_what_is_not_there_but_not_for_what_is_hidden() {
 async fn a_head_has_the_length_and_no_body() {
     let (_directory, folder) = folder(None);
     let request = Request::head("/big.bin").body(()).unwrap();
-    let response = folder.respond(request, "").await;
+    let response = folder.respond(request, "", None).await;
     assert_eq!(response.headers()[CONTENT_LENGTH], "200000");
     assert!(response.into_body().collect().await.unwrap().to_bytes().is_empty());
 }
@@ -148,7 +148,7 @@ async fn whoever_takes_nothing_holds_no_more_than_there_is_room_for() {
     Arc::get_mut(&mut folder.0).unwrap().memory = memory.clone();
     let mut under_way = Vec::new();
     for path in ["/small.bin", "/large.bin", "/nothing", "/small.bin"].repeat(5) {
-        let response = folder.respond(Request::get(path).body(()).unwrap(), "").await;
+        let response = folder.respond(Request::get(path).body(()).unwrap(), "", None).await;
         let (parts, mut body) = response.into_parts();
         let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
         assert!(!first.is_empty(), "nobody is refused");
@@ -173,9 +173,9 @@ async fn a_file_that_changes_breaks_off_where_there_is_no_room() {
         Arc::get_mut(&mut folder.0).unwrap().memory = FileMemory::of(0);
         std::fs::write(directory.path().join("short.bin"), [7; 10_000]).unwrap();
         let ask = || Request::get("/short.bin").header(RANGE, "bytes=5000-").body(()).unwrap();
-        let whole = folder.respond(ask(), "").await.into_body();
+        let whole = folder.respond(ask(), "", None).await.into_body();
         assert_eq!(whole.collect().await.unwrap().to_bytes(), [7; 5_000][..], "in pieces");
-        let response = folder.respond(ask(), "").await;
+        let response = folder.respond(ask(), "", None).await;
         assert_eq!(response.headers()[CONTENT_LENGTH], "5000");
         std::fs::write(directory.path().join("short.bin"), vec![7; changed]).unwrap();
         assert!(response.into_body().collect().await.is_err(), "{changed}");
@@ -199,7 +199,7 @@ async fn a_small_file_holds_no_descriptor_even_where_there_is_no_room() {
     }
     let root = directory.path().canonicalize().unwrap();
     for (path, held) in [("/small.bin", 0), ("/nothing", 0), ("/big.bin", 1)] {
-        let mut body = folder.respond(Request::get(path).body(()).unwrap(), "").await.into_body();
+        let mut body = folder.respond(Request::get(path).body(()).unwrap(), "", None).await.into_body();
         assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap().len(), memory::LEAST);
         assert_eq!(descriptors_in(&root), held, "{path}");
     }
@@ -216,7 +216,7 @@ async fn large_files_hold_so_many_descriptors_in_all_and_for_one_network() {
         for _ in 0..10 {
             let mut request = Request::get("/big.bin").body(()).unwrap();
             request.extensions_mut().insert(Peer::new((address.parse::<IpAddr>().unwrap(), 1).into(), true));
-            let response = folder.respond(request, "").await;
+            let response = folder.respond(request, "", None).await;
             assert_eq!(response.status(), StatusCode::OK, "nobody is refused");
             let mut body = response.into_body();
             assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), [7; 16 << 10][..]);
@@ -253,7 +253,7 @@ async fn a_link_to_the_folder_can_be_exchanged() {
     }
     let begun = ["/big.bin", "/big.bin", "/page.txt"].map(|path| {
         let folder = folder.clone();
-        async move { folder.respond(Request::get(path).body(()).unwrap(), "").await.into_body() }
+        async move { folder.respond(Request::get(path).body(()).unwrap(), "", None).await.into_body() }
     });
     let [open, opened_anew, small] = begun;
     let begun = [open.await, opened_anew.await, small.await];
@@ -265,5 +265,45 @@ async fn a_link_to_the_folder_can_be_exchanged() {
     for body in begun {
         let sent = body.collect().await.unwrap().to_bytes();
         assert!(sent.iter().all(|byte| *byte == b'1'), "what was begun goes on");
+    }
+}
+
+#[tokio::test]
+async fn what_has_changed_is_seen_by_whoever_comes_after() {
+    let (directory, folder) = folder(None);
+    let ask = async |arrived, fields: &[(HeaderName, &str)]| {
+        let mut request = Request::get("/page.txt");
+        for (name, value) in fields {
+            request = request.header(name, *value);
+        }
+        let response = folder.respond(request.body(()).unwrap(), "", Some(arrived)).await;
+        let status = response.status();
+        (status, response.into_body().collect().await.unwrap().to_bytes())
+    };
+    let first = instant_now();
+    assert_eq!(ask(first, &[]).await.1, "0123456789");
+    std::fs::write(directory.path().join("page.txt"), "other").unwrap();
+    // Whether the one that came with the first is answered with what that was depends on the system's memory.
+    let same = ask(first, &[]).await.1;
+    assert!(same == "0123456789" || same == "other", "{same:?}");
+    assert_eq!(ask(first, &[(RANGE, "bytes=1-2")]).await.0, StatusCode::PARTIAL_CONTENT);
+    assert_eq!(ask(instant_now(), &[]).await.1, "other");
+    std::fs::remove_file(directory.path().join("page.txt")).unwrap();
+    assert_eq!(ask(instant_now(), &[]).await.0, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn memory_and_disk_give_the_same_answers() {
+    let (_directory, folder) = folder(Some("/home.htm"));
+    for path in ["/", "/page.txt", "/big.bin", "/app.js", "/sub", "/sub/", "/nothing", "/../x", "/.git"] {
+        for coding in ["", "br"] {
+            let request = Request::get(path).header(ACCEPT_ENCODING, coding).body(()).unwrap();
+            let Some(known) = folder.0.answer(&request, "", Reach::Memory) else { continue };
+            let disk = folder.0.answer(&request, "", Reach::Disk).unwrap();
+            assert_eq!((known.status(), known.headers()), (disk.status(), disk.headers()), "{path}");
+            let [known, disk] = [known, disk].map(|response| response.into_body().collect());
+            let (known, disk) = (known.await.unwrap().to_bytes(), disk.await.unwrap().to_bytes());
+            assert_eq!(known, disk, "{path}");
+        }
     }
 }
