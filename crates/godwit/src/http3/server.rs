@@ -6,7 +6,7 @@ use super::early_requests::EarlyRequests;
 use super::error::{Error, ErrorKind};
 use super::link::Link;
 use super::protocol::Arrival;
-use super::request_task::Task;
+use super::request_task::{self, Task};
 use super::server_event::{Observer, ServerEvent};
 use super::service::HttpService;
 use super::watching;
@@ -30,7 +30,7 @@ use tokio::time::Instant;
 ///
 /// A service is any [`HttpService`]: a `tower` service from `http::Request<`[`Body`](super::Body)`>` to an
 /// `http::Response` of any body whose data is `Bytes`. It is cloned for every request, and each request is served in a
-/// task of its own. A request's extensions hold a [`ConnectionInfo`] and an [`super::Informational`].
+/// task of its own; where the runtime has but one thread, there is none for what can be answered without waiting. A request's extensions hold a [`ConnectionInfo`] and an [`super::Informational`].
 ///
 /// If [`Config::enable_connect_protocol`] is set, an extended CONNECT (RFC 9220) comes with a
 /// [`super::Protocol`] in its extensions. A response with a status of success makes it a tunnel: its body is
@@ -264,7 +264,7 @@ impl Server {
         let (served, rate, early) = (Arc::clone(&link), self.rate, self.early_requests);
         let mut serve = move |arrival, arrived| {
             let task = Task::new(&served, &info, (arrival, arrived), (rate, early));
-            drop(tokio::spawn(task.run(service.clone())));
+            request_task::begin(task.run(service.clone()));
         };
         let mut shutdown = pin!(shutdown);
         let ended = tokio::select! {
