@@ -13,7 +13,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use godwit_body::{
     BoxBody, BoxError, Exchange, FramePoll, MinimumRate, ResponseUnderWay, Timed, Wrapped, Wrapper, boxed,
-    full,
+    empty, full,
 };
 use http::header::{CONNECTION, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Version};
@@ -65,16 +65,15 @@ impl ConnectionService {
     {
         let version = request.version();
         let underway = self.0.progress.clone().map(UnderWay::new);
-        let exchange = Exchange::default();
-        let request = self.limit(request, &exchange);
+        let (request, exchange) = self.limit(request);
         let mut response = self.0.front.clone().respond(request, arrived).await;
-        if exchange.is_late() && !response.status().is_success() {
+        if exchange.as_ref().is_some_and(Exchange::is_late) && !response.status().is_success() {
             response = too_late();
         }
         if version <= Version::HTTP_11 && (self.0.leaving.load(Ordering::Relaxed) || is_too_late(&response)) {
             close_after(&mut response);
         }
-        let response_under_way = exchange.begin_response();
+        let response_under_way = exchange.as_ref().map(Exchange::begin_response);
         let held = HeldResponse::new(self.0.memory.clone());
         response.map(|body| {
             let mark = HeldMark { underway, _response: response_under_way };
@@ -82,16 +81,21 @@ impl ConnectionService {
         })
     }
 
-    /// A tunnel may be silent for as long as it likes.
-    fn limit<B>(&self, request: Request<B>, exchange: &Exchange) -> Request<BoxBody>
+    /// The request, whose body keeps its sender's time if it has one. A tunnel may be silent for as long as it likes.
+    fn limit<B>(&self, request: Request<B>) -> (Request<BoxBody>, Option<Exchange>)
     where
         B: Body<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<BoxError>,
     {
-        if request.method() == Method::CONNECT || request.body().is_end_stream() {
-            return request.map(boxed);
+        if request.method() == Method::CONNECT {
+            return (request.map(boxed), None);
         }
-        request.map(|body| boxed(Timed::new(body.map_err(Into::into), self.0.rate, exchange)))
+        if request.body().is_end_stream() {
+            return (request.map(|_| empty()), None);
+        }
+        let exchange = Exchange::default();
+        let request = request.map(|body| boxed(Timed::new(body.map_err(Into::into), self.0.rate, &exchange)));
+        (request, Some(exchange))
     }
 }
 
@@ -154,7 +158,8 @@ type Marked = Wrapped<Logged, HeldMark>;
 pub(super) struct HeldMark {
     /// Of TCP connections.
     underway: Option<UnderWay>,
-    _response: ResponseUnderWay,
+    /// Of requests with a body.
+    _response: Option<ResponseUnderWay>,
 }
 
 impl HeldMark {
@@ -270,7 +275,7 @@ mod tests {
     fn a_response_that_waits_for_its_client_is_held() {
         let progress = Arc::new(Progress::default());
         let underway = UnderWay::new(Arc::clone(&progress));
-        let mark = HeldMark { underway: Some(underway), _response: Exchange::default().begin_response() };
+        let mark = HeldMark { underway: Some(underway), _response: None };
         let mut body = Wrapped::with(unlogged(full("abc")), mark);
         let is_held = |body: &Marked| body.wrapper().underway.as_ref().unwrap().held;
         assert!(!progress.is_idle());

@@ -52,15 +52,16 @@ impl Accepted {
         let lists = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
         for item in lists.flat_map(|list| list.split(',')) {
             let mut parts = item.split(';');
-            let name = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
-            let preference = parts.find_map(quality).unwrap_or(1000);
-            match name.as_str() {
-                "zstd" => zstd = Some(preference),
-                "br" => brotli = Some(preference),
-                "gzip" | "x-gzip" => gzip = Some(preference),
-                "identity" => identity = Some(preference),
-                "*" => any = Some(preference),
-                _ => {}
+            let name = parts.next().unwrap_or_default().trim();
+            let preference = Some(parts.find_map(quality).unwrap_or(1000));
+            let is = |known: &str| name.eq_ignore_ascii_case(known);
+            match () {
+                () if is("zstd") => zstd = preference,
+                () if is("br") => brotli = preference,
+                () if is("gzip") || is("x-gzip") => gzip = preference,
+                () if is("identity") => identity = preference,
+                () if is("*") => any = preference,
+                () => {}
             }
         }
         let named = |named: Option<u16>| named.or(any).unwrap_or(0);

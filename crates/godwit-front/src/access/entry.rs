@@ -116,21 +116,25 @@ impl Facts {
         }
     }
 
-    fn of<B>(request: &Request<B>) -> Facts {
+    /// `in_words`: for people, who are told no more than what was asked for.
+    fn of<B>(request: &Request<B>, in_words: bool) -> Facts {
+        let short = Facts {
+            time_ms: unix_ms(),
+            method: Some(request.method().clone()),
+            uri: Some(request.uri().clone()),
+            ..Facts::unknown(request.version())
+        };
+        if in_words {
+            return short;
+        }
         let headers = request.headers();
         let authority = request.uri().host().map(str::to_owned);
         let host = || headers.get(HOST).and_then(|host| host.to_str().ok()).map(without_port);
         Facts {
-            time_ms: unix_ms(),
             host: authority.or_else(host).map(|host| host.to_ascii_lowercase()),
-            method: Some(request.method().clone()),
-            uri: Some(request.uri().clone()),
-            version: request.version(),
             user_agent: headers.get(USER_AGENT).cloned(),
             referer: headers.get(REFERER).cloned(),
-            why_not_h3: None,
-            number: None,
-            path: None,
+            ..short
         }
     }
 }
@@ -140,7 +144,8 @@ impl Entry {
         let client = request.extensions().get::<Arc<Client>>().cloned();
         let number = client.as_ref().map(|client| client.next_request());
         observer.0.metrics.request_begun(protocol(request.version()));
-        let mut facts = observer.0.log.is_on().then(|| Box::new(Facts::of(request)));
+        let log = &observer.0.log;
+        let mut facts = log.is_on().then(|| Box::new(Facts::of(request, log.is_in_words())));
         if let Some(facts) = &mut facts {
             facts.number = number;
         }

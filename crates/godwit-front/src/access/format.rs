@@ -1,5 +1,6 @@
 //! Lines for people and for old tools. (JSON is the business of [`godwit_report::record`].)
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -79,9 +80,23 @@ pub(super) fn terminal(entry: &Entry, style: Style, line: &mut Vec<u8>) {
         400..500 => style.yellow(text),
         500.. => style.red(text),
     };
+    let took = duration(entry.took());
+    let (bytes, protocol) = (entry.answer.bytes, entry.protocol().name());
+    let _ = write!(line, "{} ", shorten(facts.method()));
+    line.extend_from_slice(harmless(facts.path()).as_bytes());
+    let _ = write!(line, " {text} {bytes} {protocol} {}", style.dim(&took));
+    let _ = match entry.answer.reason {
+        Some(reason) => writeln!(line, " {}", style.red(reason.name())),
+        None => writeln!(line),
+    };
+}
+
+/// A path as a terminal may see it: it must not take a client's bytes for commands.
+fn harmless(path: &str) -> Cow<'_, str> {
+    if path.len() <= LONGEST_PATH && path.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Cow::Borrowed(path);
+    }
     let mut shown = String::new();
-    let path = facts.path();
-    // A terminal must not take a client's bytes for commands.
     for character in path.chars().take(LONGEST_PATH) {
         if character.is_ascii_graphic() || character.is_alphanumeric() {
             shown.push(character);
@@ -92,12 +107,5 @@ pub(super) fn terminal(entry: &Entry, style: Style, line: &mut Vec<u8>) {
     if path.chars().nth(LONGEST_PATH).is_some() {
         shown.push('…');
     }
-    let took = duration(entry.took());
-    let (bytes, protocol) = (entry.answer.bytes, entry.protocol().name());
-    let method = shorten(facts.method());
-    let _ = write!(line, "{method} {shown} {text} {bytes} {protocol} {}", style.dim(&took));
-    let _ = match entry.answer.reason {
-        Some(reason) => writeln!(line, " {}", style.red(reason.name())),
-        None => writeln!(line),
-    };
+    Cow::Owned(shown)
 }

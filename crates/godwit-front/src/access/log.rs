@@ -89,6 +89,11 @@ impl Log {
         self.0.is_some()
     }
 
+    /// Lines are for people at a terminal.
+    pub(super) fn is_in_words(&self) -> bool {
+        self.0.as_ref().is_some_and(|sink| sink.format == LogFormat::Terminal)
+    }
+
     /// Only this format says more than what is known when a body is over.
     pub(super) fn is_json(&self) -> bool {
         self.0.as_ref().is_some_and(|sink| sink.format == LogFormat::Json)

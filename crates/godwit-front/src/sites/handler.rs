@@ -108,7 +108,10 @@ fn name_peer(request: &mut Request<BoxBody>) {
     let extensions = request.extensions();
     if let Some((client, remote)) = extensions.get::<Arc<Client>>().zip(remote_of(extensions)) {
         let peer = Peer::new(remote, client.tls_resumed().is_some());
-        request.extensions_mut().insert(peer);
+        // HTTP/3 has said it.
+        if extensions.get::<Peer>() != Some(&peer) {
+            request.extensions_mut().insert(peer);
+        }
     }
 }
 

@@ -37,8 +37,8 @@ struct Tables {
     /// By length: the first 32-bit window (code left-aligned) that belongs to a longer code. As 64 bits,
     /// because the last one is 2^32.
     limit: [u64; LONGEST + 1],
-    /// By the first eight bits: the length of the code if it is eight bits or less, else 0.
-    short: [u8; 256],
+    /// By the first eight bits: the symbol and the length of its code if that is eight bits or less, else of length 0.
+    short: [(u8, u8); 256],
 }
 
 static TABLES: Tables = derive();
@@ -51,7 +51,7 @@ const fn derive() -> Tables {
         first: [0; LONGEST + 1],
         start: [0; LONGEST + 1],
         limit: [0; LONGEST + 1],
-        short: [0; 256],
+        short: [(0, 0); 256],
     };
     let (mut code, mut placed, mut len) = (0_u32, 0, 1);
     while len <= LONGEST {
@@ -66,7 +66,7 @@ const fn derive() -> Tables {
                 if len <= 8 {
                     let mut tail = 0;
                     while tail < 1 << (8 - len) {
-                        tables.short[((code as usize) << (8 - len)) + tail] = len as u8;
+                        tables.short[((code as usize) << (8 - len)) + tail] = (symbol as u8, len as u8);
                         tail += 1;
                     }
                 }
@@ -158,13 +158,13 @@ pub(crate) fn decode(coded: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<()
 
 /// The symbol whose code `window` begins with, and the code's length.
 fn symbol_at(window: u32) -> Option<(u16, u32)> {
-    let short = usize::from(*TABLES.short.get((window >> 24) as usize)?);
-    let len = if short > 0 {
-        short
-    } else {
-        // No code has nine bits.
-        (10..=LONGEST).find(|len| TABLES.limit.get(*len).is_some_and(|limit| u64::from(window) < *limit))?
-    };
+    let (symbol, len) = *TABLES.short.get((window >> 24) as usize)?;
+    if len > 0 {
+        return Some((u16::from(symbol), u32::from(len)));
+    }
+    // No code has nine bits.
+    let len =
+        (10..=LONGEST).find(|len| TABLES.limit.get(*len).is_some_and(|limit| u64::from(window) < *limit))?;
     let code = window.wrapping_shr(32_u32.saturating_sub(len as u32));
     let nth = code.checked_sub(*TABLES.first.get(len)?)? as usize;
     let symbol = *TABLES.order.get(TABLES.start.get(len)?.saturating_add(nth))?;

@@ -24,7 +24,7 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, Bytes};
 use http::header::{
     ACCEPT_RANGES, AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE,
-    CONTENT_TYPE, COOKIE, ETAG, HeaderMap, HeaderValue, SET_COOKIE,
+    CONTENT_TYPE, COOKIE, ETAG, HeaderMap, HeaderName, HeaderValue, SET_COOKIE,
 };
 use http::{Method, Request, Response, StatusCode};
 use http_body::{Body, Frame};
@@ -210,29 +210,40 @@ fn compress(
     response.map(|body| Compressed::new(body, coding, length, permit).boxed_unsync())
 }
 
+/// What most responses fail comes first.
 fn is_worth_it(response: &Response<BoxBody>, head: bool) -> bool {
+    let long = match length(response) {
+        Some(length) => length >= LEAST,
+        None => !head && !response.body().is_end_stream(),
+    };
     let headers = response.headers();
-    let status = response.status();
-    let has_all = !status.is_informational()
+    long && has_all(response.status())
+        && headers.get(CONTENT_TYPE).is_some_and(is_compressible)
+        && !headers.keys().any(|name| FOR_THESE_BYTES.contains(name))
+        && !has_no_transform(headers)
+}
+
+/// Whether responses of this status have the whole content.
+fn has_all(status: StatusCode) -> bool {
+    !status.is_informational()
         && !matches!(
             status,
             StatusCode::NO_CONTENT
                 | StatusCode::RESET_CONTENT
                 | StatusCode::PARTIAL_CONTENT
                 | StatusCode::NOT_MODIFIED
-        );
-    let is_plain = !headers.contains_key(CONTENT_RANGE)
-        && !headers.contains_key(CONTENT_ENCODING)
-        && !["content-digest", "repr-digest", "digest", "content-md5"]
-            .iter()
-            .any(|name| headers.contains_key(*name))
-        && !has_no_transform(headers);
-    let long = match length(response) {
-        Some(length) => length >= LEAST,
-        None => !head && !response.body().is_end_stream(),
-    };
-    has_all && is_plain && long && headers.get(CONTENT_TYPE).is_some_and(is_compressible)
+        )
 }
+
+/// What is said of bytes as they are, or shows that they are not.
+static FOR_THESE_BYTES: [HeaderName; 6] = [
+    CONTENT_RANGE,
+    CONTENT_ENCODING,
+    HeaderName::from_static("content-digest"),
+    HeaderName::from_static("repr-digest"),
+    HeaderName::from_static("digest"),
+    HeaderName::from_static("content-md5"),
+];
 
 /// Whether a response may hold what its client alone should know, beside what others had the client send.
 fn may_hold_secret(response: &Response<BoxBody>, asked_with_credentials: bool) -> bool {

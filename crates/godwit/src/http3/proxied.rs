@@ -7,7 +7,9 @@ use http::Extensions;
 
 /// Adds to a request's extensions what they say already, for a proxy.
 pub(super) fn describe(extensions: &mut Extensions) {
-    if let Some(address) = extensions.get::<ConnectionInfo>().map(ConnectionInfo::remote) {
+    if let Some(mut address) = extensions.get::<ConnectionInfo>().map(ConnectionInfo::remote) {
+        // An IPv4 address is one, however it reached the socket.
+        address.set_ip(address.ip().to_canonical());
         extensions.insert(godwit_body::Peer::new(address, true));
     }
     if let Some(info) = extensions.get::<ConnectionInfo>().filter(|info| info.came_early()).cloned() {
