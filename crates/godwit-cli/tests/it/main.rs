@@ -16,6 +16,7 @@ mod get_proxy;
 mod get_sessions;
 mod get_support;
 mod perf;
+mod perf_http;
 mod report;
 mod serve;
 mod serve_config;
