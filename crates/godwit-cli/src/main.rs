@@ -86,7 +86,11 @@ fn start_tracing() {
     use tracing_subscriber::layer::SubscriberExt;
     use tracing_subscriber::util::SubscriberInitExt;
 
-    let Ok(wanted) = std::env::var("RUST_LOG") else { return };
+    let Ok(wanted) = std::env::var("RUST_LOG") else {
+        // Without any, libraries would make records of their spans for another kind of log, which nobody reads either.
+        tracing_subscriber::fmt().with_max_level(LevelFilter::OFF).init();
+        return;
+    };
     let targets = wanted.parse::<Targets>().unwrap_or_else(|error| {
         let wanted = output::printable(&wanted);
         let line = format!(

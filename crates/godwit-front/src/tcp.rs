@@ -315,9 +315,11 @@ async fn requests(
     let service = service_fn(move |mut request: http::Request<Incoming>| {
         let service = service.clone();
         request.extensions_mut().insert(Arc::clone(&sender));
-        // Requests that have come together are all here before the first of them is answered.
-        let arrived = instant_now();
-        async move { Ok::<_, Infallible>(service.answer(request, arrived).await) }
+        let arrived = sender.meter().map_or_else(instant_now, |meter| meter.last_read());
+        // Boxed: on its way to a task of its own it is moved several times. They are not begun here, so that the answers to
+        // requests that came together leave together.
+        let answer = Box::pin(service.answer(request, arrived));
+        async move { Ok::<_, Infallible>(answer.await) }
     });
     // What is under way is dropped with the connection, and logged then.
     let note =

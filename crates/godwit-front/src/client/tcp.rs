@@ -52,6 +52,9 @@ pub(crate) struct Meter {
     /// Bytes acknowledged before any was written here.
     before: u64,
     written: AtomicU64,
+    begun: Instant,
+    /// Nanoseconds from then to when something was read last.
+    read: AtomicU64,
     /// There are responses that are not flushed yet.
     unflushed: AtomicBool,
     under_way: Mutex<UnderWay>,
@@ -99,6 +102,8 @@ impl Metered {
             stream: Arc::downgrade(&stream),
             before,
             written: AtomicU64::new(0),
+            begun: instant_now(),
+            read: AtomicU64::new(0),
             unflushed: AtomicBool::new(false),
             under_way: Mutex::default(),
         };
@@ -133,6 +138,16 @@ impl Drop for Metered {
 }
 
 impl Meter {
+    fn on_read(&self) {
+        let nanos = instant_now().saturating_duration_since(self.begun).as_nanos();
+        self.read.store(u64::try_from(nanos).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// When something was read last: whatever has come and is not yet dealt with had come by then.
+    pub(crate) fn last_read(&self) -> Instant {
+        self.begun + Duration::from_nanos(self.read.load(Ordering::Relaxed))
+    }
+
     /// Ends the connection under whoever has it: nothing more can be read, and nothing written.
     pub(crate) fn shut_down(&self) {
         if let Some(stream) = self.stream.upgrade() {
@@ -273,6 +288,7 @@ impl AsyncRead for Metered {
             match self.stream.try_read(buffer.initialize_unfilled()) {
                 Ok(read) => {
                     buffer.advance(read);
+                    self.meter.on_read();
                     return Poll::Ready(Ok(()));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}

@@ -49,6 +49,7 @@ mod server_event;
 mod service;
 mod stream;
 mod stream_queue;
+mod unless_ready;
 mod watching;
 
 pub use body::Body;

@@ -16,28 +16,11 @@ use godwit_body::MinimumRate;
 use godwit_http3::ErrorCode;
 use http::{Method, Request, Response, StatusCode};
 use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
 use std::time::Instant;
-use tokio::runtime::{Handle, RuntimeFlavor};
 use tower::{Service, ServiceExt};
-
-/// Has a request served: in a task of its own unless it is over without having to wait for anything. A runtime with several
-/// threads has one for each in any case, for they may work on them side by side.
-pub(super) fn begin(serving: impl Future<Output = ()> + Send + 'static) {
-    let mut serving: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(serving);
-    if Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread {
-        // Its task looks again: nobody need be woken. A panic has been reported, and ends with what it was about.
-        let mut cx = Context::from_waker(Waker::noop());
-        match catch_unwind(AssertUnwindSafe(|| serving.as_mut().poll(&mut cx))) {
-            Ok(Poll::Pending) => {}
-            Ok(Poll::Ready(())) | Err(_) => return,
-        }
-    }
-    drop(tokio::spawn(serving));
-}
 
 /// A request with both halves of its exchange.
 pub(super) struct Task {

@@ -6,9 +6,10 @@ use super::early_requests::EarlyRequests;
 use super::error::{Error, ErrorKind};
 use super::link::Link;
 use super::protocol::Arrival;
-use super::request_task::{self, Task};
+use super::request_task::Task;
 use super::server_event::{Observer, ServerEvent};
 use super::service::HttpService;
+use super::unless_ready::spawn_unless_ready;
 use super::watching;
 use crate::{Connecting, Connection, ConnectionError, Endpoint, Incoming};
 use godwit_base::Time;
@@ -264,7 +265,7 @@ impl Server {
         let (served, rate, early) = (Arc::clone(&link), self.rate, self.early_requests);
         let mut serve = move |arrival, arrived| {
             let task = Task::new(&served, &info, (arrival, arrived), (rate, early));
-            request_task::begin(task.run(service.clone()));
+            spawn_unless_ready(task.run(service.clone()));
         };
         let mut shutdown = pin!(shutdown);
         let ended = tokio::select! {
