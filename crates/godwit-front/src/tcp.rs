@@ -315,7 +315,9 @@ async fn requests(
     let service = service_fn(move |mut request: http::Request<Incoming>| {
         let service = service.clone();
         request.extensions_mut().insert(Arc::clone(&sender));
-        let arrived = sender.meter().map_or_else(instant_now, |meter| meter.last_read());
+        // Over HTTP/1.1 a request has its turn when the one before it is answered, and that may have changed something.
+        let read = sender.meter().filter(|_| speaks_h2).map(|meter| meter.last_read());
+        let arrived = read.unwrap_or_else(instant_now);
         // Boxed: on its way to a task of its own it is moved several times. They are not begun here, so that the answers to
         // requests that came together leave together.
         let answer = Box::pin(service.answer(request, arrived));

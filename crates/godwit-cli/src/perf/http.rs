@@ -23,8 +23,8 @@ Connections are made before anything is measured. One that the server ends is ma
 acted on are made again. Responses are read to their end. CPU time is this process's own, while measuring, and that of \
 --cpu-of.";
 
-/// The most requests a second that can be asked for.
-const HIGHEST_RATE: f64 = 10e6;
+/// The fewest and the most requests a second that can be asked for.
+const RATES: std::ops::RangeInclusive<f64> = 0.001..=10e6;
 
 /// Make requests to an HTTP server
 #[derive(Debug, Args)]
@@ -101,8 +101,11 @@ impl Version {
 
 fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(rate) if rate > 0.0 && rate <= HIGHEST_RATE => Ok(rate),
-        _ => Err(format!("expected a number above 0 and up to {HIGHEST_RATE}, such as 1000 or 0.5")),
+        Ok(rate) if RATES.contains(&rate) => Ok(rate),
+        _ => {
+            let (least, most) = (RATES.start(), RATES.end());
+            Err(format!("expected a number from {least} to {most}, such as 1000 or 0.5"))
+        }
     }
 }
 

@@ -100,10 +100,10 @@ enum Stage {
 }
 
 impl Facts {
-    /// Of a request that could not be read.
-    fn unknown(version: Version) -> Facts {
+    /// Of a request that could not be read, and has come at this time.
+    fn unknown(version: Version, time_ms: u64) -> Facts {
         Facts {
-            time_ms: unix_ms(),
+            time_ms,
             host: None,
             method: None,
             uri: None,
@@ -117,12 +117,12 @@ impl Facts {
     }
 
     /// `in_words`: for people, who are told no more than what was asked for.
-    fn of<B>(request: &Request<B>, in_words: bool) -> Facts {
+    fn of<B>(request: &Request<B>, arrived: Instant, in_words: bool) -> Facts {
+        let waited = u64::try_from(arrived.elapsed().as_millis()).unwrap_or(u64::MAX);
         let short = Facts {
-            time_ms: unix_ms(),
             method: Some(request.method().clone()),
             uri: Some(request.uri().clone()),
-            ..Facts::unknown(request.version())
+            ..Facts::unknown(request.version(), unix_ms().saturating_sub(waited))
         };
         if in_words {
             return short;
@@ -145,7 +145,7 @@ impl Entry {
         let number = client.as_ref().map(|client| client.next_request());
         observer.0.metrics.request_begun(protocol(request.version()));
         let log = &observer.0.log;
-        let mut facts = log.is_on().then(|| Box::new(Facts::of(request, log.is_in_words())));
+        let mut facts = log.is_on().then(|| Box::new(Facts::of(request, arrived, log.is_in_words())));
         if let Some(facts) = &mut facts {
             facts.number = number;
         }
@@ -172,7 +172,7 @@ impl Entry {
     pub(super) fn refused(observer: Observer, client: &Arc<Client>, status: StatusCode) {
         let facts = observer.0.log.is_on().then(|| {
             let number = Some(client.next_request());
-            Box::new(Facts { number, path: client.path(), ..Facts::unknown(Version::HTTP_11) })
+            Box::new(Facts { number, path: client.path(), ..Facts::unknown(Version::HTTP_11, unix_ms()) })
         });
         let answer = Answer { status: Some(status), outcome: Some(Outcome::Refused), ..Answer::default() };
         observer.0.metrics.request_begun(Protocol::Http11);

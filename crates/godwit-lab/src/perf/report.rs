@@ -248,7 +248,7 @@ fn answers(http: &HttpFigures) -> String {
     if http.reconnected > 0 {
         parts.push(format!("{} connections made anew", http.reconnected));
     }
-    parts.join(", ")
+    if parts.is_empty() { "none in time".to_owned() } else { parts.join(", ") }
 }
 
 fn counters(transport: &Transport) -> String {

@@ -4,7 +4,8 @@
 //! and the opening in which whoever may write in the folder could exchange a link. Where there is no such call (Linux
 //! before 5.6, sandboxes that refuse it, other Unix systems), and for links that leave the folder and come back or
 //! begin with a slash, the path is freed of links first and then opened name by name, without following any: what was
-//! exchanged in the meantime is missing. Elsewhere (Windows) the path is looked at and then opened, and such an exchange
+//! exchanged in the meantime is missing. Whoever may not wait for a disk [reaches](Reach) to the memory only, where the kernel
+//! does all of it or nothing. Elsewhere (Windows) the path is looked at and then opened, and such an exchange
 //! is not seen.
 
 use std::fs::{File, Metadata};
@@ -16,8 +17,9 @@ use std::path::{Path, PathBuf};
 pub(super) enum Reach {
     /// To the disk, or whatever else a file system has: for that a thread has to wait.
     Disk,
-    /// To what the system has in memory. Anything else is an error of the kind [`io::ErrorKind::WouldBlock`]; everything is
-    /// where the system does not tell the two apart (`RESOLVE_CACHED`, Linux 5.12).
+    /// To what the system has in memory. Anything else is an error of the kind [`io::ErrorKind::WouldBlock`]: all that is on
+    /// another machine or in a program's hands, as its file system is, and everything where the system does not tell the two
+    /// apart (`RESOLVE_CACHED`, Linux 5.12).
     Memory,
 }
 
@@ -133,7 +135,10 @@ mod unix {
         let flags = LOOK | OFlags::DIRECTORY;
         match reach {
             Reach::Disk => Ok(rustix::fs::open(root, flags, Mode::empty())?),
-            Reach::Memory => kernel::open_known(root, flags).map_err(not_known),
+            Reach::Memory => {
+                let root = kernel::open_known(root, flags).map_err(not_known)?;
+                if kernel::is_at_hand(&root) { Ok(root) } else { Err(io::ErrorKind::WouldBlock.into()) }
+            }
         }
     }
 
@@ -182,7 +187,7 @@ mod unix {
 mod kernel {
     use std::os::fd::{AsFd, OwnedFd};
 
-    use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+    use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstatfs, openat2};
     use rustix::io::Errno;
 
     use super::{Path, Reach};
@@ -194,13 +199,38 @@ mod kernel {
         openat2(CWD, path, flags, Mode::empty(), CACHED)
     }
 
+    /// File systems that ask nobody but a disk of this machine, by their magic numbers (`statfs(2)`, `linux/magic.h`): ext4,
+    /// xfs, btrfs, tmpfs, overlayfs, f2fs, ZFS, bcachefs, erofs, squashfs, ramfs. On others opening what is known, and asking for
+    /// its size, may have to wait for another machine or a program.
+    const AT_HAND: [u32; 11] = [
+        0xef53,
+        0x5846_5342,
+        0x9123_683e,
+        0x0102_1994,
+        0x794c_7630,
+        0xf2f5_2010,
+        0x2fc1_2fc1,
+        0xca45_1a4e,
+        0xe0f5_e1e2,
+        0x7371_7368,
+        0x8584_58f6,
+    ];
+
+    /// Whether opening what is known here waits for nothing.
+    pub(super) fn is_at_hand(folder: &impl AsFd) -> bool {
+        // The type has as many bits as the system's words; the numbers have 32.
+        fstatfs(folder).is_ok_and(|about| AT_HAND.contains(&(about.f_type as u32)))
+    }
+
     pub(super) fn open_beneath(
         folder: &impl AsFd,
         relative: &Path,
         flags: OFlags,
         reach: Reach,
     ) -> Result<OwnedFd, Errno> {
-        let known = if reach == Reach::Memory { CACHED } else { ResolveFlags::empty() };
+        // What is mounted below may be of another kind.
+        let known =
+            if reach == Reach::Memory { CACHED | ResolveFlags::NO_XDEV } else { ResolveFlags::empty() };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | known;
         openat2(folder, relative, flags, Mode::empty(), resolve)
     }
@@ -217,6 +247,10 @@ mod kernel {
 
     pub(super) fn open_known(_: &Path, _: OFlags) -> Result<OwnedFd, Errno> {
         Err(Errno::NOSYS)
+    }
+
+    pub(super) fn is_at_hand(_: &impl AsFd) -> bool {
+        false
     }
 
     pub(super) fn open_beneath(_: &impl AsFd, _: &Path, _: OFlags, _: Reach) -> Result<OwnedFd, Errno> {

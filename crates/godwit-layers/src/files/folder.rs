@@ -246,12 +246,16 @@ impl Shared {
 
     /// The answer, unless that is beyond the reach; the disk always has one.
     fn answer(&self, request: &Request<()>, prefix: &str, reach: Reach) -> Option<Response<BoxBody>> {
-        let beneath = match Beneath::open(&self.root, reach) {
+        let beneath = Beneath::open(&self.root, reach);
+        let Some((relative, slash)) = path::relative(request.uri().path()) else {
+            return match beneath {
+                Err(error) if is_beyond(reach, &error) => None,
+                beneath => self.not_found(beneath.ok().as_ref(), reach, request),
+            };
+        };
+        let beneath = match beneath {
             Ok(beneath) => beneath,
             Err(error) => return self.trouble(None, reach, request, &error),
-        };
-        let Some((relative, slash)) = path::relative(request.uri().path()) else {
-            return self.not_found(Some(&beneath), reach, request);
         };
         let mut place = path::look(&beneath, relative, slash, &self.index);
         if let (Ok(Place::Nothing), Some(fallback)) = (&place, &self.fallback) {
@@ -353,7 +357,7 @@ impl Shared {
             return Ok(None);
         }
         let closed = ClosedFile::new(&self.root, "404.html".into(), &metadata);
-        let (page, _) = content(file, closed, length, (self.memory_for(request), reach))?;
+        let (page, _) = read_small(file, closed, length, (self.memory_for(request), reach))?;
         Ok(Some((length, page)))
     }
 
@@ -429,7 +433,7 @@ impl Found {
             let memory = shared.memory_for(request);
             *response.body_mut() = match length {
                 ..=SMALL => {
-                    let (body, content) = content(self.file, self.closed, length, (memory, reach))?;
+                    let (body, content) = read_small(self.file, self.closed, length, (memory, reach))?;
                     if let Some(content) = content
                         && (status, reach) == (StatusCode::OK, Reach::Memory)
                     {
@@ -470,7 +474,7 @@ fn is_beyond(reach: Reach, error: &io::Error) -> bool {
 }
 
 /// So many bytes from where the file stands, which holds no descriptor, and the same as they are if they were read.
-fn content(
+fn read_small(
     mut file: File,
     closed: ClosedFile,
     length: u64,

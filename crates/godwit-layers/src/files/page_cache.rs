@@ -6,28 +6,26 @@ use std::io;
 /// Reads `length` bytes from where the file stands.
 ///
 /// # Errors
-/// Of the kind [`io::ErrorKind::WouldBlock`] if they are not all in memory, or the file system does not tell. Then the file
-/// stands where it stood.
+/// Of the kind [`io::ErrorKind::WouldBlock`] if they are not all in memory, or the file system does not tell. After any error
+/// the file stands where it stood.
 #[cfg(target_os = "linux")]
 pub(super) fn read(mut file: &File, length: usize) -> io::Result<Vec<u8>> {
     use io::Seek;
     let mut bytes = vec![0; length];
     let mut read = 0;
-    while read < length {
-        let count = fill(file, bytes.get_mut(read..).unwrap_or_default());
-        match count {
-            // It is shorter than it was: whoever waits sees what is to be done.
-            Ok(0) => break,
-            Ok(count) => read += count,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-            Err(error) => return Err(error),
+    let error = loop {
+        if read == length {
+            return Ok(bytes);
         }
-    }
-    if read == length {
-        return Ok(bytes);
-    }
+        match fill(file, bytes.get_mut(read..).unwrap_or_default()) {
+            // It is shorter than it was: whoever waits sees what is to be done.
+            Ok(0) => break io::ErrorKind::WouldBlock.into(),
+            Ok(count) => read += count,
+            Err(error) => break error,
+        }
+    };
     file.seek_relative(-i64::try_from(read).unwrap_or(i64::MAX))?;
-    Err(io::ErrorKind::WouldBlock.into())
+    Err(error)
 }
 
 #[cfg(target_os = "linux")]

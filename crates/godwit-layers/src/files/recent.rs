@@ -16,9 +16,11 @@ use http::HeaderMap;
 
 use crate::coding::Accepted;
 
-/// Answers that a thread keeps, and bytes of their bodies.
+/// Answers that a thread keeps, and bytes of their paths and contents.
 const MOST: usize = 64;
 const MOST_BYTES: usize = 1 << 20;
+/// Clients choose the paths; longer ones are not kept.
+const LONGEST_PATH: usize = 1 << 10;
 
 thread_local! {
     static RECENT: RefCell<Recent> = RefCell::default();
@@ -82,14 +84,17 @@ pub(super) fn keep(
     since: Instant,
     answer: Answer,
 ) {
+    if path.len() > LONGEST_PATH {
+        return;
+    }
     RECENT.with_borrow_mut(|recent| {
-        let bytes = answer.content.len();
+        let bytes = answer.content.len().saturating_add(path.len());
         if recent.answers.len() >= MOST || recent.bytes.saturating_add(bytes) > MOST_BYTES {
             *recent = Recent::default();
         }
         recent.bytes = recent.bytes.saturating_add(bytes);
         let replaced = recent.answers.insert(path.into(), Known { folder, accepted, since, answer });
-        let before = replaced.map_or(0, |known| known.answer.content.len());
+        let before = replaced.map_or(0, |known| known.answer.content.len().saturating_add(path.len()));
         recent.bytes = recent.bytes.saturating_sub(before);
     });
 }
@@ -126,11 +131,15 @@ mod tests {
         for number in 0..1000 {
             keep(folder, &format!("/{number}"), None, now, answer(if number < 500 { &CONTENT } else { b"" }));
             RECENT.with_borrow(|recent| {
-                let bytes: usize = recent.answers.values().map(|known| known.answer.content.len()).sum();
+                let of = |path: &str, known: &Known| path.len() + known.answer.content.len();
+                let bytes: usize = recent.answers.iter().map(|(path, known)| of(path, known)).sum();
                 assert_eq!(bytes, recent.bytes);
                 assert!(bytes <= MOST_BYTES && recent.answers.len() <= MOST);
             });
             assert!(find(folder, &format!("/{number}"), None, now).is_some());
         }
+        let long = "/".repeat(LONGEST_PATH + 1);
+        keep(folder, &long, None, now, answer(b""));
+        assert!(find(folder, &long, None, now).is_none());
     }
 }

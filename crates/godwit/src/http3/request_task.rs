@@ -1,4 +1,4 @@
-//! Serving one request, in a task of its own: what goes wrong in it, a panic included, stays in it.
+//! Serving one request, in a task of its own if it has to wait: what goes wrong in it, a panic included, stays in it.
 
 use super::BoxError;
 use super::body::Body;

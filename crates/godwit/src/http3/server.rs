@@ -9,7 +9,7 @@ use super::protocol::Arrival;
 use super::request_task::Task;
 use super::server_event::{Observer, ServerEvent};
 use super::service::HttpService;
-use super::unless_ready::spawn_unless_ready;
+use super::unless_ready::{self, spawn_unless_ready};
 use super::watching;
 use crate::{Connecting, Connection, ConnectionError, Endpoint, Incoming};
 use godwit_base::Time;
@@ -31,7 +31,8 @@ use tokio::time::Instant;
 ///
 /// A service is any [`HttpService`]: a `tower` service from `http::Request<`[`Body`](super::Body)`>` to an
 /// `http::Response` of any body whose data is `Bytes`. It is cloned for every request, and each request is served in a
-/// task of its own; where the runtime has but one thread, there is none for what can be answered without waiting. A request's extensions hold a [`ConnectionInfo`] and an [`super::Informational`].
+/// task of its own. Where the runtime has but one thread, it is first polled within the connection's task, and moves to its
+/// own if it has to wait. A request's extensions hold a [`ConnectionInfo`] and an [`super::Informational`].
 ///
 /// If [`Config::enable_connect_protocol`] is set, an extended CONNECT (RFC 9220) comes with a
 /// [`super::Protocol`] in its extensions. A response with a status of success makes it a tunnel: its body is
@@ -265,7 +266,7 @@ impl Server {
         let (served, rate, early) = (Arc::clone(&link), self.rate, self.early_requests);
         let mut serve = move |arrival, arrived| {
             let task = Task::new(&served, &info, (arrival, arrived), (rate, early));
-            spawn_unless_ready(task.run(service.clone()));
+            spawn_unless_ready(task.run(service.clone()), arrived);
         };
         let mut shutdown = pin!(shutdown);
         let ended = tokio::select! {
@@ -385,7 +386,7 @@ impl Server {
         let mut arrivals = VecDeque::new();
         loop {
             self.next_arrivals(link, &mut arrivals).await?;
-            let arrived = Instant::now().into_std();
+            let arrived = unless_ready::now();
             arrivals.drain(..).for_each(|arrival| serve(arrival, arrived));
         }
     }

@@ -19,6 +19,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::ServerName;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
 
 /// The content of a request.
 type Content = Full<Bytes>;
@@ -26,6 +27,9 @@ type Content = Full<Bytes>;
 /// Bytes of one response, and of all on a connection, that may be on their way with HTTP/2.
 const STREAM_WINDOW: u32 = 8 << 20;
 const CONNECTION_WINDOW: u32 = 16 << 20;
+
+/// How long a connection may take to be made.
+const CONNECTING: Duration = Duration::from_secs(10);
 
 /// Makes connections to the server.
 #[derive(Debug)]
@@ -60,7 +64,7 @@ pub(super) struct Answer {
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) why: String,
-    /// The server has not seen it, or is leaving: another connection may have more luck.
+    /// The server has not acted on it: it can be made again.
     pub(super) again: bool,
     /// Nothing more can be sent on the connection.
     pub(super) connection_over: bool,
@@ -77,6 +81,14 @@ impl Connector {
     }
 
     pub(super) async fn connect(&self) -> Result<Sender, Error> {
+        let connected = tokio::time::timeout(CONNECTING, self.try_to_connect()).await;
+        connected.unwrap_or_else(|_| {
+            let waited = CONNECTING.as_secs();
+            Err(Error::new(format!("cannot connect to {}: no answer within {waited} s", self.origin)))
+        })
+    }
+
+    async fn try_to_connect(&self) -> Result<Sender, Error> {
         let failed = |why: &dyn fmt::Display| Error::new(format!("cannot connect to {}: {why}", self.origin));
         match &self.way {
             Way::Quic { endpoint, config, server } => {
@@ -212,8 +224,11 @@ impl Sender {
                 let response = sender.try_send_request(request).await;
                 let response = response.map_err(|mut failed| {
                     let unsent = failed.take_message().is_some();
-                    let over = unsent || sender.is_closed();
-                    Failure { again: over, connection_over: over, ..Failure::broken(failed.error()) }
+                    Failure {
+                        again: unsent || is_untouched(failed.error()),
+                        connection_over: unsent || sender.is_closed(),
+                        ..Failure::broken(failed.error())
+                    }
                 })?;
                 let over = sender.is_closed();
                 read(response)
@@ -247,6 +262,17 @@ impl Failure {
     fn broken(error: &hyper::Error) -> Failure {
         Failure { why: in_words(error), again: false, connection_over: true }
     }
+}
+
+/// Whether an HTTP/2 server says that it has not acted on a request (RFC 9113 section 8.7): it refused the stream, or leaves
+/// in good order and has not come to it.
+fn is_untouched(error: &hyper::Error) -> bool {
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<h2::Error>());
+    cause.is_some_and(|cause| {
+        let leaves = cause.is_go_away() && cause.is_remote();
+        cause.reason() == Some(h2::Reason::REFUSED_STREAM)
+            || (leaves && cause.reason() == Some(h2::Reason::NO_ERROR))
+    })
 }
 
 /// An error with what caused it.

@@ -29,8 +29,11 @@ use std::time::{Duration, Instant};
 use tally::Tally;
 use tokio::task::JoinSet;
 
-/// How often a request is made again because its connection ended.
+/// How often a request is made that the server does not act on, and the pause before each time but the first.
 const ATTEMPTS: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(10);
+/// Requests at the same time, over all connections: each has a task.
+const MOST_AT_ONCE: u64 = 1_000_000;
 /// Connections that are made at the same time before the measurement begins.
 const HANDSHAKES: usize = 64;
 /// How long requests that were due in time may take to be answered after it.
@@ -59,6 +62,9 @@ async fn run(options: &HttpOptions) -> Result<Report, Error> {
     if options.version == HttpVersion::Http1 && options.streams != 1 {
         return Err(Error::new("HTTP/1.1 takes one request at a time; ask for more connections instead"));
     }
+    if u64::from(options.connections) * u64::from(options.streams) > MOST_AT_ONCE {
+        return Err(Error::new(format!("at most {MOST_AT_ONCE} requests can be made at the same time")));
+    }
     let request = Prototype::new(options)?;
     let connector = Arc::new(Connector::new(options)?);
     let lanes = connect(&connector, options.connections).await?;
@@ -77,7 +83,9 @@ async fn run(options: &HttpOptions) -> Result<Report, Error> {
         None => window.pass(&mut tasks).await?,
     }
     let measured = window.close(None, None);
-    let server = usage_of(&options.processes)?.zip(before).map(|(after, before)| after - before);
+    // A server that has ended since does not take the figures with it.
+    let after = usage_of(&options.processes).ok().flatten();
+    let server = after.zip(before).map(|(after, before)| after - before);
     tasks.shutdown().await;
     connector.close().await;
     let again = lanes.iter().map(|lane| lane.made()).sum::<u64>().saturating_sub(options.connections.into());
@@ -140,10 +148,14 @@ async fn repeat(lane: Arc<Lane>, load: Arc<Load>) -> Result<(), Error> {
                 }
                 Err(failure) => failure,
             };
-            if failure.connection_over || failure.again {
+            let again = failure.again && attempts < ATTEMPTS;
+            if again && attempts > 1 {
+                tokio::time::sleep(PAUSE).await;
+            }
+            if failure.connection_over {
                 (sender, number) = lane.sender(number).await?;
             }
-            if !failure.again || attempts == ATTEMPTS {
+            if !again {
                 load.tally.on_failure(failure.why);
                 break;
             }

@@ -56,7 +56,9 @@ impl Pace {
     }
 
     fn time_of(&self, number: u64) -> Instant {
-        self.began + Duration::from_secs_f64(number as f64 * self.interval)
+        let after = Duration::try_from_secs_f64(number as f64 * self.interval).ok();
+        // Beyond what a clock can say nothing is ever due, and nothing that is planned is there.
+        after.and_then(|after| self.began.checked_add(after)).unwrap_or(self.began)
     }
 }
 
@@ -84,6 +86,8 @@ mod alarm {
         pub(super) async fn wait_until(&self, time: Instant) -> io::Result<()> {
             let left = time.saturating_duration_since(instant_now());
             if left.is_zero() {
+                // Those who are to make the requests have their turn all the same.
+                tokio::task::yield_now().await;
                 return Ok(());
             }
             self.0.get_ref().arm(left)?;
