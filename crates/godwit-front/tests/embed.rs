@@ -841,3 +841,41 @@ async fn an_h2_client_with_large_windows_and_many_requests_holds_little_of_each(
     let most = memory.0[1].load(Ordering::Relaxed);
     assert!(most <= (256 << 10) + STREAMS * PIECE, "{most}");
 }
+
+#[tokio::test]
+async fn a_request_sees_what_the_one_before_it_has_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let (chain, key) = certificate(folder);
+    std::fs::create_dir(folder.join("site")).unwrap();
+    let page = folder.join("site/page.txt");
+    std::fs::write(&page, "a page").unwrap();
+    let (begun, mut begins) = mpsc::unbounded_channel();
+    let go = Arc::new(tokio::sync::Notify::new());
+    let gate = Arc::clone(&go);
+    let write = tower::service_fn(move |_: Request<BoxBody>| {
+        let (page, gate) = (page.clone(), Arc::clone(&gate));
+        begun.send(()).unwrap();
+        async move {
+            gate.notified().await;
+            std::fs::write(&page, "another page").unwrap();
+            Ok::<_, Infallible>(Response::new(Empty::<Bytes>::new()))
+        }
+    });
+    let server = Server::builder().listen("127.0.0.1:0".parse().unwrap()).certificate(chain, key);
+    let server = server.service("/api/", write).files("/files/", FolderSettings::new(folder.join("site")));
+    let running = server.bind().unwrap().start().await.unwrap();
+    let address = running.addresses()[0];
+    // Both come at once, and the second has its turn when the first is answered (RFC 9112 section 9.3.2).
+    let mut stream = tls(folder, address, b"http/1.1").await;
+    let first = "POST /api/ HTTP/1.1\r\nhost: a.test\r\ncontent-length: 0\r\n\r\n";
+    let second = "GET /files/page.txt HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\n\r\n";
+    stream.write_all([first, second].concat().as_bytes()).await.unwrap();
+    begins.recv().await.unwrap();
+    // Meanwhile somebody else has the file looked at.
+    assert_eq!(over_h1(folder, address, "GET", "/files/page.txt").await.1, "a page");
+    go.notify_one();
+    let mut answers = String::new();
+    stream.read_to_string(&mut answers).await.unwrap();
+    assert!(answers.ends_with("another page"), "{answers}");
+}
