@@ -108,6 +108,13 @@ struct ClientArguments {
     /// Handshakes at the same time (--hps)
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     concurrency: u32,
+    #[command(flatten)]
+    client: Client,
+}
+
+/// What both clients can be told: of this end, of whom they believe, and of how to tell.
+#[derive(Debug, Args)]
+struct Client {
     /// Core to pin to
     #[arg(long, value_name = "CORE")]
     pin: Option<usize>,
@@ -187,8 +194,8 @@ impl ClientArguments {
         options.request = self.request;
         options.response = self.response;
         options.concurrency = self.concurrency;
-        options.authority = self.cacert;
-        options.tuning = self.tuning.options()?;
+        options.authority = self.client.cacert;
+        options.tuning = self.client.tuning.options()?;
         Ok(options)
     }
 }
@@ -243,8 +250,8 @@ fn serve(options: ServerOptions) -> Result<ExitCode, Failure> {
 }
 
 fn measure(arguments: ClientArguments) -> Result<ExitCode, Failure> {
-    pin(arguments.pin)?;
-    let json = arguments.json;
+    pin(arguments.client.pin)?;
+    let json = arguments.client.json;
     tell(&perf::measure(&arguments.options()?)?, json)
 }
 

@@ -1,6 +1,5 @@
 //! `godwit perf http`: requests to any HTTP server, and how long the answers took.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -58,20 +57,8 @@ pub(super) struct Arguments {
     /// Tell the processor time of these processes of this machine as well, such as a server's
     #[arg(long, value_name = "PID", value_delimiter = ',')]
     cpu_of: Vec<u32>,
-    /// Core to pin to
-    #[arg(long, value_name = "CORE")]
-    pin: Option<usize>,
-    /// Print one line of JSON
-    #[arg(long)]
-    json: bool,
-    /// Accept any certificate; this is the default here, unless --cacert is given
-    #[arg(long, conflicts_with = "cacert")]
-    insecure: bool,
-    /// Accept only certificates that go back to one in this PEM file
-    #[arg(long, value_name = "FILE")]
-    cacert: Option<PathBuf>,
     #[command(flatten)]
-    tuning: super::Tuning,
+    client: super::Client,
 }
 
 /// The version of HTTP.
@@ -139,15 +126,15 @@ impl Arguments {
         options.connections = self.connections;
         options.streams = self.streams;
         options.rate = self.rate;
-        options.authority = self.cacert;
+        options.authority = self.client.cacert;
         options.processes = self.cpu_of;
-        options.tuning = self.tuning.options()?;
+        options.tuning = self.client.tuning.options()?;
         Ok(options)
     }
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    pin(arguments.pin)?;
-    let json = arguments.json;
+    pin(arguments.client.pin)?;
+    let json = arguments.client.json;
     tell(&perf::measure_http(&arguments.options()?)?, json)
 }

@@ -236,18 +236,12 @@ impl Sender {
                     .map_err(|error| Failure { connection_over: over, ..Failure::broken(&error) })
             }
             Sender::Http3(client) => {
-                let failure = |error: http3::Error, client: &http3::Client| Failure {
+                let answer = async { read(client.send(request).await?).await };
+                answer.await.map_err(|error: http3::Error| Failure {
                     why: error.to_string(),
                     again: error.is_retryable(),
                     connection_over: client.is_closed(),
-                };
-                let response = client.send(request).await.map_err(|error| failure(error, client))?;
-                let status = response.status();
-                let (mut body, mut bytes) = (response.into_body(), 0);
-                while let Some(data) = body.data().await.map_err(|error| failure(error, client))? {
-                    bytes += data.len() as u64;
-                }
-                Ok(Answer { status, bytes })
+                })
             }
         }
     }

@@ -99,6 +99,13 @@ fn a_link_that_is_exchanged_meanwhile_leads_nowhere() {
         });
         // Each way is taken often, however the threads take turns.
         let (mut found, mut missing) = (0_u32, 0_u32);
+        let known = || {
+            let beneath = Beneath::open(&root, Reach::Memory).ok()?;
+            match beneath.entry(Path::new("real/page")).ok()?? {
+                Entry::File(mut file, _) => Some(content(&mut file)),
+                Entry::Folder => None,
+            }
+        };
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             while found < 10_000 || missing < 10_000 {
                 match read(&root, "real/page").as_deref() {
@@ -106,6 +113,7 @@ fn a_link_that_is_exchanged_meanwhile_leads_nowhere() {
                     None => missing += 1,
                     Some(_) => panic!("it has led out, after {found} and {missing}"),
                 }
+                assert!(known().is_none_or(|page| page == "page"), "it has led out of what is in memory");
             }
         }));
         over.store(true, Ordering::Relaxed);
