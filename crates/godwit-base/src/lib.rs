@@ -13,6 +13,7 @@ pub mod event;
 mod interval_set;
 mod ledger;
 mod refilling;
+mod rising_map;
 mod rng;
 pub mod slab;
 mod source_networks;
@@ -25,6 +26,7 @@ pub use datagram::{Ecn, RecvBatch, RecvMeta, SendBatch, SendMeta, SendRun, Socke
 pub use interval_set::IntervalSet;
 pub use ledger::{Budget, Exhausted};
 pub use refilling::RefillingBudget;
+pub use rising_map::RisingMap;
 pub use rng::{Rng, SeededRng};
 pub use slab::Slab;
 pub use source_networks::SourceNetworks;

@@ -45,6 +45,11 @@ pub fn put_varint(value: u64, out: &mut impl BufMut) {
     }
 }
 
+/// Bytes that [`put_header`] appends.
+pub(crate) fn header_len(frame_type: FrameType, len: u64) -> usize {
+    varint_len(frame_type.0).saturating_add(varint_len(len))
+}
+
 /// Appends the header of a frame whose payload has `len` bytes.
 pub fn put_header(frame_type: FrameType, len: u64, out: &mut impl BufMut) {
     put_varint(frame_type.0, out);

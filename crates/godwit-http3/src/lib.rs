@@ -24,6 +24,7 @@ mod event;
 pub mod frame;
 mod message;
 pub mod qpack;
+mod request_map;
 mod settings;
 mod transport;
 
@@ -34,5 +35,6 @@ pub use event::Event;
 pub use godwit_base::Time;
 pub use godwit_wire::{Direction, Side, StreamId};
 pub use message::Protocol;
+pub use request_map::RequestMap;
 pub use settings::Settings;
 pub use transport::{Read, StreamError, Transport};

@@ -38,9 +38,8 @@ pub trait Transport {
     /// The next stream that the peer opened, in order of id.
     fn accept(&mut self, direction: Direction) -> Option<StreamId>;
 
-    /// Offers bytes and returns how many of them, from the front, were taken. Fewer than offered means
-    /// that the transport will report when it takes more.
-    fn write(&mut self, id: StreamId, data: Bytes) -> Result<usize, StreamError>;
+    /// Takes bytes off the front of `data`. If some are left the transport will report when it takes more.
+    fn write(&mut self, id: StreamId, data: &mut Bytes) -> Result<(), StreamError>;
 
     /// Ends what this side sends on the stream, after what was written.
     fn finish(&mut self, id: StreamId);

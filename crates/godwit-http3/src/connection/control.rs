@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorCode, SendError};
 use crate::frame::{self, FrameType};
 use crate::settings::Settings;
 use crate::transport::Transport;
-use bytes::{Buf, BytesMut};
+use bytes::BytesMut;
 use godwit_wire::{Direction, Side, StreamId};
 
 /// Bytes that may wait for the peer to take them. It must let the control stream flow.
@@ -54,13 +54,11 @@ impl Control {
         if self.pending.is_empty() {
             return Ok(());
         }
-        let data = self.pending.split().freeze();
-        let taken = io.write(id, data.clone()).map_err(|_| {
+        let mut data = self.pending.split().freeze();
+        io.write(id, &mut data).map_err(|_| {
             Error::new(ErrorCode::H3_CLOSED_CRITICAL_STREAM, "the control stream was refused")
         })?;
-        let mut rest = data;
-        rest.advance(taken.min(rest.len()));
-        self.pending.extend_from_slice(&rest);
+        self.pending.extend_from_slice(&data);
         Ok(())
     }
 

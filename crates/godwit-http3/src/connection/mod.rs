@@ -20,6 +20,7 @@ pub use request::BodyRead;
 use crate::config::Config;
 use crate::error::{Error, ErrorCode};
 use crate::event::Event;
+use crate::request_map::RequestMap;
 use crate::settings::Settings;
 use crate::transport::{Read, Transport};
 use control::Control;
@@ -40,7 +41,7 @@ pub struct Connection {
     control: Control,
     peer: Peer,
     uni: BTreeMap<StreamId, UniStream>,
-    requests: BTreeMap<StreamId, RequestStream>,
+    requests: RequestMap<RequestStream>,
     /// The index of the first request stream not yet seen (at a server).
     next_request: u64,
 }
@@ -53,7 +54,7 @@ impl Connection {
             shared: Shared::new(side, config),
             peer: Peer::default(),
             uni: BTreeMap::new(),
-            requests: BTreeMap::new(),
+            requests: RequestMap::default(),
             next_request: 0,
         }
     }
@@ -171,7 +172,7 @@ impl Connection {
 
     /// Whether a request is not over in both directions.
     pub fn has_request(&self, id: StreamId) -> bool {
-        self.requests.contains_key(&id)
+        self.requests.contains(id)
     }
 
     /// Closes the connection without an error. Requests still open are lost; see

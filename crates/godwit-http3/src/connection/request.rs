@@ -64,7 +64,7 @@ impl Connection {
             return Err(ReadError::Closed);
         }
         self.shared.now = io.now();
-        let Some(stream) = self.requests.get_mut(&id) else { return Err(ReadError::UnknownStream) };
+        let Some(stream) = self.requests.get_mut(id) else { return Err(ReadError::UnknownStream) };
         if stream.recv.phase() == recv::Phase::Head {
             return Ok(BodyRead::Blocked);
         }
@@ -119,7 +119,7 @@ impl Connection {
 
     /// Reads until the header section is there; from then on the application reads.
     pub(super) fn read_request(&mut self, io: &mut dyn Transport, id: StreamId) -> Result<(), Error> {
-        while let Some(stream) = self.requests.get_mut(&id) {
+        while let Some(stream) = self.requests.get_mut(id) {
             if stream.recv.phase() != recv::Phase::Head {
                 if !stream.recv.is_done() && !std::mem::replace(&mut stream.recv.informed, true) {
                     self.shared.push_event(Event::DataReadable { id })?;
@@ -142,7 +142,7 @@ impl Connection {
 
     /// Tells the application of a header section, and whether that is all.
     fn on_head(&mut self, io: &mut dyn Transport, id: StreamId, item: Item) -> Result<(), Error> {
-        let Some(stream) = self.requests.get_mut(&id) else { return Ok(()) };
+        let Some(stream) = self.requests.get_mut(id) else { return Ok(()) };
         let end = match stream.recv.ends_here(&mut self.shared, io, id) {
             Ok(Some(Item::Reset(code))) => return self.on_reset(io, id, code),
             Ok(ended) => ended.is_some(),
@@ -207,7 +207,7 @@ impl Connection {
         let mut response = Response::new(());
         *response.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
         let frame = self.shared.headers_frame(|out| write_response(&response, out));
-        let Some(stream) = self.requests.get_mut(&id) else { return Ok(()) };
+        let Some(stream) = self.requests.get_mut(id) else { return Ok(()) };
         stream.recv.give_up(&mut self.shared);
         // The answer needs no more of the request.
         io.stop_sending(id, ErrorCode::H3_NO_ERROR.0);
@@ -221,7 +221,7 @@ impl Connection {
 
     /// The stream takes more of what is sent.
     pub(super) fn write_request(&mut self, io: &mut dyn Transport, id: StreamId) -> Result<(), Error> {
-        let Some(stream) = self.requests.get_mut(&id) else { return Ok(()) };
+        let Some(stream) = self.requests.get_mut(id) else { return Ok(()) };
         match stream.send.on_writable(io, id) {
             Ok(true) => self.shared.push_event(Event::Writable { id })?,
             Ok(false) => {}
@@ -240,7 +240,7 @@ impl Connection {
         code: ErrorCode,
     ) -> Result<(), Error> {
         self.charge_abandoned(id)?;
-        let Some(stream) = self.requests.get_mut(&id) else { return Ok(()) };
+        let Some(stream) = self.requests.get_mut(id) else { return Ok(()) };
         if stream.send.is_done() {
             return Ok(());
         }
@@ -261,8 +261,7 @@ impl Connection {
         let Some(goaway) = self.peer.goaway.filter(|_| self.shared.side == Side::Client) else {
             return Ok(());
         };
-        while let Some((id, _)) = self.requests.range(StreamId::from_u64(goaway)..).next_back() {
-            let id = *id;
+        while let Some(id) = self.requests.last().filter(|id| id.as_u64() >= goaway) {
             self.drop_request(io, id, ErrorCode::H3_REQUEST_CANCELLED);
             let code = ErrorCode::H3_REQUEST_REJECTED;
             self.shared.push_event(Event::Reset { id, code, local: false })?;
@@ -284,7 +283,7 @@ impl Connection {
 
     /// Charges a client, once, for a request that it abandons before the response is complete.
     fn charge_abandoned(&mut self, id: StreamId) -> Result<(), Error> {
-        let Some(stream) = self.requests.get_mut(&id) else { return Ok(()) };
+        let Some(stream) = self.requests.get_mut(id) else { return Ok(()) };
         let counts = self.shared.side == Side::Server
             && !stream.send.is_complete()
             && !std::mem::replace(&mut stream.abandoned, true);
@@ -293,7 +292,7 @@ impl Connection {
 
     /// Counts what is held for a request, and forgets it if it is over in both directions.
     pub(super) fn settle_request(&mut self, id: StreamId) -> Result<(), Error> {
-        let Some(stream) = self.requests.get_mut(&id) else { return Ok(()) };
+        let Some(stream) = self.requests.get_mut(id) else { return Ok(()) };
         stream.count(&mut self.shared);
         if !stream.recv.is_done() || !stream.send.is_done() {
             return Ok(());
@@ -309,8 +308,8 @@ impl Connection {
     }
 
     /// A request is over, and nothing is held for it any more.
-    fn remove_request(&mut self, id: StreamId) -> Option<RequestStream> {
-        let stream = self.requests.remove(&id)?;
+    fn remove_request(&mut self, id: StreamId) -> Option<Box<RequestStream>> {
+        let stream = self.requests.remove(id)?;
         self.shared.keep(stream.kept, 0);
         Some(stream)
     }

@@ -10,6 +10,7 @@ use super::request::RequestStream;
 use super::sender::Phase;
 use crate::error::{ErrorCode, SendError};
 use crate::message::{Protocol, write_request, write_response, write_trailers};
+use crate::request_map::RequestMap;
 use crate::transport::Transport;
 use bytes::Bytes;
 use godwit_wire::{Direction, Side, StreamId};
@@ -79,12 +80,31 @@ impl Connection {
         response: &Response<()>,
         end: bool,
     ) -> Result<(), SendError> {
+        self.send_response_with(io, id, response, &Bytes::new(), end).map(drop)
+    }
+
+    /// Sends the final response with the beginning of its content, one DATA frame at most, and returns how many bytes, from the
+    /// front, were taken. `end` says that nothing follows the content, and counts if all of it was. (Servers only.)
+    ///
+    /// Short content is sent in one piece with the head.
+    pub fn send_response_with(
+        &mut self,
+        io: &mut dyn Transport,
+        id: StreamId,
+        response: &Response<()>,
+        content: &Bytes,
+        end: bool,
+    ) -> Result<usize, SendError> {
         self.require_open(Side::Server)?;
         if response.status().is_informational() {
             return Err(SendError::NotPermitted("not a final response"));
         }
+        let stream = open_stream(&mut self.requests, id, Phase::Head, self.shared.closed)?;
         let then = if end { Phase::Ending } else { Phase::Body };
-        self.send_fields(io, id, Phase::Head, then, |out| write_response(response, out))
+        let head = |out: &mut Vec<u8>| write_response(response, out);
+        let result = stream.send.head(&mut self.shared, io, id, (content, then), head);
+        self.settle_sent(io, id);
+        result
     }
 
     /// Sends content and returns how many bytes, from the front, were taken. If not all were, wait for
@@ -106,7 +126,7 @@ impl Connection {
     /// Whether something that was taken of a message waits for the transport: at most a DATA frame and header sections. While
     /// it does nothing more need be made ready, whatever room the transport has.
     pub fn has_pending(&self, id: StreamId) -> bool {
-        self.requests.get(&id).is_some_and(|stream| stream.send.has_pending())
+        self.requests.get(id).is_some_and(|stream| stream.send.has_pending())
     }
 
     /// Sends trailers, which ends the message.
@@ -136,7 +156,7 @@ impl Connection {
     /// Reads no more of a message. The other direction goes on: a server that answers without the whole
     /// request says [`ErrorCode::H3_NO_ERROR`].
     pub fn stop_sending(&mut self, io: &mut dyn Transport, id: StreamId, code: ErrorCode) {
-        if let Some(stream) = self.requests.get_mut(&id)
+        if let Some(stream) = self.requests.get_mut(id)
             && !stream.recv.is_done()
         {
             io.stop_sending(id, code.0);
@@ -177,7 +197,7 @@ impl Connection {
 
 /// The stream, if it is in this phase of sending.
 fn open_stream(
-    requests: &mut std::collections::BTreeMap<StreamId, RequestStream>,
+    requests: &mut RequestMap<RequestStream>,
     id: StreamId,
     phase: Phase,
     closed: bool,
@@ -185,7 +205,7 @@ fn open_stream(
     if closed {
         return Err(SendError::Closed);
     }
-    let stream = requests.get_mut(&id).ok_or(SendError::UnknownStream)?;
+    let stream = requests.get_mut(id).ok_or(SendError::UnknownStream)?;
     match (stream.send.phase, phase) {
         (is, wanted) if is == wanted => Ok(stream),
         (Phase::Head, _) => Err(SendError::NotPermitted("the response has not begun")),

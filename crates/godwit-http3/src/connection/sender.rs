@@ -3,7 +3,7 @@
 use super::shared::Shared;
 use crate::error::{ErrorCode, SendError};
 use crate::transport::{StreamError, Transport};
-use bytes::{Buf, Bytes};
+use bytes::{Buf as _, Bytes};
 use godwit_wire::StreamId;
 use http::StatusCode;
 use std::collections::VecDeque;
@@ -12,6 +12,13 @@ use std::collections::VecDeque;
 const MAX_DATA: usize = 64 << 10;
 /// The same while memory is scarce: about what a stream takes when the transport has nothing left for all of them.
 const SMALL_DATA: usize = 2 << 10;
+
+/// Content of so many bytes is cheaper to copy than to send as a piece of its own.
+const COPIED: usize = 768;
+
+fn most_data(io: &dyn Transport) -> usize {
+    if io.is_memory_scarce() { SMALL_DATA } else { MAX_DATA }
+}
 
 /// How far the message has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,12 +95,9 @@ impl Sender {
     /// Offers what is pending. True if nothing is left.
     pub(super) fn flush(&mut self, io: &mut dyn Transport, id: StreamId) -> Result<bool, SendError> {
         while let Some(front) = self.pending.front_mut() {
-            match io.write(id, front.clone()) {
-                Ok(taken) if taken >= front.len() => drop(self.pending.pop_front()),
-                Ok(taken) => {
-                    front.advance(taken);
-                    return Ok(false);
-                }
+            match io.write(id, front) {
+                Ok(()) if front.is_empty() => drop(self.pending.pop_front()),
+                Ok(()) => return Ok(false),
                 Err(error) => return Err(self.failed(error)),
             }
         }
@@ -118,6 +122,30 @@ impl Sender {
         self.flush(io, id).map(drop)
     }
 
+    /// Sends a header section with the beginning of the content after it, in one piece where that is short, and returns how
+    /// much of the content that was: one DATA frame at most. If it was all, `then` is what follows. `write` and what it returns
+    /// is as [`Shared::headers_frame`] has it.
+    pub(super) fn head(
+        &mut self,
+        shared: &mut Shared,
+        io: &mut dyn Transport,
+        id: StreamId,
+        (content, then): (&Bytes, Phase),
+        write: impl FnOnce(&mut Vec<u8>) -> Result<u64, &'static str>,
+    ) -> Result<usize, SendError> {
+        let whole = content.len();
+        let content = content.slice(..whole.min(most_data(io)));
+        let (taken, copied) = (content.len(), content.len() <= COPIED);
+        let head = shared.headers_and_data(&content, copied, write)?;
+        self.pending.push_back(head);
+        if !copied {
+            self.pending.push_back(content);
+        }
+        self.phase = if taken == whole { then } else { Phase::Body };
+        self.flush(io, id)?;
+        Ok(taken)
+    }
+
     /// Sends as much of `data` as the transport takes and one frame more, and returns how much.
     pub(super) fn data(
         &mut self,
@@ -127,16 +155,16 @@ impl Sender {
         mut data: Bytes,
     ) -> Result<usize, SendError> {
         let whole = data.len();
-        let most = if io.is_memory_scarce() { SMALL_DATA } else { MAX_DATA };
+        let most = most_data(io);
         while !data.is_empty() && self.flush(io, id)? {
             let content = data.slice(..data.len().min(most));
             let mut header = shared.data_header(content.len());
-            let taken = io.write(id, header.clone()).map_err(|error| self.failed(error))?;
-            if taken == 0 {
+            let whole = header.len();
+            io.write(id, &mut header).map_err(|error| self.failed(error))?;
+            if header.len() == whole {
                 // Nothing has been promised.
                 break;
             }
-            header.advance(taken.min(header.len()));
             data.advance(content.len());
             if !header.is_empty() {
                 self.pending.push_back(header);

@@ -149,16 +149,37 @@ impl Shared {
         &mut self,
         write: impl FnOnce(&mut Vec<u8>) -> Result<u64, &'static str>,
     ) -> Result<Bytes, SendError> {
+        self.headers_and_data(&[], false, write)
+    }
+
+    /// The same, and the header of a DATA frame with `content` if that is not empty. The content follows if it is `copied`.
+    pub(super) fn headers_and_data(
+        &mut self,
+        content: &[u8],
+        copied: bool,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<u64, &'static str>,
+    ) -> Result<Bytes, SendError> {
         self.section.clear();
         let size = write(&mut self.section).map_err(SendError::Malformed)?;
         let limit = self.peer_settings.and_then(|settings| settings.max_field_section_size);
         if limit.is_some_and(|limit| size > limit) {
             return Err(SendError::FieldsTooLarge);
         }
-        let mut frame = BytesMut::with_capacity(self.section.len().saturating_add(16));
-        frame::put_header(FrameType::HEADERS, self.section.len() as u64, &mut frame);
-        frame.put_slice(&self.section);
-        Ok(frame.freeze())
+        let (section, content_len) = (self.section.len(), content.len());
+        let mut room = frame::header_len(FrameType::HEADERS, section as u64).saturating_add(section);
+        if content_len > 0 {
+            room = room.saturating_add(frame::header_len(FrameType::DATA, content_len as u64));
+            room = room.saturating_add(if copied { content_len } else { 0 });
+        }
+        // Without room to spare it becomes what is sent as it is.
+        let mut frames = Vec::with_capacity(room);
+        frame::put_header(FrameType::HEADERS, section as u64, &mut frames);
+        frames.put_slice(&self.section);
+        if content_len > 0 {
+            frame::put_header(FrameType::DATA, content_len as u64, &mut frames);
+            frames.put_slice(if copied { content } else { &[] });
+        }
+        Ok(frames.into())
     }
 
     /// The header of a DATA frame with `len` bytes of content.

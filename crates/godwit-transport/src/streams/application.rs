@@ -46,9 +46,16 @@ impl Streams {
         }
     }
 
-    /// Takes data to send, from the start of `data`. Returns how many bytes were taken; if that is not all,
-    /// [`crate::Event::Writable`] follows. The send buffer bounds it, not flow control.
+    /// Takes data to send, from the start of `data`, and returns how many bytes were taken: see [`Streams::write_from`].
     pub(crate) fn write(&mut self, id: StreamId, mut data: Bytes) -> Result<usize, WriteError> {
+        let whole = data.len();
+        self.write_from(id, &mut data)?;
+        Ok(whole.saturating_sub(data.len()))
+    }
+
+    /// Takes data to send off the front of `data`. If some is left, [`crate::Event::Writable`] follows. The send buffer bounds
+    /// it, not flow control.
+    pub(crate) fn write_from(&mut self, id: StreamId, data: &mut Bytes) -> Result<(), WriteError> {
         let slot = self.store.find(id).ok_or(WriteError::UnknownStream)?;
         let stream = self.store.at_mut(slot).ok_or(WriteError::UnknownStream)?;
         let send = stream.send.as_mut().ok_or(WriteError::UnknownStream)?;
@@ -57,15 +64,17 @@ impl Streams {
         let len = data.len().min(usize::try_from(room).unwrap_or(usize::MAX));
         self.budget.used = self.budget.used.saturating_add(len as u64);
         self.budget.unsent = self.budget.unsent.saturating_add(len as u64);
-        if len < data.len() {
-            data.truncate(len);
+        let taken = if len < data.len() {
             self.budget.wait(id, send);
-        }
-        if len > 0 {
-            send.write(data);
+            data.split_to(len)
+        } else {
+            std::mem::take(data)
+        };
+        if !taken.is_empty() {
+            send.write(taken);
         }
         self.reschedule(slot);
-        Ok(len)
+        Ok(())
     }
 
     /// Has [`crate::Event::Writable`] follow as soon as the stream takes data.

@@ -8,8 +8,8 @@
 use super::recv::RecvHalf;
 use super::scheduler::DEFAULT_URGENCY;
 use super::send::SendHalf;
+use godwit_base::RisingMap;
 use godwit_wire::StreamId;
-use std::collections::VecDeque;
 
 /// A stream: one or two halves, its priority, and the control frames it owes.
 #[derive(Debug)]
@@ -56,55 +56,13 @@ impl Stream {
     }
 }
 
-/// From running number to slot, for one kind of stream: sorted, with gaps for finished streams that
-/// are squeezed out once they outnumber the living.
-#[derive(Debug, Default)]
-struct Index {
-    entries: VecDeque<(u64, Option<u32>)>,
-    live: usize,
-}
-
-impl Index {
-    fn position(&self, number: u64) -> Option<usize> {
-        let &(first, _) = self.entries.front()?;
-        let guess = usize::try_from(number.checked_sub(first)?).ok()?;
-        if self.entries.get(guess).is_some_and(|&(at, _)| at == number) {
-            return Some(guess);
-        }
-        self.entries.binary_search_by_key(&number, |&(at, _)| at).ok()
-    }
-
-    fn find(&self, number: u64) -> Option<u32> {
-        self.position(number).and_then(|at| self.entries.get(at)).and_then(|&(_, slot)| slot)
-    }
-
-    /// `number` is above every number inserted before.
-    fn insert(&mut self, number: u64, slot: u32) {
-        debug_assert!(self.entries.back().is_none_or(|&(last, _)| last < number), "numbers only rise");
-        self.entries.push_back((number, Some(slot)));
-        self.live = self.live.saturating_add(1);
-    }
-
-    fn remove(&mut self, number: u64) {
-        let Some(entry) = self.position(number).and_then(|at| self.entries.get_mut(at)) else { return };
-        if entry.1.take().is_some() {
-            self.live = self.live.saturating_sub(1);
-        }
-        while self.entries.front().is_some_and(|(_, slot)| slot.is_none()) {
-            self.entries.pop_front();
-        }
-        if self.entries.len() > self.live.saturating_mul(2).saturating_add(64) {
-            self.entries.retain(|(_, slot)| slot.is_some());
-        }
-    }
-}
-
 /// All streams of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Store {
     slots: Vec<Option<Box<Stream>>>,
     free: Vec<u32>,
-    index: [Index; 4],
+    /// From running number to slot, for each kind of stream.
+    index: [RisingMap<u32>; 4],
     len: usize,
 }
 
@@ -117,7 +75,7 @@ impl Store {
     /// The slot of a stream.
     #[inline]
     pub(super) fn find(&self, id: StreamId) -> Option<u32> {
-        self.index.get(kind(id))?.find(id.index())
+        self.index.get(kind(id))?.get(id.index()).copied()
     }
 
     /// The stream in a slot.
@@ -203,34 +161,5 @@ mod tests {
                 prop_assert!(store.slots.len() <= 400);
             }
         }
-    }
-
-    #[test]
-    fn numbers_of_streams_that_are_gone_are_squeezed_out_when_they_outnumber_the_living_by_64() {
-        for (count, left) in [(66, 66), (67, 1), (68, 1), (69, 2)] {
-            let mut index = Index::default();
-            for number in 0..count {
-                index.insert(number, number as u32);
-            }
-            // The first lives on, before all others.
-            (1..count).for_each(|number| index.remove(number));
-            assert_eq!(index.entries.len(), left, "of {count}");
-            assert_eq!((index.find(0), index.find(1), index.live), (Some(0), None, 1));
-        }
-    }
-
-    #[test]
-    fn a_long_lived_stream_does_not_keep_the_index_of_the_others() {
-        let mut store = Store::default();
-        for index in 0..10_000 {
-            let id = StreamId::new(Side::Client, Direction::Bidirectional, index);
-            let slot = store.insert(Stream::new(id, None, None)).unwrap();
-            if index > 0 {
-                store.remove(slot);
-            }
-        }
-        assert!(store.index[0].entries.len() < 100);
-        assert_eq!(store.slots.len(), 2);
-        assert_eq!(store.find(StreamId::new(Side::Client, Direction::Bidirectional, 0)), Some(0));
     }
 }

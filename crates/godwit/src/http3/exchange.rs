@@ -45,7 +45,7 @@ impl RecvHalf {
         let id = self.id;
         let poll = self.link.look(|protocol, _| {
             let failure = protocol.failure(id);
-            let Some(stream) = protocol.streams.get_mut(&id) else {
+            let Some(stream) = protocol.streams.get_mut(id) else {
                 return Poll::Ready(Err(failure.unwrap_or_else(Error::cancelled)));
             };
             if let Some(response) = stream.informational.as_mut().and_then(|queue| queue.pop_front()) {
@@ -83,7 +83,7 @@ impl RecvHalf {
                 Ok(BodyRead::Trailers(trailers)) => Poll::Ready(Some(Ok(Piece::Trailers(trailers)))),
                 Ok(BodyRead::End) => Poll::Ready(None),
                 Ok(BodyRead::Blocked) => {
-                    if let Some(stream) = protocol.streams.get_mut(&id) {
+                    if let Some(stream) = protocol.streams.get_mut(id) {
                         let replaced = register(&mut stream.reader, cx.waker());
                         protocol.wakes.extend(replaced);
                     }
@@ -111,7 +111,7 @@ impl RecvHalf {
 
 /// Reads what had arrived when the connection ended; the inner `None` is the end.
 fn read_left(protocol: &mut Protocol, id: StreamId) -> Option<Option<Result<Piece, Error>>> {
-    let left = protocol.streams.get_mut(&id)?.left.as_mut()?;
+    let left = protocol.streams.get_mut(id)?.left.as_mut()?;
     match left.pieces.pop_front() {
         Some(piece) => Some(Some(Ok(piece))),
         None if left.complete => Some(None),
@@ -170,7 +170,7 @@ impl SendHalf {
                 Ok(false) => {}
                 Err(error) => return Poll::Ready(Err(Error::from_send(error))),
             }
-            if let Some(stream) = protocol.streams.get_mut(&id) {
+            if let Some(stream) = protocol.streams.get_mut(id) {
                 let replaced = register(&mut stream.writer, cx.waker());
                 protocol.wakes.extend(replaced);
             }
@@ -192,7 +192,7 @@ impl SendHalf {
                 return Poll::Ready(Ok(()));
             }
             outgoing.sent_by_all = io.stream_bytes_sent();
-            if let Some(stream) = protocol.streams.get_mut(&id) {
+            if let Some(stream) = protocol.streams.get_mut(id) {
                 let replaced = register(&mut stream.writer, cx.waker());
                 protocol.wakes.extend(replaced);
             }
@@ -207,7 +207,7 @@ impl SendHalf {
             if let Some(error) = refused(protocol, id) {
                 return Poll::Ready(error);
             }
-            if let Some(stream) = protocol.streams.get_mut(&id) {
+            if let Some(stream) = protocol.streams.get_mut(id) {
                 let replaced = register(&mut stream.writer, cx.waker());
                 protocol.wakes.extend(replaced);
             }
@@ -230,7 +230,7 @@ impl SendHalf {
 
 /// Why nothing more should be sent, if so.
 fn refused(protocol: &Protocol, id: StreamId) -> Option<Error> {
-    let stopped = protocol.streams.get(&id).and_then(|stream| stream.stopped);
+    let stopped = protocol.streams.get(id).and_then(|stream| stream.stopped);
     protocol.failure(id).or_else(|| stopped.map(Error::stopped))
 }
 

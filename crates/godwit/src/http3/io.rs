@@ -20,8 +20,9 @@ pub(super) struct Io<'a> {
 }
 
 impl<'a> Io<'a> {
-    pub(super) fn new(connection: Option<&'a mut Connection>, now: Time) -> Self {
-        Io { connection, now, accepted: Vec::new() }
+    /// `room` is a list that may have room from before.
+    pub(super) fn new(connection: Option<&'a mut Connection>, now: Time, room: &mut Vec<StreamId>) -> Self {
+        Io { connection, now, accepted: std::mem::take(room) }
     }
 
     /// Whether the peer still has to acknowledge what was sent on a stream, to its end.
@@ -81,9 +82,9 @@ impl Transport for Io<'_> {
         Some(id)
     }
 
-    fn write(&mut self, id: StreamId, data: Bytes) -> Result<usize, StreamError> {
+    fn write(&mut self, id: StreamId, data: &mut Bytes) -> Result<(), StreamError> {
         let connection = self.connection.as_mut().ok_or(StreamError::Unknown)?;
-        connection.write(id, data).map_err(|error| match error {
+        connection.write_from(id, data).map_err(|error| match error {
             WriteError::Stopped(code) => StreamError::Stopped(code),
             _ => StreamError::Unknown,
         })

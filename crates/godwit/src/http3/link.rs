@@ -32,7 +32,7 @@ impl Link {
     pub(super) fn with<R>(&self, change: impl FnOnce(&mut Protocol, &mut Io<'_>) -> R) -> R {
         self.raw.with(|protocol, cx| {
             let now = cx.now();
-            let mut io = Io::new(cx.connection(), now);
+            let mut io = Io::new(cx.connection(), now, &mut protocol.accepted);
             let result = change(protocol, &mut io);
             let accepted = io.accepted;
             protocol.settle(cx, accepted);
@@ -44,7 +44,8 @@ impl Link {
     pub(super) fn look<R>(&self, look: impl FnOnce(&mut Protocol, Time) -> R) -> R {
         self.raw.with(|protocol, cx| {
             let result = look(protocol, cx.now());
-            protocol.settle(cx, Vec::new());
+            let accepted = std::mem::take(&mut protocol.accepted);
+            protocol.settle(cx, accepted);
             result
         })
     }

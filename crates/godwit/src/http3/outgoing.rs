@@ -56,10 +56,11 @@ impl Outgoing {
         id: StreamId,
         head: Option<&Response<()>>,
     ) -> Result<bool, SendError> {
-        let whole = self.data.is_empty() && matches!(self.then, Then::End);
         if let Some(head) = head {
-            protocol.h3.send_response(io, id, head, whole)?;
-            if whole {
+            let end = matches!(self.then, Then::End);
+            let taken = protocol.h3.send_response_with(io, id, head, &self.data, end)?;
+            self.data.advance(taken);
+            if end && self.data.is_empty() {
                 self.then = Then::Nothing;
             }
         }

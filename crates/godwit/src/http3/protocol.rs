@@ -14,10 +14,10 @@ use crate::error::{ConnectionError, EndReason};
 use crate::handler::raw::{RawCx, RawHandler};
 use crate::handler::register;
 use godwit_base::Time;
-use godwit_http3::{BodyRead, Config, Connection, ErrorCode, Event, Transport as _};
+use godwit_http3::{BodyRead, Config, Connection, ErrorCode, Event, RequestMap, Transport as _};
 use godwit_wire::{Direction, Side, StreamId};
 use http::Request;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -44,7 +44,7 @@ pub(super) struct Arrival {
 pub(super) struct Protocol {
     pub(super) side: Side,
     pub(super) h3: Connection,
-    pub(super) streams: BTreeMap<StreamId, Stream>,
+    pub(super) streams: RequestMap<Stream>,
     pub(super) queue: StreamQueue,
     /// Requests that wait for the peer's settings.
     pub(super) unsettled: Vec<Waker>,
@@ -58,6 +58,8 @@ pub(super) struct Protocol {
     pub(super) watch: ConnectionWatch,
     /// What the QUIC connection has been told that is held here, in bytes.
     told_held: u64,
+    /// Empty: room for the request streams that one event brings.
+    pub(super) accepted: Vec<StreamId>,
 }
 
 /// What only a server needs.
@@ -69,9 +71,9 @@ pub(super) struct Serving {
     /// Requests of which nothing or only a part of the headers has come, and since when. Some may be gone.
     headless: VecDeque<(StreamId, Time)>,
     /// Responses that the client has not acknowledged to their end.
-    unacknowledged: BTreeSet<StreamId>,
+    unacknowledged: RequestMap<()>,
     /// Responses whose delivery somebody wants to know of: at most one for each request.
-    watched: BTreeMap<StreamId, Watched>,
+    watched: RequestMap<Watched>,
     draining: bool,
     /// The client's address, when it was last looked at and known to be its own (RFC 9000 section 9.3).
     remote: Option<SocketAddr>,
@@ -95,7 +97,7 @@ impl Protocol {
         Protocol {
             side,
             h3: Connection::new(side, config),
-            streams: BTreeMap::new(),
+            streams: RequestMap::default(),
             queue: StreamQueue::default(),
             unsettled: Vec::new(),
             end: None,
@@ -104,11 +106,12 @@ impl Protocol {
             serving: Serving::default(),
             watch: ConnectionWatch::default(),
             told_held: 0,
+            accepted: Vec::new(),
         }
     }
 
     /// What is to be done after anything that changed something.
-    pub(super) fn settle(&mut self, cx: &mut RawCx<'_, '_>, accepted: Vec<StreamId>) {
+    pub(super) fn settle(&mut self, cx: &mut RawCx<'_, '_>, mut accepted: Vec<StreamId>) {
         while let Some(event) = self.h3.poll_event() {
             match event {
                 Event::Request { id, request, end } => {
@@ -124,7 +127,8 @@ impl Protocol {
             }
         }
         self.tell_held(cx);
-        accepted.into_iter().for_each(|id| self.note_headless(id, cx.now()));
+        accepted.drain(..).for_each(|id| self.note_headless(id, cx.now()));
+        self.accepted = accepted;
         // Heads under way do not count: they have a time limit of their own.
         let idle = self.streams.is_empty()
             && self.serving.arrivals.is_empty()
@@ -161,7 +165,7 @@ impl Protocol {
     /// An exchange is over before its time.
     pub(super) fn fail(&mut self, id: StreamId, error: Error) {
         self.on_response_over(id, false);
-        if let Some(stream) = self.streams.get_mut(&id) {
+        if let Some(stream) = self.streams.get_mut(id) {
             stream.failure.get_or_insert(error);
             self.wakes.extend(stream.wakers());
         }
@@ -186,19 +190,19 @@ impl Protocol {
 
     /// One half of an exchange is gone. What is returned is to be dropped outside of the lock: it may hold an
     /// error of the application.
-    pub(super) fn release(&mut self, id: StreamId) -> Option<Stream> {
-        let stream = self.streams.get_mut(&id)?;
+    pub(super) fn release(&mut self, id: StreamId) -> Option<Box<Stream>> {
+        let stream = self.streams.get_mut(id)?;
         stream.halves = stream.halves.saturating_sub(1);
         if stream.halves > 0 {
             return None;
         }
         self.wakes.extend(stream.wakers());
-        self.streams.remove(&id)
+        self.streams.remove(id)
     }
 
     /// Why nothing follows on this stream, if so.
     pub(super) fn failure(&self, id: StreamId) -> Option<Error> {
-        self.streams.get(&id).and_then(|stream| stream.failure.clone()).or_else(|| self.end.clone())
+        self.streams.get(id).and_then(|stream| stream.failure.clone()).or_else(|| self.end.clone())
     }
 
     /// The next requests, or the end of the connection.
@@ -243,9 +247,9 @@ impl Protocol {
         too_slow: Option<Arc<AtomicBool>>,
     ) -> Arc<OnceLock<bool>> {
         let given_up =
-            self.streams.get(&id).is_some_and(|stream| stream.failure.is_some() || stream.stopped.is_some());
+            self.streams.get(id).is_some_and(|stream| stream.failure.is_some() || stream.stopped.is_some());
         let outcome = Arc::new(OnceLock::new());
-        if !self.serving.unacknowledged.contains(&id) {
+        if !self.serving.unacknowledged.contains(id) {
             let _ = outcome.set(!given_up);
         }
         let watched = Watched { waker: None, outcome: Arc::clone(&outcome), too_slow };
@@ -255,7 +259,7 @@ impl Protocol {
 
     /// Whether the client has acknowledged all of a response that is watched; ready when that is settled.
     pub(super) fn poll_delivered(&mut self, cx: &Context<'_>, id: StreamId) -> Poll<bool> {
-        let Some(watched) = self.serving.watched.get_mut(&id) else { return Poll::Ready(false) };
+        let Some(watched) = self.serving.watched.get_mut(id) else { return Poll::Ready(false) };
         match watched.outcome.get() {
             Some(delivered) => Poll::Ready(*delivered),
             None if self.end.is_some() => Poll::Ready(false),
@@ -268,15 +272,15 @@ impl Protocol {
 
     /// Nobody wants to know any more. What is returned is to be dropped outside of the lock.
     pub(super) fn forget_delivery(&mut self, id: StreamId) -> Option<Waker> {
-        self.serving.watched.remove(&id)?.waker
+        self.serving.watched.remove(id)?.waker
     }
 
     /// A response was delivered, or never will be.
     fn on_response_over(&mut self, id: StreamId, delivered: bool) {
-        if !self.serving.unacknowledged.remove(&id) {
+        if !self.serving.unacknowledged.remove(id).is_some() {
             return;
         }
-        if let Some(watched) = self.serving.watched.get_mut(&id) {
+        if let Some(watched) = self.serving.watched.get_mut(id) {
             let _ = watched.outcome.set(delivered);
             self.wakes.extend(watched.waker.take());
         }
@@ -284,14 +288,13 @@ impl Protocol {
 
     /// Responses that were written to their end and are not acknowledged to it.
     pub(super) fn written_to_the_end(&self) -> Vec<StreamId> {
-        let all = self.serving.unacknowledged.iter();
-        all.filter(|id| !self.streams.contains_key(id)).copied().collect()
+        self.serving.unacknowledged.ids().filter(|id| !self.streams.contains(*id)).collect()
     }
 
     /// Gives up what is left of a response that was written to its end.
     pub(super) fn give_up_response(&mut self, io: &mut Io<'_>, id: StreamId, code: ErrorCode) {
         io.reset(id, code.value());
-        if let Some(too_slow) = self.serving.watched.get(&id).and_then(|watched| watched.too_slow.as_ref()) {
+        if let Some(too_slow) = self.serving.watched.get(id).and_then(|watched| watched.too_slow.as_ref()) {
             too_slow.store(true, Ordering::Relaxed);
         }
         self.on_response_over(id, false);
@@ -313,7 +316,8 @@ impl Protocol {
 
     /// Ready once every request is answered and every answer has been acknowledged.
     pub(super) fn poll_drained(&mut self, cx: &Context<'_>, io: &Io<'_>) -> Poll<()> {
-        self.serving.unacknowledged.retain(|id| io.is_sending(*id));
+        let over: Vec<_> = self.serving.unacknowledged.ids().filter(|id| !io.is_sending(*id)).collect();
+        over.into_iter().for_each(|id| drop(self.serving.unacknowledged.remove(id)));
         if self.end.is_some() || self.is_drained() {
             return Poll::Ready(());
         }
@@ -329,7 +333,7 @@ impl Protocol {
     }
 
     fn note_headless(&mut self, id: StreamId, now: Time) {
-        if self.streams.contains_key(&id) || !self.h3.has_request(id) {
+        if self.streams.contains(id) || !self.h3.has_request(id) {
             return;
         }
         if self.serving.headless.len() >= HEADLESS_SWEEP {
@@ -346,7 +350,7 @@ impl Protocol {
         match event {
             Event::Settings => self.wakes.append(&mut self.unsettled),
             Event::Informational { id, response } => {
-                if let Some(stream) = self.streams.get_mut(&id)
+                if let Some(stream) = self.streams.get_mut(id)
                     && let Some(informational) = &mut stream.informational
                 {
                     informational.push_back(response);
@@ -354,21 +358,21 @@ impl Protocol {
                 }
             }
             Event::Response { id, response, end } => {
-                if let Some(stream) = self.streams.get_mut(&id) {
+                if let Some(stream) = self.streams.get_mut(id) {
                     stream.response = Some((response, end));
                     self.wakes.extend(stream.reader.take());
                 }
             }
             Event::DataReadable { id } => {
-                self.wakes.extend(self.streams.get_mut(&id).and_then(|stream| stream.reader.take()));
+                self.wakes.extend(self.streams.get_mut(id).and_then(|stream| stream.reader.take()));
             }
             Event::Writable { id } => {
-                self.wakes.extend(self.streams.get_mut(&id).and_then(|stream| stream.writer.take()));
+                self.wakes.extend(self.streams.get_mut(id).and_then(|stream| stream.writer.take()));
             }
             Event::Reset { id, code, local } => self.fail(id, Error::reset(code, local)),
             Event::StopSending { id, code } => {
                 self.on_response_over(id, false);
-                if let Some(stream) = self.streams.get_mut(&id) {
+                if let Some(stream) = self.streams.get_mut(id) {
                     stream.stopped = Some(code);
                     self.wakes.extend(stream.writer.take());
                 }
@@ -388,7 +392,7 @@ impl Protocol {
             self.serving.headless.remove(at);
         }
         self.streams.insert(id, Stream::new(if arrival.end { 1 } else { 2 }));
-        self.serving.unacknowledged.insert(id);
+        self.serving.unacknowledged.insert(id, ());
         self.serving.arrivals.push_back(arrival);
         self.wakes.extend(self.serving.driver.take());
     }
@@ -396,7 +400,7 @@ impl Protocol {
     /// The peer, or time, has ended the connection. What has arrived for a client can still be read.
     fn on_transport_closed(&mut self, io: &mut Io<'_>, error: Error) {
         if self.side == Side::Client && self.end.is_none() {
-            let ids: Vec<_> = self.streams.keys().copied().collect();
+            let ids: Vec<_> = self.streams.ids().collect();
             ids.iter().for_each(|id| self.h3.on_readable(io, *id));
             while let Some(event) = self.h3.poll_event() {
                 self.on_http3(event);
@@ -412,12 +416,12 @@ impl Protocol {
     /// A client that ends the connection in good order waits for nothing any more (RFC 9114 section 5.2): it has what has
     /// been sent, though its last acknowledgements may be missing.
     fn take_for_delivered(&mut self, io: &Io<'_>) {
-        let sent: Vec<_> = self.serving.unacknowledged.iter().copied().filter(|id| io.is_sent(*id)).collect();
+        let sent: Vec<_> = self.serving.unacknowledged.ids().filter(|id| io.is_sent(*id)).collect();
         sent.into_iter().for_each(|id| self.on_response_over(id, true));
     }
 
     fn collect_left(&mut self, io: &mut Io<'_>, id: StreamId) {
-        let Some(stream) = self.streams.get_mut(&id).filter(|stream| stream.failure.is_none()) else {
+        let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.failure.is_none()) else {
             return;
         };
         let mut left = Left::default();
@@ -449,7 +453,7 @@ impl Protocol {
             Transport::Writable { id } => {
                 self.h3.on_writable(io, *id);
                 // Who waits for room has offered nothing yet.
-                self.wakes.extend(self.streams.get_mut(id).and_then(|stream| stream.writer.take()));
+                self.wakes.extend(self.streams.get_mut(*id).and_then(|stream| stream.writer.take()));
             }
             Transport::Finished { id } => self.on_response_over(*id, true),
             Transport::Stopped { id, code } => {
@@ -468,7 +472,7 @@ impl Protocol {
 impl RawHandler for Protocol {
     fn on_event(&mut self, cx: &mut RawCx<'_, '_>, event: &godwit_transport::Event) {
         let now = cx.now();
-        let mut io = Io::new(cx.connection(), now);
+        let mut io = Io::new(cx.connection(), now, &mut self.accepted);
         self.on_transport(&mut io, event);
         let accepted = io.accepted;
         self.settle(cx, accepted);
@@ -476,6 +480,7 @@ impl RawHandler for Protocol {
 
     fn on_stopped(&mut self, cx: &mut RawCx<'_, '_>) {
         self.end(Error::endpoint_stopped());
-        self.settle(cx, Vec::new());
+        let accepted = std::mem::take(&mut self.accepted);
+        self.settle(cx, accepted);
     }
 }

@@ -155,6 +155,48 @@ fn bodies_trailers_and_informational_responses() {
 }
 
 #[test]
+fn a_head_takes_the_first_frame_of_the_content_with_it() {
+    for window in [1 << 20, 1000, 40, 3] {
+        for len in [0, 1, 768, 769, 5000, 65_536, 65_537, 150_000] {
+            for end in [true, false] {
+                let content: Bytes = (0..len).map(|n| (n % 251) as u8).collect();
+                let (mut client, mut server) = pair(&World::new(window, usize::MAX));
+                let request = Request::get("https://a.example/").body(()).unwrap();
+                let id = client.connection.send_request(&mut client.io, &request, true).unwrap();
+                pump(&mut client, &mut server);
+                assert_eq!(server.events().len(), 1);
+                let head = Response::builder().header("etag", "x").body(()).unwrap();
+                let server_io = &mut server.io;
+                let taken = server.connection.send_response_with(server_io, id, &head, &content, end);
+                assert_eq!(taken, Ok(len.min(65_536) as usize), "window {window}, {len} bytes");
+                let rest = content.slice(taken.unwrap()..);
+                let mut upload = (!rest.is_empty() || !end).then(|| Upload::new(&rest, false));
+                let mut download = Download::default();
+                for _ in 0..100_000 {
+                    if upload.as_mut().is_some_and(|upload| upload.drive(&mut server, id)) {
+                        upload = None;
+                    }
+                    pump(&mut client, &mut server);
+                    for event in client.events() {
+                        if let Event::Response { end, response, .. } = event {
+                            assert_eq!(response.headers()["etag"], "x");
+                            download.end = end;
+                        }
+                    }
+                    server.events();
+                    download.drive(&mut client, id, usize::MAX);
+                    if download.end {
+                        break;
+                    }
+                }
+                assert_eq!(download.pieces.concat(), content, "window {window}, {len} bytes, {end}");
+                assert_eq!((client.connection.open_requests(), server.connection.open_requests()), (0, 0));
+            }
+        }
+    }
+}
+
+#[test]
 fn content_is_never_copied() {
     let content = Bytes::from(vec![7; 100_000]);
     let range = content.as_ptr_range();

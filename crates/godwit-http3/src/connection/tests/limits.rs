@@ -171,7 +171,7 @@ fn useless_control_traffic_is_limited() {
     let (world, mut server, mut io) = server(Config::default());
     for _ in 0..1100 {
         let id = io.open(Direction::Unidirectional).unwrap();
-        io.write(id, Bytes::from_static(&[0x21, 0])).unwrap();
+        io.write(id, &mut Bytes::from_static(&[0x21, 0])).unwrap();
         server.pump();
     }
     assert_eq!(world.closed(), Some((Side::Server, ErrorCode::H3_EXCESSIVE_LOAD.0)));

@@ -142,7 +142,8 @@ impl End {
     }
 
     pub(super) fn put(&mut self, id: StreamId, bytes: &[u8]) {
-        assert_eq!(self.write(id, Bytes::copy_from_slice(bytes)), Ok(bytes.len()));
+        let mut bytes = Bytes::copy_from_slice(bytes);
+        assert_eq!((self.write(id, &mut bytes), bytes.len()), (Ok(()), 0));
     }
 }
 
@@ -179,7 +180,7 @@ impl Transport for End {
         })
     }
 
-    fn write(&mut self, id: StreamId, mut data: Bytes) -> Result<usize, StreamError> {
+    fn write(&mut self, id: StreamId, data: &mut Bytes) -> Result<(), StreamError> {
         let mut state = self.world.0.borrow_mut();
         let window = state.window;
         let half = state.halves.get_mut(&(id, self.side)).ok_or(StreamError::Unknown)?;
@@ -189,16 +190,14 @@ impl Transport for End {
         if half.finished || half.reset.is_some() {
             return Err(StreamError::Unknown);
         }
-        let whole = data.len();
-        data.truncate(window.saturating_sub(half.queued));
-        let taken = data.len();
-        half.queued += taken;
-        half.writer_waits |= taken < whole;
-        if taken > 0 {
-            half.data.push_back(data);
+        let taken = data.split_to(data.len().min(window.saturating_sub(half.queued)));
+        half.queued += taken.len();
+        half.writer_waits |= !data.is_empty();
+        if !taken.is_empty() {
+            half.data.push_back(taken);
             state.notify_readable(id, self.side);
         }
-        Ok(taken)
+        Ok(())
     }
 
     fn finish(&mut self, id: StreamId) {

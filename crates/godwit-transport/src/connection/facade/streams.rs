@@ -29,6 +29,11 @@ impl Connection {
         self.machine.parts.streams.write(id, data)
     }
 
+    /// As [`Connection::write`], but what is taken is taken off the front of `data`.
+    pub fn write_from(&mut self, id: StreamId, data: &mut Bytes) -> Result<(), WriteError> {
+        self.machine.parts.streams.write_from(id, data)
+    }
+
     /// Has [`crate::Event::Writable`] follow as soon as the stream takes data.
     pub fn watch_writable(&mut self, id: StreamId) -> Result<(), WriteError> {
         self.machine.parts.streams.watch_writable(id)
