@@ -199,11 +199,18 @@ pub fn write_size(bytes: u64) -> String {
 /// A duration as people write it: `0.31ms`, `12ms`, `4.1s`.
 #[must_use]
 pub fn write_duration(elapsed: Duration) -> String {
-    let seconds = elapsed.as_secs_f64();
-    match seconds {
-        s if s < 0.009_95 => format!("{:.2}ms", s * 1e3),
-        s if s < 0.999_5 => format!("{:.0}ms", s * 1e3),
-        s => format!("{s:.1}s"),
+    // In whole numbers: lines of logs have one each.
+    let micros = elapsed.as_nanos().saturating_add(500) / 1000;
+    match micros {
+        ..9_950 => {
+            let hundredths = micros.saturating_add(5) / 10;
+            format!("{}.{:02}ms", hundredths / 100, hundredths % 100)
+        }
+        ..999_500 => format!("{}ms", micros.saturating_add(500) / 1000),
+        _ => {
+            let tenths = micros.saturating_add(50_000) / 100_000;
+            format!("{}.{}s", tenths / 10, tenths % 10)
+        }
     }
 }
 
