@@ -3,6 +3,8 @@
 //! Invariants: nothing that is about one connection is passed to another; what an upstream is told about the
 //! client comes from [`Peer`] or from a peer that is trusted; a request has one Host at most.
 
+mod forwarded;
+
 use crate::problem::{Problem, ProblemKind};
 use crate::settings::{HostHeader, Settings};
 use crate::upstream::{Scheme, Upstream};
@@ -10,20 +12,14 @@ use bytes::Bytes;
 use godwit_body::Peer;
 use http::header::{
     ALT_SVC, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE,
-    CONTENT_TYPE, COOKIE, EXPECT, FORWARDED, HOST, HeaderName, MAX_FORWARDS, RANGE, SET_COOKIE, TE, TRAILER,
+    CONTENT_TYPE, COOKIE, EXPECT, HOST, HeaderName, MAX_FORWARDS, RANGE, SET_COOKIE, TE, TRAILER,
     TRANSFER_ENCODING, UPGRADE, VIA,
 };
 use http::uri::{Authority, PathAndQuery};
 use http::{HeaderMap, HeaderValue, Request, Uri, Version};
 use http_body::Frame;
-use std::fmt::Write as _;
-use std::net::IpAddr;
 use std::time::Duration;
 
-const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
-const REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
@@ -100,8 +96,11 @@ fn remove_hop_by_hop(headers: &mut HeaderMap) {
             headers.remove(name);
         }
     }
-    for name in &HOP_BY_HOP {
-        headers.remove(name);
+    // Most messages have none of them, and to look is cheaper than to search for each.
+    if headers.keys().any(|name| HOP_BY_HOP.contains(name)) {
+        for name in &HOP_BY_HOP {
+            headers.remove(name);
+        }
     }
 }
 
@@ -123,18 +122,23 @@ pub(crate) fn requested_host(uri: &Uri, headers: &HeaderMap) -> Result<Option<He
     if hosts.next().is_some() {
         return Err(bad("more than one Host field"));
     }
-    let host = match uri.authority() {
-        Some(authority) => HeaderValue::from_str(authority.as_str()).map(Some),
-        None => Ok(host.filter(|host| !host.is_empty()).cloned()),
+    let sound = |authority: &Authority| {
+        if authority.as_str().contains('@') {
+            Err(bad("Host has a user name"))
+        } else if !has_sound_port(authority) {
+            Err(bad("Host has a port that is none"))
+        } else {
+            Ok(())
+        }
     };
-    let host = host.map_err(|_| bad("the target's authority cannot be a Host"))?;
-    let parsed = host.as_ref().map(|host| Authority::try_from(host.as_bytes()));
-    match parsed {
-        Some(Ok(authority)) if authority.as_str().contains('@') => Err(bad("Host has a user name")),
-        Some(Ok(authority)) if !has_sound_port(&authority) => Err(bad("Host has a port that is none")),
-        Some(Err(_)) => Err(bad("Host is not a name")),
-        _ => Ok(host),
+    if let Some(authority) = uri.authority() {
+        sound(authority)?;
+        let host = HeaderValue::from_str(authority.as_str());
+        return host.map(Some).map_err(|_| bad("the target's authority cannot be a Host"));
     }
+    let Some(host) = host.filter(|host| !host.is_empty()) else { return Ok(None) };
+    sound(&Authority::try_from(host.as_bytes()).map_err(|_| bad("Host is not a name"))?)?;
+    Ok(Some(host.clone()))
 }
 
 fn has_sound_port(authority: &Authority) -> bool {
@@ -219,9 +223,8 @@ pub(crate) fn on_request(
     }
     join_cookies(headers);
     warn_of_early_data(headers, facts.early);
-    forward(headers, facts, settings);
-    let via = format!("{} {pseudonym}", version(facts.version));
-    append(headers, VIA, &via);
+    forwarded::forward(headers, facts, settings);
+    append(headers, VIA, via(facts.version, pseudonym));
     Ok(())
 }
 
@@ -240,9 +243,8 @@ pub(crate) struct Facts<'a> {
 /// words, as all of them count as the same (RFC 8470 section 5.1). Nobody can say that it is none.
 fn warn_of_early_data(headers: &mut HeaderMap, early: bool) {
     // Some applications do not tell underscores from hyphens.
-    let shadows =
-        |name: &HeaderName| name.as_str() != "early-data" && name.as_str().replace('_', "-") == "early-data";
-    let shadows: Vec<HeaderName> = headers.keys().filter(|name| shadows(name)).cloned().collect();
+    let shadows = |name: &&HeaderName| **name != EARLY_DATA && is_in_hyphens(name.as_str(), "early-data");
+    let shadows: Vec<HeaderName> = headers.keys().filter(shadows).cloned().collect();
     for name in &shadows {
         headers.remove(name);
     }
@@ -263,64 +265,29 @@ fn join_cookies(headers: &mut HeaderMap) {
     }
 }
 
-/// Tells about the client, and keeps what it says about others only if it is trusted.
-fn forward(headers: &mut HeaderMap, facts: &Facts<'_>, settings: &Settings) {
-    let trusted = facts.peer.is_some_and(|peer| settings.trusts(peer));
-    let claims: Vec<HeaderName> =
-        headers.keys().filter(|name| is_claim(name.as_str(), trusted)).cloned().collect();
-    for name in &claims {
-        headers.remove(name);
-    }
-    if !settings.forwarded {
-        return;
-    }
-    let scheme = if facts.secure { "https" } else { "http" };
-    if let Some(peer) = facts.peer {
-        let ip = peer.address.ip().to_canonical();
-        append(headers, FORWARDED_FOR, &ip.to_string());
-        if !headers.contains_key(REAL_IP) {
-            append(headers, REAL_IP, &ip.to_string());
-        }
-    }
-    if !headers.contains_key(FORWARDED_PROTO) {
-        headers.insert(FORWARDED_PROTO, HeaderValue::from_static(scheme));
-    }
-    if let Some(host) = facts.host
-        && !headers.contains_key(FORWARDED_HOST)
-    {
-        headers.insert(FORWARDED_HOST, host.clone());
-    }
-    append(headers, FORWARDED, &element(facts, scheme));
+/// This proxy in Via, with the version in which it has received a message (RFC 9110 section 7.6.3).
+fn via(received: Version, pseudonym: &str) -> Option<HeaderValue> {
+    HeaderValue::try_from([version(received), " ", pseudonym].concat()).ok()
 }
 
-/// Whether a field claims something about the client that only a trusted peer may say. Some applications do
-/// not tell underscores from hyphens, so nobody may say it with those.
-fn is_claim(name: &str, trusted: bool) -> bool {
-    let hyphens = name.replace('_', "-");
-    let claim = hyphens == "forwarded" || hyphens == "x-real-ip" || hyphens.starts_with("x-forwarded-");
-    claim && (!trusted || hyphens != name)
+/// Whether a name is `wanted` when its underscores are taken for hyphens, as some applications do.
+fn is_in_hyphens(name: &str, wanted: &str) -> bool {
+    name.len() == wanted.len() && begins_in_hyphens(name, wanted)
 }
 
-/// The element of this hop in Forwarded (RFC 7239 section 4).
-fn element(facts: &Facts<'_>, scheme: &str) -> String {
-    let mut element = String::new();
-    match facts.peer.map(|peer| peer.address.ip().to_canonical()) {
-        Some(IpAddr::V4(addr)) => _ = write!(element, "for={addr};"),
-        Some(IpAddr::V6(addr)) => _ = write!(element, "for=\"[{addr}]\";"),
-        None => element.push_str("for=unknown;"),
-    }
-    if let Some(host) = facts.host.and_then(|host| host.to_str().ok()) {
-        let token = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte));
-        // A host that has been parsed has neither quotes nor backslashes.
-        _ = if token { write!(element, "host={host};") } else { write!(element, "host=\"{host}\";") };
-    }
-    element.push_str("proto=");
-    element.push_str(scheme);
-    element
+/// Whether a name begins with `wanted` when its underscores are taken for hyphens.
+fn begins_in_hyphens(name: &str, wanted: &str) -> bool {
+    let hyphens = name.bytes().map(|byte| if byte == b'_' { b'-' } else { byte });
+    name.len() >= wanted.len() && hyphens.zip(wanted.bytes()).all(|(byte, wanted)| byte == wanted)
 }
 
 /// Adds a member to a list.
-fn append(headers: &mut HeaderMap, name: HeaderName, member: &str) {
+fn append(headers: &mut HeaderMap, name: HeaderName, member: Option<HeaderValue>) {
+    let Some(member) = member else { return };
+    if !headers.contains_key(&name) {
+        headers.insert(name, member);
+        return;
+    }
     let mut list: Vec<&[u8]> = headers.get_all(&name).iter().map(HeaderValue::as_bytes).collect();
     list.push(member.as_bytes());
     if let Ok(value) = HeaderValue::from_bytes(&list.join(&b", "[..])) {
@@ -333,7 +300,7 @@ pub(crate) fn on_response(headers: &mut HeaderMap, received: Version, pseudonym:
     remove_hop_by_hop(headers);
     // Where else the site is found is for whoever faces the client to say.
     headers.remove(ALT_SVC);
-    append(headers, VIA, &format!("{} {pseudonym}", version(received)));
+    append(headers, VIA, via(received, pseudonym));
 }
 
 /// The fields of an informational response that go to the client.
@@ -362,7 +329,7 @@ fn on_trailers(trailers: &mut HeaderMap) {
     }
     // Some servers merge trailers into the header section, where these would be believed.
     let claims: Vec<HeaderName> =
-        trailers.keys().filter(|name| is_claim(name.as_str(), false)).cloned().collect();
+        trailers.keys().filter(|name| forwarded::is_claim(name.as_str(), false)).cloned().collect();
     for name in &claims {
         trailers.remove(name);
     }

@@ -28,6 +28,30 @@ fn an_ipv6_peer_is_quoted() {
 }
 
 #[test]
+fn the_words_are_of_the_client_that_asks_and_the_host_that_it_asks() {
+    let hosts = [None, Some(HeaderValue::from_static("a.test")), Some(HeaderValue::from_static("b.test"))];
+    let seen = |peer: &str, secure: bool, host: &Option<HeaderValue>| {
+        let mut headers = HeaderMap::new();
+        let facts = Facts { secure, host: host.as_ref(), ..facts(peer) };
+        on_request(&mut headers, &facts, &Settings::default(), "me").unwrap();
+        let text = |name: &str| headers[name].to_str().unwrap().to_owned();
+        (text("forwarded"), text("x-forwarded-for"), text("x-real-ip"))
+    };
+    // Each differs from the one before in one thing, and each comes twice.
+    for host in &hosts {
+        for (peer, ip) in [("1.1.1.1:5", "1.1.1.1"), ("1.1.1.2:5", "1.1.1.2")] {
+            for (secure, scheme) in [(true, "https"), (false, "http")] {
+                let name =
+                    host.as_ref().map_or(String::new(), |host| format!("host={};", host.to_str().unwrap()));
+                let expected = (format!("for={ip};{name}proto={scheme}"), ip.to_owned(), ip.to_owned());
+                assert_eq!(seen(peer, secure, host), expected);
+                assert_eq!(seen(peer, secure, host), expected);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_trusted_peer_is_added_to() {
     let mut headers =
         map(&[("forwarded", "for=a"), ("x-forwarded-for", "1.1.1.1"), ("x-real-ip", "1.1.1.1")]);
@@ -265,7 +289,7 @@ proptest! {
         on_request(&mut after, &facts("6.6.6.7:1"), &settings("10.0.0.0/8"), "me").unwrap();
         let named: Vec<HeaderName> = named_by_connection(&before).collect();
         for name in before.keys() {
-            if (name.as_str().starts_with("x-") && !is_claim(name.as_str(), false)) || name == "authorization" {
+            if (name.as_str().starts_with("x-") && !forwarded::is_claim(name.as_str(), false)) || name == "authorization" {
                 let same = before.get_all(name).iter().eq(after.get_all(name).iter());
                 prop_assert_eq!(same, !named.contains(name), "{}", name);
             }
