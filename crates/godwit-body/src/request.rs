@@ -1,5 +1,6 @@
 //! What a server says of a request beside its head, in its extensions, and a service understands.
 
+use crate::BoxError;
 use http::Response;
 use std::fmt;
 use std::net::SocketAddr;
@@ -22,20 +23,24 @@ impl Peer {
     }
 }
 
-/// Where informational (1xx) responses are to go. Without it they are swallowed. Status 101 never comes here, and
-/// 100 only if the client asked for it. There may be any number of them: whoever takes them keeps few.
+/// Where informational (1xx) responses are to go: hints of what a page will need, or that work is going on. Without it they are
+/// swallowed. Status 101 never comes here, and 100 only if the client asked for it. There may be any number of them: whoever
+/// takes them keeps few.
 #[derive(Clone)]
-pub struct Informational(Arc<dyn Fn(Response<()>) + Send + Sync>);
+pub struct Informational(Arc<dyn Fn(Response<()>) -> Result<(), BoxError> + Send + Sync>);
 
 impl Informational {
-    /// Calls `act` with each.
-    pub fn new(act: impl Fn(Response<()>) + Send + Sync + 'static) -> Self {
+    /// Calls `act` with each. It may leave any of them out.
+    pub fn new(act: impl Fn(Response<()>) -> Result<(), BoxError> + Send + Sync + 'static) -> Self {
         Informational(Arc::new(act))
     }
 
     /// Passes one on.
-    pub fn send(&self, response: Response<()>) {
-        (self.0)(response);
+    ///
+    /// # Errors
+    /// If it is not one that can be sent, or comes too late, which a proxy need not mind.
+    pub fn send(&self, response: Response<()>) -> Result<(), BoxError> {
+        (self.0)(response)
     }
 }
 

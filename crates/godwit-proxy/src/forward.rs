@@ -261,7 +261,8 @@ impl Outgoing {
                 *copy.status_mut() = response.status();
                 *copy.headers_mut() = response.headers().clone();
                 headers::on_informational(copy.headers_mut());
-                sink.send(copy);
+                // Too late is no harm.
+                let _ = sink.send(copy);
             }
         });
     }
@@ -279,7 +280,7 @@ impl Outgoing {
         if let Some(sink) = &self.informational {
             let mut response = Response::new(());
             *response.status_mut() = StatusCode::CONTINUE;
-            sink.send(response);
+            let _ = sink.send(response);
         }
     }
 

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use godwit_body::{BoxBody, FramePoll, Informational, Wrapped, Wrapper, boxed};
+use godwit_body::{BoxBody, FramePoll, Informational, Wrapped, Wrapper, boxed, empty};
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderName, TE, TRAILER, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderMap, HeaderValue, Request};
 use http_body::{Body, Frame};
@@ -19,24 +19,27 @@ use crate::settings::HeaderRules;
 
 /// A request of a client by a site's rules for requests, with informational responses by its rules for responses.
 pub(super) fn requested(
-    mut request: Request<BoxBody>,
+    request: &mut Request<BoxBody>,
     rules: &Arc<HeaderRules>,
     of_responses: &Arc<HeaderRules>,
-) -> Request<BoxBody> {
-    apply_to_request(rules, request.headers_mut());
+) {
+    if !says_nothing(rules) {
+        apply_to_request(rules, request.headers_mut());
+    }
     if !says_nothing(of_responses)
         && let Some(sink) = request.extensions_mut().remove::<Informational>()
     {
         let rules = Arc::clone(of_responses);
         request.extensions_mut().insert(Informational::new(move |mut response| {
             apply_to_informational(&rules, response.headers_mut());
-            sink.send(response);
+            sink.send(response)
         }));
     }
     if says_nothing(rules) || request.body().is_end_stream() {
-        return request;
+        return;
     }
-    request.map(|body| boxed(Wrapped::with(body, TrailerRules(Arc::clone(rules)))))
+    let body = std::mem::replace(request.body_mut(), empty());
+    *request.body_mut() = boxed(Wrapped::with(body, TrailerRules(Arc::clone(rules))));
 }
 
 fn says_nothing(rules: &HeaderRules) -> bool {
@@ -173,7 +176,8 @@ mod tests {
         let names = ["x-set", "x-add", "x-removed", "x_set", "x_removed", "x-other"];
         let trailers: HeaderMap = names.into_iter().map(|name| field(name, "client")).collect();
         let body = Full::new(Bytes::from("content")).with_trailers(std::future::ready(Some(Ok(trailers))));
-        let request = requested(Request::new(boxed(body)), &Arc::new(rules), &Arc::default());
+        let mut request = Request::new(boxed(body));
+        requested(&mut request, &Arc::new(rules), &Arc::default());
         assert!(request.headers()["x-set"] == "operator" && request.headers()["x-add"] == "operator");
         let body = request.into_body().collect().await.unwrap();
         assert_eq!(body.trailers().unwrap().keys().collect::<Vec<_>>(), ["x-other"]);
@@ -189,13 +193,13 @@ mod tests {
         };
         let (sender, sent) = std::sync::mpsc::channel();
         let mut request = Request::new(godwit_body::empty());
-        request.extensions_mut().insert(Informational::new(move |response| sender.send(response).unwrap()));
-        let request = requested(request, &Arc::default(), &Arc::new(rules));
+        request.extensions_mut().insert(Informational::new(move |response| Ok(sender.send(response)?)));
+        requested(&mut request, &Arc::default(), &Arc::new(rules));
         let mut hints = Response::new(());
         for name in ["x-set", "x-removed", "link"] {
             hints.headers_mut().insert(name, HeaderValue::from_static("upstream"));
         }
-        request.extensions().get::<Informational>().unwrap().send(hints);
+        request.extensions().get::<Informational>().unwrap().send(hints).unwrap();
         let expected = HeaderMap::from_iter([field("x-set", "operator"), field("link", "upstream")]);
         assert_eq!(sent.try_recv().unwrap().headers(), &expected);
     }

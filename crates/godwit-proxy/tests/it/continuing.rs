@@ -28,6 +28,7 @@ fn expecting(taken: &Arc<AtomicUsize>, continues: &Arc<AtomicUsize>) -> Request<
     let sink = Informational::new(move |response: Response<()>| {
         assert_eq!(response.status(), 100);
         counted.fetch_add(1, Ordering::SeqCst);
+        Ok(())
     });
     request = request.extension(sink);
     request.body(body).unwrap()

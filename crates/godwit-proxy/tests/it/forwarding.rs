@@ -319,7 +319,10 @@ async fn early_hints() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&seen);
     let mut request = get("/");
-    request.extensions_mut().insert(Informational::new(move |response| noted.lock().unwrap().push(response)));
+    request.extensions_mut().insert(Informational::new(move |response| {
+        noted.lock().unwrap().push(response);
+        Ok(())
+    }));
     assert_eq!(text(proxy.handle(request).await).await, "ok");
     let seen = seen.lock().unwrap();
     assert_eq!(seen.len(), 1, "nobody asked for 100: {seen:?}");

@@ -60,7 +60,6 @@ pub use early_requests::EarlyRequests;
 pub use error::{Error, ErrorKind};
 pub use godwit_body::IdleConnections;
 pub use godwit_http3::{Config, ErrorCode, Protocol};
-pub use informational::Informational;
 pub use server::Server;
 pub use server_event::ServerEvent;
 pub use service::HttpService;

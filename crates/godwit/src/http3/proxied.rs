@@ -1,7 +1,6 @@
 //! What a reverse proxy wants to know of a request, in the terms that it shares with servers of other versions.
 
 use super::connection_info::ConnectionInfo;
-use super::informational::Informational;
 use godwit_http3::Protocol;
 use http::Extensions;
 
@@ -14,12 +13,6 @@ pub(super) fn describe(extensions: &mut Extensions) {
     }
     if let Some(info) = extensions.get::<ConnectionInfo>().filter(|info| info.came_early()).cloned() {
         extensions.insert(godwit_body::EarlyData::until(move || !info.is_early()));
-    }
-    if let Some(informational) = extensions.get::<Informational>().cloned() {
-        extensions.insert(godwit_body::Informational::new(move |response| {
-            // Too late is no harm.
-            let _ = informational.send(&response);
-        }));
     }
     if let Some(protocol) = extensions.get::<Protocol>().cloned() {
         extensions.insert(godwit_body::ExtendedConnect::new(protocol.as_str()));

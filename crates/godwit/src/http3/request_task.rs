@@ -5,7 +5,7 @@ use super::body::Body;
 use super::connection_info::Origin;
 use super::early_requests::EarlyRequests;
 use super::exchange::{RecvHalf, SendHalf};
-use super::informational::Informational;
+use super::informational;
 use super::link::Link;
 use super::minimum_rate::RateGuard;
 use super::outgoing::{Outgoing, content_length, has_no_content, set_content_length};
@@ -20,7 +20,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
-use tower::{Service, ServiceExt};
+use tower::Service;
 
 /// A request with both halves of its exchange.
 pub(super) struct Task {
@@ -43,7 +43,7 @@ impl Task {
         let (mut parts, ()) = arrival.request.into_parts();
         let refused = early.refuses(&parts.method, &info);
         parts.extensions.insert(info);
-        parts.extensions.insert(Informational::new(link, arrival.id));
+        parts.extensions.insert(informational::to(link, arrival.id));
         super::proxied::describe(&mut parts.extensions);
         // What follows a CONNECT is not content.
         let length = content_length(&parts.headers).filter(|_| parts.method != Method::CONNECT);
@@ -97,7 +97,11 @@ where
     S: Service<Request<Body>, Response = Response<B>>,
     S::Error: Into<BoxError>,
 {
-    let mut answer = pin!(service.oneshot(request));
+    let mut answer = pin!(async move {
+        let mut service = service;
+        poll_fn(|cx| service.poll_ready(cx)).await?;
+        service.call(request).await
+    });
     poll_fn(|cx| match answer.as_mut().poll(cx) {
         Poll::Ready(answer) => Poll::Ready(Ok(answer.map_err(Into::into))),
         Poll::Pending => send.poll_refused(cx).map(Err),

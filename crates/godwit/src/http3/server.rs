@@ -9,7 +9,7 @@ use super::protocol::Arrival;
 use super::request_task::Task;
 use super::server_event::{Observer, ServerEvent};
 use super::service::HttpService;
-use super::unless_ready::{self, spawn_unless_ready};
+use super::unless_ready::Batch;
 use super::watching;
 use crate::{Connecting, Connection, ConnectionError, Endpoint, Incoming};
 use godwit_base::Time;
@@ -32,7 +32,7 @@ use tokio::time::Instant;
 /// A service is any [`HttpService`]: a `tower` service from `http::Request<`[`Body`](super::Body)`>` to an
 /// `http::Response` of any body whose data is `Bytes`. It is cloned for every request, and each request is served in a
 /// task of its own. Where the runtime has but one thread, it is first polled within the connection's task, and moves to its
-/// own if it has to wait. A request's extensions hold a [`ConnectionInfo`] and an [`super::Informational`].
+/// own if it has to wait. A request's extensions hold a [`ConnectionInfo`] and a [`godwit_body::Informational`].
 ///
 /// If [`Config::enable_connect_protocol`] is set, an extended CONNECT (RFC 9220) comes with a
 /// [`super::Protocol`] in its extensions. A response with a status of success makes it a tunnel: its body is
@@ -264,9 +264,9 @@ impl Server {
         let info = info.of_link(&link);
         let _guard = CloseOnDrop(&link);
         let (served, rate, early) = (Arc::clone(&link), self.rate, self.early_requests);
-        let mut serve = move |arrival, arrived| {
-            let task = Task::new(&served, &info, (arrival, arrived), (rate, early));
-            spawn_unless_ready(task.run(service.clone()), arrived);
+        let mut serve = move |arrival, batch: &mut Batch| {
+            let task = Task::new(&served, &info, (arrival, batch.arrived()), (rate, early));
+            batch.spawn_unless_ready(task.run(service.clone()));
         };
         let mut shutdown = pin!(shutdown);
         let ended = tokio::select! {
@@ -381,13 +381,13 @@ impl Server {
     async fn serve_arrivals(
         &self,
         link: &Link,
-        serve: &mut impl FnMut(Arrival, std::time::Instant),
+        serve: &mut impl FnMut(Arrival, &mut Batch),
     ) -> Result<(), Error> {
         let mut arrivals = VecDeque::new();
         loop {
             self.next_arrivals(link, &mut arrivals).await?;
-            let arrived = unless_ready::now();
-            arrivals.drain(..).for_each(|arrival| serve(arrival, arrived));
+            let mut batch = Batch::new();
+            arrivals.drain(..).for_each(|arrival| serve(arrival, &mut batch));
         }
     }
 
@@ -419,7 +419,7 @@ impl Server {
 
     /// Finishes what is under way, within the time for it. GOAWAY goes out in two steps (RFC 9114 section
     /// 5.2): between them there is time for requests of clients that have not yet heard the first.
-    async fn drain(&self, link: &Link, serve: &mut impl FnMut(Arrival, std::time::Instant), limit: Duration) {
+    async fn drain(&self, link: &Link, serve: &mut impl FnMut(Arrival, &mut Batch), limit: Duration) {
         link.with(|protocol, io| protocol.announce_drain(io));
         let rtt = link.connection().stats().rtt;
         let last_call = LAST_CALL.saturating_add(rtt.saturating_mul(3)).min(LONGEST_LAST_CALL);

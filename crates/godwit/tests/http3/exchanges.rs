@@ -3,7 +3,8 @@
 use crate::bodies::{Long, digest};
 use crate::support::{World, any, echo, get, ok, service, text};
 use godwit::TransportConfig;
-use godwit::http3::{Body, ConnectionInfo, Informational, OnInformational};
+use godwit::http3::{Body, ConnectionInfo, OnInformational};
+use godwit_body::Informational;
 use http::header::{CONTENT_LENGTH, HOST};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{Empty, Full};
@@ -191,9 +192,9 @@ async fn informational_responses() {
         let informational = request.extensions().get::<Informational>().unwrap().clone();
         for status in [100, 103] {
             let response = Response::builder().status(status).header("link", "</style.css>");
-            informational.send(&response.body(()).unwrap())?;
+            informational.send(response.body(()).unwrap())?;
         }
-        assert!(informational.send(&Response::new(())).is_err(), "200 is a final response");
+        assert!(informational.send(Response::new(())).is_err(), "200 is a final response");
         ok(Body::from("done"))
     }));
     let client = world.client().await;

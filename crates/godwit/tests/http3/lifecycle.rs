@@ -408,7 +408,7 @@ async fn an_endpoint_that_is_closed() {
 #[test]
 fn handles_may_go_to_other_threads() {
     fn check<T: Send + Sync + 'static>() {}
-    check::<(Body, Client, Server, godwit::http3::Error, godwit::http3::Informational)>();
+    check::<(Body, Client, Server, godwit::http3::Error, godwit_body::Informational)>();
 }
 
 #[tokio::test]
