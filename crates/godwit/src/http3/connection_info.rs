@@ -165,6 +165,11 @@ impl ConnectionInfo {
         let attached = self.facts.attached.get_or_init(|| Arc::new(make()));
         Arc::clone(attached).downcast().ok()
     }
+
+    /// What [`ConnectionInfo::attachment`] has made, if it is of this type.
+    pub fn attached<T: Any + Send + Sync>(&self) -> Option<&T> {
+        self.facts.attached.get()?.downcast_ref()
+    }
 }
 
 /// A connection's counters, to be asked for at any time. It does not keep the connection open.
