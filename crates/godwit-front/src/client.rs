@@ -1,7 +1,8 @@
 //! Who a request comes from: the connection it came on, whatever the protocol.
 //!
-//! There is one [`Client`] for each connection. Both listeners put it, in an `Arc`, into the extensions of every
-//! request; nothing above them knows more of the transport than this. It keeps no connection open.
+//! There is one [`Client`] for each connection, and [`Client::of`] finds it in the extensions of every request: the TCP listener
+//! puts it there in an `Arc`, over HTTP/3 it is attached to the connection. Nothing above them knows more of the transport than
+//! this. It keeps no connection open.
 //!
 //! - [`abandoned::Abandoned`] is what an HTTP/2 client has given up.
 //! - [`tcp::Metered`] is a TCP stream that can be asked how it fares and what the peer has acknowledged.
@@ -54,6 +55,10 @@ pub(crate) struct Facts {
     pub(crate) tls_resumed: Option<bool>,
 }
 
+/// The client of a connection over HTTP/3, as it is attached there.
+#[derive(Debug)]
+struct Attached(Arc<Client>);
+
 #[derive(Debug)]
 enum Transport {
     Quic(ConnectionWatch),
@@ -84,9 +89,12 @@ impl Client {
         Arc::new(Client { abandoned, ..Client::new(facts, Transport::Tcp(Arc::clone(meter)), metrics) })
     }
 
-    /// The client of a request over HTTP/3 that came to the port of `listener`: the same for every request of
-    /// the connection.
-    pub(crate) fn quic(info: &ConnectionInfo, listener: SocketAddr, metrics: &Arc<Metrics>) -> Arc<Client> {
+    /// Makes the client of a connection over HTTP/3, with the first request that came on it to the port of `listener`, and
+    /// attaches it for all of them.
+    pub(crate) fn attach(info: &ConnectionInfo, listener: SocketAddr, metrics: &Arc<Metrics>) {
+        if info.attached::<Attached>().is_some() {
+            return;
+        }
         let new = || {
             let facts = Facts {
                 remote: info.remote(),
@@ -94,10 +102,15 @@ impl Client {
                 protocol: Protocol::H3,
                 tls_resumed: Some(info.is_resumed()),
             };
-            Client::new(facts, Transport::Quic(info.watch()), metrics)
+            Attached(Arc::new(Client::new(facts, Transport::Quic(info.watch()), metrics)))
         };
-        // Nobody else attaches anything.
-        info.attachment(new).unwrap_or_else(|| Arc::new(new()))
+        drop(info.attachment(new));
+    }
+
+    /// The client that a request is from.
+    pub(crate) fn of(extensions: &Extensions) -> Option<&Arc<Client>> {
+        let quic = || Some(&extensions.get::<ConnectionInfo>()?.attached::<Attached>()?.0);
+        extensions.get::<Arc<Client>>().or_else(quic)
     }
 
     fn new(facts: Facts, transport: Transport, metrics: &Arc<Metrics>) -> Client {
@@ -200,7 +213,7 @@ impl Client {
 pub(crate) fn remote_of(extensions: &Extensions) -> Option<SocketAddr> {
     let mut remote = match extensions.get::<ConnectionInfo>() {
         Some(info) => info.remote(),
-        None => extensions.get::<Arc<Client>>()?.remote(),
+        None => Client::of(extensions)?.remote(),
     };
     remote.set_ip(remote.ip().to_canonical());
     Some(remote)

@@ -356,12 +356,12 @@ async fn shard(
     metrics.add_endpoint(&endpoint);
     let server = server.on_event(move |event| observer.on_quic(address.port(), event));
     let service = ConnectionService::new(front, &limits, None, None, Arc::default());
-    let service = tower::service_fn(move |mut request: http::Request<http3::Body>| {
+    let service = tower::service_fn(move |request: http::Request<http3::Body>| {
         let service = service.clone();
         let info = request.extensions().get::<http3::ConnectionInfo>();
         let arrived = info.map_or_else(instant_now, http3::ConnectionInfo::arrived);
-        if let Some(client) = info.map(|info| Client::quic(info, address, &metrics)) {
-            request.extensions_mut().insert(client);
+        if let Some(info) = info {
+            Client::attach(info, address, &metrics);
         }
         async move { Ok::<_, Infallible>(service.answer(request, arrived).await) }
     });

@@ -91,7 +91,7 @@ impl Redirect {
         let Ok(Some(host)) = host::of(request) else {
             return text(StatusCode::BAD_REQUEST, "the request does not name one host\n");
         };
-        let came_to = request.extensions().get::<Arc<Client>>().map(|client| client.local().ip());
+        let came_to = Client::of(request.extensions()).map(|client| client.local().ip());
         if !self.is_ours(&host, came_to) {
             let reason = "this server has no site and no certificate of that name\n";
             return text(StatusCode::MISDIRECTED_REQUEST, reason);

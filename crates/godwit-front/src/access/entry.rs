@@ -44,7 +44,7 @@ pub(crate) struct Entry {
     tunnel: Option<TunnelMeter>,
     pub(super) answer: Answer,
     /// For the log, if there is one.
-    pub(super) facts: Option<Box<Facts>>,
+    pub(super) facts: Option<Facts>,
     stage: Stage,
 }
 
@@ -141,11 +141,11 @@ impl Facts {
 
 impl Entry {
     pub(super) fn new<B>(observer: Observer, request: &Request<B>, arrived: Instant) -> Entry {
-        let client = request.extensions().get::<Arc<Client>>().cloned();
+        let client = Client::of(request.extensions()).cloned();
         let number = client.as_ref().map(|client| client.next_request());
         observer.0.metrics.request_begun(protocol(request.version()));
         let log = &observer.0.log;
-        let mut facts = log.is_on().then(|| Box::new(Facts::of(request, arrived, log.is_in_words())));
+        let mut facts = log.is_on().then(|| Facts::of(request, arrived, log.is_in_words()));
         if let Some(facts) = &mut facts {
             facts.number = number;
         }
@@ -172,7 +172,7 @@ impl Entry {
     pub(super) fn refused(observer: Observer, client: &Arc<Client>, status: StatusCode) {
         let facts = observer.0.log.is_on().then(|| {
             let number = Some(client.next_request());
-            Box::new(Facts { number, path: client.path(), ..Facts::unknown(Version::HTTP_11, unix_ms()) })
+            Facts { number, path: client.path(), ..Facts::unknown(Version::HTTP_11, unix_ms()) }
         });
         let answer = Answer { status: Some(status), outcome: Some(Outcome::Refused), ..Answer::default() };
         observer.0.metrics.request_begun(Protocol::Http11);
@@ -227,7 +227,7 @@ impl Entry {
     }
 
     /// Adds to the response what the client should know of this server, and follows it to its end.
-    pub(crate) fn finish(mut self, mut response: Response<BoxBody>) -> Response<Logged> {
+    pub(crate) fn finish(mut self: Box<Self>, mut response: Response<BoxBody>) -> Response<Logged> {
         self.answer.first_byte = Some(self.begun.elapsed());
         self.answer.status = Some(response.status());
         self.answer.upstream = response.extensions().get::<UpstreamTime>().cloned();
@@ -243,7 +243,7 @@ impl Entry {
             return response.map(unlogged);
         }
         let bodiless = self.head_only || has_no_body(status);
-        response.map(|body| logged(body, Box::new(self), bodiless))
+        response.map(|body| logged(body, self, bodiless))
     }
 
     /// Whether the response makes it a tunnel, whose duration is no latency.
@@ -255,7 +255,7 @@ impl Entry {
     }
 
     /// The tunnel that the connection has become has ended.
-    fn tunnel_over(mut self, from_client: u64, to_client: u64) {
+    fn tunnel_over(mut self: Box<Self>, from_client: u64, to_client: u64) {
         self.count_request().store(from_client, Ordering::Relaxed);
         self.answer.bytes = to_client;
         self.answer.last_byte = Some(self.begun.elapsed());

@@ -121,8 +121,8 @@ impl Observer {
     }
 
     /// Begins to follow a request that has come at `arrived`, or before.
-    pub(crate) fn begin<B>(&self, request: &Request<B>, arrived: Instant) -> Entry {
-        Entry::new(self.clone(), request, arrived)
+    pub(crate) fn begin<B>(&self, request: &Request<B>, arrived: Instant) -> Box<Entry> {
+        Box::new(Entry::new(self.clone(), request, arrived))
     }
 
     /// Notes why a TCP connection broke, while what is under way on it is still there. What was no request, or none

@@ -1,7 +1,5 @@
 //! What a route leads to: files, another server, a redirect, a fixed answer, or pages inside the program.
 
-use std::sync::Arc;
-
 use godwit_body::Peer;
 use http::{Method, Request, Response, StatusCode};
 
@@ -13,7 +11,7 @@ use super::respond::Canned;
 use crate::FrontError;
 use crate::client::{Client, remote_of};
 use crate::path;
-use crate::service::RouteService;
+use crate::service::{Answer, RouteService};
 use crate::settings;
 use godwit_body::BoxBody;
 use godwit_layers::files::{Embedded, Folder, FolderError};
@@ -54,6 +52,13 @@ impl Handler {
     }
 }
 
+/// What a route says to a request.
+pub(super) enum Answered {
+    Now(Response<BoxBody>),
+    /// It is boxed: requests that need not wait do without the room for it.
+    Later(Answer),
+}
+
 /// A route: what it does, and what it takes off the path before.
 #[derive(Debug)]
 pub(super) struct Route {
@@ -62,22 +67,22 @@ pub(super) struct Route {
 }
 
 impl Route {
-    pub(super) async fn respond(
+    pub(super) fn respond(
         &self,
         mut request: Request<BoxBody>,
         host: Option<&Host>,
         asked: Asked,
-    ) -> Response<BoxBody> {
+    ) -> Answered {
         let reader = asked.reader;
         if let Some(prefix) = &self.strip_prefix
             && let Some(uri) = path::without_prefix(request.uri(), prefix)
         {
             *request.uri_mut() = uri;
         }
-        match &self.handler {
+        Answered::Now(match &self.handler {
             Handler::Service(service) => {
                 name_peer(&mut request);
-                service.answer(request).await
+                return Answered::Later(service.answer(request));
             }
             Handler::Redirect { to, status } => match to.location(host, request.uri()) {
                 Some(location) => redirect::to(location, *status),
@@ -97,16 +102,20 @@ impl Route {
             Handler::Files(folder) => {
                 name_peer(&mut request);
                 let prefix = self.strip_prefix.as_deref().map(path::encode).unwrap_or_default();
-                folder.respond(request.map(drop), &prefix, Some(asked.arrived)).await
+                let request = request.map(drop);
+                match folder.respond_from_memory(&request, &prefix, Some(asked.arrived)) {
+                    Some(response) => response,
+                    None => return Answered::Later(Box::pin(folder.respond_from_disk(request, prefix))),
+                }
             }
-        }
+        })
     }
 }
 
 /// Whoever sent the request, in the words that services understand.
 fn name_peer(request: &mut Request<BoxBody>) {
     let extensions = request.extensions();
-    if let Some((client, remote)) = extensions.get::<Arc<Client>>().zip(remote_of(extensions)) {
+    if let Some((client, remote)) = Client::of(extensions).zip(remote_of(extensions)) {
         let peer = Peer::new(remote, client.tls_resumed().is_some());
         // HTTP/3 has said it.
         if extensions.get::<Peer>() != Some(&peer) {

@@ -20,7 +20,6 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -38,14 +37,13 @@ use crate::settings::{self, HeaderRules};
 use godwit_body::{BoxBody, Counted, EarlyData, Exceeded, ExtendedConnect, Limited, boxed};
 use godwit_layers::compression::{CompressionLayer, CompressionMemory};
 use godwit_layers::limits::{Refusal, RequestLimits};
-use handler::{Handler, Route};
+use handler::{Answered, Handler, Route};
 use host::{Host, HostProblem};
 use http_body::Body as _;
 use pages::Reader;
 use proxy::Proxies;
 pub(crate) use router::Naming;
 use router::{Choice, Hosts, Routes, Rule};
-use tower::{Layer, Service, service_fn};
 
 /// The service. Clones share everything.
 #[derive(Clone, Debug)]
@@ -163,41 +161,39 @@ impl Site {
 
     async fn respond(
         &self,
-        request: Request<BoxBody>,
+        mut request: Request<BoxBody>,
         host: Option<&Host>,
         asked: Asked,
     ) -> Response<BoxBody> {
-        let plain = service_fn(async |request: Request<BoxBody>| {
-            let request = rules::requested(request, &self.request_headers, &self.response_headers);
-            let mut response = self.handle(request, host, asked).await;
-            rules::apply(&self.response_headers, response.headers_mut());
-            Ok::<_, Infallible>(response)
-        });
-        let Ok(response) = self.compression.layer(plain).call(request).await;
-        response
+        let preferences = self.compression.preferences(&request);
+        rules::requested(&mut request, &self.request_headers, &self.response_headers);
+        let mut response = match self.handle(request, host, asked) {
+            Answered::Now(response) => response,
+            Answered::Later(answer) => answer.await,
+        };
+        rules::apply(&self.response_headers, response.headers_mut());
+        self.compression.compress(response, preferences)
     }
 
-    async fn handle(
-        &self,
-        request: Request<BoxBody>,
-        host: Option<&Host>,
-        asked: Asked,
-    ) -> Response<BoxBody> {
+    fn handle(&self, request: Request<BoxBody>, host: Option<&Host>, asked: Asked) -> Answered {
         let reader = asked.reader;
         let normal = path::normal(request.uri().path());
         let route = match self.routes.choose(request.method(), &normal.path) {
             Choice::Route(route) => route,
             Choice::OtherMethods(methods) => {
                 let page = reader.page(StatusCode::METHOD_NOT_ALLOWED, "this address is for other methods");
-                return allowing(page, &methods);
+                return Answered::Now(allowing(page, &methods));
             }
-            Choice::Nothing => return reader.page(StatusCode::NOT_FOUND, "there is nothing at this address"),
+            Choice::Nothing => {
+                let page = reader.page(StatusCode::NOT_FOUND, "there is nothing at this address");
+                return Answered::Now(page);
+            }
         };
         if normal.doubtful && !route.handler.bears_doubtful_paths() {
-            return reader
-                .page(StatusCode::BAD_REQUEST, "the address has dot segments or control characters");
+            let sentence = "the address has dot segments or control characters";
+            return Answered::Now(reader.page(StatusCode::BAD_REQUEST, sentence));
         }
-        route.respond(request, host, asked).await
+        route.respond(request, host, asked)
     }
 }
 

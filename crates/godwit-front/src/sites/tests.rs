@@ -11,6 +11,8 @@ use http::{HeaderMap, Version};
 use http_body_util::BodyExt;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 
+use std::convert::Infallible;
+
 use super::*;
 use crate::settings::{HostPattern, PathPattern, Respond};
 

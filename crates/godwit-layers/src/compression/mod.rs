@@ -79,6 +79,17 @@ impl CompressionLayer {
     pub fn with_credentials(self, wished: bool) -> CompressionLayer {
         CompressionLayer { with_credentials: wished, ..self }
     }
+
+    /// What matters of a request for the compression of its response, for whoever is no service:
+    /// [`CompressionLayer::compress`] follows.
+    pub fn preferences<B>(&self, request: &Request<B>) -> Preferences {
+        Preferences { with_credentials: self.with_credentials, ..Preferences::of(request) }
+    }
+
+    /// The response to a request with these preferences, compressed if that makes sense and the client takes it.
+    pub fn compress(&self, response: Response<BoxBody>, preferences: Preferences) -> Response<BoxBody> {
+        compress(response, preferences, &self.codings, &self.memory)
+    }
 }
 
 /// In the extensions of a response: it is the same for everybody, whoever asks and with what credentials, and so holds no
@@ -122,8 +133,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let mut preferences = Preferences::of(&request);
-        preferences.with_credentials = self.layer.with_credentials;
+        let preferences = self.layer.preferences(&request);
         CompressionFuture { answer: self.inner.call(request), preferences, layer: self.layer.clone() }
     }
 }
@@ -150,13 +160,13 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let response = ready!(this.answer.poll(cx))?.map(boxed);
-        Poll::Ready(Ok(compress(response, *this.preferences, &this.layer.codings, &this.layer.memory)))
+        Poll::Ready(Ok(this.layer.compress(response, *this.preferences)))
     }
 }
 
 /// What of a request matters for the compression of its response.
 #[derive(Clone, Copy, Debug)]
-struct Preferences {
+pub struct Preferences {
     accepted: Accepted,
     head: bool,
     /// The response may be a tunnel, or the client wants the bytes as they are.

@@ -157,28 +157,44 @@ impl Folder {
         prefix: &str,
         arrived: Option<Instant>,
     ) -> Response<BoxBody> {
-        let wanted = arrived.filter(|_| wants_whole_file(&request));
-        if let Some(response) = wanted.and_then(|arrived| self.0.answer_again(&request, arrived)) {
-            return response;
-        }
-        let since = instant_now();
-        let mut response = match self.0.answer(&request, prefix, Reach::Memory) {
+        match self.respond_from_memory(&request, prefix, arrived) {
             Some(response) => response,
-            None => self.respond_from_disk(request.clone(), prefix.to_owned()).await,
-        };
-        response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        if let Some(WholeFile(content)) = response.extensions_mut().remove().filter(|_| wanted.is_some()) {
-            let answer = recent::Answer { headers: response.headers().clone(), content };
-            recent::keep(self.0.number, request.uri().path(), self.0.accepted(&request), since, answer);
+            None => self.respond_from_disk(request, prefix.to_owned()).await,
         }
-        response.extensions_mut().insert(SameForAll);
-        response
     }
 
-    async fn respond_from_disk(&self, request: Request<()>, prefix: String) -> Response<BoxBody> {
+    /// As [`Folder::respond`], if the system has in memory what that takes.
+    pub fn respond_from_memory(
+        &self,
+        request: &Request<()>,
+        prefix: &str,
+        arrived: Option<Instant>,
+    ) -> Option<Response<BoxBody>> {
+        let wanted = arrived.filter(|_| wants_whole_file(request));
+        if let Some(response) = wanted.and_then(|arrived| self.0.answer_again(request, arrived)) {
+            return Some(response);
+        }
+        let since = instant_now();
+        let mut response = finished(self.0.answer(request, prefix, Reach::Memory)?);
+        if let Some(WholeFile(content)) = response.extensions_mut().remove().filter(|_| wanted.is_some()) {
+            let answer = recent::Answer { headers: response.headers().clone(), content };
+            recent::keep(self.0.number, request.uri().path(), self.0.accepted(request), since, answer);
+        }
+        Some(response)
+    }
+
+    /// As [`Folder::respond`], wherever the files are: on a thread that may wait for them.
+    pub fn respond_from_disk(
+        &self,
+        request: Request<()>,
+        prefix: String,
+    ) -> impl Future<Output = Response<BoxBody>> + Send + 'static {
         let shared = Arc::clone(&self.0);
-        let answer = tokio::task::spawn_blocking(move || shared.answer(&request, &prefix, Reach::Disk));
-        answer.await.ok().flatten().unwrap_or_else(|| bare(StatusCode::INTERNAL_SERVER_ERROR))
+        async move {
+            let answer = tokio::task::spawn_blocking(move || shared.answer(&request, &prefix, Reach::Disk));
+            let answer = answer.await.ok().flatten();
+            finished(answer.unwrap_or_else(|| bare(StatusCode::INTERNAL_SERVER_ERROR)))
+        }
     }
 }
 
@@ -201,6 +217,13 @@ impl<B: Send + 'static> tower::Service<Request<B>> for Folder {
             })
         })
     }
+}
+
+/// An answer with what all of them have.
+fn finished(mut response: Response<BoxBody>) -> Response<BoxBody> {
+    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response.extensions_mut().insert(SameForAll);
+    response
 }
 
 /// A file, opened.
