@@ -58,5 +58,5 @@ pub use report::Report;
 pub use shard::{Shard, Turn};
 pub use stopped::Stopped;
 #[cfg(feature = "tokio")]
-pub use threads::{Shards, run_shards};
+pub use threads::{Shards, run_shards, run_shards_on};
 pub use turn::{ShardEvent, poll_turn};

@@ -1,5 +1,5 @@
-//! One shard per thread, each with a runtime of its own, so that an application's tasks run on the thread
-//! whose connections they use.
+//! Several shards: each on a thread with a runtime of its own, so that an application's tasks run on the thread whose
+//! connections they use; or on runtimes that an application has already.
 
 use crate::driver::{Driver, DriverConfig};
 use crate::group::Inbox;
@@ -15,7 +15,7 @@ use std::thread::{self, JoinHandle};
 use tokio::runtime;
 use tokio::task::LocalSet;
 
-/// Shards that run on threads of their own.
+/// Shards that run on threads of their own, or on runtimes of the application's.
 #[derive(Debug)]
 pub struct Shards<H: Handler> {
     handles: Vec<ShardHandle<H>>,
@@ -28,13 +28,13 @@ impl<H: Handler> Shards<H> {
         &self.handles
     }
 
-    /// Closes all connections of all shards and lets the threads end.
+    /// Closes all connections of all shards and lets their threads end.
     pub fn close(&self, code: u64, reason: &[u8]) {
         self.handles.iter().for_each(|handle| handle.close(code, reason));
     }
 
-    /// Waits until every thread has ended. The handles held here are given up, so that shards whose
-    /// other handles are gone as well end when they are idle.
+    /// Waits until every thread has ended; not for shards on the application's runtimes. The handles held here are given
+    /// up, so that shards whose other handles are gone as well end when they are idle.
     ///
     /// # Errors
     /// The first reason, other than having finished, for which a shard ended.
@@ -74,17 +74,7 @@ where
     F: Future<Output = ()> + 'static,
 {
     let application = Arc::new(application);
-    let mut shards = Shards { handles: Vec::new(), threads: Vec::new() };
-    for number in 0..count {
-        let shard = make(number)?;
-        let group = shard.group.clone();
-        let handle = ShardHandle::new(shard);
-        if let Some(group) = group {
-            let inbox: Weak<dyn Inbox> = Arc::downgrade(handle.shared()) as _;
-            group.join(number, inbox);
-        }
-        shards.handles.push(handle);
-    }
+    let mut shards = Shards { handles: handles(count, &mut make)?, threads: Vec::new() };
     for (number, handle) in shards.handles.iter().enumerate() {
         let core = pin.as_ref().and_then(|cores| cores.get(number.checked_rem(cores.len())?).copied());
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
@@ -101,6 +91,56 @@ where
         shards.threads.push(thread::Builder::new().name(format!("godwit-shard-{number}")).spawn(body)?);
     }
     Ok(shards)
+}
+
+/// Runs a shard on each of `runtimes`, which have I/O and time. Several shards may have the same, and a runtime with one
+/// thread keeps all that a shard does on that thread.
+///
+/// `make` is called here, once per shard in order, so that what goes wrong with sockets is known at once.
+///
+/// # Errors
+/// What `make` says, or that no registration could be had.
+pub fn run_shards_on<H, M>(
+    runtimes: &[runtime::Handle],
+    config: &DriverConfig,
+    mut make: M,
+) -> io::Result<Shards<H>>
+where
+    H: Handler,
+    M: FnMut(usize) -> io::Result<Shard<H>>,
+{
+    let handles = handles(runtimes.len(), &mut make)?;
+    for (handle, runtime) in handles.iter().zip(runtimes) {
+        let driver = {
+            let _entered = runtime.enter();
+            Driver::new(handle, config.clone())?
+        };
+        runtime.spawn(async move {
+            if let Err(error) = driver.await {
+                tracing::error!(%error, "a shard has ended");
+            }
+        });
+    }
+    Ok(Shards { handles, threads: Vec::new() })
+}
+
+/// Makes shards, which know one another if they are of a group.
+fn handles<H: Handler>(
+    count: usize,
+    make: &mut impl FnMut(usize) -> io::Result<Shard<H>>,
+) -> io::Result<Vec<ShardHandle<H>>> {
+    let mut handles = Vec::new();
+    for number in 0..count {
+        let shard = make(number)?;
+        let group = shard.group.clone();
+        let handle = ShardHandle::new(shard);
+        if let Some(group) = group {
+            let inbox: Weak<dyn Inbox> = Arc::downgrade(handle.shared()) as _;
+            group.join(number, inbox);
+        }
+        handles.push(handle);
+    }
+    Ok(handles)
 }
 
 fn pin_to(core: Option<usize>) {

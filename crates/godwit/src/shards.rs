@@ -13,7 +13,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Shards that run on threads of their own; made by [`crate::EndpointBuilder::run_shards`].
+/// Shards that run on threads of their own, made by [`crate::EndpointBuilder::run_shards`], or on runtimes of the
+/// application's, made by [`crate::EndpointBuilder::run_shards_on`].
 #[derive(Debug)]
 pub struct Shards {
     inner: godwit_engine::Shards<Api>,
@@ -68,7 +69,7 @@ impl Shards {
         self.inner.close(code.into().value(), reason);
     }
 
-    /// Blocks until every thread has ended. Not to be called from an asynchronous task.
+    /// Blocks until every thread has ended; not for shards on runtimes of the application's. Not to be called from an asynchronous task.
     ///
     /// # Errors
     /// The first reason, other than having been closed, for which a shard ended.

@@ -8,7 +8,7 @@ use crate::handler::Api;
 use crate::shards::{self, Shards};
 use crate::socket_groups::SocketGroups;
 use godwit_datapath::Datapath;
-use godwit_engine::{Driver, DriverConfig, ShardGroup, ShardHandle};
+use godwit_engine::{Driver, DriverConfig, Shard, ShardGroup, ShardHandle};
 use godwit_transport::CidCodec;
 use godwit_transport::tls::secrets::ServerSecrets;
 use std::future::Future;
@@ -94,6 +94,34 @@ impl EndpointBuilder {
         A: Fn(Endpoint) -> F + Send + Sync + 'static,
         F: Future<Output = ()> + 'static,
     {
+        let make = self.several(count)?;
+        let factory = self.factory();
+        let run = move |_, handle| application(Endpoint::new(handle, Arc::clone(&factory)));
+        let shards = godwit_engine::run_shards(count, pin, &self.driver(), make, run)?;
+        Ok(Shards::new(shards))
+    }
+
+    /// Runs a shard on each of `runtimes`, each with its own socket on the address and its own connections. The runtimes
+    /// must have I/O and time enabled; several shards may have the same. The endpoints are those of the shards, in order:
+    /// what is done with one costs least on its own runtime, if that has one thread.
+    ///
+    /// Not to be called with no runtime or more than 256.
+    ///
+    /// # Errors
+    /// If an address cannot be had, not even shared by several sockets.
+    pub fn run_shards_on(self, runtimes: &[tokio::runtime::Handle]) -> io::Result<(Shards, Vec<Endpoint>)> {
+        let make = self.several(runtimes.len())?;
+        let shards = godwit_engine::run_shards_on(runtimes, &self.driver(), make)?;
+        let endpoint = |(handle, runtime): (&ShardHandle<Api>, &tokio::runtime::Handle)| {
+            let _entered = runtime.enter();
+            Endpoint::new(handle.clone(), self.factory())
+        };
+        let endpoints = shards.handles().iter().zip(runtimes).map(endpoint).collect();
+        Ok((Shards::new(shards), endpoints))
+    }
+
+    /// What makes `count` shards on one address, each when it is called with its number.
+    fn several(&self, count: usize) -> io::Result<impl FnMut(usize) -> io::Result<Shard<Api>> + '_> {
         if !(1..=256).contains(&count) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "there must be 1 to 256 shards"));
         }
@@ -105,16 +133,12 @@ impl EndpointBuilder {
         sockets.first().into_iter().flatten().for_each(|socket| steer(&**socket, &place.secrets, count));
         let group = ShardGroup::new(count, self.generation);
         let mut sockets = sockets.into_iter();
-        let make = |number: usize| {
+        Ok(move |number: usize| {
             let number = u8::try_from(number).map_err(io::Error::other)?;
             let sockets = sockets.next().unwrap_or_default();
             let shard = self.shard_of(number, &place, sockets, Api::new(place.membership.clone()));
             Ok(shard.in_group(group.clone()))
-        };
-        let factory = self.factory();
-        let run = move |_, handle| application(Endpoint::new(handle, Arc::clone(&factory)));
-        let shards = godwit_engine::run_shards(count, pin, &self.driver(), make, run)?;
-        Ok(Shards::new(shards))
+        })
     }
 
     /// Sockets for each shard: those that somebody else has bound, and a group for each address.

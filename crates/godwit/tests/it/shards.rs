@@ -50,6 +50,44 @@ async fn connections_spread_over_threads(net: Net) {
     tokio::task::spawn_blocking(move || shards.join()).await.unwrap().unwrap();
 }
 
+#[tokio::test]
+async fn shards_run_where_the_application_says() {
+    let own = std::thread::current().id();
+    let builder = Net::NATIVE_V4.builder().server(server_config());
+    let runtime = tokio::runtime::Handle::current();
+    let (shards, endpoints) = builder.run_shards_on(&[runtime.clone(), runtime]).unwrap();
+    let served: Arc<Mutex<Vec<usize>>> = Arc::default();
+    for (number, endpoint) in endpoints.into_iter().enumerate() {
+        let served = Arc::clone(&served);
+        tokio::spawn(async move {
+            while let Some(incoming) = endpoint.accept().await {
+                assert_eq!(std::thread::current().id(), own);
+                served.lock().unwrap().push(number);
+                tokio::spawn(async move { echo(incoming.accept().await.unwrap()).await });
+            }
+        });
+    }
+    let (client, addr) = (Net::NATIVE_V4.client(), shards.local_addr().unwrap());
+    let mut connections = Vec::new();
+    for number in 0..40 {
+        let connection = client.connect(&client_config(), addr, "localhost").unwrap().await.unwrap();
+        let (mut send, mut recv) = connection.open_bi().await.unwrap();
+        send.write_all(&pattern(number, 20_000)).await.unwrap();
+        send.finish().unwrap();
+        assert!(recv.read_to_end(1 << 20).await.unwrap() == pattern(number, 20_000));
+        connections.push(connection);
+    }
+    // That 40 are all with one of two by chance happens once in 10^12 times.
+    if cfg!(target_os = "linux") {
+        let served = served.lock().unwrap();
+        assert!(served.contains(&0) && served.contains(&1), "{served:?}");
+    }
+    shards.close(4, b"");
+    for connection in connections {
+        assert_eq!(connection.closed().await.application_code(), Some(4));
+    }
+}
+
 #[test]
 fn as_many_as_connection_ids_can_tell() {
     for count in [0, 257] {
