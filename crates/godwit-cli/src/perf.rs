@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use godwit::{CongestionAlgorithm, DepartureTimes};
 use godwit_certificates::from_files;
-use godwit_front::settings::Datapath;
+use godwit_front::settings::{Datapath, every_core};
 use godwit_lab::perf::{self, ClientOptions, ServerOptions};
 use godwit_text::typed;
 
@@ -72,9 +72,9 @@ struct ServerArguments {
     /// Private key in PEM
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
-    /// Threads, each with a socket and connections of its own
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
-    shards: u8,
+    /// Threads, each with a socket and connections of its own [default: one for each core of --pin, or that it may use]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
+    shards: Option<u8>,
     /// Cores to pin the threads to, in turn
     #[arg(long, value_name = "CORE", value_delimiter = ',')]
     pin: Vec<usize>,
@@ -208,7 +208,8 @@ impl ServerArguments {
             options.identity = Some((identity.chain, identity.key));
         }
         options.listen = self.listen;
-        options.shards = self.shards;
+        let pinned = u8::try_from(self.pin.len()).ok().filter(|pinned| *pinned > 0);
+        options.shards = self.shards.or(pinned).unwrap_or_else(|| every_core().get());
         options.pin = self.pin;
         options.tuning = self.tuning.options()?;
         Ok(options)

@@ -1,14 +1,12 @@
 //! HTTP/3: the UDP side of a listener.
 //!
 //! This is the only file of the server that knows how HTTP/3 is run; the rest sees a socket that is bound first,
-//! says what the system granted it, and is then given the service to run. One shard runs on the program's own
-//! thread; several run on a thread each.
+//! says what the system granted it, and is then given the service to run, on each of the server's shards.
 
 use std::convert::Infallible;
 use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
-use std::num::NonZeroU8;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,9 +14,7 @@ use std::time::Duration;
 #[cfg(target_os = "linux")]
 use godwit::Generation;
 use godwit::http3::{self, EarlyRequests, ErrorCode};
-use godwit::{
-    Capabilities, Endpoint, EndpointBuilder, QlogFolder, QlogNews, Shards, SocketConfig, TransportConfig,
-};
+use godwit::{Capabilities, Endpoint, EndpointBuilder, QlogFolder, QlogNews, SocketConfig, TransportConfig};
 use tokio::sync::{mpsc, watch};
 
 use super::client::Client;
@@ -27,6 +23,7 @@ use super::connection_service::ConnectionService;
 use super::inherited::{Inheritance, Inherited};
 use super::settings::Datapath;
 use super::settings::{EarlyData, Limits, Settings};
+use super::shards::Shards;
 use super::sites::Front;
 use super::stop_listening::abandoned;
 use crate::FrontError;
@@ -54,7 +51,7 @@ const PLACES_EACH: usize = 2;
 pub(super) struct Options {
     /// What every listener's endpoint is a clone of, so that what has a limit has one for all of them.
     endpoint: EndpointBuilder,
-    shards: NonZeroU8,
+    shards: Shards,
     limits: Limits,
     connections: ConnectionLimits,
     drain: Duration,
@@ -69,7 +66,7 @@ impl Options {
         datapath: Datapath,
         settings: &Settings,
         drain: Duration,
-        notices: &Notices,
+        (shards, notices): (&Shards, &Notices),
     ) -> Result<Options, FrontError> {
         let mut socket = SocketConfig::default();
         socket.backend = datapath.backend()?;
@@ -99,7 +96,7 @@ impl Options {
             Some(folder) => endpoint.qlog_dir(traces(folder, notices)),
             None => endpoint,
         };
-        let (shards, notices) = (settings.shards, notices.clone());
+        let (shards, notices) = (shards.clone(), notices.clone());
         Ok(Options { endpoint, shards, limits, connections, drain, notices })
     }
 
@@ -161,10 +158,11 @@ fn traces(folder: &Path, notices: &Notices) -> QlogFolder {
 #[cfg(target_os = "linux")]
 fn inherit(options: &Options, inheritance: Inheritance) -> (EndpointBuilder, usize) {
     let shards = inheritance.shards();
-    if shards != usize::from(options.shards.get()) {
+    let wanted = options.shards.runtimes().len();
+    if shards != wanted {
         let name = inheritance.name();
         options.notices.say(&format!(
-            "warning: {name} goes on with {shards} shards; a change of `shards` needs a restart"
+            "warning: {name} has {shards} sockets for HTTP/3, as before, and not {wanted} (`shards`) until a restart"
         ));
     }
     (options.builder().inherit(inheritance), shards)
@@ -222,7 +220,7 @@ impl Socket {
                 let sockets = inherited.udp(wanted);
                 let builder = options.builder();
                 match sockets.len() {
-                    0 => (builder.bind(wanted), usize::from(options.shards.get())),
+                    0 => (builder.bind(wanted), options.shards.runtimes().len()),
                     count => (sockets.into_iter().fold(builder, EndpointBuilder::udp_socket), count),
                 }
             }
@@ -231,24 +229,17 @@ impl Socket {
         let (stop, stops) = watch::channel(false);
         let (done, ended) = mpsc::channel(1);
         let (server, limits) = (options.server(), options.limits.clone());
-        let run = move |endpoint| {
-            shard(endpoint, server.clone(), limits.clone(), fronts.clone(), stops.clone(), done.clone())
-        };
-        let (address, stats, engine) = match shards {
-            1 => {
-                let endpoint = builder.build().map_err(bare)?;
-                let (address, stats) = (endpoint.local_addr()?, endpoint.stats());
-                tokio::spawn(run(endpoint.clone()));
-                (address, Some(stats), Engine::One(endpoint))
-            }
-            count => {
-                let threads = builder.run_shards_with(count, None, run).map_err(bare)?;
-                (threads.local_addr()?, threads.stats().into_iter().next(), Engine::Many(threads))
-            }
-        };
-        let socket = stats.and_then(|stats| stats.sockets.into_iter().next());
+        let runtimes = options.shards.for_endpoint(shards);
+        let (shards, endpoints) = builder.run_shards_on(&runtimes).map_err(bare)?;
+        let address = shards.local_addr()?;
+        for (endpoint, runtime) in endpoints.into_iter().zip(&runtimes) {
+            let (server, limits, done) = (server.clone(), limits.clone(), done.clone());
+            runtime.spawn(shard(endpoint, server, limits, fronts.clone(), stops.clone(), done));
+        }
+        let first = shards.stats().into_iter().next();
+        let socket = first.and_then(|stats| stats.sockets.into_iter().next());
         let granted = socket.map(|socket| Granted::of(&socket.capabilities));
-        let running = Running { wanted, engine, front, stop, ended };
+        let running = Running { wanted, shards, front, stop, ended };
         Ok(Socket { address, granted, running })
     }
 
@@ -275,7 +266,8 @@ pub(super) struct Running {
     /// The address as it was asked for.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing is handed over"))]
     wanted: SocketAddr,
-    engine: Engine,
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "it is only kept"))]
+    shards: godwit::Shards,
     front: watch::Sender<Option<Front>>,
     /// Turns true when the shards are to finish. Dropped, they end at once.
     stop: watch::Sender<bool>,
@@ -283,23 +275,12 @@ pub(super) struct Running {
     ended: mpsc::Receiver<()>,
 }
 
-/// What runs the shards.
-#[derive(Debug)]
-#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "it is only kept"))]
-enum Engine {
-    One(Endpoint),
-    Many(Shards),
-}
-
 #[cfg(target_os = "linux")]
 impl Running {
     /// Adds the endpoint to those that change hands. It is known by the address that was asked for.
     pub(super) fn join<'a>(&'a self, generation: Generation<'a>) -> Generation<'a> {
         let name = self.wanted.to_string();
-        match &self.engine {
-            Engine::One(endpoint) => generation.endpoint(name, endpoint),
-            Engine::Many(shards) => generation.shards(name, shards),
-        }
+        generation.shards(name, &self.shards)
     }
 }
 
@@ -327,7 +308,7 @@ pub(super) async fn drain(running: &mut [Running], handed_over: bool) {
 
 /// Closes what is left at once. Whoever is there learns of it: without a word they would wait for nobody.
 pub(super) async fn cut(running: Vec<Running>) {
-    let mut left: Vec<_> = running.into_iter().map(|Running { engine, ended, .. }| (engine, ended)).collect();
+    let mut left: Vec<_> = running.into_iter().map(|Running { shards, ended, .. }| (shards, ended)).collect();
     let told = async {
         for (_, ended) in &mut left {
             while ended.recv().await.is_some() {}
@@ -387,25 +368,29 @@ fn bare(error: io::Error) -> io::Error {
 mod tests {
     use super::*;
 
-    #[test]
-    fn listeners_share_what_is_limited() {
+    #[tokio::test]
+    async fn listeners_share_what_is_limited() {
         let folder = tempfile::tempdir().unwrap();
         let settings = Settings { qlog: Some(folder.path().to_owned()), ..Settings::default() };
         let (store, notices) = (Store::new(Vec::new()).unwrap(), Notices::ignored());
+        let shards = Shards::start(settings.shards).unwrap();
         let options =
-            Options::new(&store, Datapath::Auto, &settings, Duration::from_secs(1), &notices).unwrap();
+            Options::new(&store, Datapath::Auto, &settings, Duration::from_secs(1), (&shards, &notices))
+                .unwrap();
         let [one, other] =
             [1, 2].map(|port| options.builder().bind(SocketAddr::from(([127, 0, 0, 1], port))));
         assert!(one.shares_limits_with(&other), "memory, windows, tokens and traces");
     }
 
-    #[test]
-    fn endpoints_hold_no_more_connections_than_are_let_in_and_as_many_on_their_way() {
+    #[tokio::test]
+    async fn endpoints_hold_no_more_connections_than_are_let_in_and_as_many_on_their_way() {
         let mut settings = Settings::default();
         settings.limits.connections = 7000;
         let (store, notices) = (Store::new(Vec::new()).unwrap(), Notices::ignored());
+        let shards = Shards::start(settings.shards).unwrap();
         let options =
-            Options::new(&store, Datapath::Auto, &settings, Duration::from_secs(1), &notices).unwrap();
+            Options::new(&store, Datapath::Auto, &settings, Duration::from_secs(1), (&shards, &notices))
+                .unwrap();
         let shown = format!("{:?}", options.builder());
         assert!(shown.contains("max_connections: 14000,"));
     }

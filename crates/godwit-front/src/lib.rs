@@ -28,7 +28,7 @@
 //! From below to above: [`settings`] are plain values; `metrics` count, `client` is what is known of who asks,
 //! `advertise` decides who hears of HTTP/3, `access` writes a line for each request; `sites` is the service;
 //! `tcp` (HTTP/1.1 and HTTP/2), `h3` and `redirect_http` bring requests to it; `server` composes all of it.
-//! [`config`] reads settings from a file.
+//! [`config`] reads settings from a file. All of it runs on `shards`, over which `spread` has TCP connections go.
 //!
 //! - `connection_limits`, [`godwit_body::Progress`], `useless_frames` and `response_memory` are against clients that are too
 //!   many, too slow, too busy with nothing, or ask for more than they take;
@@ -42,7 +42,7 @@
 //!
 //! # Order of the modules
 //!
-//! From the bottom: `address`, `site_address`, `browser`, `cut`, `error`, `signals`, `memory`, `metrics`, `service`,
+//! From the bottom: `address`, `site_address`, `browser`, `cut`, `error`, `shards`, `spread`, `signals`, `memory`, `metrics`, `service`,
 //! `sessions`, `stop_listening`, `supervisor`, `client`, `connection_limits`, `inherited`, `path`, `settings`, `advertise`,
 //! `certificates`, `config`, `goaway`, `tcp_stream`, `access`, `useless_frames`, `sites`, `tcp_connection`, `response_memory`,
 //! `connection_service`, `redirect_http`, `h3`, `listen`, `successor`, `tcp`, `server`, `builder`, `banner`, `operation`. Each
@@ -78,9 +78,11 @@ mod server;
 mod service;
 mod sessions;
 pub mod settings;
+mod shards;
 mod signals;
 mod site_address;
 mod sites;
+mod spread;
 mod stop_listening;
 mod successor;
 pub mod supervisor;

@@ -86,7 +86,11 @@ impl Operation {
     /// Tells the service manager that the server is ready. `signals` are best installed before the server started, so
     /// that none is lost.
     pub fn begin(running: Running, signals: Signals, settings: OperationSettings) -> Operation {
-        let watchdog = supervisor::watch();
+        let shards = running.shards().clone();
+        let watchdog = supervisor::watch(move || {
+            let shards = shards.clone();
+            async move { shards.answer().await }
+        });
         supervisor::ready(&settings.what);
         Operation { settings, running, signals, watchdog, handed_over: false, asked_by: None }
     }

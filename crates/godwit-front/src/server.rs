@@ -24,6 +24,7 @@ use super::memory;
 use super::metrics::{self, CertificateExpiry, Metrics, Transport};
 use super::redirect_http::Redirect;
 use super::settings::{Advertise, Datapath, EarlyData, HostPattern, Limits, Settings};
+use super::shards::Shards;
 use super::sites::Front;
 use super::successor::HandOver;
 use super::tcp::{self, Purpose};
@@ -59,6 +60,7 @@ pub struct Server {
     front: Front,
     tcp: tcp::Server,
     quic: h3::Options,
+    shards: Shards,
     hand_over: HandOver,
     takes_over: bool,
 }
@@ -86,7 +88,8 @@ impl Server {
         let certificates = Certificates::open(&certificates(&settings), notices.clone())?;
         certificates.store().resume_sessions(inherited.sessions());
         let drain = settings.drain.unwrap_or(grace);
-        let quic = h3::Options::new(certificates.store(), datapath, &settings, drain, &notices)?;
+        let shards = Shards::start(settings.shards)?;
+        let quic = h3::Options::new(certificates.store(), datapath, &settings, drain, (&shards, &notices))?;
         let tls = tls_over_tcp(certificates.store(), &settings)?;
         let mut hand_over = HandOver::new(certificates.store())?;
         let listeners = listen::bind(&settings.listen, &mut inherited, &quic)?;
@@ -106,7 +109,7 @@ impl Server {
         for report in certificates.store().report() {
             warn_of_dates(report.not_before, report.not_after, &notices);
         }
-        let tcp = tcp::Server::new(tls, &settings.limits, files, &notices);
+        let tcp = tcp::Server::new(tls, &settings.limits, files, &notices, &shards);
         Ok(Server {
             settings,
             notices,
@@ -119,6 +122,7 @@ impl Server {
             front,
             tcp,
             quic,
+            shards,
             hand_over,
             takes_over,
         })
@@ -144,14 +148,24 @@ impl Server {
         self.takes_over
     }
 
-    /// Answers requests from now on, in tasks of this runtime.
+    /// Answers requests from now on: in tasks of this runtime or, where [`Settings::shards`] is more than 1, on so many
+    /// threads with a runtime of their own each.
     ///
     /// # Errors
     /// If an older process does not let go of its sockets.
     pub async fn start(self) -> Result<Running, FrontError> {
         let addresses = self.addresses();
         let Server {
-            settings, notices, certificates, listeners, front, observer, tcp, mut hand_over, ..
+            settings,
+            notices,
+            certificates,
+            listeners,
+            front,
+            observer,
+            tcp,
+            mut hand_over,
+            shards,
+            ..
         } = self;
         // Nothing below keeps it from serving: an older process may end now.
         h3::take_over(listeners.iter().map(|listener| &listener.udp)).await.map_err(|error| {
@@ -196,6 +210,7 @@ impl Server {
             http3,
             background,
             handed_over,
+            shards,
         })
     }
 
@@ -224,6 +239,7 @@ pub struct Running {
     http3: Vec<h3::Running>,
     background: BackgroundTasks,
     handed_over: AtomicBool,
+    shards: Shards,
 }
 
 impl std::fmt::Debug for Running {
@@ -236,6 +252,11 @@ impl Running {
     /// Where it listens, for UDP and TCP alike.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// The threads that answer.
+    pub(crate) fn shards(&self) -> &Shards {
+        &self.shards
     }
 
     /// Who is told what happens.

@@ -25,7 +25,8 @@ pub struct Settings {
     pub redirect_http: Vec<SocketAddr>,
     /// Where `/metrics`, `/healthz` and `/readyz` are.
     pub metrics: Option<SocketAddr>,
-    /// Cores that HTTP/3 runs on.
+    /// Threads that answer requests, over HTTP/3 and TCP alike: see [`every_core`]. 1, which is the default here, is none
+    /// besides the runtime that the server is started on.
     pub shards: NonZeroU8,
     /// How long requests under way may take after the first signal; `None`: as fits a terminal or a service.
     pub drain: Option<Duration>,
@@ -45,6 +46,13 @@ pub struct Settings {
     pub certificates: Vec<CertificateFiles>,
     /// Never empty.
     pub sites: Vec<Site>,
+}
+
+/// A shard for every core that this process may use: its affinity and the quota of its control group count. 255 at most,
+/// and 1 where the system does not tell.
+pub fn every_core() -> NonZeroU8 {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    u8::try_from(cores).ok().and_then(NonZeroU8::new).unwrap_or(NonZeroU8::MAX)
 }
 
 impl Default for Settings {

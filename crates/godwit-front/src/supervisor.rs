@@ -33,16 +33,20 @@ pub fn stopping() {
     notify(&[NotifyState::Stopping, NotifyState::Status("finishing what is in progress")]);
 }
 
-/// Says regularly that the server is alive, if the service manager wants to know. The runtime that answers requests
-/// says so: where it hangs, so does this.
+/// Says regularly that the server is alive, if the service manager wants to know. `answer` is ready when all threads that
+/// answer requests have got to it: where one hangs, so does this.
 ///
 /// What a new process says is heard once the old one has named it: one that is not counts.
-pub fn watch() -> Option<AbortHandle> {
+pub fn watch<F>(answer: impl Fn() -> F + Send + 'static) -> Option<AbortHandle>
+where
+    F: Future<Output = ()> + Send,
+{
     let limit = sd_notify::watchdog_enabled()?;
     let watch = tokio::spawn(async move {
         let mut tick = tokio::time::interval(limit / 3);
         loop {
             tick.tick().await;
+            answer().await;
             notify(&[NotifyState::Watchdog]);
         }
     });

@@ -1,5 +1,8 @@
 //! HTTP/1.1 and HTTP/2 over TLS.
 //!
+//! Connections are accepted on the runtime on which the server was bound, and go to a shard each ([`super::spread`]), where
+//! they stay: what accepts them makes them known to that shard's runtime alone.
+//!
 //! Limits: connections in all (more wait in the kernel's queue), of one network and of one client (more are closed at once,
 //! so that no network fills the house and has everybody else wait), [`HANDSHAKE`] for TLS, those of [`Limits`] for
 //! requests; HTTP/2 connections are pinged.
@@ -15,17 +18,20 @@
 //! request meanwhile is told with its answer that it was the last.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -38,7 +44,9 @@ use super::listen::Tcp;
 use super::redirect_http::Redirect;
 use super::response_memory::ResponseMemory;
 use super::settings::Limits;
+use super::shards::Shards;
 use super::sites::Front;
+use super::spread::{Shard, Spread};
 use super::stop_listening::{self, abandoned};
 use super::tcp_connection::{
     ConnectionGuard, HANDSHAKE, client, http1_builder, http2_builder, time_for_last_request,
@@ -89,6 +97,7 @@ struct Shared {
     /// Another process accepts from the listeners by now.
     passed_on: AtomicBool,
     exhaustion: Exhaustion,
+    spread: Spread,
 }
 
 /// The system has no descriptor or memory for another connection, which whoever looks after the server should know.
@@ -118,7 +127,13 @@ impl Exhaustion {
 impl Server {
     /// `files`: descriptors that the process may have. Half of them are for connections, the others for files,
     /// upstreams and HTTP/3.
-    pub(super) fn new(tls: rustls::ServerConfig, limits: &Limits, files: u64, notices: &Notices) -> Server {
+    pub(super) fn new(
+        tls: rustls::ServerConfig,
+        limits: &Limits,
+        files: u64,
+        notices: &Notices,
+        shards: &Shards,
+    ) -> Server {
         let most = usize::try_from(files / 2).unwrap_or(usize::MAX).min(limits.connections);
         let most = u32::try_from(most.clamp(1, Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
         let room = Arc::new(Semaphore::new(most as usize));
@@ -133,11 +148,12 @@ impl Server {
             connections,
             passed_on: AtomicBool::new(false),
             exhaustion: Exhaustion { files, notices: notices.clone(), told: std::sync::Mutex::default() },
+            spread: Spread::over(shards),
         });
         Server { shared, stop: watch::Sender::new(false), listeners: Mutex::default() }
     }
 
-    /// Answers the listener's connections from a task of its own, until [`Server::drain`].
+    /// Has the listener's connections answered by the shards, until [`Server::drain`].
     pub(super) async fn serve(&self, listener: Tcp, purpose: Purpose) {
         let (shared, stop) = (Arc::clone(&self.shared), self.stop.subscribe());
         self.listeners.lock().await.spawn(accept(listener, shared, purpose, stop));
@@ -186,15 +202,20 @@ async fn accept_until_dropped(
 ) {
     loop {
         let Ok(permit) = Arc::clone(&shared.room).acquire_owned().await else { return };
-        match listener.accept().await {
-            Ok((stream, remote)) => {
+        match accept_for(listener, &shared.spread).await {
+            Ok((stream, remote, shard)) => {
                 let Some(admission) = shared.connections.admit(remote.ip()) else {
                     tracing::debug!(%remote, "too many TCP connections from one address or network");
                     continue;
                 };
                 let (shared, purpose, stop) = (Arc::clone(shared), purpose.clone(), stop.clone());
-                let stream = ClientStream::new(stream, (admission, permit));
-                tokio::spawn(connection_until_cut(stream, shared, purpose, stop));
+                let placement = shard.place();
+                shard.runtime().spawn(async move {
+                    placement.begin();
+                    let stream = ClientStream::new(stream, (admission, permit));
+                    connection_until_cut(stream, shared, purpose, stop).await;
+                    drop(placement);
+                });
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
@@ -203,6 +224,19 @@ async fn accept_until_dropped(
             }
         }
     }
+}
+
+/// The next connection, and whose it is to be. It is known to that shard's runtime, not to this one.
+async fn accept_for<'a>(
+    listener: &TcpListener,
+    spread: &'a Spread,
+) -> io::Result<(TcpStream, SocketAddr, &'a Arc<Shard>)> {
+    poll_fn(|cx| {
+        let Some(shard) = spread.next(std::time::Instant::now) else { return Poll::Pending };
+        let _entered = shard.runtime().enter();
+        listener.poll_accept(cx).map_ok(|(stream, remote)| (stream, remote, shard))
+    })
+    .await
 }
 
 /// Sees to a connection for as long as the server lives, and to what becomes of it by an upgrade.
@@ -350,11 +384,12 @@ mod tests {
         assert!(head.ends_with(&format!("content-length: {}", body.len())), "{} bytes", body.len());
     }
 
-    #[test]
-    fn no_network_takes_the_places_that_descriptors_leave() {
+    #[tokio::test]
+    async fn no_network_takes_the_places_that_descriptors_leave() {
         let store = godwit_certificates::Store::new(Vec::new()).unwrap();
         let tls = godwit_certificates::tcp_config(&store).unwrap();
-        let server = Server::new(tls, &Limits::default(), 1000, &Notices::ignored());
+        let shards = Shards::start(std::num::NonZeroU8::MIN).unwrap();
+        let server = Server::new(tls, &Limits::default(), 1000, &Notices::ignored(), &shards);
         let admit = |host: u16| server.connection_limits().admit([198, 51, 100, host as u8].into());
         let held: Vec<_> = (0..1000).filter_map(admit).collect();
         assert_eq!(held.len(), 250, "half of those for which there are descriptors");

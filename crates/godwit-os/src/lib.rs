@@ -26,6 +26,7 @@ pub mod processor;
 #[cfg(target_os = "linux")]
 pub mod queueing;
 pub mod route;
+pub mod shard;
 pub mod tcp;
 #[cfg(target_os = "linux")]
 pub mod timer;

@@ -49,6 +49,46 @@ impl Usage {
     }
 }
 
+/// The clock of one thread: the time that it was on a core.
+#[derive(Debug, Clone, Copy)]
+pub struct ThreadClock {
+    #[cfg(target_os = "linux")]
+    id: libc::clockid_t,
+}
+
+#[cfg(target_os = "linux")]
+impl ThreadClock {
+    /// The calling thread's. `None` where the system does not tell.
+    pub fn of_this_thread() -> Option<ThreadClock> {
+        let mut id = 0;
+        // SAFETY: the calling thread exists, and the kernel's number of its clock is written into a variable of that type.
+        let rc = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut id) };
+        (rc == 0).then_some(ThreadClock { id })
+    }
+
+    /// Time that the thread was on a core since it began; `None` once it has ended.
+    pub fn ran(&self) -> Option<Duration> {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the kernel writes into a variable of the right type, and knows a clock whose thread is gone for wrong.
+        let rc = unsafe { libc::clock_gettime(self.id, &raw mut time) };
+        let (seconds, nanos) = (u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?);
+        (rc == 0).then(|| Duration::new(seconds, nanos))
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl ThreadClock {
+    /// This system does not tell.
+    pub fn of_this_thread() -> Option<ThreadClock> {
+        None
+    }
+
+    /// This system does not tell.
+    pub fn ran(&self) -> Option<Duration> {
+        None
+    }
+}
+
 impl Sum for Usage {
     fn sum<I: Iterator<Item = Usage>>(all: I) -> Usage {
         all.fold(Usage::default(), |sum, one| Usage {
@@ -89,6 +129,25 @@ mod tests {
         assert!(own.ran > Duration::ZERO && own.ran <= Usage::now().unwrap().ran);
         assert_eq!([own, own].into_iter().sum::<Usage>().ran, own.ran * 2);
         assert_eq!(Usage::of(u32::MAX), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_threads_clock_is_read_by_others_until_it_ends() {
+        let (tell, told) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            tell.send(ThreadClock::of_this_thread().unwrap()).unwrap();
+            let _ = ended.recv();
+        });
+        let clock = told.recv().unwrap();
+        let ran = clock.ran().unwrap();
+        assert!(ran > Duration::ZERO && ran <= Usage::now().unwrap().ran);
+        drop(end);
+        thread.join().unwrap();
+        while clock.ran().is_some() {
+            std::thread::yield_now();
+        }
     }
 
     #[cfg(target_os = "linux")]

@@ -60,7 +60,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(super) open: bool,
 
-    /// Cores that HTTP/3 runs on [default: 1]
+    /// Threads that answer requests, over every protocol, each with connections of its own [default: one for each core
+    /// that it may use]
     #[arg(long, value_name = "N", value_parser = cores)]
     pub(super) shards: Option<NonZeroU8>,
 

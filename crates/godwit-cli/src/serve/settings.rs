@@ -2,7 +2,7 @@
 
 use godwit_front::FolderSettings;
 use godwit_front::settings::{
-    AccessLog, CertificateFiles, Handler, LogFormat, LogTarget, Proxy, Settings, Site, SiteTls,
+    AccessLog, CertificateFiles, Handler, LogFormat, LogTarget, Proxy, Settings, Site, SiteTls, every_core,
 };
 
 use super::{Arguments, example};
@@ -29,7 +29,7 @@ pub(super) fn of_arguments(arguments: &Arguments) -> Settings {
     let mut settings = Settings::default();
     settings.listen.clone_from(&arguments.listen);
     settings.metrics = arguments.metrics;
-    settings.shards = arguments.shards.unwrap_or(std::num::NonZeroU8::MIN);
+    settings.shards = arguments.shards.unwrap_or_else(every_core);
     settings.qlog.clone_from(&arguments.qlog);
     settings.access_log = access_log(arguments);
     settings.certificates = certificates;

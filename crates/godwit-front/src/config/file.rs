@@ -132,7 +132,7 @@ fn top(table: Table<'_>, problems: &Problems, scrutiny: Scrutiny) -> Settings {
         listen: listen.into_iter().map(|(address, _)| address).collect(),
         redirect_http: redirect_http.into_iter().map(|(address, _)| address).collect(),
         metrics,
-        shards: shards.and_then(NonZeroU8::new).unwrap_or(NonZeroU8::MIN),
+        shards: shards.and_then(NonZeroU8::new).unwrap_or_else(every_core),
         drain,
         qlog: qlog.map(|(folder, _)| folder),
         compress_certificates: compress_certificates.unwrap_or(defaults.compress_certificates),

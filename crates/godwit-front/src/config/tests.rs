@@ -21,7 +21,8 @@ fn defaults_are_those_of_the_command_line() {
     let plain = Settings::default();
     assert_eq!(read.limits, plain.limits);
     assert_eq!(read.access_log, plain.access_log);
-    assert_eq!((read.listen.len(), read.shards.get(), read.drain), (0, 1, None));
+    let cores = std::thread::available_parallelism().unwrap().get().min(255);
+    assert_eq!((read.listen.len(), usize::from(read.shards.get()), read.drain), (0, cores, None));
     let site = &read.sites[0];
     assert_eq!(site.hosts, [HostPattern::Any]);
     assert_eq!((site.tls, site.advertise, site.server_timing), (SiteTls::Local, Advertise::All, true));
