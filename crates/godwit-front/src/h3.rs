@@ -327,7 +327,7 @@ async fn shard(
     done: mpsc::Sender<()>,
 ) {
     let front = match fronts.wait_for(Option::is_some).await.as_deref() {
-        Ok(Some(front)) => front.clone(),
+        Ok(Some(front)) => front.here(),
         _ => return,
     };
     let mut stops = stop.clone();

@@ -101,6 +101,7 @@ impl Server {
         let takes_over = inherited.leave_rest(&notices);
         let addresses: Vec<SocketAddr> = listeners.iter().map(|listener| listener.address).collect();
         let observer = observe(&settings, log, &addresses, &notices);
+        observer.metrics().set_clocks(shards.clocks());
         let front = Front::new(&settings, observer.clone())?;
         let identity = certificates
             .store()

@@ -273,7 +273,7 @@ async fn connection(stream: ClientStream, shared: &Shared, purpose: Purpose, sto
     let guard =
         ConnectionGuard { pace, meter, leaving: Arc::default(), limits, idle, stop: stop.clone(), passed_on };
     let front = match purpose {
-        Purpose::Sites(front) => front,
+        Purpose::Sites(front) => front.here(),
         Purpose::Redirect(redirect) => {
             if let Err(error) = redirect.serve(stream, guard).await {
                 tracing::debug!(%error, "plain HTTP connection failed");

@@ -2,7 +2,7 @@
 
 use crate::dial::Dialer;
 use crate::lock;
-use crate::permits::Permit;
+use crate::permits::{Permit, Permits};
 use crate::pool::{Connection, Entry, Http1, Pool};
 use crate::problem::{Problem, ProblemKind};
 use crate::settings::{Balance, Settings};
@@ -11,6 +11,7 @@ use crate::upload::Upload;
 use crate::upstream::{Scheme, Upstream};
 use crate::verdict::Verdict;
 use godwit_body::ClientNetwork;
+use godwit_os::shard::{self, PerShard};
 use http::HeaderMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -33,7 +34,11 @@ pub(crate) struct Backend {
     /// Its address, for logs.
     pub(crate) name: Arc<str>,
     dialer: Dialer,
-    pub(crate) pool: Pool,
+    /// Of each shard, so that an exchange stays on its thread.
+    pools: PerShard<Pool>,
+    permits: Permits,
+    max_idle: usize,
+    idle_timeout: Duration,
     shares: Shares,
     connect_timeout: Duration,
     /// By the regular checks.
@@ -73,11 +78,12 @@ pub struct UpstreamStatus {
 
 impl Backend {
     pub(crate) fn new(upstream: Upstream, dialer: Dialer, settings: &Settings) -> Self {
-        let (h2c, plain) = (upstream.scheme() == Scheme::H2c, upstream.scheme() == Scheme::Http);
-        let most = (settings.max_idle, settings.max_connections);
         Backend {
             name: upstream.address().into(),
-            pool: Pool::new(h2c, plain, most, settings.timeouts.idle),
+            pools: PerShard::new(),
+            permits: Permits::new(settings.max_connections),
+            max_idle: settings.max_idle,
+            idle_timeout: settings.timeouts.idle,
             shares: Shares::new(settings.most_of_network()),
             upstream,
             dialer,
@@ -89,6 +95,28 @@ impl Backend {
             requests: AtomicU64::new(0),
             failures: AtomicU64::new(0),
         }
+    }
+
+    /// The pool of the calling thread's shard.
+    fn pool(&self) -> &Pool {
+        self.pool_of(shard::current())
+    }
+
+    fn pool_of(&self, shard: Option<u8>) -> &Pool {
+        let scheme = self.upstream.scheme();
+        let (h2c, plain) = (scheme == Scheme::H2c, scheme == Scheme::Http);
+        let new = || Pool::new(h2c, plain, (self.max_idle, &self.permits), self.idle_timeout);
+        self.pools.of_or(shard, new)
+    }
+
+    /// Takes back a connection that is ready for the next exchange.
+    fn put(&self, connection: Http1, keep: Option<Duration>) {
+        self.pool_of(connection.home).put(connection, keep);
+    }
+
+    /// Closes what has been unused for too long, or is closed already.
+    pub(crate) fn sweep(&self) {
+        self.pools.all().for_each(|(_, pool)| pool.sweep());
     }
 
     /// A place among the requests of the client's network, for as long as the exchange takes. `None` if those are not
@@ -109,9 +137,10 @@ impl Backend {
         http1: bool,
         since: Option<Instant>,
     ) -> Result<(Connection, bool), Problem> {
-        let selective = self.pool.is_selective(http1, since);
-        if !self.pool.permits.is_waited_for(selective)
-            && let Some(connection) = self.pool.take(http1, since)
+        let pool = self.pool();
+        let selective = pool.is_selective(http1, since);
+        if !self.permits.is_waited_for(selective)
+            && let Some(connection) = pool.take(http1, since)
         {
             return Ok((connection, true));
         }
@@ -131,7 +160,7 @@ impl Backend {
         let late = || Problem::new(ProblemKind::ConnectTimeout, format!("no connection within {limit:?}"));
         let Ok((entry, _turn)) = tokio::time::timeout(limit, self.find(http1, since)).await else {
             let busy = format!("all connections that it may have were in use for {limit:?}");
-            let is_full = self.pool.permits.is_full();
+            let is_full = self.permits.is_full();
             return Err(if is_full { Problem::new(ProblemKind::Busy, busy) } else { late() });
         };
         match entry {
@@ -145,28 +174,30 @@ impl Backend {
 
     /// What comes with the entry is to be kept until the connection is made.
     async fn find(&self, http1: bool, since: Option<Instant>) -> (Entry, Option<MutexGuard<'_, ()>>) {
-        let shares = !http1 && self.pool.may_share();
+        let pool = self.pool();
+        let shares = !http1 && pool.may_share();
         let turn = match shares {
-            true => Some(self.pool.turn_to_dial(since.is_some()).await),
+            true => Some(pool.turn_to_dial(since.is_some()).await),
             false => None,
         };
         // By now it may be known that connections are for one exchange each.
-        let turn = turn.filter(|_| self.pool.may_share());
-        (self.pool.enter(http1, since).await, turn)
+        let turn = turn.filter(|_| pool.may_share());
+        let all = || self.pools.all().map(|(_, pool)| pool);
+        (pool.enter(http1, since, all).await, turn)
     }
 
     async fn dial(&self, http1: bool, permit: Option<Permit>) -> Result<Connection, Problem> {
         let dialed = self.dialer.dial(http1).await?;
-        self.pool.begin(dialed, http1, permit).await
+        self.pool().begin(dialed, http1, permit).await
     }
 
     /// A connection for a check of its health, which is in no pool afterwards unless
     /// it can be shared.
     pub(crate) async fn dial_for_check(&self) -> Result<Connection, Problem> {
-        match self.pool.share(None) {
+        match self.pool().share(None) {
             Some(shared) => Ok(Connection::Http2(shared)),
             // It is not the upstream's fault if there are as many connections as there may be.
-            None => self.dial(false, self.pool.permits.try_enter()).await,
+            None => self.dial(false, self.permits.try_enter()).await,
         }
     }
 
@@ -207,7 +238,7 @@ impl Backend {
             under_way: self.under_way.load(Ordering::Relaxed),
             requests: self.requests.load(Ordering::Relaxed),
             failures: self.failures.load(Ordering::Relaxed),
-            idle: self.pool.idle(),
+            idle: self.pools.all().map(|(_, pool)| pool.idle()).sum(),
         }
     }
 }
@@ -240,7 +271,7 @@ impl Backends {
                     Balance::RoundRobin => 0,
                     Balance::LeastRequests => backend.under_way.load(Ordering::Relaxed),
                 };
-                let is_waited_for = backend.pool.permits.is_waited_for(false);
+                let is_waited_for = backend.permits.is_waited_for(false);
                 (tried.contains(at), backend.avoided_until(now), is_waited_for, load)
             })
             .map(|(at, _)| at)
@@ -299,7 +330,7 @@ impl Lease {
 
     fn put(&self, mut connection: Http1) {
         if connection.sender.is_ready() {
-            return self.backend.pool.put(connection, self.keep);
+            return self.backend.put(connection, self.keep);
         }
         if connection.sender.is_closed() {
             return;
@@ -309,7 +340,7 @@ impl Lease {
         runtime.spawn(async move {
             let ready = tokio::time::timeout(READY_WITHIN, connection.sender.ready()).await;
             if let (Ok(Ok(())), Some(backend)) = (ready, backend.upgrade()) {
-                backend.pool.put(connection, keep);
+                backend.put(connection, keep);
             }
         });
     }

@@ -13,8 +13,8 @@ use tokio::sync::{Mutex, MutexGuard, Notify, OwnedSemaphorePermit, Semaphore};
 /// The right to have a connection.
 pub(crate) type Permit = OwnedSemaphorePermit;
 
-/// The connections that there may be to one upstream.
-#[derive(Debug)]
+/// The connections that there may be to one upstream. Clones are the same.
+#[derive(Clone, Debug)]
 pub(crate) struct Permits {
     free: Arc<Semaphore>,
     queues: Arc<Queues>,

@@ -1,4 +1,7 @@
-//! Connections to one upstream.
+//! Connections to one upstream, of one shard: whatever is done on them is done on the thread that has asked for them.
+//!
+//! The pools of all shards have [`Permits`] together. Where there are as many connections as there may be, one takes what
+//! others do not use.
 //!
 //! An HTTP/1.1 connection is in the pool only while nothing is under way on it. HTTP/2 connections are
 //! shared, by as many exchanges as their windows have room for: an exchange whose client reads slowly then
@@ -12,6 +15,7 @@ use crate::reason::Reason;
 use crate::upload::View;
 use crate::windows::{LargeWindows, MAX_STREAMS, Windows};
 use godwit_client::dial::Dialed;
+use godwit_os::shard;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use std::collections::VecDeque;
@@ -45,6 +49,8 @@ impl Drop for Task {
 #[derive(Debug)]
 pub(crate) struct Http1 {
     pub(crate) sender: http1::SendRequest<View>,
+    /// Whose pool it is of: its task runs there.
+    pub(crate) home: Option<u8>,
     _task: Task,
 }
 
@@ -98,6 +104,12 @@ struct Shared {
     _task: Task,
 }
 
+/// A connection that is taken out to be closed.
+enum Unused {
+    Http1 { _connection: Idle },
+    Http2 { _connection: Shared },
+}
+
 /// What is known of the upstream's protocol.
 const UNKNOWN: u8 = 0;
 const HTTP1: u8 = 1;
@@ -111,7 +123,7 @@ struct Dialing {
     selective: tokio::sync::Mutex<()>,
 }
 
-/// Connections to one upstream.
+/// Connections of one shard to one upstream.
 #[derive(Debug)]
 pub(crate) struct Pool {
     idle: Mutex<VecDeque<Idle>>,
@@ -130,7 +142,7 @@ impl Pool {
     pub(crate) fn new(
         h2c: bool,
         plain: bool,
-        (max_idle, max_connections): (usize, usize),
+        (max_idle, permits): (usize, &Permits),
         idle_timeout: Duration,
     ) -> Self {
         let speaks = match (h2c, plain) {
@@ -145,7 +157,7 @@ impl Pool {
             speaks: AtomicU8::new(speaks),
             h2c,
             dialing: Dialing::default(),
-            permits: Permits::new(max_connections),
+            permits: permits.clone(),
             max_idle,
             idle_timeout,
         }
@@ -189,8 +201,11 @@ impl Pool {
         }
     }
 
-    /// As [`Pool::take`], or the right to make a connection: waits for either.
-    pub(crate) async fn enter(&self, http1: bool, since: Option<Instant>) -> Entry {
+    /// As [`Pool::take`], or the right to make a connection: waits for either. `all` are the pools of all shards.
+    pub(crate) async fn enter<'a, A>(&self, http1: bool, since: Option<Instant>, all: impl Fn() -> A) -> Entry
+    where
+        A: Iterator<Item = &'a Pool>,
+    {
         let selective = self.is_selective(http1, since);
         let _first = self.permits.be_first(selective).await;
         // It keeps its place while connections come and go that are of no use.
@@ -199,8 +214,13 @@ impl Pool {
             if let Some(connection) = self.take(http1, since) {
                 return Entry::Connection(connection);
             }
-            if self.permits.is_full() && (http1 || since.is_some()) {
-                drop(self.give_up_one());
+            if self.permits.is_full() {
+                if let Some(connection) = all().find_map(|pool| pool.take(http1, since)) {
+                    return Entry::Connection(connection);
+                }
+                if http1 || since.is_some() {
+                    drop(all().find_map(Pool::give_up_one));
+                }
             }
             if let Some(permit) = self.permits.wait(selective, permit.as_mut()).await {
                 return Entry::Permit(permit);
@@ -209,14 +229,13 @@ impl Pool {
     }
 
     /// Takes out an unused connection, for somebody who needs another one than that.
-    fn give_up_one(&self) -> (Option<Idle>, Option<Shared>) {
-        let idle = lock(&self.idle).pop_front();
-        if idle.is_some() {
-            return (idle, None);
+    fn give_up_one(&self) -> Option<Unused> {
+        if let Some(idle) = lock(&self.idle).pop_front() {
+            return Some(Unused::Http1 { _connection: idle });
         }
         let mut all = lock(&self.shared);
-        let unused = all.iter().position(|shared| shared.load.load(Ordering::Relaxed) == 0);
-        (None, unused.map(|at| all.swap_remove(at)))
+        let unused = all.iter().position(|shared| shared.load.load(Ordering::Relaxed) == 0)?;
+        Some(Unused::Http2 { _connection: all.swap_remove(unused) })
     }
 
     /// A share in a connection that has room for another exchange.
@@ -358,7 +377,7 @@ async fn begin_http1(io: Io) -> Result<Http1, Problem> {
             tracing::debug!(error = chain(&error), "an upstream's HTTP/1.1 connection ended");
         }
     });
-    Ok(Http1 { sender, _task: Task(task.abort_handle()) })
+    Ok(Http1 { sender, home: shard::current(), _task: Task(task.abort_handle()) })
 }
 
 fn not_http(error: &hyper::Error) -> Problem {

@@ -131,7 +131,7 @@ async fn sweep(forwarder: Weak<Forwarder>) {
     loop {
         tokio::time::sleep(SWEEP_EVERY).await;
         let Some(forwarder) = forwarder.upgrade() else { return };
-        forwarder.backends.all.iter().for_each(|backend| backend.pool.sweep());
+        forwarder.backends.all.iter().for_each(|backend| backend.sweep());
     }
 }
 

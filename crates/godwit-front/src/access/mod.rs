@@ -52,16 +52,16 @@ use troubles::Troubles;
 #[derive(Clone, Debug)]
 pub(crate) struct Observer(Arc<Inner>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Inner {
     log: Log,
     metrics: Arc<Metrics>,
     advertiser: SharedAdvertiser,
-    troubles: Troubles,
+    troubles: Arc<Troubles>,
     /// Where requests count that are for no site.
     nowhere: Arc<SiteCounters>,
     /// The largest part of its users that each site has advertised to, by its first name.
-    parts: Mutex<Vec<(String, f64)>>,
+    parts: Arc<Mutex<Vec<(String, f64)>>>,
 }
 
 /// What an observer knows of one site.
@@ -84,8 +84,13 @@ impl Observer {
         let states = Arc::clone(&advertiser);
         metrics.ask_advertisements(move || states.states());
         let nowhere = metrics.site("");
-        let troubles = Troubles::new(notices);
-        Observer(Arc::new(Inner { log, metrics, advertiser, troubles, nowhere, parts: Mutex::default() }))
+        let troubles = Arc::new(Troubles::new(notices));
+        Observer(Arc::new(Inner { log, metrics, advertiser, troubles, nowhere, parts: Arc::default() }))
+    }
+
+    /// The same for another shard: what requests hold on to is its own.
+    pub(crate) fn for_shard(&self) -> Observer {
+        Observer(Arc::new(Inner::clone(&self.0)))
     }
 
     /// Logs nothing and advertises nothing.

@@ -2,22 +2,27 @@
 //! Ctrl-S, a pager at the end of a pipe), and no request shall wait for that.
 //!
 //! Lines are put into a buffer that the thread takes away whole; when it holds [`BUFFER_SIZE`] bytes, further lines are
-//! counted instead. What becomes of lines that cannot be written is up to the [`Target`]; they count as well.
+//! counted instead. What becomes of lines that cannot be written is up to the [`Target`]; they count as well. Each shard
+//! has a buffer of its own, so that none waits for another; the thread puts their lines into the order of time.
 //!
 //! Lines are written within 20 ms, those of that time together: a thread that is woken for each would cost more than what
 //! the lines are about. A file is looked after once a second: if it was moved or removed (logrotate), the file of that name
 //! is opened anew. SIGUSR1 does so at once.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use godwit_os::shard::{self, PerShard};
+use godwit_text::instant_now;
 
 use super::target::Target;
 
-/// Bytes that wait at most.
+/// Bytes of each shard that wait at most.
 const BUFFER_SIZE: usize = 4 << 20;
 /// How long a line may wait for others.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Bytes that are written without waiting for more.
+/// Bytes of a shard that are written without waiting for more.
 const PIECE: usize = 64 << 10;
 /// How long the last lines may take.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
@@ -28,21 +33,34 @@ pub(super) struct Writer(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    state: Mutex<State>,
+    buffers: PerShard<Mutex<Buffer>>,
+    /// Lines that could not be written, and of which nobody has been told.
+    failed: AtomicU64,
+    wishes: Mutex<Wishes>,
     /// There is something to do.
     work: Condvar,
     /// Something was done.
     done: Condvar,
 }
 
+/// The lines of a shard.
 #[derive(Debug, Default)]
-struct State {
+struct Buffer {
     text: Vec<u8>,
-    /// Lines that found no room or could not be written: in all, told to the writing thread, and told to whoever
-    /// writes.
+    /// When each line was put here, and where it ends: for lines of shards, of which there may be several.
+    lines: Vec<(Instant, usize)>,
+    /// Lines that found no room: in all, told to the writing thread, and told to whoever writes.
     lost: u64,
     lost_noted: u64,
     lost_told: u64,
+}
+
+/// What the thread is to do.
+#[derive(Debug, Default)]
+struct Wishes {
+    /// There are lines; there are so many that they are not to wait for more.
+    lines: bool,
+    many: bool,
     /// Flushes asked for, and done.
     asked: u64,
     flushed: u64,
@@ -51,9 +69,13 @@ struct State {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn wishes(&self) -> MutexGuard<'_, Wishes> {
+        lock(&self.wishes)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Writer {
@@ -65,73 +87,85 @@ impl Writer {
         Writer(shared)
     }
 
-    /// Has a line written, which ends with a line feed. Returns how many lines were lost since the last call.
+    /// Has a line written, which ends with a line feed. Returns how many lines were lost since the last call on this
+    /// shard.
     pub(super) fn write(&self, line: &[u8]) -> u64 {
-        let mut state = self.0.lock();
-        if state.text.len() + line.len() > BUFFER_SIZE {
-            state.lost += 1;
+        let mut buffer = lock(self.0.buffers.own());
+        let before = buffer.text.len();
+        let mut wake = false;
+        if before + line.len() > BUFFER_SIZE {
+            buffer.lost += 1;
         } else {
-            let wake =
-                state.text.is_empty() || (state.text.len() < PIECE && state.text.len() + line.len() >= PIECE);
-            state.text.extend_from_slice(line);
-            if wake {
-                self.0.work.notify_one();
+            buffer.text.extend_from_slice(line);
+            let after = buffer.text.len();
+            if shard::current().is_some() {
+                buffer.lines.push((instant_now(), after));
             }
+            wake = before == 0 || (before < PIECE && after >= PIECE);
         }
-        let lost = state.lost - state.lost_told;
-        state.lost_told = state.lost;
-        lost
+        let lost = buffer.lost - buffer.lost_told;
+        buffer.lost_told = buffer.lost;
+        let many = buffer.text.len() >= PIECE;
+        drop(buffer);
+        if wake {
+            let mut wishes = self.0.wishes();
+            wishes.lines = true;
+            wishes.many |= many;
+            drop(wishes);
+            self.0.work.notify_one();
+        }
+        match self.0.failed.load(Ordering::Relaxed) {
+            0 => lost,
+            _ => lost + self.0.failed.swap(0, Ordering::Relaxed),
+        }
     }
 
     pub(super) fn flush(&self) {
-        let mut state = self.0.lock();
-        state.asked += 1;
-        let wanted = state.asked;
+        let mut wishes = self.0.wishes();
+        wishes.asked += 1;
+        let wanted = wishes.asked;
         self.0.work.notify_one();
-        let _ = self.0.done.wait_timeout_while(state, FLUSH_TIMEOUT, |state| state.flushed < wanted);
+        let _ = self.0.done.wait_timeout_while(wishes, FLUSH_TIMEOUT, |wishes| wishes.flushed < wanted);
     }
 
     pub(super) fn reopen(&self) {
-        self.0.lock().reopen = true;
+        self.0.wishes().reopen = true;
         self.0.work.notify_one();
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.0.lock().over = true;
+        self.0.wishes().over = true;
         self.0.work.notify_one();
     }
 }
 
 fn work(mut target: Target, shared: &Shared) {
-    let mut text = Vec::new();
+    let mut collected = Collected::default();
     loop {
-        let mut state = shared.lock();
-        while state.is_idle() {
-            state = shared.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+        let mut wishes = shared.wishes();
+        while wishes.is_idle() {
+            wishes = shared.work.wait(wishes).unwrap_or_else(PoisonError::into_inner);
         }
-        let waiting = shared.work.wait_timeout_while(state, PAUSE, |state| state.can_wait());
-        state = waiting.unwrap_or_else(PoisonError::into_inner).0;
-        std::mem::swap(&mut text, &mut state.text);
-        let lost = state.lost - state.lost_noted;
-        state.lost_noted = state.lost;
-        let (asked, over) = (state.asked, state.over);
-        let reopen = std::mem::take(&mut state.reopen);
-        drop(state);
-        let failed = if text.is_empty() && lost == 0 { 0 } else { target.write(&text, lost) };
+        let waiting = shared.work.wait_timeout_while(wishes, PAUSE, |wishes| wishes.can_wait());
+        wishes = waiting.unwrap_or_else(PoisonError::into_inner).0;
+        // Lines that come from here on are either found below, or wished for anew.
+        (wishes.lines, wishes.many) = (false, false);
+        let (asked, over) = (wishes.asked, wishes.over);
+        let reopen = std::mem::take(&mut wishes.reopen);
+        drop(wishes);
+        let lost = collected.collect(shared);
+        let text = collected.in_order();
+        let failed = if text.is_empty() && lost == 0 { 0 } else { target.write(text, lost) };
         if reopen {
             target.reopen();
         }
-        text.clear();
-        // The room of a rush is given back.
-        text.shrink_to(PIECE * 2);
-        let mut state = shared.lock();
-        state.flushed = asked;
-        // The target knows of these.
-        state.lost += failed;
-        state.lost_noted += failed;
-        drop(state);
+        collected.clear();
+        if failed > 0 {
+            shared.failed.fetch_add(failed, Ordering::Relaxed);
+        }
+        shared.wishes().flushed = asked;
         shared.done.notify_all();
         if over {
             return;
@@ -139,13 +173,83 @@ fn work(mut target: Target, shared: &Shared) {
     }
 }
 
-impl State {
+/// What the thread has taken away.
+#[derive(Debug, Default)]
+struct Collected {
+    /// Of each shard.
+    pieces: Vec<Piece>,
+    /// All of it, where there is more than one.
+    text: Vec<u8>,
+}
+
+#[derive(Debug, Default)]
+struct Piece {
+    text: Vec<u8>,
+    lines: Vec<(Instant, usize)>,
+}
+
+impl Collected {
+    /// Takes all lines away. Returns how many lines were lost meanwhile.
+    fn collect(&mut self, shared: &Shared) -> u64 {
+        let (mut lost, mut used) = (0, 0);
+        for (_, buffer) in shared.buffers.all() {
+            if self.pieces.len() == used {
+                self.pieces.push(Piece::default());
+            }
+            let mut buffer = lock(buffer);
+            lost += buffer.lost - buffer.lost_noted;
+            buffer.lost_noted = buffer.lost;
+            if let Some(piece) = self.pieces.get_mut(used).filter(|_| !buffer.text.is_empty()) {
+                std::mem::swap(&mut piece.text, &mut buffer.text);
+                std::mem::swap(&mut piece.lines, &mut buffer.lines);
+                used += 1;
+            }
+        }
+        lost
+    }
+
+    /// All lines in the order in which they came.
+    fn in_order(&mut self) -> &[u8] {
+        let mut full = self.pieces.iter().filter(|piece| !piece.text.is_empty());
+        let (first, second) = (full.next(), full.next());
+        if second.is_none() {
+            return first.map_or(&[], |piece| &piece.text);
+        }
+        let mut lines = Vec::new();
+        for piece in &self.pieces {
+            let mut begin = 0;
+            for (at, end) in &piece.lines {
+                lines.extend(piece.text.get(begin..*end).map(|line| (Some(*at), line)));
+                begin = *end;
+            }
+            // Of who is no shard.
+            lines.extend(piece.text.get(begin..).map(|rest| (None, rest)));
+        }
+        lines.sort_by_key(|(at, _)| *at);
+        lines.into_iter().for_each(|(_, line)| self.text.extend_from_slice(line));
+        &self.text
+    }
+
+    /// The room of a rush is given back.
+    fn clear(&mut self) {
+        for piece in &mut self.pieces {
+            piece.text.clear();
+            piece.text.shrink_to(PIECE * 2);
+            piece.lines.clear();
+            piece.lines.shrink_to(PIECE / 64);
+        }
+        self.text.clear();
+        self.text.shrink_to(PIECE * 2);
+    }
+}
+
+impl Wishes {
     fn is_idle(&self) -> bool {
-        self.text.is_empty() && !self.is_urgent()
+        !self.lines && !self.is_urgent()
     }
 
     fn can_wait(&self) -> bool {
-        self.text.len() < PIECE && !self.is_urgent()
+        !self.many && !self.is_urgent()
     }
 
     fn is_urgent(&self) -> bool {
@@ -229,6 +333,31 @@ mod tests {
         while to.text() != "a\nb\nc\n" {
             std::thread::yield_now();
         }
+    }
+
+    #[test]
+    fn lines_of_several_shards_are_in_the_order_of_time() {
+        let to = Gated::default();
+        let writer = Writer::new(Target::test(to.clone()));
+        // The thread is kept from taking any of them away.
+        writer.write(b"first\n");
+        let kept = lock(writer.0.buffers.of_or(None, Default::default));
+        let mut expected = String::from("first\n");
+        for number in 0..300_u32 {
+            let line = format!("line {number}\n");
+            expected.push_str(&line);
+            let write = || {
+                shard::enter((number % 3) as u8);
+                writer.write(line.as_bytes());
+            };
+            std::thread::scope(|scope| scope.spawn(write).join().unwrap());
+        }
+        to.open();
+        drop(kept);
+        while to.text().len() < expected.len() {
+            writer.flush();
+        }
+        assert_eq!(to.text(), expected);
     }
 
     #[test]

@@ -37,12 +37,23 @@ impl Histogram {
         self.micros.fetch_add(micros, Ordering::Relaxed);
     }
 
-    pub(super) fn read(&self) -> Reading {
-        let bounds = BOUNDS.into_iter().chain([f64::INFINITY]);
-        let counts = self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed));
-        let buckets: Vec<_> = bounds.zip(counts).collect();
+    /// How many there are.
+    pub(super) fn count(&self) -> u64 {
+        self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Several as one.
+    pub(super) fn read<'a>(all: impl Iterator<Item = &'a Histogram>) -> Reading {
+        let all: Vec<&Histogram> = all.collect();
+        let bounds = BOUNDS.into_iter().chain([f64::INFINITY]).enumerate();
+        let count = |at: usize| {
+            let buckets = all.iter().filter_map(|histogram| histogram.buckets.get(at));
+            buckets.map(|bucket| bucket.load(Ordering::Relaxed)).sum()
+        };
+        let buckets: Vec<(f64, u64)> = bounds.map(|(at, bound)| (bound, count(at))).collect();
+        let micros = all.iter().map(|histogram| histogram.micros.load(Ordering::Relaxed)).sum();
         Reading {
-            seconds: Duration::from_micros(self.micros.load(Ordering::Relaxed)).as_secs_f64(),
+            seconds: Duration::from_micros(micros).as_secs_f64(),
             count: buckets.iter().map(|(_, count)| count).sum(),
             buckets,
         }
@@ -56,11 +67,12 @@ mod tests {
     #[test]
     fn a_bound_belongs_to_the_bucket_below() {
         assert!(BOUNDS.iter().zip(MICROS).all(|(bound, micros)| (bound * 1e6 - micros as f64).abs() < 1e-6));
-        let histogram = Histogram::default();
-        for micros in [0, 500, 501, 1_000_000, 61_000_000] {
-            histogram.observe(Duration::from_micros(micros));
+        let histograms = [Histogram::default(), Histogram::default()];
+        for (number, micros) in (0..).zip([0, 500, 501, 1_000_000, 61_000_000]) {
+            histograms[number % 2].observe(Duration::from_micros(micros));
         }
-        let reading = histogram.read();
+        assert_eq!(histograms.each_ref().map(Histogram::count), [3, 2]);
+        let reading = Histogram::read(histograms.iter());
         let of = |bound: f64| reading.buckets.iter().find(|(it, _)| *it == bound).unwrap().1;
         assert_eq!((of(0.0005), of(0.001), of(1.0), of(f64::INFINITY)), (2, 1, 1, 1));
         assert_eq!(reading.count, 5);

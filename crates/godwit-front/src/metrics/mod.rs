@@ -1,7 +1,7 @@
 //! Figures for Prometheus, and the health pages.
 //!
-//! What happens often is counted in plain atomics that the places where it happens hold on to: a request costs
-//! about ten additions and no lock. Everything else (sockets, certificates, upstreams, the advertisement) is asked
+//! What happens often is counted in plain atomics, of which each shard has its own: a request costs about ten additions, no
+//! lock, and no core waits for another's. They are summed up when somebody reads them. Everything else (sockets, certificates, upstreams, the advertisement) is asked
 //! for when somebody reads the figures. Labels have few values: protocols, classes of status, and the sites of the
 //! configuration by their first name; nothing that a client sends becomes one.
 //!
@@ -18,6 +18,8 @@ use std::time::Duration;
 
 use godwit::Endpoint;
 use godwit::http3::ServerEvent;
+use godwit_os::processor::ThreadClock;
+use godwit_os::shard::PerShard;
 use godwit_proxy::UpstreamStatus;
 use godwit_report::record::Protocol;
 use http::StatusCode;
@@ -32,10 +34,9 @@ const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     sites: Mutex<Vec<Arc<SiteCounters>>>,
-    times: [Times; PROTOCOLS],
-    upstream_seconds: Histogram,
-    connections: [Connections; PROTOCOLS],
-    under_way: [AtomicU64; PROTOCOLS],
+    shards: PerShard<ShardCounters>,
+    /// What tells the processor time of each shard.
+    clocks: Mutex<Vec<Option<ThreadClock>>>,
     /// The server has ended: what was under way is given up by it, and not by the clients.
     cut: AtomicBool,
     quic: Quic,
@@ -45,10 +46,27 @@ pub(crate) struct Metrics {
     sources: Sources,
 }
 
+/// What is counted on one shard. Something may be over on another than it began on: only sums over all shards tell how many
+/// there are.
+#[derive(Debug, Default)]
+struct ShardCounters {
+    times: [Times; PROTOCOLS],
+    upstream_seconds: Histogram,
+    connections: [Connections; PROTOCOLS],
+    begun: [AtomicU64; PROTOCOLS],
+    over: [AtomicU64; PROTOCOLS],
+}
+
 /// Figures of one site. A site that is configured anew goes on with those of its name.
 #[derive(Debug)]
 pub(crate) struct SiteCounters {
     name: String,
+    shards: PerShard<SiteShardCounters>,
+}
+
+/// What is counted of a site on one shard.
+#[derive(Debug, Default)]
+struct SiteShardCounters {
     requests: [[AtomicU64; CLASSES.len()]; PROTOCOLS],
     request_bytes: AtomicU64,
     response_bytes: AtomicU64,
@@ -220,19 +238,14 @@ impl Metrics {
         if let Some(site) = sites.iter().find(|site| site.name == name) {
             return Arc::clone(site);
         }
-        let site = Arc::new(SiteCounters {
-            name: name.to_owned(),
-            requests: Default::default(),
-            request_bytes: AtomicU64::new(0),
-            response_bytes: AtomicU64::new(0),
-        });
+        let site = Arc::new(SiteCounters { name: name.to_owned(), shards: PerShard::new() });
         sites.push(Arc::clone(&site));
         site
     }
 
     /// Counts a connection.
     pub(crate) fn connection_opened(self: &Arc<Self>, protocol: Protocol) -> OpenConnection {
-        if let Some(connections) = self.connections.get(protocol as usize) {
+        if let Some(connections) = self.shards.own().connections.get(protocol as usize) {
             connections.total.fetch_add(1, Ordering::Relaxed);
         }
         OpenConnection { metrics: Arc::clone(self), protocol }
@@ -240,14 +253,28 @@ impl Metrics {
 
     /// A request has come, and is under way until [`Metrics::request_over`].
     pub(crate) fn request_begun(&self, protocol: Protocol) {
-        if let Some(under_way) = self.under_way.get(protocol as usize) {
-            under_way.fetch_add(1, Ordering::Relaxed);
+        if let Some(begun) = self.shards.own().begun.get(protocol as usize) {
+            begun.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Requests under way, by protocol.
     pub(crate) fn requests_under_way(&self) -> [u64; PROTOCOLS] {
-        self.under_way.each_ref().map(|count| count.load(Ordering::Relaxed))
+        let sum = |counts: fn(&ShardCounters) -> &[AtomicU64; PROTOCOLS]| {
+            self.shards.all().fold([0_u64; PROTOCOLS], |sums, (_, shard)| {
+                let counts = counts(shard).each_ref().map(|count| count.load(Ordering::Relaxed));
+                std::array::from_fn(|at| {
+                    let [sum, count] = [&sums, &counts].map(|all| all.get(at).copied().unwrap_or(0));
+                    sum.wrapping_add(count)
+                })
+            })
+        };
+        // In this order: whatever is over by the first look has begun by the second.
+        let (over, begun) = (sum(|shard| &shard.over), sum(|shard| &shard.begun));
+        std::array::from_fn(|at| {
+            let [begun, over] = [&begun, &over].map(|all| all.get(at).copied().unwrap_or(0));
+            begun.saturating_sub(over)
+        })
     }
 
     /// What is under way is given up from now on.
@@ -263,8 +290,9 @@ impl Metrics {
     /// Counts a request.
     pub(crate) fn request_over(&self, site: &SiteCounters, request: &Finished) {
         let protocol = request.protocol as usize;
-        if let Some(under_way) = self.under_way.get(protocol) {
-            under_way.fetch_sub(1, Ordering::Relaxed);
+        let (shard, site) = (self.shards.own(), site.shards.own());
+        if let Some(over) = shard.over.get(protocol) {
+            over.fetch_add(1, Ordering::Relaxed);
         }
         let class = request.status.map_or(0, |status| usize::from(status.as_u16() / 100).min(5));
         if let Some(requests) = site.requests.get(protocol).and_then(|classes| classes.get(class)) {
@@ -272,17 +300,17 @@ impl Metrics {
         }
         site.request_bytes.fetch_add(request.request_bytes, Ordering::Relaxed);
         site.response_bytes.fetch_add(request.response_bytes, Ordering::Relaxed);
-        if let Some(times) = self.times.get(protocol) {
+        if let Some(times) = shard.times.get(protocol) {
             times.request.observe(request.took);
         }
         if let Some(upstream) = request.upstream {
-            self.upstream_seconds.observe(upstream);
+            shard.upstream_seconds.observe(upstream);
         }
     }
 
     /// Counts a response that is delivered, as far as that can be known.
     pub(crate) fn delivered(&self, protocol: Protocol, last_mile: Duration) {
-        if let Some(times) = self.times.get(protocol as usize) {
+        if let Some(times) = self.shards.own().times.get(protocol as usize) {
             times.last_mile.observe(last_mile);
         }
     }
@@ -328,6 +356,11 @@ impl Metrics {
         self.ready.load(Ordering::Relaxed)
     }
 
+    /// Names the clocks of the shards' threads, in order.
+    pub(crate) fn set_clocks(&self, clocks: &[Option<ThreadClock>]) {
+        clocks.clone_into(&mut lock(&self.clocks));
+    }
+
     /// Adds a shard's UDP sockets to those that are asked.
     pub(crate) fn add_endpoint(&self, endpoint: &Endpoint) {
         lock(&self.sources.endpoints).push(endpoint.clone());
@@ -359,7 +392,7 @@ impl Metrics {
 
 impl Drop for OpenConnection {
     fn drop(&mut self) {
-        if let Some(connections) = self.metrics.connections.get(self.protocol as usize) {
+        if let Some(connections) = self.metrics.shards.own().connections.get(self.protocol as usize) {
             connections.closed.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -5,14 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use godwit::{Endpoint, EndpointStats};
+use godwit_os::processor::ThreadClock;
 use godwit_report::record::Protocol;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::histogram::Histogram;
-use super::{CLASSES, Metrics, Refusal, Transport, ask, lock};
+use super::histogram::{Histogram, Reading};
+use super::{
+    CLASSES, Connections, Metrics, Refusal, SiteCounters, SiteShardCounters, Times, Transport, ask, lock,
+};
 
 /// What the text is, for the `Content-Type` header.
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -35,6 +38,7 @@ impl Collector for Figures {
         let mut page = Page(encoder);
         page.requests(&self.0)?;
         page.connections(&self.0)?;
+        page.shards(&self.0)?;
         page.refusals(&self.0)?;
         page.sockets(&lock(&self.0.sources.endpoints).iter().map(Endpoint::stats).collect::<Vec<_>>())?;
         page.surroundings(&self.0)
@@ -53,9 +57,10 @@ impl Page<'_> {
             MetricType::Counter,
         )?;
         for site in &sites {
-            for (protocol, classes) in Protocol::ALL.iter().zip(&site.requests) {
-                for (class, count) in CLASSES.iter().zip(classes) {
-                    let count = count.load(Ordering::Relaxed);
+            for (at, protocol) in Protocol::ALL.iter().enumerate() {
+                for (class_at, class) in CLASSES.iter().enumerate() {
+                    let classes = site.shards.all().filter_map(|(_, shard)| shard.requests.get(at));
+                    let count: u64 = classes.filter_map(|classes| classes.get(class_at)).map(read).sum();
                     if count > 0 {
                         let labels =
                             [("protocol", protocol.name()), ("status", class), ("site", site.name.as_str())];
@@ -64,20 +69,30 @@ impl Page<'_> {
                 }
             }
         }
-        let bytes = sites.iter().map(|site| ([("site", site.name.as_str())], read(&site.request_bytes)));
+        let sum = |site: &SiteCounters, bytes: fn(&SiteShardCounters) -> &AtomicU64| -> u64 {
+            site.shards.all().map(|(_, shard)| read(bytes(shard))).sum()
+        };
+        let received = |site| sum(site, |shard| &shard.request_bytes);
+        let bytes = sites.iter().map(|site| ([("site", site.name.as_str())], received(site)));
         self.bytes("http_request", "Bytes of requests' bodies received", bytes)?;
-        let bytes = sites.iter().map(|site| ([("site", site.name.as_str())], read(&site.response_bytes)));
+        let sent = |site| sum(site, |shard| &shard.response_bytes);
+        let bytes = sites.iter().map(|site| ([("site", site.name.as_str())], sent(site)));
         self.bytes("http_response", "Bytes of responses' bodies handed on", bytes)?;
-        let by_protocol = || Protocol::ALL.iter().zip(&metrics.times);
-        let times = by_protocol().map(|(protocol, times)| (*protocol, &times.request));
-        self.times("http_request_duration", "From a request's arrival to its response's last byte", times)?;
-        let times = by_protocol().map(|(protocol, times)| (*protocol, &times.last_mile));
+        let times = |of: fn(&Times) -> &Histogram| {
+            Protocol::ALL.iter().enumerate().map(move |(at, protocol)| {
+                let shards = metrics.shards.all();
+                (*protocol, Histogram::read(shards.filter_map(move |(_, it)| it.times.get(at)).map(of)))
+            })
+        };
+        let request = times(|times| &times.request);
+        self.times("http_request_duration", "From a request's arrival to its response's last byte", request)?;
+        let last_mile = times(|times| &times.last_mile);
         self.times(
             "http_last_mile",
             "The same less the upstream's time, to the delivery where it is known",
-            times,
+            last_mile,
         )?;
-        let reading = metrics.upstream_seconds.read();
+        let reading = Histogram::read(metrics.shards.all().map(|(_, shard)| &shard.upstream_seconds));
         self.0
             .encode_descriptor(
                 "http_upstream",
@@ -89,8 +104,12 @@ impl Page<'_> {
     }
 
     fn connections(&mut self, metrics: &Metrics) -> fmt::Result {
-        let totals: Vec<(Protocol, u64, u64)> = (Protocol::ALL.iter().zip(&metrics.connections))
-            .map(|(protocol, it)| (*protocol, read(&it.total), read(&it.closed)))
+        let sum = |at: usize, count: fn(&Connections) -> &AtomicU64| -> u64 {
+            let connections = metrics.shards.all().filter_map(|(_, shard)| shard.connections.get(at));
+            connections.map(|connections| read(count(connections))).sum()
+        };
+        let totals: Vec<(Protocol, u64, u64)> = (Protocol::ALL.iter().enumerate())
+            .map(|(at, protocol)| (*protocol, sum(at, |it| &it.total), sum(at, |it| &it.closed)))
             .filter(|(_, total, _)| *total > 0)
             .collect();
         let label = |protocol: Protocol| [("protocol", protocol.name())];
@@ -124,6 +143,51 @@ impl Page<'_> {
             read(&quic.bytes_sent),
         )?;
         self.counter("quic_received_bytes", "UDP payload received on them", read(&quic.bytes_received))
+    }
+
+    /// What each shard has done, by which uneven work shows.
+    fn shards(&mut self, metrics: &Metrics) -> fmt::Result {
+        let clocks = lock(&metrics.clocks).clone();
+        let name = |number: Option<u8>| match number {
+            Some(number) => number.to_string(),
+            // One alone has no thread of its own.
+            None if clocks.len() <= 1 => "0".to_owned(),
+            None => "none".to_owned(),
+        };
+        let mut counts = Vec::new();
+        for (number, shard) in metrics.shards.all() {
+            let by_protocol = Protocol::ALL.iter().zip(&shard.connections).zip(&shard.times);
+            for ((protocol, connections), times) in by_protocol {
+                let (opened, requests) = (read(&connections.total), times.request.count());
+                let open = opened.saturating_sub(read(&connections.closed));
+                if opened > 0 || requests > 0 {
+                    counts.push((
+                        [("shard", name(number)), ("protocol", protocol.name().to_owned())],
+                        opened,
+                        open,
+                        requests,
+                    ));
+                }
+            }
+        }
+        let opened = counts.iter().map(|(labels, opened, ..)| (labels.clone(), *opened));
+        self.counters("shard_connections", "Connections on which requests could be sent, by shard", opened)?;
+        let open = counts.iter().map(|(labels, _, open, _)| (labels.clone(), *open));
+        self.gauges("shard_connections_open", "Connections that are open, by shard", open)?;
+        let requests = counts.iter().map(|(labels, .., requests)| (labels.clone(), *requests));
+        self.counters("shard_requests", "Requests answered, by shard", requests)?;
+        let help = "Processor time that the thread of a shard has used";
+        let mut family =
+            self.0.encode_descriptor("shard_cpu", help, Some(&Unit::Seconds), MetricType::Counter)?;
+        for (number, clock) in clocks.iter().enumerate() {
+            if let Some(ran) = clock.as_ref().and_then(ThreadClock::ran) {
+                let labels = [("shard", number.to_string())];
+                family
+                    .encode_family(&labels)?
+                    .encode_counter::<NoLabelSet, _, f64>(&ran.as_secs_f64(), None)?;
+            }
+        }
+        Ok(())
     }
 
     fn refusals(&mut self, metrics: &Metrics) -> fmt::Result {
@@ -203,15 +267,14 @@ impl Page<'_> {
         self.gauges("http3_failing_networks", help, failing)
     }
 
-    fn times<'a>(
+    fn times(
         &mut self,
         name: &str,
         help: &str,
-        times: impl Iterator<Item = (Protocol, &'a Histogram)>,
+        times: impl Iterator<Item = (Protocol, Reading)>,
     ) -> fmt::Result {
         let mut family = self.0.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Histogram)?;
-        for (protocol, histogram) in times {
-            let reading = histogram.read();
+        for (protocol, reading) in times {
             if reading.count > 0 {
                 family.encode_family(&[("protocol", protocol.name())])?.encode_histogram::<NoLabelSet>(
                     reading.seconds,

@@ -20,10 +20,12 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
+use std::num::NonZeroU8;
 use std::sync::Arc;
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
+use godwit_os::shard;
 use godwit_proxy::{Proxy, UpstreamStatus};
 use http::header::{self, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
@@ -46,6 +48,9 @@ pub(crate) use router::Naming;
 use router::{Choice, Hosts, Routes, Rule};
 
 /// The service. Clones share everything.
+///
+/// Each shard has a copy ([`Front::here`]) of all that requests hold on to while they are under way: what counts who holds on
+/// would otherwise go from core to core with each of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Front {
     shared: Arc<Shared>,
@@ -56,6 +61,8 @@ struct Shared {
     sites: ArcSwap<Sites>,
     memory: CompressionMemory,
     observer: Observer,
+    /// Those of the shards, where there are several.
+    shards: Vec<Front>,
 }
 
 impl Front {
@@ -63,8 +70,23 @@ impl Front {
     /// If a folder cannot be opened, an upstream not be used, or a redirect leads nowhere.
     pub(crate) fn new(settings: &settings::Settings, observer: Observer) -> Result<Front, FrontError> {
         let memory = CompressionMemory::default();
-        let sites = ArcSwap::from_pointee(Sites::new(settings, &Proxies::default(), &observer, &memory)?);
-        Ok(Front { shared: Arc::new(Shared { sites, memory, observer }) })
+        let sites = Sites::new(settings, &Proxies::default(), &observer, &memory)?;
+        let count = if settings.shards == NonZeroU8::MIN { 0 } else { settings.shards.get() };
+        let shard = |_| {
+            let observer = observer.for_shard();
+            let sites = Sites::new(settings, &sites.proxies, &observer, &memory)?;
+            let (sites, memory, shards) = (ArcSwap::from_pointee(sites), memory.clone(), Vec::new());
+            Ok(Front { shared: Arc::new(Shared { sites, memory, observer, shards }) })
+        };
+        let shards = (0..count).map(shard).collect::<Result<_, FrontError>>()?;
+        let sites = ArcSwap::from_pointee(sites);
+        Ok(Front { shared: Arc::new(Shared { sites, memory, observer, shards }) })
+    }
+
+    /// That of the shard whose thread calls.
+    pub(crate) fn here(&self) -> Front {
+        let shard = shard::current().and_then(|number| self.shared.shards.get(usize::from(number)));
+        shard.unwrap_or(self).clone()
     }
 
     /// Who sees every request.
@@ -77,8 +99,12 @@ impl Front {
     /// # Errors
     /// As for [`Front::new`]; the sites stay as they are then.
     pub(crate) fn replace(&self, settings: &settings::Settings) -> Result<(), FrontError> {
-        let Shared { sites, memory, observer } = &*self.shared;
+        let Shared { sites, memory, observer, shards } = &*self.shared;
         let new = Sites::new(settings, &sites.load().proxies, observer, memory)?;
+        let of_shard =
+            |shard: &Front| Sites::new(settings, &new.proxies, &shard.shared.observer, memory).map(Arc::new);
+        let of_shards = shards.iter().map(of_shard).collect::<Result<Vec<_>, _>>()?;
+        shards.iter().zip(of_shards).for_each(|(shard, new)| shard.shared.sites.store(new));
         sites.store(Arc::new(new));
         Ok(())
     }
