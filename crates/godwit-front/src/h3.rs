@@ -128,6 +128,17 @@ impl Options {
             .admission(move |remote| connections.admit(remote.ip()))
     }
 
+    /// Says so if a service manager has opened fewer sockets than there are shards: those without do not serve HTTP/3.
+    fn tell_of_few(&self, address: SocketAddr, count: usize) {
+        let shards = self.shards.runtimes().len();
+        if count < shards {
+            self.notices.say(&format!(
+                "warning: HTTP/3 at {address} has {count} of {shards} cores, as the service manager opened so many UDP sockets; \
+                 repeat ListenDatagram= in the socket unit, with ReusePort=true"
+            ));
+        }
+    }
+
     /// Of one listener's endpoint.
     fn builder(&self) -> EndpointBuilder {
         self.endpoint.clone()
@@ -221,7 +232,10 @@ impl Socket {
                 let builder = options.builder();
                 match sockets.len() {
                     0 => (builder.bind(wanted), options.shards.runtimes().len()),
-                    count => (sockets.into_iter().fold(builder, EndpointBuilder::udp_socket), count),
+                    count => {
+                        options.tell_of_few(wanted, count);
+                        (sockets.into_iter().fold(builder, EndpointBuilder::udp_socket), count)
+                    }
                 }
             }
         };

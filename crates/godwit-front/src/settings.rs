@@ -498,7 +498,7 @@ pub struct Proxy {
     pub body_timeout: Option<Duration>,
     /// For an unused connection.
     pub idle_timeout: Duration,
-    /// Unused connections kept for each upstream.
+    /// Unused connections kept for each upstream, by each shard.
     pub max_idle: usize,
     /// Connections to each upstream, at least 1; `None`: as many as there are descriptors for.
     pub max_connections: Option<usize>,

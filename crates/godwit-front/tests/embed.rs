@@ -1,5 +1,7 @@
 //! A program that embeds the front door: a service and a folder behind one port, over all three protocols.
 
+mod support;
+
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -18,6 +20,7 @@ use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
+use support::{certificate, request, roots, tls};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -30,14 +33,6 @@ async fn tell(request: Request<BoxBody>) -> Result<Response<Full<Bytes>>, Infall
     let text = format!("{} {}", request.method(), request.uri().path());
     let sent = request.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
     Ok(Response::new(Full::new(format!("{text} {}", String::from_utf8_lossy(&sent)).into())))
-}
-
-fn certificate(folder: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
-    let made = rcgen::generate_simple_self_signed(["a.test".to_owned()]).unwrap();
-    let (chain, key) = (folder.join("chain.pem"), folder.join("key.pem"));
-    std::fs::write(&chain, made.cert.pem()).unwrap();
-    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
-    (chain, key)
 }
 
 /// A server with the service at `/api/` and the folder at `/files/`.
@@ -54,34 +49,6 @@ async fn start(folder: &Path) -> Running {
         .unwrap();
     assert_ne!(server.addresses()[0].port(), 0);
     server.start().await.unwrap()
-}
-
-fn roots(folder: &Path) -> rustls::RootCertStore {
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(folder.join("chain.pem")).unwrap()).unwrap();
-    roots
-}
-
-async fn tls(
-    folder: &Path,
-    address: SocketAddr,
-    protocol: &[u8],
-) -> tokio_rustls::client::TlsStream<TcpStream> {
-    let provider = Arc::new(godwit_tls::rustls_provider());
-    let mut config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots(folder))
-        .with_no_client_auth();
-    config.alpn_protocols = vec![protocol.to_vec()];
-    let stream = TcpStream::connect(address).await.unwrap();
-    let name = ServerName::try_from("a.test").unwrap();
-    TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap()
-}
-
-fn request<B>(method: &str, path: &str, absolute: bool, body: B) -> Request<B> {
-    let uri = if absolute { format!("https://a.test{path}") } else { path.to_owned() };
-    Request::builder().method(method).uri(uri).header("host", "a.test").body(body).unwrap()
 }
 
 async fn over_h1(folder: &Path, address: SocketAddr, method: &str, path: &str) -> (StatusCode, Bytes) {

@@ -20,7 +20,8 @@ pub struct Settings {
     pub retries: u32,
     /// Limits of time.
     pub timeouts: Timeouts,
-    /// Unused connections kept for each upstream. Default 64.
+    /// Unused connections kept for each upstream by each shard ([`godwit_os::shard`]), or by all threads that are no
+    /// shard's. Default 64.
     pub max_idle: usize,
     /// Connections to each upstream at a time, tunnels included and regular checks not; at least 1. Requests
     /// beyond that wait for as long as a connection may take ([`Timeouts::connect`]), and are then answered

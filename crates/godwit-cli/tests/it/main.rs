@@ -20,6 +20,7 @@ mod perf_http;
 mod report;
 mod serve;
 mod serve_config;
+mod serve_cores;
 mod serve_drain;
 mod serve_errors;
 mod serve_faults;

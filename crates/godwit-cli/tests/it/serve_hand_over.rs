@@ -314,13 +314,22 @@ async fn over_http3(server: Rc<Server>, load: Rc<Load>, path: &str) {
 
 #[tokio::test]
 async fn twenty_hand_overs_under_load_lose_nothing() {
-    tokio::task::LocalSet::new().run_until(load_and_hand_over()).await;
+    tokio::task::LocalSet::new().run_until(load_and_hand_over(20, &[1])).await;
 }
 
-async fn load_and_hand_over() {
-    const HAND_OVERS: u64 = 20;
-    let site = "[[site]]\nhosts = [\"*\"]\n[[site.route]]\nfiles = \"www\"\n";
-    let mut service = Service::start(&format!("{TOP}{LIMITS}{site}"), |folder| {
+#[tokio::test]
+async fn hand_overs_between_any_numbers_of_shards_lose_nothing() {
+    tokio::task::LocalSet::new().run_until(load_and_hand_over(6, &[2, 2, 1, 3])).await;
+}
+
+/// `shards`: how many each generation has, again and again.
+async fn load_and_hand_over(hand_overs: usize, shards: &[u8]) {
+    let configuration = |generation: usize| {
+        let shards = shards[generation % shards.len()];
+        let site = "[[site]]\nhosts = [\"*\"]\n[[site.route]]\nfiles = \"www\"\n";
+        format!("{TOP}shards = {shards}\n{LIMITS}{site}")
+    };
+    let mut service = Service::start(&configuration(0), |folder| {
         std::fs::create_dir(folder.join("www")).unwrap();
         let bytes: Vec<u8> = (0..LARGE).map(byte_at).collect();
         std::fs::write(folder.join("www/small.bin"), &bytes[..SMALL]).unwrap();
@@ -336,13 +345,14 @@ async fn load_and_hand_over() {
         clients.spawn_local(over_http3(Rc::clone(server), Rc::clone(&load), path));
     }
     let answered = |load: &Load| load.answered.each_ref().map(Cell::get);
-    for _ in 0..HAND_OVERS {
+    for generation in 0..hand_overs {
         // Every protocol has its turn between two of them.
         let before = answered(&load);
         while load.failed.get() == 0 && before.iter().zip(answered(&load)).any(|(one, other)| other < one + 5)
         {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+        service.configure(&configuration(generation + 1));
         service.hand_over().await;
         add(&load.hand_overs);
     }

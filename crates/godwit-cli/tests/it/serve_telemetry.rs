@@ -45,7 +45,7 @@ async fn fetch_h3(server: &Server, paths: &[&str]) -> (Client, Endpoint) {
 }
 
 /// A page of the metrics' listener: status and body.
-async fn figures(address: &str, path: &str) -> (StatusCode, String) {
+pub(crate) async fn figures(address: &str, path: &str) -> (StatusCode, String) {
     let stream = TcpStream::connect(address).await.unwrap();
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection);

@@ -65,6 +65,54 @@ async fn a_thousand_at_once_over_http2() {
     a_thousand_at_once("h2c", 1000_usize.div_ceil(64) + 4).await;
 }
 
+/// What a shard's own thread does with the proxy.
+fn on_shard(number: u8, proxy: &Proxy, act: impl AsyncFnOnce(&Proxy) + Send) {
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            godwit_os::shard::enter(number);
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(act(proxy));
+        });
+    });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn each_shard_has_its_own_connections_and_takes_those_of_others_when_there_are_no_more() {
+    for (scheme, most) in [("http", 2), ("http", 1), ("h2c", 2), ("h2c", 1)] {
+        let server = server(echo).await;
+        let mut settings = settings(&server, scheme);
+        settings.max_connections = most;
+        settings.timeouts.connect = Duration::from_secs(600);
+        let proxy = Proxy::new(settings).unwrap();
+        // Both runtimes live until the end, and with them what they have made.
+        let (turn, turns) = (tokio::sync::watch::Sender::new(0), tokio::sync::Semaphore::new(0));
+        tokio::task::block_in_place(|| {
+            std::thread::scope(|scope| {
+                for number in 0..2 {
+                    let (proxy, turn, turns) = (&proxy, &turn, &turns);
+                    scope.spawn(move || {
+                        on_shard(number, proxy, async |proxy: &Proxy| {
+                            let mut seen = turn.subscribe();
+                            for round in 0..4 {
+                                let own = round * 2 + i32::from(number);
+                                seen.wait_for(|turn| *turn == own).await.unwrap();
+                                assert_eq!(text(proxy.handle(post("/", "abc")).await).await, "abc");
+                                if scheme == "http" {
+                                    until(|| proxy.status()[0].idle > 0).await;
+                                }
+                                turn.send_replace(own + 1);
+                            }
+                            turns.add_permits(1);
+                            drop(turns.acquire_many(2).await.unwrap());
+                        });
+                    });
+                }
+            });
+        });
+        assert_eq!(server.count(), most, "{scheme}");
+    }
+}
+
 #[tokio::test]
 async fn a_connection_is_not_used_longer_than_its_upstream_says() {
     let server = raw(|mut stream, _| async move {
