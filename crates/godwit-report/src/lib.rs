@@ -5,6 +5,7 @@
 //! - [`analysis`] turns a summary into a [`Report`]: percentiles, differences with intervals, and what makes the
 //!   groups hard to compare.
 //! - [`page`] and [`chart`] are what pages and charts are made with.
+//! - [`dashboard`] shows what was measured of every commit.
 //! - [`qlog`] reads traces of connections.
 //! - [`terminal`] and [`html`] show it; it is also serialisable.
 //!
@@ -15,6 +16,7 @@
 
 pub mod analysis;
 pub mod chart;
+pub mod dashboard;
 pub mod dimension;
 pub mod html;
 pub mod input;

@@ -53,11 +53,19 @@ details{margin-top:12px}summary{cursor:pointer;font-weight:600}";
 /// # Errors
 /// If it cannot be written.
 pub fn begin(out: &mut impl Write, title: &str) -> fmt::Result {
+    begin_with(out, title, "")
+}
+
+/// The same with more in its style sheet, which is trusted.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn begin_with(out: &mut impl Write, title: &str, style: &str) -> fmt::Result {
     writeln!(
         out,
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <title>{}</title><style>{CSS}</style></head><body><main>",
+         <title>{}</title><style>{CSS}{style}</style></head><body><main>",
         escaped(title)
     )
 }
