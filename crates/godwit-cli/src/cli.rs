@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 #[cfg(unix)]
 use crate::emulate;
-use crate::{demo, doctor, get, interop, manual, perf, qlog, report, serve, wan};
+use crate::{dashboard, demo, doctor, get, interop, manual, perf, qlog, report, serve, wan};
 
 /// The overview in place of clap's flat list: the commands by what one wants to do. It fits a screen.
 const TEMPLATE: &str = "\
@@ -13,17 +13,18 @@ const TEMPLATE: &str = "\
 {usage-heading} {usage}
 
 For use:
-  serve   Serve sites over HTTP/3, HTTP/2 and HTTP/1.1 on one port
-  get     Fetch URLs over HTTP/3, HTTP/2 or HTTP/1.1
-  report  Compare HTTP/2 and HTTP/3 in access logs
-  doctor  Find what keeps HTTP/3 from working, here or at a site
+  serve     Serve sites over HTTP/3, HTTP/2 and HTTP/1.1 on one port
+  get       Fetch URLs over HTTP/3, HTTP/2 or HTTP/1.1
+  report    Compare HTTP/2 and HTTP/3 in access logs
+  doctor    Find what keeps HTTP/3 from working, here or at a site
 
 Laboratory:
-  demo    See HTTP/2 and HTTP/3 side by side on the same bad link
-  emulate Run programs on both sides of a modelled link
-  perf    Measure throughput, requests and latency between two machines
-  qlog    Read traces of connections: stalls, losses and their causes
-  wan     See how much of a link is used, in a thousand emulated networks
+  demo      See HTTP/2 and HTTP/3 side by side on the same bad link
+  emulate   Run programs on both sides of a modelled link
+  perf      Measure throughput, requests and latency between two machines
+  qlog      Read traces of connections: stalls, losses and their causes
+  wan       See how much of a link is used, in a thousand emulated networks
+  dashboard Show how figures went over commits, beside other programs
 
 Examples:
   godwit serve --proxy http://127.0.0.1:8080    HTTP/3 in front of your site
@@ -84,6 +85,8 @@ pub(crate) enum Command {
     Qlog(qlog::Arguments),
     /// See how much of a link is used, in a thousand emulated networks
     Wan(wan::Arguments),
+    /// Show how figures went over commits, beside other programs
+    Dashboard(dashboard::Arguments),
     /// Be an endpoint of the QUIC interop runner
     #[command(hide = true)]
     Interop(interop::Arguments),

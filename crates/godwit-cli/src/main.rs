@@ -5,6 +5,7 @@
 //! standard error and ends the program with code 1; wrong usage ends it with 2.
 
 mod cli;
+mod dashboard;
 mod demo;
 mod doctor;
 #[cfg(unix)]
@@ -77,6 +78,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Demo(arguments) => demo::run(arguments),
         Command::Qlog(arguments) => qlog::run(arguments),
         Command::Wan(arguments) => wan::run(arguments),
+        Command::Dashboard(arguments) => dashboard::run(arguments),
         Command::Interop(arguments) => interop::run(arguments),
         Command::Completions(arguments) => manual::completions(&arguments, Cli::command()),
         Command::Man(arguments) => manual::man(&arguments, Cli::command()),

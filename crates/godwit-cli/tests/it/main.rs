@@ -3,6 +3,7 @@
 #[path = "../../../godwit-datapath/tests/alone/mod.rs"]
 mod alone;
 mod config_mistakes;
+mod dashboard;
 mod demo;
 mod docs;
 mod doctor;
