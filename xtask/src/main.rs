@@ -7,11 +7,13 @@
 mod bench;
 mod check;
 mod coverage;
+mod dashboard;
 mod defences;
 mod features;
 mod flood;
 mod fuzz;
 mod gate;
+mod history;
 mod interop;
 mod models;
 mod outside;
@@ -46,6 +48,11 @@ usage: cargo xtask COMMAND
                     baselines; --smoke is 60 networks with three controllers, --full also simulates those at full
                     length that are shortened
   bench             godwit perf beside quinn, interleaved, as a table
+  history --bench FILE
+                    adds to perf/history what bench --json has measured of a commit, with the counts and the use of emulated
+                    networks that the commit has checked in
+  dashboard [--picture]
+                    the pages of perf/history in target/dashboard; --picture takes docs/dashboard.png of the first
   defences [WORDS]  takes each defence against a known attack out of the code, one at a time, and demands that its test
                     fails; only those whose names contain one of the words
   flood [WORDS] [--seconds N] [--count N] [--server NAMES]
@@ -83,6 +90,8 @@ fn main() -> ExitCode {
         ["package", "--verify"] => toolchains::package(true),
         ["wan", words @ ..] => wan::run(words),
         ["bench"] => bench::run(),
+        ["history", words @ ..] => history::run(words),
+        ["dashboard", words @ ..] => dashboard::run(words),
         ["gate"] => gate::run(gate::Mode::Compare),
         ["gate", "--bless"] => gate::run(gate::Mode::Bless),
         ["defences", words @ ..] => defences::run(words),
