@@ -18,7 +18,8 @@ pub(crate) fn run(words: &[&str]) -> Result<(), String> {
         ["--picture"] => true,
         _ => return Err("expected nothing or --picture".to_owned()),
     };
-    shell::run(cargo().args(["build", "--quiet", "--release", "--package", "godwit-cli"]))?;
+    let [option, profile] = shell::profile();
+    shell::run(cargo().args(["build", "--quiet", option, profile, "--package", "godwit-cli"]))?;
     let pages = shell::target_dir()?.join("dashboard");
     // Pages of figures that are no more would stay.
     match std::fs::remove_dir_all(&pages) {
@@ -27,7 +28,7 @@ pub(crate) fn run(words: &[&str]) -> Result<(), String> {
         }
         _ => {}
     }
-    let mut command = Command::new(shell::programs_of("release")?.join("godwit"));
+    let mut command = Command::new(shell::programs_of(profile)?.join("godwit"));
     command.current_dir(shell::root()).args(["dashboard", "--wan", "xtask", "--out"]).arg(&pages);
     shell::run(&mut command)?;
     if picture { take(&pages.join("index.html")) } else { Ok(()) }

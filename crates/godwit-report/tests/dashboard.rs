@@ -80,7 +80,7 @@ fn what_loses_stands_first_with_the_name_of_the_best() {
     // On the first machine; the other one's table comes before, as it was measured last.
     let (slower, faster) = (at("loses: 25 % more"), at("wins: 48 % more"));
     assert!(slower < faster && faster < at("nothing to compare with"));
-    assert!(page.contains("quinn 0.11.12 &middot; 195\u{2013}230"));
+    assert!(page.contains("200<br><span class=\"small\">quinn 0.11.12 &middot; 195\u{2013}230"));
     // The machines' runs overlap on the second only.
     let chance = "loses: 17 % less</b><br><span class=\"small\">runs overlap";
     assert!(at(chance) < slower);
@@ -101,7 +101,10 @@ fn machines_have_lines_of_their_own() {
     // A line of two commits for each program, in each of two drawings; none where there is one commit.
     assert_eq!(first.matches("<polyline").count(), 4);
     assert_eq!(other.matches("<polyline").count(), 0);
-    assert!(first.contains("12,000 (11,800\u{2013}12,100)") && first.contains("<td>1.48</td>"));
+    assert!(
+        first.contains("12,000 (11,800\u{2013}12,100)")
+            && first.contains(">1.48 <span class=\"small\">quinn 0.11.12</span></td>")
+    );
 }
 
 #[test]

@@ -49,14 +49,12 @@ fn one_setup(
         shown.len()
     );
     let chart = Chart { about, unit: subject.unit, files: shown, lines };
+    write!(out, "<section><h2>{}</h2>", escaped(&setup.title()))?;
+    look::conditions(out, setup)?;
     write!(
         out,
-        "<section><h2>{}, {} core{}</h2><p class=\"small\">{}</p><p class=\"small\">{}, {}; {}. Bands: least to most of all \
+        "<p class=\"small\">{}, {}; {}. Bands: least to most of all \
          runs.",
-        escaped(&setup.machine.cpu),
-        setup.machine.cores,
-        if setup.machine.cores == 1 { "" } else { "s" },
-        escaped(&setup.in_words()),
         escaped(subject.unit),
         subject.direction(),
         chart.scale().remark()
@@ -98,7 +96,7 @@ fn values(
     files: &[&Recorded],
     programs: &[(&str, bool)],
 ) -> fmt::Result {
-    let mut columns = vec!["commit", "of", "Godwit / best"];
+    let mut columns = vec!["commit", "of", "times as good"];
     columns.extend(programs.iter().map(|(name, _)| *name));
     columns.extend(["what the commit does", "measured", "file"]);
     write!(
@@ -126,11 +124,16 @@ fn row(
 ) -> fmt::Result {
     let measurement = &file.measurement;
     let ours = measurement.figures.iter().find(|figure| figure.ours && Subject::of(figure) == *subject);
-    let ratio = ours.and_then(|ours| Comparison::of(measurement, ours).ratio());
-    let ratio = ratio.map_or_else(|| "\u{2013}".to_owned(), |ratio| format!("{ratio:.2}"));
+    let beside = ours.map(|ours| Comparison::of(measurement, ours));
+    // The best is another one where the first was not measured.
+    let ratio = beside.and_then(|beside| Some((beside.times_as_good()?, beside.best?)));
+    let ratio = ratio.map_or_else(
+        || "\u{2013}".to_owned(),
+        |(ratio, best)| format!("{ratio:.2} <span class=\"small\">{}</span>", escaped(&best.program)),
+    );
     out.write_str("<tr><th scope=\"row\">")?;
     look::commit(out, site, file)?;
-    write!(out, "</th><td>{}</td><td>{ratio}</td>", escaped(measurement.day()))?;
+    write!(out, "</th><td>{}</td><td class=\"left\">{ratio}</td>", escaped(measurement.day()))?;
     for (name, _) in programs {
         match subject.in_file(measurement, name) {
             Some(figure) => write!(out, "<td>{}</td>", with_spread(figure))?,

@@ -15,7 +15,9 @@ pub const SCHEMA: u64 = 1;
 /// The most bytes that a name has: a scenario, a program, a unit.
 const LONGEST_NAME: usize = 120;
 /// The most bytes that a text has: a title, the conditions.
-const LONGEST_TEXT: usize = 1000;
+const LONGEST_TEXT: usize = 4000;
+/// So many letters of the reason of a failure are kept: it may be all that a program has printed.
+const LONGEST_REASON: usize = 500;
 /// The most entries of a list.
 const MOST_ENTRIES: usize = 1000;
 /// No figure is larger: beyond this a sum would no longer be exact.
@@ -39,6 +41,9 @@ pub struct Measurement {
     pub conditions: String,
     /// What was measured, of Godwit and of others.
     pub figures: Vec<Figure>,
+    /// What could not be measured.
+    #[serde(default)]
+    pub failures: Vec<Failure>,
     /// Distributions of latencies.
     #[serde(default)]
     pub latencies: Vec<Latency>,
@@ -88,6 +93,10 @@ pub struct Figure {
     pub program: String,
     /// Whether that is Godwit.
     pub ours: bool,
+    /// Whether it is another program of the same kind, against which Godwit wins or loses. If nothing is said, all are that
+    /// are not Godwit.
+    #[serde(default)]
+    pub peer: Option<bool>,
     /// Every run.
     pub runs: Vec<f64>,
     /// The run in the middle.
@@ -96,6 +105,18 @@ pub struct Figure {
     pub least: f64,
     /// The largest of them.
     pub most: f64,
+}
+
+/// A program that could not be measured in one scenario.
+#[derive(Clone, Debug, Deserialize)]
+#[non_exhaustive]
+pub struct Failure {
+    /// What it was to do.
+    pub scenario: String,
+    /// Which program.
+    pub program: String,
+    /// Why not.
+    pub why: String,
 }
 
 /// How latencies of one program in one scenario are distributed.
@@ -189,12 +210,16 @@ impl Measurement {
 
     /// Takes out of every text what would turn or hide the letters beside it.
     fn make_printable(&mut self) {
-        let Measurement { title, machine, conditions, figures, latencies, wan, gate, .. } = self;
+        let Measurement { title, machine, conditions, figures, failures, latencies, wan, gate, .. } = self;
         for text in [title, conditions, &mut machine.cpu, &mut machine.kernel] {
             make_printable(text);
         }
         for Figure { scenario, figure, unit, program, .. } in figures {
             [scenario, figure, unit, program].into_iter().for_each(make_printable);
+        }
+        for Failure { scenario, program, why } in failures {
+            *why = why.chars().take(LONGEST_REASON).collect();
+            [scenario, program, why].into_iter().for_each(make_printable);
         }
         for Latency { scenario, program, unit, .. } in latencies {
             [scenario, program, unit].into_iter().for_each(make_printable);
@@ -215,6 +240,7 @@ impl Measurement {
         at("conditions", check_text(&self.conditions))?;
         let lengths = [
             ("figures", self.figures.len()),
+            ("failures", self.failures.len()),
             ("latencies", self.latencies.len()),
             ("wan", self.wan.len()),
             ("gate", self.gate.len()),
@@ -226,6 +252,10 @@ impl Measurement {
             figure.check().map_err(|(field, why)| (format!("figures[{number}].{field}"), why))?;
         }
         self.check_figures_together()?;
+        for (number, Failure { scenario, program, .. }) in self.failures.iter().enumerate() {
+            let checked = check_name(scenario).and_then(|()| check_name(program));
+            at(&format!("failures[{number}]"), checked)?;
+        }
         for (number, latency) in self.latencies.iter().enumerate() {
             at(&format!("latencies[{number}]"), latency.check())?;
         }
@@ -262,6 +292,11 @@ impl Measurement {
 }
 
 impl Figure {
+    /// Whether Godwit wins or loses against it.
+    pub(super) fn is_peer(&self) -> bool {
+        !self.ours && self.peer != Some(false)
+    }
+
     fn check(&self) -> Result<(), (&'static str, String)> {
         let names = [
             ("scenario", &self.scenario),

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::history::Latency;
+use super::history::{Figure, Latency, Measurement};
 use super::look::{self, Place};
 use super::numbers::number;
 use super::read::Recorded;
@@ -21,10 +21,10 @@ pub(super) fn write(out: &mut String, site: &Site<'_>) -> fmt::Result {
     look::head(out, "Distributions", "open", "Latencies", about)?;
     let mut any = false;
     for setup in &site.setups {
-        let newest = setup.files.iter().rev().find(|file| !file.measurement.latencies.is_empty());
-        if let Some(file) = newest {
+        let mut files = setup.files.iter().rev().map(|file| (*file, distributions(&file.measurement)));
+        if let Some((file, latencies)) = files.find(|(_, latencies)| !latencies.is_empty()) {
             any = true;
-            one_setup(out, site, setup, file)?;
+            one_setup(out, site, setup, file, &latencies)?;
         }
     }
     if !any {
@@ -33,9 +33,49 @@ pub(super) fn write(out: &mut String, site: &Site<'_>) -> fmt::Result {
     look::end(out)
 }
 
-fn one_setup(out: &mut String, site: &Site<'_>, setup: &Setup<'_>, file: &Recorded) -> fmt::Result {
+/// Every distribution of a file. Where there is none for a scenario, figures that are percentiles make one.
+fn distributions(measurement: &Measurement) -> Vec<Latency> {
+    let mut all = measurement.latencies.clone();
+    for figure in &measurement.figures {
+        let Some(percentile) = percentile(&figure.figure) else { continue };
+        let Figure { scenario, program, unit, median, .. } = figure;
+        if measurement.latencies.iter().any(|latency| latency.scenario == *scenario) {
+            continue;
+        }
+        let same = |latency: &&mut Latency| {
+            latency.scenario == *scenario && latency.program == *program && latency.unit == *unit
+        };
+        match all.iter_mut().find(same) {
+            Some(latency) => latency.percentiles.push((percentile, *median)),
+            None => all.push(Latency {
+                scenario: scenario.clone(),
+                program: program.clone(),
+                unit: unit.clone(),
+                percentiles: vec![(percentile, *median)],
+            }),
+        }
+    }
+    for latency in &mut all {
+        latency.percentiles.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    }
+    all
+}
+
+/// `p99.9` is one.
+fn percentile(figure: &str) -> Option<f64> {
+    let number = figure.strip_prefix(['p', 'P'])?;
+    number.parse().ok().filter(|percentile| (0.0..=100.0).contains(percentile))
+}
+
+fn one_setup(
+    out: &mut String,
+    site: &Site<'_>,
+    setup: &Setup<'_>,
+    file: &Recorded,
+    latencies: &[Latency],
+) -> fmt::Result {
     let mut scenarios: Vec<(&str, &str)> = Vec::new();
-    for latency in &file.measurement.latencies {
+    for latency in latencies {
         let scenario = (latency.scenario.as_str(), latency.unit.as_str());
         if !scenarios.contains(&scenario) {
             scenarios.push(scenario);
@@ -43,7 +83,7 @@ fn one_setup(out: &mut String, site: &Site<'_>, setup: &Setup<'_>, file: &Record
     }
     for (scenario, unit) in scenarios.into_iter().take(MOST_SCENARIOS) {
         let same = |latency: &&Latency| latency.scenario == scenario && latency.unit == unit;
-        let mut latencies: Vec<&Latency> = file.measurement.latencies.iter().filter(same).collect();
+        let mut latencies: Vec<&Latency> = latencies.iter().filter(same).collect();
         latencies.sort_by_key(|latency| site.look_of(&latency.program));
         write!(
             out,
@@ -52,7 +92,8 @@ fn one_setup(out: &mut String, site: &Site<'_>, setup: &Setup<'_>, file: &Record
             escaped(unit)
         )?;
         look::commit(out, site, file)?;
-        write!(out, "; {}</p>", escaped(&setup.in_words()))?;
+        write!(out, "; {}</p>", escaped(&setup.title()))?;
+        look::conditions(out, setup)?;
         let curves: Vec<Curve<'_>> = latencies.iter().map(|latency| Curve::new(site, latency)).collect();
         draw(out, scenario, unit, &curves)?;
         table(out, scenario, &curves)?;

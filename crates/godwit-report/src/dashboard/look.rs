@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::read::Recorded;
-use super::site::Site;
+use super::site::{Setup, Site};
 use crate::page::{self, escaped};
 
 /// What is added to the style of all pages. Lines differ in colour and in the shape of their points, so that the colour
@@ -27,6 +27,8 @@ td.wins b{color:var(--good)}td.loses b{color:var(--bad)}tr.loses>*{background:va
 tr.group th{padding-top:14px}\
 .bar{display:inline-block;width:110px;height:10px;border-radius:3px;background:var(--barbox);margin-right:8px;overflow:hidden}\
 .bar i{display:block;height:100%;background:var(--s0)}\
+.beside{display:block;white-space:normal;max-width:24em;margin-left:auto}\
+details.small{margin-top:4px}details.small summary{font-weight:500}details.small p{max-width:80ch}\
 footer{margin-top:48px;border-top:1px solid var(--line);padding-top:10px;color:var(--dim);font-size:14px}\
 .pairs{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(400px,100%),1fr));gap:0 28px}\
 .pairs>div{min-width:0}.pairs .bar{width:44px}\
@@ -34,7 +36,7 @@ footer{margin-top:48px;border-top:1px solid var(--line);padding-top:10px;color:v
 table.look tr{display:grid;grid-template-columns:1fr 1fr;gap:2px 12px;border-top:1px solid var(--line);padding:8px 10px}\
 table.look tr:first-child{border-top:0}\
 table.look th,table.look td{border:0;padding:1px 0;text-align:left;white-space:normal;position:static;background:none}\
-table.look tr.loses{background:var(--warnbox)}table.look th,table.look td.wide{grid-column:1/3}\
+.beside{margin-left:0}table.look tr.loses{background:var(--warnbox)}table.look th,table.look td.wide{grid-column:1/3}\
 table.look td[data-label]::before{content:attr(data-label);display:block;color:var(--dim);font-size:13px}}";
 
 /// The pages that stand beside those of figures.
@@ -69,6 +71,9 @@ impl Place {
     }
 }
 
+/// What stands in a line or two, in bytes.
+const FEW_WORDS: usize = 200;
+
 /// The folder of the files that pages are made from.
 pub(super) const DATA: &str = "data";
 
@@ -96,9 +101,21 @@ pub(super) fn head(out: &mut String, over: &str, class: &str, title: &str, about
 pub(super) fn end(out: &mut String) -> fmt::Result {
     out.write_str(
         "<footer><p>Made by <code>godwit dashboard</code>. Figures are medians; in brackets, and as bands in charts, \
-         stand the least and the most of all runs. A ratio is always one of figures of the same run.</p></footer>",
+         stand the least and the most of all runs. Figures are only compared with others of the same measurement.</p></footer>",
     )?;
     out.write_str(page::END)
+}
+
+/// How something was measured. Where that takes many words, they are folded away.
+pub(super) fn conditions(out: &mut String, setup: &Setup<'_>) -> fmt::Result {
+    let (kernel, conditions) = (escaped(&setup.machine.kernel), escaped(setup.conditions));
+    if conditions.len() <= FEW_WORDS {
+        return write!(out, "<p class=\"small\">Kernel {kernel}; {conditions}</p>");
+    }
+    write!(
+        out,
+        "<details class=\"small\"><summary>Kernel {kernel}; conditions</summary><p>{conditions}</p></details>"
+    )
 }
 
 /// A commit's first digits, as a link to it where that is known.
@@ -120,7 +137,8 @@ pub(super) fn file_address(file: &Recorded) -> String {
 }
 
 /// The columns that hold words and begin at the left.
-const LEFT: [&str; 5] = ["verdict", "over commits", "file", "in their order", "what the commit does"];
+const LEFT: [&str; 6] =
+    ["verdict", "times as good", "over commits", "file", "in their order", "what the commit does"];
 
 /// Opens a table that scrolls sideways in narrow windows.
 pub(super) fn table(out: &mut String, name: &str, class: &str, columns: &[&str]) -> fmt::Result {

@@ -1,15 +1,19 @@
 //! The first page: how every figure of the newest commit fares, those that lose first.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
-use super::history::{Counts, Figure};
+use super::history::{Counts, Failure, Figure};
 use super::look::{self, Place, file_address};
 use super::numbers::{beside_one, number, part, spread};
 use super::read::Recorded;
-use super::site::{Setup, Site, Subject};
+use super::site::{FigurePage, Setup, Site, Subject};
 use super::spark;
 use super::verdict::{Comparison, Outcome};
 use crate::page::{END_SECTION, escaped, section};
+
+/// The most failures that are shown.
+const MOST_FAILURES: usize = 20;
 
 pub(super) fn write(out: &mut String, site: &Site<'_>) -> fmt::Result {
     let Some(newest) = site.newest() else { return Ok(()) };
@@ -30,6 +34,9 @@ pub(super) fn write(out: &mut String, site: &Site<'_>) -> fmt::Result {
     let plural = if files == 1 { "measurement" } else { "measurements" };
     let about = format!("Measured {}. {files} {plural} in all.", moment(&measurement.measured));
     look::head(out, &over, class, &headline, &about)?;
+    for (_, file) in &setups {
+        failures(out, file)?;
+    }
     for ((setup, file), rows) in setups.iter().zip(&all) {
         figures(out, site, setup, file, rows)?;
     }
@@ -61,6 +68,21 @@ fn headline(all: &[Vec<Comparison<'_>>]) -> (&'static str, String) {
     }
 }
 
+/// What could not be measured is as bad as what loses.
+fn failures(out: &mut String, file: &Recorded) -> fmt::Result {
+    if file.measurement.failures.is_empty() {
+        return Ok(());
+    }
+    section(out, "Failed", "What could not be measured.")?;
+    out.write_str("<ul class=\"notes\">")?;
+    for Failure { scenario, program, why } in file.measurement.failures.iter().take(MOST_FAILURES) {
+        let [scenario, program, why] = [scenario, program, why].map(|text| escaped(text));
+        write!(out, "<li class=\"warning\"><b>{program}</b>, {scenario}: {why}</li>")?;
+    }
+    out.write_str("</ul>")?;
+    out.write_str(END_SECTION)
+}
+
 fn figures(
     out: &mut String,
     site: &Site<'_>,
@@ -68,7 +90,8 @@ fn figures(
     file: &Recorded,
     rows: &[Comparison<'_>],
 ) -> fmt::Result {
-    section(out, "Every figure", &setup.in_words())?;
+    section(out, "Every figure", &setup.title())?;
+    look::conditions(out, setup)?;
     out.write_str("<p class=\"small\">Commit ")?;
     look::commit(out, site, file)?;
     writeln!(
@@ -77,7 +100,7 @@ fn figures(
         escaped(&moment(&file.measurement.measured)),
         escaped(&file_address(file))
     )?;
-    let columns = ["figure", "verdict", "Godwit", "best of the others", "Godwit / best", "over commits"];
+    let columns = ["figure", "verdict", "Godwit", "best of the others", "times as good", "over commits"];
     look::table(out, "Every figure of the newest commit", "look", &columns)?;
     for row in rows {
         figure(out, site, setup, row)?;
@@ -98,24 +121,20 @@ fn figure(out: &mut String, site: &Site<'_>, setup: &Setup<'_>, row: &Comparison
         escaped(subject.unit),
         subject.direction()
     )?;
-    write!(
-        out,
-        "<td role=\"cell\" data-label=\"{}\">{}</td>",
-        escaped(&row.ours.program),
-        median(row.ours, "")
-    )?;
+    write!(out, "<td role=\"cell\" data-label=\"Godwit\">{}</td>", median(row.ours))?;
+    out.write_str("<td role=\"cell\" data-label=\"best of the others\">")?;
     match row.best {
-        Some(best) => write!(
-            out,
-            "<td role=\"cell\" data-label=\"best of the others\">{}</td>",
-            median(best, &escaped(&best.program))
-        )?,
-        None => out.write_str("<td role=\"cell\" data-label=\"best of the others\">none</td>")?,
+        Some(best) => out.write_str(&median(best))?,
+        None => out.write_str("none")?,
     }
-    let ratio = row.ratio().map_or_else(|| "\u{2013}".to_owned(), |ratio| format!("{ratio:.2}"));
+    if let Some(beside) = row.beside {
+        let (program, number) = (escaped(&beside.program), number(beside.median));
+        write!(out, "<span class=\"small beside\">beside: {number}, {program}</span>")?;
+    }
+    let times = row.times_as_good().map_or_else(|| "\u{2013}".to_owned(), |times| format!("{times:.2}"));
     write!(
         out,
-        "<td role=\"cell\" data-label=\"Godwit / best\">{ratio}</td><td role=\"cell\" class=\"left\" data-label=\"over commits\">"
+        "</td><td role=\"cell\" class=\"left\" data-label=\"times as good\">{times}</td><td role=\"cell\" class=\"left\" data-label=\"over commits\">"
     )?;
     let medians: Vec<f64> = setup
         .files
@@ -127,10 +146,10 @@ fn figure(out: &mut String, site: &Site<'_>, setup: &Setup<'_>, row: &Comparison
     out.write_str("</td></tr>\n")
 }
 
-/// A median, and below it the spread of all runs and whose they are.
-fn median(figure: &Figure, whose: &str) -> String {
-    let (spread, between) = (spread(figure), if whose.is_empty() { "" } else { " &middot; " });
-    format!("{}<br><span class=\"small\">{whose}{between}{spread}</span>", number(figure.median))
+/// A median, and below it whose it is and the spread of all runs.
+fn median(figure: &Figure) -> String {
+    let (median, program, spread) = (number(figure.median), escaped(&figure.program), spread(figure));
+    format!("{median}<br><span class=\"small\">{program} &middot; {spread}</span>")
 }
 
 fn verdict(row: &Comparison<'_>) -> (&'static str, String) {
@@ -145,19 +164,30 @@ fn verdict(row: &Comparison<'_>) -> (&'static str, String) {
     }
 }
 
-/// Figures that exist, but not of this commit.
+/// Figures that stand in no table above: those that Godwit has no part in or only at one end, and those that exist, but not
+/// of this commit.
 fn absent(out: &mut String, site: &Site<'_>, setups: &[(&Setup<'_>, &Recorded)]) -> fmt::Result {
-    let measured = |subject: &Subject<'_>| {
-        let figures = setups.iter().flat_map(|(_, file)| &file.measurement.figures);
-        figures.into_iter().any(|figure| figure.ours && Subject::of(figure) == *subject)
-    };
-    let mut left = site.figures.iter().filter(|page| !measured(&page.subject)).peekable();
-    if left.peek().is_none() {
+    let figures = setups.iter().flat_map(|(_, file)| &file.measurement.figures);
+    let (mut measured, mut ours) = (BTreeSet::new(), BTreeSet::new());
+    for figure in figures {
+        measured.insert(Subject::of(figure));
+        if figure.ours {
+            ours.insert(Subject::of(figure));
+        }
+    }
+    let left = site.figures.iter().filter(|page| !ours.contains(&page.subject));
+    let (beside, absent): (Vec<_>, Vec<_>) = left.partition(|page| measured.contains(&page.subject));
+    links(out, "Beside", "Figures that have none of Godwit alone.", &beside)?;
+    links(out, "Not measured at this commit", "Figures of other commits.", &absent)
+}
+
+fn links(out: &mut String, title: &str, about: &str, pages: &[&FigurePage<'_>]) -> fmt::Result {
+    if pages.is_empty() {
         return Ok(());
     }
-    section(out, "Not measured at this commit", "Figures of other commits.")?;
+    section(out, title, about)?;
     out.write_str("<ul>")?;
-    for page in left {
+    for page in pages {
         write!(out, "<li><a href=\"{}\">{}</a></li>", page.file, escaped(&page.subject.title()))?;
     }
     out.write_str("</ul>")?;
@@ -234,7 +264,8 @@ fn how_to_read(out: &mut String) -> fmt::Result {
          <dt>loses, wins</dt><dd>Godwit's median against the best median of all other programs, measured in the same run. \
          What loses stands first.</dd>\
          <dt>runs overlap</dt><dd>Some run of the one lies among those of the other: repeated, the order might be another.</dd>\
-         <dt>Godwit / best</dt><dd>The ratio of the medians. Above 1 is good where more is better, below 1 where less is.</dd>\
+         <dt>times as good</dt><dd>The ratio of the medians, so that above 1 Godwit wins, whether more is better or less.</dd>\
+         <dt>beside</dt><dd>The best of what is of another kind, such as TCP: it says what a machine can do, and is not counted.</dd>\
          <dt>over commits</dt><dd>Medians of the last 30 commits that were measured on the same machine under the same conditions. Figures of \
          different machines are never compared.</dd></dl></section>\n",
     )

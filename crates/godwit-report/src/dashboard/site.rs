@@ -15,7 +15,7 @@ pub(super) struct Site<'a> {
     /// The one that was measured last comes first.
     pub(super) setups: Vec<Setup<'a>>,
     pub(super) figures: Vec<FigurePage<'a>>,
-    /// Ours first, then the others by name.
+    /// Ours first, then those that are compared, by name.
     programs: Vec<&'a str>,
 }
 
@@ -72,10 +72,10 @@ impl<'a> Subject<'a> {
 }
 
 impl Setup<'_> {
-    pub(super) fn in_words(&self) -> String {
-        let Machine { cpu, cores, kernel } = self.machine;
-        let plural = if *cores == 1 { "core" } else { "cores" };
-        format!("{cpu}, {cores} {plural}, kernel {kernel}; {}", self.conditions)
+    /// `Processor, 2 cores`.
+    pub(super) fn title(&self) -> String {
+        let Machine { cpu, cores, .. } = self.machine;
+        format!("{cpu}, {cores} {}", if *cores == 1 { "core" } else { "cores" })
     }
 }
 
@@ -160,10 +160,11 @@ fn file_stem(subject: &Subject<'_>) -> String {
 
 fn programs(history: &History) -> Vec<&str> {
     let figures = history.files().iter().flat_map(|file| &file.measurement.figures);
-    let mut programs: Vec<(bool, &str)> =
-        figures.map(|figure| (!figure.ours, figure.program.as_str())).collect();
+    let rank = |figure: &Figure| if figure.ours { 0 } else { 2 - u8::from(figure.is_peer()) };
+    let mut programs: Vec<(u8, &str)> =
+        figures.map(|figure| (rank(figure), figure.program.as_str())).collect();
     let latencies = history.files().iter().flat_map(|file| &file.measurement.latencies);
-    programs.extend(latencies.map(|latency| (true, latency.program.as_str())));
+    programs.extend(latencies.map(|latency| (2, latency.program.as_str())));
     programs.sort_unstable();
     programs.dedup();
     let mut seen = BTreeSet::new();

@@ -48,11 +48,11 @@ fn what_is_wrong_is_said_with_its_place() {
         ("/schema", Value::Null, "says no schema"),
         ("/commit", json!("../../x"), "commit is no commit's name"),
         ("/commit", json!("abc"), "commit is no commit's name"),
-        ("/title", json!("x".repeat(1001)), "title is longer than 1000 bytes"),
+        ("/title", json!("x".repeat(4001)), "title is longer than 4000 bytes"),
         ("/time", json!("yesterday"), "time is no time in UTC"),
         ("/time", json!("2026-11-26T21:23:37+01:00"), "time is no time in UTC"),
         ("/measured", json!("2026-11-26 21:23:37Z"), "measured is no time in UTC"),
-        ("/machine/cpu", json!("x".repeat(1001)), "machine.cpu is longer"),
+        ("/machine/cpu", json!("x".repeat(4001)), "machine.cpu is longer"),
         ("/figures/1/program", json!(""), "figures[1].program is empty"),
         ("/figures/1/program", json!("godwit"), "figures[1] is there already for this program"),
         ("/figures/1/unit", json!("bit/s"), "figures[1] has another unit"),
@@ -238,4 +238,90 @@ fn nothing_of_a_file_is_markup() {
             page.name
         );
     }
+}
+
+/// Adds a figure of another program or of another name.
+fn add(content: &mut Value, figure: &str, program: &str, median: f64) -> usize {
+    let figures = content["figures"].as_array_mut().unwrap();
+    let mut added = figures[0].clone();
+    for (field, value) in
+        [("figure", json!(figure)), ("program", json!(program)), ("ours", json!(program == "godwit"))]
+    {
+        added[field] = value;
+    }
+    for field in ["least", "median", "most"] {
+        added[field] = json!(median);
+    }
+    figures.push(added);
+    figures.len() - 1
+}
+
+fn made(content: &Value) -> Vec<Page> {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "a.json", content);
+    pages(&History::read(folder.path()).unwrap(), &Settings::default())
+}
+
+#[test]
+fn what_is_of_another_kind_stands_beside_and_is_not_counted() {
+    let mut content = file(1);
+    let tcp = add(&mut content, "rate", "TCP", 900.0);
+    content["figures"][tcp]["peer"] = json!(false);
+    let crossed = add(&mut content, "rate, crossed", "godwit from quinn", 50.0);
+    content["figures"][crossed]["peer"] = json!(false);
+    let pages = made(&content);
+    let page = text(&pages, "index.html");
+    assert!(page.contains("loses none of 1 figure") && page.contains("beside: 900, TCP"), "{page}");
+    let beside = page.split("<h2>Beside</h2>").nth(1).unwrap();
+    assert!(beside.contains("figure-download-rate-crossed.html"), "{beside}");
+    assert!(!page.contains("Not measured at this commit"));
+    // Without a word about it TCP is another program like any.
+    content["figures"][tcp].as_object_mut().unwrap().remove("peer");
+    assert!(text(&made(&content), "index.html").contains("loses 1 of 1 figure"));
+}
+
+#[test]
+fn every_program_of_ours_is_compared() {
+    let mut content = file(1);
+    let spinning = add(&mut content, "rate", "godwit, spinning", 80.0);
+    content["figures"][spinning]["ours"] = json!(true);
+    let page = text(&made(&content), "index.html");
+    assert!(page.contains("loses 1 of 2 figures"));
+    let at = |part: &str| page.find(part).unwrap();
+    assert!(at("godwit, spinning &middot;") < at("godwit &middot;"));
+}
+
+#[test]
+fn failures_stand_above_all_figures() {
+    let mut content = file(1);
+    content["failures"] = json!([{ "scenario": "upload", "program": "<quinn>", "why": format!("it fell\nover{}", "!".repeat(9000)) }]);
+    let page = text(&made(&content), "index.html");
+    let at = |part: &str| page.find(part).unwrap_or_else(|| panic!("no {part}: {page}"));
+    assert!(at("<b>&lt;quinn&gt;</b>, upload: it fell") < at("Every figure"));
+    assert!(page.matches('!').count() < 600);
+}
+
+#[test]
+fn figures_that_are_percentiles_make_a_distribution() {
+    let mut content = file(1);
+    for (figure, median) in [("p99.9", 77.0), ("p50", 11.0), ("p99", 33.0), ("port", 1.0)] {
+        add(&mut content, figure, "godwit", median);
+    }
+    let page = text(&made(&content), "latencies.html");
+    let row = "<th scope=\"row\">godwit</th><td>11.0</td><td>33.0</td><td>77.0</td></tr>";
+    assert!(page.contains(row), "{page}");
+    // What the file itself says comes first.
+    content["latencies"] =
+        json!([{ "scenario": "download", "program": "godwit", "unit": "us", "percentiles": [[50, 12.0]] }]);
+    let page = text(&made(&content), "latencies.html");
+    assert!(page.contains("<td>12.0</td></tr>") && !page.contains("<td>77.0"), "{page}");
+}
+
+#[test]
+fn many_words_about_conditions_are_folded_away() {
+    let mut content = file(1);
+    assert!(text(&made(&content), "index.html").contains("<p class=\"small\">Kernel 6.18; loopback</p>"));
+    content["conditions"] = json!("loopback ".repeat(40));
+    let page = text(&made(&content), "index.html");
+    assert!(page.contains("<summary>Kernel 6.18; conditions</summary><p>loopback loopback"), "{page}");
 }

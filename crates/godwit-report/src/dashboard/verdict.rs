@@ -18,6 +18,15 @@ pub(super) enum Outcome {
 pub(super) struct Comparison<'a> {
     pub(super) ours: &'a Figure,
     pub(super) best: Option<&'a Figure>,
+    /// The best of those that are of another kind, such as TCP.
+    pub(super) beside: Option<&'a Figure>,
+}
+
+fn best<'a>(better: Better, figures: impl Iterator<Item = &'a Figure>) -> Option<&'a Figure> {
+    match better {
+        Better::More => figures.max_by(|one, other| one.median.total_cmp(&other.median)),
+        Better::Less => figures.min_by(|one, other| one.median.total_cmp(&other.median)),
+    }
 }
 
 impl<'a> Comparison<'a> {
@@ -36,15 +45,11 @@ impl<'a> Comparison<'a> {
     }
 
     pub(super) fn of(measurement: &'a Measurement, ours: &'a Figure) -> Comparison<'a> {
-        let same = |figure: &&Figure| {
-            !figure.ours && figure.scenario == ours.scenario && figure.figure == ours.figure
-        };
-        let peers = measurement.figures.iter().filter(same);
-        let best = match ours.better {
-            Better::More => peers.max_by(|one, other| one.median.total_cmp(&other.median)),
-            Better::Less => peers.min_by(|one, other| one.median.total_cmp(&other.median)),
-        };
-        Comparison { ours, best }
+        let same = |figure: &&Figure| figure.scenario == ours.scenario && figure.figure == ours.figure;
+        let others = || measurement.figures.iter().filter(same).filter(|figure| !figure.ours);
+        let best = best(ours.better, others().filter(|figure| figure.is_peer()));
+        let beside = self::best(ours.better, others().filter(|figure| !figure.is_peer()));
+        Comparison { ours, best, beside }
     }
 
     pub(super) fn outcome(&self) -> Outcome {
@@ -64,6 +69,12 @@ impl<'a> Comparison<'a> {
     pub(super) fn ratio(&self) -> Option<f64> {
         let best = self.best?;
         (best.median > 0.0).then(|| self.ours.median / best.median)
+    }
+
+    /// How many times as good ours is as the best: above 1 it wins.
+    pub(super) fn times_as_good(&self) -> Option<f64> {
+        let times = self.advantage_over(self.best?);
+        (times.is_finite() && times > 0.0).then_some(times)
     }
 
     /// Whether runs of both lie among each other, so that the order of the medians may be chance.
