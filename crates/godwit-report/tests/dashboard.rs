@@ -82,9 +82,9 @@ fn what_loses_stands_first_with_the_name_of_the_best() {
     assert!(slower < faster && faster < at("nothing to compare with"));
     assert!(page.contains("200<br><span class=\"small\">quinn 0.11.12 &middot; 195\u{2013}230"));
     // The machines' runs overlap on the second only.
-    let chance = "loses: 17 % less</b><br><span class=\"small\">runs overlap";
+    let chance = "loses: 17 % less</b><br><span class=\"small\">0.83 times as good<br>runs overlap";
     assert!(at(chance) < slower);
-    assert!(!page.contains("loses: 25 % more</b><br>"));
+    assert!(page.contains("loses: 25 % more</b><br><span class=\"small\">0.80 times as good</span>"));
     // What the newest commit has no figure of is not passed over.
     assert!(at("Not measured at this commit") < at("figure-upload-rate.html"));
 }

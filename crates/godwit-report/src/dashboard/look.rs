@@ -32,7 +32,7 @@ details.small{margin-top:4px}details.small summary{font-weight:500}details.small
 footer{margin-top:48px;border-top:1px solid var(--line);padding-top:10px;color:var(--dim);font-size:14px}\
 .pairs{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(400px,100%),1fr));gap:0 28px}\
 .pairs>div{min-width:0}.pairs .bar{width:44px}\
-@media(max-width:700px){table.look thead{display:none}table.look,table.look tbody{display:block}\
+@media(max-width:900px){table.look thead{display:none}table.look,table.look tbody{display:block}\
 table.look tr{display:grid;grid-template-columns:1fr 1fr;gap:2px 12px;border-top:1px solid var(--line);padding:8px 10px}\
 table.look tr:first-child{border-top:0}\
 table.look th,table.look td{border:0;padding:1px 0;text-align:left;white-space:normal;position:static;background:none}\

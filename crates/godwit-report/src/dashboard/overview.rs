@@ -100,7 +100,7 @@ fn figures(
         escaped(&moment(&file.measurement.measured)),
         escaped(&file_address(file))
     )?;
-    let columns = ["figure", "verdict", "Godwit", "best of the others", "times as good", "over commits"];
+    let columns = ["figure", "verdict", "Godwit", "best of the others", "over commits"];
     look::table(out, "Every figure of the newest commit", "look", &columns)?;
     for row in rows {
         figure(out, site, setup, row)?;
@@ -131,11 +131,7 @@ fn figure(out: &mut String, site: &Site<'_>, setup: &Setup<'_>, row: &Comparison
         let (program, number) = (escaped(&beside.program), number(beside.median));
         write!(out, "<span class=\"small beside\">beside: {number}, {program}</span>")?;
     }
-    let times = row.times_as_good().map_or_else(|| "\u{2013}".to_owned(), |times| format!("{times:.2}"));
-    write!(
-        out,
-        "</td><td role=\"cell\" class=\"left\" data-label=\"times as good\">{times}</td><td role=\"cell\" class=\"left\" data-label=\"over commits\">"
-    )?;
+    out.write_str("</td><td role=\"cell\" class=\"left wide\" data-label=\"over commits\">")?;
     let medians: Vec<f64> = setup
         .files
         .iter()
@@ -152,16 +148,19 @@ fn median(figure: &Figure) -> String {
     format!("{median}<br><span class=\"small\">{program} &middot; {spread}</span>")
 }
 
+/// The class of a row, and what is said.
 fn verdict(row: &Comparison<'_>) -> (&'static str, String) {
     let by = row.ratio().map(|ratio| format!(": {}", beside_one(ratio))).unwrap_or_default();
-    let chance =
-        if row.overlaps() { "<br><span class=\"small\">runs overlap: may be chance</span>" } else { "" };
-    match row.outcome() {
-        Outcome::Loses => ("loses", format!("<b>loses{by}</b>{chance}")),
-        Outcome::Wins => ("wins", format!("<b>wins{by}</b>{chance}")),
+    let (class, word) = match row.outcome() {
+        Outcome::Loses => ("loses", format!("<b>loses{by}</b>")),
+        Outcome::Wins => ("wins", format!("<b>wins{by}</b>")),
         Outcome::Even => ("even", "<b>even</b>".to_owned()),
-        Outcome::Alone => ("alone", "nothing to compare with".to_owned()),
-    }
+        Outcome::Alone => return ("alone", "nothing to compare with".to_owned()),
+    };
+    let times = row.times_as_good().map(|times| format!("{times:.2} times as good"));
+    let chance = row.overlaps().then(|| "runs overlap: may be chance".to_owned());
+    let about: Vec<String> = times.into_iter().chain(chance).collect();
+    (class, format!("{word}<br><span class=\"small\">{}</span>", about.join("<br>")))
 }
 
 /// Figures that stand in no table above: those that Godwit has no part in or only at one end, and those that exist, but not
