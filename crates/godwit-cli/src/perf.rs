@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use godwit::{CongestionAlgorithm, DepartureTimes};
+use godwit::{CongestionAlgorithm, DepartureTimes, Spin};
 use godwit_certificates::from_files;
 use godwit_front::settings::{Datapath, every_core};
 use godwit_lab::perf::{self, ClientOptions, ServerOptions};
@@ -164,9 +164,10 @@ struct Tuning {
     /// Have the kernel hold packets back until they are to leave: off, auto (where all interfaces have fq) or on
     #[arg(long, value_name = "WHEN", default_value = "off")]
     departure_times: DepartureTimes,
-    /// Look for datagrams this long before going to sleep, which saves being woken and costs a core
-    #[arg(long, value_name = "MICROS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
-    spin: u64,
+    /// Look for datagrams before going to sleep, which saves being woken and costs a core: off, auto (while it is likely that
+    /// they come soon), or always, for 1 ms after the last datagram or as said, such as always:200us
+    #[arg(long, value_name = "WHEN", default_value = "off")]
+    spin: Spin,
 }
 
 impl ClientArguments {
@@ -219,7 +220,7 @@ impl ServerArguments {
 impl Tuning {
     fn options(self) -> Result<perf::Tuning, Failure> {
         let mut tuning = perf::Tuning::default();
-        (tuning.mtu, tuning.congestion, tuning.spin) = (self.mtu, self.cc, Duration::from_micros(self.spin));
+        (tuning.mtu, tuning.congestion, tuning.spin) = (self.mtu, self.cc, self.spin);
         tuning.departure_times = self.departure_times;
         tuning.datapath = self.datapath.backend().map_err(|error| Failure::new(error.to_string()))?;
         Ok(tuning)
@@ -318,6 +319,7 @@ mod tests {
             "h:1 --rps --request -1",
             "h:1 --download --mtu 1199",
             "h:1 --download --cc vegas",
+            "h:1 --download --spin 50",
             "h:1 --download --insecure --cacert x",
         ] {
             assert!(client(words).is_err(), "{words}");

@@ -2,6 +2,7 @@
 
 use std::net::UdpSocket;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// Which implementation drives the socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -70,6 +71,12 @@ pub struct SocketConfig {
     /// without effect. Default off: what it is worth has been found in simulations only, for want of a machine with `fq`,
     /// and where the times are not kept after all, less is carried than without.
     pub departure_times: DepartureTimes,
+    /// For how long the kernel looks at the network interface itself when it is asked for datagrams and has none
+    /// (`SO_BUSY_POLL`, with `SO_PREFER_BUSY_POLL` where it has that), in whole microseconds. It is of use with network cards
+    /// whose drivers have it, to whoever asks again and again; loopback and most virtual cards have nothing to look at. Needs
+    /// privilege (`CAP_NET_ADMIN`), unless the system's own value (`net.core.busy_read`) is as long; what the kernel refuses is
+    /// left out. Linux, native implementation only; elsewhere without effect. Default zero, which leaves it as the system has it.
+    pub busy_poll: Duration,
     /// Which implementation to use. Default native.
     pub backend: Backend,
 }
@@ -86,6 +93,7 @@ impl Default for SocketConfig {
             interface: None,
             report_unreachable: false,
             departure_times: DepartureTimes::Off,
+            busy_poll: Duration::ZERO,
             backend: Backend::Native,
         }
     }

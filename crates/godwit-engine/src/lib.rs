@@ -15,7 +15,7 @@
 //!
 //! # Order of the modules
 //!
-//! From the bottom: `clock`, `os_rng`, `stopped`, `addresses`, `retirement`, `handed_on`, `processes`, `sync`, `wake`, `group`,
+//! From the bottom: `clock`, `os_rng`, `spin`, `stopped`, `addresses`, `retirement`, `handed_on`, `processes`, `sync`, `wake`, `group`,
 //! `handler`, `shard`, `sockets`, `turn`, `handle`, `report`, `sharing`, `driver`, `threads`. Each may use those before
 //! it.
 #![forbid(unsafe_code)]
@@ -38,6 +38,7 @@ mod retirement;
 mod shard;
 mod sharing;
 mod sockets;
+mod spin;
 mod stopped;
 mod sync;
 #[cfg(feature = "tokio")]
@@ -56,6 +57,7 @@ pub use os_rng::OsRng;
 pub use processes::{OtherProcesses, TakenIn};
 pub use report::Report;
 pub use shard::{Shard, Turn};
+pub use spin::Spin;
 pub use stopped::Stopped;
 #[cfg(feature = "tokio")]
 pub use threads::{Shards, run_shards, run_shards_on};

@@ -44,6 +44,8 @@ pub struct Shard<H> {
     pub(crate) retirement: Retirement,
     pub(crate) handed_on: HandedOn,
     send: SendBatch,
+    /// How many batches were written, whether or not they have left yet.
+    batches_sent: u64,
     progress: Progress,
     pub(crate) now: Time,
     /// The clock is read in the course of a turn, not only by whoever began it.
@@ -120,6 +122,7 @@ impl<H> Shard<H> {
             handed_on: HandedOn::default(),
             recv: RecvBatch::new(RECV_SLOTS, RECV_SLOT_SIZE),
             send: SendBatch::new(SEND_BYTES),
+            batches_sent: 0,
             progress: Progress::default(),
             now,
             reads_clock: true,
@@ -313,11 +316,17 @@ impl<H> Shard<H> {
             if self.send.is_empty() {
                 return Ok(Transmit::Done);
             }
+            self.batches_sent = self.batches_sent.wrapping_add(1);
         }
         Ok(match self.flush()? {
             Some(blocked) => Transmit::Blocked(blocked),
             None => Transmit::More,
         })
+    }
+
+    /// A number that changes whenever there was something to send.
+    pub(crate) fn batches_sent(&self) -> u64 {
+        self.batches_sent
     }
 
     fn flush(&mut self) -> io::Result<Option<SocketId>> {

@@ -9,7 +9,9 @@ use godwit_datapath::{
     Backend, Capabilities, Counters, Datapath, Progress, Received, Refused, Sent, SocketConfig, bind_group,
     memory::{Hub, MemorySocket},
 };
-use godwit_engine::{Driver, DriverConfig, Shard, ShardGroup, ShardHandle, Shards, Stopped, run_shards};
+use godwit_engine::{
+    Driver, DriverConfig, Shard, ShardGroup, ShardHandle, Shards, Spin, Stopped, run_shards,
+};
 
 use godwit_transport::tls::deterministic;
 use godwit_transport::{ClientConfig, CongestionAlgorithm, TransportConfig};
@@ -64,8 +66,10 @@ async fn bytes_come_back_while_spinning_and_without_offload() {
     let mut plain = SocketConfig::default();
     (plain.gso, plain.gro) = (false, false);
     let mut driver = DriverConfig::default();
-    driver.spin = Duration::from_millis(2);
-    round_trip("127.0.0.1:0", "127.0.0.1:0", &plain, &driver, 1_000_000).await;
+    for spin in [Spin::Auto, Spin::Always(Duration::from_millis(2))] {
+        driver.spin = spin;
+        round_trip("127.0.0.1:0", "127.0.0.1:0", &plain, &driver, 1_000_000).await;
+    }
 }
 
 #[tokio::test]

@@ -90,6 +90,7 @@ impl Options {
         let endpoint = Endpoint::builder()
             .server(config)
             .socket(socket)
+            .spin(settings.spin)
             .max_connections(limits.connections.saturating_mul(PLACES_EACH))
             .memory_limit(memory_limit());
         let endpoint = match &settings.qlog {

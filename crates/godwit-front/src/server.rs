@@ -374,6 +374,7 @@ impl Running {
             ("redirect_http", old.redirect_http != new.redirect_http),
             ("metrics", old.metrics != new.metrics),
             ("shards", old.shards != new.shards),
+            ("spin", old.spin != new.spin),
             ("drain", old.drain != new.drain),
             ("qlog", old.qlog != new.qlog),
             ("compress_certificates", old.compress_certificates != new.compress_certificates),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use godwit::Backend;
 
+pub use godwit::Spin;
 pub use godwit_layers::coding::Coding;
 use godwit_layers::files::{FolderSettings, Page};
 use http::{HeaderName, HeaderValue, Method, StatusCode};
@@ -28,6 +29,8 @@ pub struct Settings {
     /// Threads that answer requests, over HTTP/3 and TCP alike: see [`every_core`]. 1, which is the default here, is none
     /// besides the runtime that the server is started on.
     pub shards: NonZeroU8,
+    /// Whether HTTP/3 looks for datagrams before it goes to sleep, which saves being woken and costs its cores. Default off.
+    pub spin: Spin,
     /// How long requests under way may take after the first signal; `None`: as fits a terminal or a service.
     pub drain: Option<Duration>,
     /// Folder for traces of HTTP/3 connections.
@@ -62,6 +65,7 @@ impl Default for Settings {
             redirect_http: Vec::new(),
             metrics: None,
             shards: NonZeroU8::MIN,
+            spin: Spin::Off,
             drain: None,
             qlog: None,
             compress_certificates: true,

@@ -29,6 +29,11 @@ impl Usage {
         Usage::of_threads(&format!("/proc/{process}/task"))
     }
 
+    /// As of now, of the calling thread. `None` where the system does not tell.
+    pub fn of_this_thread() -> Option<Usage> {
+        Usage::parse(&std::fs::read_to_string("/proc/thread-self/schedstat").ok()?)
+    }
+
     fn of_threads(folder: &str) -> Option<Usage> {
         let mut sum = Usage::default();
         for thread in std::fs::read_dir(folder).ok()? {
@@ -148,6 +153,15 @@ mod tests {
         while clock.ran().is_some() {
             std::thread::yield_now();
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_thread_is_told_of_itself_alone() {
+        let of_a_new_one = std::thread::spawn(|| Usage::of_this_thread().unwrap()).join().unwrap();
+        let before = Usage::of_this_thread().unwrap();
+        while Usage::of_this_thread().unwrap().ran <= before.ran + of_a_new_one.ran {}
+        assert!(Usage::of_this_thread().unwrap().ran <= Usage::now().unwrap().ran);
     }
 
     #[cfg(target_os = "linux")]

@@ -146,7 +146,7 @@ pub use error::{
 };
 pub use godwit_base::Time;
 pub use godwit_datapath::{Backend, Capabilities, Counters, DepartureTimes, SocketConfig};
-pub use godwit_engine::{HandedOn, Stopped};
+pub use godwit_engine::{HandedOn, Spin, Stopped};
 pub use godwit_os::affinity::pin_current_thread;
 pub use godwit_transport::EarlyDataStatus;
 pub use godwit_transport::ExportError;

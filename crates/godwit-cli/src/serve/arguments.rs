@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use godwit_front::config::upstream_url;
 use godwit_front::parse_address;
-use godwit_front::settings::Datapath;
+use godwit_front::settings::{Datapath, Spin};
 
 use crate::error::Failure;
 
@@ -65,6 +65,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = cores)]
     pub(super) shards: Option<NonZeroU8>,
 
+    /// Look for datagrams before going to sleep, which saves being woken and costs a core: off, auto (while it is likely that
+    /// they come soon), or always, for 1 ms after the last datagram or as said, such as always:200us [default: off]
+    #[arg(long, value_name = "WHEN")]
+    pub(super) spin: Option<Spin>,
+
     /// How UDP is sent and received: auto, the best this system has; linux, in batches with segmentation offload; or
     /// portable, as on any system
     #[arg(long, value_name = "KIND", default_value = "auto")]
@@ -102,6 +107,7 @@ impl Arguments {
             ("--access-log", "[access_log]", self.access_log.is_some()),
             ("--metrics", "metrics", self.metrics.is_some()),
             ("--shards", "shards", self.shards.is_some()),
+            ("--spin", "spin", self.spin.is_some()),
             ("--qlog", "qlog", self.qlog.is_some()),
         ];
         match given.iter().find(|(_, _, given)| *given) {
@@ -147,6 +153,7 @@ mod tests {
             ("--access-log -", "write `[access_log]` into"),
             ("--metrics 9090", "write `metrics` into"),
             ("--shards 2", "write `shards` into"),
+            ("--spin auto", "write `spin` into"),
             ("--qlog .", "write `qlog` into"),
         ] {
             let problem = check(&format!("--config a.toml {words}")).unwrap_err();

@@ -30,6 +30,7 @@ pub(super) fn of_arguments(arguments: &Arguments) -> Settings {
     settings.listen.clone_from(&arguments.listen);
     settings.metrics = arguments.metrics;
     settings.shards = arguments.shards.unwrap_or_else(every_core);
+    settings.spin = arguments.spin.unwrap_or_default();
     settings.qlog.clone_from(&arguments.qlog);
     settings.access_log = access_log(arguments);
     settings.certificates = certificates;

@@ -132,13 +132,13 @@ fn other_settings_work_together() {
         "--mtu",
         "1200",
         "--spin",
-        "50",
+        "always:50us",
         "--departure-times",
         "auto",
     ];
     let server = Server::listening("[::1]:0", &options);
     let target = format!("[::1]:{}", server.port);
-    let output = client(&target, "--download 200ms --datapath portable --mtu 1200 --json");
+    let output = client(&target, "--download 200ms --datapath portable --mtu 1200 --spin auto --json");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["transport"]["mtu"], 1200, "{report}");
     assert!(number(&report["bytes"]) > 0.0);

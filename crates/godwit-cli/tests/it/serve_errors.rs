@@ -153,6 +153,7 @@ fn wrong_usage_ends_with_two() {
         (&["serve", "--cert", "a.pem"], "--key"),
         (&["serve", "--key", "a.key"], "--cert"),
         (&["serve", "--shards", "0"], "--shards"),
+        (&["serve", "--spin", "5"], "off, auto, always"),
         (&["serve", "--datapath", "smoke"], "auto, linux, portable"),
         (&["serve", "a", "b"], "'b'"),
         (&["fly"], "fly"),

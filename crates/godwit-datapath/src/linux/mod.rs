@@ -27,6 +27,7 @@ use sockaddr::Name;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::time::Duration;
 use sys::{Incoming, MAX_MESSAGES, Outgoing};
 
 /// Destinations remembered for which segmentation fails; beyond these it is given up altogether.
@@ -66,6 +67,7 @@ impl LinuxSocket {
             false => ErrorQueue::found_on(&socket, local.is_ipv6()),
         };
         let departures = Departures::of(&socket, config);
+        request_busy_poll(&socket, config.busy_poll);
         let measured = probe::offload();
         let gro =
             config.gro && measured.gro && sys::set_option(&socket, libc::SOL_UDP, libc::UDP_GRO, 1).is_ok();
@@ -344,6 +346,16 @@ fn set_options(socket: &UdpSocket, v6: bool, only_v6: bool) -> io::Result<()> {
     Ok(())
 }
 
+/// Has the kernel look at the network card itself, as far as it permits that.
+fn request_busy_poll(socket: &UdpSocket, time: Duration) {
+    let Ok(micros @ 1..) = i32::try_from(time.as_micros()) else { return };
+    for (name, value) in [(libc::SO_BUSY_POLL, micros), (libc::SO_PREFER_BUSY_POLL, 1)] {
+        if let Err(error) = sys::set_option(socket, libc::SOL_SOCKET, name, value) {
+            tracing::debug!(%error, name, "the kernel refuses to look at the network card itself");
+        }
+    }
+}
+
 /// Has a socket send through an interface, which needs no privilege; what comes in is not restricted.
 pub(crate) fn send_through(socket: &socket2::Socket, interface: &str) -> io::Result<()> {
     // The name is a file name here.
@@ -393,5 +405,21 @@ mod tests {
             while server.receive(&mut received).is_ok_and(|received| received.more) {}
             assert_eq!(received.runs().map(|(_, bytes)| bytes.len()).sum::<usize>(), 2500);
         }
+    }
+
+    #[test]
+    fn the_kernel_looks_at_the_card_where_that_is_asked_for_and_permitted() {
+        let bound = || UdpSocket::bind("127.0.0.1:0").unwrap();
+        let asked = |option, value| sys::set_option(bound(), libc::SOL_SOCKET, option, value).is_ok();
+        let permitted = [asked(libc::SO_BUSY_POLL, 70), asked(libc::SO_PREFER_BUSY_POLL, 1)];
+        let set = |micros| {
+            let config = SocketConfig { busy_poll: Duration::from_micros(micros), ..SocketConfig::default() };
+            let socket = LinuxSocket::new(SocketId(0), bound(), &config).unwrap().socket;
+            [libc::SO_BUSY_POLL, libc::SO_PREFER_BUSY_POLL]
+                .map(|name| sys::option(&socket, libc::SOL_SOCKET, name).unwrap_or(0))
+        };
+        let plain = set(0);
+        let expected = |at: usize, value| if permitted[at] { value } else { plain[at] };
+        assert_eq!(set(70), [expected(0, 70), expected(1, 1)]);
     }
 }

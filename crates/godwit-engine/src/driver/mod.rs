@@ -9,16 +9,20 @@
 
 mod deadline;
 mod port;
+mod spinner;
 
 use crate::handle::{Ending, ShardHandle, Shared};
 use crate::handler::Handler;
 use crate::shard::{Shard, Transmit};
+use crate::spin::Spin;
 use crate::stopped::Stopped;
 use crate::turn::{self, TurnHost};
 use deadline::DeadlineTimer;
 use godwit_base::Time;
+use godwit_os::processor::Usage;
 use godwit_transport::ForeignBatch;
 use port::{HandedOnPort, Port, ports_of};
+use spinner::Spinner;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -30,9 +34,8 @@ use std::{fmt, io};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DriverConfig {
-    /// How long to look for more after the last datagram before going to sleep. It saves the time of
-    /// being woken and costs a core for that long. Default zero, which is off.
-    pub spin: Duration,
+    /// Whether to look for more datagrams before going to sleep. Default off.
+    pub spin: Spin,
     /// Batches received from each socket in one poll before other tasks have their turn. Default 1: a batch
     /// is up to a mebibyte, and data that its reader fetches at once is still in the cache, and its memory is
     /// used again for the next.
@@ -41,7 +44,7 @@ pub struct DriverConfig {
 
 impl Default for DriverConfig {
     fn default() -> Self {
-        DriverConfig { spin: Duration::ZERO, batches_per_poll: 1 }
+        DriverConfig { spin: Spin::Off, batches_per_poll: 1 }
     }
 }
 
@@ -55,7 +58,7 @@ pub struct Driver<H: Handler> {
     /// Where other processes' datagrams come in.
     handed_on: HandedOnPort,
     timer: DeadlineTimer,
-    last_traffic: Option<Time>,
+    spinner: Spinner,
     wakes: Vec<Waker>,
     foreign: ForeignBatch,
     /// Sockets could not be registered: it is tried again at this time.
@@ -94,6 +97,7 @@ impl<H: Handler> Driver<H> {
         let (ports, ports_version) = (ports_of(&shard)?, shard.sockets_version);
         let handed_on = HandedOnPort::of(&shard)?;
         drop(shard);
+        let spinner = Spinner::new(config.spin);
         Ok(Driver {
             shared,
             config,
@@ -101,7 +105,7 @@ impl<H: Handler> Driver<H> {
             ports_version,
             handed_on,
             timer: DeadlineTimer::new()?,
-            last_traffic: None,
+            spinner,
             wakes: Vec::new(),
             foreign: ForeignBatch::new(),
             register_at: None,
@@ -113,7 +117,8 @@ impl<H: Handler> Driver<H> {
     fn run(&mut self, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
         let shared = Arc::clone(&self.shared);
         let mut shard = shared.lock();
-        let now = shard.begin_turn();
+        shard.begin_turn();
+        let sent = shard.batches_sent();
         self.sending = self.sending.in_next_poll();
         self.follow_sockets(&shard);
         self.timer.take_expired(cx);
@@ -126,14 +131,28 @@ impl<H: Handler> Driver<H> {
             _ => {}
         }
         again |= self.wait_until(cx, &mut shard, turn.deadline)?;
-        again |= self.last_traffic.is_some_and(|last| now.saturating_since(last) < self.config.spin);
-        if self.sending == Sending::Held {
-            // After all that can run now, the runtime's main future included, which is not in the queue of the others.
+        if shard.batches_sent() != sent {
+            self.spinner.on_sent(shard.now());
+        }
+        if self.sending == Sending::Held || !again && self.looks(shard.now()) {
+            // After all that can run now, the runtime's main future included, which is not in the queue of the others, and
+            // after the runtime has looked what else there is.
             let _ = std::pin::pin!(tokio::task::yield_now()).poll(cx);
         } else if again {
             cx.waker().wake_by_ref();
         }
         Ok(Poll::Pending)
+    }
+
+    /// Whether to be polled again although there is nothing to do.
+    fn looks(&mut self, now: Time) -> bool {
+        let looks = self.spinner.looks(now);
+        if self.spinner.wants_sample(now)
+            && let Some(usage) = Usage::of_this_thread()
+        {
+            self.spinner.on_sample(now, usage.waited);
+        }
+        looks
     }
 
     /// Sends a fair share, unless that has to wait for the next poll.
@@ -209,7 +228,7 @@ impl<H: Handler> TurnHost for DriverTurn<'_, '_, H> {
         driver.shared.take_inbox(&mut driver.foreign);
         shard.receive_foreign(&mut driver.foreign);
         shard.dispatch();
-        let spinning = driver.last_traffic.is_some() && !driver.config.spin.is_zero();
+        let spinning = driver.spinner.is_looking();
         let mut again = false;
         for number in 0..driver.ports.len() {
             // While registering fails, ports and sockets are not the same.
@@ -223,7 +242,7 @@ impl<H: Handler> TurnHost for DriverTurn<'_, '_, H> {
             while let Some(port) = driver.ports.get(number) {
                 let Some(received) = port.receive(cx, shard, at, spinning)? else { break };
                 if received.runs > 0 {
-                    driver.last_traffic = Some(shard.begin_turn());
+                    driver.spinner.on_received(shard.begin_turn());
                     shard.dispatch();
                     driver.send(cx, shard)?;
                 }

@@ -87,6 +87,10 @@ fn top(table: Table<'_>, problems: &Problems, scrutiny: Scrutiny) -> Settings {
         );
     }
     let shards = table.number("shards", 1, 255).and_then(|number| u8::try_from(number).ok());
+    let spin =
+        table.parsed("spin", "off, auto, always, or always with a time such as \"always:200us\"", |text| {
+            text.parse().map_err(str::to_owned)
+        });
     let drain = table.parsed("drain", values::DURATION, values::duration_or_zero);
     let qlog = table.text("qlog", "the path of a folder").map(|text| (problems.resolve(text.text), text.at));
     if let Some((folder, at)) = qlog.as_ref().filter(|(folder, _)| !folder.is_dir()) {
@@ -133,6 +137,7 @@ fn top(table: Table<'_>, problems: &Problems, scrutiny: Scrutiny) -> Settings {
         redirect_http: redirect_http.into_iter().map(|(address, _)| address).collect(),
         metrics,
         shards: shards.and_then(NonZeroU8::new).unwrap_or_else(every_core),
+        spin: spin.unwrap_or(defaults.spin),
         drain,
         qlog: qlog.map(|(folder, _)| folder),
         compress_certificates: compress_certificates.unwrap_or(defaults.compress_certificates),

@@ -4,7 +4,7 @@ use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use godwit::{Backend, CongestionAlgorithm, DepartureTimes};
+use godwit::{Backend, CongestionAlgorithm, DepartureTimes, Spin};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// A certificate chain and its key.
@@ -22,8 +22,8 @@ pub struct Tuning {
     pub datapath: Backend,
     /// Whether the kernel holds packets back until they are to leave.
     pub departure_times: DepartureTimes,
-    /// For how long to look for datagrams before going to sleep.
-    pub spin: Duration,
+    /// Whether to look for datagrams before going to sleep.
+    pub spin: Spin,
 }
 
 impl Default for Tuning {
@@ -33,7 +33,7 @@ impl Default for Tuning {
             congestion: CongestionAlgorithm::Cubic,
             datapath: Backend::Native,
             departure_times: DepartureTimes::Off,
-            spin: Duration::ZERO,
+            spin: Spin::Off,
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::polled::PolledEndpoint;
 use crate::qlog::QlogFolder;
 use godwit_base::SocketId;
 use godwit_datapath::{Capabilities, Datapath, DatapathFactory, SocketConfig, adopt};
-use godwit_engine::{OsRng, Shard};
+use godwit_engine::{OsRng, Shard, Spin};
 use godwit_transport::CidCodec;
 use godwit_transport::observe::ObserverFactory;
 use godwit_transport::tls::secrets::ServerSecrets;
@@ -34,7 +34,7 @@ pub struct EndpointBuilder {
     inherited: Vec<Arc<UdpSocket>>,
     socket: SocketConfig,
     datapaths: Option<Arc<dyn DatapathFactory>>,
-    spin: Duration,
+    spin: Spin,
     pub(crate) secrets: Option<Arc<ServerSecrets>>,
     shard: u8,
     pub(crate) generation: u8,
@@ -66,7 +66,7 @@ impl EndpointBuilder {
             inherited: Vec::new(),
             socket: SocketConfig::default(),
             datapaths: None,
-            spin: Duration::ZERO,
+            spin: Spin::Off,
             secrets: None,
             shard: 0,
             generation: 0,
@@ -126,10 +126,11 @@ impl EndpointBuilder {
         self
     }
 
-    /// Sets for how long to look for more datagrams after the last one before going to sleep. It saves
-    /// the time of being woken, and costs a core for that long. Default zero.
-    pub fn spin(mut self, time: Duration) -> Self {
-        self.spin = time;
+    /// Sets whether to look for more datagrams before going to sleep. It saves the time of being woken, and costs a core
+    /// meanwhile; where the kernel permits it, it looks at the network card itself then ([`SocketConfig::busy_poll`]).
+    /// Default [`Spin::Off`].
+    pub fn spin(mut self, spin: Spin) -> Self {
+        self.spin = spin;
         self
     }
 
@@ -245,7 +246,7 @@ impl EndpointBuilder {
     /// A shard with all the sockets.
     fn single_shard<H>(&self, place: &Place, handler: H) -> io::Result<Shard<H>> {
         let mut sockets = Vec::new();
-        match self.inherited_from.sockets(1, &self.socket)? {
+        match self.inherited_from.sockets(1, &self.socket_config())? {
             Some(inherited) => sockets.extend(inherited.into_iter().flatten()),
             None => {
                 sockets.extend(self.adopted()?);
@@ -269,8 +270,9 @@ impl EndpointBuilder {
     }
 
     fn adopted(&self) -> io::Result<Vec<Box<dyn Datapath>>> {
-        let take =
-            |(id, socket): (SocketId, &Arc<UdpSocket>)| Ok(adopt(id, socket.try_clone()?, &self.socket)?);
+        let take = |(id, socket): (SocketId, &Arc<UdpSocket>)| {
+            Ok(adopt(id, socket.try_clone()?, &self.socket_config())?)
+        };
         (0..).map(SocketId).zip(&self.inherited).map(take).collect()
     }
 
@@ -280,7 +282,16 @@ impl EndpointBuilder {
 
     /// What makes the sockets.
     fn factory(&self) -> Arc<dyn DatapathFactory> {
-        self.datapaths.clone().unwrap_or_else(|| Arc::new(self.socket.clone()))
+        self.datapaths.clone().unwrap_or_else(|| Arc::new(self.socket_config()))
+    }
+
+    /// How sockets are made: whoever looks for datagrams has the kernel look, too.
+    fn socket_config(&self) -> SocketConfig {
+        let mut config = self.socket.clone();
+        if self.spin.is_on() && config.busy_poll.is_zero() {
+            config.busy_poll = BUSY_POLL;
+        }
+        config
     }
 
     /// What the shards have in common.
@@ -327,6 +338,9 @@ impl EndpointBuilder {
         place.membership.join(Shard::new(endpoint, sockets, handler))
     }
 }
+
+/// How long the kernel looks at the network card when it is asked by who does not want to sleep.
+const BUSY_POLL: Duration = Duration::from_micros(50);
 
 /// What the shards of a process have in common.
 struct Place {

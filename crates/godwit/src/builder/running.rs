@@ -125,7 +125,7 @@ impl EndpointBuilder {
         if !(1..=256).contains(&count) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "there must be 1 to 256 shards"));
         }
-        let sockets = match self.inherited_from.sockets(count, &self.socket)? {
+        let sockets = match self.inherited_from.sockets(count, &self.socket_config())? {
             Some(inherited) => inherited,
             None => self.socket_groups(count)?,
         };
