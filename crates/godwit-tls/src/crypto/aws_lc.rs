@@ -5,7 +5,6 @@ use aws_lc_rs::aead::{Aad, LessSafeKey, Nonce};
 use aws_lc_rs::agreement::{self, PrivateKey, UnparsedPublicKey, X25519};
 use aws_lc_rs::cipher::{self, StreamingEncryptingKey, UnboundCipherKey};
 use aws_lc_rs::rand;
-use rustls::crypto::cipher::AeadKey;
 use std::sync::{Mutex, OnceLock};
 
 /// Samples that go through AES in one run.
@@ -26,27 +25,29 @@ pub(crate) const AES_256: Option<&'static BlockCipher> = Some(&cipher::AES_256);
 /// Masks of many packets by one run of AES over all samples (RFC 9001 section 5.4.3), which keeps the AES unit's
 /// pipeline full: about 1.6 ns a mask in a batch of 44 against 8 ns one by one. Nothing allocates after the first batch.
 pub(crate) struct MaskRuns {
-    /// The block cipher, its key and the length of that. `None` where there is no block cipher.
-    block_cipher: Option<(&'static BlockCipher, AeadKey, usize)>,
     /// Made when the first run is asked for: keys that only receive, and idle connections, never pay.
     run: OnceLock<Option<Box<Mutex<StreamingEncryptingKey>>>>,
 }
 
 impl MaskRuns {
-    /// With the first `len` bytes of a key.
-    pub(crate) fn new(cipher: Option<&'static BlockCipher>, key: AeadKey, len: usize) -> Self {
-        MaskRuns { block_cipher: cipher.map(|cipher| (cipher, key, len)), run: OnceLock::new() }
+    /// Before the first run.
+    pub(crate) const fn new() -> Self {
+        MaskRuns { run: OnceLock::new() }
     }
 
-    /// Writes a mask for every sample. `None` if they have to be made one by one, and for few that is the faster way:
-    /// some may have been written nevertheless.
-    pub(crate) fn masks(&self, samples: &[u8], masks: &mut [u8]) -> Option<()> {
+    /// Writes a mask for every sample, always with the same cipher and key. `None` if they have to be made one by one, and
+    /// for few that is the faster way: some may have been written nevertheless.
+    pub(crate) fn masks(
+        &self,
+        (cipher, key): (&'static BlockCipher, &[u8]),
+        samples: &[u8],
+        masks: &mut [u8],
+    ) -> Option<()> {
         if samples.len() / SAMPLE_LEN < WORTH_A_RUN {
             return None;
         }
         let run = self.run.get_or_init(|| {
-            let (algorithm, key, len) = self.block_cipher.as_ref()?;
-            let key = UnboundCipherKey::new(algorithm, key.as_ref().get(..*len)?).ok()?;
+            let key = UnboundCipherKey::new(cipher, key).ok()?;
             StreamingEncryptingKey::ecb_pkcs7(key).ok().map(|key| Box::new(Mutex::new(key)))
         });
         // A connection is used by one thread at a time: the lock is there for the `Sync` that rustls

@@ -5,7 +5,6 @@
 use ring::aead::{Aad, LessSafeKey, Nonce, Tag};
 use ring::agreement::{self, EphemeralPrivateKey, UnparsedPublicKey, X25519};
 use ring::rand::{SecureRandom, SystemRandom};
-use rustls::crypto::cipher::AeadKey;
 
 /// A block cipher with which masks can be made in runs: there is none.
 pub(crate) enum BlockCipher {}
@@ -20,13 +19,18 @@ pub(crate) const AES_256: Option<&'static BlockCipher> = None;
 pub(crate) struct MaskRuns;
 
 impl MaskRuns {
-    /// With the first `len` bytes of a key.
-    pub(crate) fn new(_: Option<&'static BlockCipher>, _: AeadKey, _len: usize) -> Self {
+    /// There is nothing to keep.
+    pub(crate) const fn new() -> Self {
         MaskRuns
     }
 
     /// `None`: they have to be made one by one.
-    pub(crate) fn masks(&self, _samples: &[u8], _masks: &mut [u8]) -> Option<()> {
+    pub(crate) fn masks(
+        &self,
+        _key: (&'static BlockCipher, &[u8]),
+        _samples: &[u8],
+        _masks: &mut [u8],
+    ) -> Option<()> {
         None
     }
 }

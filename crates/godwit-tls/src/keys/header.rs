@@ -3,9 +3,9 @@
 
 use super::SealFailed;
 use crate::crypto::{MASK_LEN, SAMPLE_LEN};
+use crate::provider::FoundHeaderKey;
 use godwit_wire::Reader;
 use godwit_wire::packet_number::TruncatedPacketNumber;
-use rustls::quic::HeaderProtectionKey;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The sample is taken as if the packet number had this length (RFC 9001 section 5.4.2).
@@ -27,13 +27,13 @@ pub struct PacketSpan {
 
 /// Adds header protection.
 pub struct HeaderSealer {
-    key: Box<dyn HeaderProtectionKey>,
+    key: FoundHeaderKey,
     /// False once the key has refused a batch: it comes from a provider other than ours.
     batches: AtomicBool,
 }
 
 impl HeaderSealer {
-    pub(super) fn new(key: Box<dyn HeaderProtectionKey>) -> Self {
+    pub(super) const fn new(key: FoundHeaderKey) -> Self {
         HeaderSealer { key, batches: AtomicBool::new(true) }
     }
 
@@ -61,7 +61,7 @@ impl HeaderSealer {
         for (packet, slot) in packets.iter().zip(samples.chunks_mut(SAMPLE_LEN)) {
             slot.copy_from_slice(sample(buffer, packet.pn_offset).ok_or(SealFailed)?);
         }
-        if self.key.encrypt_in_place(samples, &mut 0, masks).is_err() {
+        if self.key.any().encrypt_in_place(samples, &mut 0, masks).is_err() {
             self.batches.store(false, Ordering::Relaxed);
             return packets.iter().try_for_each(|packet| self.mask(*packet, buffer));
         }
@@ -71,24 +71,34 @@ impl HeaderSealer {
         Ok(())
     }
 
+    /// See [`super::OneRtt::forget`].
+    pub(super) fn forget(&mut self) {
+        self.key.forget();
+    }
+
     fn mask(&self, packet: PacketSpan, buffer: &mut [u8]) -> Result<(), SealFailed> {
         let sample: [u8; SAMPLE_LEN] =
             sample(buffer, packet.pn_offset).and_then(|bytes| bytes.try_into().ok()).ok_or(SealFailed)?;
         let (head, tail) = buffer.split_at_mut_checked(packet.pn_offset).ok_or(SealFailed)?;
         let first = head.get_mut(packet.first).ok_or(SealFailed)?;
         let number = tail.get_mut(..packet.pn_len).ok_or(SealFailed)?;
-        self.key.encrypt_in_place(&sample, first, number).map_err(|_| SealFailed)
+        self.key.any().encrypt_in_place(&sample, first, number).map_err(|_| SealFailed)
     }
 }
 
 /// Removes header protection.
 pub struct HeaderOpener {
-    key: Box<dyn HeaderProtectionKey>,
+    key: FoundHeaderKey,
 }
 
 impl HeaderOpener {
-    pub(super) fn new(key: Box<dyn HeaderProtectionKey>) -> Self {
+    pub(super) const fn new(key: FoundHeaderKey) -> Self {
         HeaderOpener { key }
+    }
+
+    /// See [`super::OneRtt::forget`].
+    pub(super) fn forget(&mut self) {
+        self.key.forget();
     }
 
     /// Unprotects the header of `packet`, whose packet number begins at `pn_offset`, in place. Returns its
@@ -101,7 +111,7 @@ impl HeaderOpener {
         let (head, tail) = packet.split_at_mut_checked(pn_offset)?;
         let (number, rest) = tail.split_at_mut_checked(LONGEST_PACKET_NUMBER)?;
         let first = head.first_mut()?;
-        self.key.decrypt_in_place(rest.get(..SAMPLE_LEN)?, first, number).ok()?;
+        self.key.any().decrypt_in_place(rest.get(..SAMPLE_LEN)?, first, number).ok()?;
         let len = usize::from(*first & 0x03).saturating_add(1);
         let number = TruncatedPacketNumber::decode(&mut Reader::new(number), len).ok()?;
         Some((*first, number))

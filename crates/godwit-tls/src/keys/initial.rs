@@ -1,7 +1,7 @@
 //! Keys that follow from what anyone can see: those of Initial packets (RFC 9001 section 5.2, RFC 9369
 //! section 3.3) and the integrity tag of Retry packets (RFC 9001 section 5.8, RFC 9369 section 3.3.3).
 
-use super::{LevelKeys, TAG_LEN};
+use super::{LevelKeys, TAG_LEN, from_tls};
 use crate::crypto::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use crate::provider;
 use godwit_wire::version::{V1, V2};
@@ -24,8 +24,8 @@ pub fn initial(version: u32, client_dcid: &ConnectionId, side: Side) -> Option<L
         Side::Client => rustls::Side::Client,
         Side::Server => rustls::Side::Server,
     };
-    let keys = provider::initial_suite()?.keys(client_dcid.as_bytes(), side, tls_version(version)?);
-    Some(LevelKeys::new(keys))
+    let (suite, version) = (provider::initial_suite()?, tls_version(version)?);
+    Some(from_tls(|| LevelKeys::new(suite.keys(client_dcid.as_bytes(), side, version))))
 }
 
 /// The tag that ends a Retry packet: `retry` is the packet up to the tag, `original_dcid` the Destination

@@ -19,6 +19,7 @@ pub use one_rtt::{KeysUsed, OneRtt};
 pub(crate) use schedule::expand_label;
 pub use schedule::{Ratchet, Schedule};
 
+use crate::provider::{self, FoundPacketKey};
 use rustls::quic::{DirectionalKeys, Keys, PacketKey};
 use std::fmt;
 
@@ -43,13 +44,13 @@ pub struct LevelKeys {
 }
 
 impl LevelKeys {
-    /// From what TLS gives.
+    /// From what TLS gives, best within [`from_tls`].
     pub fn new(keys: Keys) -> Self {
         LevelKeys {
-            opener: Opener { key: keys.remote.packet },
-            sealer: Sealer { key: keys.local.packet },
-            header_opener: HeaderOpener::new(keys.remote.header),
-            header_sealer: HeaderSealer::new(keys.local.header),
+            opener: Opener::new(provider::found_packet_key(keys.remote.packet)),
+            sealer: Sealer::new(provider::found_packet_key(keys.local.packet)),
+            header_opener: HeaderOpener::new(provider::found_header_key(keys.remote.header)),
+            header_sealer: HeaderSealer::new(provider::found_header_key(keys.local.header)),
         }
     }
 }
@@ -79,13 +80,14 @@ pub enum EarlyKeys {
 }
 
 impl EarlyKeys {
-    /// From what TLS gives to a client (`sealing`) or a server.
+    /// From what TLS gives to a client (`sealing`) or a server, best within [`from_tls`].
     pub fn new(keys: DirectionalKeys, sealing: bool) -> Self {
-        let DirectionalKeys { header, packet: key } = keys;
+        let header = provider::found_header_key(keys.header);
+        let key = provider::found_packet_key(keys.packet);
         if sealing {
-            EarlyKeys::Seal { sealer: Sealer { key }, header_sealer: HeaderSealer::new(header) }
+            EarlyKeys::Seal { sealer: Sealer::new(key), header_sealer: HeaderSealer::new(header) }
         } else {
-            EarlyKeys::Open { opener: Opener { key }, header_opener: HeaderOpener::new(header) }
+            EarlyKeys::Open { opener: Opener::new(key), header_opener: HeaderOpener::new(header) }
         }
     }
 }
@@ -96,12 +98,22 @@ impl fmt::Debug for EarlyKeys {
     }
 }
 
+/// Has TLS make keys and calls [`LevelKeys::new`] or its like with them, both in `act`: they then come without an
+/// allocation for each, and can be [forgotten](OneRtt::forget) while they are of no use.
+pub fn from_tls<R>(act: impl FnOnce() -> R) -> R {
+    provider::laying_aside(act)
+}
+
 /// Removes packet protection.
 pub struct Opener {
-    key: Box<dyn PacketKey>,
+    key: FoundPacketKey,
 }
 
 impl Opener {
+    const fn new(key: FoundPacketKey) -> Self {
+        Opener { key }
+    }
+
     /// Decrypts `payload`, whose last [`TAG_LEN`] bytes are the tag, in place. Returns how many bytes at
     /// its front are plaintext, or `None` if it is not authentic (its bytes are then worthless).
     ///
@@ -109,9 +121,10 @@ impl Opener {
     /// of multipath QUIC, 0 without it.
     #[inline]
     pub fn open(&self, path: u32, pn: u64, header: &[u8], payload: &mut [u8]) -> Option<usize> {
-        let plain = match path {
-            0 => self.key.decrypt_in_place(pn, header, payload),
-            _ => self.key.decrypt_in_place_for_path(path, pn, header, payload),
+        let plain = match (&self.key, path) {
+            (FoundPacketKey::Ours(key), 0) => key.decrypt_in_place(pn, header, payload),
+            (key, 0) => key.any().decrypt_in_place(pn, header, payload),
+            (key, _) => key.any().decrypt_in_place_for_path(path, pn, header, payload),
         };
         plain.ok().map(<[u8]>::len)
     }
@@ -119,16 +132,20 @@ impl Opener {
     /// Forged packets that may be tried on a connection that uses this AEAD (RFC 9001 section 6.6).
     #[inline]
     pub fn integrity_limit(&self) -> u64 {
-        self.key.integrity_limit()
+        self.key.any().integrity_limit()
     }
 }
 
 /// Adds packet protection.
 pub struct Sealer {
-    key: Box<dyn PacketKey>,
+    key: FoundPacketKey,
 }
 
 impl Sealer {
+    const fn new(key: FoundPacketKey) -> Self {
+        Sealer { key }
+    }
+
     /// Encrypts all but the last [`TAG_LEN`] bytes of `payload_and_tag_room` in place and puts the tag
     /// into those.
     ///
@@ -143,9 +160,10 @@ impl Sealer {
         payload_and_tag_room: &mut [u8],
     ) -> Result<(), SealFailed> {
         let (payload, room) = payload_and_tag_room.split_last_chunk_mut::<TAG_LEN>().ok_or(SealFailed)?;
-        let tag = match path {
-            0 => self.key.encrypt_in_place(pn, header, payload),
-            _ => self.key.encrypt_in_place_for_path(path, pn, header, payload),
+        let tag = match (&self.key, path) {
+            (FoundPacketKey::Ours(key), 0) => key.encrypt_in_place(pn, header, payload),
+            (key, 0) => key.any().encrypt_in_place(pn, header, payload),
+            (key, _) => key.any().encrypt_in_place_for_path(path, pn, header, payload),
         };
         let tag = tag.map_err(|_| SealFailed)?;
         *room = tag.as_ref().try_into().map_err(|_| SealFailed)?;
@@ -155,6 +173,6 @@ impl Sealer {
     /// Packets that may be sealed with this key (RFC 9001 section 6.6).
     #[inline]
     pub fn confidentiality_limit(&self) -> u64 {
-        self.key.confidentiality_limit()
+        self.key.any().confidentiality_limit()
     }
 }

@@ -9,7 +9,8 @@
 //! is confirmed, a packet of the current phase has been acknowledged and the previous key is gone; no key
 //! seals more packets than its AEAD permits, and no connection tries more forged packets than that.
 
-use super::{HeaderOpener, HeaderSealer, LevelKeys, Opener, Ratchet, SealFailed, Sealer};
+use super::{HeaderOpener, HeaderSealer, LevelKeys, Opener, Ratchet, SealFailed, Sealer, from_tls};
+use crate::provider;
 use godwit_base::Time;
 use godwit_wire::TransportErrorCode;
 use godwit_wire::WireError;
@@ -53,7 +54,9 @@ pub struct OneRtt {
     sealer: Sealer,
     /// Opens packets of the next phase. What seals them is made when that begins.
     next: Opener,
-    previous: Option<Previous>,
+    /// The two are ready for use.
+    prepared: bool,
+    previous: Option<Box<Previous>>,
     secrets: Phases,
     phase: Phase,
     /// Updates so far; the lowest bit is the key phase bit.
@@ -85,10 +88,11 @@ impl Phases {
     /// The keys of the next phase, which becomes the current one.
     fn advance(&mut self) -> (Opener, Sealer) {
         match self {
-            Phases::Tls(secrets) => {
+            Phases::Tls(secrets) => from_tls(|| {
                 let keys = secrets.next_packet_keys();
-                (Opener { key: keys.remote }, Sealer { key: keys.local })
-            }
+                let found = provider::found_packet_key;
+                (Opener::new(found(keys.remote)), Sealer::new(found(keys.local)))
+            }),
             Phases::Derived(ratchet) => ratchet.next_phase(),
         }
     }
@@ -137,6 +141,7 @@ impl OneRtt {
             opener,
             sealer,
             next: secrets.next_opener(),
+            prepared: false,
             previous: None,
             secrets,
             phase: Phase::default(),
@@ -146,6 +151,25 @@ impl OneRtt {
             update_after,
             seal_limit,
         }
+    }
+
+    /// What the keys are used with is made of them when they are used the next time: until then they take a fifth of the
+    /// memory. For connections that are idle.
+    pub fn forget(&mut self) {
+        self.header_opener.forget();
+        self.header_sealer.forget();
+        self.sealer.key.forget();
+        self.opener.key.forget();
+        self.next.key.forget();
+        self.prepared = false;
+    }
+
+    /// Both that may have sealed what has come are made at once: which of them is used tells the key phase bit.
+    #[cold]
+    fn prepare(&mut self) {
+        self.opener.key.prepare();
+        self.next.key.prepare();
+        self.prepared = true;
     }
 
     /// Updates the keys after `packets` sealed packets, rather than only shortly before the AEAD's limit.
@@ -232,6 +256,9 @@ impl OneRtt {
         payload: &mut [u8],
     ) -> Result<Option<Opened>, WireError> {
         self.drop_expired(now);
+        if !self.prepared {
+            self.prepare();
+        }
         let bit = header.first().is_some_and(|first| first & KEY_PHASE_BIT != 0);
         let (keys, opener) = if bit == self.phase_bit() {
             (KeysUsed::Current, &self.opener)
@@ -326,13 +353,14 @@ impl OneRtt {
         (_, self.sealer) = self.secrets.advance();
         let next = std::mem::replace(&mut self.next, self.secrets.next_opener());
         let opener = std::mem::replace(&mut self.opener, next);
-        self.previous = Some(Previous { opener, expires: None });
+        self.prepared = false;
+        self.previous = Some(Box::new(Previous { opener, expires: None }));
         self.phase = Phase::default();
         self.updates = self.updates.saturating_add(1);
     }
 
     fn drop_expired(&mut self, now: Time) {
-        let expired = |previous: &Previous| previous.expires.is_some_and(|expires| expires <= now);
+        let expired = |previous: &Box<Previous>| previous.expires.is_some_and(|expires| expires <= now);
         if self.previous.as_ref().is_some_and(expired) {
             self.previous = None;
         }

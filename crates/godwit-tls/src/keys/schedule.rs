@@ -3,10 +3,10 @@
 
 use super::{HeaderOpener, HeaderSealer, LevelKeys, Opener, Sealer};
 use crate::crypto::hkdf::{Algorithm, KeyType, Prk};
-use crate::provider::{self, Protection};
+use crate::provider::{self, FoundHeaderKey, FoundPacketKey, Protection};
 use godwit_wire::version::{V1, V2};
 use rustls::CipherSuite;
-use rustls::quic::{HeaderProtectionKey, PacketKey};
+use rustls::crypto::cipher::Iv;
 use std::fmt;
 
 /// Bytes of the longest secret: that of SHA-384.
@@ -51,27 +51,27 @@ impl Schedule {
     /// The keys of a level, from this end's traffic secret and the peer's.
     pub fn level_keys(&self, local: &[u8], remote: &[u8]) -> LevelKeys {
         LevelKeys {
-            opener: Opener { key: self.packet_key(remote) },
-            sealer: Sealer { key: self.packet_key(local) },
+            opener: Opener::new(self.packet_key(remote)),
+            sealer: Sealer::new(self.packet_key(local)),
             header_opener: HeaderOpener::new(self.header_key(remote)),
             header_sealer: HeaderSealer::new(self.header_key(local)),
         }
     }
 
-    fn packet_key(&self, secret: &[u8]) -> Box<dyn PacketKey> {
+    fn packet_key(&self, secret: &[u8]) -> FoundPacketKey {
         let (mut key, mut iv) = ([0; MAX_KEY], [0; 12]);
         let key = key.get_mut(..self.protection.key_len()).unwrap_or_default();
         let derived = self.expand(secret, self.labels.key, key).is_some()
             && self.expand(secret, self.labels.iv, &mut iv).is_some();
         // A key of no bytes protects nothing.
-        self.protection.packet_key_from(if derived { key } else { &[] }, iv)
+        FoundPacketKey::Ours(self.protection.packet_key(if derived { key } else { &[] }, Iv::from(iv)))
     }
 
-    fn header_key(&self, secret: &[u8]) -> Box<dyn HeaderProtectionKey> {
+    fn header_key(&self, secret: &[u8]) -> FoundHeaderKey {
         let mut key = [0; MAX_KEY];
         let bytes = key.get_mut(..self.protection.key_len()).unwrap_or_default();
         let derived = self.expand(secret, self.labels.header, bytes).is_some();
-        self.protection.header_key_from(key, derived)
+        FoundHeaderKey::Ours(self.protection.header_key(if derived { bytes } else { &[] }))
     }
 
     fn expand(&self, secret: &[u8], label: &str, out: &mut [u8]) -> Option<()> {
@@ -155,8 +155,8 @@ impl Ratchet {
             }
             *secret = next;
         }
-        let opener = Opener { key: self.schedule.packet_key(self.remote.as_bytes()) };
-        (opener, Sealer { key: self.schedule.packet_key(self.local.as_bytes()) })
+        let opener = Opener::new(self.schedule.packet_key(self.remote.as_bytes()));
+        (opener, Sealer::new(self.schedule.packet_key(self.local.as_bytes())))
     }
 }
 

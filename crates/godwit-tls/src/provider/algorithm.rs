@@ -1,20 +1,15 @@
 //! QUIC packet protection: AES-128-GCM, AES-256-GCM and ChaCha20-Poly1305.
 //!
-//! rustls hands out keys as trait objects that cannot be told apart, so the batched header protection
-//! hides behind its ordinary call: [`HeaderProtectionKey::encrypt_in_place`] with a sample of n x 16
-//! bytes (n of 2 or more) writes n x 5 bytes of masks to `packet_number` and leaves `first` alone. A
-//! provider that does not know this extension has to refuse a sample of that length.
-//!
-//! The masks of a batch come from one run of AES over all samples where the library of cryptography has that
-//! ([`crypto::MaskRuns`]), for two samples and for ChaCha20 one by one.
+//! The keys are [`AeadPacketKey`] and [`HeaderKey`]; rustls has them made by [`OfRustls`].
 
-use crate::crypto::aead::{self, Aad, LessSafeKey, UnboundKey};
-use crate::crypto::{self, BlockCipher, MASK_LEN, MaskRuns, SAMPLE_LEN};
-use rustls::Error;
-use rustls::crypto::cipher::{AeadKey, Iv, Nonce};
-use rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey, Tag};
+use super::header_key::HeaderKey;
+use super::laid_aside;
+use super::packet_key::AeadPacketKey;
+use crate::crypto::{self, BlockCipher, aead};
+use rustls::crypto::cipher::{AeadKey, Iv};
+use rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey};
 
-pub(super) static AES_128_GCM: Protection = Protection {
+static AES_128_GCM: Protection = Protection {
     aead: &aead::AES_128_GCM,
     header: &aead::quic::AES_128,
     block_cipher: crypto::AES_128,
@@ -23,7 +18,7 @@ pub(super) static AES_128_GCM: Protection = Protection {
     integrity_limit: 1 << 52,
 };
 
-pub(super) static AES_256_GCM: Protection = Protection {
+static AES_256_GCM: Protection = Protection {
     aead: &aead::AES_256_GCM,
     header: &aead::quic::AES_256,
     block_cipher: crypto::AES_256,
@@ -31,7 +26,7 @@ pub(super) static AES_256_GCM: Protection = Protection {
     integrity_limit: 1 << 52,
 };
 
-pub(super) static CHACHA20_POLY1305: Protection = Protection {
+static CHACHA20_POLY1305: Protection = Protection {
     aead: &aead::CHACHA20_POLY1305,
     header: &aead::quic::CHACHA20,
     block_cipher: None,
@@ -40,13 +35,17 @@ pub(super) static CHACHA20_POLY1305: Protection = Protection {
     integrity_limit: 1 << 36,
 };
 
+pub(super) static OF_AES_128_GCM: OfRustls = OfRustls(&AES_128_GCM);
+pub(super) static OF_AES_256_GCM: OfRustls = OfRustls(&AES_256_GCM);
+pub(super) static OF_CHACHA20_POLY1305: OfRustls = OfRustls(&CHACHA20_POLY1305);
+
 /// One AEAD with its header protection.
 pub(crate) struct Protection {
-    aead: &'static aead::Algorithm,
-    header: &'static aead::quic::Algorithm,
-    block_cipher: Option<&'static BlockCipher>,
-    confidentiality_limit: u64,
-    integrity_limit: u64,
+    pub(super) aead: &'static aead::Algorithm,
+    pub(super) header: &'static aead::quic::Algorithm,
+    pub(super) block_cipher: Option<&'static BlockCipher>,
+    pub(super) confidentiality_limit: u64,
+    pub(super) integrity_limit: u64,
 }
 
 impl Protection {
@@ -56,184 +55,57 @@ impl Protection {
     }
 
     /// A packet key from its bytes. One of the wrong length protects nothing.
-    pub(crate) fn packet_key_from(&self, key: &[u8], iv: [u8; aead::NONCE_LEN]) -> Box<dyn PacketKey> {
-        let key = UnboundKey::new(self.aead, key).ok().map(LessSafeKey::new);
-        Box::new(AeadPacketKey {
-            key,
-            iv: Iv::from(iv),
-            confidentiality_limit: self.confidentiality_limit,
-            integrity_limit: self.integrity_limit,
-        })
+    pub(crate) fn packet_key(&'static self, key: &[u8], iv: Iv) -> AeadPacketKey {
+        AeadPacketKey::new(self, KeyBytes::new(key), iv)
     }
 
-    /// A header protection key from the first [`Protection::key_len`] of these bytes. One that is not
-    /// `valid` protects nothing.
-    pub(crate) fn header_key_from(&self, key: [u8; 32], valid: bool) -> Box<dyn HeaderProtectionKey> {
-        self.header_key(AeadKey::from(key), valid)
-    }
-
-    fn header_key(&self, key: AeadKey, valid: bool) -> Box<dyn HeaderProtectionKey> {
-        let bytes = key.as_ref().get(..self.key_len()).filter(|_| valid).unwrap_or_default();
-        let single = aead::quic::HeaderProtectionKey::new(self.header, bytes).ok();
-        let runs = MaskRuns::new(self.block_cipher.filter(|_| valid), key, self.key_len());
-        Box::new(HeaderKey { single, runs })
+    /// A header protection key from its bytes. One of the wrong length protects nothing.
+    pub(crate) fn header_key(&'static self, key: &[u8]) -> HeaderKey {
+        HeaderKey::new(self, KeyBytes::new(key))
     }
 }
 
-impl Algorithm for Protection {
+/// How rustls gets its keys.
+pub(crate) struct OfRustls(pub(super) &'static Protection);
+
+impl Algorithm for OfRustls {
     fn packet_key(&self, key: AeadKey, iv: Iv) -> Box<dyn PacketKey> {
-        let key = UnboundKey::new(self.aead, key.as_ref()).ok().map(LessSafeKey::new);
-        Box::new(AeadPacketKey {
-            key,
-            iv,
-            confidentiality_limit: self.confidentiality_limit,
-            integrity_limit: self.integrity_limit,
-        })
+        laid_aside::lay_packet_key(self.0.packet_key(key.as_ref(), iv))
     }
 
     fn header_protection_key(&self, key: AeadKey) -> Box<dyn HeaderProtectionKey> {
-        self.header_key(key, true)
+        laid_aside::lay_header_key(self.0.header_key(key.as_ref()))
     }
 
     fn aead_key_len(&self) -> usize {
-        self.aead.key_len()
+        self.0.key_len()
     }
 }
 
-struct AeadPacketKey {
-    /// `None` if rustls gave a key of the wrong length; such a key protects nothing.
-    key: Option<LessSafeKey>,
-    iv: Iv,
-    confidentiality_limit: u64,
-    integrity_limit: u64,
+/// Bytes of the longest key.
+const MAX_KEY: usize = 32;
+
+/// The bytes of a key, which are overwritten when it is dropped.
+pub(super) struct KeyBytes {
+    bytes: [u8; MAX_KEY],
+    len: u8,
 }
 
-impl AeadPacketKey {
-    fn seal(&self, nonce: Nonce, header: &[u8], payload: &mut [u8]) -> Result<Tag, Error> {
-        let key = self.key.as_ref().ok_or(Error::EncryptError)?;
-        let nonce = aead::Nonce::assume_unique_for_key(nonce.0);
-        let tag = key
-            .seal_in_place_separate_tag(nonce, Aad::from(header), payload)
-            .map_err(|_| Error::EncryptError)?;
-        Ok(Tag::from(tag.as_ref()))
+impl KeyBytes {
+    fn new(key: &[u8]) -> Self {
+        let mut bytes = [0; MAX_KEY];
+        bytes.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
+        KeyBytes { bytes, len: u8::try_from(key.len()).unwrap_or(u8::MAX) }
     }
 
-    fn open<'a>(&self, nonce: Nonce, header: &[u8], payload: &'a mut [u8]) -> Result<&'a [u8], Error> {
-        let key = self.key.as_ref().ok_or(Error::DecryptError)?;
-        let nonce = aead::Nonce::assume_unique_for_key(nonce.0);
-        let plain = key.open_in_place(nonce, Aad::from(header), payload).map_err(|_| Error::DecryptError)?;
-        Ok(plain)
+    /// None if there are more than keys have.
+    pub(super) fn as_bytes(&self) -> Option<&[u8]> {
+        self.bytes.get(..usize::from(self.len))
     }
 }
 
-impl PacketKey for AeadPacketKey {
-    fn encrypt_in_place(&self, packet_number: u64, header: &[u8], payload: &mut [u8]) -> Result<Tag, Error> {
-        self.seal(Nonce::new(&self.iv, packet_number), header, payload)
+impl Drop for KeyBytes {
+    fn drop(&mut self) {
+        self.bytes.fill(0);
     }
-
-    fn encrypt_in_place_for_path(
-        &self,
-        path_id: u32,
-        packet_number: u64,
-        header: &[u8],
-        payload: &mut [u8],
-    ) -> Result<Tag, Error> {
-        self.seal(Nonce::for_path(path_id, &self.iv, packet_number), header, payload)
-    }
-
-    fn decrypt_in_place<'a>(
-        &self,
-        packet_number: u64,
-        header: &[u8],
-        payload: &'a mut [u8],
-    ) -> Result<&'a [u8], Error> {
-        self.open(Nonce::new(&self.iv, packet_number), header, payload)
-    }
-
-    fn decrypt_in_place_for_path<'a>(
-        &self,
-        path_id: u32,
-        packet_number: u64,
-        header: &[u8],
-        payload: &'a mut [u8],
-    ) -> Result<&'a [u8], Error> {
-        self.open(Nonce::for_path(path_id, &self.iv, packet_number), header, payload)
-    }
-
-    fn tag_len(&self) -> usize {
-        self.key.as_ref().map_or(16, |key| key.algorithm().tag_len())
-    }
-
-    fn confidentiality_limit(&self) -> u64 {
-        self.confidentiality_limit
-    }
-
-    fn integrity_limit(&self) -> u64 {
-        self.integrity_limit
-    }
-}
-
-struct HeaderKey {
-    single: Option<aead::quic::HeaderProtectionKey>,
-    runs: MaskRuns,
-}
-
-impl HeaderKey {
-    fn mask(&self, sample: &[u8]) -> Result<[u8; MASK_LEN], Error> {
-        self.single.as_ref().and_then(|key| key.new_mask(sample).ok()).ok_or_else(refused)
-    }
-
-    fn apply(&self, sample: &[u8], first: &mut u8, number: &mut [u8], sealing: bool) -> Result<(), Error> {
-        let [first_mask, number_mask @ ..] = self.mask(sample)?;
-        if number.len() > number_mask.len() {
-            return Err(refused());
-        }
-        let sealed = *first ^ first_mask & protected_bits(*first);
-        // The length of the packet number stands in the unprotected first byte.
-        let plain = if sealing { *first } else { sealed };
-        let len = usize::from(plain & 0x03).saturating_add(1);
-        *first = sealed;
-        number.iter_mut().zip(number_mask).take(len).for_each(|(byte, mask)| *byte ^= mask);
-        Ok(())
-    }
-
-    fn masks(&self, samples: &[u8], masks: &mut [u8]) -> Result<(), Error> {
-        let count = samples.len() / SAMPLE_LEN;
-        if !samples.len().is_multiple_of(SAMPLE_LEN) || masks.len() != count.saturating_mul(MASK_LEN) {
-            return Err(refused());
-        }
-        if self.runs.masks(samples, masks).is_some() {
-            return Ok(());
-        }
-        for (sample, mask) in samples.chunks(SAMPLE_LEN).zip(masks.chunks_mut(MASK_LEN)) {
-            mask.copy_from_slice(&self.mask(sample)?);
-        }
-        Ok(())
-    }
-}
-
-impl HeaderProtectionKey for HeaderKey {
-    fn encrypt_in_place(&self, sample: &[u8], first: &mut u8, packet_number: &mut [u8]) -> Result<(), Error> {
-        if sample.len() > SAMPLE_LEN {
-            return self.masks(sample, packet_number);
-        }
-        self.apply(sample, first, packet_number, true)
-    }
-
-    fn decrypt_in_place(&self, sample: &[u8], first: &mut u8, packet_number: &mut [u8]) -> Result<(), Error> {
-        self.apply(sample, first, packet_number, false)
-    }
-
-    fn sample_len(&self) -> usize {
-        SAMPLE_LEN
-    }
-}
-
-/// The bits of a first byte that header protection covers (RFC 9001 section 5.4.1).
-const fn protected_bits(first: u8) -> u8 {
-    if first & 0x80 == 0 { 0x1f } else { 0x0f }
-}
-
-fn refused() -> Error {
-    Error::General("header protection: sample or packet number of the wrong length".into())
 }

@@ -2,16 +2,21 @@
 //!
 //! [`provider`] is the provider for every TLS configuration that is used with QUIC. Its three TLS 1.3
 //! cipher suites differ from those of rustls in two things: their header protection keys can compute the
-//! masks of many packets in one call (see the module `algorithm`), and the secrets of session tickets can be had from
+//! masks of many packets in one call (see the module `header_key`), and the secrets of session tickets can be had from
 //! them (`ticket_secret`). Configurations made with another provider work too, a little slower, but their tickets
 //! do not outlive the process.
 //!
 //! (RFC 9001 sections 5.3 and 5.4.)
 
 mod algorithm;
+mod header_key;
+mod laid_aside;
+mod packet_key;
 pub(crate) mod ticket_secret;
 
 pub(crate) use algorithm::Protection;
+pub(crate) use laid_aside::{FoundHeaderKey, FoundPacketKey, laying_aside};
+pub(crate) use laid_aside::{header_key as found_header_key, packet_key as found_packet_key};
 
 use crate::crypto::{hkdf, in_rustls};
 use rustls::crypto::CryptoProvider;
@@ -31,9 +36,9 @@ static SUITES: LazyLock<Suites> = LazyLock::new(|| {
         TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256,
     };
     Suites {
-        aes_128: with_quic(TLS13_AES_128_GCM_SHA256, &algorithm::AES_128_GCM),
-        aes_256: with_quic(TLS13_AES_256_GCM_SHA384, &algorithm::AES_256_GCM),
-        chacha20: with_quic(TLS13_CHACHA20_POLY1305_SHA256, &algorithm::CHACHA20_POLY1305),
+        aes_128: with_quic(TLS13_AES_128_GCM_SHA256, &algorithm::OF_AES_128_GCM),
+        aes_256: with_quic(TLS13_AES_256_GCM_SHA384, &algorithm::OF_AES_256_GCM),
+        chacha20: with_quic(TLS13_CHACHA20_POLY1305_SHA256, &algorithm::OF_CHACHA20_POLY1305),
     }
 });
 
@@ -68,10 +73,10 @@ pub(crate) fn initial_suite() -> Option<Suite> {
 /// The packet protection of a cipher suite of TLS 1.3, and the hash function of its key schedule.
 pub(crate) fn protection(suite: CipherSuite) -> Option<(&'static Protection, hkdf::Algorithm)> {
     match suite {
-        CipherSuite::TLS13_AES_128_GCM_SHA256 => Some((&algorithm::AES_128_GCM, hkdf::HKDF_SHA256)),
-        CipherSuite::TLS13_AES_256_GCM_SHA384 => Some((&algorithm::AES_256_GCM, hkdf::HKDF_SHA384)),
+        CipherSuite::TLS13_AES_128_GCM_SHA256 => Some((algorithm::OF_AES_128_GCM.0, hkdf::HKDF_SHA256)),
+        CipherSuite::TLS13_AES_256_GCM_SHA384 => Some((algorithm::OF_AES_256_GCM.0, hkdf::HKDF_SHA384)),
         CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => {
-            Some((&algorithm::CHACHA20_POLY1305, hkdf::HKDF_SHA256))
+            Some((algorithm::OF_CHACHA20_POLY1305.0, hkdf::HKDF_SHA256))
         }
         _ => None,
     }

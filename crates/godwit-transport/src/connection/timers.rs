@@ -263,6 +263,9 @@ impl Machine {
         self.events.shrink();
         self.spaces.data.space.recovery.shrink();
         self.spaces.data.space.acks.shrink();
+        if let Some(keys) = &mut self.spaces.data.keys {
+            keys.forget();
+        }
         self.parts.release_memory();
     }
 

@@ -436,19 +436,20 @@ impl Handshake {
             let Some(stream) = stream else { return };
             let tail = stream.to_send.tail();
             let before = tail.len();
-            match tls.write_hs(tail) {
-                Some(KeyChange::Handshake { keys }) => {
+            match keys::from_tls(|| tls.write_hs(tail).map(taken)) {
+                Some(NewKeys::Handshake(keys)) => {
                     let derive = Derive::new(self.moved_to, self.tap.as_deref(), tls);
                     let derived = derive.and_then(|derive| derive.handshake());
-                    self.handshake_keys = Some(Box::new(derived.unwrap_or_else(|| LevelKeys::new(keys))));
+                    self.handshake_keys = Some(Box::new(derived.unwrap_or(keys)));
                     self.writing = Level::Handshake;
                 }
-                Some(KeyChange::OneRtt { keys, next }) => {
+                Some(NewKeys::OneRtt(keys)) => {
                     let derive = Derive::new(self.moved_to, self.tap.as_deref(), tls);
                     let derived = derive.and_then(|derive| derive.one_rtt());
-                    self.one_rtt_keys = Some(Box::new(derived.unwrap_or_else(|| OneRtt::new(keys, next))));
+                    self.one_rtt_keys = Some(derived.map_or(keys, Box::new));
                     self.writing = Level::OneRtt;
                 }
+                Some(NewKeys::ZeroRtt(_)) => {}
                 None if tail.len() == before => break,
                 None => {}
             }
@@ -464,7 +465,8 @@ impl Handshake {
     fn collect_early(&mut self) {
         if let Some(tls) = self.tls.as_deref() {
             let sealing = matches!(tls, Connection::Client(_));
-            self.early_keys = tls.zero_rtt_keys().map(|keys| Box::new(EarlyKeys::new(keys, sealing)));
+            let keys = keys::from_tls(|| tls.zero_rtt_keys().map(|keys| EarlyKeys::new(keys, sealing)));
+            self.early_keys = keys.map(Box::new);
         }
     }
 
@@ -526,6 +528,14 @@ impl<'a> Derive<'a> {
         let (client, server) = self.tap.take_one_rtt()?;
         let keys = self.schedule.level_keys(&client, &server);
         Some(OneRtt::derived(keys, Ratchet::new(self.schedule, &client, &server)))
+    }
+}
+
+/// Keys as TLS gives them, as they are used.
+fn taken(change: KeyChange) -> NewKeys {
+    match change {
+        KeyChange::Handshake { keys } => NewKeys::Handshake(LevelKeys::new(keys)),
+        KeyChange::OneRtt { keys, next } => NewKeys::OneRtt(Box::new(OneRtt::new(keys, next))),
     }
 }
 

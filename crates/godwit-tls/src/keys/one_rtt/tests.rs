@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::deterministic;
+use crate::provider::FoundPacketKey;
 use godwit_wire::version::{V1, V2};
 
 const PTO: Duration = Duration::from_millis(100);
@@ -12,6 +13,10 @@ fn at(millis: u64) -> Time {
 
 /// The 1-RTT keys of both ends of a handshake.
 fn established(version: u32) -> [Box<OneRtt>; 2] {
+    from_tls(|| handshake(version))
+}
+
+fn handshake(version: u32) -> [Box<OneRtt>; 2] {
     use rustls::quic::{ClientConnection, KeyChange, ServerConnection};
     deterministic::seed(1);
     let quic = crate::keys::tls_version(version).unwrap();
@@ -30,7 +35,7 @@ fn established(version: u32) -> [Box<OneRtt>; 2] {
                 Some(KeyChange::OneRtt { keys: now, next }) => {
                     keys[from] = Some(Box::new(OneRtt::new(now, next)))
                 }
-                Some(KeyChange::Handshake { .. }) => {}
+                Some(KeyChange::Handshake { keys }) => drop(LevelKeys::new(keys)),
                 None if data.is_empty() => break,
                 None => {}
             }
@@ -198,4 +203,36 @@ fn the_limits_of_the_aead_end_the_connection() {
     assert_eq!(open(&mut b, at(0), 0, &forged), Ok(None));
     let error = open(&mut b, at(0), 0, &forged).unwrap_err();
     assert_eq!(error.code, TransportErrorCode::AEAD_LIMIT_REACHED);
+}
+
+#[test]
+fn keys_that_were_forgotten_are_the_same_and_are_updated_as_before() {
+    for established in [established, handshake] {
+        let [mut a, mut b] = established(V1);
+        a.on_confirmed();
+        for update in 0..4_u64 {
+            for end in [&mut a, &mut b] {
+                end.forget();
+            }
+            let now = at(update * 1000);
+            assert!(update == 0 || a.initiate_update(now));
+            a.forget();
+            round(&mut a, &mut b, now, update * 10);
+            b.forget();
+            assert_eq!(round(&mut a, &mut b, now, update * 10 + 1), [Some(KeysUsed::Current); 2]);
+        }
+        assert_eq!((a.updates(), b.updates()), (3, 3));
+    }
+}
+
+#[test]
+fn what_a_packet_makes_ready_does_not_tell_its_key_phase_bit() {
+    let [_, mut b] = pair(V1);
+    for phase in [0, 4] {
+        b.forget();
+        let ready = |key: &Opener| matches!(&key.key, FoundPacketKey::Ours(key) if key.is_prepared());
+        assert!(!ready(&b.opener) && !ready(&b.next));
+        assert_eq!(open(&mut b, at(0), 0, &[0x40 | phase; 30]).unwrap(), None, "a forged packet");
+        assert!(ready(&b.opener) && ready(&b.next));
+    }
 }

@@ -1,0 +1,100 @@
+//! Header protection with a key of the library of cryptography (RFC 9001 section 5.4).
+//!
+//! rustls knows of no batches, so that they hide behind its ordinary call: [`HeaderProtectionKey::encrypt_in_place`] with
+//! a sample of n x 16 bytes (n of 2 or more) writes n x 5 bytes of masks to `packet_number` and leaves `first` alone. A
+//! provider that does not know this extension has to refuse a sample of that length.
+//!
+//! The masks of a batch come from one run of AES over all samples where the library of cryptography has that
+//! ([`MaskRuns`]), for two samples and for ChaCha20 one by one. What the library computes with is made when it is first
+//! used, and forgotten by idle connections, as that of [`super::packet_key`] is.
+
+use super::algorithm::{KeyBytes, Protection};
+use crate::crypto::{MASK_LEN, MaskRuns, SAMPLE_LEN, aead};
+use rustls::Error;
+use rustls::quic::HeaderProtectionKey;
+use std::sync::OnceLock;
+
+/// See the module.
+pub(crate) struct HeaderKey {
+    protection: &'static Protection,
+    key: KeyBytes,
+    /// `None` in it if the key is of the wrong length: it protects nothing.
+    single: OnceLock<Option<Box<aead::quic::HeaderProtectionKey>>>,
+    runs: MaskRuns,
+}
+
+impl HeaderKey {
+    pub(super) const fn new(protection: &'static Protection, key: KeyBytes) -> Self {
+        HeaderKey { protection, key, single: OnceLock::new(), runs: MaskRuns::new() }
+    }
+
+    /// Gives back what takes more memory than the key itself.
+    pub(crate) fn forget(&mut self) {
+        (self.single, self.runs) = (OnceLock::new(), MaskRuns::new());
+    }
+
+    #[cold]
+    fn made(&self) -> Option<Box<aead::quic::HeaderProtectionKey>> {
+        aead::quic::HeaderProtectionKey::new(self.protection.header, self.key.as_bytes()?).ok().map(Box::new)
+    }
+
+    fn mask(&self, sample: &[u8]) -> Result<[u8; MASK_LEN], Error> {
+        let key = self.single.get_or_init(|| self.made()).as_deref();
+        key.and_then(|key| key.new_mask(sample).ok()).ok_or_else(refused)
+    }
+
+    fn apply(&self, sample: &[u8], first: &mut u8, number: &mut [u8], sealing: bool) -> Result<(), Error> {
+        let [first_mask, number_mask @ ..] = self.mask(sample)?;
+        if number.len() > number_mask.len() {
+            return Err(refused());
+        }
+        let sealed = *first ^ first_mask & protected_bits(*first);
+        // The length of the packet number stands in the unprotected first byte.
+        let plain = if sealing { *first } else { sealed };
+        let len = usize::from(plain & 0x03).saturating_add(1);
+        *first = sealed;
+        number.iter_mut().zip(number_mask).take(len).for_each(|(byte, mask)| *byte ^= mask);
+        Ok(())
+    }
+
+    fn masks(&self, samples: &[u8], masks: &mut [u8]) -> Result<(), Error> {
+        let count = samples.len() / SAMPLE_LEN;
+        if !samples.len().is_multiple_of(SAMPLE_LEN) || masks.len() != count.saturating_mul(MASK_LEN) {
+            return Err(refused());
+        }
+        let run = self.protection.block_cipher.zip(self.key.as_bytes());
+        if run.and_then(|key| self.runs.masks(key, samples, masks)).is_some() {
+            return Ok(());
+        }
+        for (sample, mask) in samples.chunks(SAMPLE_LEN).zip(masks.chunks_mut(MASK_LEN)) {
+            mask.copy_from_slice(&self.mask(sample)?);
+        }
+        Ok(())
+    }
+}
+
+impl HeaderProtectionKey for HeaderKey {
+    fn encrypt_in_place(&self, sample: &[u8], first: &mut u8, packet_number: &mut [u8]) -> Result<(), Error> {
+        if sample.len() > SAMPLE_LEN {
+            return self.masks(sample, packet_number);
+        }
+        self.apply(sample, first, packet_number, true)
+    }
+
+    fn decrypt_in_place(&self, sample: &[u8], first: &mut u8, packet_number: &mut [u8]) -> Result<(), Error> {
+        self.apply(sample, first, packet_number, false)
+    }
+
+    fn sample_len(&self) -> usize {
+        SAMPLE_LEN
+    }
+}
+
+/// The bits of a first byte that header protection covers (RFC 9001 section 5.4.1).
+const fn protected_bits(first: u8) -> u8 {
+    if first & 0x80 == 0 { 0x1f } else { 0x0f }
+}
+
+fn refused() -> Error {
+    Error::General("header protection: sample or packet number of the wrong length".into())
+}
