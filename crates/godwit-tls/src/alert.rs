@@ -8,6 +8,9 @@ use rustls::{AlertDescription, Error};
 /// A message that has no place here (alert 10).
 pub const UNEXPECTED_MESSAGE: TransportErrorCode = TransportErrorCode::crypto(10);
 
+/// A message that cannot be one (alert 50).
+pub const DECODE_ERROR: TransportErrorCode = TransportErrorCode::crypto(50);
+
 /// An extension that must be there is missing (alert 109).
 pub const MISSING_EXTENSION: TransportErrorCode = TransportErrorCode::crypto(109);
 

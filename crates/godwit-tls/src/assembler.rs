@@ -28,10 +28,16 @@ impl Assembler {
     /// Nothing received yet.
     #[inline]
     pub const fn new() -> Self {
+        Self::from(0)
+    }
+
+    /// Nothing received yet from this offset on, and everything before it consumed.
+    #[inline]
+    pub const fn from(offset: u64) -> Self {
         Assembler {
             buffer: Vec::new(),
             received: IntervalSet::new(),
-            consumed: 0,
+            consumed: offset,
             #[cfg(test)]
             looked_at: std::cell::Cell::new(0),
         }

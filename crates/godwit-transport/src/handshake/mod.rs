@@ -5,8 +5,10 @@
 //! a frame is.
 //!
 //! Invariants: data is read at one level at a time, and never at one that is lower than the level TLS is at;
-//! what waits is capped per level; after [`Handshake::on_confirmed`] a server holds no TLS state.
+//! what waits is capped per level; after [`Handshake::on_confirmed`] a server holds no TLS state, and neither does an idle
+//! client that has got session tickets, nor one that has got [`ENOUGH_TICKETS`].
 
+mod messages;
 mod send_buffer;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -18,7 +20,8 @@ use crate::{ConnectError, WireError};
 use godwit_tls::keys::{self, EarlyKeys, LevelKeys, OneRtt, Ratchet, Schedule};
 use godwit_tls::secret_tap::{self, SecretTap};
 use godwit_tls::{Assembler, ExportError, Exporter, alert, client_hello};
-use godwit_wire::TransportErrorCode;
+use godwit_wire::{Side, TransportErrorCode};
+use messages::Messages;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::quic::{ClientConnection, Connection, KeyChange, ServerConnection};
 use rustls::{CipherSuite, HandshakeKind, NamedGroup};
@@ -31,6 +34,10 @@ const INITIAL_LIMIT: usize = 16 << 10;
 
 /// CRYPTO data of other packets that waits at most.
 const LIMIT: usize = 64 << 10;
+
+/// Session tickets of a connection that a client waits for. Those who give more than one give two, and who gets more may
+/// do without them.
+const ENOUGH_TICKETS: u8 = 2;
 
 /// An encryption level (RFC 9001 section 2.1), in the order in which the handshake passes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,8 +95,12 @@ pub(crate) struct HandshakeData {
 
 /// The TLS driver of one connection.
 pub(crate) struct Handshake {
-    /// `None` at a server whose handshake is confirmed.
+    /// `None` once it has nothing more to do.
     tls: Option<Box<Connection>>,
+    side: Side,
+    confirmed: bool,
+    /// At a client: what the server has said since the handshake.
+    messages: Messages,
     /// The level whose data TLS reads now.
     reading: Level,
     /// The level at which TLS writes now.
@@ -97,8 +108,10 @@ pub(crate) struct Handshake {
     /// Until the level's keys are discarded, as the next.
     initial: Option<Box<Stream>>,
     handshake: Option<Box<Stream>>,
-    /// While there is anything in it.
+    /// While there is anything in it, or TLS reads it.
     one_rtt: Option<Box<Stream>>,
+    /// Bytes of it that were read when there was no more of it.
+    one_rtt_read: u64,
     early_keys: Option<Box<EarlyKeys>>,
     handshake_keys: Option<Box<LevelKeys>>,
     one_rtt_keys: Option<Box<OneRtt>>,
@@ -123,7 +136,12 @@ struct Stream {
 
 impl Stream {
     const fn new() -> Self {
-        Stream { received: Assembler::new(), to_send: SendBuffer::new() }
+        Self::from(0)
+    }
+
+    /// All before this offset has been read.
+    const fn from(read: u64) -> Self {
+        Stream { received: Assembler::from(read), to_send: SendBuffer::new() }
     }
 }
 
@@ -157,13 +175,21 @@ impl Handshake {
     }
 
     fn new(tls: Connection, tap: Option<Arc<SecretTap>>) -> Self {
+        let side = match tls {
+            Connection::Client(_) => Side::Client,
+            Connection::Server(_) => Side::Server,
+        };
         let mut handshake = Handshake {
             tls: Some(Box::new(tls)),
+            side,
+            confirmed: false,
+            messages: Messages::default(),
             reading: Level::Initial,
             writing: Level::Initial,
             initial: Some(Box::new(Stream::new())),
             handshake: Some(Box::new(Stream::new())),
             one_rtt: None,
+            one_rtt_read: 0,
             early_keys: None,
             handshake_keys: None,
             one_rtt_keys: None,
@@ -206,7 +232,7 @@ impl Handshake {
             return Err(violation("CRYPTO data in a 0-RTT packet"));
         }
         if level == Level::OneRtt {
-            one_rtt(&mut self.one_rtt);
+            one_rtt(&mut self.one_rtt, self.one_rtt_read);
         }
         let Some(stream) = self.stream(level) else { return Ok(()) };
         if level < reading {
@@ -355,10 +381,18 @@ impl Handshake {
     }
 
     /// The handshake is confirmed. A server lets go of its TLS state: its session tickets are written by
-    /// then, and clients have nothing more to say. A client keeps it, to read session tickets.
+    /// then, and clients have nothing more to say. A client keeps it for a while, to read session tickets.
     pub(crate) fn on_confirmed(&mut self) {
-        if matches!(self.tls.as_deref(), Some(Connection::Server(_))) {
+        self.confirmed = true;
+        self.let_go_of_tls(ENOUGH_TICKETS);
+    }
+
+    /// TLS goes if it has nothing more to do; at a client, if it has read so many session tickets, and nothing of another.
+    fn let_go_of_tls(&mut self, tickets: u8) {
+        let read_all = self.messages.tickets() >= tickets && self.messages.is_between();
+        if self.confirmed && (self.side == Side::Server || read_all) {
             self.tls = None;
+            self.tap = None;
         }
     }
 
@@ -377,7 +411,13 @@ impl Handshake {
             return Ok(false);
         }
         let Some(tls) = self.tls.as_deref_mut() else {
-            return Err(WireError::new(alert::UNEXPECTED_MESSAGE, "a TLS message after the handshake"));
+            if self.side == Side::Server {
+                return Err(WireError::new(alert::UNEXPECTED_MESSAGE, "a TLS message after the handshake"));
+            }
+            self.messages.follow(data)?;
+            let len = data.len();
+            stream.received.consume(len);
+            return Ok(false);
         };
         if level == Level::Initial && matches!(tls, Connection::Server(_)) {
             // TLS gets a ClientHello as a whole, when it is known to be one of QUIC's (RFC 9001 section 8.2).
@@ -403,9 +443,13 @@ impl Handshake {
             self.failure = Some(Box::new(failure));
             return Err(error);
         }
+        if level == Level::OneRtt {
+            self.messages.follow(data)?;
+        }
         let len = data.len();
         stream.received.consume(len);
         self.collect();
+        self.let_go_of_tls(ENOUGH_TICKETS);
         let next = self.next_level();
         if level == Level::Initial
             && next > level
@@ -431,7 +475,7 @@ impl Handshake {
             let stream = match self.writing {
                 Level::Initial => self.initial.as_deref_mut(),
                 Level::Handshake => self.handshake.as_deref_mut(),
-                Level::ZeroRtt | Level::OneRtt => Some(one_rtt(&mut self.one_rtt)),
+                Level::ZeroRtt | Level::OneRtt => Some(one_rtt(&mut self.one_rtt, self.one_rtt_read)),
             };
             let Some(stream) = stream else { return };
             let tail = stream.to_send.tail();
@@ -491,9 +535,9 @@ impl Handshake {
     }
 }
 
-/// The CRYPTO stream of 1-RTT packets.
-fn one_rtt(stream: &mut Option<Box<Stream>>) -> &mut Stream {
-    stream.get_or_insert_with(|| Box::new(Stream::new()))
+/// The CRYPTO stream of 1-RTT packets, of which so much was read if there is nothing of it now.
+fn one_rtt(stream: &mut Option<Box<Stream>>, read: u64) -> &mut Stream {
+    stream.get_or_insert_with(|| Box::new(Stream::from(read)))
 }
 
 impl fmt::Debug for Handshake {
@@ -593,10 +637,12 @@ impl Part for Handshake {
 
     /// Gives back memory that is not in use.
     fn release_memory(&mut self) {
-        // A client's TLS may get more, and then has to know where it was. A server's is gone, and with it every reason
-        // to know: whatever comes is an error.
-        let over = |stream: &Stream| stream.to_send.is_acked() && stream.received.is_empty();
-        if self.tls.is_none() && self.one_rtt.as_deref().is_some_and(over) {
+        self.let_go_of_tls(1);
+        let over = |stream: &&Stream| stream.to_send.is_acked() && stream.received.is_empty();
+        if let Some(stream) = self.one_rtt.as_deref().filter(over)
+            && self.tls.is_none()
+        {
+            self.one_rtt_read = stream.received.end();
             self.one_rtt = None;
         }
     }

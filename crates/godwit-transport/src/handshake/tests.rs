@@ -263,7 +263,7 @@ fn a_confirmed_server_lets_go_of_tls() {
     run(&mut client, &mut server).unwrap();
     server.on_confirmed();
     client.on_confirmed();
-    assert!(server.tls.is_none() && client.tls.is_some());
+    assert!(server.tls.is_none() && client.tls.is_some(), "a client may get tickets yet");
     assert_eq!(server.data().unwrap().server_name.as_deref(), Some("localhost"));
     let error = server.on_crypto(Level::OneRtt, 0, b"late").unwrap_err();
     assert_eq!(error.code, TransportErrorCode::crypto(10));
@@ -312,6 +312,78 @@ fn sessions_are_resumed_with_tickets_read_after_confirmation() {
         assert_eq!(client.data().unwrap().resumed, round == 1);
         assert_eq!(server.data().unwrap().resumed, round == 1);
     }
+}
+
+/// A client and a server whose handshake is confirmed, and the tickets that the server has not sent yet.
+fn confirmed(tickets: usize) -> (Handshake, Vec<(u64, Vec<u8>)>) {
+    let (client_config, server_config) = real_configs();
+    let mut server_config = server_config.as_ref().clone();
+    server_config.send_tls13_tickets = tickets;
+    let mut client = Handshake::client(client_config.as_ref().clone(), V1, "localhost", vec![1]).unwrap();
+    let mut server = Handshake::server(tapped(&server_config), V1, vec![2]).unwrap();
+    while !server.is_complete() {
+        transfer(&mut client, &mut server).unwrap();
+        if !server.is_complete() {
+            transfer(&mut server, &mut client).unwrap();
+        }
+    }
+    client.on_confirmed();
+    (client, take(&mut server, Level::OneRtt, 30))
+}
+
+#[test]
+fn a_client_lets_go_of_tls_when_it_has_tickets_and_is_idle_or_has_enough_of_them() {
+    let (mut client, tickets) = confirmed(0);
+    assert!(tickets.is_empty());
+    client.release_memory();
+    assert!(client.tls.is_some(), "there may be tickets yet");
+    for count in [1, 2, 3] {
+        let (mut client, tickets) = confirmed(count);
+        assert!(tickets.len() > count, "they come in parts");
+        let (last, first) = tickets.split_last().unwrap();
+        for (offset, data) in first {
+            client.on_crypto(Level::OneRtt, *offset, data).unwrap();
+            assert!(count > 1 || client.tls.is_some());
+        }
+        if count == 1 {
+            client.release_memory();
+            assert!(client.tls.is_some(), "the ticket has not come as a whole");
+        }
+        client.on_crypto(Level::OneRtt, last.0, &last.1).unwrap();
+        assert_eq!(client.tls.is_some(), count == 1);
+        client.release_memory();
+        assert!(client.tls.is_none() && client.tap.is_none() && client.one_rtt.is_none());
+        assert!(client.data().is_some_and(|data| !data.peer_certificates.is_empty()));
+    }
+}
+
+#[test]
+fn what_comes_after_tls_is_a_ticket_or_an_error() {
+    let gone = || {
+        let (mut client, tickets) = confirmed(1);
+        for (offset, data) in &tickets {
+            client.on_crypto(Level::OneRtt, *offset, data).unwrap();
+        }
+        client.release_memory();
+        assert!(client.tls.is_none());
+        (client, tickets)
+    };
+    let (mut client, tickets) = gone();
+    let end = tickets.last().map(|(offset, data)| offset + data.len() as u64).unwrap();
+    for (offset, data) in &tickets {
+        client.on_crypto(Level::OneRtt, *offset, data).unwrap();
+        client.release_memory();
+    }
+    assert!(client.one_rtt.is_none(), "old data");
+    client.on_crypto(Level::OneRtt, end + 2, &[0, 2, 7, 7, 4]).unwrap();
+    client.release_memory();
+    client.on_crypto(Level::OneRtt, end, &[4, 0]).unwrap();
+    client.release_memory();
+    let error = client.on_crypto(Level::OneRtt, end + 7, &[0, 0, 0, 24]).unwrap_err();
+    assert_eq!(error.code, alert::UNEXPECTED_MESSAGE, "a key update");
+    let (mut client, _) = gone();
+    let far = client.on_crypto(Level::OneRtt, end + LIMIT as u64, b"x").unwrap_err();
+    assert_eq!(far.code, TransportErrorCode::CRYPTO_BUFFER_EXCEEDED);
 }
 
 /// Ends whose cipher suite and key exchange are as given, or the provider's own choice.
