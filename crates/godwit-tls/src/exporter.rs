@@ -1,11 +1,12 @@
 //! Key material for applications, bound to the handshake (RFC 8446 section 7.5).
 //!
-//! rustls exports while it lives, and a server lets go of it when the handshake is confirmed. What is kept is the
+//! rustls exports while it lives, and both ends let go of it when the handshake is over. What is kept is the
 //! exporter secret alone, which passes through the configuration's key log.
 
 use crate::crypto::digest;
-use crate::keys::expand_label;
+use crate::key_derivation::Expander;
 use crate::provider;
+use crate::secret_tap::Secret;
 use rustls::CipherSuite;
 use std::fmt;
 
@@ -35,13 +36,13 @@ impl std::error::Error for ExportError {}
 #[derive(Clone, PartialEq, Eq)]
 pub struct Exporter {
     suite: CipherSuite,
-    secret: Box<[u8]>,
+    secret: Secret,
 }
 
 impl Exporter {
     /// From the exporter secret of a handshake that agreed on `suite`.
-    pub fn new(suite: CipherSuite, secret: Vec<u8>) -> Self {
-        Exporter { suite, secret: secret.into_boxed_slice() }
+    pub const fn new(suite: CipherSuite, secret: Secret) -> Self {
+        Exporter { suite, secret }
     }
 
     /// Fills `output`. No context is the same as an empty one.
@@ -51,18 +52,12 @@ impl Exporter {
 
     fn derive(&self, label: &[u8], context: &[u8], output: &mut [u8]) -> Option<()> {
         let (_, hash) = provider::protection(self.suite)?;
-        let digest = hash.hmac_algorithm().digest_algorithm();
+        let digest = hash.digest_algorithm();
         let (nothing, context) = (digest::digest(digest, b""), digest::digest(digest, context));
         let mut secret = [0; digest::MAX_OUTPUT_LEN];
         let secret = secret.get_mut(..digest.output_len())?;
-        expand_label(hash, &self.secret, label, nothing.as_ref(), secret)?;
-        expand_label(hash, secret, b"exporter", context.as_ref(), output)
-    }
-}
-
-impl Drop for Exporter {
-    fn drop(&mut self) {
-        self.secret.fill(0);
+        Expander::new(hash, self.secret.as_bytes()).expand_label(label, nothing.as_ref(), secret)?;
+        Expander::new(hash, secret).expand_label(b"exporter", context.as_ref(), output)
     }
 }
 

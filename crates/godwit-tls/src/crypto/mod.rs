@@ -14,9 +14,9 @@ pub(crate) use self::aws_lc::*;
 #[cfg(all(feature = "ring", not(feature = "aws-lc-rs")))]
 pub(crate) use self::on_ring::*;
 #[cfg(feature = "aws-lc-rs")]
-pub(crate) use ::aws_lc_rs::{aead, digest, hkdf, hmac};
+pub(crate) use ::aws_lc_rs::{aead, digest, hmac};
 #[cfg(all(feature = "ring", not(feature = "aws-lc-rs")))]
-pub(crate) use ::ring::{aead, digest, hkdf, hmac};
+pub(crate) use ::ring::{aead, digest, hmac};
 /// What rustls has made of the library.
 #[cfg(feature = "aws-lc-rs")]
 pub(crate) use rustls::crypto::aws_lc_rs as in_rustls;

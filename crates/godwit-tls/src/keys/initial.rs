@@ -1,12 +1,26 @@
 //! Keys that follow from what anyone can see: those of Initial packets (RFC 9001 section 5.2, RFC 9369
 //! section 3.3) and the integrity tag of Retry packets (RFC 9001 section 5.8, RFC 9369 section 3.3.3).
 
-use super::{LevelKeys, TAG_LEN, from_tls};
+use super::{LevelKeys, Schedule, TAG_LEN};
 use crate::crypto::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
-use crate::provider;
+use crate::crypto::hmac::HMAC_SHA256;
+use crate::key_derivation::Expander;
 use godwit_wire::version::{V1, V2};
 use godwit_wire::{ConnectionId, Side};
+use rustls::CipherSuite;
 use rustls::quic::Version;
+
+/// RFC 9001 section 5.2.
+const SALT_V1: [u8; 20] = [
+    0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad, 0xcc,
+    0xbb, 0x7f, 0x0a,
+];
+
+/// RFC 9369 section 3.3.1.
+const SALT_V2: [u8; 20] = [
+    0x0d, 0xed, 0xe3, 0xde, 0xf7, 0x00, 0xa6, 0xdb, 0x81, 0x93, 0x81, 0xbe, 0x6e, 0x26, 0x9d, 0xcb, 0xf9,
+    0xbd, 0x2e, 0xd9,
+];
 
 /// The QUIC version as rustls names it, or `None` for one that is not spoken.
 pub const fn tls_version(version: u32) -> Option<Version> {
@@ -20,12 +34,20 @@ pub const fn tls_version(version: u32) -> Option<Version> {
 /// The keys of Initial packets on `side`, from the Destination Connection ID of the client's first Initial
 /// packet (after a Retry: of the first one that answers it). `None` if `version` is not spoken.
 pub fn initial(version: u32, client_dcid: &ConnectionId, side: Side) -> Option<LevelKeys> {
-    let side = match side {
-        Side::Client => rustls::Side::Client,
-        Side::Server => rustls::Side::Server,
+    let salt: &[u8] = match version {
+        V1 => &SALT_V1,
+        V2 => &SALT_V2,
+        _ => return None,
     };
-    let (suite, version) = (provider::initial_suite()?, tls_version(version)?);
-    Some(from_tls(|| LevelKeys::new(suite.keys(client_dcid.as_bytes(), side, version))))
+    let schedule = Schedule::new(CipherSuite::TLS13_AES_128_GCM_SHA256, version)?;
+    let common = Expander::extract(HMAC_SHA256, Some(salt), client_dcid.as_bytes());
+    let (mut client, mut server) = ([0; 32], [0; 32]);
+    common.expand_label(b"client in", &[], &mut client)?;
+    common.expand_label(b"server in", &[], &mut server)?;
+    Some(match side {
+        Side::Client => schedule.level_keys(&client, &server),
+        Side::Server => schedule.level_keys(&server, &client),
+    })
 }
 
 /// The tag that ends a Retry packet: `retry` is the packet up to the tag, `original_dcid` the Destination

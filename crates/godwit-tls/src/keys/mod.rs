@@ -16,7 +16,6 @@ mod tests;
 pub use header::{HeaderOpener, HeaderSealer, PacketSpan};
 pub use initial::{initial, retry_integrity_tag, tls_version};
 pub use one_rtt::{KeysUsed, OneRtt};
-pub(crate) use schedule::expand_label;
 pub use schedule::{Ratchet, Schedule};
 
 use crate::provider::{self, FoundPacketKey};
@@ -44,6 +43,11 @@ pub struct LevelKeys {
 }
 
 impl LevelKeys {
+    /// Whether they are of our provider.
+    pub(crate) const fn are_ours(&self) -> bool {
+        matches!(self.sealer.key, FoundPacketKey::Ours(_))
+    }
+
     /// From what TLS gives, best within [`from_tls`].
     pub fn new(keys: Keys) -> Self {
         LevelKeys {

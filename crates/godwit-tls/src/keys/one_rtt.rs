@@ -73,16 +73,19 @@ pub struct OneRtt {
 /// Where the keys of later phases come from.
 #[derive(Clone)]
 enum Phases {
-    /// From rustls.
+    /// From rustls, with keys of a provider that is not ours.
     Tls(Box<Secrets>),
-    /// From here, for another version than rustls was begun with.
+    /// From here.
     Derived(Box<Ratchet>),
 }
 
 impl Phases {
     /// What opens packets of the next phase.
     fn next_opener(&self) -> Opener {
-        self.clone().advance().0
+        match self {
+            Phases::Tls(_) => self.clone().advance().0,
+            Phases::Derived(ratchet) => ratchet.next_opener(),
+        }
     }
 
     /// The keys of the next phase, which becomes the current one.
@@ -115,9 +118,14 @@ struct Phase {
 }
 
 impl OneRtt {
-    /// From what TLS gives. `next` are the secrets of the phase after `keys`.
-    pub fn new(keys: Keys, next: Secrets) -> Self {
-        Self::with(LevelKeys::new(keys), Phases::Tls(Box::new(next)))
+    /// From what TLS gives, best within [`from_tls`]. `next` are the secrets of the phase after `keys`; `ratchet` is what
+    /// derives the same with less, if that is known, and is used for keys of our provider.
+    pub fn new(keys: Keys, next: Secrets, ratchet: Option<Ratchet>) -> Self {
+        let keys = LevelKeys::new(keys);
+        match ratchet.filter(|_| keys.are_ours()) {
+            Some(ratchet) => Self::derived(keys, ratchet),
+            None => Self::with(keys, Phases::Tls(Box::new(next))),
+        }
     }
 
     /// As if so many packets had been sealed in this phase, and none acknowledged.

@@ -1,16 +1,16 @@
 //! The keys that follow from TLS's secrets (RFC 9001 sections 5.1 and 6.1, RFC 9369 section 3.3), derived here
-//! rather than by rustls: for a client that has moved to another version than the one its TLS was begun with.
+//! rather than by rustls: those of Initial packets and of later key phases, and all of a client that has moved to another
+//! version than the one its TLS was begun with.
 
 use super::{HeaderOpener, HeaderSealer, LevelKeys, Opener, Sealer};
-use crate::crypto::hkdf::{Algorithm, KeyType, Prk};
+use crate::crypto::hmac::Algorithm;
+use crate::key_derivation::{Expander, MAX_BLOCK};
 use crate::provider::{self, FoundHeaderKey, FoundPacketKey, Protection};
+use crate::secret_tap::Secret;
 use godwit_wire::version::{V1, V2};
 use rustls::CipherSuite;
 use rustls::crypto::cipher::Iv;
 use std::fmt;
-
-/// Bytes of the longest secret: that of SHA-384.
-const MAX_SECRET: usize = 48;
 
 /// Bytes of the longest key.
 const MAX_KEY: usize = 32;
@@ -18,22 +18,23 @@ const MAX_KEY: usize = 32;
 /// What a version calls its keys.
 #[derive(Debug, Clone, Copy)]
 struct Labels {
-    key: &'static str,
-    iv: &'static str,
-    header: &'static str,
-    update: &'static str,
+    key: &'static [u8],
+    iv: &'static [u8],
+    header: &'static [u8],
+    update: &'static [u8],
 }
 
-const LABELS_V1: Labels = Labels { key: "quic key", iv: "quic iv", header: "quic hp", update: "quic ku" };
-const LABELS_V2: Labels =
-    Labels { key: "quicv2 key", iv: "quicv2 iv", header: "quicv2 hp", update: "quicv2 ku" };
+static LABELS_V1: Labels =
+    Labels { key: b"quic key", iv: b"quic iv", header: b"quic hp", update: b"quic ku" };
+static LABELS_V2: Labels =
+    Labels { key: b"quicv2 key", iv: b"quicv2 iv", header: b"quicv2 hp", update: b"quicv2 ku" };
 
 /// How a cipher suite and a version turn secrets into keys.
 #[derive(Clone, Copy)]
 pub struct Schedule {
     protection: &'static Protection,
     hash: Algorithm,
-    labels: Labels,
+    labels: &'static Labels,
 }
 
 impl Schedule {
@@ -41,8 +42,8 @@ impl Schedule {
     pub fn new(suite: CipherSuite, version: u32) -> Option<Self> {
         let (protection, hash) = provider::protection(suite)?;
         let labels = match version {
-            V1 => LABELS_V1,
-            V2 => LABELS_V2,
+            V1 => &LABELS_V1,
+            V2 => &LABELS_V2,
             _ => return None,
         };
         Some(Schedule { protection, hash, labels })
@@ -50,58 +51,44 @@ impl Schedule {
 
     /// The keys of a level, from this end's traffic secret and the peer's.
     pub fn level_keys(&self, local: &[u8], remote: &[u8]) -> LevelKeys {
+        let (local, remote) = (Expander::new(self.hash, local), Expander::new(self.hash, remote));
         LevelKeys {
-            opener: Opener::new(self.packet_key(remote)),
-            sealer: Sealer::new(self.packet_key(local)),
-            header_opener: HeaderOpener::new(self.header_key(remote)),
-            header_sealer: HeaderSealer::new(self.header_key(local)),
+            opener: Opener::new(self.packet_key(&remote)),
+            sealer: Sealer::new(self.packet_key(&local)),
+            header_opener: HeaderOpener::new(self.header_key(&remote)),
+            header_sealer: HeaderSealer::new(self.header_key(&local)),
         }
     }
 
-    fn packet_key(&self, secret: &[u8]) -> FoundPacketKey {
+    fn expander(&self, secret: &Secret) -> Expander {
+        Expander::new(self.hash, secret.as_bytes())
+    }
+
+    /// The secret of the next phase.
+    fn after(&self, secret: &Secret) -> Secret {
+        let mut next = [0; MAX_BLOCK];
+        let bytes = next.get_mut(..secret.as_bytes().len()).unwrap_or_default();
+        // A secret that cannot be derived is one of no bytes, from which no key follows either.
+        let derived = self.expander(secret).expand_label(self.labels.update, &[], bytes).is_some();
+        let secret = Secret::new(if derived { bytes } else { &[] });
+        next.fill(0);
+        secret
+    }
+
+    fn packet_key(&self, secret: &Expander) -> FoundPacketKey {
         let (mut key, mut iv) = ([0; MAX_KEY], [0; 12]);
         let key = key.get_mut(..self.protection.key_len()).unwrap_or_default();
-        let derived = self.expand(secret, self.labels.key, key).is_some()
-            && self.expand(secret, self.labels.iv, &mut iv).is_some();
+        let derived = secret.expand_label(self.labels.key, &[], key).is_some()
+            && secret.expand_label(self.labels.iv, &[], &mut iv).is_some();
         // A key of no bytes protects nothing.
         FoundPacketKey::Ours(self.protection.packet_key(if derived { key } else { &[] }, Iv::from(iv)))
     }
 
-    fn header_key(&self, secret: &[u8]) -> FoundHeaderKey {
+    fn header_key(&self, secret: &Expander) -> FoundHeaderKey {
         let mut key = [0; MAX_KEY];
         let bytes = key.get_mut(..self.protection.key_len()).unwrap_or_default();
-        let derived = self.expand(secret, self.labels.header, bytes).is_some();
+        let derived = secret.expand_label(self.labels.header, &[], bytes).is_some();
         FoundHeaderKey::Ours(self.protection.header_key(if derived { bytes } else { &[] }))
-    }
-
-    fn expand(&self, secret: &[u8], label: &str, out: &mut [u8]) -> Option<()> {
-        expand_label(self.hash, secret, label.as_bytes(), &[], out)
-    }
-}
-
-/// HKDF-Expand-Label of RFC 8446 section 7.1. `None` if the label, the context or the output is too long.
-pub(crate) fn expand_label(
-    hash: Algorithm,
-    secret: &[u8],
-    label: &[u8],
-    context: &[u8],
-    out: &mut [u8],
-) -> Option<()> {
-    const PREFIX: &[u8] = b"tls13 ";
-    let len = u16::try_from(out.len()).ok()?.to_be_bytes();
-    let label_len = [u8::try_from(PREFIX.len().checked_add(label.len())?).ok()?];
-    let context_len = [u8::try_from(context.len()).ok()?];
-    let info = [&len[..], &label_len, PREFIX, label, &context_len, context];
-    let prk = Prk::new_less_safe(hash, secret);
-    prk.expand(&info, Len(out.len())).ok()?.fill(out).ok()
-}
-
-/// The length of an output, as the library wants it.
-struct Len(usize);
-
-impl KeyType for Len {
-    fn len(&self) -> usize {
-        self.0
     }
 }
 
@@ -113,50 +100,24 @@ pub struct Ratchet {
     remote: Secret,
 }
 
-/// A traffic secret.
-#[derive(Clone)]
-struct Secret {
-    bytes: [u8; MAX_SECRET],
-    len: usize,
-}
-
-impl Secret {
-    fn new(secret: &[u8]) -> Self {
-        let mut bytes = [0; MAX_SECRET];
-        bytes.iter_mut().zip(secret).for_each(|(to, from)| *to = *from);
-        Secret { bytes, len: secret.len().min(MAX_SECRET) }
-    }
-
-    fn as_bytes(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
-    }
-}
-
-impl Drop for Secret {
-    fn drop(&mut self) {
-        self.bytes.fill(0);
-    }
-}
-
 impl Ratchet {
     /// From the secrets of the first phase, this end's and the peer's.
-    pub fn new(schedule: Schedule, local: &[u8], remote: &[u8]) -> Self {
-        Ratchet { schedule, local: Secret::new(local), remote: Secret::new(remote) }
+    pub const fn new(schedule: Schedule, local: Secret, remote: Secret) -> Self {
+        Ratchet { schedule, local, remote }
     }
 
     /// The keys of the next phase.
     pub fn next_phase(&mut self) -> (Opener, Sealer) {
-        for secret in [&mut self.local, &mut self.remote] {
-            let mut next = Secret { bytes: [0; MAX_SECRET], len: secret.len };
-            let bytes = next.bytes.get_mut(..secret.len).unwrap_or_default();
-            // A secret that cannot be derived is one of no bytes, from which no key follows either.
-            if self.schedule.expand(secret.as_bytes(), self.schedule.labels.update, bytes).is_none() {
-                next.len = 0;
-            }
-            *secret = next;
-        }
-        let opener = Opener::new(self.schedule.packet_key(self.remote.as_bytes()));
-        (opener, Sealer::new(self.schedule.packet_key(self.local.as_bytes())))
+        let schedule = self.schedule;
+        (self.local, self.remote) = (schedule.after(&self.local), schedule.after(&self.remote));
+        let key = |secret: &Secret| schedule.packet_key(&schedule.expander(secret));
+        (Opener::new(key(&self.remote)), Sealer::new(key(&self.local)))
+    }
+
+    /// What opens packets of the next phase.
+    pub(super) fn next_opener(&self) -> Opener {
+        let remote = self.schedule.after(&self.remote);
+        Opener::new(self.schedule.packet_key(&self.schedule.expander(&remote)))
     }
 }
 
@@ -199,7 +160,7 @@ mod tests {
             let schedule = Schedule::new(CipherSuite::TLS13_CHACHA20_POLY1305_SHA256, version).unwrap();
             let derive = |label, len| {
                 let mut out = vec![0; len];
-                schedule.expand(&secret, label, &mut out).unwrap();
+                Expander::new(schedule.hash, &secret).expand_label(label, &[], &mut out).unwrap();
                 out
             };
             assert_eq!(derive(schedule.labels.key, 32), unhex(key));
@@ -209,7 +170,8 @@ mod tests {
         let header = "d659760d2ba434a226fd37b35c69e2da8211d10c4f12538787d65645d5d1b8e2";
         let schedule = Schedule::new(CipherSuite::TLS13_CHACHA20_POLY1305_SHA256, V2).unwrap();
         let mut out = [0; 32];
-        schedule.expand(&secret, schedule.labels.header, &mut out).unwrap();
+        let expander = Expander::new(schedule.hash, &secret);
+        expander.expand_label(schedule.labels.header, &[], &mut out).unwrap();
         assert_eq!(out.to_vec(), unhex(header));
     }
 
@@ -226,8 +188,8 @@ mod tests {
             let (ours, theirs) = (schedule.level_keys(&one, &two), schedule.level_keys(&two, &one));
             check(&ours.sealer, &theirs.opener);
             check(&theirs.sealer, &ours.opener);
-            let mut ours = Ratchet::new(schedule, &one, &two);
-            let mut theirs = Ratchet::new(schedule, &two, &one);
+            let mut ours = Ratchet::new(schedule, Secret::new(&one), Secret::new(&two));
+            let mut theirs = Ratchet::new(schedule, Secret::new(&two), Secret::new(&one));
             for _ in 0..3 {
                 let ((opener, sealer), (their_opener, their_sealer)) =
                     (ours.next_phase(), theirs.next_phase());

@@ -1,26 +1,33 @@
 //! The cryptography handed to rustls: the library's with QUIC packet protection of our own.
 //!
 //! [`provider`] is the provider for every TLS configuration that is used with QUIC. Its three TLS 1.3
-//! cipher suites differ from those of rustls in two things: their header protection keys can compute the
-//! masks of many packets in one call (see the module `header_key`), and the secrets of session tickets can be had from
-//! them (`ticket_secret`). Configurations made with another provider work too, a little slower, but their tickets
+//! cipher suites differ from those of rustls in four things: their header protection keys can compute the
+//! masks of many packets in one call (see the module `header_key`), the secrets of session tickets can be had from
+//! them (`ticket_secret`), keys are derived with less work (`hkdf`), and none are made for records (`records`). Configurations made with another provider work too, a little slower, but their tickets
 //! do not outlive the process.
 //!
 //! (RFC 9001 sections 5.3 and 5.4.)
 
 mod algorithm;
 mod header_key;
+mod hkdf;
 mod laid_aside;
 mod packet_key;
+mod records;
 pub(crate) mod ticket_secret;
 
 pub(crate) use algorithm::Protection;
 pub(crate) use laid_aside::{FoundHeaderKey, FoundPacketKey, laying_aside};
 pub(crate) use laid_aside::{header_key as found_header_key, packet_key as found_packet_key};
+pub use records::without_records;
 
-use crate::crypto::{hkdf, in_rustls};
+use crate::crypto::hmac::{self, Algorithm as Hash};
+use crate::crypto::in_rustls;
+use records::RecordAead;
 use rustls::crypto::CryptoProvider;
-use rustls::quic::{Algorithm, Suite};
+use rustls::crypto::hash::HashAlgorithm;
+use rustls::crypto::tls13::Hkdf;
+use rustls::quic::Algorithm;
 use rustls::{CipherSuite, CipherSuiteCommon, NamedGroup, SupportedCipherSuite, Tls13CipherSuite};
 use std::sync::{Arc, LazyLock};
 use ticket_secret::TicketHkdf;
@@ -65,18 +72,13 @@ pub fn rustls_provider() -> CryptoProvider {
     in_rustls::default_provider()
 }
 
-/// The suite that protects Initial packets, whatever TLS negotiates (RFC 9001 section 5.2).
-pub(crate) fn initial_suite() -> Option<Suite> {
-    SUITES.aes_128.and_then(Tls13CipherSuite::quic_suite)
-}
-
 /// The packet protection of a cipher suite of TLS 1.3, and the hash function of its key schedule.
-pub(crate) fn protection(suite: CipherSuite) -> Option<(&'static Protection, hkdf::Algorithm)> {
+pub(crate) fn protection(suite: CipherSuite) -> Option<(&'static Protection, Hash)> {
     match suite {
-        CipherSuite::TLS13_AES_128_GCM_SHA256 => Some((algorithm::OF_AES_128_GCM.0, hkdf::HKDF_SHA256)),
-        CipherSuite::TLS13_AES_256_GCM_SHA384 => Some((algorithm::OF_AES_256_GCM.0, hkdf::HKDF_SHA384)),
+        CipherSuite::TLS13_AES_128_GCM_SHA256 => Some((algorithm::OF_AES_128_GCM.0, hmac::HMAC_SHA256)),
+        CipherSuite::TLS13_AES_256_GCM_SHA384 => Some((algorithm::OF_AES_256_GCM.0, hmac::HMAC_SHA384)),
         CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => {
-            Some((algorithm::OF_CHACHA20_POLY1305.0, hkdf::HKDF_SHA256))
+            Some((algorithm::OF_CHACHA20_POLY1305.0, hmac::HMAC_SHA256))
         }
         _ => None,
     }
@@ -89,19 +91,24 @@ pub(crate) fn with_quic(
     quic: &'static dyn Algorithm,
 ) -> Option<&'static Tls13CipherSuite> {
     let original = original.tls13()?;
+    let hkdf: &dyn Hkdf = match original.common.hash_provider.algorithm() {
+        HashAlgorithm::SHA256 => &hkdf::OF_SHA256,
+        HashAlgorithm::SHA384 => &hkdf::OF_SHA384,
+        _ => original.hkdf_provider,
+    };
     Some(Box::leak(Box::new(Tls13CipherSuite {
         common: CipherSuiteCommon {
             suite: original.common.suite,
             hash_provider: original.common.hash_provider,
             confidentiality_limit: original.common.confidentiality_limit,
         },
-        hkdf_provider: Box::leak(Box::new(TicketHkdf(original.hkdf_provider))),
-        aead_alg: original.aead_alg,
+        hkdf_provider: Box::leak(Box::new(TicketHkdf(hkdf))),
+        aead_alg: Box::leak(Box::new(RecordAead(original.aead_alg))),
         quic: Some(quic),
     })))
 }
 
 #[cfg(test)]
-pub(crate) fn chacha20_suite() -> Option<Suite> {
+pub(crate) fn chacha20_suite() -> Option<rustls::quic::Suite> {
     SUITES.chacha20.and_then(Tls13CipherSuite::quic_suite)
 }

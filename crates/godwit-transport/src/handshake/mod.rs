@@ -18,8 +18,8 @@ use crate::part::Part;
 use crate::resumption::ServerMemory;
 use crate::{ConnectError, WireError};
 use godwit_tls::keys::{self, EarlyKeys, LevelKeys, OneRtt, Ratchet, Schedule};
-use godwit_tls::secret_tap::{self, SecretTap};
-use godwit_tls::{Assembler, ExportError, Exporter, alert, client_hello};
+use godwit_tls::secret_tap::{self, Pair, Secret, tapped_client};
+use godwit_tls::{Assembler, ExportError, Exporter, alert, client_hello, without_records};
 use godwit_wire::{Side, TransportErrorCode};
 use messages::Messages;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -117,12 +117,12 @@ pub(crate) struct Handshake {
     one_rtt_keys: Option<Box<OneRtt>>,
     data: Option<Box<HandshakeData>>,
     failure: Option<Box<rustls::Error>>,
-    /// At a client: where TLS's secrets are to be had.
-    tap: Option<Arc<SecretTap>>,
-    /// At a server, until the handshake is complete: the exporter secret.
-    exporter: Option<Vec<u8>>,
-    /// The version whose keys are wanted, if it is not the one that TLS was begun with.
-    moved_to: Option<u32>,
+    /// Until the handshake is complete: the exporter secret.
+    exporter: Option<Secret>,
+    /// The version whose keys are wanted.
+    version: u32,
+    /// It is not the one that TLS was begun with.
+    moved: bool,
     /// At a client: who is told what comes after the handshake, before TLS.
     memory: Option<Arc<ServerMemory>>,
 }
@@ -157,10 +157,10 @@ impl Handshake {
         let name = ServerName::try_from(server_name)
             .map_err(|_| ConnectError::InvalidServerName(server_name.to_owned()))?
             .to_owned();
-        let (config, tap) = SecretTap::install(config);
-        let tls = ClientConnection::new(config, tls_version(version)?, name, parameters)
+        let (config, quic) = (Arc::new(tapped_client(config)), tls_version(version)?);
+        let tls = without_records(|| ClientConnection::new(config, quic, name, parameters))
             .map_err(|error| ConnectError::Tls(error.to_string()))?;
-        Ok(Self::new(Connection::Client(tls), Some(tap)))
+        Ok(Self::new(Connection::Client(tls), version))
     }
 
     /// A server's handshake. `config` is [`tapped`], `parameters` are its encoded transport parameters.
@@ -171,10 +171,10 @@ impl Handshake {
     ) -> Result<Self, ConnectError> {
         let tls = ServerConnection::new(config, tls_version(version)?, parameters)
             .map_err(|error| ConnectError::Tls(error.to_string()))?;
-        Ok(Self::new(Connection::Server(tls), None))
+        Ok(Self::new(Connection::Server(tls), version))
     }
 
-    fn new(tls: Connection, tap: Option<Arc<SecretTap>>) -> Self {
+    fn new(tls: Connection, version: u32) -> Self {
         let side = match tls {
             Connection::Client(_) => Side::Client,
             Connection::Server(_) => Side::Server,
@@ -195,9 +195,9 @@ impl Handshake {
             one_rtt_keys: None,
             data: None,
             failure: None,
-            tap,
             exporter: None,
-            moved_to: None,
+            version,
+            moved: false,
             memory: None,
         };
         handshake.collect();
@@ -213,9 +213,9 @@ impl Handshake {
     /// At a client that has read nothing yet: the keys from now on are those of another version. False if that
     /// is not possible.
     pub(crate) fn move_to(&mut self, version: u32) -> bool {
-        let possible = self.tap.is_some() && self.writing == Level::Initial;
+        let possible = self.side == Side::Client && self.writing == Level::Initial;
         if possible {
-            self.moved_to = Some(version);
+            (self.version, self.moved) = (version, true);
         }
         possible
     }
@@ -392,7 +392,6 @@ impl Handshake {
         let read_all = self.messages.tickets() >= tickets && self.messages.is_between();
         if self.confirmed && (self.side == Side::Server || read_all) {
             self.tls = None;
-            self.tap = None;
         }
     }
 
@@ -429,15 +428,12 @@ impl Handshake {
                 }
             }
         }
+        let mut read = || secret_tap::listening(|| without_records(|| tls.read_hs(data)));
         let read = match (&self.memory, &self.data) {
-            (Some(memory), Some(agreed)) => {
-                memory.reading(data, &agreed.peer_certificates, || tls.read_hs(data))
-            }
-            _ => tls.read_hs(data),
+            (Some(memory), Some(agreed)) => memory.reading(data, &agreed.peer_certificates, read),
+            _ => read(),
         };
-        if matches!(tls, Connection::Server(_)) {
-            self.exporter = secret_tap::logged_exporter().or(self.exporter.take());
-        }
+        self.exporter = secret_tap::take_exporter().or(self.exporter.take());
         if let Err(failure) = read {
             let error = alert::from_tls(tls, &failure);
             self.failure = Some(Box::new(failure));
@@ -480,17 +476,14 @@ impl Handshake {
             let Some(stream) = stream else { return };
             let tail = stream.to_send.tail();
             let before = tail.len();
-            match keys::from_tls(|| tls.write_hs(tail).map(taken)) {
+            let derived = Derive { side: self.side, version: self.version, moved: self.moved };
+            match keys::from_tls(|| tls.write_hs(tail).map(|change| derived.taken(change, tls))) {
                 Some(NewKeys::Handshake(keys)) => {
-                    let derive = Derive::new(self.moved_to, self.tap.as_deref(), tls);
-                    let derived = derive.and_then(|derive| derive.handshake());
-                    self.handshake_keys = Some(Box::new(derived.unwrap_or(keys)));
+                    self.handshake_keys = Some(Box::new(keys));
                     self.writing = Level::Handshake;
                 }
                 Some(NewKeys::OneRtt(keys)) => {
-                    let derive = Derive::new(self.moved_to, self.tap.as_deref(), tls);
-                    let derived = derive.and_then(|derive| derive.one_rtt());
-                    self.one_rtt_keys = Some(derived.map_or(keys, Box::new));
+                    self.one_rtt_keys = Some(keys);
                     self.writing = Level::OneRtt;
                 }
                 Some(NewKeys::ZeroRtt(_)) => {}
@@ -499,8 +492,7 @@ impl Handshake {
             }
         }
         if self.data.is_none() && !tls.is_handshaking() {
-            let of_client = self.tap.as_deref().and_then(SecretTap::take_exporter);
-            self.data = Some(Box::new(agreed(tls, of_client.or(self.exporter.take()))));
+            self.data = Some(Box::new(agreed(tls, self.exporter.take())));
         }
     }
 
@@ -550,40 +542,51 @@ impl fmt::Debug for Handshake {
     }
 }
 
-/// A client's keys of another version than TLS was begun with.
-struct Derive<'a> {
-    schedule: Schedule,
-    tap: &'a SecretTap,
+/// How keys are had of TLS, or of its secrets.
+struct Derive {
+    side: Side,
+    version: u32,
+    /// TLS has keys of another version.
+    moved: bool,
 }
 
-impl<'a> Derive<'a> {
-    /// `None` if TLS's own keys are the right ones.
-    fn new(version: Option<u32>, tap: Option<&'a SecretTap>, tls: &Connection) -> Option<Self> {
-        let suite = tls.negotiated_cipher_suite()?.suite();
-        Some(Derive { schedule: Schedule::new(suite, version?)?, tap: tap? })
+impl Derive {
+    fn taken(&self, change: KeyChange, tls: &Connection) -> NewKeys {
+        let suite = tls.negotiated_cipher_suite().map(|suite| suite.suite());
+        let schedule = suite.and_then(|suite| Schedule::new(suite, self.version));
+        let moved = schedule.filter(|_| self.moved);
+        match change {
+            KeyChange::Handshake { keys } => {
+                let secrets = secret_tap::take_handshake().map(|pair| self.by_end(pair));
+                let derived = moved.zip(secrets).map(|(schedule, (local, remote))| {
+                    schedule.level_keys(local.as_bytes(), remote.as_bytes())
+                });
+                NewKeys::Handshake(derived.unwrap_or_else(|| LevelKeys::new(keys)))
+            }
+            KeyChange::OneRtt { keys, next } => {
+                let secrets = secret_tap::take_one_rtt().map(|pair| self.by_end(pair));
+                NewKeys::OneRtt(Box::new(match (moved, schedule.zip(secrets)) {
+                    (Some(_), Some((schedule, (local, remote)))) => {
+                        let keys = schedule.level_keys(local.as_bytes(), remote.as_bytes());
+                        OneRtt::derived(keys, Ratchet::new(schedule, local, remote))
+                    }
+                    (_, ratchet) => {
+                        let ratchet =
+                            ratchet.map(|(schedule, (local, remote))| Ratchet::new(schedule, local, remote));
+                        OneRtt::new(keys, next, ratchet)
+                    }
+                }))
+            }
+        }
     }
 
-    fn handshake(&self) -> Option<LevelKeys> {
-        let (client, server) = self.tap.take_handshake()?;
-        Some(self.schedule.level_keys(&client, &server))
-    }
-
-    fn one_rtt(&self) -> Option<OneRtt> {
-        let (client, server) = self.tap.take_one_rtt()?;
-        let keys = self.schedule.level_keys(&client, &server);
-        Some(OneRtt::derived(keys, Ratchet::new(self.schedule, &client, &server)))
+    /// This end's secret and the peer's.
+    fn by_end(&self, (client, server): Pair) -> Pair {
+        if self.side == Side::Client { (client, server) } else { (server, client) }
     }
 }
 
-/// Keys as TLS gives them, as they are used.
-fn taken(change: KeyChange) -> NewKeys {
-    match change {
-        KeyChange::Handshake { keys } => NewKeys::Handshake(LevelKeys::new(keys)),
-        KeyChange::OneRtt { keys, next } => NewKeys::OneRtt(Box::new(OneRtt::new(keys, next))),
-    }
-}
-
-fn agreed(tls: &Connection, secret: Option<Vec<u8>>) -> HandshakeData {
+fn agreed(tls: &Connection, secret: Option<Secret>) -> HandshakeData {
     let server_name = match tls {
         Connection::Client(_) => None,
         Connection::Server(tls) => tls.server_name().map(str::to_owned),

@@ -33,7 +33,7 @@ fn handshake(version: u32) -> [Box<OneRtt>; 2] {
             ends[to].read_hs(&data).unwrap();
             match change {
                 Some(KeyChange::OneRtt { keys: now, next }) => {
-                    keys[from] = Some(Box::new(OneRtt::new(now, next)))
+                    keys[from] = Some(Box::new(OneRtt::new(now, next, None)))
                 }
                 Some(KeyChange::Handshake { keys }) => drop(LevelKeys::new(keys)),
                 None if data.is_empty() => break,
