@@ -1,7 +1,7 @@
 //! Puts received bytes in order.
 //!
 //! Bytes in order are copied once, into a chunk that is handed out in slices. Chunks grow with the
-//! stream, from a few hundred bytes to 64 KiB, and come back into use when the application has dropped
+//! stream, from a few hundred bytes to 64 KiB, and the last two come back into use when the application has dropped
 //! their slices; a small slice is copied rather than let pin a big chunk. Bytes out of order wait in
 //! pieces, sorted and disjoint.
 //!
@@ -39,6 +39,10 @@ pub(super) struct Assembler {
     chunk: BytesMut,
     /// Size of the allocation behind `chunk`.
     allocated: u32,
+    /// Nothing, in the last full chunk that is as large as they get: it is filled again when all of it has been read.
+    last: Option<BytesMut>,
+    /// There may be such a chunk.
+    keeps_last: bool,
     /// Bytes in `pieces`, as far as 32 bits tell.
     apart: u32,
     /// Bytes beyond `ready`, by the offset of the first. A tree, for a peer chooses where among very many it inserts.
@@ -68,7 +72,8 @@ impl Assembler {
         // A chunk has no more in it than was allocated, and nobody reads ahead of what is ready.
         let room = u64::from(self.allocated).wrapping_sub(self.chunk.len() as u64);
         let pieces = (self.pieces.len() as u64).wrapping_mul(PIECE).wrapping_add(u64::from(self.apart));
-        self.ready.wrapping_sub(self.read).wrapping_add(room).wrapping_add(pieces)
+        let last = if self.last.is_some() { LARGEST_CHUNK as u64 } else { 0 };
+        self.ready.wrapping_sub(self.read).wrapping_add(room).wrapping_add(pieces).wrapping_add(last)
     }
 
     /// True if all these bytes came before.
@@ -98,6 +103,14 @@ impl Assembler {
         }
         self.insert_piece(offset, fresh);
         if self.pieces.len() > max_pieces { Err(TooManyGaps) } else { Ok(()) }
+    }
+
+    /// Whether memory for more data may be kept beside the chunk that is being filled.
+    pub(super) fn keep_last(&mut self, keeps: bool) {
+        self.keeps_last = keeps;
+        if !keeps {
+            self.last = None;
+        }
     }
 
     /// The next bytes in order, at most `max` (at least one is asked for), or none.
@@ -145,6 +158,7 @@ impl Assembler {
 
     /// Gives back memory that holds no data.
     pub(super) fn release_memory(&mut self) {
+        self.last = None;
         if self.chunk.is_empty() {
             self.chunk = BytesMut::new();
             self.allocated = 0;
@@ -177,13 +191,29 @@ impl Assembler {
     /// Makes room at the end for bytes in order: as much as the stream has carried so far.
     fn next_chunk(&mut self, wanted: usize) {
         if !self.chunk.is_empty() {
-            self.full.push_back(std::mem::take(&mut self.chunk).freeze());
+            if self.allocated as usize == LARGEST_CHUNK {
+                self.full.push_back(self.chunk.split().freeze());
+                if self.reuse_last() {
+                    return;
+                }
+            } else {
+                self.full.push_back(std::mem::take(&mut self.chunk).freeze());
+            }
             self.allocated = 0;
         }
         let carried = usize::try_from(self.ready).unwrap_or(usize::MAX);
         let size = carried.max(wanted).clamp(SMALLEST_CHUNK, LARGEST_CHUNK);
         self.chunk = BytesMut::with_capacity(size);
         self.allocated = size as u32;
+    }
+
+    /// The chunk that is full takes the place of the last one, and that its place if all of it has been read: with two of
+    /// them a stream of data that is read as it comes needs no other. Only then do they stay.
+    fn reuse_last(&mut self) -> bool {
+        let full = std::mem::take(&mut self.chunk);
+        let before = if self.keeps_last { self.last.replace(full) } else { None };
+        self.chunk = before.unwrap_or_default();
+        self.chunk.try_reclaim(LARGEST_CHUNK)
     }
 
     /// Moves pieces that are now in order behind the others.

@@ -59,7 +59,9 @@ impl Streams {
         fin: bool,
     ) -> Result<(), WireError> {
         let end = offset.saturating_add(data.len() as u64);
+        let keeps = !self.is_to_hold_little();
         self.on_received(now, id, (offset..end, fin), |recv, fresh| {
+            recv.keep_memory(keeps);
             recv.on_data(now, offset, data, fin, fresh)
         })
     }

@@ -442,9 +442,20 @@ impl Streams {
         if little {
             self.budget.limit = self.share.send(self.budget.limit.min(WriteBudget::SMALL), self.budget.used);
             self.window.shrink(SMALL_WINDOW);
+            self.release_spare_memory();
         } else {
             self.window.set_max(self.settings.max_connection_window);
         }
+    }
+
+    fn release_spare_memory(&mut self) {
+        let mut released = 0_u64;
+        for recv in self.store.iter_mut().filter_map(|(_, stream)| stream.recv.as_mut()) {
+            let before = recv.held();
+            recv.keep_memory(false);
+            released = released.saturating_add(before.saturating_sub(recv.held()));
+        }
+        self.on_held(released, 0);
     }
 
     /// Whether that is so.

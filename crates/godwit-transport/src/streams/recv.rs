@@ -161,6 +161,11 @@ impl RecvHalf {
         self.state == State::Open && self.final_size.is_none() && self.window.on_blocked(now, limit)
     }
 
+    /// Whether memory for more data may be kept than for what is being received.
+    pub(super) fn keep_memory(&mut self, keeps: bool) {
+        self.assembler.keep_last(keeps);
+    }
+
     /// Takes data that [`RecvHalf::check`] let pass. Returns how many bytes nobody will read.
     pub(super) fn on_data(
         &mut self,

@@ -107,6 +107,36 @@ fn a_chunk_is_used_again_when_its_slices_are_gone() {
 }
 
 #[test]
+fn two_chunks_are_used_again_and_again_by_a_stream_that_is_read_as_it_comes() {
+    let (mut assembler, mut places, mut offset) =
+        (Assembler::default(), std::collections::BTreeSet::new(), 0);
+    assembler.keep_last(true);
+    for round in 0..200 {
+        // More than a chunk at once, as a batch of packets may have.
+        for _ in 0..64 {
+            assembler.insert(offset, &bytes(offset..offset + 1400), 1).unwrap();
+            offset += 1400;
+        }
+        while let Some(data) = assembler.read(usize::MAX) {
+            let place = data.as_ptr() as usize;
+            if round > 20 {
+                places.insert(place >> 16);
+            }
+        }
+        assert!(assembler.held() <= 2 * LARGEST_CHUNK as u64, "{}", assembler.held());
+    }
+    assert!(places.len() <= 4, "two chunks of 64 KiB, wherever they lie: {places:?}");
+    assert!(assembler.held() > LARGEST_CHUNK as u64);
+    assembler.keep_last(false);
+    assert!(assembler.held() <= LARGEST_CHUNK as u64, "{}", assembler.held());
+    assembler.keep_last(true);
+    assembler.insert(offset, &[7; 2 * LARGEST_CHUNK], 1).unwrap();
+    while assembler.read(usize::MAX).is_some() {}
+    assembler.release_memory();
+    assert_eq!(assembler.held(), 0);
+}
+
+#[test]
 fn a_small_slice_does_not_pin_a_large_chunk() {
     let mut assembler = Assembler::default();
     assembler.insert(0, &vec![7; LARGEST_CHUNK], 0).unwrap();

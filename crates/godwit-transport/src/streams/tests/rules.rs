@@ -492,6 +492,34 @@ fn what_was_never_sent_is_not_held_and_memory_without_data_is() {
 }
 
 #[test]
+fn a_stream_keeps_a_second_chunk_to_be_filled_again_unless_memory_is_scarce() {
+    const CHUNK: u64 = 64 << 10;
+    let mut config = TransportConfig { initial_stream_window: 1 << 24, ..TransportConfig::default() };
+    config.initial_connection_window = 1 << 24;
+    let mut streams = Streams::new(Side::Server, &config);
+    let (id, all, mut at) = (id(Side::Client, UNI, 0), vec![7; 90_000], 0);
+    let mut round = |streams: &mut Streams| {
+        streams.on_stream(NOW, id, at, &all, false).unwrap();
+        at += all.len() as u64;
+        while let Ok(ReadChunk::Data(_)) = streams.read(NOW, Duration::ZERO, id, usize::MAX) {}
+    };
+    for little in [false, true, false] {
+        for _ in 0..5 {
+            round(&mut streams);
+        }
+        assert!((CHUNK + 1..=2 * CHUNK).contains(&streams.held()), "{}", streams.held());
+        streams.hold_little(true);
+        assert!(streams.held() <= CHUNK, "{}", streams.held());
+        round(&mut streams);
+        assert!(streams.held() <= CHUNK, "{}", streams.held());
+        streams.hold_little(little);
+        streams.hold_little(false);
+    }
+    streams.release_memory();
+    assert_eq!(streams.held(), 0);
+}
+
+#[test]
 fn little_is_permitted_while_memory_is_scarce() {
     const ALL: u64 = 1 << 20;
     let mut config = TransportConfig { initial_stream_window: ALL, ..TransportConfig::default() };
