@@ -4,8 +4,8 @@
 //! The chain in `chain/` is as long as they are where a site has many names: one certificate with 31 of them and an
 //! Ed25519 key, two authorities with RSA keys, 4222 bytes. OpenSSL has made it.
 
-use crate::{delayed, ms};
-use godwit_link::DuplexConfig;
+use crate::ms;
+use godwit_link::{DuplexConfig, LinkConfig};
 use godwit_sim::apps::{ExchangeClient, ExchangeServer, Policy};
 use godwit_sim::{Network, Scenario};
 use godwit_transport::tls::deterministic;
@@ -25,6 +25,7 @@ const ALPN: &[&[u8]] = &[b"godwit-sim"];
 #[derive(Debug, PartialEq, Eq)]
 struct Took {
     connected: Duration,
+    confirmed: Duration,
     /// Datagrams and bytes that the server sent until then.
     datagrams: u64,
     bytes: u64,
@@ -57,6 +58,10 @@ fn client_tls() -> rustls::ClientConfig {
 
 /// Connects over 20 ms each way and nothing else, with certificates compressed as far as each end knows how.
 fn connect(server_compresses: bool, client_decompresses: bool) -> Took {
+    connect_over(ms(20), server_compresses, client_decompresses)
+}
+
+fn connect_over(delay: Duration, server_compresses: bool, client_decompresses: bool) -> Took {
     let (mut server_tls, mut client_tls) = (server_tls(), client_tls());
     server_tls.cert_compressors = if server_compresses { vec![ZLIB_COMPRESSOR] } else { Vec::new() };
     client_tls.cert_decompressors = if client_decompresses { vec![ZLIB_DECOMPRESSOR] } else { Vec::new() };
@@ -71,7 +76,7 @@ fn connect(server_compresses: bool, client_decompresses: bool) -> Took {
     let mut app = ExchangeClient::new(config, scenario.server_address(), Vec::new(), 1);
     app.close_when_done = false;
     let client = network.add_host(scenario.client_address(2), endpoint, app);
-    let wire = network.add_wire(client, server, DuplexConfig::symmetric(delayed(20))).unwrap();
+    let wire = network.add_wire(client, server, DuplexConfig::symmetric(LinkConfig::delayed(delay))).unwrap();
     let limit = godwit_base::Time::ZERO + ms(5_000);
     network.run_until(limit, |network| {
         network
@@ -81,7 +86,10 @@ fn connect(server_compresses: bool, client_decompresses: bool) -> Took {
     let app = network.app::<ExchangeClient>(client).unwrap();
     let connected = app.connected_at.unwrap_or_else(|| panic!("{:?}", app.closed)) - godwit_base::Time::ZERO;
     let down = *network.fabric().duplex(wire).unwrap().down.counters();
-    Took { connected, datagrams: down.delivered_packets, bytes: down.delivered_bytes }
+    network.run_for(ms(1_000));
+    let confirmed =
+        network.app::<ExchangeClient>(client).unwrap().confirmed_at.unwrap() - godwit_base::Time::ZERO;
+    Took { connected, confirmed, datagrams: down.delivered_packets, bytes: down.delivered_bytes }
 }
 
 #[test]
@@ -91,6 +99,17 @@ fn a_chain_too_long_for_an_unvalidated_address_fits_compressed() {
     assert!(plain.datagrams > 3 && plain.connected == ms(80), "a round trip more: {plain:?}");
     assert!(compressed.datagrams <= 3 && compressed.connected == ms(40), "{compressed:?}");
     assert!(compressed.bytes + 1_500 < plain.bytes, "{compressed:?} against {plain:?}");
+}
+
+#[test]
+fn a_long_chain_waits_for_credit_and_for_no_timer() {
+    for delay in [Duration::from_micros(20), Duration::from_micros(500), ms(30)] {
+        for (decompresses, round_trips) in [(true, 1), (false, 2)] {
+            let took = connect_over(delay, true, decompresses);
+            let expected = (2 * delay * round_trips, 2 * delay * (round_trips + 1));
+            assert_eq!((took.connected, took.confirmed), expected, "{delay:?}");
+        }
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Beginning a connection: versions, Retry, and those who must not be answered too much.
 
 use crate::{at, complete_all, delayed, ms, seeds};
-use godwit_link::{Loss, Probability};
-use godwit_sim::apps::{ExchangeClient, Policy};
+use godwit_link::{LinkConfig, Loss, Probability};
+use godwit_sim::apps::{ExchangeClient, ExchangeServer, Policy};
 use godwit_sim::scenario::Ending;
 use godwit_sim::{Exchange, HostId, Scenario, Simulation};
 use godwit_transport::{ConnectionError, TailPolicy, TransportConfig, TransportErrorCode};
@@ -28,6 +28,29 @@ fn the_handshake_is_confirmed_after_two() {
     simulation.network.run_until(at(ms(100)), |_| false);
     assert_eq!(simulation.client_app().unwrap().confirmed_at, Some(at(ms(40))));
     assert_eq!(simulation.server_app().unwrap().confirmed.first().unwrap().1, at(ms(30)));
+}
+
+/// Acknowledgements are delayed by up to 25 ms, and probe timeouts are longer: over a path that is shorter than all of
+/// them any of them would show. As many at once as a load generator has under way.
+#[test]
+fn no_handshake_without_loss_waits_for_a_timer() {
+    for delay in [Duration::from_micros(20), Duration::from_micros(500), ms(30)] {
+        let mut scenario = Scenario::new(1).both_ways(LinkConfig::delayed(delay));
+        scenario.close_when_done = false;
+        let mut simulation = scenario.build();
+        let (network, server) = (&mut simulation.network, simulation.server);
+        let mut clients = vec![simulation.client];
+        clients.extend((3..10).map(|number| scenario.add_client(network, server, number).unwrap().0));
+        network.run_until(at(ms(1_000)), |_| false);
+        for client in clients {
+            let app = network.app::<ExchangeClient>(client).unwrap();
+            let times = (app.connected_at, app.confirmed_at);
+            assert_eq!(times, (Some(at(2 * delay)), Some(at(4 * delay))), "{delay:?}");
+        }
+        let confirmed = &network.app::<ExchangeServer>(server).unwrap().confirmed;
+        assert_eq!(confirmed.len(), 8);
+        assert!(confirmed.iter().all(|(_, when)| *when == at(3 * delay)), "{confirmed:?}");
+    }
 }
 
 /// Bad luck must not look like a defect: no time-out before many probes are lost in a row.

@@ -41,6 +41,7 @@ struct World {
 struct Visit {
     began: Time,
     connected: Option<Duration>,
+    confirmed: Option<Duration>,
     completed: Vec<Completion>,
     status: EarlyDataStatus,
     resumed: bool,
@@ -172,6 +173,7 @@ impl World {
         Visit {
             began,
             connected: app.connected_at.map(|at| at - began),
+            confirmed: app.confirmed_at.map(|at| at - began),
             completed: app.completed.clone(),
             status: app.early_status,
             resumed,
@@ -236,6 +238,20 @@ fn a_request_in_zero_rtt_is_answered_after_one_round_trip() {
         assert!(*zero_rtt.borrow() > 0);
         assert_eq!((first.early_packets, second.early_packets), (0, u64::from(*zero_rtt.borrow())));
         assert_eq!(world.server_app().received, 2);
+    }
+}
+
+#[test]
+fn no_resumed_handshake_without_loss_waits_for_a_timer() {
+    for early in [false, true] {
+        let mut world = World::new(Scenario::new(1));
+        world.visit(vec![request()]);
+        world.offer_early_data(early);
+        for delay in [Duration::from_micros(20), Duration::from_micros(500), ms(30)] {
+            let visit = world.visit_from_elsewhere(vec![request()], &LinkConfig::delayed(delay));
+            assert!(visit.resumed && (visit.early_packets > 0) == early, "{visit:?}");
+            assert_eq!((visit.connected, visit.confirmed), (Some(2 * delay), Some(4 * delay)));
+        }
     }
 }
 
