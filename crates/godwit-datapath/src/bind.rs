@@ -95,7 +95,8 @@ fn boxed<D: Datapath + 'static>(datapath: D) -> Box<dyn Datapath> {
 }
 
 /// Binds `count` sockets to one address, over which the system spreads the datagrams. All have the id
-/// `id`, for each belongs to another shard. If `addr` has port 0, all get the port that the first gets.
+/// `id`, for each belongs to another shard. If `addr` has port 0, all get the port that the first gets. Nobody else may
+/// have the port, unless [`SocketConfig::reuse_port`] is set.
 ///
 /// # Errors
 /// As [`bind`]; also where the system does not allow several sockets on an address.
@@ -105,9 +106,17 @@ pub fn bind_group(
     count: usize,
     config: &SocketConfig,
 ) -> Result<Vec<Box<dyn Datapath>>, BindError> {
-    let config = SocketConfig { reuse_port: config.reuse_port || count > 1, ..config.clone() };
-    let first = bind(id, addr, &config)?;
+    // The first has the port alone, unless the caller would share it. With the option set before, the system would let a
+    // program be started twice: the second takes datagrams, and how they are spread, from the first.
+    let first = bind(id, addr, config)?;
     let addr = SocketAddr::new(addr.ip(), first.local_addr().port());
+    if count > 1
+        && !config.reuse_port
+        && let Some(socket) = first.socket()
+    {
+        reuse_port(&socket2::SockRef::from(&socket)).map_err(BindError::at(addr, "share the port"))?;
+    }
+    let config = SocketConfig { reuse_port: config.reuse_port || count > 1, ..config.clone() };
     let mut sockets = vec![first];
     for _ in 1..count {
         sockets.push(bind(id, addr, &config)?);

@@ -299,6 +299,20 @@ fn an_address_in_use_is_told_as_such() {
 }
 
 #[test]
+fn a_group_has_its_port_to_itself() {
+    each_backend(|backend| {
+        let group = bind_group(ID, "127.0.0.1:0".parse().unwrap(), 2, &config(backend)).unwrap();
+        let port = group[0].local_addr();
+        for count in [1, 2] {
+            let error = bind_group(ID, port, count, &config(backend)).err().unwrap();
+            assert_eq!(error.io_error().kind(), std::io::ErrorKind::AddrInUse, "{count}");
+        }
+        let shared = with(config(backend), |config| config.reuse_port = true);
+        assert!(bind_group(ID, port, 2, &shared).is_ok(), "it can be had by who says so");
+    });
+}
+
+#[test]
 fn the_kernel_steers_by_connection_id() {
     let (key, shards) = ([0x1234_5678, 0x9abc_def0, 0x0fed_cba9, 0x8765_4321], 3);
     let any = "127.0.0.1:0".parse().unwrap();

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use godwit_front::settings::{CertificateFiles, Handler, Settings, Site, SiteTls};
+use godwit_front::settings::{CertificateFiles, Handler, LogTarget, Settings, Site, SiteTls};
 use godwit_front::{BoxBody, RouteService, Running, Server};
 use http::{Request, Response};
 use http_body_util::{BodyExt, Empty, Full};
@@ -51,6 +51,7 @@ async fn start(folder: &Path, shards: u8, gate: Arc<Gate>) -> Running {
     settings.certificates = vec![CertificateFiles::new(chain, key)];
     settings.sites = vec![Site::catch_all(Handler::Service(RouteService::new(service)))];
     settings.sites[0].tls = SiteTls::Files;
+    settings.access_log.target = LogTarget::None;
     settings.shards = NonZeroU8::new(shards).unwrap();
     let server = Server::builder().settings(settings).listen("127.0.0.1:0".parse().unwrap());
     server.bind().unwrap().start().await.unwrap()

@@ -1,6 +1,7 @@
 //! `godwit serve` on several cores: what is of each, and what is of all together.
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 
 use crate::serve_support::{H1, Server, godwit};
@@ -106,23 +107,22 @@ async fn limits_are_of_all_shards_together() {
     for _ in 0..4 {
         clients.push(over_http1(&server).await);
     }
-    let server = Arc::new(server);
-    let (tell, mut told) = tokio::sync::oneshot::channel();
-    let waiting = tokio::spawn({
-        let server = Arc::clone(&server);
-        async move {
-            let mut fifth = over_http1(&server).await;
-            ask(&mut fifth).await;
-            let _ = tell.send(());
-        }
+    let mut waiting = pin!(async {
+        let mut fifth = over_http1(&server).await;
+        ask(&mut fifth).await;
     });
     // All shards get on with their work meanwhile, and accept nobody.
-    for _ in 0..100 {
-        for client in &mut clients {
-            ask(client).await;
+    let meanwhile = async {
+        for _ in 0..100 {
+            for client in &mut clients {
+                ask(client).await;
+            }
         }
+    };
+    tokio::select! {
+        () = &mut waiting => panic!("a fifth of four was let in"),
+        () = meanwhile => {}
     }
-    assert!(told.try_recv().is_err(), "a fifth of four was let in");
     clients.pop();
-    waiting.await.unwrap();
+    waiting.await;
 }
