@@ -21,6 +21,9 @@ use crate::FrontError;
 /// Threads that wait for files and the like, of all shards together; but [`FEWEST_BLOCKING`] for each.
 const BLOCKING: usize = 512;
 const FEWEST_BLOCKING: usize = 16;
+/// The stack of a shard, of which only what is used takes memory. The environment (`RUST_MIN_STACK`) has no say: it is about
+/// threads that do less.
+const STACK: usize = 4 << 20;
 
 /// The shards. Clones are the same; with the last one they end, and what they do is dropped.
 #[derive(Clone, Debug)]
@@ -105,7 +108,7 @@ fn start(
         // Nobody waits for a disk that does not answer.
         runtime.shutdown_background();
     };
-    thread::Builder::new().name(format!("shard-{number}")).spawn(body)?;
+    thread::Builder::new().name(format!("shard-{number}")).stack_size(STACK).spawn(body)?;
     Ok((handle, clock.recv().ok().flatten(), end))
 }
 
