@@ -18,13 +18,10 @@ use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Empty, Full};
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use support::{certificate, request, roots, tls};
+use support::{certificate, request, tls};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
-use tokio_rustls::TlsConnector;
 
 /// Tells what was asked for, and who asked.
 async fn tell(request: Request<BoxBody>) -> Result<Response<Full<Bytes>>, Infallible> {

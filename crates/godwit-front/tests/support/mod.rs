@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-pub fn certificate(folder: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
+pub(crate) fn certificate(folder: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
     let made = rcgen::generate_simple_self_signed(["a.test".to_owned()]).unwrap();
     let (chain, key) = (folder.join("chain.pem"), folder.join("key.pem"));
     std::fs::write(&chain, made.cert.pem()).unwrap();
@@ -18,13 +18,13 @@ pub fn certificate(folder: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
     (chain, key)
 }
 
-pub fn roots(folder: &Path) -> rustls::RootCertStore {
+fn roots(folder: &Path) -> rustls::RootCertStore {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(folder.join("chain.pem")).unwrap()).unwrap();
     roots
 }
 
-pub async fn tls(
+pub(crate) async fn tls(
     folder: &Path,
     address: SocketAddr,
     protocol: &[u8],
@@ -41,7 +41,7 @@ pub async fn tls(
     TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap()
 }
 
-pub fn request<B>(method: &str, path: &str, absolute: bool, body: B) -> Request<B> {
+pub(crate) fn request<B>(method: &str, path: &str, absolute: bool, body: B) -> Request<B> {
     let uri = if absolute { format!("https://a.test{path}") } else { path.to_owned() };
     Request::builder().method(method).uri(uri).header("host", "a.test").body(body).unwrap()
 }
