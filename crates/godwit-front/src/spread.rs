@@ -111,6 +111,8 @@ impl Drop for Placement {
 mod tests {
     use std::num::NonZeroU8;
 
+    use godwit_text::instant_now;
+
     use super::*;
 
     fn spread() -> Spread {
@@ -123,7 +125,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_comes_goes_where_the_fewest_are() {
-        let (spread, now) = (spread(), Instant::now());
+        let (spread, now) = (spread(), instant_now());
         let come = || spread.next(|| now).unwrap().place();
         let mut placed: Vec<_> = (0..30).map(|_| come()).collect();
         placed.iter().for_each(Placement::begin);
@@ -137,7 +139,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_shard_that_does_not_begin_is_spared() {
-        let (spread, mut now) = (spread(), Instant::now());
+        let (spread, mut now) = (spread(), instant_now());
         let mut kept = Vec::new();
         let come = |now: Instant, kept: &mut Vec<Placement>| {
             let placed = spread.next(|| now).unwrap().place();

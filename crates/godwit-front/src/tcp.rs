@@ -232,7 +232,7 @@ async fn accept_for<'a>(
     spread: &'a Spread,
 ) -> io::Result<(TcpStream, SocketAddr, &'a Arc<Shard>)> {
     poll_fn(|cx| {
-        let Some(shard) = spread.next(std::time::Instant::now) else { return Poll::Pending };
+        let Some(shard) = spread.next(instant_now) else { return Poll::Pending };
         let _entered = shard.runtime().enter();
         listener.poll_accept(cx).map_ok(|(stream, remote)| (stream, remote, shard))
     })
