@@ -15,6 +15,11 @@ impl ClientNetwork {
         (!address.to_canonical().is_loopback()).then(|| ClientNetwork(ClientNetwork::prefix(address)))
     }
 
+    /// Its first address.
+    pub(crate) fn address(self) -> IpAddr {
+        self.0
+    }
+
     /// The first address of the network of any address, of this machine's too: an IPv4 address's first 24 bits, an IPv6
     /// address's first 48. An IPv4 address in IPv6 notation counts as IPv4.
     pub fn prefix(address: IpAddr) -> IpAddr {

@@ -2,10 +2,15 @@
 
 use crate::ClientNetwork;
 use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The part of all that is for one network.
 const PART_OF_NETWORK: usize = 4;
+
+/// Networks are counted in so many places, so that threads with clients of different ones seldom wait for one another.
+const PLACES: usize = 64;
 
 /// So many of something, be it bytes or files: one network has a quarter of them at most, this machine what others have
 /// left. Clones share it.
@@ -16,15 +21,12 @@ pub struct NetworkShares(Arc<Inner>);
 struct Inner {
     most: usize,
     most_of_network: usize,
-    taken: Mutex<Taken>,
+    all: AtomicUsize,
+    networks: [Mutex<Counts>; PLACES],
 }
 
-#[derive(Debug, Default)]
-struct Taken {
-    all: usize,
-    /// Only networks that have taken something are here.
-    networks: HashMap<ClientNetwork, usize>,
-}
+/// Only networks that have taken something are here.
+type Counts = HashMap<ClientNetwork, usize>;
 
 /// What was taken, until it is dropped.
 #[derive(Debug)]
@@ -38,7 +40,8 @@ impl NetworkShares {
     /// `most` for all together.
     pub fn of(most: usize) -> NetworkShares {
         let most_of_network = most.div_ceil(PART_OF_NETWORK);
-        NetworkShares(Arc::new(Inner { most, most_of_network, taken: Mutex::default() }))
+        let networks = std::array::from_fn(|_| Mutex::default());
+        NetworkShares(Arc::new(Inner { most, most_of_network, all: AtomicUsize::new(0), networks }))
     }
 
     /// How many there are for all together.
@@ -48,64 +51,77 @@ impl NetworkShares {
 
     /// How many nobody has taken.
     pub fn left(&self) -> usize {
-        self.0.most.saturating_sub(self.taken().all)
+        self.0.most.saturating_sub(self.0.all.load(Ordering::Relaxed))
     }
 
     /// Takes so many for a client of this network (`None`: of this machine), if there are as many for it.
     pub fn take(&self, count: usize, network: Option<ClientNetwork>) -> Option<Share> {
-        let mut taken = self.taken();
-        let of_network = taken.of(network).saturating_add(count);
+        let mut counts = network.and_then(|network| Some((network, self.counts(network)?)));
+        let of_network = counts.as_ref().and_then(|(network, counts)| counts.get(network)).copied();
+        let of_network = of_network.unwrap_or(0).saturating_add(count);
         let is_too_much = network.is_some() && of_network > self.0.most_of_network;
-        if is_too_much || taken.all.saturating_add(count) > self.0.most {
+        if is_too_much {
             return None;
         }
-        Some(self.taken_now(&mut taken, count, network))
+        let sum = |all: usize| all.checked_add(count).filter(|sum| *sum <= self.0.most);
+        self.0.all.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum).ok()?;
+        if let Some((network, counts)) = &mut counts {
+            count_for(counts, *network, count);
+        }
+        Some(Share { of: self.clone(), network, count })
     }
 
     /// Takes so many even if there are not as many: they count, and others find fewer.
     pub fn take_anyway(&self, count: usize, network: Option<ClientNetwork>) -> Share {
-        self.taken_now(&mut self.taken(), count, network)
-    }
-
-    /// Whether there is none left for this network.
-    pub fn is_used_up(&self, network: Option<ClientNetwork>) -> bool {
-        let taken = self.taken();
-        taken.all >= self.0.most || taken.of(network) >= self.0.most_of_network
-    }
-
-    /// How many this network has taken; none are counted for this machine.
-    pub fn taken_by(&self, network: Option<ClientNetwork>) -> usize {
-        self.taken().of(network)
-    }
-
-    fn taken_now(&self, taken: &mut Taken, count: usize, network: Option<ClientNetwork>) -> Share {
-        taken.all = taken.all.saturating_add(count);
-        if let Some(network) = network {
-            let of_network = taken.networks.entry(network).or_default();
-            *of_network = of_network.saturating_add(count);
+        self.0.all.fetch_add(count, Ordering::Relaxed);
+        if let Some(network) = network
+            && let Some(mut counts) = self.counts(network)
+        {
+            count_for(&mut counts, network, count);
         }
         Share { of: self.clone(), network, count }
     }
 
-    fn taken(&self) -> MutexGuard<'_, Taken> {
-        self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether there is none left for this network.
+    pub fn is_used_up(&self, network: Option<ClientNetwork>) -> bool {
+        self.left() == 0 || self.taken_by(network) >= self.0.most_of_network
+    }
+
+    /// How many this network has taken; none are counted for this machine.
+    pub fn taken_by(&self, network: Option<ClientNetwork>) -> usize {
+        let of_network = network.and_then(|network| self.counts(network)?.get(&network).copied());
+        of_network.unwrap_or(0)
+    }
+
+    /// Where a network is counted. There is always such a place.
+    fn counts(&self, network: ClientNetwork) -> Option<MutexGuard<'_, Counts>> {
+        let counts = self.0.networks.get(place(network))?;
+        Some(counts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Taken {
-    fn of(&self, network: Option<ClientNetwork>) -> usize {
-        network.and_then(|network| self.networks.get(&network)).copied().unwrap_or(0)
-    }
+/// Below [`PLACES`]. Whoever chooses networks with the same place has them wait for one another, and nobody else.
+fn place(network: ClientNetwork) -> usize {
+    let bits = match network.address() {
+        IpAddr::V4(address) => u64::from(address.to_bits()),
+        IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
+    };
+    (bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - PLACES.ilog2())) as usize
+}
+
+fn count_for(counts: &mut Counts, network: ClientNetwork, count: usize) {
+    let of_network = counts.entry(network).or_default();
+    *of_network = of_network.saturating_add(count);
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let mut taken = self.of.taken();
-        taken.all = taken.all.saturating_sub(self.count);
+        self.of.0.all.fetch_sub(self.count, Ordering::Relaxed);
         let Some(network) = self.network else { return };
-        match taken.networks.get_mut(&network) {
+        let Some(mut counts) = self.of.counts(network) else { return };
+        match counts.get_mut(&network) {
             Some(count) if *count > self.count => *count = count.saturating_sub(self.count),
-            _ => drop(taken.networks.remove(&network)),
+            _ => drop(counts.remove(&network)),
         }
     }
 }
@@ -136,7 +152,8 @@ mod tests {
         drop(held.remove(0));
         assert!(one("192.0.2.3").is_some());
         drop(held);
-        assert!(shares.taken().all == 0 && shares.taken().networks.is_empty());
+        assert_eq!(shares.left(), 8);
+        assert!(shares.0.networks.iter().all(|counts| counts.lock().unwrap().is_empty()));
     }
 
     #[test]
