@@ -18,6 +18,7 @@ mod interop;
 mod models;
 mod outside;
 mod peers;
+mod profile;
 mod shell;
 mod test;
 mod toolchains;
@@ -53,6 +54,8 @@ usage: cargo xtask COMMAND
                     networks that the commit has checked in
   dashboard [--picture]
                     the pages of perf/history in target/dashboard; --picture takes docs/dashboard.png of the first
+  profile SCENARIO  where a server's time goes, as a flame graph (SVG), whose file is named: download, upload, rps, hps,
+                    http-h1, http-h2 or http-h3; by perf, or where that is missing by callgrind
   defences [WORDS]  takes each defence against a known attack out of the code, one at a time, and demands that its test
                     fails; only those whose names contain one of the words
   flood [WORDS] [--seconds N] [--count N] [--server NAMES]
@@ -98,6 +101,7 @@ fn main() -> ExitCode {
         ["flood", words @ ..] => flood::run(words),
         ["fuzz", words @ ..] => fuzz::run(words),
         ["outside"] => outside::run(),
+        ["profile", words @ ..] => profile::run(words),
         ["peers"] => peers::install(),
         ["peers", "--test", filter @ ..] => peers::test_matching(&filter.join(" ")),
         ["interop", words @ ..] => interop::run(words),
