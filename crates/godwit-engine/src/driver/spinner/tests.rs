@@ -120,6 +120,7 @@ fn trying_in_vain_becomes_rare() {
 #[test]
 fn where_every_other_gap_is_long_it_sleeps() {
     let mut rig = Rig::new(Spin::Auto);
+    rig.awake(micros(20));
     for _ in 0..1000 {
         rig.exchange(micros(20));
         rig.exchange(micros(1000));
