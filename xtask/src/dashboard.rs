@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Width and height of the picture, in points of the screen.
-const WINDOW: &str = "--window-size=1200,1000";
+const WINDOW: &str = "--window-size=1120,860";
 /// The most bytes of the picture: everybody who clones the repository has it.
 const LARGEST: u64 = 200 << 10;
 /// The browsers that can take it.

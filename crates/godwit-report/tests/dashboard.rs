@@ -101,6 +101,11 @@ fn machines_have_lines_of_their_own() {
     // A line of two commits for each program, in each of two drawings; none where there is one commit.
     assert_eq!(first.matches("<polyline").count(), 4);
     assert_eq!(other.matches("<polyline").count(), 0);
+    // Both have bars of the newest commit; the better program stands first.
+    assert_eq!([first, other].map(|one| one.matches("<rect").count()), [4, 4]);
+    let bar = |part: &str, name: &str| part.find(&format!("{name}<title>")).unwrap();
+    assert!(bar(first, ">godwit") < bar(first, ">quinn 0.11.12"));
+    assert!(bar(other, ">quinn 0.11.12") < bar(other, ">godwit"));
     assert!(
         first.contains("12,000 (11,800\u{2013}12,100)")
             && first.contains(">1.48 <span class=\"small\">quinn 0.11.12</span></td>")
@@ -112,7 +117,7 @@ fn points_and_rows_lead_to_commits_and_files() {
     let pages = made(&full());
     let page = text(&pages, "figure-download-rate.html");
     let commit = format!("href=\"https://example.com/owner/godwit/commit/{}\"", "a".repeat(40));
-    // Two points in each of two drawings, and a row.
+    // One point in each of two drawings, for each of two programs, and a row.
     assert_eq!(page.matches(&commit).count(), 5);
     assert!(page.contains("href=\"data/20261101T080000Z-aaaaaaaa.json\""));
     let copy = text(&pages, "data/20261101T080000Z-aaaaaaaa.json");

@@ -45,14 +45,14 @@ fn one_path(out: &mut String, site: &Site<'_>, path: &str, files: &[&Recorded]) 
     let lines = vec![Line { name: "instructions a call".to_owned(), look: 0, ours: true, points }];
     let about = format!("{path}: instructions a call over commits; the figures are in the table below");
     let chart = Chart { about, unit: "instructions", files: shown, lines };
-    write!(
-        out,
-        "<section><h2>{}</h2><p class=\"small\">Fewer are better; {}.</p>",
-        escaped(path),
-        chart.scale().remark()
-    )?;
-    chart.draw(out, site)?;
-    out.write_str("<details><summary>All values</summary>")?;
+    write!(out, "<section><h2>{}</h2>", escaped(path))?;
+    // One commit makes no line.
+    let is_drawn = shown.len() > 1;
+    if is_drawn {
+        write!(out, "<p class=\"small\">Fewer are better; {}.</p>", chart.scale().remark())?;
+        chart.draw(out, site)?;
+    }
+    look::all_values(out, is_drawn)?;
     let columns = [
         "commit",
         "of",

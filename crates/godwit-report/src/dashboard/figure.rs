@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write};
 
+use super::bars;
 use super::history::Figure;
 use super::look::{self, Place, file_address};
 use super::numbers::{number, with_spread};
@@ -39,8 +40,52 @@ fn one_setup(
     setup: &Setup<'_>,
     files: &[&Recorded],
 ) -> fmt::Result {
-    let shown = files.get(files.len().saturating_sub(MOST_COMMITS)..).unwrap_or(files);
+    write!(out, "<section><h2>{}</h2>", escaped(&setup.title()))?;
+    look::conditions(out, setup)?;
+    if let Some(newest) = files.last() {
+        at_newest(out, site, subject, newest)?;
+    }
     let programs = programs(site, subject, files);
+    // One commit makes no line.
+    if files.len() > 1 {
+        over_commits(out, site, subject, files, &programs)?;
+    }
+    values(out, site, subject, files, &programs)?;
+    if let Some(newest) = files.last() {
+        runs(out, subject, newest)?;
+    }
+    out.write_str(END_SECTION)
+}
+
+/// All programs in the newest measurement.
+fn at_newest(out: &mut String, site: &Site<'_>, subject: &Subject<'_>, file: &Recorded) -> fmt::Result {
+    let this = |figure: &&Figure| Subject::of(figure) == *subject;
+    let figures: Vec<&Figure> = file.measurement.figures.iter().filter(this).collect();
+    write!(out, "<h3>At ")?;
+    look::commit(out, site, file)?;
+    write!(
+        out,
+        "</h3><p class=\"small\">{}, {}, the best first. Lines and brackets: least to most of all runs.</p>",
+        escaped(subject.unit),
+        subject.direction()
+    )?;
+    let about = format!(
+        "{} in {} at {}; the figures are in the table below",
+        subject.title(),
+        subject.unit,
+        file.measurement.short()
+    );
+    bars::draw(out, site, &about, &figures)
+}
+
+fn over_commits(
+    out: &mut String,
+    site: &Site<'_>,
+    subject: &Subject<'_>,
+    files: &[&Recorded],
+    programs: &[(&str, bool)],
+) -> fmt::Result {
+    let shown = files.get(files.len().saturating_sub(MOST_COMMITS)..).unwrap_or(files);
     let lines = programs.iter().map(|(name, ours)| line(site, subject, name, *ours, shown)).collect();
     let about = format!(
         "{} in {} over {} measurements; the figures are in the table below",
@@ -49,12 +94,9 @@ fn one_setup(
         shown.len()
     );
     let chart = Chart { about, unit: subject.unit, files: shown, lines };
-    write!(out, "<section><h2>{}</h2>", escaped(&setup.title()))?;
-    look::conditions(out, setup)?;
     write!(
         out,
-        "<p class=\"small\">{}, {}; {}. Bands: least to most of all \
-         runs.",
+        "<h3>Over commits</h3><p class=\"small\">{}, {}; {}. Bands: least to most of all runs.",
         escaped(subject.unit),
         subject.direction(),
         chart.scale().remark()
@@ -63,12 +105,7 @@ fn one_setup(
         write!(out, " Only the newest {} of {} commits are drawn.", shown.len(), files.len())?;
     }
     out.write_str("</p>")?;
-    chart.draw(out, site)?;
-    values(out, site, subject, files, &programs)?;
-    if let Some(newest) = files.last() {
-        runs(out, subject, newest)?;
-    }
-    out.write_str(END_SECTION)
+    chart.draw(out, site)
 }
 
 /// Every program that has the figure in one of the files, ours first, and whether it is ours.

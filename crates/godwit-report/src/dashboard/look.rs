@@ -19,6 +19,7 @@ nav a{padding:4px 0}nav a[aria-current]{color:var(--ink);font-weight:650;text-de
 .s0{--c:var(--s0)}.s1{--c:var(--s1)}.s2{--c:var(--s2)}.s3{--c:var(--s3)}.s4{--c:var(--s4)}.s5{--c:var(--s5)}.s6{--c:var(--s6)}\
 svg .l{stroke:var(--c);stroke-width:2}svg .ours.l{stroke-width:3.5}svg .point{fill:var(--c);stroke:var(--paper);stroke-width:1}\
 svg .band{fill:var(--c);opacity:.12}svg .ours.band{opacity:.2}svg a text{fill:var(--s0)}\
+svg .fill{fill:var(--c);opacity:.55}svg .whisker{stroke:var(--ink);stroke-width:2}svg text.strong{font-weight:650}\
 svg.spark{width:132px;height:30px;display:inline-block;vertical-align:middle}svg.spark .l{stroke-width:2}\
 ul.keys{list-style:none;display:flex;flex-wrap:wrap;gap:4px 18px;padding:0;margin:10px 0;font-size:14px}\
 svg.key{width:30px;height:14px;background:none;margin:0 6px -2px 0!important;display:inline-block}\
@@ -139,6 +140,12 @@ pub(super) fn file_address(file: &Recorded) -> String {
 /// The columns that hold words and begin at the left.
 const LEFT: [&str; 6] =
     ["verdict", "times as good", "over commits", "file", "in their order", "what the commit does"];
+
+/// Opens what is folded away where a chart has shown it already.
+pub(super) fn all_values(out: &mut String, is_drawn: bool) -> fmt::Result {
+    let open = if is_drawn { "" } else { " open" };
+    write!(out, "<details{open}><summary>All values</summary>")
+}
 
 /// Opens a table that scrolls sideways in narrow windows.
 pub(super) fn table(out: &mut String, name: &str, class: &str, columns: &[&str]) -> fmt::Result {

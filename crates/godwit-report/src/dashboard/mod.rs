@@ -6,6 +6,7 @@
 //! Figures are only compared with others of the same file. Over commits they form a line only as far as machine and
 //! conditions are the same; what is counted or emulated in virtual time does not depend on these.
 
+mod bars;
 mod counts;
 mod figure;
 pub mod history;

@@ -292,6 +292,24 @@ fn every_program_of_ours_is_compared() {
 }
 
 #[test]
+fn one_commit_makes_no_line() {
+    let mut content = file(1);
+    content["gate"] = json!({ "handshake": { "instructions": 1000, "allocations": 2 } });
+    content["wan"] = json!([{ "profile": "default", "used": 0.5 }]);
+    let pages = made(&content);
+    for name in ["figure-download-rate.html", "counts.html", "networks.html"] {
+        let page = text(&pages, name);
+        assert!(!page.contains("class=\"point"), "{name}");
+        assert!(name.starts_with("figure") || page.contains("<details open>"), "{name}");
+    }
+    let page = text(&pages, "figure-download-rate.html");
+    assert!(
+        page.matches("<rect").count() == 4 && page.matches("101 (100\u{2013}102)").count() == 3,
+        "{page}"
+    );
+}
+
+#[test]
 fn failures_stand_above_all_figures() {
     let mut content = file(1);
     content["failures"] = json!([{ "scenario": "upload", "program": "<quinn>", "why": format!("it fell\nover{}", "!".repeat(9000)) }]);

@@ -272,15 +272,17 @@ fn one_profile(out: &mut String, site: &Site<'_>, profile: &str, files: &[&Recor
         ),
     ];
     write!(out, "<section><h2>{}, over commits</h2>", escaped(profile))?;
+    // One commit makes no line.
+    let is_drawn = shown.len() > 1;
     for (unit, title, lines) in charts {
-        if lines.iter().all(|line| line.points.iter().all(Option::is_none)) {
+        if !is_drawn || lines.iter().all(|line| line.points.iter().all(Option::is_none)) {
             continue;
         }
         let chart = Chart { about: about.clone(), unit, files: shown, lines };
         write!(out, "<p class=\"small\">{title}; {}.</p>", chart.scale().remark())?;
         chart.draw(out, site)?;
     }
-    out.write_str("<details><summary>All values</summary>")?;
+    look::all_values(out, is_drawn)?;
     let columns = ["commit", "of", "networks", "used", "P50, ms", "P99, ms", "file"];
     look::table(out, &format!("{profile}, over commits"), "", &columns)?;
     for file in files.iter().rev().take(MOST_ROWS) {
