@@ -1,8 +1,9 @@
 //! quinn endpoints as all the roles use them.
 
+use crate::Trust;
 use crate::trust_all::TrustAll;
-use crate::{Serve, Trust};
 use anyhow::{Context, Result, bail};
+use peer_perf::{CONNECTION_WINDOW, Cipher, IDLE, SOCKET_BUFFER, STREAM_WINDOW, STREAMS, Serve};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
     ClientConfig, Connection, Endpoint, EndpointConfig, ServerConfig, TokioRuntime, TransportConfig, VarInt,
@@ -15,21 +16,19 @@ use rustls::{CipherSuite, RootCertStore, version};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
-use std::time::Duration;
-
-const STREAM_WINDOW: u32 = 16 << 20;
-const CONNECTION_WINDOW: u32 = 32 << 20;
-const SOCKET_BUFFER: usize = 4 << 20;
 
 /// A server's endpoint. Says on the standard output where it listens.
 pub fn server(options: &Serve, alpn: &str) -> Result<Endpoint> {
     let chain: Vec<_> = CertificateDer::pem_file_iter(&options.cert)?.collect::<Result<_, _>>()?;
     let key = PrivateKeyDer::from_pem_file(&options.key)?;
-    let mut tls = rustls::ServerConfig::builder_with_provider(provider())
+    let mut tls = rustls::ServerConfig::builder_with_provider(provider(options.cipher))
         .with_protocol_versions(&[&version::TLS13])?
         .with_no_client_auth()
         .with_single_cert(chain, key)?;
     tls.alpn_protocols = vec![alpn.into()];
+    if alpn == peer_perf::ALPN {
+        tls.send_tls13_tickets = 0;
+    }
     let mut config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls)?));
     config.transport_config(transport());
     let socket = bind(options.listen)?;
@@ -40,8 +39,8 @@ pub fn server(options: &Serve, alpn: &str) -> Result<Endpoint> {
 
 /// A client's endpoint and how it connects.
 pub fn client(trust: &Trust, alpn: &str, remote: SocketAddr) -> Result<(Endpoint, ClientConfig)> {
-    let builder =
-        rustls::ClientConfig::builder_with_provider(provider()).with_protocol_versions(&[&version::TLS13])?;
+    let builder = rustls::ClientConfig::builder_with_provider(provider(Cipher::Aes128))
+        .with_protocol_versions(&[&version::TLS13])?;
     let mut tls = if trust.insecure {
         builder.dangerous().with_custom_certificate_verifier(Arc::new(TrustAll::new())).with_no_client_auth()
     } else {
@@ -92,15 +91,23 @@ fn transport() -> Arc<TransportConfig> {
         .stream_receive_window(STREAM_WINDOW.into())
         .receive_window(CONNECTION_WINDOW.into())
         .send_window(CONNECTION_WINDOW.into())
-        .max_concurrent_bidi_streams(VarInt::from_u32(1024))
-        .max_idle_timeout(Some(VarInt::from_u32(Duration::from_secs(60).as_millis() as u32).into()));
+        .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS))
+        .max_idle_timeout(Some(VarInt::from_u32(IDLE.as_millis() as u32).into()));
     Arc::new(transport)
 }
 
-/// AES-128 first, and X25519 alone: what every peer is measured with.
-fn provider() -> Arc<CryptoProvider> {
+/// AES-128 first, or AES-256 alone, and X25519: what every peer is measured with.
+fn provider(cipher: Cipher) -> Arc<CryptoProvider> {
     let mut provider = aws_lc_rs::default_provider();
-    provider.cipher_suites.sort_by_key(|suite| suite.suite() != CipherSuite::TLS13_AES_128_GCM_SHA256);
+    match cipher {
+        Cipher::Aes128 => {
+            let rank = |suite: CipherSuite| suite != CipherSuite::TLS13_AES_128_GCM_SHA256;
+            provider.cipher_suites.sort_by_key(|suite| rank(suite.suite()));
+        }
+        Cipher::Aes256 => {
+            provider.cipher_suites.retain(|suite| suite.suite() == CipherSuite::TLS13_AES_256_GCM_SHA384);
+        }
+    }
     provider.kx_groups = vec![aws_lc_rs::kx_group::X25519, aws_lc_rs::kx_group::SECP256R1];
     Arc::new(provider)
 }

@@ -1,7 +1,7 @@
 //! HTTP/3 through the crates h3 and h3-quinn.
 
 use crate::fetch::Answer;
-use crate::{Fetch, Serve, endpoint, files};
+use crate::{Fetch, endpoint, files};
 use anyhow::Result;
 use bytes::{Buf, Bytes, BytesMut};
 use h3::server::RequestResolver;
@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 
 const CHUNK: usize = 64 << 10;
 
-pub async fn serve(options: Serve, root: PathBuf) -> Result<()> {
+pub async fn serve(options: peer_perf::Serve, root: PathBuf) -> Result<()> {
     serve_on(endpoint::server(&options, "h3")?, root).await
 }
 

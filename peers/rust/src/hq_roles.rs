@@ -1,7 +1,7 @@
 //! HTTP/0.9 over QUIC: one `GET /path` per bidirectional stream, answered with the bare file.
 
 use crate::fetch::Answer;
-use crate::{Fetch, Serve, endpoint, files};
+use crate::{Fetch, endpoint, files};
 use anyhow::{Result, bail};
 use bytes::BytesMut;
 use quinn::{Connection, RecvStream, SendStream, VarInt};
@@ -14,7 +14,7 @@ const ALPN: &str = "hq-interop";
 const CHUNK: usize = 64 << 10;
 const LONGEST_REQUEST: usize = 4096;
 
-pub async fn serve(options: Serve, root: PathBuf) -> Result<()> {
+pub async fn serve(options: peer_perf::Serve, root: PathBuf) -> Result<()> {
     let endpoint = endpoint::server(&options, ALPN)?;
     let root: Arc<Path> = root.into();
     while let Some(incoming) = endpoint.accept().await {

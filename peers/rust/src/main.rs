@@ -48,14 +48,23 @@ enum Role {
     /// Be an endpoint of the interop runner
     Interop(interop::Options),
     /// Answer the "perf" protocol
-    PerfServer(Serve),
+    #[command(disable_help_flag = true)]
+    PerfServer(Words),
     /// Measure with the "perf" protocol
-    PerfClient(perf::client::Options),
+    #[command(disable_help_flag = true)]
+    PerfClient(Words),
+}
+
+/// What another reads.
+#[derive(Args)]
+struct Words {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<String>,
 }
 
 /// How a server is started.
 #[derive(Args)]
-pub struct Serve {
+struct Serve {
     #[arg(long)]
     listen: SocketAddr,
     /// The certificate chain, PEM
@@ -64,6 +73,13 @@ pub struct Serve {
     /// The private key, PEM
     #[arg(long)]
     key: PathBuf,
+}
+
+impl Serve {
+    fn plain(self) -> peer_perf::Serve {
+        let Serve { listen, cert, key } = self;
+        peer_perf::Serve { listen, cert, key, cipher: peer_perf::Cipher::Aes128 }
+    }
 }
 
 #[derive(Args)]
@@ -115,13 +131,13 @@ fn main() -> Result<()> {
             Role::MakeCerts { folder } => certificates::make(&folder),
             Role::MakeChain { folder, length } => certificates::make_chain(&folder, length),
             Role::MakeSite(options) => site::make(&options),
-            Role::H3Server(options) => h3_roles::serve(options.serve, options.root).await,
+            Role::H3Server(options) => h3_roles::serve(options.serve.plain(), options.root).await,
             Role::H3Client(options) => h3_roles::fetch(options).await,
-            Role::HqServer(options) => hq_roles::serve(options.serve, options.root).await,
+            Role::HqServer(options) => hq_roles::serve(options.serve.plain(), options.root).await,
             Role::HqClient(options) => hq_roles::fetch(options).await,
             Role::Interop(options) => interop::run(options).await,
-            Role::PerfServer(options) => perf::server::run(options).await,
-            Role::PerfClient(options) => perf::client::run(options).await,
+            Role::PerfServer(options) => perf::server::run(&peer_perf::Serve::parse(options.words)?).await,
+            Role::PerfClient(options) => perf::client::run(&peer_perf::Measure::parse(options.words)?).await,
         }
     })
 }

@@ -1,83 +1,57 @@
 //! The measuring side.
 
-use super::{ALPN, next_chunk};
+use super::next_chunk;
 use crate::{Trust, endpoint};
-use anyhow::{Context, Result, bail};
-use bytes::{BufMut, Bytes, BytesMut};
-use clap::Args;
-use hdrhistogram::Histogram;
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use peer_perf::{ALPN, Measure, Outcome, Requests, Timings, Work, idle};
 use quinn::{ClientConfig, Connection, Endpoint, VarInt};
-use serde_json::{Value, json};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
-use tokio::task::LocalSet;
+use tokio::task::{JoinSet, LocalSet};
 
-#[derive(Args)]
-pub struct Options {
-    remote: SocketAddr,
-    #[command(flatten)]
-    trust: Trust,
-    /// Receive for so many seconds
-    #[arg(long, value_name = "SECONDS")]
-    download: Option<f64>,
-    /// Send for so many seconds
-    #[arg(long, value_name = "SECONDS")]
-    upload: Option<f64>,
-    /// Requests per second
-    #[arg(long)]
-    rps: bool,
-    /// Handshakes per second
-    #[arg(long)]
-    hps: bool,
-    /// Bytes of a request after its first eight
-    #[arg(long, default_value_t = 512)]
-    request: usize,
-    /// Bytes of a response
-    #[arg(long, default_value_t = 8192)]
-    response: u64,
-    /// Requests, or handshakes, under way at a time
-    #[arg(long, default_value_t = 1)]
-    streams: usize,
-    /// How long --rps and --hps run, seconds
-    #[arg(long, default_value_t = 2.0)]
-    duration: f64,
-    /// One line of JSON in place of text
-    #[arg(long)]
-    json: bool,
-}
-
-pub async fn run(options: Options) -> Result<()> {
-    let (endpoint, config) = endpoint::client(&options.trust, ALPN, options.remote)?;
-    let tasks = LocalSet::new();
-    let mut result = tasks.run_until(measure(&options, &endpoint, config)).await?;
-    result["cpu_seconds"] = json!(cpu_seconds());
-    if options.json {
-        println!("{result}");
-    } else {
-        println!("{result:#}");
-    }
-    endpoint.wait_idle().await;
+pub async fn run(options: &Measure) -> Result<()> {
+    let trust = Trust { ca: options.ca.clone(), insecure: options.ca.is_none() };
+    let (endpoint, config) = endpoint::client(&trust, ALPN, options.remote)?;
+    let target = Rc::new(Target { endpoint, config, remote: options.remote });
+    LocalSet::new().run_until(measure(options, target.clone())).await?.print();
+    target.endpoint.wait_idle().await;
     Ok(())
 }
 
-async fn measure(options: &Options, endpoint: &Endpoint, config: ClientConfig) -> Result<Value> {
-    if options.hps {
-        return handshakes(options, endpoint, config).await;
-    }
-    let connection = endpoint.connect_with(config, options.remote, "localhost")?.await?;
-    let result = match (options.download, options.upload, options.rps) {
-        (Some(seconds), None, false) => download(&connection, Duration::from_secs_f64(seconds)).await?,
-        (None, Some(seconds), false) => upload(&connection, Duration::from_secs_f64(seconds)).await?,
-        (None, None, true) => requests(options, &connection).await?,
-        _ => bail!("one of --download, --upload, --rps and --hps is wanted"),
-    };
-    connection.close(VarInt::from_u32(0), b"");
-    Ok(result)
+/// Whom to connect to, and how.
+struct Target {
+    endpoint: Endpoint,
+    config: ClientConfig,
+    remote: SocketAddr,
 }
 
-async fn download(connection: &Connection, time: Duration) -> Result<Value> {
+impl Target {
+    async fn connect(&self) -> Result<Connection> {
+        Ok(self.endpoint.connect_with(self.config.clone(), self.remote, "localhost")?.await?)
+    }
+}
+
+async fn measure(options: &Measure, target: Rc<Target>) -> Result<Outcome> {
+    match options.work {
+        Work::Handshakes { at_once, time } => return handshakes(target, at_once, time).await,
+        Work::Idle(connections) => return stay(&target, connections).await,
+        _ => {}
+    }
+    let connection = target.connect().await?;
+    let outcome = match options.work {
+        Work::Download(time) => download(&connection, time).await?,
+        Work::Upload(time) => upload(&connection, time).await?,
+        Work::Requests(wanted) => requests(&connection, wanted).await?,
+        _ => Outcome::Nothing,
+    };
+    connection.close(VarInt::from_u32(0), b"");
+    Ok(outcome)
+}
+
+async fn download(connection: &Connection, time: Duration) -> Result<Outcome> {
     let start = Instant::now();
     let (mut send, mut receive) = connection.open_bi().await?;
     send.write_all(&u64::MAX.to_be_bytes()).await?;
@@ -89,11 +63,11 @@ async fn download(connection: &Connection, time: Duration) -> Result<Value> {
     }
     let took = start.elapsed();
     receive.stop(VarInt::from_u32(0))?;
-    Ok(throughput("download", bytes, took))
+    Ok(Outcome::download(bytes, took))
 }
 
 /// Up to the server's word that it has everything.
-async fn upload(connection: &Connection, time: Duration) -> Result<Value> {
+async fn upload(connection: &Connection, time: Duration) -> Result<Outcome> {
     let start = Instant::now();
     let (mut send, mut receive) = connection.open_bi().await?;
     send.write_all(&0_u64.to_be_bytes()).await?;
@@ -105,72 +79,34 @@ async fn upload(connection: &Connection, time: Duration) -> Result<Value> {
     }
     send.finish()?;
     receive.read_to_end(0).await?;
-    Ok(throughput("upload", bytes, start.elapsed()))
+    Ok(Outcome::upload(bytes, start.elapsed()))
 }
 
-/// What the tasks of a run share.
-struct Run {
-    until: Instant,
-    done: Cell<u64>,
-    latencies: RefCell<Histogram<u64>>,
+type Shared = Rc<RefCell<Timings>>;
+
+async fn all(mut tasks: JoinSet<Result<()>>, timings: Shared) -> Result<Timings> {
+    while let Some(ended) = tasks.join_next().await {
+        ended??;
+    }
+    Ok(Rc::into_inner(timings).context("a task goes on")?.into_inner())
 }
 
-impl Run {
-    fn new(options: &Options) -> Result<Rc<Self>> {
-        let latencies = Histogram::new_with_bounds(1, 60_000_000_000, 3)?;
-        let until = Instant::now() + Duration::from_secs_f64(options.duration);
-        Ok(Rc::new(Self { until, done: Cell::new(0), latencies: RefCell::new(latencies) }))
+async fn requests(connection: &Connection, wanted: Requests) -> Result<Outcome> {
+    let message = Bytes::from(wanted.message());
+    let timings = Shared::new(Timings::begin(wanted.time).into());
+    let mut tasks = JoinSet::new();
+    for _ in 0..wanted.streams {
+        let (timings, connection, message) = (timings.clone(), connection.clone(), message.clone());
+        tasks.spawn_local(async move {
+            while timings.borrow().goes_on() {
+                let start = Instant::now();
+                request(&connection, message.clone(), wanted.response).await?;
+                timings.borrow_mut().record(start);
+            }
+            Ok(())
+        });
     }
-
-    fn goes_on(&self) -> bool {
-        Instant::now() < self.until
-    }
-
-    fn record(&self, start: Instant) {
-        self.done.set(self.done.get() + 1);
-        self.latencies.borrow_mut().saturating_record(start.elapsed().as_nanos() as u64);
-    }
-
-    fn result(&self, test: &str, noun: &str, took: Duration) -> Value {
-        let latencies = self.latencies.borrow();
-        let at = |quantile: f64| latencies.value_at_quantile(quantile) as f64 / 1e3;
-        json!({
-            "test": test,
-            noun: self.done.get(),
-            "seconds": took.as_secs_f64(),
-            (format!("{noun}_per_second")): self.done.get() as f64 / took.as_secs_f64(),
-            "latency_us": {
-                "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "p99_9": at(0.999), "p99_99": at(0.9999),
-                "max": latencies.max() as f64 / 1e3,
-            },
-        })
-    }
-}
-
-async fn requests(options: &Options, connection: &Connection) -> Result<Value> {
-    let mut message = BytesMut::with_capacity(8 + options.request);
-    message.put_u64(options.response);
-    message.put_bytes(0, options.request);
-    let message = message.freeze();
-    let (start, run) = (Instant::now(), Run::new(options)?);
-    let workers: Vec<_> = (0..options.streams)
-        .map(|_| {
-            let (run, connection, message) = (run.clone(), connection.clone(), message.clone());
-            let response = options.response;
-            tokio::task::spawn_local(async move {
-                while run.goes_on() {
-                    let start = Instant::now();
-                    request(&connection, message.clone(), response).await?;
-                    run.record(start);
-                }
-                anyhow::Ok(())
-            })
-        })
-        .collect();
-    for worker in workers {
-        worker.await??;
-    }
-    Ok(run.result("rps", "requests", start.elapsed()))
+    Ok(Outcome::requests(all(tasks, timings).await?))
 }
 
 async fn request(connection: &Connection, message: Bytes, response: u64) -> Result<()> {
@@ -185,36 +121,34 @@ async fn request(connection: &Connection, message: Bytes, response: u64) -> Resu
     Ok(())
 }
 
-async fn handshakes(options: &Options, endpoint: &Endpoint, config: ClientConfig) -> Result<Value> {
-    let (start, run) = (Instant::now(), Run::new(options)?);
-    let workers: Vec<_> = (0..options.streams)
-        .map(|_| {
-            let (run, endpoint, config, remote) =
-                (run.clone(), endpoint.clone(), config.clone(), options.remote);
-            tokio::task::spawn_local(async move {
-                while run.goes_on() {
-                    let start = Instant::now();
-                    let connection = endpoint.connect_with(config.clone(), remote, "localhost")?.await?;
-                    run.record(start);
-                    connection.close(VarInt::from_u32(0), b"");
-                }
-                anyhow::Ok(())
-            })
-        })
-        .collect();
-    for worker in workers {
-        worker.await??;
+async fn handshakes(target: Rc<Target>, at_once: usize, time: Duration) -> Result<Outcome> {
+    let timings = Shared::new(Timings::begin(time).into());
+    let mut tasks = JoinSet::new();
+    for _ in 0..at_once {
+        let (timings, target) = (timings.clone(), target.clone());
+        tasks.spawn_local(async move {
+            while timings.borrow().goes_on() {
+                let start = Instant::now();
+                let connection = target.connect().await?;
+                timings.borrow_mut().record(start);
+                connection.close(VarInt::from_u32(0), b"");
+            }
+            Ok(())
+        });
     }
-    Ok(run.result("hps", "handshakes", start.elapsed()))
+    Ok(Outcome::handshakes(all(tasks, timings).await?))
 }
 
-fn throughput(test: &str, bytes: u64, took: Duration) -> Value {
-    let rate = bytes as f64 * 8.0 / took.as_secs_f64();
-    json!({ "test": test, "bytes": bytes, "seconds": took.as_secs_f64(), "bits_per_second": rate })
-}
-
-/// What the main thread, which does all the work, has used; none where the system does not tell.
-fn cpu_seconds() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/self/schedstat").ok()?;
-    text.split_whitespace().next()?.parse::<f64>().ok().map(|nanoseconds| nanoseconds / 1e9)
+async fn stay(target: &Target, wanted: usize) -> Result<Outcome> {
+    let mut connections = Vec::with_capacity(wanted);
+    for _ in 0..wanted {
+        connections.push(target.connect().await?);
+    }
+    idle::opened(connections.len());
+    tokio::task::spawn_blocking(idle::until_released).await?;
+    for connection in &connections {
+        anyhow::ensure!(connection.close_reason().is_none(), "a connection is gone");
+        connection.close(VarInt::from_u32(0), b"");
+    }
+    Ok(Outcome::Nothing)
 }

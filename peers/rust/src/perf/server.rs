@@ -1,12 +1,13 @@
 //! The answering side.
 
-use super::{ALPN, next_chunk};
-use crate::{Serve, endpoint};
+use super::next_chunk;
+use crate::endpoint;
 use anyhow::{Context, Result};
+use peer_perf::{ALPN, Serve};
 use quinn::{Connection, RecvStream, SendStream};
 
-pub async fn run(options: Serve) -> Result<()> {
-    let endpoint = endpoint::server(&options, ALPN)?;
+pub async fn run(options: &Serve) -> Result<()> {
+    let endpoint = endpoint::server(options, ALPN)?;
     while let Some(incoming) = endpoint.accept().await {
         tokio::spawn(async move {
             match incoming.await {
