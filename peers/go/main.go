@@ -54,7 +54,7 @@ func run(arguments []string) error {
 
 // serveOptions says how a server is started.
 type serveOptions struct {
-	listen, cert, key, root string
+	listen, cert, key, root, cipher string
 }
 
 func parseServe(name string, arguments []string) serveOptions {
@@ -64,16 +64,21 @@ func parseServe(name string, arguments []string) serveOptions {
 	flags.StringVar(&options.cert, "cert", "", "the certificate chain, PEM `file`")
 	flags.StringVar(&options.key, "key", "", "the private key, PEM `file`")
 	flags.StringVar(&options.root, "root", "", "the `folder` to serve")
+	flags.StringVar(&options.cipher, "cipher", "aes128", "for perf-server; there is no `other`")
 	flags.Parse(arguments)
 	return options
 }
 
-func (options serveOptions) listener(alpn string) (*quic.Listener, error) {
+func (options serveOptions) tlsConfig(alpn string) (*tls.Config, error) {
 	certificate, err := tls.LoadX509KeyPair(options.cert, options.key)
+	return &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{alpn}}, err
+}
+
+func (options serveOptions) listener(alpn string) (*quic.Listener, error) {
+	configuration, err := options.tlsConfig(alpn)
 	if err != nil {
 		return nil, err
 	}
-	configuration := &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{alpn}}
 	listener, err := quic.ListenAddr(options.listen, configuration, quicConfig())
 	if err == nil {
 		fmt.Println("listening", listener.Addr())

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -25,11 +26,42 @@ var zeros = make([]byte, 64<<10)
 
 func perfServer(arguments []string) error {
 	options := parseServe("perf-server", arguments)
-	listener, err := options.listener(perfALPN)
+	if options.cipher != "aes128" {
+		return errors.New("Go does not let one choose among the ciphers of TLS 1.3")
+	}
+	configuration, err := options.tlsConfig(perfALPN)
 	if err != nil {
 		return err
 	}
+	configuration.SessionTicketsDisabled = true
+	configuration.CurvePreferences = []tls.CurveID{tls.X25519}
+	address, err := net.ResolveUDPAddr("udp", options.listen)
+	if err != nil {
+		return err
+	}
+	transport, err := perfTransport(address)
+	if err != nil {
+		return err
+	}
+	listener, err := transport.Listen(configuration, quicConfig())
+	if err != nil {
+		return err
+	}
+	fmt.Println("listening", listener.Addr())
 	return answerStreams(listener, perfAnswer)
+}
+
+// perfTransport has the buffers that everybody is measured with.
+func perfTransport(address *net.UDPAddr) (*quic.Transport, error) {
+	socket, err := net.ListenUDP("udp", address)
+	if err != nil {
+		return nil, err
+	}
+	const buffer = 4 << 20
+	if err := errors.Join(socket.SetReadBuffer(buffer), socket.SetWriteBuffer(buffer)); err != nil {
+		return nil, err
+	}
+	return &quic.Transport{Conn: socket}, nil
 }
 
 func perfAnswer(stream *quic.Stream) {
@@ -53,9 +85,20 @@ func perfAnswer(stream *quic.Stream) {
 type perfOptions struct {
 	trust                      trustOptions
 	download, upload, duration float64
-	rps, json                  bool
-	request, streams           int
+	rps, hps, json             bool
+	request, streams, idle     int
 	response                   uint64
+}
+
+// perfTarget makes connections to a server.
+type perfTarget struct {
+	transport *quic.Transport
+	address   *net.UDPAddr
+	tls       *tls.Config
+}
+
+func (target *perfTarget) connect() (*quic.Conn, error) {
+	return target.transport.Dial(context.Background(), target.address, target.tls, quicConfig())
 }
 
 func perfClient(arguments []string) error {
@@ -65,36 +108,51 @@ func perfClient(arguments []string) error {
 	flags.Float64Var(&options.download, "download", 0, "receive for so many `seconds`")
 	flags.Float64Var(&options.upload, "upload", 0, "send for so many `seconds`")
 	flags.BoolVar(&options.rps, "rps", false, "requests per second")
+	flags.BoolVar(&options.hps, "hps", false, "handshakes per second")
+	flags.IntVar(&options.idle, "idle", 0, "open so many `connections`, and keep them until the standard input ends")
 	flags.IntVar(&options.request, "request", 512, "`bytes` of a request after its first eight")
 	flags.Uint64Var(&options.response, "response", 8192, "`bytes` of a response")
-	flags.IntVar(&options.streams, "streams", 1, "requests under way at a time")
-	flags.Float64Var(&options.duration, "duration", 2, "how long --rps runs, `seconds`")
-	flags.BoolVar(&options.json, "json", false, "one line of JSON in place of text")
+	flags.IntVar(&options.streams, "streams", 1, "requests, or handshakes, under way at a time")
+	flags.Float64Var(&options.duration, "duration", 2, "how long --rps and --hps run, `seconds`")
+	flags.BoolVar(&options.json, "json", false, "as others have it; there is nothing else")
 	if len(arguments) == 0 {
 		return errors.New("the address of the server is wanted")
 	}
 	flags.Parse(arguments[1:])
-	host, port, err := net.SplitHostPort(arguments[0])
+	address, err := net.ResolveUDPAddr("udp", arguments[0])
 	if err != nil {
 		return err
 	}
-	connection, err := connect(&options.trust, perfALPN, host, port)
+	configuration, err := options.trust.tlsConfig(perfALPN, "localhost")
 	if err != nil {
 		return err
 	}
-	defer connection.CloseWithError(0, "")
-	result, err := perfMeasure(options, connection)
+	configuration.CurvePreferences = []tls.CurveID{tls.X25519}
+	transport, err := perfTransport(&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		return err
 	}
-	encoder := json.NewEncoder(os.Stdout)
-	if !options.json {
-		encoder.SetIndent("", "  ")
+	// Closing it waits for nobody: what ends the connections has been sent by then.
+	defer transport.Close()
+	result, err := perfMeasure(options, &perfTarget{transport, address, configuration})
+	if err != nil || result == nil {
+		return err
 	}
-	return encoder.Encode(result)
+	return json.NewEncoder(os.Stdout).Encode(result)
 }
 
-func perfMeasure(options perfOptions, connection *quic.Conn) (map[string]any, error) {
+func perfMeasure(options perfOptions, target *perfTarget) (map[string]any, error) {
+	switch {
+	case options.hps:
+		return perfHandshakes(options, target)
+	case options.idle > 0:
+		return nil, perfIdle(options.idle, target)
+	}
+	connection, err := target.connect()
+	if err != nil {
+		return nil, err
+	}
+	defer connection.CloseWithError(0, "")
 	switch {
 	case options.download > 0:
 		return perfDownload(connection, seconds(options.download))
@@ -103,7 +161,25 @@ func perfMeasure(options perfOptions, connection *quic.Conn) (map[string]any, er
 	case options.rps:
 		return perfRequests(options, connection)
 	}
-	return nil, errors.New("one of --download, --upload and --rps is wanted")
+	return nil, errors.New("one of --download, --upload, --rps, --hps and --idle is wanted")
+}
+
+func perfIdle(wanted int, target *perfTarget) error {
+	connections := make([]*quic.Conn, wanted)
+	for index := range connections {
+		connection, err := target.connect()
+		if err != nil {
+			return err
+		}
+		connections[index] = connection
+	}
+	fmt.Println("open", wanted)
+	_, err := io.Copy(io.Discard, os.Stdin)
+	for _, connection := range connections {
+		err = errors.Join(err, connection.Context().Err())
+		connection.CloseWithError(0, "")
+	}
+	return err
 }
 
 func perfDownload(connection *quic.Conn, duration time.Duration) (map[string]any, error) {
@@ -154,6 +230,24 @@ func perfUpload(connection *quic.Conn, duration time.Duration) (map[string]any, 
 
 func perfRequests(options perfOptions, connection *quic.Conn) (map[string]any, error) {
 	message := append(binary.BigEndian.AppendUint64(nil, options.response), make([]byte, options.request)...)
+	return perfRepeat("rps", "requests", options, func() error {
+		return perfRequest(connection, message, options.response)
+	})
+}
+
+func perfHandshakes(options perfOptions, target *perfTarget) (map[string]any, error) {
+	return perfRepeat("hps", "handshakes", options, func() error {
+		connection, err := target.connect()
+		if err != nil {
+			return err
+		}
+		// What it takes to close it is not the handshake's, but keeps it from beginning another.
+		return connection.CloseWithError(0, "")
+	})
+}
+
+// perfRepeat does something again and again, in several places at the same time.
+func perfRepeat(test, noun string, options perfOptions, act func() error) (map[string]any, error) {
 	start := time.Now()
 	until := start.Add(seconds(options.duration))
 	latencies := make([][]time.Duration, options.streams)
@@ -163,7 +257,7 @@ func perfRequests(options perfOptions, connection *quic.Conn) (map[string]any, e
 		group.Go(func() {
 			for failures[worker] == nil && time.Now().Before(until) {
 				start := time.Now()
-				failures[worker] = perfRequest(connection, message, options.response)
+				failures[worker] = act()
 				latencies[worker] = append(latencies[worker], time.Since(start))
 			}
 		})
@@ -178,7 +272,7 @@ func perfRequests(options perfOptions, connection *quic.Conn) (map[string]any, e
 		return float64(all[int(quantile*float64(len(all)-1))].Nanoseconds()) / 1e3
 	}
 	return map[string]any{
-		"test": "rps", "requests": len(all), "seconds": took, "requests_per_second": float64(len(all)) / took,
+		"test": test, noun: len(all), "seconds": took, noun + "_per_second": float64(len(all)) / took,
 		"latency_us": map[string]float64{
 			"p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "p99_9": at(0.999), "p99_99": at(0.9999), "max": at(1),
 		},
