@@ -1,12 +1,15 @@
-//! s2n-quic as a peer for the interop runner's cases; `peers/README.md` describes its command line.
+//! s2n-quic as a peer for the interop runner's cases, and to measure against; `peers/README.md` describes its command
+//! line.
 //!
 //! There is no HTTP/3 for it in the registry, with rustls it does not resume sessions, and it has no 0-RTT and no
 //! setting for key updates, preferred addresses or version 2.
 
+mod perf;
 #[path = "../../rust/src/trust_all.rs"]
 mod trust_all;
 
 use anyhow::{Context, Result};
+use peer_perf::{Measure, Serve};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -32,6 +35,15 @@ const CASES: [&str; 6] = ["handshake", "transfer", "retry", "multiconnect", "cha
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
+    let mut words = std::env::args().skip(1);
+    match words.next().as_deref() {
+        Some("perf-server") => perf::serve(&Serve::parse(words)?).await,
+        Some("perf-client") => Ok(perf::measure(&Measure::parse(words)?).await?.print()),
+        _ => interop().await,
+    }
+}
+
+async fn interop() -> Result<()> {
     let (mut flags, mut arguments) = (BTreeMap::new(), std::env::args().skip(2));
     while let (Some(name), Some(value)) = (arguments.next(), arguments.next()) {
         flags.insert(name, value);
