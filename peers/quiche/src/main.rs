@@ -1,12 +1,15 @@
-//! quiche as a peer for the interop runner's cases; `peers/README.md` describes its command line.
+//! quiche as a peer for the interop runner's cases, and to measure against; `peers/README.md` describes its command
+//! line.
 //!
 //! It has no setting for cipher suites of TLS 1.3 or for key updates, and neither version 2, ECN nor preferred
 //! addresses.
 
+mod perf;
 mod requests;
 mod session;
 
 use anyhow::{Context, Result, bail};
+use peer_perf::{Measure, Serve};
 use quiche::{Config, ConnectionId, Header, RecvInfo, Type};
 use requests::Work;
 use session::{Session, identity};
@@ -26,6 +29,15 @@ const NAP: Duration = Duration::from_millis(50);
 const TICKET: Duration = Duration::from_secs(5);
 
 fn main() -> Result<()> {
+    let mut words = std::env::args().skip(1);
+    match words.next().as_deref() {
+        Some("perf-server") => perf::serve(&Serve::parse(words)?),
+        Some("perf-client") => Ok(perf::measure(&Measure::parse(words)?)?.print()),
+        _ => interop(),
+    }
+}
+
+fn interop() -> Result<()> {
     let (mut flags, mut arguments) = (BTreeMap::new(), std::env::args().skip(2));
     while let (Some(name), Some(value)) = (arguments.next(), arguments.next()) {
         flags.insert(name, value);
