@@ -48,7 +48,13 @@ usage: cargo xtask COMMAND
                     how much of 1230 emulated networks is used, and how long requests take, against the checked-in
                     baselines; --smoke is 60 networks with three controllers, --full also simulates those at full
                     length that are shortened
-  bench             godwit perf beside quinn, interleaved, as a table
+  bench [--rounds N] [--seconds S] [--only WORDS] [--scenario WORDS] [--cipher aes128|aes256] [--idle N] [--cross]
+        [--syscalls] [--json FILE] [--programs DIR] [--build-only DIR]
+                    godwit perf beside quinn, s2n-quic, quiche, tquic, quic-go and TLS over TCP, interleaved, 5 rounds of
+                    2 s, as tables; only programs, or scenarios, whose names contain one of the words, which are
+                    separated by commas; --cross also has Godwit at one end and another at the other; --syscalls counts
+                    system calls in a run of its own; --json writes all figures to a file; --build-only puts everything
+                    into a folder, from which `DIR/xtask bench --programs DIR` measures without the source
   history --bench FILE
                     adds to perf/history what bench --json has measured of a commit, with the counts and the use of emulated
                     networks that the commit has checked in
@@ -92,7 +98,7 @@ fn main() -> ExitCode {
         ["package"] => toolchains::package(false),
         ["package", "--verify"] => toolchains::package(true),
         ["wan", words @ ..] => wan::run(words),
-        ["bench"] => bench::run(),
+        ["bench", words @ ..] => bench::run(words),
         ["history", words @ ..] => history::run(words),
         ["dashboard", words @ ..] => dashboard::run(words),
         ["gate"] => gate::run(gate::Mode::Compare),

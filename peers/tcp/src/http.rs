@@ -76,7 +76,9 @@ impl Body for Upload {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         if Instant::now() >= self.until {
             let bytes = self.bytes;
-            self.told.take().into_iter().for_each(|told| drop(told.send(bytes)));
+            if let Some(told) = self.told.take() {
+                let _ = told.send(bytes);
+            }
             return Poll::Ready(None);
         }
         let chunk = next_chunk(u64::MAX);
@@ -110,7 +112,7 @@ pub async fn serve(options: &Serve, version: Version) -> Result<()> {
                     let mut http = server::conn::http2::Builder::new(TokioExecutor::new());
                     http.initial_stream_window_size(STREAM_WINDOW);
                     http.initial_connection_window_size(CONNECTION_WINDOW);
-                    http.max_concurrent_streams(STREAMS).max_send_buffer_size(8 << 20);
+                    http.max_concurrent_streams(STREAMS).max_send_buf_size(8 << 20);
                     http.serve_connection(stream, service_fn(answer)).await?;
                 }
             }
@@ -140,7 +142,7 @@ impl Sender {
                 let mut http = http2::Builder::new(TokioExecutor::new());
                 http.initial_stream_window_size(STREAM_WINDOW);
                 http.initial_connection_window_size(CONNECTION_WINDOW);
-                http.initial_max_send_streams(STREAMS as usize).max_send_buffer_size(8 << 20);
+                http.initial_max_send_streams(STREAMS as usize).max_send_buf_size(8 << 20);
                 let (sender, connection) = http.handshake(stream).await?;
                 spawn_local(connection);
                 Sender::Two(sender)

@@ -104,7 +104,7 @@ fn prepare(options: &Options<'_>, folder: &Path) -> Result<(Stage, PathBuf), Str
     let mut quinn = PathBuf::new();
     if !alone {
         // It makes the certificates of the others too.
-        quinn = install::build_quinn_for_figures()?;
+        quinn = install::build_for_figures("rust")?;
         shell::output(Command::new(&quinn).arg("make-certs").arg(folder.join("certificates")))?;
         let peers = options.servers.iter().filter_map(|server| match server {
             Server::Peer(peer) if *peer != Peer::Quinn => Some(*peer),

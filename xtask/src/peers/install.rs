@@ -200,10 +200,26 @@ fn install_pebble() -> Result<(), String> {
     Ok(())
 }
 
-/// quinn's program, built as Godwit is built for figures.
-pub(crate) fn build_quinn_for_figures() -> Result<PathBuf, String> {
-    build_rust_as("dist", "rust", quinn_target())?;
-    Ok(quinn_target().join("dist/peer"))
+/// The program of a folder, built as Godwit is built for figures.
+pub(crate) fn build_for_figures(folder: &str) -> Result<PathBuf, String> {
+    let (target, program) = match folder {
+        "rust" => (quinn_target(), "peer".to_owned()),
+        // It shares its dependencies with that of quinn.
+        "tcp" => (quinn_target(), "peer-tcp".to_owned()),
+        "s2n" => (s2n_target(), "peer-s2n".to_owned()),
+        other => (peers().join(format!(".cache/{other}-target")), format!("peer-{other}")),
+    };
+    if matches!(folder, "quiche" | "tquic") {
+        needs_boringssl()?;
+    }
+    build_rust_as("dist", folder, target.clone())?;
+    Ok(target.join("dist").join(program))
+}
+
+/// quic-go's program.
+pub(crate) fn build_quic_go() -> Result<PathBuf, String> {
+    install_quic_go()?;
+    Ok(quic_go_program())
 }
 
 /// The program of a folder that is a workspace of its own.
@@ -223,10 +239,14 @@ fn build_rust_as(profile: &str, folder: &str, target: PathBuf) -> Result<(), Str
 
 /// BoringSSL comes with it: cmake builds it, and bindgen, which needs libclang, reads its headers.
 fn install_quiche() -> Result<(), String> {
-    needs("cmake", "CMake")?;
-    needs("c++", "a C++ compiler")?;
+    needs_boringssl()?;
     let built = build_rust("quiche", quiche_target());
     built.map_err(|why| format!("{why} (bindgen needs Debian's libclang1 and libclang-common-dev)"))
+}
+
+fn needs_boringssl() -> Result<(), String> {
+    needs("cmake", "CMake")?;
+    needs("c++", "a C++ compiler")
 }
 
 fn install_aioquic() -> Result<(), String> {

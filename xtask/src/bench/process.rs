@@ -1,0 +1,150 @@
+//! The processes that are measured: where they run, what they use.
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// How long a client may take beyond its time.
+const GRACE: u64 = 20;
+/// What a server is given to be done with a client that has gone.
+const SETTLING: Duration = Duration::from_millis(100);
+
+/// A program on a core of its own.
+pub(super) fn on_core(core: &str, program: &Path, words: &[String]) -> Command {
+    let mut command = Command::new("taskset");
+    command.args(["-c", core]).arg(program).args(words);
+    command
+}
+
+/// A server on core 0. It ends with the value.
+pub(super) struct Server {
+    process: Child,
+    pub(super) address: String,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Server {
+    /// Starts it and waits for the line that tells its address.
+    pub(super) fn start(program: &Path, words: &[String]) -> Result<Self, String> {
+        let mut command = on_core("0", program, words);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| format!("{}: {error}", program.display()))?;
+        let (out, errors) = (child.stdout.take(), child.stderr.take());
+        let mut server = Self { process: child, address: String::new() };
+        let mut line = String::new();
+        out.map(|out| BufReader::new(out).read_line(&mut line))
+            .transpose()
+            .map_err(|error| error.to_string())?;
+        let address = line.split_whitespace().find(|word| word.starts_with("127.0.0.1:"));
+        let Some(address) = address else {
+            let _ = server.process.kill();
+            let said = errors.map(std::io::read_to_string).and_then(Result::ok).unwrap_or_default();
+            return Err(last_line(&said, "the server does not say where it listens"));
+        };
+        server.address = address.trim_end_matches([',', ';']).to_owned();
+        // It may write: nobody must wait for a reader.
+        errors.map(|mut errors| std::thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink())));
+        Ok(server)
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// What all its threads have run so far, in seconds.
+    pub(super) fn cpu(&self) -> Result<f64, String> {
+        let folder = format!("/proc/{}/task", self.id());
+        let threads = fs::read_dir(&folder).map_err(|_| "the server has ended".to_owned())?;
+        let ran = |file: std::path::PathBuf| first_number(&fs::read_to_string(file).ok()?);
+        let all = threads.flatten().filter_map(|thread| ran(thread.path().join("schedstat")));
+        Ok(all.sum::<f64>() / 1e9)
+    }
+}
+
+fn first_number(text: &str) -> Option<f64> {
+    text.split_whitespace().next()?.parse().ok()
+}
+
+/// Memory that a process holds, in KiB.
+pub(super) fn memory(id: u32) -> Result<f64, String> {
+    let text =
+        fs::read_to_string(format!("/proc/{id}/status")).map_err(|_| "a process has ended".to_owned())?;
+    resident(&text).ok_or_else(|| "the system does not tell what memory a process holds".to_owned())
+}
+
+fn resident(status: &str) -> Option<f64> {
+    first_number(status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?)
+}
+
+/// What a client has said, and what it and its server have used.
+pub(super) struct Ran {
+    pub(super) text: String,
+    /// In seconds.
+    pub(super) client: f64,
+    pub(super) server: f64,
+}
+
+/// Runs a client on core 1 to its end.
+pub(super) fn client(server: &Server, program: &Path, words: &[String], seconds: f64) -> Result<Ran, String> {
+    let (before, children) = (server.cpu()?, children()?);
+    let limit = (seconds.ceil() as u64 + GRACE).to_string();
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=1", &limit, "taskset", "-c", "1"]).arg(program).args(words);
+    let output = command.output().map_err(|error| format!("timeout: {error}"))?;
+    let client = self::children()? - children;
+    std::thread::sleep(SETTLING);
+    match output.status.code() {
+        Some(0) => {}
+        Some(124 | 137) => return Err(format!("its client did not end within {limit} s")),
+        _ => return Err(last_line(&String::from_utf8_lossy(&output.stderr), "its client has failed")),
+    }
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok(Ran { text, client, server: server.cpu()? - before })
+}
+
+/// What children that have ended have used, and theirs, in seconds.
+fn children() -> Result<f64, String> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|error| error.to_string())?;
+    Ok((usage.user_time().num_microseconds() + usage.system_time().num_microseconds()) as f64 / 1e6)
+}
+
+/// The last line that a program wrote, for what follows it is most often about where in the source it was.
+pub(super) fn last_line(text: &str, otherwise: &str) -> String {
+    let said = text.lines().map(str::trim).rfind(|line| !line.is_empty() && !line.starts_with("note:"));
+    said.unwrap_or(otherwise).chars().take(160).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_stands_in_the_status_of_a_process() {
+        assert_eq!(resident("Name:\tgodwit\nVmHWM:\t  9000 kB\nVmRSS:\t    8192 kB\n"), Some(8192.0));
+        assert_eq!(resident("Name:\tgodwit\n"), None);
+        assert!(memory(std::process::id()).unwrap() > 0.0);
+    }
+
+    #[test]
+    fn a_failure_says_what_was_said_last() {
+        assert_eq!(last_line("one\nError: two\n\nnote: run with RUST_BACKTRACE=1\n", "x"), "Error: two");
+        assert_eq!(last_line("\n", "nothing was said"), "nothing was said");
+    }
+
+    #[test]
+    fn a_server_that_says_no_address_is_a_failure_with_its_words() {
+        let words = ["-c".to_owned(), "echo 'Error: no such key' >&2".to_owned()];
+        let failure = Server::start(Path::new("sh"), &words).err().unwrap();
+        assert_eq!(failure, "Error: no such key");
+    }
+}
