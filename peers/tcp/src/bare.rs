@@ -23,10 +23,11 @@ pub async fn serve(options: &Serve) -> Result<()> {
 }
 
 async fn answer_all(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> Result<()> {
-    let mut buffer = vec![0; CHUNK];
+    let mut buffer = Vec::new();
     loop {
         let mut head = [0; 16];
         stream.read_exact(&mut head).await?;
+        buffer.resize(CHUNK, 0);
         let (wanted, follows) = head.split_at(8);
         let (wanted, follows) =
             (u64::from_be_bytes(wanted.try_into()?), u64::from_be_bytes(follows.try_into()?));

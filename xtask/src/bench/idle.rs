@@ -4,7 +4,7 @@
 use super::figures::Kind;
 use super::options::Options;
 use super::pairs::Pair;
-use super::process::{Server, last_line, memory, on_core};
+use super::process::{Server, memory, on_core, reason};
 use super::scenarios::Work;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -62,7 +62,7 @@ fn told(server: &Server, mut client: Client, connections: usize) -> Result<(f64,
     if line.trim() != format!("open {connections}") {
         drop(client);
         let said = errors.map(std::io::read_to_string).and_then(Result::ok).unwrap_or_default();
-        return Err(last_line(&said, "its client has opened no connections"));
+        return Err(reason(&said, "its client has opened no connections"));
     }
     std::thread::sleep(REST);
     Ok((memory(server.id())?, memory(client.0.id())?))
@@ -83,7 +83,7 @@ fn watched(server: &Server, client: &mut Client) -> Result<(f64, f64), String> {
     };
     if !status.success() {
         let said = client.0.stderr.take().map(std::io::read_to_string).and_then(Result::ok);
-        return Err(last_line(&said.unwrap_or_default(), "its client has failed"));
+        return Err(reason(&said.unwrap_or_default(), "its client has failed"));
     }
     let middle = (QUIET as u128 * 500 / STEP.as_millis()) as usize;
     let place = seen.len().saturating_sub(middle);

@@ -34,7 +34,7 @@ pub(super) fn parse(text: &str) -> Result<Outcome, String> {
         return Err(format!("no rate above zero in {}", text.trim()));
     };
     let latency = |name: &str| first(&[&format!("/latency_us/{name}")]);
-    let latency = match (latency("p50"), latency("p99"), latency("p99_9")) {
+    let latency = match (latency("p50"), latency("p99"), latency("p99_9").or(latency("p99.9"))) {
         (Some(p50), Some(p99), Some(p99_9)) => Some([p50, p99, p99_9]),
         _ => None,
     };
@@ -53,7 +53,8 @@ mod tests {
         assert_eq!(theirs, Outcome { rate: 8e9, amount: 1.0, is_bulk: true, latency: None });
         let latency = r#""latency_us":{"p50":1.0,"p90":2,"p99":3,"p99_9":4,"p99_99":5,"max":6}"#;
         let each = Outcome { rate: 50.0, amount: 100.0, is_bulk: false, latency: Some([1.0, 3.0, 4.0]) };
-        let ours = format!(r#"{{"requests":{{"count":100,"per_second":50.0}},{latency}}}"#);
+        let other = latency.replace('_', ".").replace("latency.us", "latency_us");
+        let ours = format!(r#"{{"requests":{{"count":100,"per_second":50.0}},{other}}}"#);
         assert_eq!(parse(&ours).unwrap(), each);
         let theirs = format!(r#"{{"handshakes":100,"handshakes_per_second":50.0,{latency}}}"#);
         assert_eq!(parse(&theirs).unwrap(), each);

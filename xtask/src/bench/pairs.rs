@@ -7,7 +7,7 @@ use super::scenarios::Scenario;
 /// A client and the server that it is measured with.
 #[derive(Debug, Clone)]
 pub(super) struct Pair {
-    /// As tables have it.
+    /// As tables have it: of two, the client first.
     pub(super) name: String,
     pub(super) client: Program,
     pub(super) server: Program,
@@ -19,7 +19,7 @@ impl Pair {
     }
 
     fn crossed(client: &Program, server: &Program) -> Self {
-        let name = format!("{} from {}", client.name, server.name);
+        let name = format!("{} to {}", client.name, server.name);
         Self { name, client: client.clone(), server: server.clone() }
     }
 
@@ -77,9 +77,6 @@ mod tests {
         let (quinn, tcp) = ("quinn of unknown version", "TCP, TLS by rustls of unknown version");
         assert_eq!(names("download"), ["godwit", quinn, tcp]);
         assert_eq!(names("requests, 1 stream"), ["godwit", "godwit, spinning", quinn, tcp]);
-        assert_eq!(
-            names("upload, crossed"),
-            [format!("godwit from {quinn}"), format!("{quinn} from godwit")]
-        );
+        assert_eq!(names("upload, crossed"), [format!("godwit to {quinn}"), format!("{quinn} to godwit")]);
     }
 }

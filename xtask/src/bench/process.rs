@@ -49,7 +49,7 @@ impl Server {
         let Some(address) = address else {
             let _ = server.process.kill();
             let said = errors.map(std::io::read_to_string).and_then(Result::ok).unwrap_or_default();
-            return Err(last_line(&said, "the server does not say where it listens"));
+            return Err(reason(&said, "the server does not say where it listens"));
         };
         server.address = address.trim_end_matches([',', ';']).to_owned();
         // It may write: nobody must wait for a reader.
@@ -106,7 +106,7 @@ pub(super) fn client(server: &Server, program: &Path, words: &[String], seconds:
     match output.status.code() {
         Some(0) => {}
         Some(124 | 137) => return Err(format!("its client did not end within {limit} s")),
-        _ => return Err(last_line(&String::from_utf8_lossy(&output.stderr), "its client has failed")),
+        _ => return Err(reason(&String::from_utf8_lossy(&output.stderr), "its client has failed")),
     }
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     Ok(Ran { text, client, server: server.cpu()? - before })
@@ -118,9 +118,11 @@ fn children() -> Result<f64, String> {
     Ok((usage.user_time().num_microseconds() + usage.system_time().num_microseconds()) as f64 / 1e6)
 }
 
-/// The last line that a program wrote, for what follows it is most often about where in the source it was.
-pub(super) fn last_line(text: &str, otherwise: &str) -> String {
-    let said = text.lines().map(str::trim).rfind(|line| !line.is_empty() && !line.starts_with("note:"));
+/// Why a program says it has failed: in a line that begins so, or else in the last that it wrote.
+pub(super) fn reason(text: &str, otherwise: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("note:"));
+    let is_error = |line: &&str| ["error:", "Error:", "peer:"].iter().any(|word| line.starts_with(word));
+    let said = lines.clone().rfind(is_error).or_else(|| lines.last());
     said.unwrap_or(otherwise).chars().take(160).collect()
 }
 
@@ -136,9 +138,10 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_says_what_was_said_last() {
-        assert_eq!(last_line("one\nError: two\n\nnote: run with RUST_BACKTRACE=1\n", "x"), "Error: two");
-        assert_eq!(last_line("\n", "nothing was said"), "nothing was said");
+    fn a_failure_says_why() {
+        assert_eq!(reason("one\nError: two\n\nStack backtrace:\n0: main\n", "x"), "Error: two");
+        assert_eq!(reason("one\ntwo\nnote: run with RUST_BACKTRACE=1\n", "x"), "two");
+        assert_eq!(reason("\n", "nothing was said"), "nothing was said");
     }
 
     #[test]

@@ -28,8 +28,8 @@ pub(super) fn conditions(options: &Options) -> String {
         "Server on core 0, client on core 1, one thread of work each, over loopback; {rounds} interleaved rounds of \
          {seconds} s. For all: ECDSA P-256, {cipher}, X25519, full handshakes, UDP payloads of 1452 to 1472 bytes (TCP: \
          segments of 1448), CUBIC, windows of 16 MiB for a stream and 32 MiB for a connection, socket buffers of 4 MiB, \
-         60 s of idle time, 1024 streams, 64 KiB for each write; built with optimisation 3 and thin LTO. Requests of \
-         512 B are answered with 8 KiB. Exceptions: quic-go has NewReno alone, and is built by Go; tquic's server \
+         64 KiB for each write, at least 30 s of idle time and 1024 streams; built with optimisation 3 and thin LTO. \
+         Requests of 512 B are answered with 8 KiB. Exceptions: quic-go has NewReno alone, and is built by Go; tquic's server \
          cannot but send session tickets; quiche and tquic do not pace; TCP sizes its buffers itself, and has a \
          connection for each request under way, but for HTTP/2, which has one. Idle: what each of {idle} connections \
          adds to the memory of a process, without the kernel's."
@@ -107,15 +107,16 @@ fn table(text: &mut String, results: &Results) {
     let Some(leading) = kinds.first().copied() else { return };
     let heads: Vec<String> =
         kinds.iter().map(|kind| format!("{}, {}", kind.name(), kind.unit(work))).collect();
-    let _ = writeln!(text, "| | {} | to the best other QUIC |", heads.join(" | "));
-    let _ = writeln!(text, "|---|{}---|", "---|".repeat(kinds.len()));
+    let best = results.best_peer(leading).map(|(_, spread)| spread.median);
+    let (last, line) = if best.is_some() { (" to the best other QUIC |", "---|") } else { ("", "") };
+    let _ = writeln!(text, "| | {} |{last}", heads.join(" | "));
+    let _ = writeln!(text, "|---|{}{line}", "---|".repeat(kinds.len()));
     let mut rows: Vec<&Row> = results.rows.iter().collect();
     let rank = |row: &Row| {
         let median = row.spread(leading).map(|spread| spread.median);
         median.map_or(f64::INFINITY, |median| if leading.more_is_better() { -median } else { median })
     };
     rows.sort_by(|one, other| rank(one).total_cmp(&rank(other)));
-    let best = results.best_peer(leading).map(|(_, spread)| spread.median);
     for row in rows {
         let cells: Vec<String> = kinds
             .iter()
@@ -127,8 +128,9 @@ fn table(text: &mut String, results: &Results) {
             .collect();
         let ratio = row.spread(leading).zip(best).map(|(ours, best)| leading.ratio(ours.median, best));
         let ratio = ratio.map_or(String::new(), |ratio| format!("{ratio:.2}"));
+        let ratio = if best.is_some() { format!(" {ratio} |") } else { String::new() };
         let name = if row.ours { format!("**{}**", row.name) } else { row.name.clone() };
-        let _ = writeln!(text, "| {name} | {} | {ratio} |", cells.join(" | "));
+        let _ = writeln!(text, "| {name} | {} |{ratio}", cells.join(" | "));
     }
     if work == Work::Idle {
         text.push_str("\nWithout what the kernel holds, which for TCP is most of it.\n");
