@@ -55,8 +55,22 @@ impl Socket {
 
     /// What has arrived, without waiting for it.
     pub fn receive(&self, buffer: &mut [u8]) -> Result<Option<Received>> {
+        self.receive_by(buffer, MsgFlags::MSG_DONTWAIT)
+    }
+
+    /// What arrives, for which it waits, at most as long as was said.
+    pub fn receive_waiting(&self, buffer: &mut [u8]) -> Result<Option<Received>> {
+        self.receive_by(buffer, MsgFlags::empty())
+    }
+
+    /// How long [`Socket::receive_waiting`] waits.
+    pub fn set_patience(&self, time: Duration) -> Result<()> {
+        Ok(self.socket.set_read_timeout(Some(time))?)
+    }
+
+    fn receive_by(&self, buffer: &mut [u8], flags: MsgFlags) -> Result<Option<Received>> {
         let (mut control, mut slices) = (self.control.borrow_mut(), [IoSliceMut::new(buffer)]);
-        let (fd, flags) = (self.socket.as_raw_fd(), MsgFlags::MSG_DONTWAIT);
+        let fd = self.socket.as_raw_fd();
         let message = match recvmsg::<SockaddrStorage>(fd, &mut slices, Some(&mut control), flags) {
             Ok(message) => message,
             // What an earlier datagram met with is no matter.

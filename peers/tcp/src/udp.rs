@@ -18,10 +18,7 @@ pub fn serve(options: &Serve) -> Result<()> {
     println!("listening {}", socket.local());
     let (mut input, mut output) = (vec![0; ROOM], vec![0; ROOM]);
     loop {
-        let Some(Received { len, segment, from }) = socket.receive(&mut input)? else {
-            socket.wait(None)?;
-            continue;
-        };
+        let Some(Received { len, segment, from }) = socket.receive_waiting(&mut input)? else { continue };
         for request in input[..len].chunks(segment.max(1)) {
             let head = request.get(..HEAD).context("a request that is too short")?;
             let wanted = usize::try_from(u64::from_be_bytes(head[..8].try_into()?))?;
@@ -43,6 +40,7 @@ struct Place {
 pub fn measure(options: &Measure) -> Result<Outcome> {
     let Work::Requests(wanted) = options.work else { bail!("bare datagrams only answer requests") };
     let socket = Socket::client(options.remote)?;
+    socket.set_patience(LOST)?;
     let mut message = wanted.message();
     let mut ask = |place: u64| -> Result<()> {
         message[8..HEAD].copy_from_slice(&place.to_be_bytes());
@@ -56,14 +54,8 @@ pub fn measure(options: &Measure) -> Result<Outcome> {
     }
     let (mut input, mut waiting) = (vec![0; ROOM], places.len());
     while waiting > 0 {
-        let Some(Received { len, segment, .. }) = socket.receive(&mut input)? else {
-            let before = Instant::now();
-            socket.wait(Some(LOST))?;
-            if before.elapsed() >= LOST {
-                bail!("a datagram was lost");
-            }
-            continue;
-        };
+        let received = socket.receive_waiting(&mut input)?;
+        let Received { len, segment, .. } = received.context("a datagram was lost")?;
         for datagram in input[..len].chunks(segment.max(1)) {
             let number = u64::from_be_bytes(datagram.get(..8).context("too short")?.try_into()?);
             let place = places.get_mut(usize::try_from(number)?).context("no such place")?;

@@ -162,7 +162,7 @@ pub(super) fn write(
         "time": about.time,
         "measured": measured.trim(),
         "machine": about::machine(),
-        "conditions": super::table::conditions(options),
+        "conditions": options.conditions(),
         "figures": figures,
         "failures": results.iter().flat_map(failures).collect::<Vec<_>>(),
     });

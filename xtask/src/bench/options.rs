@@ -99,6 +99,22 @@ impl Options {
         Ok(options)
     }
 
+    /// How everything was measured, in a sentence or two.
+    pub(super) fn conditions(&self) -> String {
+        let Options { rounds, seconds, cipher, idle, .. } = self;
+        let cipher = cipher.name();
+        format!(
+            "Server on core 0, client on core 1, one thread of work each, over loopback; {rounds} interleaved rounds of \
+             {seconds} s. For all: ECDSA P-256, {cipher}, X25519, full handshakes, UDP payloads of 1452 to 1472 bytes (TCP: \
+             segments of 1448), CUBIC, windows of 16 MiB for a stream and 32 MiB for a connection, socket buffers of 4 MiB, \
+             64 KiB for each write, at least 30 s of idle time and 1024 streams; built with optimisation 3 and thin LTO. \
+             Requests of 512 B are answered with 8 KiB. Exceptions: quic-go has NewReno alone, and is built by Go; tquic's server \
+             cannot but send session tickets; quiche and tquic do not pace; TCP sizes its buffers itself, and has a \
+             connection for each request under way, but for HTTP/2, which has one. Idle: what each of {idle} connections \
+             adds to the memory of a process, without the kernel's."
+        )
+    }
+
     /// Whether a program is wanted.
     pub(super) fn takes_program(&self, name: &str) -> bool {
         name.starts_with("godwit") || contains(&self.only, name)

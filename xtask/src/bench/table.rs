@@ -20,25 +20,9 @@ const COMPARED: [Kind; 10] = [
     Kind::ClientCalls,
 ];
 
-/// How everything was measured, in a sentence or two.
-pub(super) fn conditions(options: &Options) -> String {
-    let Options { rounds, seconds, cipher, idle, .. } = options;
-    let cipher = cipher.name();
-    format!(
-        "Server on core 0, client on core 1, one thread of work each, over loopback; {rounds} interleaved rounds of \
-         {seconds} s. For all: ECDSA P-256, {cipher}, X25519, full handshakes, UDP payloads of 1452 to 1472 bytes (TCP: \
-         segments of 1448), CUBIC, windows of 16 MiB for a stream and 32 MiB for a connection, socket buffers of 4 MiB, \
-         64 KiB for each write, at least 30 s of idle time and 1024 streams; built with optimisation 3 and thin LTO. \
-         Requests of 512 B are answered with 8 KiB. Exceptions: quic-go has NewReno alone, and is built by Go; tquic's server \
-         cannot but send session tickets; quiche and tquic do not pace; TCP sizes its buffers itself, and has a \
-         connection for each request under way, but for HTTP/2, which has one. Idle: what each of {idle} connections \
-         adds to the memory of a process, without the kernel's."
-    )
-}
-
 /// Everything.
 pub(super) fn report(results: &[Results], options: &Options) -> String {
-    let mut text = format!("{}\n", conditions(options));
+    let mut text = format!("{}\n", options.conditions());
     compare(&mut text, results);
     for results in results.iter().filter(|results| !results.rows.is_empty()) {
         let _ = write!(text, "\n### {}\n\n", results.scenario.name);

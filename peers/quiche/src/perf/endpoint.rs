@@ -25,6 +25,8 @@ pub struct Endpoint {
     /// Who has received something, or whose time has come.
     touched: Vec<u64>,
     next: u64,
+    /// Whether nothing was left the last time that the socket was asked.
+    dry: bool,
     input: Vec<u8>,
     output: Vec<u8>,
 }
@@ -49,6 +51,7 @@ impl Endpoint {
             timers: BTreeSet::new(),
             touched: Vec::new(),
             next: 0,
+            dry: true,
             input: vec![0; ROOM],
             output: vec![0; (SEGMENTS + 1) * PACKET],
         }
@@ -92,7 +95,9 @@ impl Endpoint {
 
     /// Takes in what has come, or waits for it, at most so long; returns who has something to do.
     pub fn turn(&mut self, most: Option<Duration>) -> Result<Vec<u64>> {
-        self.take_in()?;
+        if !self.dry {
+            self.take_in()?;
+        }
         self.expire();
         if self.touched.is_empty() {
             let timer = self.timers.first().map(|(at, _)| at.saturating_duration_since(Instant::now()));
@@ -105,8 +110,12 @@ impl Endpoint {
 
     fn take_in(&mut self) -> Result<()> {
         let mut input = std::mem::take(&mut self.input);
+        self.dry = false;
         for _ in 0..CALLS {
-            let Some(Received { len, segment, from }) = self.socket.receive(&mut input)? else { break };
+            let Some(Received { len, segment, from }) = self.socket.receive(&mut input)? else {
+                self.dry = true;
+                break;
+            };
             for datagram in input[..len].chunks_mut(segment.max(1)) {
                 self.receive(datagram, from)?;
             }
