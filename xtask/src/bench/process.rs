@@ -120,9 +120,9 @@ fn children() -> Result<f64, String> {
 
 /// Why a program says it has failed: in a line that begins so, or else in the last that it wrote.
 pub(super) fn reason(text: &str, otherwise: &str) -> String {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("note:"));
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("note:"));
     let is_error = |line: &&str| ["error:", "Error:", "peer:"].iter().any(|word| line.starts_with(word));
-    let said = lines.clone().rfind(is_error).or_else(|| lines.last());
+    let said = lines.clone().rfind(is_error).or_else(|| lines.next_back());
     said.unwrap_or(otherwise).chars().take(160).collect()
 }
 
