@@ -44,7 +44,9 @@ What is measured:
   --download, --upload  bytes of stream data that reached the other application, in 10^6 bits per second; an
                         upload counts as over when the server has confirmed all of it
   --rps                 requests whose answer was read to its end; latency from opening the stream to that end
+  --latency             the same with one request at a time, to tell how long each takes
   --hps                 handshakes that were completed by the client; latency from the first packet to that
+  --idle                memory that connections take on which nothing happens, and how many die
 CPU time is this process's own, while measuring.";
 
 #[derive(Debug, Subcommand)]
@@ -99,12 +101,15 @@ struct ClientArguments {
     /// Streams, or requests, at the same time on each connection
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     streams: u32,
-    /// Bytes of a request, without its header of 8 bytes (--rps)
+    /// Bytes of a request, without its header of 8 bytes (--rps, --latency)
     #[arg(long, value_name = "BYTES", default_value = "512", value_parser = typed::bytes)]
     request: u64,
-    /// Bytes of a response (--rps)
+    /// Bytes of a response (--rps, --latency)
     #[arg(long, value_name = "BYTES", default_value = "8192", value_parser = typed::bytes)]
     response: u64,
+    /// Tell how much memory this process of this machine takes for the connections, such as a server's (--idle)
+    #[arg(long, value_name = "PID", requires = "idle")]
+    memory_of: Option<u32>,
     /// Handshakes at the same time (--hps)
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     concurrency: u32,
@@ -121,6 +126,10 @@ struct Client {
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
+    /// Write all times of requests or handshakes to this file: a line for each range with the longest time in it in
+    /// microseconds, how many there are, and the share of all that are no longer
+    #[arg(long, value_name = "FILE")]
+    histogram: Option<PathBuf>,
     /// Accept any certificate; this is the default here, unless --cacert is given
     #[arg(long, conflicts_with = "cacert")]
     insecure: bool,
@@ -144,9 +153,15 @@ struct Scenario {
     /// Make requests, each on a stream of its own
     #[arg(long, value_name = "TIME", num_args = 0..=1, value_parser = typed::duration)]
     rps: Option<Option<Duration>>,
+    /// Make requests one at a time and tell how long they take
+    #[arg(long, value_name = "TIME", num_args = 0..=1, value_parser = typed::duration)]
+    latency: Option<Option<Duration>>,
     /// Make connections
     #[arg(long, value_name = "TIME", num_args = 0..=1, value_parser = typed::duration)]
     hps: Option<Option<Duration>>,
+    /// Open this many connections, leave them alone for --duration, and tell how much memory they take
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    idle: Option<u32>,
 }
 
 /// What both ends can be told about the transport.
@@ -173,12 +188,14 @@ struct Tuning {
 impl ClientArguments {
     /// What to measure and for how long.
     fn kind(&self) -> (perf::Scenario, Duration) {
-        let Scenario { download, upload, rps, hps } = self.scenario;
+        let Scenario { download, upload, rps, latency, hps, idle } = self.scenario;
         let candidates = [
             (perf::Scenario::Download, download),
             (perf::Scenario::Upload, upload),
             (perf::Scenario::Requests, rps),
+            (perf::Scenario::Latency, latency),
             (perf::Scenario::Handshakes, hps),
+            (perf::Scenario::Idle, idle.map(|_| None)),
         ];
         let chosen = candidates.into_iter().find_map(|(kind, given)| Some((kind, given?)));
         // One of them is required, or this is not reached.
@@ -190,8 +207,9 @@ impl ClientArguments {
         let (scenario, duration) = self.kind();
         let mut options = ClientOptions::new(self.target, scenario);
         options.duration = duration;
-        options.connections = self.connections;
+        options.connections = self.scenario.idle.unwrap_or(self.connections);
         options.streams = self.streams;
+        options.memory_of = self.memory_of;
         options.request = self.request;
         options.response = self.response;
         options.concurrency = self.concurrency;
@@ -252,9 +270,15 @@ fn serve(options: ServerOptions) -> Result<ExitCode, Failure> {
 }
 
 fn measure(arguments: ClientArguments) -> Result<ExitCode, Failure> {
-    pin(arguments.client.pin)?;
-    let json = arguments.client.json;
-    tell(&perf::measure(&arguments.options()?)?, json)
+    let (scenario, _) = arguments.kind();
+    if matches!(scenario, perf::Scenario::Download | perf::Scenario::Upload | perf::Scenario::Idle)
+        && arguments.client.histogram.is_some()
+    {
+        let problem = "--histogram: only requests and handshakes are timed; give --rps, --latency or --hps";
+        return Err(Failure::usage(problem));
+    }
+    let telling = arguments.client.telling()?;
+    telling.tell(&perf::measure(&arguments.options()?)?)
 }
 
 /// Keeps this thread, which does everything, on a core.
@@ -265,9 +289,31 @@ fn pin(core: Option<usize>) -> Result<(), Failure> {
     godwit::pin_current_thread(core).map_err(failed)
 }
 
-fn tell(report: &perf::Report, json: bool) -> Result<ExitCode, Failure> {
-    print(&if json { report.json() + "\n" } else { report.table(stdout_style()) })?;
-    Ok(ExitCode::SUCCESS)
+/// How the outcome is told.
+struct Telling {
+    json: bool,
+    histogram: Option<PathBuf>,
+}
+
+impl Client {
+    /// Readies this end: what cannot be done is said before anything is measured.
+    fn telling(&self) -> Result<Telling, Failure> {
+        pin(self.pin)?;
+        if let Some(file) = &self.histogram {
+            output::check_writable(file)?;
+        }
+        Ok(Telling { json: self.json, histogram: self.histogram.clone() })
+    }
+}
+
+impl Telling {
+    fn tell(&self, report: &perf::Report) -> Result<ExitCode, Failure> {
+        if let (Some(file), Some(latency)) = (&self.histogram, &report.latency) {
+            output::write(file, latency.histogram())?;
+        }
+        print(&if self.json { report.json() + "\n" } else { report.table(stdout_style()) })?;
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
 #[cfg(test)]

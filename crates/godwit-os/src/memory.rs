@@ -1,4 +1,4 @@
-//! How much memory the process may have.
+//! How much memory the process may have, and how much processes have.
 //!
 //! On Linux that is the memory of the machine, or less where the control group (cgroup v2) of the process, or one that it is
 //! part of, has a limit: what a service manager or a container sets. Other systems are not asked.
@@ -12,6 +12,35 @@ const GROUPS: &str = "/sys/fs/cgroup";
 /// system does not tell.
 pub fn permitted() -> Option<u64> {
     least(|path| std::fs::read_to_string(path).ok())
+}
+
+/// The memory that a process has at present.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Resident {
+    /// Bytes of its pages that are in memory (RSS), those that it shares with others included.
+    pub rss: u64,
+    /// The same with its part only of pages that are shared (PSS), where the system tells: of processes of the same user.
+    pub pss: Option<u64>,
+}
+
+impl Resident {
+    /// Of this process. `None` where the system does not tell.
+    pub fn now() -> Option<Resident> {
+        Resident::read("self")
+    }
+
+    /// Of another process of this machine. `None` where the system does not tell, or if there is none with this number.
+    pub fn of(process: u32) -> Option<Resident> {
+        Resident::read(&process.to_string())
+    }
+
+    fn read(process: &str) -> Option<Resident> {
+        let read = |name: &str| std::fs::read_to_string(format!("/proc/{process}/{name}")).ok();
+        let rss = read("status").and_then(|status| kilobytes(&status, "VmRSS:"))?;
+        let pss = read("smaps_rollup").and_then(|rollup| kilobytes(&rollup, "Pss:"));
+        Some(Resident { rss, pss })
+    }
 }
 
 /// With what `read` finds in files.
@@ -28,7 +57,12 @@ fn least(read: impl Fn(&Path) -> Option<String>) -> Option<u64> {
 
 /// What the machine has, by `/proc/meminfo`.
 fn total(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    kilobytes(meminfo, "MemTotal:")
+}
+
+/// The value in bytes of the line that begins so.
+fn kilobytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
@@ -90,6 +124,17 @@ mod tests {
     fn a_container_sees_its_own_group_as_the_uppermost() {
         let files = [MEMINFO, ("/proc/self/cgroup", "0::/\n"), ("/sys/fs/cgroup/memory.max", "268435456\n")];
         assert_eq!(of(&files), Some(256 << 20));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_a_process_takes_is_seen() {
+        let before = Resident::of(std::process::id()).unwrap();
+        let taken = std::hint::black_box(vec![1_u8; 32 << 20]);
+        let after = Resident::now().unwrap();
+        assert!(after.rss >= before.rss + (24 << 20), "{before:?} {after:?}");
+        assert!(after.pss >= before.pss.map(|pss| pss + (24 << 20)), "{before:?} {after:?}");
+        assert_eq!((taken.len(), Resident::of(u32::MAX)), (32 << 20, None));
     }
 
     #[cfg(target_os = "linux")]

@@ -9,7 +9,6 @@ use godwit_lab::perf::{self, HttpOptions, HttpVersion};
 use godwit_text::typed;
 use http::{HeaderName, HeaderValue, Method};
 
-use super::{pin, tell};
 use crate::error::Failure;
 
 pub(super) const REQUESTS: &str = "\
@@ -134,7 +133,6 @@ impl Arguments {
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    pin(arguments.client.pin)?;
-    let json = arguments.client.json;
-    tell(&perf::measure_http(&arguments.options()?)?, json)
+    let telling = arguments.client.telling()?;
+    telling.tell(&perf::measure_http(&arguments.options()?)?)
 }

@@ -107,6 +107,48 @@ fn requests_are_counted_and_timed() {
 }
 
 #[test]
+fn latency_is_told_of_one_request_at_a_time() {
+    let server = Server::start(&[]);
+    let report = server.measure("--latency 200ms --response 100");
+    assert_eq!((&report["scenario"], &report["concurrency"]), (&"latency".into(), &1.into()));
+    assert_eq!(report["latency_us"]["samples"], report["requests"]["count"]);
+    let text = String::from_utf8(server.client("--latency 100ms").stdout).unwrap();
+    assert!(text.contains(" samples; fewer than 10 are above "), "{text}");
+}
+
+#[test]
+fn a_histogram_holds_every_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("times.txt");
+    let server = Server::start(&[]);
+    for scenario in ["--rps", "--latency", "--hps"] {
+        let report = server.measure(&format!("{scenario} --duration 200ms --histogram {}", file.display()));
+        let text = std::fs::read_to_string(&file).unwrap();
+        let fields = |line: &str| line.split(' ').map(|field| field.parse().unwrap()).collect::<Vec<f64>>();
+        let ranges: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).map(fields).collect();
+        let count: f64 = ranges.iter().map(|range| range[1]).sum();
+        assert_eq!(count, number(&report["latency_us"]["samples"]), "{text}");
+        assert!(ranges.is_sorted_by(|low, high| low[0] < high[0] && low[2] < high[2]), "{text}");
+        assert_eq!(ranges.last().unwrap()[2], 1.0);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn idle_connections_are_counted_with_their_memory() {
+    let server = Server::start(&[]);
+    let memory = format!("--memory-of {}", server.child.id());
+    let report = server.measure(&format!("--idle 200 --duration 100ms {memory}"));
+    assert_eq!((&report["idle"]["opened"], &report["idle"]["died"]), (&200.into(), &0.into()), "{report}");
+    assert_eq!((&report["scenario"], &report["connections"]), (&"idle".into(), &200.into()));
+    // A connection takes a few KiB at the least, at either end.
+    assert!(number(&report["memory"]["bytes_per_connection"]) > 2000.0, "{report}");
+    assert!(number(&report["server_memory"]["bytes_per_connection"]) > 2000.0, "{report}");
+    let text = String::from_utf8(server.client("--idle 2 --duration 10ms").stdout).unwrap();
+    assert!(text.contains("2 connections opened, 0 died") && text.contains("bytes per connection"), "{text}");
+}
+
+#[test]
 fn requests_may_be_empty() {
     let server = Server::start(&[]);
     let report = server.measure("--rps 200ms --streams 2 --request 0 --response 0");
@@ -200,6 +242,8 @@ fn what_cannot_work_is_said_in_one_line() {
         (vec!["client", "127.0.0.1:0", "--hps"], "expected HOST:PORT"),
         (vec!["client", &taken, "--hps", "--pin", "100000"], "--pin 100000"),
         (vec!["client", &taken, "--hps", "--cacert", missing], "missing.pem"),
+        (vec!["client", &taken, "--hps", "--histogram", "/nowhere/x"], "/nowhere/x"),
+        (vec!["client", &taken, "--idle", "1", "--memory-of", "4294967295"], "process 4294967295"),
         (vec!["server", "--listen", &taken], &taken),
         (vec!["server", "--cert", missing, "--key", missing], "missing.pem"),
     ] {
@@ -211,7 +255,14 @@ fn what_cannot_work_is_said_in_one_line() {
 
 #[test]
 fn wrong_usage_ends_with_2() {
-    for options in ["", "--download 5", "--rps --hps", "--download --mtu 1000", "--rps --streams 0"] {
+    for options in [
+        "",
+        "--download 5",
+        "--rps --hps",
+        "--download --mtu 1000",
+        "--rps --streams 0",
+        "--upload --histogram x",
+    ] {
         let output = client("127.0.0.1:1", options);
         assert_eq!(output.status.code(), Some(2), "{options:?}");
     }

@@ -4,20 +4,22 @@
 //! - `protocol`: what goes over a stream.
 //! - `server` and `client`: the two ends, both written against the public interface of crate `godwit` only.
 //! - `http`: requests over HTTP/1.1, HTTP/2 and HTTP/3.
-//! - `latency` and `report`: what is measured, and how it is told.
+//! - `latency`, `memory` and `report`: what is measured, and how it is told.
 
 mod client;
 mod http;
 mod latency;
+mod memory;
 mod options;
 mod protocol;
 mod report;
 mod server;
 mod settings;
 
-pub use client::measure;
+pub use client::{Idle, measure};
 pub use http::{HttpOptions, HttpVersion, measure_http};
-pub use latency::Percentiles;
+pub use latency::{Latency, Percentiles};
+pub use memory::Growth;
 pub use options::{ClientOptions, Identity, Scenario, ServerOptions, Tuning};
 pub use report::{Cpu, HttpFigures, Rate, Report, Transport};
 pub use server::Server;

@@ -20,6 +20,8 @@ pub struct Tuning {
     pub congestion: CongestionAlgorithm,
     /// How to reach the network.
     pub datapath: Backend,
+    /// After how long without packets to show that this end is still there; without it, never.
+    pub keep_alive: Option<Duration>,
     /// Whether the kernel holds packets back until they are to leave.
     pub departure_times: DepartureTimes,
     /// Whether to look for datagrams before going to sleep.
@@ -32,6 +34,7 @@ impl Default for Tuning {
             mtu: 1472,
             congestion: CongestionAlgorithm::Cubic,
             datapath: Backend::Native,
+            keep_alive: None,
             departure_times: DepartureTimes::Off,
             spin: Spin::Off,
         }
@@ -76,8 +79,12 @@ pub enum Scenario {
     Upload,
     /// Requests, each on a stream of its own.
     Requests,
+    /// The same, and what is asked is how long each takes.
+    Latency,
     /// Connections.
     Handshakes,
+    /// Memory of connections on which nothing happens.
+    Idle,
 }
 
 /// A client's options.
@@ -100,6 +107,10 @@ pub struct ClientOptions {
     pub response: u64,
     /// Handshakes at the same time.
     pub concurrency: u32,
+    /// Tell how much memory connections take.
+    pub memory: bool,
+    /// The same of this process of this machine, for a server that runs here.
+    pub memory_of: Option<u32>,
     /// Accept only certificates that go back to one in this PEM file; without it, any.
     pub authority: Option<PathBuf>,
     /// The transport's.
@@ -119,6 +130,8 @@ impl ClientOptions {
             request: 512,
             response: 8192,
             concurrency: 8,
+            memory: scenario == Scenario::Idle,
+            memory_of: None,
             authority: None,
             tuning: Tuning::default(),
         }

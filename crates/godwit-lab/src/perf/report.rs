@@ -1,6 +1,8 @@
 //! What a run came to: a table for people, one line of JSON for programs.
 
-use super::latency::Percentiles;
+use super::client::Idle;
+use super::latency::{Latency, Percentiles};
+use super::memory::Growth;
 use godwit_os::processor::Usage;
 use godwit_text::{Style, size};
 use serde::Serialize;
@@ -37,12 +39,24 @@ pub struct Report {
     /// From the beginning to the end of each, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_us: Option<Percentiles>,
+    /// All of them, of which those are the percentiles.
+    #[serde(skip)]
+    pub latency: Option<Latency>,
     /// Processor time of this end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
     /// Processor time of the processes that were named, such as a server's on this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_cpu: Option<Cpu>,
+    /// What became of connections on which nothing happened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Idle>,
+    /// How much this process has grown by its connections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Growth>,
+    /// How much the process that was named has, such as a server's on this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_memory: Option<Growth>,
     /// What there is to say of requests over HTTP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http: Option<HttpFigures>,
@@ -161,9 +175,10 @@ impl Report {
     #[must_use]
     pub fn table(&self, style: Style) -> String {
         let mut table = Table { text: String::new(), style };
-        let at_once = match self.handshakes {
-            Some(_) => format!("{} at once", self.concurrency),
-            None => {
+        let at_once = match (self.handshakes, self.idle) {
+            (Some(_), _) => format!("{} at once", self.concurrency),
+            (_, Some(_)) => plural(self.connections, "connection"),
+            _ => {
                 format!("{} x {}", plural(self.connections, "connection"), plural(self.concurrency, "stream"))
             }
         };
@@ -189,6 +204,14 @@ impl Report {
         }
         if let Some(latency) = self.latency_us {
             table.row("latency (us)", &percentiles(&latency));
+        }
+        if let Some(idle) = self.idle {
+            table.row("idle", &format!("{} opened, {} died", plural(idle.opened, "connection"), idle.died));
+        }
+        for (name, growth) in [("memory (this)", self.memory), ("memory (server)", self.server_memory)] {
+            if let Some(growth) = growth {
+                table.row(name, &grown(&growth));
+            }
         }
         if let Some(cpu) = self.cpu {
             table.row("cpu (this end)", &processor(&cpu));
@@ -217,10 +240,22 @@ impl Table {
 }
 
 fn percentiles(latency: &Percentiles) -> String {
+    let Percentiles { samples, p50, p90, p99, p99_9, p99_99, max, .. } = latency;
+    let sparse = latency.sparse();
+    let few = match sparse.as_slice() {
+        [] => String::new(),
+        names => format!("; fewer than 10 are above {}", names.join(", ")),
+    };
     format!(
-        "P50 {}  P90 {}  P99 {}  P99.9 {}  P99.99 {}  max {}",
-        latency.p50, latency.p90, latency.p99, latency.p99_9, latency.p99_99, latency.max
+        "P50 {p50}  P90 {p90}  P99 {p99}  P99.9 {p99_9}  P99.99 {p99_99}  max {max}  ({samples} samples{few})"
     )
+}
+
+fn grown(growth: &Growth) -> String {
+    let bytes = |bytes: i64| format!("{}{}", if bytes < 0 { "-" } else { "" }, size(bytes.unsigned_abs()));
+    let pss = growth.pss_bytes.map_or(String::new(), |pss| format!(", PSS by {}", bytes(pss)));
+    let each = grouped(growth.bytes_per_connection);
+    format!("{each} bytes per connection (RSS has grown by {}{pss})", bytes(growth.rss_bytes))
 }
 
 fn processor(cpu: &Cpu) -> String {
@@ -326,6 +361,17 @@ mod tests {
         assert_eq!(report.mbit_per_second, Some(0.0));
         assert_eq!(report.cpu.unwrap().seconds_per_gb, None);
         assert!(report.table(Style::PLAIN).contains("0 Mbit/s"));
+    }
+
+    #[test]
+    fn percentiles_say_of_how_many_they_are() {
+        let mut latency = Latency::new();
+        (0..1000).for_each(|_| latency.record(Duration::from_micros(3)));
+        let report = Report { latency_us: latency.percentiles(), ..Report::default() };
+        let text = report.table(Style::PLAIN);
+        assert!(text.contains("(1000 samples; fewer than 10 are above P99.9, P99.99)"), "{text}");
+        let value: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
+        assert_eq!(value["latency_us"]["samples"], 1000);
     }
 
     #[test]

@@ -26,6 +26,7 @@ fn transport(tuning: Tuning) -> TransportConfig {
     transport.max_bidi_streams = STREAMS;
     transport.max_uni_streams = STREAMS;
     transport.max_mtu = tuning.mtu;
+    transport.keep_alive = tuning.keep_alive;
     transport.congestion = tuning.congestion.into();
     transport
 }

@@ -4,9 +4,13 @@
 
 mod bulk;
 mod handshakes;
+mod idle;
 mod requests;
 
+pub use idle::Idle;
+
 use super::latency::Latency;
+use super::memory::Baseline;
 use super::options::{ClientOptions, Scenario};
 use super::protocol::{ALPN, NO_ERROR};
 use super::report::{Rate, Report, Transport};
@@ -21,6 +25,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
+/// Connections that are made at the same time before anything is measured.
+const AT_ONCE: usize = 64;
+
 /// How long connections may take to end in order once everything is measured.
 pub(super) const CLOSING: Duration = Duration::from_millis(500);
 
@@ -30,7 +37,11 @@ pub(super) const CLOSING: Duration = Duration::from_millis(500);
 /// If the server cannot be found or reached, or the connections break off.
 pub fn measure(options: &ClientOptions) -> Result<Report, Error> {
     let target = Target::resolve(&options.target)?;
-    let config = settings::client(options.authority.as_deref(), ALPN, options.tuning)?;
+    let mut tuning = options.tuning;
+    if options.scenario == Scenario::Idle {
+        tuning.keep_alive = Some(idle::KEEP_ALIVE);
+    }
+    let config = settings::client(options.authority.as_deref(), ALPN, tuning)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::new(format!("no runtime: {}", plain(&error))))?;
     runtime.block_on(run(options, target, config))
@@ -98,6 +109,25 @@ impl Client {
             Error::new(format!("cannot connect to {}: {error}{remedy}", target.text))
         })
     }
+
+    /// Makes so many connections, some of them at the same time.
+    async fn connect_all(&self, count: u32) -> Result<Vec<Connection>, Error> {
+        let mut made = Vec::new();
+        let mut making = JoinSet::new();
+        for _ in 0..count {
+            if making.len() >= AT_ONCE
+                && let Some(ended) = making.join_next().await
+            {
+                made.push(finished(ended)?);
+            }
+            let client = self.clone();
+            making.spawn(async move { client.connect().await });
+        }
+        while let Some(ended) = making.join_next().await {
+            made.push(finished(ended)?);
+        }
+        Ok(made)
+    }
 }
 
 async fn run(options: &ClientOptions, target: Target, config: ClientConfig) -> Result<Report, Error> {
@@ -106,25 +136,32 @@ async fn run(options: &ClientOptions, target: Target, config: ClientConfig) -> R
     let endpoint = endpoint.map_err(|error| Error::new(error.to_string()))?;
     let client = Client { endpoint, config, target: Arc::new(target) };
     let mut connections = Vec::new();
+    let mut baseline = None;
     if scenario != Scenario::Handshakes {
-        for _ in 0..options.connections {
-            connections.push(client.connect().await?);
-        }
+        // One that is not counted, for what only the first one takes.
+        let first = if options.memory { Some(client.connect().await?) } else { None };
+        baseline = options.memory.then(|| Baseline::now(options.memory_of)).transpose()?;
+        connections = client.connect_all(options.connections).await?;
+        drop(first);
     }
     let measured = match scenario {
         Scenario::Download => bulk::download(&connections, options.streams, duration).await,
         Scenario::Upload => bulk::upload(&connections, options.streams, duration).await,
-        Scenario::Requests => requests::run(&connections, options, duration).await,
+        Scenario::Requests | Scenario::Latency => requests::run(&connections, options, duration).await,
         Scenario::Handshakes => handshakes::run(&client, options.concurrency, duration).await,
+        Scenario::Idle => idle::run(Window::open(duration)).await,
     }?;
-    let report = report(options, &connections, &measured);
+    let mut report = report(options, &connections, measured);
+    if let Some(baseline) = baseline {
+        (report.memory, report.server_memory) = baseline.growth(options.connections);
+    }
     connections.iter().for_each(|connection| connection.close(NO_ERROR, b""));
     client.endpoint.close(NO_ERROR, b"");
     let _ = tokio::time::timeout(CLOSING, client.endpoint.wait_idle()).await;
     Ok(report)
 }
 
-fn report(options: &ClientOptions, connections: &[Connection], measured: &Measured) -> Report {
+fn report(options: &ClientOptions, connections: &[Connection], measured: Measured) -> Report {
     let count = measured.latency.as_ref().map_or(0, Latency::count);
     let rate = Rate { count, per_second: 0.0, request_bytes: None, response_bytes: None };
     let mut report = Report {
@@ -132,7 +169,9 @@ fn report(options: &ClientOptions, connections: &[Connection], measured: &Measur
             Scenario::Download => "download",
             Scenario::Upload => "upload",
             Scenario::Requests => "requests",
+            Scenario::Latency => "latency",
             Scenario::Handshakes => "handshakes",
+            Scenario::Idle => "idle",
         },
         peer: options.target.clone(),
         connections: options.connections,
@@ -144,7 +183,7 @@ fn report(options: &ClientOptions, connections: &[Connection], measured: &Measur
     };
     match options.scenario {
         Scenario::Download | Scenario::Upload => {}
-        Scenario::Requests => {
+        Scenario::Requests | Scenario::Latency => {
             let (request, response) = (Some(options.request), Some(options.response));
             report.requests = Some(Rate { request_bytes: request, response_bytes: response, ..rate });
         }
@@ -152,8 +191,13 @@ fn report(options: &ClientOptions, connections: &[Connection], measured: &Measur
             (report.connections, report.concurrency) = (options.concurrency, options.concurrency);
             report.handshakes = Some(rate);
         }
+        Scenario::Idle => {
+            report.concurrency = 0;
+            report.idle = Some(idle::outcome(connections));
+        }
     }
     report.measured(measured.elapsed, measured.usage, None);
+    report.latency = measured.latency;
     report
 }
 
@@ -220,6 +264,11 @@ impl Window {
 
 /// A task's outcome. One that ended by a panic has said why.
 pub(super) fn outcome(ended: Result<Result<(), Error>, tokio::task::JoinError>) -> Result<(), Error> {
+    finished(ended)
+}
+
+/// The same of a task that brings something.
+fn finished<T>(ended: Result<Result<T, Error>, tokio::task::JoinError>) -> Result<T, Error> {
     ended.unwrap_or_else(|error| Err(Error::new(format!("a task failed: {error}"))))
 }
 

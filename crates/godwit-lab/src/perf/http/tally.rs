@@ -60,7 +60,7 @@ impl Tally {
         reconnected: u64,
         planned: Option<u64>,
     ) -> Report {
-        let counts = self.counts();
+        let mut counts = self.counts();
         let count = counts.latency.count();
         let each = counts.bytes.checked_div(count).unwrap_or(0);
         let content = (options.content > 0).then_some(options.content as u64);
@@ -88,6 +88,7 @@ impl Tally {
             ..Report::default()
         };
         report.measured(measured.elapsed, measured.usage, server);
+        report.latency = Some(std::mem::replace(&mut counts.latency, Latency::new()));
         report
     }
 
