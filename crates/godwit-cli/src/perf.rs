@@ -36,8 +36,8 @@ any HTTP server.";
 const SENDING: &str = "\
 How it sends: both ends write pieces of 64 KiB of static memory, as many as the connection's send buffer takes \
 (8 MiB), and read through the same interface as every application. Windows: 16 MiB for a stream, 32 MiB for a \
-connection. UDP socket buffers of 4 MiB are asked for. Idle timeout: 30 s. Handshakes are always full: sessions \
-are not resumed.";
+connection. UDP socket buffers of 4 MiB are asked for. Idle timeout: 30 s. Handshakes are full, unless the server is \
+started with --tickets and the client with --resumed.";
 
 const SCENARIOS: &str = "\
 What is measured:
@@ -77,6 +77,9 @@ struct ServerArguments {
     /// Threads, each with a socket and connections of its own [default: one for each core of --pin, or that it may use]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
     shards: Option<u8>,
+    /// Give out session tickets, for clients with --resumed
+    #[arg(long)]
+    tickets: bool,
     /// Cores to pin the threads to, in turn
     #[arg(long, value_name = "CORE", value_delimiter = ',')]
     pin: Vec<usize>,
@@ -113,6 +116,9 @@ struct ClientArguments {
     /// Handshakes at the same time (--hps)
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     concurrency: u32,
+    /// Resume sessions in place of full handshakes, against a server with --tickets (--hps)
+    #[arg(long, requires = "hps")]
+    resumed: bool,
     #[command(flatten)]
     client: Client,
 }
@@ -173,6 +179,9 @@ struct Tuning {
     /// Congestion control: newreno, cubic, bbr or prague
     #[arg(long, value_name = "NAME", default_value = "cubic")]
     cc: CongestionAlgorithm,
+    /// The only cipher suite to accept: aes128, aes256 or chacha20; by default any, of which aes128 is preferred
+    #[arg(long, value_name = "NAME")]
+    cipher: Option<perf::Cipher>,
     /// How to reach the network: auto, linux or portable
     #[arg(long, value_name = "NAME", default_value = "auto")]
     datapath: Datapath,
@@ -213,6 +222,7 @@ impl ClientArguments {
         options.request = self.request;
         options.response = self.response;
         options.concurrency = self.concurrency;
+        options.resumed = self.resumed;
         options.authority = self.client.cacert;
         options.tuning = self.client.tuning.options()?;
         Ok(options)
@@ -229,6 +239,7 @@ impl ServerArguments {
         options.listen = self.listen;
         let pinned = u8::try_from(self.pin.len()).ok().filter(|pinned| *pinned > 0);
         options.shards = self.shards.or(pinned).unwrap_or_else(|| every_core().get());
+        options.tickets = self.tickets;
         options.pin = self.pin;
         options.tuning = self.tuning.options()?;
         Ok(options)
@@ -239,7 +250,7 @@ impl Tuning {
     fn options(self) -> Result<perf::Tuning, Failure> {
         let mut tuning = perf::Tuning::default();
         (tuning.mtu, tuning.congestion, tuning.spin) = (self.mtu, self.cc, self.spin);
-        tuning.departure_times = self.departure_times;
+        (tuning.departure_times, tuning.cipher) = (self.departure_times, self.cipher);
         tuning.datapath = self.datapath.backend().map_err(|error| Failure::new(error.to_string()))?;
         Ok(tuning)
     }

@@ -112,6 +112,9 @@ impl Arguments {
             let problem = "--streams: HTTP/1.1 takes one request at a time; give --connections instead";
             return Err(Failure::usage(problem));
         }
+        if version != HttpVersion::Http3 && self.client.tuning.cipher.is_some() {
+            return Err(Failure::usage("--cipher: it is chosen for QUIC only; ask over HTTP/3"));
+        }
         if self.content > MOST_CONTENT {
             return Err(Failure::usage(format!("--content {}: at most 1 GiB", self.content)));
         }

@@ -133,6 +133,40 @@ fn a_histogram_holds_every_time() {
     }
 }
 
+#[test]
+fn sessions_are_resumed_if_that_is_asked_for_and_the_server_gives_tickets() {
+    let server = Server::start(&["--tickets", "--shards", "2"]);
+    let report = server.measure("--hps 300ms --concurrency 4 --resumed");
+    assert!(number(&report["handshakes"]["count"]) > 0.0, "{report}");
+    assert_eq!(report["resumed"], report["handshakes"]["count"], "{report}");
+    let report = server.measure("--hps 100ms");
+    assert!(report.get("resumed").is_none(), "{report}");
+    let without = Server::start(&[]);
+    let output = without.client("--hps 10s --resumed");
+    assert_eq!(output.status.code(), Some(1));
+    assert_one_line(&output, "--tickets");
+}
+
+#[test]
+fn the_cipher_is_chosen_by_either_end() {
+    let names = [
+        ("aes128", "TLS_AES_128_GCM_SHA256"),
+        ("aes256", "TLS_AES_256_GCM_SHA384"),
+        ("chacha20", "TLS_CHACHA20_POLY1305_SHA256"),
+    ];
+    let any = Server::start(&[]);
+    for (cipher, name) in names {
+        for scenario in ["--rps", "--hps", "--download"] {
+            let report = any.measure(&format!("{scenario} 50ms --cipher {cipher}"));
+            assert_eq!(report["cipher"], name);
+        }
+        let one = Server::start(&["--cipher", cipher]);
+        assert_eq!(one.measure("--upload 50ms")["cipher"], name);
+    }
+    let one = Server::start(&["--cipher", "aes256"]);
+    assert_one_line(&one.client("--upload 50ms --cipher aes128"), "cannot connect");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn idle_connections_are_counted_with_their_memory() {

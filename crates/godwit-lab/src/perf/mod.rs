@@ -15,11 +15,12 @@ mod protocol;
 mod report;
 mod server;
 mod settings;
+mod tls;
 
 pub use client::{Idle, measure};
 pub use http::{HttpOptions, HttpVersion, measure_http};
 pub use latency::{Latency, Percentiles};
 pub use memory::Growth;
-pub use options::{ClientOptions, Identity, Scenario, ServerOptions, Tuning};
+pub use options::{Cipher, ClientOptions, Identity, Scenario, ServerOptions, Tuning};
 pub use report::{Cpu, HttpFigures, Rate, Report, Transport};
 pub use server::Server;

@@ -2,13 +2,50 @@
 
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use godwit::{Backend, CongestionAlgorithm, DepartureTimes, Spin};
+use rustls::CipherSuite;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// A certificate chain and its key.
 pub type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+/// What protects packets: a cipher suite of TLS 1.3 (RFC 8446 appendix B.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cipher {
+    /// TLS_AES_128_GCM_SHA256.
+    Aes128,
+    /// TLS_AES_256_GCM_SHA384.
+    Aes256,
+    /// TLS_CHACHA20_POLY1305_SHA256.
+    Chacha20,
+}
+
+impl Cipher {
+    pub(super) fn suite(self) -> CipherSuite {
+        match self {
+            Cipher::Aes128 => CipherSuite::TLS13_AES_128_GCM_SHA256,
+            Cipher::Aes256 => CipherSuite::TLS13_AES_256_GCM_SHA384,
+            Cipher::Chacha20 => CipherSuite::TLS13_CHACHA20_POLY1305_SHA256,
+        }
+    }
+}
+
+impl FromStr for Cipher {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Cipher, String> {
+        match text {
+            "aes128" => Ok(Cipher::Aes128),
+            "aes256" => Ok(Cipher::Aes256),
+            "chacha20" => Ok(Cipher::Chacha20),
+            _ => Err("expected aes128, aes256 or chacha20".to_owned()),
+        }
+    }
+}
 
 /// What the transport can be told.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +55,8 @@ pub struct Tuning {
     pub mtu: u16,
     /// Congestion control.
     pub congestion: CongestionAlgorithm,
+    /// The only cipher suite to accept; without it, any of TLS 1.3, of which AES-128-GCM is preferred.
+    pub cipher: Option<Cipher>,
     /// How to reach the network.
     pub datapath: Backend,
     /// After how long without packets to show that this end is still there; without it, never.
@@ -33,6 +72,7 @@ impl Default for Tuning {
         Tuning {
             mtu: 1472,
             congestion: CongestionAlgorithm::Cubic,
+            cipher: None,
             datapath: Backend::Native,
             keep_alive: None,
             departure_times: DepartureTimes::Off,
@@ -51,6 +91,8 @@ pub struct ServerOptions {
     pub identity: Option<Identity>,
     /// Threads, each with a socket and connections of its own.
     pub shards: u8,
+    /// Give out session tickets, for clients that resume; without them all handshakes are full.
+    pub tickets: bool,
     /// Cores to pin the threads to, in turn.
     pub pin: Vec<usize>,
     /// The transport's.
@@ -63,6 +105,7 @@ impl Default for ServerOptions {
             listen: (Ipv6Addr::UNSPECIFIED, 4433).into(),
             identity: None,
             shards: 1,
+            tickets: false,
             pin: Vec::new(),
             tuning: Tuning::default(),
         }
@@ -107,6 +150,8 @@ pub struct ClientOptions {
     pub response: u64,
     /// Handshakes at the same time.
     pub concurrency: u32,
+    /// Resume sessions with tickets of earlier handshakes.
+    pub resumed: bool,
     /// Tell how much memory connections take.
     pub memory: bool,
     /// The same of this process of this machine, for a server that runs here.
@@ -130,6 +175,7 @@ impl ClientOptions {
             request: 512,
             response: 8192,
             concurrency: 8,
+            resumed: false,
             memory: scenario == Scenario::Idle,
             memory_of: None,
             authority: None,

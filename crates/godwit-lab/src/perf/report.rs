@@ -36,6 +36,9 @@ pub struct Report {
     /// Connections made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handshakes: Option<Rate>,
+    /// How many of these resumed a session, where they were to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resumed: Option<u64>,
     /// From the beginning to the end of each, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_us: Option<Percentiles>,
@@ -60,6 +63,9 @@ pub struct Report {
     /// What there is to say of requests over HTTP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http: Option<HttpFigures>,
+    /// The cipher suite that was negotiated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cipher: Option<String>,
     /// The transport's counters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<Transport>,
@@ -197,7 +203,10 @@ impl Report {
         }
         if let Some(rate) = self.handshakes {
             let per_second = grouped(rate.per_second);
-            table.row("handshakes", &format!("{} per second ({})", style.bold(&per_second), rate.count));
+            let resumed =
+                self.resumed.map_or(String::new(), |resumed| format!(", {resumed} of them resumed"));
+            let count = rate.count;
+            table.row("handshakes", &format!("{} per second ({count}{resumed})", style.bold(&per_second)));
         }
         if let Some(http) = &self.http {
             table.row("answers", &answers(http));
@@ -218,6 +227,9 @@ impl Report {
         }
         if let Some(cpu) = self.server_cpu {
             table.row("cpu (server)", &processor(&cpu));
+        }
+        if let Some(cipher) = &self.cipher {
+            table.row("cipher", cipher);
         }
         if let Some(transport) = self.transport {
             table.row("transport", &counters(&transport));

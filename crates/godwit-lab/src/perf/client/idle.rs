@@ -38,15 +38,17 @@ mod tests {
     use super::*;
     use crate::perf::options::{ServerOptions, Tuning};
     use crate::perf::protocol::ALPN;
-    use crate::perf::settings;
+    use crate::perf::{settings, tls};
     use godwit::Endpoint;
 
     #[tokio::test]
     async fn those_that_have_ended_have_died() {
         let any = "127.0.0.1:0".parse().unwrap();
-        let server = Endpoint::server(settings::server(ServerOptions::default()).unwrap(), any).unwrap();
+        let mut options = ServerOptions::default();
+        let tls = tls::server(&mut options).unwrap();
+        let server = Endpoint::server(settings::server(tls, &options).unwrap(), any).unwrap();
         let client = Endpoint::client(any).unwrap();
-        let config = settings::client(None, ALPN, Tuning::default()).unwrap();
+        let config = settings::client(None, ALPN, Tuning::default(), None).unwrap();
         let mut ends = Vec::new();
         for _ in 0..3 {
             let connecting = client.connect(&config, server.local_addr().unwrap(), "localhost").unwrap();

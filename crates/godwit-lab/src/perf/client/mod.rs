@@ -6,6 +6,7 @@ mod bulk;
 mod handshakes;
 mod idle;
 mod requests;
+mod sessions;
 
 pub use idle::Idle;
 
@@ -14,12 +15,15 @@ use super::memory::Baseline;
 use super::options::{ClientOptions, Scenario};
 use super::protocol::{ALPN, NO_ERROR};
 use super::report::{Rate, Report, Transport};
-use super::settings;
+use super::{settings, tls};
 use crate::Error;
+use godwit::resumption::SessionStore;
 use godwit::{ClientConfig, Connection, ConnectionErrorKind, Endpoint};
 use godwit_os::processor::Usage;
 use godwit_text::instant_now;
 use godwit_text::plain_error as plain;
+use rustls::CipherSuite;
+use sessions::Sessions;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -41,10 +45,12 @@ pub fn measure(options: &ClientOptions) -> Result<Report, Error> {
     if options.scenario == Scenario::Idle {
         tuning.keep_alive = Some(idle::KEEP_ALIVE);
     }
-    let config = settings::client(options.authority.as_deref(), ALPN, tuning)?;
+    let sessions = options.resumed.then(|| Arc::new(Sessions::new()));
+    let store = sessions.clone().map(|sessions| sessions as Arc<dyn SessionStore>);
+    let config = settings::client(options.authority.as_deref(), ALPN, tuning, store)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::new(format!("no runtime: {}", plain(&error))))?;
-    runtime.block_on(run(options, target, config))
+    runtime.block_on(run(options, target, config, sessions))
 }
 
 /// The server to measure.
@@ -130,7 +136,12 @@ impl Client {
     }
 }
 
-async fn run(options: &ClientOptions, target: Target, config: ClientConfig) -> Result<Report, Error> {
+async fn run(
+    options: &ClientOptions,
+    target: Target,
+    config: ClientConfig,
+    sessions: Option<Arc<Sessions>>,
+) -> Result<Report, Error> {
     let (scenario, duration) = (options.scenario, options.duration);
     let endpoint = settings::endpoint(options.tuning).bind(target.local()).build();
     let endpoint = endpoint.map_err(|error| Error::new(error.to_string()))?;
@@ -148,7 +159,7 @@ async fn run(options: &ClientOptions, target: Target, config: ClientConfig) -> R
         Scenario::Download => bulk::download(&connections, options.streams, duration).await,
         Scenario::Upload => bulk::upload(&connections, options.streams, duration).await,
         Scenario::Requests | Scenario::Latency => requests::run(&connections, options, duration).await,
-        Scenario::Handshakes => handshakes::run(&client, options.concurrency, duration).await,
+        Scenario::Handshakes => handshakes::run(&client, sessions, options.concurrency, duration).await,
         Scenario::Idle => idle::run(Window::open(duration)).await,
     }?;
     let mut report = report(options, &connections, measured);
@@ -164,6 +175,7 @@ async fn run(options: &ClientOptions, target: Target, config: ClientConfig) -> R
 fn report(options: &ClientOptions, connections: &[Connection], measured: Measured) -> Report {
     let count = measured.latency.as_ref().map_or(0, Latency::count);
     let rate = Rate { count, per_second: 0.0, request_bytes: None, response_bytes: None };
+    let cipher = connections.first().and_then(Connection::cipher_suite).or(measured.cipher);
     let mut report = Report {
         scenario: match options.scenario {
             Scenario::Download => "download",
@@ -178,6 +190,8 @@ fn report(options: &ClientOptions, connections: &[Connection], measured: Measure
         concurrency: options.streams,
         bytes: measured.bytes,
         latency_us: measured.latency.as_ref().and_then(Latency::percentiles),
+        cipher: cipher.map(tls::name),
+        resumed: measured.resumed,
         transport: transport(connections),
         ..Report::default()
     };
@@ -225,6 +239,10 @@ pub(super) struct Measured {
     pub(super) usage: Option<Usage>,
     bytes: Option<u64>,
     latency: Option<Latency>,
+    /// How many handshakes resumed a session, if they were to.
+    resumed: Option<u64>,
+    /// What protected the packets, where no connection is left to tell.
+    cipher: Option<CipherSuite>,
 }
 
 /// The time in which something is measured.
@@ -250,7 +268,7 @@ impl Window {
     pub(super) fn close(&self, bytes: Option<u64>, latency: Option<Latency>) -> Measured {
         let elapsed = instant_now().saturating_duration_since(self.began);
         let usage = self.usage.zip(Usage::now()).map(|(before, after)| after - before);
-        Measured { elapsed, usage, bytes, latency }
+        Measured { elapsed, usage, bytes, latency, resumed: None, cipher: None }
     }
 
     /// Waits for the end of the time. If a task fails before, that is the outcome.

@@ -167,7 +167,7 @@ fn quic(options: &HttpOptions, origin: &Origin) -> Result<Way, Error> {
     };
     let endpoint = settings::endpoint(options.tuning).bind(any).build();
     let endpoint = endpoint.map_err(|error| Error::new(error.to_string()))?;
-    let config = settings::client(options.authority.as_deref(), http3::ALPN, options.tuning)?;
+    let config = settings::client(options.authority.as_deref(), http3::ALPN, options.tuning, None)?;
     Ok(Way::Quic { endpoint, config: Box::new(config), server })
 }
 

@@ -6,7 +6,7 @@
 mod exchange;
 
 use super::options::ServerOptions;
-use super::settings;
+use super::{settings, tls};
 use crate::Error;
 use exchange::{Exchange, Upload};
 use godwit::{Connection, Endpoint, Incoming, Shards};
@@ -37,11 +37,12 @@ impl Server {
     ///
     /// # Errors
     /// If the address is taken, or the certificate cannot be used.
-    pub fn start(options: ServerOptions) -> Result<Server, Error> {
+    pub fn start(mut options: ServerOptions) -> Result<Server, Error> {
         let totals = Arc::new(Totals::default());
         let (listen, shards, tuning) = (options.listen, usize::from(options.shards), options.tuning);
         let pin = (!options.pin.is_empty()).then(|| options.pin.clone());
-        let builder = settings::endpoint(tuning).server(settings::server(options)?).bind(listen);
+        let tls = tls::server(&mut options)?;
+        let builder = settings::endpoint(tuning).server(settings::server(tls, &options)?).bind(listen);
         let shared = Arc::clone(&totals);
         let application = move |endpoint| accept(endpoint, Arc::clone(&shared));
         let shards = builder.run_shards_with(shards, pin, application);
