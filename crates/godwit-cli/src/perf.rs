@@ -65,7 +65,7 @@ enum Command {
 /// Answer clients until it is stopped with Ctrl-C
 #[derive(Debug, Args)]
 struct ServerArguments {
-    /// Address and UDP port to listen on; port 0 takes a free one
+    /// Address to listen on, and the port of UDP and TCP; port 0 takes a free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:4433")]
     listen: SocketAddr,
     /// Certificate chain in PEM; by default one is made up for this run
@@ -116,6 +116,9 @@ struct ClientArguments {
     /// Handshakes at the same time (--hps)
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     concurrency: u32,
+    /// Measure over TCP and TLS 1.3 in place of QUIC: each stream is then a connection of its own
+    #[arg(long, conflicts_with_all = ["resumed", "mtu", "cc", "datapath", "departure_times", "spin"])]
+    tcp: bool,
     /// Resume sessions in place of full handshakes, against a server with --tickets (--hps)
     #[arg(long, requires = "hps")]
     resumed: bool,
@@ -222,7 +225,7 @@ impl ClientArguments {
         options.request = self.request;
         options.response = self.response;
         options.concurrency = self.concurrency;
-        options.resumed = self.resumed;
+        (options.resumed, options.tcp) = (self.resumed, self.tcp);
         options.authority = self.client.cacert;
         options.tuning = self.client.tuning.options()?;
         Ok(options)

@@ -148,6 +148,36 @@ fn sessions_are_resumed_if_that_is_asked_for_and_the_server_gives_tickets() {
 }
 
 #[test]
+fn every_scenario_is_measured_over_tcp_as_well() {
+    let server = Server::start(&["--shards", "2"]);
+    for (scenario, figure) in [
+        ("--download 200ms --streams 2", "/mbit_per_second"),
+        ("--upload 200ms --streams 2", "/mbit_per_second"),
+        ("--rps 200ms --streams 5 --connections 2 --request 100000 --response 70000", "/requests/per_second"),
+        ("--rps 200ms --request 0 --response 0", "/requests/per_second"),
+        ("--latency 200ms", "/latency_us/p99.99"),
+        ("--hps 200ms", "/handshakes/per_second"),
+        ("--idle 20 --duration 10ms", "/idle/opened"),
+    ] {
+        for (option, protocol) in [("", "QUIC"), ("--tcp", "TCP")] {
+            let report = server.measure(&format!("{scenario} {option} --cipher chacha20"));
+            assert_eq!(report["protocol"], protocol);
+            assert_eq!(report["cipher"], "TLS_CHACHA20_POLY1305_SHA256", "{report}");
+            assert!(number(report.pointer(figure).unwrap_or(&Value::Null)) > 0.0, "{report}");
+            assert!(report["idle"].is_null() || report["idle"]["died"] == 0, "{report}");
+        }
+    }
+}
+
+#[test]
+fn an_upload_over_tcp_is_over_when_it_is_confirmed() {
+    let server = Server::start(&[]);
+    let report = server.measure("--upload 200ms --tcp --connections 3");
+    let bytes = report["bytes"].as_u64().unwrap();
+    assert!(bytes > 0 && bytes.is_multiple_of(64 << 10), "{report}");
+}
+
+#[test]
 fn the_cipher_is_chosen_by_either_end() {
     let names = [
         ("aes128", "TLS_AES_128_GCM_SHA256"),

@@ -23,26 +23,27 @@ pub(super) struct Baseline {
     own: Option<Resident>,
     /// Another process, and what it had.
     other: Option<(u32, Resident)>,
+    connections: u32,
 }
 
 impl Baseline {
-    /// As of now, of this process and of another, which must be there.
-    pub(super) fn now(other: Option<u32>) -> Result<Baseline, Error> {
+    /// As of now, of this process and of another, which must be there; so many connections are about to be made.
+    pub(super) fn now(other: Option<u32>, connections: u32) -> Result<Baseline, Error> {
         let of = |process| {
             let resident = Resident::of(process).ok_or_else(|| {
                 Error::new(format!("the memory of process {process} is not known: is it alive?"))
             })?;
             Ok::<_, Error>((process, resident))
         };
-        Ok(Baseline { own: Resident::now(), other: other.map(of).transpose()? })
+        Ok(Baseline { own: Resident::now(), other: other.map(of).transpose()?, connections })
     }
 
-    /// How much this process has grown since, and how much the other, with so many connections.
-    pub(super) fn growth(&self, connections: u32) -> (Option<Growth>, Option<Growth>) {
+    /// How much this process has grown since, and how much the other.
+    pub(super) fn growth(&self) -> (Option<Growth>, Option<Growth>) {
         let own = self.own.zip(Resident::now());
         // A server that has ended since does not take the figures with it.
         let other = self.other.and_then(|(process, before)| Some((before, Resident::of(process)?)));
-        let growth = |(before, after)| Growth::between(before, after, connections);
+        let growth = |(before, after)| Growth::between(before, after, self.connections);
         (own.map(growth), other.map(growth))
     }
 }

@@ -16,6 +16,7 @@ mod report;
 mod server;
 mod settings;
 mod tls;
+mod window;
 
 pub use client::{Idle, measure};
 pub use http::{HttpOptions, HttpVersion, measure_http};

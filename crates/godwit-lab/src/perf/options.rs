@@ -85,7 +85,7 @@ impl Default for Tuning {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ServerOptions {
-    /// Address and UDP port to listen on; port 0 takes a free one.
+    /// Address to listen on, and the port of UDP and TCP; port 0 takes a free one.
     pub listen: SocketAddr,
     /// The certificate; without one, one is made up for this run.
     pub identity: Option<Identity>,
@@ -150,6 +150,8 @@ pub struct ClientOptions {
     pub response: u64,
     /// Handshakes at the same time.
     pub concurrency: u32,
+    /// Over TCP and TLS in place of QUIC; each stream is then a connection.
+    pub tcp: bool,
     /// Resume sessions with tickets of earlier handshakes.
     pub resumed: bool,
     /// Tell how much memory connections take.
@@ -175,6 +177,7 @@ impl ClientOptions {
             request: 512,
             response: 8192,
             concurrency: 8,
+            tcp: false,
             resumed: false,
             memory: scenario == Scenario::Idle,
             memory_of: None,

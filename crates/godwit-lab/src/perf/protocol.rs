@@ -4,6 +4,11 @@
 //! follows, up to the end, is upload. The server reads to the end and answers with that many bytes of no
 //! meaning. A length of [`UNTIL_STOPPED`] asks for more than can ever be sent: the client stops the stream when
 //! it has had enough. Unidirectional streams are read and never answered.
+//!
+//! Over TCP there are no streams: each connection is one, with one request after the other. A request begins with 16 bytes,
+//! the lengths of the answer and of the upload that follows, both big-endian. An upload of [`UNTIL_STOPPED`] ends where the
+//! client ends its side, and after it the server ends the other. The client ends a download of [`UNTIL_STOPPED`] with the
+//! connection. This is of our own making, and spoken by this program only.
 
 use bytes::Bytes;
 
@@ -24,6 +29,12 @@ pub(super) const BAD_REQUEST: u32 = 1;
 
 const HEADER: usize = 8;
 
+/// Bytes of a request's header over TCP.
+pub(super) const TCP_HEADER: usize = 16;
+
+/// The most that a record of TLS carries (RFC 8446 section 5.1).
+pub(super) const TLS_RECORD: usize = 16 << 10;
+
 static FILLING: [u8; WRITE] = [0x67; WRITE];
 
 /// What is written: up to [`WRITE`] bytes of `remaining`, without copying.
@@ -37,11 +48,26 @@ pub(super) fn header(response: u64) -> Bytes {
     Bytes::copy_from_slice(&response.to_be_bytes())
 }
 
+/// The same over TCP, where the length of the upload is told as well.
+pub(super) fn tcp_header(response: u64, upload: u64) -> Bytes {
+    Bytes::copy_from_slice(&[response.to_be_bytes(), upload.to_be_bytes()].concat())
+}
+
+/// A whole request over TCP, in the pieces to be written.
+pub(super) fn tcp_request(response: u64, upload: u64) -> Vec<Bytes> {
+    pieces(&tcp_header(response, upload), upload)
+}
+
 /// A whole request of the header and `upload` bytes, in the pieces to be written.
 pub(super) fn request(response: u64, upload: u64) -> Vec<Bytes> {
-    let mut first = response.to_be_bytes().to_vec();
-    let with_header = usize::try_from(upload).map_or(WRITE, |upload| upload.min(WRITE - HEADER));
-    first.resize(HEADER + with_header, FILLING[0]);
+    pieces(&header(response), upload)
+}
+
+fn pieces(header: &[u8], upload: u64) -> Vec<Bytes> {
+    let mut first = header.to_vec();
+    let room = WRITE.saturating_sub(header.len());
+    let with_header = usize::try_from(upload).map_or(room, |upload| upload.min(room));
+    first.resize(header.len() + with_header, FILLING[0]);
     let mut remaining = upload - with_header as u64;
     let mut pieces = vec![Bytes::from(first)];
     while remaining > 0 {
@@ -122,6 +148,9 @@ mod tests {
             let whole = pieces.concat();
             assert_eq!(whole.len() as u64, 8 + upload);
             assert_eq!(whole[..8], 5_u64.to_be_bytes());
+            let over_tcp = tcp_request(5, upload).concat();
+            assert_eq!((&over_tcp[..8], &over_tcp[8..16]), (&whole[..8], &upload.to_be_bytes()[..]));
+            assert_eq!(over_tcp[16..], whole[8..]);
         }
     }
 }

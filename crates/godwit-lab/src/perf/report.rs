@@ -16,6 +16,9 @@ use std::time::Duration;
 pub struct Report {
     /// What was measured.
     pub scenario: &'static str,
+    /// Over what: `QUIC` or `TCP`; of requests over HTTP the scenario tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<&'static str>,
     /// The server, as it was typed.
     pub peer: String,
     /// Connections at the same time.
@@ -188,7 +191,8 @@ impl Report {
                 format!("{} x {}", plural(self.connections, "connection"), plural(self.concurrency, "stream"))
             }
         };
-        table.row(self.scenario, &format!("{}, {at_once}, {:.2} s", self.peer, self.seconds));
+        let over = self.protocol.map_or(String::new(), |protocol| format!(" over {protocol}"));
+        table.row(self.scenario, &format!("{}{over}, {at_once}, {:.2} s", self.peer, self.seconds));
         if let (Some(bytes), Some(rate)) = (self.bytes, self.mbit_per_second) {
             table.row("throughput", &format!("{} Mbit/s ({bytes} bytes)", style.bold(&grouped(rate))));
         }

@@ -3,21 +3,23 @@
 //! With session tickets a place waits for one before each connection, and keeps the last connection open meanwhile:
 //! tickets come after the handshake. That time is none of the handshake's, but part of the run's.
 
+use super::connector::Client;
+use super::link::Link;
 use super::sessions::Sessions;
-use super::{Client, Measured, Window};
 use crate::Error;
 use crate::perf::latency::Latency;
-use crate::perf::protocol::NO_ERROR;
-use godwit::Connection;
+use crate::perf::window::{Measured, Meter, Plan};
 use godwit_text::instant_now;
 use rustls::CipherSuite;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 use tokio::task::JoinSet;
 
 /// What all places share.
-#[derive(Debug, Default)]
-struct Shared(Mutex<Counts>);
+#[derive(Debug)]
+struct Shared {
+    counts: Mutex<Counts>,
+    meter: Arc<Meter>,
+}
 
 #[derive(Debug)]
 struct Counts {
@@ -34,7 +36,7 @@ impl Default for Counts {
 
 impl Shared {
     fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -43,15 +45,15 @@ pub(super) async fn run(
     client: &Client,
     sessions: Option<Arc<Sessions>>,
     at_once: u32,
-    duration: Duration,
+    plan: &Plan,
 ) -> Result<Measured, Error> {
     let mut first = Vec::new();
     if sessions.is_some() {
         first = client.connect_all(at_once).await?;
     }
     let mut first = first.into_iter();
-    let shared = Arc::new(Shared::default());
-    let window = Window::open(duration);
+    let shared = Arc::new(Shared { counts: Mutex::default(), meter: Arc::clone(&plan.meter) });
+    let window = plan.open();
     let mut tasks = JoinSet::new();
     for _ in 0..at_once {
         let (client, shared) = (client.clone(), Arc::clone(&shared));
@@ -71,7 +73,7 @@ pub(super) async fn run(
 /// Makes connections until something fails or the task is given up.
 async fn repeat(client: Client, shared: Arc<Shared>) -> Result<(), Error> {
     loop {
-        connect(&client, &shared).await?.close(NO_ERROR, b"");
+        connect(&client, &shared).await?.close();
     }
 }
 
@@ -80,7 +82,7 @@ async fn resume(
     client: Client,
     shared: Arc<Shared>,
     sessions: Arc<Sessions>,
-    mut last: Option<Connection>,
+    mut last: Option<Link>,
 ) -> Result<(), Error> {
     loop {
         if !sessions.wait().await {
@@ -89,19 +91,21 @@ async fn resume(
             ));
         }
         if let Some(last) = last.take() {
-            last.close(NO_ERROR, b"");
+            last.close();
         }
         last = Some(connect(&client, &shared).await?);
     }
 }
 
-async fn connect(client: &Client, shared: &Shared) -> Result<Connection, Error> {
+async fn connect(client: &Client, shared: &Shared) -> Result<Link, Error> {
     let began = instant_now();
-    let connection = client.connect().await?;
+    let link = client.connect().await?;
     let took = instant_now().saturating_duration_since(began);
     let mut counts = shared.counts();
     counts.latency.record(took);
-    counts.resumed += u64::from(connection.is_resumed());
-    counts.cipher = connection.cipher_suite();
-    Ok(connection)
+    counts.resumed += u64::from(link.is_resumed());
+    counts.cipher = link.cipher();
+    drop(counts);
+    shared.meter.add_one();
+    Ok(link)
 }

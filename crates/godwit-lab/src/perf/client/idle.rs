@@ -1,8 +1,8 @@
 //! Connections on which nothing happens.
 
-use super::{Measured, Window};
+use super::link::Link;
 use crate::Error;
-use godwit::Connection;
+use crate::perf::window::{Measured, Plan};
 use serde::Serialize;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -20,17 +20,18 @@ pub struct Idle {
     pub died: u32,
 }
 
-/// Lets the time pass.
-pub(super) async fn run(window: Window) -> Result<Measured, Error> {
+/// Lets the time pass, and counts which of the connections have ended.
+pub(super) async fn run(mut links: Vec<Link>, plan: &Plan) -> Result<Measured, Error> {
+    let window = plan.open();
     window.pass(&mut JoinSet::new()).await?;
-    Ok(window.close(None, None))
+    let mut measured = window.close(None, None);
+    measured.died = died(&mut links);
+    Ok(measured)
 }
 
-/// What has become of them.
-pub(super) fn outcome(connections: &[Connection]) -> Idle {
-    let died = connections.iter().filter(|connection| connection.close_reason().is_some()).count();
-    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    Idle { opened: count(connections.len()), died: count(died) }
+fn died(links: &mut [Link]) -> u32 {
+    let ended = links.iter_mut().filter_map(|link| link.has_ended().then_some(()));
+    u32::try_from(ended.count()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -58,7 +59,7 @@ mod tests {
         }
         ends[1].1.close(0_u32, b"");
         ends[1].0.closed().await;
-        let ours: Vec<_> = ends.iter().map(|(ours, _)| ours.clone()).collect();
-        assert_eq!(outcome(&ours), Idle { opened: 3, died: 1 });
+        let mut ours: Vec<_> = ends.iter().map(|(ours, _)| Link::Quic(ours.clone())).collect();
+        assert_eq!(died(&mut ours), 1);
     }
 }

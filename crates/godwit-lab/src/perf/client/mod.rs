@@ -1,181 +1,120 @@
 //! The client: connects, lets a scenario run for its time, and reports.
 //!
-//! Everything runs on one thread: the connections' driver and the tasks that use them.
+//! Everything runs on one thread: the connections' driver and the tasks that use them. Scenarios know nothing of
+//! QUIC and TCP: both are links (`link`).
 
 mod bulk;
+mod connector;
 mod handshakes;
 mod idle;
+mod link;
+mod quic;
 mod requests;
 mod sessions;
+mod target;
+mod tcp;
 
+pub(super) use connector::CLOSING;
 pub use idle::Idle;
+pub(super) use target::resolve;
 
 use super::latency::Latency;
 use super::memory::Baseline;
 use super::options::{ClientOptions, Scenario};
 use super::protocol::{ALPN, NO_ERROR};
 use super::report::{Rate, Report, Transport};
+use super::window::{Measured, Meter, Plan};
 use super::{settings, tls};
 use crate::Error;
+use connector::{Client, Way};
+use godwit::Connection;
 use godwit::resumption::SessionStore;
-use godwit::{ClientConfig, Connection, ConnectionErrorKind, Endpoint};
-use godwit_os::processor::Usage;
-use godwit_text::instant_now;
 use godwit_text::plain_error as plain;
+use link::Link;
 use rustls::CipherSuite;
+use rustls::pki_types::ServerName;
 use sessions::Sessions;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use tokio::task::JoinSet;
-
-/// Connections that are made at the same time before anything is measured.
-const AT_ONCE: usize = 64;
-
-/// How long connections may take to end in order once everything is measured.
-pub(super) const CLOSING: Duration = Duration::from_millis(500);
+use target::Target;
 
 /// Measures what the options say, on this thread and until it is done.
 ///
 /// # Errors
-/// If the server cannot be found or reached, or the connections break off.
+/// If the options contradict each other, the server cannot be found or reached, or the connections break off.
 pub fn measure(options: &ClientOptions) -> Result<Report, Error> {
-    let target = Target::resolve(&options.target)?;
-    let mut tuning = options.tuning;
-    if options.scenario == Scenario::Idle {
-        tuning.keep_alive = Some(idle::KEEP_ALIVE);
+    if options.tcp && options.resumed {
+        return Err(Error::new("sessions are resumed over QUIC only"));
     }
-    let sessions = options.resumed.then(|| Arc::new(Sessions::new()));
-    let store = sessions.clone().map(|sessions| sessions as Arc<dyn SessionStore>);
-    let config = settings::client(options.authority.as_deref(), ALPN, tuning, store)?;
+    let target = Target::resolve(&options.target)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::new(format!("no runtime: {}", plain(&error))))?;
-    runtime.block_on(run(options, target, config, sessions))
+    runtime.block_on(run(options, target))
 }
 
-/// The server to measure.
-#[derive(Debug)]
-struct Target {
-    /// As it was typed.
-    text: String,
-    /// The name for TLS.
-    name: String,
-    addr: SocketAddr,
-}
-
-impl Target {
-    fn resolve(text: &str) -> Result<Target, Error> {
-        let expected = || Error::new(format!("{text:?}: expected HOST:PORT, for example 192.0.2.1:4433"));
-        let (host, port) = text.rsplit_once(':').ok_or_else(expected)?;
-        let port: u16 = port.parse().map_err(|_| expected())?;
-        let name = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        if name.is_empty() || port == 0 || (name == host && host.contains(':')) {
-            return Err(expected());
-        }
-        let addr = resolve(name, port)?;
-        Ok(Target { text: text.to_owned(), name: name.to_owned(), addr })
-    }
-
-    /// Any address of ours that reaches it.
-    fn local(&self) -> SocketAddr {
-        match self.addr {
-            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-        }
-    }
-}
-
-/// The first address of a name.
-pub(super) fn resolve(name: &str, port: u16) -> Result<SocketAddr, Error> {
-    let unknown = |problem: String| Error::new(format!("cannot find {name}: {problem}; check the name"));
-    let mut found = (name, port).to_socket_addrs().map_err(|error| unknown(plain(&error)))?;
-    found.next().ok_or_else(|| unknown("it has no address".to_owned()))
-}
-
-/// What a scenario needs to make connections.
-#[derive(Debug, Clone)]
-struct Client {
-    endpoint: Endpoint,
-    config: ClientConfig,
-    target: Arc<Target>,
-}
-
-impl Client {
-    async fn connect(&self) -> Result<Connection, Error> {
-        let target = &self.target;
-        let connecting = self.endpoint.connect(&self.config, target.addr, &target.name);
-        let connecting = connecting.map_err(|error| Error::new(format!("{}: {error}", target.text)))?;
-        connecting.await.map_err(|error| {
-            let remedy = match error.kind() {
-                ConnectionErrorKind::HandshakeTimedOut => {
-                    "; is `godwit perf server` running there, and does a firewall let UDP through?"
-                }
-                _ => "",
-            };
-            Error::new(format!("cannot connect to {}: {error}{remedy}", target.text))
-        })
-    }
-
-    /// Makes so many connections, some of them at the same time.
-    async fn connect_all(&self, count: u32) -> Result<Vec<Connection>, Error> {
-        let mut made = Vec::new();
-        let mut making = JoinSet::new();
-        for _ in 0..count {
-            if making.len() >= AT_ONCE
-                && let Some(ended) = making.join_next().await
-            {
-                made.push(finished(ended)?);
-            }
-            let client = self.clone();
-            making.spawn(async move { client.connect().await });
-        }
-        while let Some(ended) = making.join_next().await {
-            made.push(finished(ended)?);
-        }
-        Ok(made)
-    }
-}
-
-async fn run(
-    options: &ClientOptions,
-    target: Target,
-    config: ClientConfig,
-    sessions: Option<Arc<Sessions>>,
-) -> Result<Report, Error> {
-    let (scenario, duration) = (options.scenario, options.duration);
-    let endpoint = settings::endpoint(options.tuning).bind(target.local()).build();
-    let endpoint = endpoint.map_err(|error| Error::new(error.to_string()))?;
-    let client = Client { endpoint, config, target: Arc::new(target) };
-    let mut connections = Vec::new();
-    let mut baseline = None;
-    if scenario != Scenario::Handshakes {
-        // One that is not counted, for what only the first one takes.
-        let first = if options.memory { Some(client.connect().await?) } else { None };
-        baseline = options.memory.then(|| Baseline::now(options.memory_of)).transpose()?;
-        connections = client.connect_all(options.connections).await?;
-        drop(first);
-    }
-    let measured = match scenario {
-        Scenario::Download => bulk::download(&connections, options.streams, duration).await,
-        Scenario::Upload => bulk::upload(&connections, options.streams, duration).await,
-        Scenario::Requests | Scenario::Latency => requests::run(&connections, options, duration).await,
-        Scenario::Handshakes => handshakes::run(&client, sessions, options.concurrency, duration).await,
-        Scenario::Idle => idle::run(Window::open(duration)).await,
+async fn run(options: &ClientOptions, target: Target) -> Result<Report, Error> {
+    let sessions = options.resumed.then(|| Arc::new(Sessions::new()));
+    let client = client(options, target, sessions.clone())?;
+    let mut plan = Plan { duration: options.duration, meter: Arc::new(Meter::default()), baseline: None };
+    let links = links(options, &client, &mut plan).await?;
+    let connections: Vec<Connection> = links.iter().filter_map(Link::quic).cloned().collect();
+    let cipher = links.first().and_then(Link::cipher);
+    let streams = if options.scenario == Scenario::Idle { 1 } else { options.streams };
+    let lanes = Link::lanes(links, streams);
+    let measured = match options.scenario {
+        Scenario::Download => bulk::download(lanes, &plan).await,
+        Scenario::Upload => bulk::upload(lanes, &connections, &plan).await,
+        Scenario::Requests | Scenario::Latency => requests::run(lanes, options, &plan).await,
+        Scenario::Handshakes => handshakes::run(&client, sessions, options.concurrency, &plan).await,
+        Scenario::Idle => idle::run(lanes, &plan).await,
     }?;
-    let mut report = report(options, &connections, measured);
-    if let Some(baseline) = baseline {
-        (report.memory, report.server_memory) = baseline.growth(options.connections);
-    }
+    let report = report(options, &connections, cipher, measured);
     connections.iter().for_each(|connection| connection.close(NO_ERROR, b""));
-    client.endpoint.close(NO_ERROR, b"");
-    let _ = tokio::time::timeout(CLOSING, client.endpoint.wait_idle()).await;
+    client.close().await;
     Ok(report)
 }
 
-fn report(options: &ClientOptions, connections: &[Connection], measured: Measured) -> Report {
+fn client(options: &ClientOptions, target: Target, sessions: Option<Arc<Sessions>>) -> Result<Client, Error> {
+    let (authority, mut tuning) = (options.authority.as_deref(), options.tuning);
+    if options.tcp {
+        let tls = Arc::new(tls::client(authority, ALPN, tuning.cipher)?);
+        let name = ServerName::try_from(target.name.clone());
+        let name = name.map_err(|_| Error::new(format!("{}: not a name of a host", target.text)))?;
+        return Ok(Client { target: Arc::new(target), way: Way::Tcp { tls, name } });
+    }
+    if options.scenario == Scenario::Idle {
+        tuning.keep_alive = Some(idle::KEEP_ALIVE);
+    }
+    let store = sessions.map(|sessions| sessions as Arc<dyn SessionStore>);
+    let config = settings::client(authority, ALPN, tuning, store)?;
+    let endpoint = settings::endpoint(tuning).bind(target.local()).build();
+    let endpoint = endpoint.map_err(|error| Error::new(error.to_string()))?;
+    Ok(Client { target: Arc::new(target), way: Way::Quic { endpoint, config } })
+}
+
+/// The connections that the scenario needs, and what memory there was before.
+async fn links(options: &ClientOptions, client: &Client, plan: &mut Plan) -> Result<Vec<Link>, Error> {
+    if options.scenario == Scenario::Handshakes {
+        return Ok(Vec::new());
+    }
+    // One that is not counted, for what only the first one takes.
+    let first = if options.memory { Some(client.connect().await?) } else { None };
+    // Over TCP, which has no streams, each stream is a connection.
+    let streams = if options.tcp && options.scenario != Scenario::Idle { options.streams } else { 1 };
+    let count = options.connections.saturating_mul(streams);
+    plan.baseline = options.memory.then(|| Baseline::now(options.memory_of, count)).transpose()?;
+    let links = client.connect_all(count).await?;
+    drop(first);
+    Ok(links)
+}
+
+fn report(
+    options: &ClientOptions,
+    connections: &[Connection],
+    cipher: Option<CipherSuite>,
+    measured: Measured,
+) -> Report {
     let count = measured.latency.as_ref().map_or(0, Latency::count);
     let rate = Rate { count, per_second: 0.0, request_bytes: None, response_bytes: None };
-    let cipher = connections.first().and_then(Connection::cipher_suite).or(measured.cipher);
     let mut report = Report {
         scenario: match options.scenario {
             Scenario::Download => "download",
@@ -190,7 +129,8 @@ fn report(options: &ClientOptions, connections: &[Connection], measured: Measure
         concurrency: options.streams,
         bytes: measured.bytes,
         latency_us: measured.latency.as_ref().and_then(Latency::percentiles),
-        cipher: cipher.map(tls::name),
+        protocol: Some(if options.tcp { "TCP" } else { "QUIC" }),
+        cipher: cipher.or(measured.cipher).map(tls::name),
         resumed: measured.resumed,
         transport: transport(connections),
         ..Report::default()
@@ -207,10 +147,11 @@ fn report(options: &ClientOptions, connections: &[Connection], measured: Measure
         }
         Scenario::Idle => {
             report.concurrency = 0;
-            report.idle = Some(idle::outcome(connections));
+            report.idle = Some(Idle { opened: options.connections, died: measured.died });
         }
     }
     report.measured(measured.elapsed, measured.usage, None);
+    (report.memory, report.server_memory) = measured.growth;
     report.latency = measured.latency;
     report
 }
@@ -230,79 +171,4 @@ fn transport(connections: &[Connection]) -> Option<Transport> {
         sum.datagrams_received += stats.datagrams_received;
     }
     Some(sum)
-}
-
-/// What a scenario brings back.
-#[derive(Debug)]
-pub(super) struct Measured {
-    pub(super) elapsed: Duration,
-    pub(super) usage: Option<Usage>,
-    bytes: Option<u64>,
-    latency: Option<Latency>,
-    /// How many handshakes resumed a session, if they were to.
-    resumed: Option<u64>,
-    /// What protected the packets, where no connection is left to tell.
-    cipher: Option<CipherSuite>,
-}
-
-/// The time in which something is measured.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Window {
-    pub(super) began: Instant,
-    pub(super) until: Instant,
-    usage: Option<Usage>,
-}
-
-impl Window {
-    pub(super) fn open(duration: Duration) -> Window {
-        let usage = Usage::now();
-        let began = instant_now();
-        Window { began, until: began + duration, usage }
-    }
-
-    fn is_over(&self) -> bool {
-        instant_now() >= self.until
-    }
-
-    /// The end of what is measured: now.
-    pub(super) fn close(&self, bytes: Option<u64>, latency: Option<Latency>) -> Measured {
-        let elapsed = instant_now().saturating_duration_since(self.began);
-        let usage = self.usage.zip(Usage::now()).map(|(before, after)| after - before);
-        Measured { elapsed, usage, bytes, latency, resumed: None, cipher: None }
-    }
-
-    /// Waits for the end of the time. If a task fails before, that is the outcome.
-    pub(super) async fn pass(&self, tasks: &mut JoinSet<Result<(), Error>>) -> Result<(), Error> {
-        tokio::select! {
-            () = tokio::time::sleep_until(self.until.into()) => Ok(()),
-            Some(ended) = tasks.join_next() => outcome(ended),
-        }
-    }
-}
-
-/// A task's outcome. One that ended by a panic has said why.
-pub(super) fn outcome(ended: Result<Result<(), Error>, tokio::task::JoinError>) -> Result<(), Error> {
-    finished(ended)
-}
-
-/// The same of a task that brings something.
-fn finished<T>(ended: Result<Result<T, Error>, tokio::task::JoinError>) -> Result<T, Error> {
-    ended.unwrap_or_else(|error| Err(Error::new(format!("a task failed: {error}"))))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn targets_are_hosts_with_ports() {
-        let target = Target::resolve("127.0.0.1:4433").unwrap();
-        assert_eq!((target.name.as_str(), target.addr.port()), ("127.0.0.1", 4433));
-        let target = Target::resolve("[::1]:1").unwrap();
-        assert_eq!((target.name.as_str(), target.local().is_ipv6()), ("::1", true));
-        for wrong in ["", "host", ":1", "host:", "host:0", "host:65536", "::1:4433", "[]:1"] {
-            let failure = Target::resolve(wrong).unwrap_err().to_string();
-            assert!(failure.contains("expected HOST:PORT"), "{wrong:?}: {failure}");
-        }
-    }
 }

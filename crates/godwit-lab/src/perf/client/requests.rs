@@ -2,17 +2,15 @@
 //!
 //! One task makes one request after the other. That costs less than a task for each.
 
-use super::{Measured, Window};
+use super::link::Link;
 use crate::Error;
 use crate::perf::latency::Latency;
 use crate::perf::options::ClientOptions;
 use crate::perf::protocol;
+use crate::perf::window::{Measured, Meter, Plan};
 use bytes::Bytes;
-use godwit::Connection;
 use godwit_text::instant_now;
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::JoinSet;
 
 /// What all tasks share.
@@ -21,37 +19,38 @@ struct Exchanges {
     request: Vec<Bytes>,
     response: u64,
     latency: Mutex<Latency>,
+    meter: Arc<Meter>,
 }
 
-pub(super) async fn run(
-    connections: &[Connection],
-    options: &ClientOptions,
-    duration: Duration,
-) -> Result<Measured, Error> {
+pub(super) async fn run(lanes: Vec<Link>, options: &ClientOptions, plan: &Plan) -> Result<Measured, Error> {
+    let (request, response) = (options.request, options.response);
     let exchanges = Arc::new(Exchanges {
-        request: protocol::request(options.response, options.request),
-        response: options.response,
+        request: if options.tcp {
+            protocol::tcp_request(response, request)
+        } else {
+            protocol::request(response, request)
+        },
+        response,
         latency: Mutex::new(Latency::new()),
+        meter: Arc::clone(&plan.meter),
     });
-    let window = Window::open(duration);
+    let window = plan.open();
     let mut tasks = JoinSet::new();
-    for connection in connections {
-        for _ in 0..options.streams {
-            tasks.spawn(repeat(connection.clone(), Arc::clone(&exchanges)));
-        }
+    for lane in lanes {
+        tasks.spawn(repeat(lane, Arc::clone(&exchanges)));
     }
     window.pass(&mut tasks).await?;
-    let latency = std::mem::replace(&mut *lock(&exchanges.latency), Latency::new());
+    let latency = std::mem::replace(&mut *exchanges.latency(), Latency::new());
     let measured = window.close(None, Some(latency));
     tasks.shutdown().await;
     Ok(measured)
 }
 
 /// Makes requests until something fails or the task is given up.
-async fn repeat(connection: Connection, exchanges: Arc<Exchanges>) -> Result<(), Error> {
+async fn repeat(mut lane: Link, exchanges: Arc<Exchanges>) -> Result<(), Error> {
     let mut began = instant_now();
     loop {
-        let received = exchange(&connection, &exchanges.request).await?;
+        let received = lane.exchange(&exchanges.request, exchanges.response).await?;
         if received != exchanges.response {
             let asked = exchanges.response;
             return Err(Error::new(format!(
@@ -60,29 +59,14 @@ async fn repeat(connection: Connection, exchanges: Arc<Exchanges>) -> Result<(),
             )));
         }
         let ended = instant_now();
-        lock(&exchanges.latency).record(ended.saturating_duration_since(began));
+        exchanges.latency().record(ended.saturating_duration_since(began));
+        exchanges.meter.add_one();
         began = ended;
     }
 }
 
-/// One request, and how many bytes were the answer.
-async fn exchange(connection: &Connection, request: &[Bytes]) -> Result<u64, Error> {
-    let (mut send, mut recv) = connection.open_bi().await.map_err(broken)?;
-    for piece in request {
-        send.write_chunk(piece.clone()).await.map_err(broken)?;
+impl Exchanges {
+    fn latency(&self) -> MutexGuard<'_, Latency> {
+        self.latency.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    send.finish().map_err(broken)?;
-    let mut received = 0;
-    while let Some(data) = recv.read_chunk(usize::MAX).await.map_err(broken)? {
-        received += data.len() as u64;
-    }
-    Ok(received)
-}
-
-fn broken(error: impl fmt::Display) -> Error {
-    Error::new(format!("a request failed: {error}"))
-}
-
-fn lock(latency: &Mutex<Latency>) -> std::sync::MutexGuard<'_, Latency> {
-    latency.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -16,8 +16,8 @@ mod tally;
 
 pub use options::{HttpOptions, HttpVersion};
 
-use super::client::{Window, outcome};
 use super::report::Report;
+use super::window::{Meter, Plan, Window, outcome};
 use crate::Error;
 use connection::{Connector, Prototype};
 use godwit_os::processor::Usage;
@@ -69,7 +69,8 @@ async fn run(options: &HttpOptions) -> Result<Report, Error> {
     let connector = Arc::new(Connector::new(options)?);
     let lanes = connect(&connector, options.connections).await?;
     let before = usage_of(&options.processes)?;
-    let window = Window::open(options.duration);
+    let plan = Plan { duration: options.duration, meter: Arc::new(Meter::default()), baseline: None };
+    let window = plan.open();
     let pace = options.rate.map(|rate| Pace::new(window.began, rate, options.duration));
     let load = Arc::new(Load { request, pace, tally: Tally::default() });
     let mut tasks = JoinSet::new();

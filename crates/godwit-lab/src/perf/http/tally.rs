@@ -2,9 +2,9 @@
 
 use super::connection::Answer;
 use super::options::HttpOptions;
-use crate::perf::client::Measured;
 use crate::perf::latency::Latency;
 use crate::perf::report::{HttpFigures, Rate, Report};
+use crate::perf::window::Measured;
 use godwit_os::processor::Usage;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

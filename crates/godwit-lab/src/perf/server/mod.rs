@@ -1,26 +1,34 @@
 //! The server.
 //!
+//! The same port number is answered over TCP (`tcp`).
+//!
 //! Each shard is a thread with a runtime of its own. A connection is one task that takes in the streams; a
 //! stream becomes a task of its own only if it cannot be answered at once (see [`exchange`]).
 
 mod exchange;
+mod tcp;
 
 use super::options::ServerOptions;
 use super::{settings, tls};
 use crate::Error;
 use exchange::{Exchange, Upload};
-use godwit::{Connection, Endpoint, Incoming, Shards};
+use godwit::{Connection, Endpoint, Incoming, ServerConfig, Shards};
 use godwit_os::processor::Usage;
 use godwit_text::plain_error as plain;
 use godwit_text::{Style, size};
 use std::future::Future;
+use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Waker};
 use std::time::Duration;
+use tcp::Tcp;
 use tokio::task::unconstrained;
+
+/// Ports that are tried when any will do.
+const ATTEMPTS: u32 = 16;
 
 /// How long connections may take to end in order when the server ends.
 const CLOSING: Duration = Duration::from_secs(2);
@@ -39,15 +47,25 @@ impl Server {
     /// If the address is taken, or the certificate cannot be used.
     pub fn start(mut options: ServerOptions) -> Result<Server, Error> {
         let totals = Arc::new(Totals::default());
-        let (listen, shards, tuning) = (options.listen, usize::from(options.shards), options.tuning);
-        let pin = (!options.pin.is_empty()).then(|| options.pin.clone());
         let tls = tls::server(&mut options)?;
-        let builder = settings::endpoint(tuning).server(settings::server(tls, &options)?).bind(listen);
-        let shared = Arc::clone(&totals);
-        let application = move |endpoint| accept(endpoint, Arc::clone(&shared));
-        let shards = builder.run_shards_with(shards, pin, application);
-        let shards = shards.map_err(|error| Error::new(format!("cannot listen on {listen}: {error}")))?;
-        Ok(Server { shards, totals })
+        let config = settings::server(tls.clone(), &options)?;
+        let mut attempts = if options.listen.port() == 0 { ATTEMPTS } else { 1 };
+        loop {
+            attempts -= 1;
+            let started = start(&options, &tls, &config, &totals);
+            match started {
+                Ok(shards) => return Ok(Server { shards, totals }),
+                // A port that was free over TCP need not be over UDP.
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse && attempts > 0 => {}
+                Err(error) => {
+                    return Err(Error::new(format!(
+                        "cannot listen on {}: {}",
+                        options.listen,
+                        plain(&error)
+                    )));
+                }
+            }
+        }
     }
 
     /// Where it listens.
@@ -75,6 +93,29 @@ impl Server {
         });
         let _ = all.recv_timeout(CLOSING);
     }
+}
+
+/// Binds both sockets to one port, and begins.
+fn start(
+    options: &ServerOptions,
+    tls: &rustls::ServerConfig,
+    config: &ServerConfig,
+    totals: &Arc<Totals>,
+) -> io::Result<Shards> {
+    let tcp = Tcp::bind(options.listen, tls.clone())
+        .map_err(|error| io::Error::new(error.kind(), format!("TCP: {}", plain(&error))))?;
+    let listen = SocketAddr::new(options.listen.ip(), tcp.port()?);
+    let pin = (!options.pin.is_empty()).then(|| options.pin.clone());
+    let shared = Arc::clone(totals);
+    let application = move |endpoint| {
+        let (tcp, totals) = (tcp.clone(), Arc::clone(&shared));
+        async move {
+            tokio::spawn(tcp.accept(Arc::clone(&totals)));
+            accept(endpoint, totals).await;
+        }
+    };
+    let builder = settings::endpoint(options.tuning).server(config.clone()).bind(listen);
+    builder.run_shards_with(usize::from(options.shards), pin, application)
 }
 
 /// What the server has done, counted without order between the threads.

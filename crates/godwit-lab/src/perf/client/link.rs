@@ -1,0 +1,99 @@
+//! What requests are made on: a QUIC connection with streams, or a TCP connection that stands for one.
+
+use super::quic;
+use super::tcp::TcpLink;
+use crate::Error;
+use crate::perf::protocol::NO_ERROR;
+use crate::perf::window::{Meter, Window};
+use bytes::Bytes;
+use godwit::Connection;
+use rustls::CipherSuite;
+use std::fmt;
+
+/// A connection to the server.
+#[derive(Debug)]
+pub(super) enum Link {
+    Quic(Connection),
+    Tcp(Box<TcpLink>),
+}
+
+impl Link {
+    /// The connection of QUIC.
+    pub(super) fn quic(&self) -> Option<&Connection> {
+        match self {
+            Link::Quic(connection) => Some(connection),
+            Link::Tcp(_) => None,
+        }
+    }
+
+    /// Handles for so many streams of each connection. A TCP connection is one already.
+    pub(super) fn lanes(links: Vec<Link>, streams: u32) -> Vec<Link> {
+        let mut lanes = Vec::new();
+        for link in links {
+            if let Link::Quic(connection) = &link {
+                let others = (1..streams).map(|_| Link::Quic(connection.clone()));
+                lanes.extend(others);
+            }
+            lanes.push(link);
+        }
+        lanes
+    }
+
+    pub(super) fn cipher(&self) -> Option<CipherSuite> {
+        match self {
+            Link::Quic(connection) => connection.cipher_suite(),
+            Link::Tcp(link) => link.cipher(),
+        }
+    }
+
+    pub(super) fn is_resumed(&self) -> bool {
+        self.quic().is_some_and(Connection::is_resumed)
+    }
+
+    /// Whether it has ended. Nothing may be under way on it.
+    pub(super) fn has_ended(&mut self) -> bool {
+        match self {
+            Link::Quic(connection) => connection.close_reason().is_some(),
+            Link::Tcp(link) => link.has_ended(),
+        }
+    }
+
+    /// Ends it. A TCP connection ends when it is dropped.
+    pub(super) fn close(self) {
+        if let Link::Quic(connection) = self {
+            connection.close(NO_ERROR, b"");
+        }
+    }
+
+    /// One request in the pieces to be written, and how many bytes came of the `response` that it asks for.
+    pub(super) async fn exchange(&mut self, request: &[Bytes], response: u64) -> Result<u64, Error> {
+        match self {
+            Link::Quic(connection) => quic::exchange(connection, request).await,
+            Link::Tcp(link) => link.exchange(request, response).await,
+        }
+    }
+
+    /// Receives until it is given up.
+    pub(super) async fn download(&mut self, meter: &Meter) -> Result<(), Error> {
+        match self {
+            Link::Quic(connection) => quic::download(connection, meter).await,
+            Link::Tcp(link) => link.download(meter).await,
+        }
+    }
+
+    /// Sends until the time is over, and waits until the server has read everything.
+    pub(super) async fn upload(&mut self, window: &Window) -> Result<(), Error> {
+        match self {
+            Link::Quic(connection) => quic::upload(connection, window).await,
+            Link::Tcp(link) => link.upload(window).await,
+        }
+    }
+}
+
+pub(super) fn broken(error: impl fmt::Display) -> Error {
+    Error::new(format!("the connection or a stream of it broke off: {error}"))
+}
+
+pub(super) fn stopped_by_the_server() -> Error {
+    Error::new("the server ended the download by itself: does it speak the \"perf\" protocol?")
+}
