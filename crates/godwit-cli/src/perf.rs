@@ -2,6 +2,7 @@
 //! `godwit-lab`'s.
 
 mod http;
+mod watching;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use godwit_text::typed;
 
 use crate::error::{Failure, plain};
 use crate::output::{self, print, stdout_style};
+use watching::Unit;
 
 /// Measure throughput, requests and latency between two machines
 #[derive(Debug, Args)]
@@ -47,7 +49,7 @@ What is measured:
   --latency             the same with one request at a time, to tell how long each takes
   --hps                 handshakes that were completed by the client; latency from the first packet to that
   --idle                memory that connections take on which nothing happens, and how many die
-CPU time is this process's own, while measuring.";
+CPU time is this process's own, while measuring. Ctrl-C ends a measurement early with what has been measured so far.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -135,6 +137,9 @@ struct Client {
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
+    /// Print no line per second while measuring, as is done on a terminal
+    #[arg(short, long)]
+    quiet: bool,
     /// Write all times of requests or handshakes to this file: a line for each range with the longest time in it in
     /// microseconds, how many there are, and the share of all that are no longer
     #[arg(long, value_name = "FILE")]
@@ -292,7 +297,13 @@ fn measure(arguments: ClientArguments) -> Result<ExitCode, Failure> {
         return Err(Failure::usage(problem));
     }
     let telling = arguments.client.telling()?;
-    telling.tell(&perf::measure(&arguments.options()?)?)
+    let unit = match scenario {
+        perf::Scenario::Download | perf::Scenario::Upload => Unit::Bits,
+        perf::Scenario::Idle => Unit::None,
+        _ => Unit::Times,
+    };
+    let watch = watching::watch(telling.lines, unit);
+    telling.tell(&perf::measure(&arguments.options()?, watch)?)
 }
 
 /// Keeps this thread, which does everything, on a core.
@@ -306,6 +317,8 @@ fn pin(core: Option<usize>) -> Result<(), Failure> {
 /// How the outcome is told.
 struct Telling {
     json: bool,
+    /// Lines while it lasts.
+    lines: bool,
     histogram: Option<PathBuf>,
 }
 
@@ -316,7 +329,8 @@ impl Client {
         if let Some(file) = &self.histogram {
             output::check_writable(file)?;
         }
-        Ok(Telling { json: self.json, histogram: self.histogram.clone() })
+        let lines = !self.json && !self.quiet;
+        Ok(Telling { json: self.json, lines, histogram: self.histogram.clone() })
     }
 }
 

@@ -9,6 +9,7 @@ use godwit_lab::perf::{self, HttpOptions, HttpVersion};
 use godwit_text::typed;
 use http::{HeaderName, HeaderValue, Method};
 
+use super::watching::{self, Unit};
 use crate::error::Failure;
 
 pub(super) const REQUESTS: &str = "\
@@ -137,5 +138,6 @@ impl Arguments {
 
 pub(super) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let telling = arguments.client.telling()?;
-    telling.tell(&perf::measure_http(&arguments.options()?)?)
+    let watch = watching::watch(telling.lines, Unit::Times);
+    telling.tell(&perf::measure_http(&arguments.options()?, watch)?)
 }

@@ -186,8 +186,8 @@ fn the_cipher_is_chosen_by_either_end() {
     ];
     let any = Server::start(&[]);
     for (cipher, name) in names {
-        for scenario in ["--rps", "--hps", "--download"] {
-            let report = any.measure(&format!("{scenario} 50ms --cipher {cipher}"));
+        for scenario in ["--rps 100ms", "--hps 500ms", "--download 100ms"] {
+            let report = any.measure(&format!("{scenario} --cipher {cipher}"));
             assert_eq!(report["cipher"], name);
         }
         let one = Server::start(&["--cipher", cipher]);
@@ -292,6 +292,44 @@ fn a_server_that_is_interrupted_tells_what_it_did() {
     let mut rest = String::new();
     server.stdout.read_to_string(&mut rest).unwrap();
     assert!(rest.starts_with("served 1 connections, 1 streams, "), "{rest}");
+}
+
+/// Interrupts a client of which an hour is asked. One that has not begun yet says so, and the next has more time.
+#[cfg(target_os = "linux")]
+#[test]
+fn who_is_interrupted_tells_what_was_measured_so_far() {
+    let server = Server::start(&[]);
+    let target = format!("127.0.0.1:{}", server.port);
+    let client = ["perf", "client", &target, "--rps", "1h", "--json"];
+    for attempt in 1..30 {
+        let mut client =
+            Command::new(PROGRAM).args(client).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let id = client.id().to_string();
+        while !catches_interrupts(&id) && client.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20) * attempt * attempt);
+        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        let output = client.wait_with_output().unwrap();
+        if !output.status.success() {
+            assert_one_line(&output, "interrupted before anything was measured");
+            continue;
+        }
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(number(&report["seconds"]) < 3600.0, "{report}");
+        if number(&report["requests"]["count"]) > 0.0 {
+            return;
+        }
+    }
+    panic!("nothing was ever measured");
+}
+
+/// Whether a process has a handler of its own for SIGINT.
+#[cfg(target_os = "linux")]
+fn catches_interrupts(process: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 2 != 0)
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod report;
 mod server;
 mod settings;
 mod tls;
+mod watch;
 mod window;
 
 pub use client::{Idle, measure};
@@ -25,3 +26,4 @@ pub use memory::Growth;
 pub use options::{Cipher, ClientOptions, Identity, Scenario, ServerOptions, Tuning};
 pub use report::{Cpu, HttpFigures, Rate, Report, Transport};
 pub use server::Server;
+pub use watch::{Progress, Watch};

@@ -40,11 +40,15 @@ impl Meter {
         self.count.load(Ordering::Relaxed)
     }
 
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun.load(Ordering::Relaxed)
+    }
+
     /// Ends what is measured before its time. False if nothing is measured yet.
     pub(super) fn stop(&self) -> bool {
         self.stopped.store(true, Ordering::Relaxed);
         self.stop.notify_waiters();
-        self.begun.load(Ordering::Relaxed)
+        self.has_begun()
     }
 
     pub(super) fn is_stopped(&self) -> bool {
@@ -132,4 +136,26 @@ impl Window {
 /// A task's outcome. One that ended by a panic has said why.
 pub(super) fn outcome<T>(ended: Result<Result<T, Error>, JoinError>) -> Result<T, Error> {
     ended.unwrap_or_else(|error| Err(Error::new(format!("a task failed: {error}"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::pending;
+
+    #[tokio::test]
+    async fn a_measurement_ends_when_it_is_stopped() {
+        let meter = Arc::new(Meter::default());
+        assert!(!meter.stop(), "nothing has begun");
+        let meter = Arc::new(Meter::default());
+        let plan = Plan { duration: Duration::from_secs(3600), meter: Arc::clone(&meter), baseline: None };
+        let window = plan.open();
+        let mut tasks = JoinSet::from_iter([pending::<Result<(), Error>>()]);
+        let stop = async { assert!(meter.stop()) };
+        let (passed, ()) = tokio::join!(window.pass(&mut tasks), stop);
+        assert!(passed.is_ok() && window.is_over());
+        assert!(window.close(None, None).elapsed < plan.duration);
+        // Whoever comes late does not wait either.
+        window.pass(&mut tasks).await.unwrap();
+    }
 }

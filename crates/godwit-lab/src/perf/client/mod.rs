@@ -23,6 +23,7 @@ use super::memory::Baseline;
 use super::options::{ClientOptions, Scenario};
 use super::protocol::{ALPN, NO_ERROR};
 use super::report::{Rate, Report, Transport};
+use super::watch::Watch;
 use super::window::{Measured, Meter, Plan};
 use super::{settings, tls};
 use crate::Error;
@@ -37,31 +38,32 @@ use sessions::Sessions;
 use std::sync::Arc;
 use target::Target;
 
-/// Measures what the options say, on this thread and until it is done.
+/// Measures what the options say, on this thread and until it is done or has been watched for long enough.
 ///
 /// # Errors
 /// If the options contradict each other, the server cannot be found or reached, or the connections break off.
-pub fn measure(options: &ClientOptions) -> Result<Report, Error> {
+pub fn measure(options: &ClientOptions, watch: Watch<'_>) -> Result<Report, Error> {
     if options.tcp && options.resumed {
         return Err(Error::new("sessions are resumed over QUIC only"));
     }
     let target = Target::resolve(&options.target)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::new(format!("no runtime: {}", plain(&error))))?;
-    runtime.block_on(run(options, target))
+    let meter = Arc::new(Meter::default());
+    runtime.block_on(watch.over(&meter, run(options, target, Arc::clone(&meter))))
 }
 
-async fn run(options: &ClientOptions, target: Target) -> Result<Report, Error> {
+async fn run(options: &ClientOptions, target: Target, meter: Arc<Meter>) -> Result<Report, Error> {
     let sessions = options.resumed.then(|| Arc::new(Sessions::new()));
     let client = client(options, target, sessions.clone())?;
-    let mut plan = Plan { duration: options.duration, meter: Arc::new(Meter::default()), baseline: None };
+    let mut plan = Plan { duration: options.duration, meter, baseline: None };
     let links = links(options, &client, &mut plan).await?;
     let connections: Vec<Connection> = links.iter().filter_map(Link::quic).cloned().collect();
     let cipher = links.first().and_then(Link::cipher);
     let streams = if options.scenario == Scenario::Idle { 1 } else { options.streams };
     let lanes = Link::lanes(links, streams);
     let measured = match options.scenario {
-        Scenario::Download => bulk::download(lanes, &plan).await,
+        Scenario::Download => bulk::download(lanes, &connections, &plan).await,
         Scenario::Upload => bulk::upload(lanes, &connections, &plan).await,
         Scenario::Requests | Scenario::Latency => requests::run(lanes, options, &plan).await,
         Scenario::Handshakes => handshakes::run(&client, sessions, options.concurrency, &plan).await,
@@ -171,4 +173,55 @@ fn transport(connections: &[Connection]) -> Option<Transport> {
         sum.datagrams_received += stats.datagrams_received;
     }
     Some(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::perf::{Server, ServerOptions};
+    use std::cell::RefCell;
+    use std::time::Duration;
+
+    #[test]
+    fn every_scenario_ends_early_with_what_has_been_measured() {
+        let mut options = ServerOptions::default();
+        options.listen = "127.0.0.1:0".parse().unwrap();
+        let server = Server::start(options).unwrap();
+        let target = server.local_addr().unwrap().to_string();
+        let scenarios = [Scenario::Download, Scenario::Upload, Scenario::Requests, Scenario::Handshakes];
+        for (scenario, tcp) in
+            scenarios.into_iter().flat_map(|scenario| [(scenario, false), (scenario, true)])
+        {
+            let mut options = ClientOptions::new(target.clone(), scenario);
+            (options.duration, options.tcp) = (Duration::from_secs(3600), tcp);
+            // Somebody has had enough as soon as they see something.
+            let (seen, stop) = tokio::sync::oneshot::channel();
+            let seen = RefCell::new(Some(seen));
+            let mut watch = Watch::default();
+            watch.progress = Some(Box::new(|progress| {
+                if progress.bytes_per_second + progress.per_second > 0.0
+                    && let Some(seen) = seen.take()
+                {
+                    seen.send(()).unwrap();
+                }
+            }));
+            watch.stop = Some(Box::pin(async { stop.await.unwrap() }));
+            let report = measure(&options, watch).unwrap();
+            let rate = report.requests.or(report.handshakes);
+            assert!(report.bytes.or(rate.map(|rate| rate.count)).unwrap() > 0, "{report:?}");
+            assert!(report.seconds < 3600.0);
+        }
+        server.close();
+    }
+
+    #[test]
+    fn who_stops_before_anything_is_measured_gets_nothing() {
+        // Nobody answers there.
+        let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let target = silent.local_addr().unwrap().to_string();
+        let mut watch = Watch::default();
+        watch.stop = Some(Box::pin(std::future::ready(())));
+        let failure = measure(&ClientOptions::new(target, Scenario::Download), watch).unwrap_err();
+        assert!(failure.to_string().contains("before anything was measured"), "{failure}");
+    }
 }

@@ -17,6 +17,7 @@ mod tally;
 pub use options::{HttpOptions, HttpVersion};
 
 use super::report::Report;
+use super::watch::Watch;
 use super::window::{Meter, Plan, Window, outcome};
 use crate::Error;
 use connection::{Connector, Prototype};
@@ -39,14 +40,15 @@ const HANDSHAKES: usize = 64;
 /// How long requests that were due in time may take to be answered after it.
 const LAST_ANSWERS: Duration = Duration::from_secs(10);
 
-/// Makes the requests that the options say, on this thread and until it is done.
+/// Makes the requests that the options say, on this thread and until it is done or has been watched for long enough.
 ///
 /// # Errors
 /// If the server cannot be reached, now or when a connection has ended.
-pub fn measure_http(options: &HttpOptions) -> Result<Report, Error> {
+pub fn measure_http(options: &HttpOptions, watch: Watch<'_>) -> Result<Report, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::new(format!("no runtime: {error}")))?;
-    runtime.block_on(run(options))
+    let meter = Arc::new(Meter::default());
+    runtime.block_on(watch.over(&meter, run(options, Arc::clone(&meter))))
 }
 
 /// What all tasks share.
@@ -56,9 +58,10 @@ struct Load {
     /// Without it, each task begins a request as soon as its last one is answered.
     pace: Option<Pace>,
     tally: Tally,
+    meter: Arc<Meter>,
 }
 
-async fn run(options: &HttpOptions) -> Result<Report, Error> {
+async fn run(options: &HttpOptions, meter: Arc<Meter>) -> Result<Report, Error> {
     if options.version == HttpVersion::Http1 && options.streams != 1 {
         return Err(Error::new("HTTP/1.1 takes one request at a time; ask for more connections instead"));
     }
@@ -69,10 +72,10 @@ async fn run(options: &HttpOptions) -> Result<Report, Error> {
     let connector = Arc::new(Connector::new(options)?);
     let lanes = connect(&connector, options.connections).await?;
     let before = usage_of(&options.processes)?;
-    let plan = Plan { duration: options.duration, meter: Arc::new(Meter::default()), baseline: None };
+    let plan = Plan { duration: options.duration, meter, baseline: None };
     let window = plan.open();
     let pace = options.rate.map(|rate| Pace::new(window.began, rate, options.duration));
-    let load = Arc::new(Load { request, pace, tally: Tally::default() });
+    let load = Arc::new(Load { request, pace, tally: Tally::default(), meter: Arc::clone(&plan.meter) });
     let mut tasks = JoinSet::new();
     for lane in &lanes {
         for _ in 0..options.streams {
@@ -90,7 +93,8 @@ async fn run(options: &HttpOptions) -> Result<Report, Error> {
     tasks.shutdown().await;
     connector.close().await;
     let again = lanes.iter().map(|lane| lane.made()).sum::<u64>().saturating_sub(options.connections.into());
-    let planned = load.pace.as_ref().map(Pace::planned);
+    // Of what was given up nobody expects as many answers as were planned.
+    let planned = load.pace.as_ref().filter(|_| !plan.meter.is_stopped()).map(Pace::planned);
     Ok(load.tally.report(options, &measured, server, again, planned))
 }
 
@@ -131,7 +135,11 @@ async fn by_the_clock(
     let all =
         async { tokio::try_join!(async { pace.run(number).await.map_err(no_clock) }, answered).map(drop) };
     // What is not answered by then is told as such.
-    tokio::time::timeout_at((window.until + LAST_ANSWERS).into(), all).await.unwrap_or(Ok(()))
+    tokio::select! {
+        answered = all => answered,
+        () = tokio::time::sleep_until((window.until + LAST_ANSWERS).into()) => Ok(()),
+        () = window.meter.stopped() => Ok(()),
+    }
 }
 
 /// Makes requests until there are no more, or a connection cannot be made, or the task is given up.
@@ -144,6 +152,8 @@ async fn repeat(lane: Arc<Lane>, load: Arc<Load>) -> Result<(), Error> {
             attempts += 1;
             let failure = match sender.exchange(&load.request).await {
                 Ok(answer) => {
+                    load.meter.add_one();
+                    load.meter.add_bytes(answer.bytes);
                     load.tally.on_answer(answer, instant_now().saturating_duration_since(began));
                     break;
                 }
