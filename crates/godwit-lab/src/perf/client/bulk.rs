@@ -1,5 +1,6 @@
 //! As many bytes as possible, in one direction.
 
+use super::connector::CLOSING;
 use super::link::Link;
 use crate::Error;
 use crate::perf::window::{Measured, Plan, outcome};
@@ -11,8 +12,15 @@ use tokio::task::JoinSet;
 /// How long after its time the end of an upload may be confirmed. Over slow links much is under way.
 const CONFIRMATION: Duration = Duration::from_secs(10);
 
-/// Receives on every lane.
-pub(super) async fn download(lanes: Vec<Link>, plan: &Plan) -> Result<Measured, Error> {
+/// Time for what is to be sent to be sent.
+const TURN: Duration = Duration::from_millis(1);
+
+/// Receives on every lane; `connections` are those of QUIC.
+pub(super) async fn download(
+    lanes: Vec<Link>,
+    connections: &[Connection],
+    plan: &Plan,
+) -> Result<Measured, Error> {
     let window = plan.open();
     let mut tasks = JoinSet::new();
     for mut lane in lanes {
@@ -21,8 +29,25 @@ pub(super) async fn download(lanes: Vec<Link>, plan: &Plan) -> Result<Measured, 
     }
     window.pass(&mut tasks).await?;
     let measured = window.close(Some(window.meter.bytes()), None);
+    // Dropping the streams stops them.
     tasks.shutdown().await;
+    stopped(connections).await;
     Ok(measured)
+}
+
+/// Waits a little until the server has acknowledged everything: that the streams are stopped, too. A connection that is closed
+/// at once would not tell.
+async fn stopped(connections: &[Connection]) {
+    let acknowledged = async {
+        loop {
+            // At first it has not even been sent.
+            tokio::time::sleep(TURN).await;
+            if connections.iter().all(|connection| connection.stats().bytes_in_flight == 0) {
+                break;
+            }
+        }
+    };
+    let _ = tokio::time::timeout(CLOSING, acknowledged).await;
 }
 
 /// Sends on every lane; `connections` are those of QUIC.

@@ -36,11 +36,14 @@ pub(super) async fn download(connection: &Connection, meter: &Meter) -> Result<(
 pub(super) async fn upload(connection: &Connection, window: &Window) -> Result<(), Error> {
     let (mut send, mut recv) = connection.open_bi().await.map_err(broken)?;
     send.write_chunk(header(0)).await.map_err(broken)?;
-    while !window.is_over() {
+    loop {
         let piece = filling(UNTIL_STOPPED);
         let len = piece.len() as u64;
         send.write_chunk(piece).await.map_err(broken)?;
         window.meter.add_bytes(len);
+        if window.is_over() {
+            break;
+        }
     }
     send.finish().map_err(broken)?;
     // The server answers, with nothing, when it has read everything.

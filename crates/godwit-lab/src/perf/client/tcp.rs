@@ -71,10 +71,13 @@ impl TcpLink {
     /// Sends until the time is over, and waits until the server has read everything.
     pub(super) async fn upload(&mut self, window: &Window) -> Result<(), Error> {
         self.write(&[tcp_header(0, UNTIL_STOPPED)]).await.map_err(broken)?;
-        while !window.is_over() {
+        loop {
             let piece = filling(UNTIL_STOPPED);
             self.0.write_all(&piece).await.map_err(broken)?;
             window.meter.add_bytes(piece.len() as u64);
+            if window.is_over() {
+                break;
+            }
         }
         self.0.shutdown().await.map_err(broken)?;
         // The server ends its side when it has read everything.
