@@ -2,6 +2,7 @@
 //! `godwit-lab`'s.
 
 mod http;
+mod sweep;
 mod watching;
 
 use std::net::SocketAddr;
@@ -35,6 +36,9 @@ Start `godwit perf server` on one and `godwit perf client` on the other. Both sp
 (ALPN \"perf\") of other QUIC implementations and can be measured against those. `godwit perf http` makes requests to \
 any HTTP server.";
 
+/// What says nothing to TCP.
+const QUIC_ONLY: [&str; 5] = ["mtu", "cc", "datapath", "departure_times", "spin"];
+
 const SENDING: &str = "\
 How it sends: both ends write pieces of 64 KiB of static memory, as many as the connection's send buffer takes \
 (8 MiB), and read through the same interface as every application. Windows: 16 MiB for a stream, 32 MiB for a \
@@ -59,6 +63,8 @@ enum Command {
     /// Measure against a server
     #[command(after_long_help = format!("{SCENARIOS}\n\n{SENDING}"))]
     Client(ClientArguments),
+    /// Make requests with more and more of them at the same time, and find out how many are best
+    Sweep(sweep::Arguments),
     /// Make requests to an HTTP server
     #[command(after_long_help = http::REQUESTS)]
     Http(http::Arguments),
@@ -119,7 +125,7 @@ struct ClientArguments {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     concurrency: u32,
     /// Measure over TCP and TLS 1.3 in place of QUIC: each stream is then a connection of its own
-    #[arg(long, conflicts_with_all = ["resumed", "mtu", "cc", "datapath", "departure_times", "spin"])]
+    #[arg(long, conflicts_with = "resumed", conflicts_with_all = QUIC_ONLY)]
     tcp: bool,
     /// Resume sessions in place of full handshakes, against a server with --tickets (--hps)
     #[arg(long, requires = "hps")]
@@ -268,6 +274,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     match arguments.command {
         Command::Server(arguments) => serve(arguments.options()?),
         Command::Client(arguments) => measure(arguments),
+        Command::Sweep(arguments) => sweep::run(arguments),
         Command::Http(arguments) => http::run(arguments),
     }
 }

@@ -213,6 +213,32 @@ fn idle_connections_are_counted_with_their_memory() {
 }
 
 #[test]
+fn a_sweep_shows_the_curve_and_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let drawing = folder.path().join("curve.svg");
+    let server = Server::start(&[]);
+    let target = format!("127.0.0.1:{}", server.port);
+    let sweep = |options: &[&str]| {
+        let few = ["--duration", "20ms", "--rounds", "2", "--connections", "1,2", "--streams", "4,1"];
+        let command = Command::new(PROGRAM).args(["perf", "sweep", &target]).args(few).args(options).output();
+        let output = command.unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let report: Value =
+        serde_json::from_str(&sweep(&["--json", "--svg", drawing.to_str().unwrap()])).unwrap();
+    let points = report["points"].as_array().unwrap();
+    let places: Vec<_> =
+        points.iter().map(|point| (number(&point["connections"]), number(&point["streams"]))).collect();
+    assert_eq!(places, [(1.0, 1.0), (1.0, 4.0), (2.0, 1.0), (2.0, 4.0)]);
+    assert!(points.iter().all(|point| number(&point["per_second"]) > 0.0 && number(&point["p99_us"]) > 0.0));
+    assert!(!report["recommendation"].as_str().unwrap().is_empty());
+    assert!(std::fs::read_to_string(drawing).unwrap().starts_with("<svg xmlns="));
+    let text = sweep(&["--tcp"]);
+    assert!(text.contains("over TCP") && text.lines().count() == 7, "{text}");
+}
+
+#[test]
 fn requests_may_be_empty() {
     let server = Server::start(&[]);
     let report = server.measure("--rps 200ms --streams 2 --request 0 --response 0");

@@ -317,12 +317,12 @@ fn per_second(count: u64, elapsed: Duration) -> f64 {
     if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
 }
 
-fn rounded(value: f64, digits: f64) -> f64 {
+pub(super) fn rounded(value: f64, digits: f64) -> f64 {
     (value * digits).round() / digits
 }
 
 /// A number with its thousands apart, without decimals above 1000.
-fn grouped(value: f64) -> String {
+pub(super) fn grouped(value: f64) -> String {
     if value < 1000.0 {
         return format!("{value}");
     }
