@@ -4,6 +4,7 @@
 mod http;
 mod sweep;
 mod watching;
+mod workload;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ use godwit_text::typed;
 use crate::error::{Failure, plain};
 use crate::output::{self, print, stdout_style};
 use watching::Unit;
+use workload::Workload;
 
 /// Measure throughput, requests and latency between two machines
 #[derive(Debug, Args)]
@@ -106,20 +108,30 @@ struct ClientArguments {
     /// Time to measure, where it is not given with the scenario
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = typed::duration)]
     duration: Duration,
-    /// Connections at the same time
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    connections: u32,
-    /// Streams, or requests, at the same time on each connection
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    streams: u32,
-    /// Bytes of a request, without its header of 8 bytes (--rps, --latency)
-    #[arg(long, value_name = "BYTES", default_value = "512", value_parser = typed::bytes)]
-    request: u64,
-    /// Bytes of a response (--rps, --latency)
-    #[arg(long, value_name = "BYTES", default_value = "8192", value_parser = typed::bytes)]
-    response: u64,
-    /// Tell how much memory this process of this machine takes for the connections, such as a server's (--idle)
-    #[arg(long, value_name = "PID", requires = "idle")]
+    /// Connections at the same time [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    connections: Option<u32>,
+    /// Streams, or requests, at the same time on each connection [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    streams: Option<u32>,
+    /// Bytes of a request, without its header of 8 bytes (--rps, --latency) [default: 512]
+    #[arg(long, value_name = "BYTES", value_parser = typed::bytes)]
+    request: Option<u64>,
+    /// Bytes of a response (--rps, --latency) [default: 8192]
+    #[arg(long, value_name = "BYTES", value_parser = typed::bytes)]
+    response: Option<u64>,
+    /// Bytes of the longest response: lengths differ, from --response to this (--rps, --latency)
+    #[arg(long, value_name = "BYTES", value_parser = typed::bytes)]
+    longest_response: Option<u64>,
+    /// Requests at the same time over all connections, in place of --streams on each: each is made on the connection whose
+    /// turn it is (--rps)
+    #[arg(long, value_name = "N", conflicts_with = "streams", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    in_flight: Option<u32>,
+    /// Requests to begin in a second, by the clock; by default each is begun as soon as another is answered (--rps)
+    #[arg(long, value_name = "PER SECOND", value_parser = http::rate)]
+    rate: Option<f64>,
+    /// Tell how much memory this process of this machine takes for the connections, such as a server's (--idle, --workload many)
+    #[arg(long, value_name = "PID")]
     memory_of: Option<u32>,
     /// Handshakes at the same time (--hps)
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -128,7 +140,7 @@ struct ClientArguments {
     #[arg(long, conflicts_with = "resumed", conflicts_with_all = QUIC_ONLY)]
     tcp: bool,
     /// Resume sessions in place of full handshakes, against a server with --tickets (--hps)
-    #[arg(long, requires = "hps")]
+    #[arg(long)]
     resumed: bool,
     #[command(flatten)]
     client: Client,
@@ -182,6 +194,11 @@ struct Scenario {
     /// Open this many connections, leave them alone for --duration, and tell how much memory they take
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     idle: Option<u32>,
+    /// Make requests as in a load with a name, for --duration: 512x8k, 4k, owa (1000 connections of users who think for a
+    /// second, 8 KiB up and 2 to 32 KiB down) or many (50 000 connections with 20 000 requests at the same time); what else is
+    /// given is changed in it
+    #[arg(long, value_name = "NAME")]
+    workload: Option<Workload>,
 }
 
 /// What both ends can be told about the transport.
@@ -211,7 +228,7 @@ struct Tuning {
 impl ClientArguments {
     /// What to measure and for how long.
     fn kind(&self) -> (perf::Scenario, Duration) {
-        let Scenario { download, upload, rps, latency, hps, idle } = self.scenario;
+        let Scenario { download, upload, rps, latency, hps, idle, workload } = self.scenario;
         let candidates = [
             (perf::Scenario::Download, download),
             (perf::Scenario::Upload, upload),
@@ -219,6 +236,7 @@ impl ClientArguments {
             (perf::Scenario::Latency, latency),
             (perf::Scenario::Handshakes, hps),
             (perf::Scenario::Idle, idle.map(|_| None)),
+            (perf::Scenario::Requests, workload.map(|_| None)),
         ];
         let chosen = candidates.into_iter().find_map(|(kind, given)| Some((kind, given?)));
         // One of them is required, or this is not reached.
@@ -228,18 +246,57 @@ impl ClientArguments {
 
     fn options(self) -> Result<ClientOptions, Failure> {
         let (scenario, duration) = self.kind();
-        let mut options = ClientOptions::new(self.target, scenario);
+        let mut options = ClientOptions::new(self.target.as_str(), scenario);
         options.duration = duration;
-        options.connections = self.scenario.idle.unwrap_or(self.connections);
-        options.streams = self.streams;
-        options.memory_of = self.memory_of;
-        options.request = self.request;
-        options.response = self.response;
+        if let Some(workload) = self.scenario.workload {
+            workload.preset(&mut options);
+        }
+        self.change(&mut options)?;
+        if let Some(workload) = self.scenario.workload {
+            workload.follow(&mut options);
+        }
         options.concurrency = self.concurrency;
         (options.resumed, options.tcp) = (self.resumed, self.tcp);
         options.authority = self.client.cacert;
         options.tuning = self.client.tuning.options()?;
         Ok(options)
+    }
+}
+
+impl ClientArguments {
+    /// Changes the options that are given.
+    fn change(&self, options: &mut ClientOptions) -> Result<(), Failure> {
+        let usage = |problem: &str| Err(Failure::usage(problem));
+        let requests = matches!(options.scenario, perf::Scenario::Requests | perf::Scenario::Latency);
+        if !requests && (self.rate.is_some() || self.in_flight.is_some() || self.longest_response.is_some()) {
+            return usage("--rate, --in-flight and --longest-response are of requests; give --rps");
+        }
+        if options.scenario == perf::Scenario::Latency && self.in_flight.is_some() {
+            return usage("--in-flight: --latency makes one request at a time; give --rps");
+        }
+        if self.resumed && options.scenario != perf::Scenario::Handshakes {
+            return usage("--resumed: what is resumed is counted in handshakes; give --hps");
+        }
+        if self.memory_of.is_some() && !options.memory {
+            return usage("--memory-of: give --idle or --workload many");
+        }
+        if self.tcp && (self.in_flight.is_some() || (options.in_flight.is_some() && self.streams.is_none())) {
+            return usage(
+                "--in-flight: over --tcp each connection takes one request at a time; give --streams",
+            );
+        }
+        let set = |option: &mut u32, given: Option<u32>| *option = given.unwrap_or(*option);
+        set(&mut options.connections, self.scenario.idle.or(self.connections));
+        set(&mut options.streams, self.streams);
+        options.request = self.request.unwrap_or(options.request);
+        if let Some(response) = self.response {
+            // One length is given: it is that of all.
+            (options.response, options.longest_response) = (response, None);
+        }
+        options.longest_response = self.longest_response.or(options.longest_response);
+        options.in_flight = self.in_flight.or(options.in_flight).filter(|_| self.streams.is_none());
+        (options.rate, options.memory_of) = (self.rate, self.memory_of);
+        Ok(())
     }
 }
 

@@ -86,7 +86,7 @@ impl Version {
     }
 }
 
-fn rate(text: &str) -> Result<f64, String> {
+pub(super) fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if RATES.contains(&rate) => Ok(rate),
         _ => {

@@ -213,6 +213,43 @@ fn idle_connections_are_counted_with_their_memory() {
 }
 
 #[test]
+fn workloads_are_presets_that_can_be_changed() {
+    let server = Server::start(&[]);
+    let report = server.measure("--workload 512x8k --duration 200ms --streams 3");
+    assert_eq!((&report["concurrency"], &report["requests"]["response_bytes"]), (&3.into(), &8192.into()));
+    let report = server.measure("--workload 4k --duration 200ms");
+    assert_eq!((&report["concurrency"], &report["requests"]["response_bytes"]), (&100.into(), &4000.into()));
+    let report = server.measure("--workload owa --duration 500ms --connections 20");
+    assert_eq!(
+        (&report["requests"]["request_bytes"], &report["requests"]["response_bytes"]),
+        (&8192.into(), &17_408.into())
+    );
+    assert_eq!(
+        (&report["requests"]["count"], &report["open_loop"]["unanswered"]),
+        (&10.into(), &0.into()),
+        "{report}"
+    );
+    let report = server.measure("--workload many --connections 30 --in-flight 50 --duration 200ms");
+    assert_eq!((&report["connections"], &report["in_flight"]), (&30.into(), &50.into()));
+    assert!(number(&report["requests"]["count"]) > 0.0, "{report}");
+    assert!(number(&report["latency_us"]["p99"]) > 0.0 && report["memory"].is_object(), "{report}");
+}
+
+#[test]
+fn requests_by_the_clock_are_as_many_as_were_planned() {
+    let server = Server::start(&[]);
+    for protocol in ["", "--tcp"] {
+        let report = server.measure(&format!("--rps 500ms --rate 100 --streams 5 {protocol}"));
+        assert_eq!(
+            (&report["requests"]["count"], &report["open_loop"]["rate"]),
+            (&50.into(), &100.0.into()),
+            "{report}"
+        );
+        assert_eq!(report["open_loop"]["unanswered"], 0);
+    }
+}
+
+#[test]
 fn a_sweep_shows_the_curve_and_says_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let drawing = folder.path().join("curve.svg");
@@ -390,6 +427,17 @@ fn wrong_usage_ends_with_2() {
         "--download --mtu 1000",
         "--rps --streams 0",
         "--upload --histogram x",
+        "--idle 0",
+        "--rps --memory-of 1",
+        "--rps --resumed",
+        "--rps --cipher des",
+        "--rps --tcp --cc bbr",
+        "--hps --tcp --resumed",
+        "--hps --rate 5",
+        "--workload none",
+        "--latency --in-flight 2",
+        "--workload many --tcp",
+        "--rps --in-flight 5 --streams 2",
     ] {
         let output = client("127.0.0.1:1", options);
         assert_eq!(output.status.code(), Some(2), "{options:?}");

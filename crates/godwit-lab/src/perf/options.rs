@@ -148,6 +148,14 @@ pub struct ClientOptions {
     pub request: u64,
     /// Bytes of a response.
     pub response: u64,
+    /// Bytes of the longest response, where they differ: in turn they have 16 lengths from the one to the other.
+    pub longest_response: Option<u64>,
+    /// Requests at the same time over all connections, each on the connection whose turn it is, in place of `streams` on each.
+    /// Over QUIC only.
+    pub in_flight: Option<u32>,
+    /// Requests that are begun in a second, by the clock, over all connections; without it, each as soon as another is
+    /// answered.
+    pub rate: Option<f64>,
     /// Handshakes at the same time.
     pub concurrency: u32,
     /// Over TCP and TLS in place of QUIC; each stream is then a connection.
@@ -176,6 +184,9 @@ impl ClientOptions {
             streams: 1,
             request: 512,
             response: 8192,
+            longest_response: None,
+            in_flight: None,
+            rate: None,
             concurrency: 8,
             tcp: false,
             resumed: false,

@@ -39,6 +39,12 @@ pub struct Report {
     /// Connections made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handshakes: Option<Rate>,
+    /// Requests at the same time over all connections, where they are not so many on each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_flight: Option<u32>,
+    /// Where requests were begun by the clock: how many a second, and what became of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_loop: Option<OpenLoop>,
     /// How many of these resumed a session, where they were to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resumed: Option<u64>,
@@ -88,6 +94,17 @@ pub struct Rate {
     /// Bytes of each response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_bytes: Option<u64>,
+}
+
+/// Requests that were begun by the clock.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct OpenLoop {
+    /// How many were to be begun in a second.
+    pub rate: f64,
+    /// Of those that were due, how many were not answered in the end; unknown if it was ended early.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unanswered: Option<u64>,
 }
 
 /// The processor time of this process alone.
@@ -187,6 +204,9 @@ impl Report {
         let at_once = match (self.handshakes, self.idle) {
             (Some(_), _) => format!("{} at once", self.concurrency),
             (_, Some(_)) => plural(self.connections, "connection"),
+            _ if let Some(count) = self.in_flight => {
+                format!("{}, {count} requests at once", plural(self.connections, "connection"))
+            }
             _ => {
                 format!("{} x {}", plural(self.connections, "connection"), plural(self.concurrency, "stream"))
             }
@@ -204,6 +224,10 @@ impl Report {
             };
             let per_second = grouped(rate.per_second);
             table.row("requests", &format!("{} per second ({}{sizes})", style.bold(&per_second), rate.count));
+        }
+        if let Some(OpenLoop { rate, unanswered }) = self.open_loop {
+            let late = unanswered.map_or(String::new(), |count| format!(", {count} not answered in time"));
+            table.row("by the clock", &format!("{} to be begun per second{late}", grouped(rate)));
         }
         if let Some(rate) = self.handshakes {
             let per_second = grouped(rate.per_second);

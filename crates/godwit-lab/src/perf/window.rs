@@ -94,6 +94,8 @@ pub(super) struct Measured {
     pub(super) resumed: Option<u64>,
     /// What protected the packets, where no connection is left to tell.
     pub(super) cipher: Option<CipherSuite>,
+    /// Of requests that were due, how many were not answered in the end.
+    pub(super) unanswered: Option<u64>,
     /// How many connections have ended by themselves.
     pub(super) died: u32,
     /// Memory of this process and of a server's.
@@ -120,7 +122,17 @@ impl Window {
         let elapsed = instant_now().saturating_duration_since(self.began);
         let usage = self.usage.zip(Usage::now()).map(|(before, after)| after - before);
         let growth = self.baseline.map_or((None, None), |baseline| baseline.growth());
-        Measured { elapsed, usage, bytes, latency, resumed: None, cipher: None, died: 0, growth }
+        Measured {
+            elapsed,
+            usage,
+            bytes,
+            latency,
+            resumed: None,
+            cipher: None,
+            unanswered: None,
+            died: 0,
+            growth,
+        }
     }
 
     /// Waits for the end of the time, or until it is stopped. If a task fails before, that is the outcome.

@@ -9,12 +9,40 @@ use bytes::Bytes;
 use godwit::Connection;
 use rustls::CipherSuite;
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A connection to the server.
 #[derive(Debug)]
 pub(super) enum Link {
     Quic(Connection),
+    /// One of several connections for each request, in turn.
+    Any(Arc<Rotation>),
     Tcp(Box<TcpLink>),
+}
+
+/// Connections that take turns.
+#[derive(Debug)]
+pub(super) struct Rotation {
+    connections: Vec<Connection>,
+    turn: AtomicUsize,
+}
+
+impl Rotation {
+    /// So many lanes over these connections.
+    pub(super) fn lanes(connections: &[Connection], count: u32) -> Vec<Link> {
+        let all = Rotation { connections: connections.to_vec(), turn: AtomicUsize::new(0) };
+        let all = Arc::new(all);
+        (0..count).map(|_| Link::Any(Arc::clone(&all))).collect()
+    }
+
+    fn next(&self) -> Result<&Connection, Error> {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let place = turn.checked_rem(self.connections.len());
+        place
+            .and_then(|place| self.connections.get(place))
+            .ok_or_else(|| Error::new("there is no connection"))
+    }
 }
 
 impl Link {
@@ -22,7 +50,7 @@ impl Link {
     pub(super) fn quic(&self) -> Option<&Connection> {
         match self {
             Link::Quic(connection) => Some(connection),
-            Link::Tcp(_) => None,
+            Link::Any(_) | Link::Tcp(_) => None,
         }
     }
 
@@ -42,6 +70,7 @@ impl Link {
     pub(super) fn cipher(&self) -> Option<CipherSuite> {
         match self {
             Link::Quic(connection) => connection.cipher_suite(),
+            Link::Any(all) => all.connections.first().and_then(Connection::cipher_suite),
             Link::Tcp(link) => link.cipher(),
         }
     }
@@ -54,6 +83,7 @@ impl Link {
     pub(super) fn has_ended(&mut self) -> bool {
         match self {
             Link::Quic(connection) => connection.close_reason().is_some(),
+            Link::Any(all) => all.connections.iter().all(|connection| connection.close_reason().is_some()),
             Link::Tcp(link) => link.has_ended(),
         }
     }
@@ -69,6 +99,7 @@ impl Link {
     pub(super) async fn exchange(&mut self, request: &[Bytes], response: u64) -> Result<u64, Error> {
         match self {
             Link::Quic(connection) => quic::exchange(connection, request).await,
+            Link::Any(all) => quic::exchange(all.next()?, request).await,
             Link::Tcp(link) => link.exchange(request, response).await,
         }
     }
@@ -77,6 +108,7 @@ impl Link {
     pub(super) async fn download(&mut self, meter: &Meter) -> Result<(), Error> {
         match self {
             Link::Quic(connection) => quic::download(connection, meter).await,
+            Link::Any(all) => quic::download(all.next()?, meter).await,
             Link::Tcp(link) => link.download(meter).await,
         }
     }
@@ -85,6 +117,7 @@ impl Link {
     pub(super) async fn upload(&mut self, window: &Window) -> Result<(), Error> {
         match self {
             Link::Quic(connection) => quic::upload(connection, window).await,
+            Link::Any(all) => quic::upload(all.next()?, window).await,
             Link::Tcp(link) => link.upload(window).await,
         }
     }

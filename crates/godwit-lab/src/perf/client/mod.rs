@@ -22,7 +22,7 @@ use super::latency::Latency;
 use super::memory::Baseline;
 use super::options::{ClientOptions, Scenario};
 use super::protocol::{ALPN, NO_ERROR};
-use super::report::{Rate, Report, Transport};
+use super::report::{OpenLoop, Rate, Report, Transport};
 use super::watch::Watch;
 use super::window::{Measured, Meter, Plan};
 use super::{settings, tls};
@@ -31,7 +31,7 @@ use connector::{Client, Way};
 use godwit::Connection;
 use godwit::resumption::SessionStore;
 use godwit_text::plain_error as plain;
-use link::Link;
+use link::{Link, Rotation};
 use rustls::CipherSuite;
 use rustls::pki_types::ServerName;
 use sessions::Sessions;
@@ -45,6 +45,9 @@ use target::Target;
 pub fn measure(options: &ClientOptions, watch: Watch<'_>) -> Result<Report, Error> {
     if options.tcp && options.resumed {
         return Err(Error::new("sessions are resumed over QUIC only"));
+    }
+    if options.in_flight.is_some() && (options.tcp || options.scenario != Scenario::Requests) {
+        return Err(Error::new("only requests over QUIC take turns on connections"));
     }
     let target = Target::resolve(&options.target)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -61,7 +64,10 @@ async fn run(options: &ClientOptions, target: Target, meter: Arc<Meter>) -> Resu
     let connections: Vec<Connection> = links.iter().filter_map(Link::quic).cloned().collect();
     let cipher = links.first().and_then(Link::cipher);
     let streams = if options.scenario == Scenario::Idle { 1 } else { options.streams };
-    let lanes = Link::lanes(links, streams);
+    let lanes = match options.in_flight {
+        Some(count) => Rotation::lanes(&connections, count),
+        None => Link::lanes(links, streams),
+    };
     let measured = match options.scenario {
         Scenario::Download => bulk::download(lanes, &connections, &plan).await,
         Scenario::Upload => bulk::upload(lanes, &connections, &plan).await,
@@ -140,7 +146,14 @@ fn report(
     match options.scenario {
         Scenario::Download | Scenario::Upload => {}
         Scenario::Requests | Scenario::Latency => {
-            let (request, response) = (Some(options.request), Some(options.response));
+            let lengths = requests::lengths(options.response, options.longest_response);
+            let sum = lengths.iter().map(|length| u128::from(*length)).sum::<u128>();
+            // The mean is none that is larger than the largest.
+            let response = sum.checked_div(lengths.len() as u128).map(|mean| mean as u64);
+            let request = Some(options.request);
+            let unanswered = measured.unanswered;
+            report.open_loop = options.rate.map(|rate| OpenLoop { rate, unanswered });
+            report.in_flight = options.in_flight;
             report.requests = Some(Rate { request_bytes: request, response_bytes: response, ..rate });
         }
         Scenario::Handshakes => {

@@ -6,67 +6,143 @@ use super::link::Link;
 use crate::Error;
 use crate::perf::latency::Latency;
 use crate::perf::options::ClientOptions;
+use crate::perf::pace::Pace;
 use crate::perf::protocol;
 use crate::perf::window::{Measured, Meter, Plan};
 use bytes::Bytes;
 use godwit_text::instant_now;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::JoinSet;
+
+/// Lengths of responses, where they differ.
+const LENGTHS: u64 = 16;
+/// Has neighbours among the lengths differ by much; it has no factor in common with their number.
+const STRIDE: u64 = 7;
 
 /// What all tasks share.
 #[derive(Debug)]
 struct Exchanges {
-    request: Vec<Bytes>,
-    response: u64,
+    /// What is asked for in turn.
+    kinds: Vec<Kind>,
+    turn: AtomicUsize,
+    /// Without it, each task begins a request as soon as its last one is answered.
+    pace: Option<Pace>,
     latency: Mutex<Latency>,
     meter: Arc<Meter>,
 }
 
-pub(super) async fn run(lanes: Vec<Link>, options: &ClientOptions, plan: &Plan) -> Result<Measured, Error> {
-    let (request, response) = (options.request, options.response);
-    let exchanges = Arc::new(Exchanges {
+/// A request, as it is written, and the length of its response.
+#[derive(Debug)]
+struct Kind {
+    request: Vec<Bytes>,
+    response: u64,
+}
+
+/// The requests that the options say.
+fn kinds(options: &ClientOptions) -> Vec<Kind> {
+    let kind = |response| Kind {
         request: if options.tcp {
-            protocol::tcp_request(response, request)
+            protocol::tcp_request(response, options.request)
         } else {
-            protocol::request(response, request)
+            protocol::request(response, options.request)
         },
         response,
+    };
+    lengths(options.response, options.longest_response).into_iter().map(kind).collect()
+}
+
+/// The lengths of responses, in turn.
+pub(super) fn lengths(least: u64, most: Option<u64>) -> Vec<u64> {
+    let Some(most) = most.filter(|most| *most > least) else { return vec![least] };
+    let step =
+        |turn: u64| u128::from(turn * STRIDE % LENGTHS) * u128::from(most - least) / u128::from(LENGTHS - 1);
+    // No step is larger than the difference.
+    (0..LENGTHS).map(|turn| least + step(turn) as u64).collect()
+}
+
+pub(super) async fn run(lanes: Vec<Link>, options: &ClientOptions, plan: &Plan) -> Result<Measured, Error> {
+    let window = plan.open();
+    let exchanges = Arc::new(Exchanges {
+        kinds: kinds(options),
+        turn: AtomicUsize::new(0),
+        pace: options.rate.map(|rate| Pace::new(window.began, rate, plan.duration)),
         latency: Mutex::new(Latency::new()),
         meter: Arc::clone(&plan.meter),
     });
-    let window = plan.open();
     let mut tasks = JoinSet::new();
     for lane in lanes {
         tasks.spawn(repeat(lane, Arc::clone(&exchanges)));
     }
-    window.pass(&mut tasks).await?;
+    match &exchanges.pace {
+        Some(pace) => pace.pass(&window, &mut tasks).await?,
+        None => window.pass(&mut tasks).await?,
+    }
     let latency = std::mem::replace(&mut *exchanges.latency(), Latency::new());
-    let measured = window.close(None, Some(latency));
+    let answered = latency.count();
+    let mut measured = window.close(None, Some(latency));
+    // Of what was given up nobody expects as many answers as were planned.
+    let planned = exchanges.pace.as_ref().filter(|_| !plan.meter.is_stopped()).map(Pace::planned);
+    measured.unanswered = planned.map(|planned| planned.saturating_sub(answered));
     tasks.shutdown().await;
     Ok(measured)
 }
 
-/// Makes requests until something fails or the task is given up.
+/// Makes requests until there are no more, something fails or the task is given up.
 async fn repeat(mut lane: Link, exchanges: Arc<Exchanges>) -> Result<(), Error> {
-    let mut began = instant_now();
+    let mut ready = instant_now();
     loop {
-        let received = lane.exchange(&exchanges.request, exchanges.response).await?;
-        if received != exchanges.response {
-            let asked = exchanges.response;
+        let began = match &exchanges.pace {
+            Some(pace) => match pace.next().await {
+                Some(due) => due,
+                None => return Ok(()),
+            },
+            None => ready,
+        };
+        let Some(kind) = exchanges.next() else { return Ok(()) };
+        let received = lane.exchange(&kind.request, kind.response).await?;
+        if received != kind.response {
+            let asked = kind.response;
             return Err(Error::new(format!(
                 "the server answered with {received} bytes where {asked} were asked for: does it speak the \
                  \"perf\" protocol?"
             )));
         }
-        let ended = instant_now();
-        exchanges.latency().record(ended.saturating_duration_since(began));
+        ready = instant_now();
+        exchanges.latency().record(ready.saturating_duration_since(began));
         exchanges.meter.add_one();
-        began = ended;
     }
 }
 
 impl Exchanges {
+    /// What is asked for next.
+    fn next(&self) -> Option<&Kind> {
+        if let [only] = self.kinds.as_slice() {
+            return Some(only);
+        }
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        self.kinds.get(turn.checked_rem(self.kinds.len())?)
+    }
+
     fn latency(&self) -> MutexGuard<'_, Latency> {
         self.latency.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_spread_evenly_and_change_by_much() {
+        assert_eq!(lengths(8192, None), [8192]);
+        assert_eq!(lengths(8192, Some(8192)), [8192]);
+        let all = lengths(2048, Some(32_768));
+        assert_eq!((all.len() as u64, all[0], all[1]), (LENGTHS, 2048, 2048 + 7 * 2048));
+        let mut sorted = all.clone();
+        sorted.sort_unstable();
+        assert!(sorted.windows(2).all(|pair| pair[1] - pair[0] == 2048), "{sorted:?}");
+        assert_eq!(sorted.last(), Some(&32_768));
+        assert_eq!(lengths(0, Some(u64::MAX)).into_iter().max(), Some(u64::MAX));
     }
 }

@@ -11,20 +11,19 @@
 mod connection;
 mod lane;
 mod options;
-mod pace;
 mod tally;
 
 pub use options::{HttpOptions, HttpVersion};
 
+use super::pace::Pace;
 use super::report::Report;
 use super::watch::Watch;
-use super::window::{Meter, Plan, Window, outcome};
+use super::window::{Meter, Plan, outcome};
 use crate::Error;
 use connection::{Connector, Prototype};
 use godwit_os::processor::Usage;
 use godwit_text::instant_now;
 use lane::Lane;
-use pace::Pace;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tally::Tally;
@@ -37,8 +36,6 @@ const PAUSE: Duration = Duration::from_millis(10);
 const MOST_AT_ONCE: u64 = 1_000_000;
 /// Connections that are made at the same time before the measurement begins.
 const HANDSHAKES: usize = 64;
-/// How long requests that were due in time may take to be answered after it.
-const LAST_ANSWERS: Duration = Duration::from_secs(10);
 
 /// Makes the requests that the options say, on this thread and until it is done or has been watched for long enough.
 ///
@@ -83,7 +80,7 @@ async fn run(options: &HttpOptions, meter: Arc<Meter>) -> Result<Report, Error> 
         }
     }
     match &load.pace {
-        Some(pace) => by_the_clock(pace, &window, &mut tasks).await?,
+        Some(pace) => pace.pass(&window, &mut tasks).await?,
         None => window.pass(&mut tasks).await?,
     }
     let measured = window.close(None, None);
@@ -116,30 +113,6 @@ async fn connect(connector: &Arc<Connector>, connections: u32) -> Result<Vec<Arc
         outcome(made)?;
     }
     Ok(lanes)
-}
-
-/// Lets all requests go that are planned, and waits for the last answers.
-async fn by_the_clock(
-    pace: &Pace,
-    window: &Window,
-    tasks: &mut JoinSet<Result<(), Error>>,
-) -> Result<(), Error> {
-    let no_clock = |error: std::io::Error| Error::new(format!("no timer: {error}"));
-    let number = tasks.len();
-    let answered = async {
-        while let Some(ended) = tasks.join_next().await {
-            outcome(ended)?;
-        }
-        Ok(())
-    };
-    let all =
-        async { tokio::try_join!(async { pace.run(number).await.map_err(no_clock) }, answered).map(drop) };
-    // What is not answered by then is told as such.
-    tokio::select! {
-        answered = all => answered,
-        () = tokio::time::sleep_until((window.until + LAST_ANSWERS).into()) => Ok(()),
-        () = window.meter.stopped() => Ok(()),
-    }
 }
 
 /// Makes requests until there are no more, or a connection cannot be made, or the task is given up.

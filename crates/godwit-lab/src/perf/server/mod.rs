@@ -103,7 +103,7 @@ fn start(
     totals: &Arc<Totals>,
 ) -> io::Result<Shards> {
     let tcp = Tcp::bind(options.listen, tls.clone())
-        .map_err(|error| io::Error::new(error.kind(), format!("TCP: {}", plain(&error))))?;
+        .map_err(|error| io::Error::new(error.kind(), format!("over TCP: {}", plain(&error))))?;
     let listen = SocketAddr::new(options.listen.ip(), tcp.port()?);
     let pin = (!options.pin.is_empty()).then(|| options.pin.clone());
     let shared = Arc::clone(totals);
@@ -192,5 +192,19 @@ fn begin(mut stream: impl Future<Output = ()> + Send + Unpin + 'static) {
     let mut cx = Context::from_waker(Waker::noop());
     if Pin::new(&mut stream).poll(&mut cx).is_pending() {
         tokio::spawn(stream);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_another_program_has_over_tcp_is_not_taken() {
+        let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut options = ServerOptions::default();
+        options.listen = other.local_addr().unwrap();
+        let failure = Server::start(options).unwrap_err().to_string();
+        assert!(failure.starts_with("cannot listen on 127.0.0.1:") && failure.contains("over TCP: "), "{failure}");
     }
 }

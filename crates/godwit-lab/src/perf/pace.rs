@@ -1,13 +1,19 @@
 //! When requests are begun: by the clock, or as soon as another is answered.
 
+use super::window::{Window, outcome};
+use crate::Error;
 use godwit_text::instant_now;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 /// The most requests that are planned: more than can be made.
 const MOST: u64 = u32::MAX as u64;
+
+/// How long requests that were due in time may take to be answered after it.
+const LAST_ANSWERS: Duration = Duration::from_secs(10);
 
 /// Requests begun by the clock.
 #[derive(Debug)]
@@ -53,6 +59,31 @@ impl Pace {
         // Whoever waits then learns that there is nothing more.
         self.due.add_permits(tasks);
         Ok(())
+    }
+
+    /// Lets all requests go that are planned, to these tasks, and waits for the last answers, or until it is stopped.
+    pub(super) async fn pass(
+        &self,
+        window: &Window,
+        tasks: &mut JoinSet<Result<(), Error>>,
+    ) -> Result<(), Error> {
+        let no_clock = |error: io::Error| Error::new(format!("no timer: {error}"));
+        let number = tasks.len();
+        let answered = async {
+            while let Some(ended) = tasks.join_next().await {
+                outcome(ended)?;
+            }
+            Ok(())
+        };
+        let all = async {
+            tokio::try_join!(async { self.run(number).await.map_err(no_clock) }, answered).map(drop)
+        };
+        tokio::select! {
+            answered = all => answered,
+            // What is not answered by then is told as such.
+            () = tokio::time::sleep_until((window.until + LAST_ANSWERS).into()) => Ok(()),
+            () = window.meter.stopped() => Ok(()),
+        }
     }
 
     fn time_of(&self, number: u64) -> Instant {
