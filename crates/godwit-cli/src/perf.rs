@@ -136,8 +136,12 @@ struct ClientArguments {
     /// Handshakes at the same time (--hps)
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     concurrency: u32,
+    /// Tell where this end's processor time goes: cryptography, UDP calls, QUIC and the application. The clock around them
+    /// takes some of it
+    #[arg(long)]
+    breakdown: bool,
     /// Measure over TCP and TLS 1.3 in place of QUIC: each stream is then a connection of its own
-    #[arg(long, conflicts_with = "resumed", conflicts_with_all = QUIC_ONLY)]
+    #[arg(long, conflicts_with_all = ["resumed", "breakdown"], conflicts_with_all = QUIC_ONLY)]
     tcp: bool,
     /// Resume sessions in place of full handshakes, against a server with --tickets (--hps)
     #[arg(long)]
@@ -259,6 +263,7 @@ impl ClientArguments {
         (options.resumed, options.tcp) = (self.resumed, self.tcp);
         options.authority = self.client.cacert;
         options.tuning = self.client.tuning.options()?;
+        options.tuning.breakdown = self.breakdown;
         Ok(options)
     }
 }

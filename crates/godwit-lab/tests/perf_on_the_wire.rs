@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use godwit::{ClientConfig, Connection, Endpoint, ReadError, RecvStream, ServerConfig, WriteError};
-use godwit_lab::perf::{self, ClientOptions, Scenario, Server, ServerOptions, Watch};
+use godwit_lab::perf::{self, ClientOptions, Scenario, Server, ServerOptions, Watcher};
 use std::time::Duration;
 
 /// The first bytes of each scenario's streams.
@@ -127,7 +127,7 @@ async fn first_stream(scenario: Scenario, answer: Option<usize>) -> (Vec<u8>, Re
     let server = Endpoint::server(config, "127.0.0.1:0".parse().unwrap()).unwrap();
     let mut options = ClientOptions::new(server.local_addr().unwrap().to_string(), scenario);
     (options.duration, options.request, options.response) = (Duration::from_millis(20), 3, 5);
-    let client = tokio::task::spawn_blocking(move || perf::measure(&options, Watch::default()));
+    let client = tokio::task::spawn_blocking(move || perf::measure(&options, Watcher::default()));
     let connection = server.accept().await.unwrap().await.unwrap();
     let (mut send, mut recv) = connection.accept_bi().await.unwrap();
     let bytes = recv.read_to_end(1 << 30).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 
-use godwit_lab::perf::{Progress, Watch};
+use godwit_lab::perf::{Progress, Watcher};
 
 use crate::signals::Signals;
 
@@ -16,8 +16,8 @@ pub(super) enum Unit {
 }
 
 /// Watches a measurement; with `lines`, and where a person can see them, lines are printed meanwhile.
-pub(super) fn watch(lines: bool, unit: Unit) -> Watch<'static> {
-    let mut watch = Watch::default();
+pub(super) fn watch(lines: bool, unit: Unit) -> Watcher<'static> {
+    let mut watch = Watcher::default();
     if lines && unit != Unit::None && std::io::stderr().is_terminal() {
         watch.progress = Some(Box::new(move |progress| {
             // Nobody is left to be told that they cannot be told.

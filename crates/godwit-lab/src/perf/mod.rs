@@ -4,8 +4,9 @@
 //! - `protocol`: what goes over a stream.
 //! - `server` and `client`: the two ends, both written against the public interface of crate `godwit` only.
 //! - `http`: requests over HTTP/1.1, HTTP/2 and HTTP/3.
-//! - `latency`, `memory` and `report`: what is measured, and how it is told.
+//! - `latency`, `memory`, `breakdown` and `report`: what is measured, and how it is told.
 
+mod breakdown;
 mod client;
 mod http;
 mod latency;
@@ -21,6 +22,7 @@ mod tls;
 mod watch;
 mod window;
 
+pub use breakdown::{Breakdown, Share};
 pub use client::{Idle, measure};
 pub use http::{HttpOptions, HttpVersion, measure_http};
 pub use latency::{Latency, Percentiles};
@@ -28,5 +30,5 @@ pub use memory::Growth;
 pub use options::{Cipher, ClientOptions, Identity, Scenario, ServerOptions, Tuning};
 pub use report::{Cpu, HttpFigures, OpenLoop, Rate, Report, Transport};
 pub use server::Server;
-pub use sweep::{Point, Sweep, SweepOptions, sweep};
-pub use watch::{Progress, Watch};
+pub use sweep::{Point, SweepOptions, SweepReport, sweep};
+pub use watch::{Progress, Watcher};

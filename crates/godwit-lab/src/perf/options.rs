@@ -57,6 +57,8 @@ pub struct Tuning {
     pub congestion: CongestionAlgorithm,
     /// The only cipher suite to accept; without it, any of TLS 1.3, of which AES-128-GCM is preferred.
     pub cipher: Option<Cipher>,
+    /// Tell where a client's processor time goes, which takes some of it: see [`super::Breakdown`].
+    pub breakdown: bool,
     /// How to reach the network.
     pub datapath: Backend,
     /// After how long without packets to show that this end is still there; without it, never.
@@ -73,6 +75,7 @@ impl Default for Tuning {
             mtu: 1472,
             congestion: CongestionAlgorithm::Cubic,
             cipher: None,
+            breakdown: false,
             datapath: Backend::Native,
             keep_alive: None,
             departure_times: DepartureTimes::Off,

@@ -1,5 +1,6 @@
 //! What a run came to: a table for people, one line of JSON for programs.
 
+use super::breakdown::{Breakdown, Share};
 use super::client::Idle;
 use super::latency::{Latency, Percentiles};
 use super::memory::Growth;
@@ -57,6 +58,9 @@ pub struct Report {
     /// Processor time of this end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
+    /// Where this end's processor time went.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub breakdown: Option<Breakdown>,
     /// Processor time of the processes that were named, such as a server's on this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_cpu: Option<Cpu>,
@@ -253,6 +257,9 @@ impl Report {
         if let Some(cpu) = self.cpu {
             table.row("cpu (this end)", &processor(&cpu));
         }
+        for (name, part) in self.breakdown.iter().flat_map(Breakdown::parts) {
+            table.row(&format!("  {name}"), &share(&part));
+        }
         if let Some(cpu) = self.server_cpu {
             table.row("cpu (server)", &processor(&cpu));
         }
@@ -306,6 +313,16 @@ fn processor(cpu: &Cpu) -> String {
         }
     }
     let _ = write!(text, ", {:.2} s ready without a core", cpu.waited_seconds);
+    text
+}
+
+fn share(part: &Share) -> String {
+    let mut text = format!("{:4.1} %, {:.2} s", part.share * 100.0, part.seconds);
+    for (value, unit) in [(part.seconds_per_gb, "s/GB"), (part.us_each, "us each")] {
+        if let Some(value) = value {
+            let _ = write!(text, ", {value} {unit}");
+        }
+    }
     text
 }
 

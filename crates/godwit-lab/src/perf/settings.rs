@@ -1,5 +1,6 @@
 //! The transport and socket settings of both ends.
 
+use super::breakdown::TimedDatapaths;
 use super::options::{ServerOptions, Tuning};
 use super::tls;
 use crate::Error;
@@ -38,7 +39,12 @@ pub(super) fn endpoint(tuning: Tuning) -> EndpointBuilder {
     socket.send_buffer = SOCKET_BUFFER;
     socket.backend = tuning.datapath;
     socket.departure_times = tuning.departure_times;
-    Endpoint::builder().socket(socket).spin(tuning.spin)
+    let timed = tuning.breakdown.then(|| TimedDatapaths(socket.clone()));
+    let builder = Endpoint::builder().socket(socket).spin(tuning.spin);
+    match timed {
+        Some(timed) => builder.datapaths(timed),
+        None => builder,
+    }
 }
 
 /// A server's settings, with TLS as it is given.
@@ -58,7 +64,7 @@ pub(super) fn client(
     tuning: Tuning,
     sessions: Option<Arc<dyn SessionStore>>,
 ) -> Result<ClientConfig, Error> {
-    let tls = tls::client(authority, protocol, tuning.cipher)?;
+    let tls = tls::client(authority, protocol, tuning)?;
     let mut config = ClientConfig::from_rustls(tls).resumption(false).transport(transport(tuning));
     if let Some(sessions) = sessions {
         config = config.sessions(sessions);

@@ -1,6 +1,7 @@
 //! TLS of both ends, the same over QUIC and over TCP.
 
-use super::options::{Cipher, Identity, ServerOptions};
+use super::breakdown::timed_provider;
+use super::options::{Cipher, Identity, ServerOptions, Tuning};
 use super::protocol::ALPN;
 use crate::Error;
 use godwit::resumption::SessionTickets;
@@ -59,9 +60,12 @@ pub(super) fn tickets() -> Result<Arc<SessionTickets>, Error> {
 pub(super) fn client(
     authority: Option<&Path>,
     protocol: &[u8],
-    cipher: Option<Cipher>,
+    tuning: Tuning,
 ) -> Result<rustls::ClientConfig, Error> {
-    let provider = provider(cipher);
+    let mut provider = provider(tuning.cipher);
+    if tuning.breakdown {
+        provider = timed_provider(&provider);
+    }
     let builder = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider));
     let builder = builder.with_protocol_versions(&[&TLS13]);
     let builder = builder.map_err(|error| Error::new(format!("TLS cannot be used: {error}")))?;

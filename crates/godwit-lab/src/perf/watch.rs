@@ -26,7 +26,7 @@ pub struct Progress {
 /// Who watches a measurement. By default nobody does.
 #[derive(Default)]
 #[non_exhaustive]
-pub struct Watch<'a> {
+pub struct Watcher<'a> {
     /// Is called about once a second while it lasts.
     pub progress: Option<Box<dyn FnMut(Progress) + 'a>>,
     /// When this is ready, the measurement ends with what has been measured so far. It is awaited within a runtime of
@@ -34,13 +34,13 @@ pub struct Watch<'a> {
     pub stop: Option<Pin<Box<dyn Future<Output = ()> + 'a>>>,
 }
 
-impl fmt::Debug for Watch<'_> {
+impl fmt::Debug for Watcher<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch").finish_non_exhaustive()
+        f.debug_struct("Watcher").finish_non_exhaustive()
     }
 }
 
-impl Watch<'_> {
+impl Watcher<'_> {
     /// Lets `measurement` run to its end, which may come early.
     pub(super) async fn over<T>(
         self,

@@ -1,5 +1,6 @@
 //! The time in which something is measured, and what is counted in it.
 
+use super::breakdown::{Spent, Task};
 use super::latency::Latency;
 use super::memory::{Baseline, Growth};
 use crate::Error;
@@ -70,6 +71,8 @@ pub(super) struct Plan {
     pub(super) duration: Duration,
     pub(super) meter: Arc<Meter>,
     pub(super) baseline: Option<Baseline>,
+    /// Tell where processor time goes.
+    pub(super) breakdown: bool,
 }
 
 impl Plan {
@@ -79,7 +82,8 @@ impl Plan {
         let began = instant_now();
         let (meter, baseline) = (Arc::clone(&self.meter), self.baseline);
         meter.begun.store(true, Ordering::Relaxed);
-        Window { began, until: began + self.duration, usage, meter, baseline }
+        let spent = self.breakdown.then(Spent::now);
+        Window { began, until: began + self.duration, usage, meter, baseline, spent }
     }
 }
 
@@ -100,6 +104,8 @@ pub(super) struct Measured {
     pub(super) died: u32,
     /// Memory of this process and of a server's.
     pub(super) growth: (Option<Growth>, Option<Growth>),
+    /// Where processor time went, if that was to be told.
+    pub(super) spent: Option<Spent>,
 }
 
 /// The time in which something is measured.
@@ -110,9 +116,22 @@ pub(super) struct Window {
     pub(super) meter: Arc<Meter>,
     usage: Option<Usage>,
     baseline: Option<Baseline>,
+    spent: Option<Spent>,
 }
 
 impl Window {
+    /// Has `tasks` do something of the scenario's.
+    pub(super) fn spawn(
+        &self,
+        tasks: &mut JoinSet<Result<(), Error>>,
+        task: impl Future<Output = Result<(), Error>> + Send + 'static,
+    ) {
+        match self.spent {
+            Some(_) => tasks.spawn(Task::new(task)),
+            None => tasks.spawn(task),
+        };
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.meter.is_stopped() || instant_now() >= self.until
     }
@@ -121,6 +140,7 @@ impl Window {
     pub(super) fn close(&self, bytes: Option<u64>, latency: Option<Latency>) -> Measured {
         let elapsed = instant_now().saturating_duration_since(self.began);
         let usage = self.usage.zip(Usage::now()).map(|(before, after)| after - before);
+        let spent = self.spent.map(|spent| spent.since());
         let growth = self.baseline.map_or((None, None), |baseline| baseline.growth());
         Measured {
             elapsed,
@@ -132,6 +152,7 @@ impl Window {
             unanswered: None,
             died: 0,
             growth,
+            spent,
         }
     }
 
@@ -160,7 +181,12 @@ mod tests {
         let meter = Arc::new(Meter::default());
         assert!(!meter.stop(), "nothing has begun");
         let meter = Arc::new(Meter::default());
-        let plan = Plan { duration: Duration::from_secs(3600), meter: Arc::clone(&meter), baseline: None };
+        let plan = Plan {
+            duration: Duration::from_secs(3600),
+            meter: Arc::clone(&meter),
+            baseline: None,
+            breakdown: false,
+        };
         let window = plan.open();
         let mut tasks = JoinSet::from_iter([pending::<Result<(), Error>>()]);
         let stop = async { assert!(meter.stop()) };

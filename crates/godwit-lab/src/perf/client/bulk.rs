@@ -25,7 +25,7 @@ pub(super) async fn download(
     let mut tasks = JoinSet::new();
     for mut lane in lanes {
         let meter = Arc::clone(&window.meter);
-        tasks.spawn(async move { lane.download(&meter).await });
+        window.spawn(&mut tasks, async move { lane.download(&meter).await });
     }
     window.pass(&mut tasks).await?;
     let measured = window.close(Some(window.meter.bytes()), None);
@@ -59,8 +59,8 @@ pub(super) async fn upload(
     let window = plan.open();
     let mut tasks = JoinSet::new();
     for mut lane in lanes {
-        let window = window.clone();
-        tasks.spawn(async move { lane.upload(&window).await });
+        let until = window.clone();
+        window.spawn(&mut tasks, async move { lane.upload(&until).await });
     }
     let all = async {
         while let Some(ended) = tasks.join_next().await {

@@ -58,9 +58,11 @@ pub(super) async fn run(
     for _ in 0..at_once {
         let (client, shared) = (client.clone(), Arc::clone(&shared));
         match &sessions {
-            None => tasks.spawn(repeat(client, shared)),
-            Some(sessions) => tasks.spawn(resume(client, shared, Arc::clone(sessions), first.next())),
-        };
+            None => window.spawn(&mut tasks, repeat(client, shared)),
+            Some(sessions) => {
+                window.spawn(&mut tasks, resume(client, shared, Arc::clone(sessions), first.next()));
+            }
+        }
     }
     window.pass(&mut tasks).await?;
     let Counts { latency, resumed, cipher } = std::mem::take(&mut *shared.counts());

@@ -8,7 +8,6 @@ use crate::perf::window::{Meter, Window};
 use bytes::Bytes;
 use godwit::Connection;
 use rustls::CipherSuite;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -121,12 +120,4 @@ impl Link {
             Link::Tcp(link) => link.upload(window).await,
         }
     }
-}
-
-pub(super) fn broken(error: impl fmt::Display) -> Error {
-    Error::new(format!("the connection or a stream of it broke off: {error}"))
-}
-
-pub(super) fn stopped_by_the_server() -> Error {
-    Error::new("the server ended the download by itself: does it speak the \"perf\" protocol?")
 }

@@ -5,6 +5,7 @@
 
 mod bulk;
 mod connector;
+mod failure;
 mod handshakes;
 mod idle;
 mod link;
@@ -18,12 +19,13 @@ pub(super) use connector::CLOSING;
 pub use idle::Idle;
 pub(super) use target::resolve;
 
+use super::breakdown::Breakdown;
 use super::latency::Latency;
 use super::memory::Baseline;
 use super::options::{ClientOptions, Scenario};
 use super::protocol::{ALPN, NO_ERROR};
 use super::report::{OpenLoop, Rate, Report, Transport};
-use super::watch::Watch;
+use super::watch::Watcher;
 use super::window::{Measured, Meter, Plan};
 use super::{settings, tls};
 use crate::Error;
@@ -42,12 +44,15 @@ use target::Target;
 ///
 /// # Errors
 /// If the options contradict each other, the server cannot be found or reached, or the connections break off.
-pub fn measure(options: &ClientOptions, watch: Watch<'_>) -> Result<Report, Error> {
+pub fn measure(options: &ClientOptions, watch: Watcher<'_>) -> Result<Report, Error> {
     if options.tcp && options.resumed {
         return Err(Error::new("sessions are resumed over QUIC only"));
     }
     if options.in_flight.is_some() && (options.tcp || options.scenario != Scenario::Requests) {
         return Err(Error::new("only requests over QUIC take turns on connections"));
+    }
+    if options.tcp && options.tuning.breakdown {
+        return Err(Error::new("over TCP it is not known where the processor time goes"));
     }
     let target = Target::resolve(&options.target)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -59,7 +64,8 @@ pub fn measure(options: &ClientOptions, watch: Watch<'_>) -> Result<Report, Erro
 async fn run(options: &ClientOptions, target: Target, meter: Arc<Meter>) -> Result<Report, Error> {
     let sessions = options.resumed.then(|| Arc::new(Sessions::new()));
     let client = client(options, target, sessions.clone())?;
-    let mut plan = Plan { duration: options.duration, meter, baseline: None };
+    let mut plan =
+        Plan { duration: options.duration, meter, baseline: None, breakdown: options.tuning.breakdown };
     let links = links(options, &client, &mut plan).await?;
     let connections: Vec<Connection> = links.iter().filter_map(Link::quic).cloned().collect();
     let cipher = links.first().and_then(Link::cipher);
@@ -84,7 +90,7 @@ async fn run(options: &ClientOptions, target: Target, meter: Arc<Meter>) -> Resu
 fn client(options: &ClientOptions, target: Target, sessions: Option<Arc<Sessions>>) -> Result<Client, Error> {
     let (authority, mut tuning) = (options.authority.as_deref(), options.tuning);
     if options.tcp {
-        let tls = Arc::new(tls::client(authority, ALPN, tuning.cipher)?);
+        let tls = Arc::new(tls::client(authority, ALPN, tuning)?);
         let name = ServerName::try_from(target.name.clone());
         let name = name.map_err(|_| Error::new(format!("{}: not a name of a host", target.text)))?;
         return Ok(Client { target: Arc::new(target), way: Way::Tcp { tls, name } });
@@ -167,6 +173,10 @@ fn report(
     }
     report.measured(measured.elapsed, measured.usage, None);
     (report.memory, report.server_memory) = measured.growth;
+    report.breakdown = measured.spent.zip(measured.usage).map(|(spent, usage)| {
+        let each = report.requests.or(report.handshakes).map(|rate| rate.count);
+        Breakdown::new(spent, usage.ran, report.bytes, each)
+    });
     report.latency = measured.latency;
     report
 }
@@ -210,7 +220,7 @@ mod tests {
             // Somebody has had enough as soon as they see something.
             let (seen, stop) = tokio::sync::oneshot::channel();
             let seen = RefCell::new(Some(seen));
-            let mut watch = Watch::default();
+            let mut watch = Watcher::default();
             watch.progress = Some(Box::new(|progress| {
                 if progress.bytes_per_second + progress.per_second > 0.0
                     && let Some(seen) = seen.take()
@@ -232,7 +242,7 @@ mod tests {
         // Nobody answers there.
         let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let target = silent.local_addr().unwrap().to_string();
-        let mut watch = Watch::default();
+        let mut watch = Watcher::default();
         watch.stop = Some(Box::pin(std::future::ready(())));
         let failure = measure(&ClientOptions::new(target, Scenario::Download), watch).unwrap_err();
         assert!(failure.to_string().contains("before anything was measured"), "{failure}");

@@ -1,6 +1,6 @@
 //! Requests on the streams of a QUIC connection.
 
-use super::link::{broken, stopped_by_the_server};
+use super::failure::{broken, stopped_by_the_server};
 use crate::Error;
 use crate::perf::protocol::{UNTIL_STOPPED, filling, header};
 use crate::perf::window::{Meter, Window};

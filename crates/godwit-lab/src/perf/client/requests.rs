@@ -72,7 +72,7 @@ pub(super) async fn run(lanes: Vec<Link>, options: &ClientOptions, plan: &Plan) 
     });
     let mut tasks = JoinSet::new();
     for lane in lanes {
-        tasks.spawn(repeat(lane, Arc::clone(&exchanges)));
+        window.spawn(&mut tasks, repeat(lane, Arc::clone(&exchanges)));
     }
     match &exchanges.pace {
         Some(pace) => pace.pass(&window, &mut tasks).await?,

@@ -1,6 +1,6 @@
 //! Requests on a TCP connection under TLS, one after the other.
 
-use super::link::{broken, stopped_by_the_server};
+use super::failure::{broken, stopped_by_the_server};
 use crate::Error;
 use crate::perf::protocol::{TLS_RECORD, UNTIL_STOPPED, filling, tcp_header};
 use crate::perf::window::{Meter, Window};

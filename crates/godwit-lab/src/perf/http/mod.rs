@@ -17,7 +17,7 @@ pub use options::{HttpOptions, HttpVersion};
 
 use super::pace::Pace;
 use super::report::Report;
-use super::watch::Watch;
+use super::watch::Watcher;
 use super::window::{Meter, Plan, outcome};
 use crate::Error;
 use connection::{Connector, Prototype};
@@ -41,7 +41,7 @@ const HANDSHAKES: usize = 64;
 ///
 /// # Errors
 /// If the server cannot be reached, now or when a connection has ended.
-pub fn measure_http(options: &HttpOptions, watch: Watch<'_>) -> Result<Report, Error> {
+pub fn measure_http(options: &HttpOptions, watch: Watcher<'_>) -> Result<Report, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::new(format!("no runtime: {error}")))?;
     let meter = Arc::new(Meter::default());
@@ -69,7 +69,7 @@ async fn run(options: &HttpOptions, meter: Arc<Meter>) -> Result<Report, Error> 
     let connector = Arc::new(Connector::new(options)?);
     let lanes = connect(&connector, options.connections).await?;
     let before = usage_of(&options.processes)?;
-    let plan = Plan { duration: options.duration, meter, baseline: None };
+    let plan = Plan { duration: options.duration, meter, baseline: None, breakdown: false };
     let window = plan.open();
     let pace = options.rate.map(|rate| Pace::new(window.began, rate, options.duration));
     let load = Arc::new(Load { request, pace, tally: Tally::default(), meter: Arc::clone(&plan.meter) });

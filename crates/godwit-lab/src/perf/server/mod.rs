@@ -205,6 +205,9 @@ mod tests {
         let mut options = ServerOptions::default();
         options.listen = other.local_addr().unwrap();
         let failure = Server::start(options).unwrap_err().to_string();
-        assert!(failure.starts_with("cannot listen on 127.0.0.1:") && failure.contains("over TCP: "), "{failure}");
+        assert!(
+            failure.starts_with("cannot listen on 127.0.0.1:") && failure.contains("over TCP: "),
+            "{failure}"
+        );
     }
 }

@@ -7,7 +7,7 @@ mod plot;
 use super::client::measure;
 use super::options::{ClientOptions, Scenario, Tuning};
 use super::report::{grouped, rounded};
-use super::watch::Watch;
+use super::watch::Watcher;
 use crate::Error;
 use godwit_text::Style;
 use serde::Serialize;
@@ -83,7 +83,7 @@ pub struct Point {
 /// A sweep's outcome.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
-pub struct Sweep {
+pub struct SweepReport {
     /// The server, as it was typed.
     pub peer: String,
     /// `QUIC` or `TCP`.
@@ -100,7 +100,7 @@ pub struct Sweep {
 ///
 /// # Errors
 /// As [`measure`].
-pub fn sweep(options: &SweepOptions, mut progress: impl FnMut(usize, usize)) -> Result<Sweep, Error> {
+pub fn sweep(options: &SweepOptions, mut progress: impl FnMut(usize, usize)) -> Result<SweepReport, Error> {
     let places = options.connections.iter().flat_map(|&connections| {
         options.streams.iter().map(move |&streams| (connections, streams, Vec::new()))
     });
@@ -121,7 +121,7 @@ pub fn sweep(options: &SweepOptions, mut progress: impl FnMut(usize, usize)) -> 
         .map(|(connections, streams, rounds)| Point::of(connections, streams, &rounds))
         .collect();
     let knee = knee::best(&points);
-    Ok(Sweep {
+    Ok(SweepReport {
         peer: options.target.clone(),
         protocol: if options.tcp { "TCP" } else { "QUIC" },
         recommendation: knee::recommendation(&points, knee),
@@ -144,7 +144,7 @@ impl Round {
         (client.duration, client.tcp) = (options.duration, options.tcp);
         (client.request, client.response) = (options.request, options.response);
         (client.authority, client.tuning) = (options.authority.clone(), options.tuning);
-        let report = measure(&client, Watch::default())?;
+        let report = measure(&client, Watcher::default())?;
         let per_second = report.requests.map_or(0.0, |rate| rate.per_second);
         let (p50_us, p99_us) = report.latency_us.map_or((0.0, 0.0), |latency| (latency.p50, latency.p99));
         Ok(Round { per_second, p50_us, p99_us })
@@ -172,7 +172,7 @@ impl Point {
     }
 }
 
-impl Sweep {
+impl SweepReport {
     /// One line of JSON.
     #[must_use]
     pub fn json(&self) -> String {
