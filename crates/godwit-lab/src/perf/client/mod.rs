@@ -201,14 +201,14 @@ fn transport(connections: &[Connection]) -> Option<Transport> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::perf::{Server, ServerOptions};
+    use crate::perf::{Progress, Server, ServerOptions};
     use std::cell::RefCell;
     use std::time::Duration;
 
     #[test]
     fn every_scenario_ends_early_with_what_has_been_measured() {
-        let mut options = ServerOptions::default();
-        options.listen = "127.0.0.1:0".parse().unwrap();
+        let listen = "127.0.0.1:0".parse().unwrap();
+        let options = ServerOptions { listen, ..ServerOptions::default() };
         let server = Server::start(options).unwrap();
         let target = server.local_addr().unwrap().to_string();
         let scenarios = [Scenario::Download, Scenario::Upload, Scenario::Requests, Scenario::Handshakes];
@@ -220,15 +220,17 @@ mod tests {
             // Somebody has had enough as soon as they see something.
             let (seen, stop) = tokio::sync::oneshot::channel();
             let seen = RefCell::new(Some(seen));
-            let mut watch = Watcher::default();
-            watch.progress = Some(Box::new(|progress| {
+            let progress = |progress: Progress| {
                 if progress.bytes_per_second + progress.per_second > 0.0
                     && let Some(seen) = seen.take()
                 {
                     seen.send(()).unwrap();
                 }
-            }));
-            watch.stop = Some(Box::pin(async { stop.await.unwrap() }));
+            };
+            let watch = Watcher {
+                progress: Some(Box::new(progress)),
+                stop: Some(Box::pin(async { stop.await.unwrap() })),
+            };
             let report = measure(&options, watch).unwrap();
             let rate = report.requests.or(report.handshakes);
             assert!(report.bytes.or(rate.map(|rate| rate.count)).unwrap() > 0, "{report:?}");
@@ -242,8 +244,7 @@ mod tests {
         // Nobody answers there.
         let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let target = silent.local_addr().unwrap().to_string();
-        let mut watch = Watcher::default();
-        watch.stop = Some(Box::pin(std::future::ready(())));
+        let watch = Watcher { progress: None, stop: Some(Box::pin(std::future::ready(()))) };
         let failure = measure(&ClientOptions::new(target, Scenario::Download), watch).unwrap_err();
         assert!(failure.to_string().contains("before anything was measured"), "{failure}");
     }

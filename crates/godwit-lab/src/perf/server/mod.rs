@@ -202,8 +202,8 @@ mod tests {
     #[test]
     fn a_port_that_another_program_has_over_tcp_is_not_taken() {
         let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut options = ServerOptions::default();
-        options.listen = other.local_addr().unwrap();
+        let listen = other.local_addr().unwrap();
+        let options = ServerOptions { listen, ..ServerOptions::default() };
         let failure = Server::start(options).unwrap_err().to_string();
         assert!(
             failure.starts_with("cannot listen on 127.0.0.1:") && failure.contains("over TCP: "),

@@ -53,13 +53,12 @@ pub(super) fn drawing(points: &[Point], knee: Option<Point>) -> Result<String, f
     for point in curves(points).next().unwrap_or_default() {
         chart::label(&mut out, "middle", (across(point), TIMES.1 + 28.0), &point.streams.to_string())?;
     }
+    let mut name = LEFT + 200.0;
     for (curve, class) in curves(points).zip(LINES.into_iter().cycle()) {
         chart::curve(&mut out, class, curve.iter().map(|point| (across(point), rate(point))))?;
         chart::curve(&mut out, class, curve.iter().map(|point| (across(point), time(point.p99_us / 1e3))))?;
-        if let Some(last) = curve.last() {
-            let name =
-                format!("{} connection{}", last.connections, if last.connections == 1 { "" } else { "s" });
-            chart::label(&mut out, "end", (across(last), rate(last) - 8.0), &name)?;
+        if let Some(first) = curve.first() {
+            legend(&mut out, &mut name, class, first.connections)?;
         }
     }
     if let Some(point) = knee {
@@ -69,6 +68,16 @@ pub(super) fn drawing(points: &[Point], knee: Option<Point>) -> Result<String, f
     }
     out.write_str(chart::END)?;
     Ok(out)
+}
+
+/// A piece of a line with what it stands for, and where the next one belongs.
+fn legend(out: &mut String, x: &mut f64, class: &str, connections: u32) -> fmt::Result {
+    let y = RATES.0 - 25.0;
+    chart::line(out, &format!("l {class}"), (*x, y), (*x + 30.0, y))?;
+    let name = format!("{connections} connection{}", if connections == 1 { "" } else { "s" });
+    chart::label(out, "start", (*x + 40.0, y + 5.0), &name)?;
+    *x += 170.0;
+    Ok(())
 }
 
 /// A horizontal line with its value.
