@@ -41,7 +41,7 @@ pub(crate) struct Server {
     pub(crate) port: u16,
     pub(crate) banner: Vec<String>,
     pub(crate) data: Arc<TempDir>,
-    lines: Receiver<String>,
+    lines: std::sync::Mutex<Receiver<String>>,
 }
 
 impl Server {
@@ -65,7 +65,7 @@ impl Server {
         });
         // The banner ends with an empty line.
         let banner: Vec<String> = lines.iter().take_while(|line: &String| !line.is_empty()).collect();
-        let mut server = Server { process, port: 0, banner, data, lines };
+        let mut server = Server { process, port: 0, banner, data, lines: std::sync::Mutex::new(lines) };
         let address = server.banner.iter().find_map(|line| line.split("https://").nth(1));
         let port =
             address.and_then(|address| address.split(['/', ' ']).next()?.rsplit(':').next()?.parse().ok());
@@ -79,12 +79,12 @@ impl Server {
 
     /// The next line of the request log.
     pub(crate) fn next_line(&self) -> String {
-        self.lines.recv().unwrap()
+        self.lines.lock().unwrap().recv().unwrap()
     }
 
     /// Everything printed after what was taken, once the server has ended.
     pub(crate) fn rest(&self) -> Vec<String> {
-        self.lines.iter().collect()
+        self.lines.lock().unwrap().iter().collect()
     }
 
     pub(crate) fn signal(&self, name: &str) {
