@@ -167,7 +167,9 @@ mod tests {
                 map.insert(number, ());
             }
             // The first lives on, before all others.
-            (1..count).for_each(|number| drop(map.remove(number)));
+            for number in 1..count {
+                map.remove(number);
+            }
             assert_eq!(map.entries.len(), left, "of {count}");
             assert_eq!((map.contains(0), map.contains(1), map.len()), (true, false, 1));
         }
@@ -176,8 +178,12 @@ mod tests {
     #[test]
     fn an_empty_map_keeps_little_room() {
         let mut map = RisingMap::new();
-        (0..10_000).for_each(|number| drop(map.insert(number, ())));
-        (0..10_000).for_each(|number| drop(map.remove(number)));
+        for number in 0..10_000 {
+            map.insert(number, ());
+        }
+        for number in 0..10_000 {
+            map.remove(number);
+        }
         assert!(map.entries.capacity() <= KEPT, "{}", map.entries.capacity());
         map.insert(1, ());
         map.clear();
