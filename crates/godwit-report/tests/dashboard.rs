@@ -149,5 +149,5 @@ fn the_pages_beside_show_latencies_networks_and_counts() {
     for name in ["latencies.html", "networks.html", "counts.html"] {
         assert!(text(&pages, name).contains("No file of the history"), "{name}");
     }
-    assert!(text(&pages, "index.html").contains("first measurement"));
+    assert!(text(&pages, "index.html").contains("first one"));
 }

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use super::bars;
 use super::history::Figure;
 use super::look::{self, Place, file_address};
-use super::numbers::{number, with_spread};
+use super::numbers::{number, times, with_spread};
 use super::read::Recorded;
 use super::site::{FigurePage, Setup, Site, Subject};
 use super::trend::{Chart, Line, MOST_COMMITS};
@@ -166,7 +166,7 @@ fn row(
     let ratio = beside.and_then(|beside| Some((beside.times_as_good()?, beside.best?)));
     let ratio = ratio.map_or_else(
         || "\u{2013}".to_owned(),
-        |(ratio, best)| format!("{ratio:.2} <span class=\"small\">{}</span>", escaped(&best.program)),
+        |(ratio, best)| format!("{} <span class=\"small\">{}</span>", times(ratio), escaped(&best.program)),
     );
     out.write_str("<tr><th scope=\"row\">")?;
     look::commit(out, site, file)?;

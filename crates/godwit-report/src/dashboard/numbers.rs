@@ -42,6 +42,11 @@ pub(super) fn beside_one(ratio: f64) -> String {
     }
 }
 
+/// How many times as good something is: `1.85`, and `0.003` where two digits would say nothing.
+pub(super) fn times(times: f64) -> String {
+    if times < 0.095 { number(times) } else { format!("{times:.2}") }
+}
+
 /// A part of a whole in percent: `87.1 %`.
 pub(super) fn part(part: f64) -> String {
     format!("{:.1} %", part * 100.0)
@@ -63,6 +68,7 @@ mod tests {
     fn ratios_are_said_in_words() {
         let words = ["85 % more", "12 % less", "3.1 % less", "2.40 times as much"];
         assert_eq!([1.85, 0.88, 0.969, 2.4].map(beside_one), words);
+        assert_eq!([1.853, 0.8, 0.0033].map(times), ["1.85", "0.80", "0.003"]);
         assert_eq!(part(0.8713), "87.1 %");
     }
 }

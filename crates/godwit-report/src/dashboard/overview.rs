@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 
 use super::history::{Counts, Failure, Figure};
 use super::look::{self, Place, file_address};
-use super::numbers::{beside_one, number, part, spread};
+use super::numbers::{beside_one, number, part, spread, times};
 use super::read::Recorded;
 use super::site::{FigurePage, Setup, Site, Subject};
 use super::spark;
@@ -157,7 +157,7 @@ fn verdict(row: &Comparison<'_>) -> (&'static str, String) {
         Outcome::Even => ("even", "<b>even</b>".to_owned()),
         Outcome::Alone => return ("alone", "nothing to compare with".to_owned()),
     };
-    let times = row.times_as_good().map(|times| format!("{times:.2} times as good"));
+    let times = row.times_as_good().map(|ratio| format!("{} times as good", times(ratio)));
     let chance = row.overlaps().then(|| "runs overlap: may be chance".to_owned());
     let about: Vec<String> = times.into_iter().chain(chance).collect();
     (class, format!("{word}<br><span class=\"small\">{}</span>", about.join("<br>")))

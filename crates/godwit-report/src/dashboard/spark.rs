@@ -15,7 +15,7 @@ const HEIGHT: f64 = 30.0;
 pub(super) fn draw(out: &mut String, look: usize, unit: &str, values: &[f64]) -> fmt::Result {
     let values = values.get(values.len().saturating_sub(COMMITS)..).unwrap_or(values);
     let ([first, .., last], true) = (values, values.len() > 1) else {
-        return out.write_str("<span class=\"small\">first measurement</span>");
+        return out.write_str("<span class=\"small\">first one</span>");
     };
     let (low, high) = values
         .iter()
