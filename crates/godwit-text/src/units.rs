@@ -202,11 +202,11 @@ pub fn write_duration(elapsed: Duration) -> String {
     // In whole numbers: lines of logs have one each.
     let micros = elapsed.as_nanos().saturating_add(500) / 1000;
     match micros {
-        ..9_950 => {
+        0..9_950 => {
             let hundredths = micros.saturating_add(5) / 10;
             format!("{}.{:02}ms", hundredths / 100, hundredths % 100)
         }
-        ..999_500 => format!("{}ms", micros.saturating_add(500) / 1000),
+        9_950..999_500 => format!("{}ms", micros.saturating_add(500) / 1000),
         _ => {
             let tenths = micros.saturating_add(50_000) / 100_000;
             format!("{}.{}s", tenths / 10, tenths % 10)

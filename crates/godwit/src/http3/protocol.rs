@@ -277,7 +277,7 @@ impl Protocol {
 
     /// A response was delivered, or never will be.
     fn on_response_over(&mut self, id: StreamId, delivered: bool) {
-        if !self.serving.unacknowledged.remove(id).is_some() {
+        if self.serving.unacknowledged.remove(id).is_none() {
             return;
         }
         if let Some(watched) = self.serving.watched.get_mut(id) {
