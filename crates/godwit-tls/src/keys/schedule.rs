@@ -5,7 +5,7 @@
 use super::{HeaderOpener, HeaderSealer, LevelKeys, Opener, Sealer};
 use crate::crypto::hmac::Algorithm;
 use crate::key_derivation::{Expander, MAX_BLOCK};
-use crate::provider::{self, FoundHeaderKey, FoundPacketKey, Protection};
+use crate::provider::{self, AeadPacketKey, FoundHeaderKey, FoundPacketKey, HeaderKey, Protection};
 use crate::secret_tap::Secret;
 use godwit_wire::version::{V1, V2};
 use rustls::CipherSuite;
@@ -81,14 +81,15 @@ impl Schedule {
         let derived = secret.expand_label(self.labels.key, &[], key).is_some()
             && secret.expand_label(self.labels.iv, &[], &mut iv).is_some();
         // A key of no bytes protects nothing.
-        FoundPacketKey::Ours(self.protection.packet_key(if derived { key } else { &[] }, Iv::from(iv)))
+        let key: &[u8] = if derived { key } else { &[] };
+        FoundPacketKey::Ours(AeadPacketKey::new(self.protection, key, Iv::from(iv)))
     }
 
     fn header_key(&self, secret: &Expander) -> FoundHeaderKey {
         let mut key = [0; MAX_KEY];
         let bytes = key.get_mut(..self.protection.key_len()).unwrap_or_default();
         let derived = secret.expand_label(self.labels.header, &[], bytes).is_some();
-        FoundHeaderKey::Ours(self.protection.header_key(if derived { bytes } else { &[] }))
+        FoundHeaderKey::Ours(HeaderKey::new(self.protection, if derived { bytes } else { &[] }))
     }
 }
 

@@ -5,7 +5,8 @@
 use super::header_key::HeaderKey;
 use super::laid_aside;
 use super::packet_key::AeadPacketKey;
-use crate::crypto::{self, BlockCipher, aead};
+use super::protection::Protection;
+use crate::crypto::{self, aead};
 use rustls::crypto::cipher::{AeadKey, Iv};
 use rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey};
 
@@ -39,73 +40,19 @@ pub(super) static OF_AES_128_GCM: OfRustls = OfRustls(&AES_128_GCM);
 pub(super) static OF_AES_256_GCM: OfRustls = OfRustls(&AES_256_GCM);
 pub(super) static OF_CHACHA20_POLY1305: OfRustls = OfRustls(&CHACHA20_POLY1305);
 
-/// One AEAD with its header protection.
-pub(crate) struct Protection {
-    pub(super) aead: &'static aead::Algorithm,
-    pub(super) header: &'static aead::quic::Algorithm,
-    pub(super) block_cipher: Option<&'static BlockCipher>,
-    pub(super) confidentiality_limit: u64,
-    pub(super) integrity_limit: u64,
-}
-
-impl Protection {
-    /// Bytes of its keys, those of header protection included.
-    pub(crate) fn key_len(&self) -> usize {
-        self.aead.key_len()
-    }
-
-    /// A packet key from its bytes. One of the wrong length protects nothing.
-    pub(crate) fn packet_key(&'static self, key: &[u8], iv: Iv) -> AeadPacketKey {
-        AeadPacketKey::new(self, KeyBytes::new(key), iv)
-    }
-
-    /// A header protection key from its bytes. One of the wrong length protects nothing.
-    pub(crate) fn header_key(&'static self, key: &[u8]) -> HeaderKey {
-        HeaderKey::new(self, KeyBytes::new(key))
-    }
-}
-
 /// How rustls gets its keys.
 pub(crate) struct OfRustls(pub(super) &'static Protection);
 
 impl Algorithm for OfRustls {
     fn packet_key(&self, key: AeadKey, iv: Iv) -> Box<dyn PacketKey> {
-        laid_aside::lay_packet_key(self.0.packet_key(key.as_ref(), iv))
+        laid_aside::lay_packet_key(AeadPacketKey::new(self.0, key.as_ref(), iv))
     }
 
     fn header_protection_key(&self, key: AeadKey) -> Box<dyn HeaderProtectionKey> {
-        laid_aside::lay_header_key(self.0.header_key(key.as_ref()))
+        laid_aside::lay_header_key(HeaderKey::new(self.0, key.as_ref()))
     }
 
     fn aead_key_len(&self) -> usize {
         self.0.key_len()
-    }
-}
-
-/// Bytes of the longest key.
-const MAX_KEY: usize = 32;
-
-/// The bytes of a key, which are overwritten when it is dropped.
-pub(super) struct KeyBytes {
-    bytes: [u8; MAX_KEY],
-    len: u8,
-}
-
-impl KeyBytes {
-    fn new(key: &[u8]) -> Self {
-        let mut bytes = [0; MAX_KEY];
-        bytes.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
-        KeyBytes { bytes, len: u8::try_from(key.len()).unwrap_or(u8::MAX) }
-    }
-
-    /// None if there are more than keys have.
-    pub(super) fn as_bytes(&self) -> Option<&[u8]> {
-        self.bytes.get(..usize::from(self.len))
-    }
-}
-
-impl Drop for KeyBytes {
-    fn drop(&mut self) {
-        self.bytes.fill(0);
     }
 }

@@ -8,7 +8,7 @@
 //! ([`MaskRuns`]), for two samples and for ChaCha20 one by one. What the library computes with is made when it is first
 //! used, and forgotten by idle connections, as that of [`super::packet_key`] is.
 
-use super::algorithm::{KeyBytes, Protection};
+use super::protection::{KeyBytes, Protection};
 use crate::crypto::{MASK_LEN, MaskRuns, SAMPLE_LEN, aead};
 use rustls::Error;
 use rustls::quic::HeaderProtectionKey;
@@ -24,8 +24,9 @@ pub(crate) struct HeaderKey {
 }
 
 impl HeaderKey {
-    pub(super) const fn new(protection: &'static Protection, key: KeyBytes) -> Self {
-        HeaderKey { protection, key, single: OnceLock::new(), runs: MaskRuns::new() }
+    /// From the bytes of the key. One of the wrong length protects nothing.
+    pub(crate) fn new(protection: &'static Protection, key: &[u8]) -> Self {
+        HeaderKey { protection, key: KeyBytes::new(key), single: OnceLock::new(), runs: MaskRuns::new() }
     }
 
     /// Gives back what takes more memory than the key itself.

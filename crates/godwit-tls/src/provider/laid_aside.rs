@@ -155,7 +155,7 @@ impl<const AT: usize> PacketKey for Place<AT> {
     }
 
     fn tag_len(&self) -> usize {
-        crate::keys::TAG_LEN
+        0
     }
 
     /// Where.

@@ -13,12 +13,15 @@ mod header_key;
 mod hkdf;
 mod laid_aside;
 mod packet_key;
+mod protection;
 mod records;
 pub(crate) mod ticket_secret;
 
-pub(crate) use algorithm::Protection;
+pub(crate) use header_key::HeaderKey;
 pub(crate) use laid_aside::{FoundHeaderKey, FoundPacketKey, laying_aside};
 pub(crate) use laid_aside::{header_key as found_header_key, packet_key as found_packet_key};
+pub(crate) use packet_key::AeadPacketKey;
+pub(crate) use protection::Protection;
 pub use records::without_records;
 
 use crate::crypto::hmac::{self, Algorithm as Hash};

@@ -3,7 +3,7 @@
 //! What the library computes with is made of the key's bytes when it is first used, and takes twenty times the memory. An
 //! idle connection [forgets](AeadPacketKey::forget) it, and makes it anew when it is used again.
 
-use super::algorithm::{KeyBytes, Protection};
+use super::protection::{KeyBytes, Protection};
 use crate::crypto::aead::{self, Aad, LessSafeKey, UnboundKey};
 use rustls::Error;
 use rustls::crypto::cipher::{Iv, Nonce};
@@ -20,8 +20,9 @@ pub(crate) struct AeadPacketKey {
 }
 
 impl AeadPacketKey {
-    pub(super) const fn new(protection: &'static Protection, key: KeyBytes, iv: Iv) -> Self {
-        AeadPacketKey { protection, key, iv, ready: OnceLock::new() }
+    /// From the bytes of the key. One of the wrong length protects nothing.
+    pub(crate) fn new(protection: &'static Protection, key: &[u8], iv: Iv) -> Self {
+        AeadPacketKey { protection, key: KeyBytes::new(key), iv, ready: OnceLock::new() }
     }
 
     /// Makes now what the first use would make.
