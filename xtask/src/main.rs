@@ -43,7 +43,9 @@ usage: cargo xtask COMMAND
   advisories        the dependencies against published advisories, where cargo deny is installed
   package [--verify]
                     every crate as it would go to a registry; --verify builds each from its package
-  gate [--bless]    instruction and allocation counts against the checked-in baseline
+  gate              instruction and allocation counts against the checked-in baseline
+  perf-baseline REASON
+                    makes the counts of now the baseline of the gate, and prints a message for the commit
   wan [--smoke | --full | --bless [--seeds N]]
                     how much of 1230 emulated networks is used, and how long requests take, against the checked-in
                     baselines; --smoke is 60 networks with three controllers, --full also simulates those at full
@@ -102,7 +104,10 @@ fn main() -> ExitCode {
         ["history", words @ ..] => history::run(words),
         ["dashboard", words @ ..] => dashboard::run(words),
         ["gate"] => gate::run(gate::Mode::Compare),
-        ["gate", "--bless"] => gate::run(gate::Mode::Bless),
+        ["perf-baseline"] => {
+            Err("why? `cargo xtask perf-baseline REASON` makes the figures of now the baseline".into())
+        }
+        ["perf-baseline", reason @ ..] => gate::run(gate::Mode::Renew(&reason.join(" "))),
         ["defences", words @ ..] => defences::run(words),
         ["flood", words @ ..] => flood::run(words),
         ["fuzz", words @ ..] => fuzz::run(words),

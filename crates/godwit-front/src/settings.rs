@@ -488,6 +488,13 @@ pub struct Respond {
     pub content_type: Option<HeaderValue>,
 }
 
+impl Respond {
+    /// This status with this content, whose type is not said.
+    pub fn new(status: StatusCode, body: impl Into<String>) -> Self {
+        Respond { status, body: body.into(), content_type: None }
+    }
+}
+
 /// Upstream servers, and how they are used.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

@@ -1,32 +1,63 @@
-//! The regression gate: instructions of our own code and allocations, for the paths that decide speed,
-//! against a checked-in baseline.
+//! The regression gate: instructions of our own code and allocations, for the paths that decide speed, from packets to requests
+//! through the server for sites, against a checked-in baseline.
 //!
 //! Instructions are counted by callgrind and do not depend on how busy the machine is. Only functions of
 //! Godwit's crates count (what is inlined into them included): the cryptographic library picks its code by
-//! processor. A path without a baseline is a failure, and so is a figure more than 2 % above it.
+//! processor. Generic functions of others that work on types of ours do not count, for they have no types in their names; dropping
+//! such types does. A path without a baseline is a failure, and so is a figure more than 2 % above it.
 
 mod callgrind;
+mod renewal;
 
 use crate::shell::{self, cargo};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What to do with the figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum Mode<'a> {
     /// Hold them against the baseline.
     Compare,
-    /// Make them the baseline.
-    Bless,
+    /// Make them the baseline, for this reason.
+    Renew(&'a str),
 }
 
-/// The paths that are measured, as the program `gate` names them.
-const PATHS: [&str; 6] =
-    ["build-and-seal", "open-and-process", "process-ack", "handshake", "handshake-resumed", "handshake-0rtt"];
-/// What is written in C is not counted, and most of the build where it is optimised.
-const QUICKER: &str = "profile.dist.package.aws-lc-sys.opt-level = 0";
+/// A program that runs paths, as it names them.
+struct Program {
+    /// The crate whose example it is, and its name.
+    example: [&'static str; 2],
+    profile: &'static str,
+    /// What else the build is told.
+    options: &'static [&'static str],
+    paths: &'static [&'static str],
+}
+
+/// The paths that are measured.
+const PROGRAMS: [Program; 2] = [
+    Program {
+        example: ["godwit-sim", "gate"],
+        profile: "dist",
+        // What is written in C is not counted, and most of the build where it is optimised.
+        options: &["--config", "profile.dist.package.aws-lc-sys.opt-level = 0"],
+        paths: &[
+            "build-and-seal",
+            "open-and-process",
+            "process-ack",
+            "handshake",
+            "handshake-resumed",
+            "handshake-0rtt",
+        ],
+    },
+    Program {
+        example: ["godwit-front", "gate-requests"],
+        profile: "gate",
+        // Cryptography is not counted, and this one is built sooner.
+        options: &["--no-default-features", "--features", "ring"],
+        paths: &["http3-request", "front-request", "proxied-request", "relayed-datagram"],
+    },
+];
 /// How far a figure may rise above its baseline.
 const TOLERANCE: f64 = 0.02;
 
@@ -37,30 +68,33 @@ struct Figures {
     allocations: f64,
 }
 
-/// Measures every path and compares or blesses.
-pub(crate) fn run(mode: Mode) -> Result<(), String> {
+/// Measures every path, and compares or renews.
+pub(crate) fn run(mode: Mode<'_>) -> Result<(), String> {
     if Command::new("valgrind").arg("--version").output().is_err() {
-        return if std::env::var_os("CI").is_some() {
-            Err("valgrind is not installed, and in CI the gate must not be skipped".into())
+        return if mode != Mode::Compare || std::env::var_os("CI").is_some() {
+            Err("valgrind is not installed; without it there are no figures, and in CI the gate must not be skipped".into())
         } else {
             eprintln!("xtask: gate SKIPPED: valgrind is not installed");
             Ok(())
         };
     }
-    let example = ["-p", "godwit-sim", "--example", "gate"];
-    shell::run(cargo().args(["build", "--quiet", "--profile", "dist", "--config", QUICKER]).args(example))?;
-    let program = shell::target_dir()?.join("dist/examples/gate");
     let mut figures = BTreeMap::new();
-    for path in PATHS {
-        figures.insert(path, measure(&program, path)?);
+    for Program { example: [package, name], profile, options, paths } in &PROGRAMS {
+        let mut build = cargo();
+        build.args(["build", "--quiet", "--profile", profile]).args(*options);
+        shell::run(build.args(["-p", package, "--example", name]))?;
+        let program = shell::target_dir()?.join(format!("{profile}/examples/{name}"));
+        for path in *paths {
+            figures.insert(*path, measure(&program, path)?);
+        }
     }
     match mode {
-        Mode::Bless => bless(&figures),
+        Mode::Renew(reason) => renewal::renew(&figures, reason),
         Mode::Compare => compare(&figures),
     }
 }
 
-fn measure(program: &PathBuf, path: &str) -> Result<Figures, String> {
+fn measure(program: &Path, path: &str) -> Result<Figures, String> {
     let plain = shell::output(Command::new(program).arg(path))?;
     let figure = |name: &str| {
         let line = plain.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok());
@@ -75,31 +109,24 @@ fn baseline_file() -> PathBuf {
     shell::root().join("xtask/gate-baseline.json")
 }
 
-fn bless(figures: &BTreeMap<&str, Figures>) -> Result<(), String> {
-    let entries: Map<String, Value> = figures
-        .iter()
-        .map(|(path, figures)| {
-            let entry = json!({
-                "instructions": figures.instructions.round(),
-                "allocations": (figures.allocations * 100.0).round() / 100.0,
-            });
-            ((*path).to_owned(), entry)
-        })
-        .collect();
-    let text = serde_json::to_string_pretty(&entries).map_err(|error| error.to_string())?;
-    std::fs::write(baseline_file(), text + "\n")
-        .map_err(|error| format!("cannot write the baseline: {error}"))
+/// The baseline, or nothing.
+fn baseline() -> Result<Value, String> {
+    let text = std::fs::read_to_string(baseline_file()).unwrap_or_else(|_| "{}".into());
+    serde_json::from_str(&text).map_err(|error| format!("gate-baseline.json: {error}"))
+}
+
+/// What a baseline says of a path.
+fn figures_of(baseline: &Value, path: &str) -> Option<Figures> {
+    let figure = |name| baseline.get(path)?.get(name)?.as_f64();
+    Some(Figures { instructions: figure("instructions")?, allocations: figure("allocations")? })
 }
 
 fn compare(figures: &BTreeMap<&str, Figures>) -> Result<(), String> {
-    let text = std::fs::read_to_string(baseline_file()).unwrap_or_else(|_| "{}".into());
-    let baseline: Value =
-        serde_json::from_str(&text).map_err(|error| format!("gate-baseline.json: {error}"))?;
+    let baseline = baseline()?;
     let mut worse = Vec::new();
     for (path, now) in figures {
-        let before = |name| baseline.get(path).and_then(|entry| entry.get(name)).and_then(Value::as_f64);
-        let (Some(instructions), Some(allocations)) = (before("instructions"), before("allocations")) else {
-            worse.push(format!("{path}: no baseline; `cargo xtask gate --bless` makes one"));
+        let Some(Figures { instructions, allocations }) = figures_of(&baseline, path) else {
+            worse.push(format!("{path}: no baseline; `cargo xtask perf-baseline REASON` makes one"));
             continue;
         };
         let change = (now.instructions / instructions - 1.0) * 100.0;
