@@ -100,7 +100,7 @@ struct ServerArguments {
 /// Measure against a server
 #[derive(Debug, Args)]
 struct ClientArguments {
-    /// The server: a name or address, and a UDP port
+    /// The server: a name or address, and a port
     #[arg(value_name = "HOST:PORT")]
     target: String,
     #[command(flatten)]
@@ -278,6 +278,11 @@ impl ClientArguments {
         }
         if options.scenario == perf::Scenario::Latency && self.in_flight.is_some() {
             return usage("--in-flight: --latency makes one request at a time; give --rps");
+        }
+        if self.scenario.idle.is_some() && (self.connections.is_some() || self.streams.is_some()) {
+            return usage(
+                "--idle says how many connections there are; leave out --connections and --streams",
+            );
         }
         if self.resumed && options.scenario != perf::Scenario::Handshakes {
             return usage("--resumed: what is resumed is counted in handshakes; give --hps");

@@ -452,6 +452,7 @@ fn wrong_usage_ends_with_2() {
         "--rps --streams 0",
         "--upload --histogram x",
         "--idle 0",
+        "--idle 5 --connections 3",
         "--rps --memory-of 1",
         "--rps --resumed",
         "--rps --cipher des",

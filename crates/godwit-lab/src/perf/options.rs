@@ -137,7 +137,7 @@ pub enum Scenario {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ClientOptions {
-    /// The server: a name or address, and a UDP port.
+    /// The server: a name or address, and a port.
     pub target: String,
     /// What to measure.
     pub scenario: Scenario,
