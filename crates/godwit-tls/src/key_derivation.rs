@@ -11,6 +11,9 @@ const PREFIX: &[u8] = b"tls13 ";
 /// Bytes of the longest output of a hash function.
 pub(crate) const MAX_BLOCK: usize = 64;
 
+/// Bytes of what is hashed in one piece: more than a label with the longest context of TLS has.
+const JOINED: usize = 128;
+
 /// A secret from which others are derived.
 pub(crate) struct Expander(Key);
 
@@ -35,16 +38,33 @@ impl Expander {
 
     /// HKDF-Expand. `None` if more is asked for than 255 times what the hash function gives.
     pub(crate) fn expand(&self, info: &[&[u8]], output: &mut [u8]) -> Option<()> {
+        let mut joined = [0; JOINED];
+        let mut len = 0_usize;
+        for part in info {
+            let end = len.checked_add(part.len())?;
+            match joined.get_mut(len..end) {
+                Some(room) => room.copy_from_slice(part),
+                // A label and its context are never so long: only what applications export is.
+                None => return self.expand_parts(info, output),
+            }
+            len = end;
+        }
+        self.expand_parts(&[joined.get(..len)?], output)
+    }
+
+    fn expand_parts(&self, info: &[&[u8]], output: &mut [u8]) -> Option<()> {
         let mut before: Option<hmac::Tag> = None;
         let mut number = 0_u8;
         for block in output.chunks_mut(self.hash_len()) {
             number = number.checked_add(1)?;
             let mut context = Context::with_key(&self.0);
-            context.update(before.as_ref().map_or(&[][..], |tag| tag.as_ref()));
+            if let Some(before) = &before {
+                context.update(before.as_ref());
+            }
             info.iter().for_each(|part| context.update(part));
             context.update(&[number]);
             let tag = context.sign();
-            block.iter_mut().zip(tag.as_ref()).for_each(|(to, from)| *to = *from);
+            block.copy_from_slice(tag.as_ref().get(..block.len())?);
             before = Some(tag);
         }
         Some(())
@@ -102,7 +122,11 @@ mod tests {
             expander.expand(&[one, other], &mut output).unwrap();
             assert_eq!(output, expected);
         }
+        let (long, mut one, mut other) = ([3; 2 * JOINED], [0; 40], [1; 40]);
         let expander = Expander::new(HMAC_SHA256, &[1; 32]);
+        expander.expand(&[&long], &mut one).unwrap();
+        expander.expand(&[&long[..JOINED], &long[JOINED..]], &mut other).unwrap();
+        assert_eq!(one, other, "however it is cut");
         assert_eq!(expander.expand(&[], &mut [0; 255 * 32]), Some(()));
         assert_eq!(expander.expand(&[], &mut [0; 255 * 32 + 1]), None);
     }

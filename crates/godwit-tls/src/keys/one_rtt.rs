@@ -368,8 +368,8 @@ impl OneRtt {
     }
 
     fn drop_expired(&mut self, now: Time) {
-        let expired = |previous: &Box<Previous>| previous.expires.is_some_and(|expires| expires <= now);
-        if self.previous.as_ref().is_some_and(expired) {
+        let expired = |previous: &Previous| previous.expires.is_some_and(|expires| expires <= now);
+        if self.previous.as_deref().is_some_and(expired) {
             self.previous = None;
         }
     }

@@ -64,7 +64,7 @@ impl Machine {
             match keys {
                 NewKeys::ZeroRtt(keys) => self.on_early_keys(*keys),
                 NewKeys::Handshake(keys) => {
-                    self.spaces.on_handshake_keys(keys, &self.config.laboratory);
+                    self.spaces.on_handshake_keys(*keys, &self.config.laboratory);
                     self.observe_keys(SpaceId::Handshake);
                 }
                 NewKeys::OneRtt(mut keys) => {

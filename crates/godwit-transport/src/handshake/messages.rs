@@ -77,6 +77,7 @@ impl Messages {
 }
 
 #[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "tests")]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -69,7 +69,7 @@ pub(crate) enum NewKeys {
     /// For 0-RTT packets: at a client that offers them from the start, at a server that accepts them.
     ZeroRtt(Box<EarlyKeys>),
     /// For [`Level::Handshake`].
-    Handshake(LevelKeys),
+    Handshake(Box<LevelKeys>),
     /// For [`Level::OneRtt`].
     OneRtt(Box<OneRtt>),
 }
@@ -282,7 +282,7 @@ impl Handshake {
     /// Keys that have become available since the last call, lower levels first.
     pub(crate) fn next_keys(&mut self) -> Option<NewKeys> {
         let early = self.early_keys.take().map(NewKeys::ZeroRtt);
-        let handshake = || self.handshake_keys.take().map(|keys| NewKeys::Handshake(*keys));
+        let handshake = || self.handshake_keys.take().map(NewKeys::Handshake);
         early.or_else(handshake).or_else(|| self.one_rtt_keys.take().map(NewKeys::OneRtt))
     }
 
@@ -479,7 +479,7 @@ impl Handshake {
             let derived = Derive { side: self.side, version: self.version, moved: self.moved };
             match keys::from_tls(|| tls.write_hs(tail).map(|change| derived.taken(change, tls))) {
                 Some(NewKeys::Handshake(keys)) => {
-                    self.handshake_keys = Some(Box::new(keys));
+                    self.handshake_keys = Some(keys);
                     self.writing = Level::Handshake;
                 }
                 Some(NewKeys::OneRtt(keys)) => {
@@ -561,7 +561,7 @@ impl Derive {
                 let derived = moved.zip(secrets).map(|(schedule, (local, remote))| {
                     schedule.level_keys(local.as_bytes(), remote.as_bytes())
                 });
-                NewKeys::Handshake(derived.unwrap_or_else(|| LevelKeys::new(keys)))
+                NewKeys::Handshake(Box::new(derived.unwrap_or_else(|| LevelKeys::new(keys))))
             }
             KeyChange::OneRtt { keys, next } => {
                 let secrets = secret_tap::take_one_rtt().map(|pair| self.by_end(pair));

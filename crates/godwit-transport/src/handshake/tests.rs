@@ -65,7 +65,7 @@ pub(crate) fn established(version: u32) -> ([LevelKeys; 2], [Box<OneRtt>; 2]) {
         else {
             panic!("keys in order")
         };
-        (handshake, one_rtt)
+        (*handshake, one_rtt)
     };
     let (client, server) = (keys(&mut client), keys(&mut server));
     ([client.0, server.0], [client.1, server.1])
