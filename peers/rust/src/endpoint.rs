@@ -9,9 +9,11 @@ use quinn::{
     ClientConfig, Connection, Endpoint, EndpointConfig, ServerConfig, TokioRuntime, TransportConfig, VarInt,
 };
 use rustls::client::Resumption;
+use rustls::crypto::aws_lc_rs::cipher_suite;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::quic::Suite;
 use rustls::{CipherSuite, RootCertStore, version};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -29,7 +31,8 @@ pub fn server(options: &Serve, alpn: &str) -> Result<Endpoint> {
     if alpn == peer_perf::ALPN {
         tls.send_tls13_tickets = 0;
     }
-    let mut config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls)?));
+    let mut config =
+        ServerConfig::with_crypto(Arc::new(QuicServerConfig::with_initial(tls.into(), initial()?)?));
     config.transport_config(transport());
     let socket = bind(options.listen)?;
     let endpoint = Endpoint::new(EndpointConfig::default(), Some(config), socket, Arc::new(TokioRuntime))?;
@@ -94,6 +97,12 @@ fn transport() -> Arc<TransportConfig> {
         .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS))
         .max_idle_timeout(Some(VarInt::from_u32(IDLE.as_millis() as u32).into()));
     Arc::new(transport)
+}
+
+/// What protects Initial packets, whatever protects the others.
+fn initial() -> Result<Suite> {
+    let suite = cipher_suite::TLS13_AES_128_GCM_SHA256.tls13().and_then(|suite| suite.quic_suite());
+    suite.context("no cipher for Initial packets")
 }
 
 /// AES-128 first, or AES-256 alone, and X25519: what every peer is measured with.

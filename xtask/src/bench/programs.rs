@@ -100,21 +100,28 @@ impl Program {
         if options.cipher != super::options::Cipher::Aes128 {
             words.extend(["--cipher".into(), options.cipher.word().into()]);
         }
-        words.extend(self.spinning());
+        words.extend(self.like_others().chain(self.spinning()));
         words
+    }
+
+    /// What Godwit does otherwise by itself: a post-quantum key exchange, which not all others have.
+    fn like_others(&self) -> impl Iterator<Item = String> {
+        let words = self.ours.then(|| ["--key-exchange".to_owned(), "x25519".to_owned()]);
+        words.into_iter().flatten()
     }
 
     fn spinning(&self) -> impl Iterator<Item = String> {
         self.spin.into_iter().flat_map(|when| ["--spin".to_owned(), when.to_owned()])
     }
 
-    /// How its client is started.
+    /// How its client is started. The number of idle connections follows.
     pub(super) fn measure(&self, address: &str, work: Work, options: &Options) -> Vec<String> {
         let mut words: Vec<String> = match self.ours {
             true => vec!["perf".into(), "client".into()],
             false => vec![self.client.into()],
         };
         words.extend([address.to_owned(), "--insecure".into(), "--json".into()]);
+        words.extend(self.like_others().chain(self.spinning()));
         let time = format!("{}{}", options.seconds, if self.ours { "s" } else { "" });
         let at_once = if self.ours { "--concurrency" } else { "--streams" };
         words.extend(match work {
@@ -129,7 +136,6 @@ impl Program {
             }
             Work::Idle => vec!["--idle".into()],
         });
-        words.extend(self.spinning());
         words
     }
 }
@@ -148,17 +154,25 @@ mod tests {
         let options = Options::default();
         let words = |name, work| named(name).measure("a:1", work, &options).join(" ");
         let one = Work::Requests { streams: 1 };
-        assert_eq!(words("godwit", Work::Download), "perf client a:1 --insecure --json --download 2s");
+        assert_eq!(
+            words("godwit", Work::Download),
+            "perf client a:1 --insecure --json --key-exchange x25519 --download 2s"
+        );
         assert_eq!(words("quinn", Work::Upload), "perf-client a:1 --insecure --json --upload 2");
         assert_eq!(
             words("godwit, spinning", one),
-            "perf client a:1 --insecure --json --rps --streams 1 --duration 2s --spin always"
+            "perf client a:1 --insecure --json --key-exchange x25519 --spin always --rps --streams 1 --duration 2s"
         );
         assert_eq!(
             words("HTTP/2", Work::Handshakes { at_once: 8 }),
             "h2-client a:1 --insecure --json --hps --streams 8 --duration 2"
         );
-        assert!(named("godwit").serve(Path::new("dir"), &options).join(" ").ends_with("--key dir/leaf.key"));
+        assert!(
+            named("godwit")
+                .serve(Path::new("dir"), &options)
+                .join(" ")
+                .ends_with("--key dir/leaf.key --key-exchange x25519")
+        );
     }
 
     #[test]
