@@ -217,6 +217,9 @@ struct Tuning {
     /// The only cipher suite to accept: aes128, aes256 or chacha20; by default any, of which aes128 is preferred
     #[arg(long, value_name = "NAME")]
     cipher: Option<perf::Cipher>,
+    /// Key exchange: hybrid (X25519MLKEM768 before all others) or x25519 alone, with which most others are measured
+    #[arg(long, value_name = "NAME", default_value = "hybrid")]
+    key_exchange: perf::KeyExchange,
     /// How to reach the network: auto, linux or portable
     #[arg(long, value_name = "NAME", default_value = "auto")]
     datapath: Datapath,
@@ -332,6 +335,7 @@ impl Tuning {
         let mut tuning = perf::Tuning::default();
         (tuning.mtu, tuning.congestion, tuning.spin) = (self.mtu, self.cc, self.spin);
         (tuning.departure_times, tuning.cipher) = (self.departure_times, self.cipher);
+        tuning.key_exchange = self.key_exchange;
         tuning.datapath = self.datapath.backend().map_err(|error| Failure::new(error.to_string()))?;
         Ok(tuning)
     }
@@ -467,6 +471,7 @@ mod tests {
             "h:1 --rps --request -1",
             "h:1 --download --mtu 1199",
             "h:1 --download --cc vegas",
+            "h:1 --hps --key-exchange p256",
             "h:1 --download --spin 50",
             "h:1 --download --insecure --cacert x",
         ] {

@@ -9,6 +9,7 @@
 mod breakdown;
 mod client;
 mod http;
+mod key_exchange;
 mod latency;
 mod memory;
 mod options;
@@ -25,6 +26,7 @@ mod window;
 pub use breakdown::{Breakdown, Share};
 pub use client::{Idle, measure};
 pub use http::{HttpOptions, HttpVersion, measure_http};
+pub use key_exchange::KeyExchange;
 pub use latency::{Latency, Percentiles};
 pub use memory::Growth;
 pub use options::{Cipher, ClientOptions, Identity, Scenario, ServerOptions, Tuning};

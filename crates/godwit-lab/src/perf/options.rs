@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use super::key_exchange::KeyExchange;
 use godwit::{Backend, CongestionAlgorithm, DepartureTimes, Spin};
 use rustls::CipherSuite;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -57,6 +58,8 @@ pub struct Tuning {
     pub congestion: CongestionAlgorithm,
     /// The only cipher suite to accept; without it, any of TLS 1.3, of which AES-128-GCM is preferred.
     pub cipher: Option<Cipher>,
+    /// By which groups keys are agreed on.
+    pub key_exchange: KeyExchange,
     /// Tell where a client's processor time goes, which takes some of it: see [`super::Breakdown`].
     pub breakdown: bool,
     /// How to reach the network.
@@ -75,6 +78,7 @@ impl Default for Tuning {
             mtu: 1472,
             congestion: CongestionAlgorithm::Cubic,
             cipher: None,
+            key_exchange: KeyExchange::Hybrid,
             breakdown: false,
             datapath: Backend::Native,
             keep_alive: None,

@@ -1,7 +1,7 @@
 //! TLS of both ends, the same over QUIC and over TCP.
 
 use super::breakdown::timed_provider;
-use super::options::{Cipher, Identity, ServerOptions, Tuning};
+use super::options::{Identity, ServerOptions, Tuning};
 use super::protocol::ALPN;
 use crate::Error;
 use godwit::resumption::SessionTickets;
@@ -17,13 +17,15 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The cryptography, with this cipher suite alone if there is one.
-fn provider(cipher: Option<Cipher>) -> Arc<CryptoProvider> {
-    let all = godwit::crypto_provider();
-    let Some(cipher) = cipher else { return all };
-    let mut one = CryptoProvider::clone(&all);
-    one.cipher_suites.retain(|suite| suite.suite() == cipher.suite());
-    Arc::new(one)
+/// The cryptography, with the cipher suite alone that was chosen, if one was, and with the groups.
+fn provider(tuning: Tuning) -> Arc<CryptoProvider> {
+    let mut provider = godwit::crypto_provider();
+    let chosen = Arc::make_mut(&mut provider);
+    if let Some(cipher) = tuning.cipher {
+        chosen.cipher_suites.retain(|suite| suite.suite() == cipher.suite());
+    }
+    tuning.key_exchange.restrict(chosen);
+    provider
 }
 
 /// A server's settings, with the certificate given or one made up now. Handshakes are full: nobody resumes, so there is
@@ -34,7 +36,7 @@ pub(super) fn server(options: &mut ServerOptions) -> Result<rustls::ServerConfig
         None => made_up_certificate()?,
     };
     let unusable = |error: rustls::Error| Error::new(format!("the certificate cannot be used: {error}"));
-    let mut tls = rustls::ServerConfig::builder_with_provider(provider(options.tuning.cipher))
+    let mut tls = rustls::ServerConfig::builder_with_provider(provider(options.tuning))
         .with_protocol_versions(&[&TLS13])
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
         .map_err(unusable)?;
@@ -49,7 +51,7 @@ pub(super) fn server(options: &mut ServerOptions) -> Result<rustls::ServerConfig
 
 /// Session tickets whose keys live as long as this process.
 pub(super) fn tickets() -> Result<Arc<SessionTickets>, Error> {
-    let provider = provider(None);
+    let provider = godwit::crypto_provider();
     let mut bytes = [0; 64];
     let filled = provider.secure_random.fill(&mut bytes);
     filled.map_err(|_| Error::new("the system gives no random numbers"))?;
@@ -62,7 +64,7 @@ pub(super) fn client(
     protocol: &[u8],
     tuning: Tuning,
 ) -> Result<rustls::ClientConfig, Error> {
-    let mut provider = provider(tuning.cipher);
+    let mut provider = provider(tuning);
     if tuning.breakdown {
         provider = timed_provider(&provider);
     }
