@@ -46,13 +46,13 @@ impl<T> RisingMap<T> {
     /// The value under `number`.
     #[inline]
     pub fn get(&self, number: u64) -> Option<&T> {
-        self.entries.get(self.position(number).ok()?)?.1.as_ref()
+        self.entries.get(self.find(number)?)?.1.as_ref()
     }
 
     /// The value under `number`, to be changed.
     #[inline]
     pub fn get_mut(&mut self, number: u64) -> Option<&mut T> {
-        let position = self.position(number).ok()?;
+        let position = self.find(number)?;
         self.entries.get_mut(position)?.1.as_mut()
     }
 
@@ -65,7 +65,7 @@ impl<T> RisingMap<T> {
     /// Puts `value` under `number` and returns what was there.
     pub fn insert(&mut self, number: u64, value: T) -> Option<T> {
         let position = match self.entries.back() {
-            Some(&(last, _)) if last >= number => self.position(number),
+            Some(&(last, _)) if last >= number => self.search(number),
             _ => Err(self.entries.len()),
         };
         let before = match position {
@@ -83,7 +83,7 @@ impl<T> RisingMap<T> {
 
     /// Takes the value under `number` out.
     pub fn remove(&mut self, number: u64) -> Option<T> {
-        let position = self.position(number).ok()?;
+        let position = self.find(number)?;
         let value = self.entries.get_mut(position)?.1.take()?;
         self.live = self.live.saturating_sub(1);
         if self.live == 0 {
@@ -112,15 +112,20 @@ impl<T> RisingMap<T> {
         self.entries.iter_mut().filter_map(|(_, value)| value.as_mut())
     }
 
-    /// Where `number` is, or would be.
+    /// Where `number` is.
     #[inline]
-    fn position(&self, number: u64) -> Result<usize, usize> {
-        let Some(&(first, _)) = self.entries.front() else { return Err(0) };
-        let guess = number.checked_sub(first).and_then(|distance| usize::try_from(distance).ok());
-        match guess.and_then(|guess| Some((guess, self.entries.get(guess)?.0))) {
-            Some((guess, at)) if at == number => Ok(guess),
-            _ => self.entries.binary_search_by_key(&number, |&(at, _)| at),
+    fn find(&self, number: u64) -> Option<usize> {
+        let &(first, _) = self.entries.front()?;
+        let guess = usize::try_from(number.checked_sub(first)?).ok()?;
+        if self.entries.get(guess).is_some_and(|&(at, _)| at == number) {
+            return Some(guess);
         }
+        self.search(number).ok()
+    }
+
+    /// Where `number` is, or would be.
+    fn search(&self, number: u64) -> Result<usize, usize> {
+        self.entries.binary_search_by_key(&number, |&(at, _)| at)
     }
 }
 
