@@ -16,6 +16,20 @@ pub fn give_back() -> bool {
     false
 }
 
+/// Has the system give this process no huge pages of 2 MiB, unless it asks for them, and returns whether it does so. What is in
+/// use after a rush lies scattered, and would keep whole ones.
+pub fn without_huge_pages() -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        let (yes, unused): (libc::c_ulong, libc::c_ulong) = (1, 0);
+        // SAFETY: it takes numbers alone, and changes nothing but how memory is mapped from now on.
+        let rc = unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, yes, unused, unused, unused) };
+        rc == 0
+    }
+    #[cfg(not(target_os = "linux"))]
+    false
+}
+
 /// Bytes of the program that are in memory; `None` where the system does not tell.
 pub fn resident() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
