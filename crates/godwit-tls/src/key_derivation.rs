@@ -15,12 +15,16 @@ pub(crate) const MAX_BLOCK: usize = 64;
 const JOINED: usize = 128;
 
 /// A secret from which others are derived.
-pub(crate) struct Expander(Key);
+pub(crate) struct Expander {
+    key: Key,
+    /// From a secret of no bytes nothing follows: everybody knows it.
+    is_secret: bool,
+}
 
 impl Expander {
     /// From the secret itself.
     pub(crate) fn new(hash: Algorithm, secret: &[u8]) -> Self {
-        Expander(Key::new(hash, secret))
+        Expander { key: Key::new(hash, secret), is_secret: !secret.is_empty() }
     }
 
     /// From what is extracted of a secret by HKDF-Extract; no salt is the same as zeros.
@@ -33,11 +37,14 @@ impl Expander {
 
     /// Bytes of the hash function's output.
     pub(crate) fn hash_len(&self) -> usize {
-        self.0.algorithm().digest_algorithm().output_len()
+        self.key.algorithm().digest_algorithm().output_len()
     }
 
-    /// HKDF-Expand. `None` if more is asked for than 255 times what the hash function gives.
+    /// HKDF-Expand. `None` if more is asked for than 255 times what the hash function gives, or there is no secret.
     pub(crate) fn expand(&self, info: &[&[u8]], output: &mut [u8]) -> Option<()> {
+        if !self.is_secret {
+            return None;
+        }
         let mut joined = [0; JOINED];
         let mut len = 0_usize;
         for part in info {
@@ -57,7 +64,7 @@ impl Expander {
         let mut number = 0_u8;
         for block in output.chunks_mut(self.hash_len()) {
             number = number.checked_add(1)?;
-            let mut context = Context::with_key(&self.0);
+            let mut context = Context::with_key(&self.key);
             if let Some(before) = &before {
                 context.update(before.as_ref());
             }

@@ -11,6 +11,7 @@ use godwit_wire::version::{V1, V2};
 use rustls::CipherSuite;
 use rustls::crypto::cipher::Iv;
 use std::fmt;
+use zeroize::Zeroize;
 
 /// Bytes of the longest key.
 const MAX_KEY: usize = 32;
@@ -71,7 +72,7 @@ impl Schedule {
         // A secret that cannot be derived is one of no bytes, from which no key follows either.
         let derived = self.expander(secret).expand_label(self.labels.update, &[], bytes).is_some();
         let secret = Secret::new(if derived { bytes } else { &[] });
-        next.fill(0);
+        next.zeroize();
         secret
     }
 
@@ -81,15 +82,18 @@ impl Schedule {
         let derived = secret.expand_label(self.labels.key, &[], key).is_some()
             && secret.expand_label(self.labels.iv, &[], &mut iv).is_some();
         // A key of no bytes protects nothing.
-        let key: &[u8] = if derived { key } else { &[] };
-        FoundPacketKey::Ours(AeadPacketKey::new(self.protection, key, Iv::from(iv)))
+        let found = AeadPacketKey::new(self.protection, if derived { key } else { &[] }, Iv::from(iv));
+        key.zeroize();
+        FoundPacketKey::Ours(found)
     }
 
     fn header_key(&self, secret: &Expander) -> FoundHeaderKey {
         let mut key = [0; MAX_KEY];
         let bytes = key.get_mut(..self.protection.key_len()).unwrap_or_default();
         let derived = secret.expand_label(self.labels.header, &[], bytes).is_some();
-        FoundHeaderKey::Ours(HeaderKey::new(self.protection, if derived { bytes } else { &[] }))
+        let found = HeaderKey::new(self.protection, if derived { bytes } else { &[] });
+        bytes.zeroize();
+        FoundHeaderKey::Ours(found)
     }
 }
 

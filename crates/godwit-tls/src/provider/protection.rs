@@ -1,6 +1,7 @@
 //! What keys of QUIC packet protection have in common: the algorithms and the bytes (RFC 9001 section 5).
 
 use crate::crypto::{BlockCipher, aead};
+use zeroize::Zeroize;
 
 /// One AEAD with its header protection.
 pub(crate) struct Protection {
@@ -42,6 +43,6 @@ impl KeyBytes {
 
 impl Drop for KeyBytes {
     fn drop(&mut self) {
-        self.bytes.fill(0);
+        self.bytes.zeroize();
     }
 }

@@ -3,7 +3,7 @@
 //! rustls derives the secret of a ticket (RFC 8446 section 4.6.1, the label "resumption") and keeps it where nobody
 //! else can read it, so that no ticket would outlive the process. But it derives it with the HKDF of the cipher
 //! suite, and those of [`super::provider`] are ours: within [`taking`] the secret is set aside for [`taken`], within
-//! [`giving`] it is one that was set aside long ago. Everywhere else this is the HKDF of rustls and nothing more.
+//! [`giving`] it is one that was set aside long ago. Everywhere else this is the HKDF of `hkdf` and nothing more.
 //!
 //! Invariant: what is set aside belongs to the calling thread and is gone when [`taking`] returns.
 

@@ -5,12 +5,16 @@
 
 use crate::WireError;
 use godwit_tls::alert;
+use godwit_wire::TransportErrorCode;
 
 /// Bytes of a message's header: its type and its length.
 const HEADER: u8 = 4;
 
 /// The type of a session ticket.
 const NEW_SESSION_TICKET: u8 = 4;
+
+/// The type of a request for a client's certificate.
+const CERTIFICATE_REQUEST: u8 = 13;
 
 /// Bytes of a message's content at most, as TLS has it.
 const MOST: u32 = 0xffff;
@@ -62,6 +66,11 @@ impl Messages {
         }
         self.header_len = self.header_len.saturating_add(1);
         let [message_type, length @ ..] = self.header;
+        if message_type == CERTIFICATE_REQUEST {
+            // No alert: RFC 9001 section 4.4 has an error of QUIC for that.
+            let reason = "a request for a certificate after the handshake";
+            return Err(WireError::new(TransportErrorCode::PROTOCOL_VIOLATION, reason));
+        }
         if message_type != NEW_SESSION_TICKET {
             return Err(WireError::new(alert::UNEXPECTED_MESSAGE, "a TLS message after the handshake"));
         }
@@ -116,7 +125,11 @@ mod tests {
         for message_type in (0..=255).filter(|message_type| *message_type != NEW_SESSION_TICKET) {
             let mut messages = Messages::default();
             messages.follow(&ticket(3)).unwrap();
-            assert_eq!(messages.follow(&[message_type]).unwrap_err().code, alert::UNEXPECTED_MESSAGE);
+            let code = match message_type {
+                CERTIFICATE_REQUEST => TransportErrorCode::PROTOCOL_VIOLATION,
+                _ => alert::UNEXPECTED_MESSAGE,
+            };
+            assert_eq!(messages.follow(&[message_type]).unwrap_err().code, code);
         }
         let long = [NEW_SESSION_TICKET, 1, 0, 0];
         assert_eq!(Messages::default().follow(&long).unwrap_err().code, alert::DECODE_ERROR);

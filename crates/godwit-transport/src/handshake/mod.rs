@@ -428,6 +428,9 @@ impl Handshake {
                 }
             }
         }
+        if level == Level::OneRtt && self.side == Side::Client {
+            self.messages.follow(data)?;
+        }
         let mut read = || secret_tap::listening(|| without_records(|| tls.read_hs(data)));
         let read = match (&self.memory, &self.data) {
             (Some(memory), Some(agreed)) => memory.reading(data, &agreed.peer_certificates, read),
@@ -437,10 +440,8 @@ impl Handshake {
         if let Err(failure) = read {
             let error = alert::from_tls(tls, &failure);
             self.failure = Some(Box::new(failure));
+            secret_tap::forget();
             return Err(error);
-        }
-        if level == Level::OneRtt {
-            self.messages.follow(data)?;
         }
         let len = data.len();
         stream.received.consume(len);
@@ -491,6 +492,7 @@ impl Handshake {
                 None => {}
             }
         }
+        secret_tap::forget();
         if self.data.is_none() && !tls.is_handshaking() {
             self.data = Some(Box::new(agreed(tls, self.exporter.take())));
         }
