@@ -163,7 +163,11 @@ impl OneRtt {
 
     /// What the keys are used with is made of them when they are used the next time: until then they take a fifth of the
     /// memory. For connections that are idle.
-    pub fn forget(&mut self) {
+    pub fn forget(&mut self, now: Time) {
+        self.drop_expired(now);
+        if let Some(previous) = &mut self.previous {
+            previous.opener.key.forget();
+        }
         self.header_opener.forget();
         self.header_sealer.forget();
         self.sealer.key.forget();

@@ -335,6 +335,10 @@ impl Machine {
         let Some((header, payload)) = split else { return Ok(None) };
         let (path, pto) = (origin.protected_as(&self.paths), self.paths.active().recovery.pto());
         let Some(opened) = keys.open((now, pto), path.nonce_id(), number, header, payload)? else {
+            if self.timers.is_memory_released() {
+                // What strangers send must not take the memory of an idle connection.
+                keys.forget(now);
+            }
             return Ok(None);
         };
         self.early.on_one_rtt(now, pto);

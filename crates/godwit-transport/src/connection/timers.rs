@@ -131,6 +131,11 @@ impl Timers {
         self.idle_limit.map(|limit| self.silence.since + limit.max(pto.saturating_mul(3)))
     }
 
+    /// Whether an idle connection has given back what only traffic needs.
+    pub(super) const fn is_memory_released(&self) -> bool {
+        self.memory_released
+    }
+
     fn memory_release(&self) -> Option<Time> {
         if self.memory_released { None } else { Some(self.silence.since + RELEASE_MEMORY_AFTER) }
     }
@@ -252,7 +257,7 @@ impl Machine {
     /// Most connections of a busy server are idle most of the time. What only traffic needs is given back once nothing
     /// has come or gone for [`RELEASE_MEMORY_AFTER`], so that an idle connection is little more than its keys and its
     /// state.
-    fn on_memory_due(&mut self, _now: Time) {
+    fn on_memory_due(&mut self, now: Time) {
         if self.leave_behind_at_rest() {
             // Telling takes memory as well: what is told is fetched, and then it is time again.
             return;
@@ -264,7 +269,7 @@ impl Machine {
         self.spaces.data.space.recovery.shrink();
         self.spaces.data.space.acks.shrink();
         if let Some(keys) = &mut self.spaces.data.keys {
-            keys.forget();
+            keys.forget(now);
         }
         self.parts.release_memory();
     }

@@ -72,7 +72,9 @@ impl Assembler {
         // A chunk has no more in it than was allocated, and nobody reads ahead of what is ready.
         let room = u64::from(self.allocated).wrapping_sub(self.chunk.len() as u64);
         let pieces = (self.pieces.len() as u64).wrapping_mul(PIECE).wrapping_add(u64::from(self.apart));
-        let last = if self.last.is_some() { LARGEST_CHUNK as u64 } else { 0 };
+        // Until it has been read it is among what waits.
+        let spare = self.last.is_some() && self.full.is_empty();
+        let last = if spare { LARGEST_CHUNK as u64 } else { 0 };
         self.ready.wrapping_sub(self.read).wrapping_add(room).wrapping_add(pieces).wrapping_add(last)
     }
 

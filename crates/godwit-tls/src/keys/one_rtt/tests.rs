@@ -212,13 +212,13 @@ fn keys_that_were_forgotten_are_the_same_and_are_updated_as_before() {
         a.on_confirmed();
         for update in 0..4_u64 {
             for end in [&mut a, &mut b] {
-                end.forget();
+                end.forget(at(update * 1000));
             }
             let now = at(update * 1000);
             assert!(update == 0 || a.initiate_update(now));
-            a.forget();
+            a.forget(now);
             round(&mut a, &mut b, now, update * 10);
-            b.forget();
+            b.forget(now);
             assert_eq!(round(&mut a, &mut b, now, update * 10 + 1), [Some(KeysUsed::Current); 2]);
         }
         assert_eq!((a.updates(), b.updates()), (3, 3));
@@ -229,7 +229,7 @@ fn keys_that_were_forgotten_are_the_same_and_are_updated_as_before() {
 fn what_a_packet_makes_ready_does_not_tell_its_key_phase_bit() {
     let [_, mut b] = pair(V1);
     for phase in [0, 4] {
-        b.forget();
+        b.forget(at(0));
         let ready = |key: &Opener| matches!(&key.key, FoundPacketKey::Ours(key) if key.is_prepared());
         assert!(!ready(&b.opener) && !ready(&b.next));
         assert_eq!(open(&mut b, at(0), 0, &[0x40 | phase; 30]).unwrap(), None, "a forged packet");
