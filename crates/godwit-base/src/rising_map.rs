@@ -91,8 +91,10 @@ impl<T> RisingMap<T> {
             self.entries.shrink_to(KEPT);
         }
         while self.entries.pop_front_if(|(_, value)| value.is_none()).is_some() {}
+        while self.entries.pop_back_if(|(_, value)| value.is_none()).is_some() {}
         if self.entries.len() > self.live.saturating_mul(2).saturating_add(GONE) {
             self.entries.retain(|(_, value)| value.is_some());
+            self.entries.shrink_to(self.live.saturating_mul(2).saturating_add(KEPT));
         }
         Some(value)
     }
@@ -166,18 +168,37 @@ mod tests {
 
     #[test]
     fn numbers_that_are_gone_are_squeezed_out_when_they_outnumber_the_living_by_64() {
-        for (count, left) in [(66, 66), (67, 1), (68, 1), (69, 2)] {
+        for (count, left) in [(68, 68), (69, 2), (70, 2), (71, 3)] {
             let mut map = RisingMap::new();
             for number in 0..count {
                 map.insert(number, ());
             }
-            // The first lives on, before all others.
-            for number in 1..count {
+            // The first and the last live on.
+            for number in 1..count - 1 {
                 map.remove(number);
             }
             assert_eq!(map.entries.len(), left, "of {count}");
-            assert_eq!((map.contains(0), map.contains(1), map.len()), (true, false, 1));
+            assert_eq!((map.contains(0), map.contains(1), map.len()), (true, false, 2));
         }
+    }
+
+    #[test]
+    fn what_is_gone_at_either_end_leaves_no_gap_and_one_value_keeps_little_room() {
+        let mut map = RisingMap::new();
+        for number in 0..10_000 {
+            map.insert(number, ());
+        }
+        for number in (1..10_000).rev() {
+            map.remove(number);
+            assert_eq!(map.entries.len() as u64, number);
+        }
+        for number in 1..10_000 {
+            map.insert(number, ());
+        }
+        for number in 1..9_999 {
+            map.remove(number);
+        }
+        assert!(map.entries.capacity() <= 2 * 2 + GONE + KEPT, "{}", map.entries.capacity());
     }
 
     #[test]
