@@ -143,7 +143,7 @@ impl Spinner {
     }
 
     /// Whether it is to be asked how long this thread has waited for a core.
-    pub(super) fn wants_sample(&self, now: Time) -> bool {
+    pub(super) fn wants_sample(&mut self, now: Time) -> bool {
         self.mode == Spin::Auto && self.is_looking() && self.competition.wants_sample(now)
     }
 
@@ -157,6 +157,8 @@ impl Spinner {
 #[derive(Debug)]
 struct Competition {
     sample: Option<(Time, Duration)>,
+    /// When a sample was asked for last: some systems have none.
+    asked: Option<Time>,
     paused_until: Option<Time>,
     /// How long the next pause is.
     pause: Duration,
@@ -164,15 +166,19 @@ struct Competition {
 
 impl Competition {
     const fn new() -> Self {
-        Competition { sample: None, paused_until: None, pause: PAUSE }
+        Competition { sample: None, asked: None, paused_until: None, pause: PAUSE }
     }
 
     fn pauses(&self, now: Time) -> bool {
         self.paused_until.is_some_and(|until| now < until)
     }
 
-    fn wants_sample(&self, now: Time) -> bool {
-        self.sample.is_none_or(|(at, _)| now.saturating_since(at) >= SAMPLE_EVERY)
+    fn wants_sample(&mut self, now: Time) -> bool {
+        let wants = self.asked.is_none_or(|asked| now.saturating_since(asked) >= SAMPLE_EVERY);
+        if wants {
+            self.asked = Some(now);
+        }
+        wants
     }
 
     fn on_sample(&mut self, now: Time, waited: Duration) {

@@ -58,7 +58,7 @@ pub use connection_info::{ConnectionInfo, ConnectionWatch};
 pub use delivery::Delivery;
 pub use early_requests::EarlyRequests;
 pub use error::{Error, ErrorKind};
-pub use godwit_body::IdleConnections;
+pub use godwit_body::{IdleConnections, Informational};
 pub use godwit_http3::{Config, ErrorCode, Protocol};
 pub use server::Server;
 pub use server_event::ServerEvent;

@@ -32,7 +32,7 @@ use tokio::time::Instant;
 /// A service is any [`HttpService`]: a `tower` service from `http::Request<`[`Body`](super::Body)`>` to an
 /// `http::Response` of any body whose data is `Bytes`. It is cloned for every request, and each request is served in a
 /// task of its own. Where the runtime has but one thread, it is first polled within the connection's task, and moves to its
-/// own if it has to wait. A request's extensions hold a [`ConnectionInfo`] and a [`godwit_body::Informational`].
+/// own if it has to wait. A request's extensions hold a [`ConnectionInfo`] and a [`super::Informational`].
 ///
 /// If [`Config::enable_connect_protocol`] is set, an extended CONNECT (RFC 9220) comes with a
 /// [`super::Protocol`] in its extensions. A response with a status of success makes it a tunnel: its body is
