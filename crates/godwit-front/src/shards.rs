@@ -5,6 +5,7 @@
 //! several, that runtime answers nobody; it accepts TCP connections and hands them out ([`super::spread`]), heeds signals
 //! and serves figures, whatever the shards are busy with.
 
+use std::io;
 use std::num::NonZeroU8;
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -37,6 +38,9 @@ struct Inner {
     _ends: Vec<oneshot::Sender<()>>,
 }
 
+/// A shard's runtime and clock, and what ends it when it is dropped.
+type Started = (Handle, Option<ThreadClock>, oneshot::Sender<()>);
+
 impl Shards {
     /// Starts so many. To be called within a tokio runtime.
     ///
@@ -53,9 +57,10 @@ impl Shards {
                 _ends: Vec::new(),
             })));
         }
+        let blocking = (BLOCKING / usize::from(count.get())).max(FEWEST_BLOCKING);
         let mut inner = Inner { runtimes: Vec::new(), clocks: Vec::new(), _ends: Vec::new() };
         for number in 0..count.get() {
-            let (runtime, clock, end) = start(number, count).map_err(|error| {
+            let (runtime, clock, end) = start(number, blocking, STACK).map_err(|error| {
                 let problem = plain_error(&error);
                 FrontError::new(format!(
                     "cannot start {count} threads: {problem}; choose fewer with --shards, or `shards` in the configuration"
@@ -91,25 +96,26 @@ impl Shards {
     }
 }
 
-/// Starts one.
-fn start(
-    number: u8,
-    count: NonZeroU8,
-) -> std::io::Result<(Handle, Option<ThreadClock>, oneshot::Sender<()>)> {
-    let blocking = (BLOCKING / usize::from(count.get())).max(FEWEST_BLOCKING);
-    let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(blocking).build()?;
-    let handle = runtime.handle().clone();
+/// Starts one. Its runtime is made on its own thread: one that there is already, and no thread for it, could not be dropped
+/// on the caller's, which has another.
+fn start(number: u8, blocking: usize, stack: usize) -> io::Result<Started> {
     let (end, ended) = oneshot::channel::<()>();
-    let (tell_clock, clock) = mpsc::sync_channel(1);
+    let (tell, told) = mpsc::sync_channel(1);
     let body = move || {
         shard::enter(number);
-        let _ = tell_clock.send(ThreadClock::of_this_thread());
+        let runtime = match Builder::new_current_thread().enable_all().max_blocking_threads(blocking).build()
+        {
+            Ok(runtime) => runtime,
+            Err(error) => return drop(tell.send(Err(error))),
+        };
+        let _ = tell.send(Ok((runtime.handle().clone(), ThreadClock::of_this_thread())));
         let _ = runtime.block_on(ended);
         // Nobody waits for a disk that does not answer.
         runtime.shutdown_background();
     };
-    thread::Builder::new().name(format!("shard-{number}")).stack_size(STACK).spawn(body)?;
-    Ok((handle, clock.recv().ok().flatten(), end))
+    thread::Builder::new().name(format!("shard-{number}")).stack_size(stack).spawn(body)?;
+    let (runtime, clock) = told.recv().map_err(io::Error::other)??;
+    Ok((runtime, clock, end))
 }
 
 #[cfg(test)]
@@ -137,5 +143,11 @@ mod tests {
         let task = three.runtimes()[1].spawn(std::future::pending::<()>());
         drop(three);
         assert!(task.await.unwrap_err().is_cancelled(), "with the last of them they end");
+    }
+
+    #[tokio::test]
+    async fn without_a_thread_for_it_a_shard_fails_with_an_error() {
+        assert!(start(0, 1, usize::MAX / 4).is_err(), "so much stack there is not");
+        assert!(start(0, 1, STACK).is_ok());
     }
 }
