@@ -10,6 +10,7 @@ use crate::shares::{Place, Shares};
 use crate::upload::Upload;
 use crate::upstream::{Scheme, Upstream};
 use crate::verdict::Verdict;
+use crate::windows::LargeWindows;
 use godwit_body::ClientNetwork;
 use godwit_os::shard::{self, PerShard};
 use http::HeaderMap;
@@ -37,6 +38,7 @@ pub(crate) struct Backend {
     /// Of each shard, so that an exchange stays on its thread.
     pools: PerShard<Pool>,
     permits: Permits,
+    large_windows: Arc<LargeWindows>,
     max_idle: usize,
     idle_timeout: Duration,
     shares: Shares,
@@ -82,6 +84,7 @@ impl Backend {
             name: upstream.address().into(),
             pools: PerShard::new(),
             permits: Permits::new(settings.max_connections),
+            large_windows: Arc::default(),
             max_idle: settings.max_idle,
             idle_timeout: settings.timeouts.idle,
             shares: Shares::new(settings.most_of_network()),
@@ -105,7 +108,8 @@ impl Backend {
     fn pool_of(&self, shard: Option<u8>) -> &Pool {
         let scheme = self.upstream.scheme();
         let (h2c, plain) = (scheme == Scheme::H2c, scheme == Scheme::Http);
-        let new = || Pool::new(h2c, plain, (self.max_idle, &self.permits), self.idle_timeout);
+        let of_all = (&self.permits, &self.large_windows);
+        let new = || Pool::new(h2c, plain, of_all, (self.max_idle, self.idle_timeout));
         self.pools.of_or(shard, new)
     }
 

@@ -1,7 +1,7 @@
 //! Connections to one upstream, of one shard: whatever is done on them is done on the thread that has asked for them.
 //!
-//! The pools of all shards have [`Permits`] together. Where there are as many connections as there may be, one takes what
-//! others do not use.
+//! The pools of all shards have [`Permits`] together, and one connection with large windows ([`LargeWindows`]). Where there
+//! are as many connections as there may be, one takes what others do not use.
 //!
 //! An HTTP/1.1 connection is in the pool only while nothing is under way on it. HTTP/2 connections are
 //! shared, by as many exchanges as their windows have room for: an exchange whose client reads slowly then
@@ -128,7 +128,7 @@ struct Dialing {
 pub(crate) struct Pool {
     idle: Mutex<VecDeque<Idle>>,
     shared: Mutex<Vec<Shared>>,
-    large_windows: LargeWindows,
+    large_windows: Arc<LargeWindows>,
     speaks: AtomicU8,
     /// With prior knowledge.
     h2c: bool,
@@ -142,8 +142,8 @@ impl Pool {
     pub(crate) fn new(
         h2c: bool,
         plain: bool,
-        (max_idle, permits): (usize, &Permits),
-        idle_timeout: Duration,
+        (permits, large_windows): (&Permits, &Arc<LargeWindows>),
+        (max_idle, idle_timeout): (usize, Duration),
     ) -> Self {
         let speaks = match (h2c, plain) {
             (true, _) => HTTP2,
@@ -153,7 +153,7 @@ impl Pool {
         Pool {
             idle: Mutex::default(),
             shared: Mutex::default(),
-            large_windows: LargeWindows::default(),
+            large_windows: Arc::clone(large_windows),
             speaks: AtomicU8::new(speaks),
             h2c,
             dialing: Dialing::default(),

@@ -3,8 +3,8 @@
 //! A response whose client does not take it fills the window of its stream, and what is in there is in memory; room in the
 //! window is made by what the client takes. All streams together fit into the window of their connection, so that an
 //! exchange whose client reads slowly holds up nobody else. Large windows for all would be much memory in the hands of clients
-//! that read nothing: one connection to an upstream has them, which does while there is little to do, and the others have
-//! small ones.
+//! that read nothing: one connection to an upstream has them, of all shards together, which does while there is little to do,
+//! and the others have small ones.
 
 use crate::lock;
 use std::sync::atomic::AtomicUsize;

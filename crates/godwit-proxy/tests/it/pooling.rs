@@ -1,6 +1,6 @@
 //! Connections are used again, and shared fairly.
 
-use crate::support::{channel, data, get, post, proxy, raw, server, settings, text, until};
+use crate::support::{channel, data, get, on_shard, post, proxy, raw, server, settings, text, until};
 use bytes::Bytes;
 use godwit_proxy::{Balance, Proxy, Settings};
 use http::{Request, Response};
@@ -63,17 +63,6 @@ async fn a_thousand_at_once_over_http1() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_at_once_over_http2() {
     a_thousand_at_once("h2c", 1000_usize.div_ceil(64) + 4).await;
-}
-
-/// What a shard's own thread does with the proxy.
-fn on_shard(number: u8, proxy: &Proxy, act: impl AsyncFnOnce(&Proxy) + Send) {
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            godwit_os::shard::enter(number);
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(act(proxy));
-        });
-    });
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

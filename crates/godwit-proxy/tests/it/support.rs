@@ -236,3 +236,14 @@ pub async fn until(mut condition: impl FnMut() -> bool) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
+
+/// What a shard's own thread does with the proxy.
+pub fn on_shard(number: u8, proxy: &Proxy, act: impl AsyncFnOnce(&Proxy) + Send) {
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            godwit_os::shard::enter(number);
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(act(proxy));
+        });
+    });
+}

@@ -1,6 +1,6 @@
 //! What an HTTP/2 upstream may send before anybody takes it.
 
-use crate::support::{AnyBody, Server, get, raw, settings, until};
+use crate::support::{AnyBody, Server, get, on_shard, raw, settings, until};
 use bytes::Bytes;
 use godwit_proxy::{Body, Peer, Proxy};
 use http::{Request, Response};
@@ -135,4 +135,29 @@ async fn connections_that_take_no_more_requests_are_counted() {
     assert_eq!(upstream.count(), 5);
     sent.fills(5, (128 + 4 * 16) << 10).await;
     drop(unread);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn one_connection_of_all_shards_has_large_windows() {
+    let sent = Arc::new(Sent::default());
+    let upstream = endless(&sent, usize::MAX).await;
+    let proxy = Proxy::new(settings(&upstream, "h2c")).unwrap();
+    let both = tokio::sync::Barrier::new(2);
+    tokio::task::block_in_place(|| {
+        std::thread::scope(|scope| {
+            for number in 0..2 {
+                let (proxy, sent, both) = (&proxy, &sent, &both);
+                scope.spawn(move || {
+                    on_shard(number, proxy, async |proxy: &Proxy| {
+                        let unread = ask(proxy, 3).await;
+                        both.wait().await;
+                        sent.fills(6, (3 * 128 + 3 * 16) << 10).await;
+                        both.wait().await;
+                        drop(unread);
+                    });
+                });
+            }
+        });
+    });
+    assert_eq!(upstream.count(), 2);
 }
