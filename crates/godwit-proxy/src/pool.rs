@@ -20,9 +20,10 @@ use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::MutexGuard;
 use tokio::task::AbortHandle;
@@ -214,13 +215,16 @@ impl Pool {
             if let Some(connection) = self.take(http1, since) {
                 return Entry::Connection(connection);
             }
-            if self.permits.is_full() {
-                if let Some(connection) = all().find_map(|pool| pool.take(http1, since)) {
-                    return Entry::Connection(connection);
-                }
-                if http1 || since.is_some() {
-                    drop(all().find_map(Pool::give_up_one));
-                }
+            // Whether there is one is asked first: others may take the last at any time, and then what is in the pools has
+            // to be looked at before the wait.
+            if let Some(permit) = poll_once(permit.as_mut()).await {
+                return Entry::Permit(permit);
+            }
+            if let Some(connection) = all().find_map(|pool| pool.take(http1, since)) {
+                return Entry::Connection(connection);
+            }
+            if http1 || since.is_some() {
+                drop(all().find_map(Pool::give_up_one));
             }
             if let Some(permit) = self.permits.wait(selective, permit.as_mut()).await {
                 return Entry::Permit(permit);
@@ -366,6 +370,15 @@ impl Pool {
     pub(crate) fn idle(&self) -> usize {
         lock(&self.idle).len()
     }
+}
+
+/// What is ready at once.
+async fn poll_once<T>(mut future: Pin<&mut impl Future<Output = Option<T>>>) -> Option<T> {
+    poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(value) => Poll::Ready(value),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
 }
 
 async fn begin_http1(io: Io) -> Result<Http1, Problem> {
