@@ -208,7 +208,7 @@ impl Pool {
         A: Iterator<Item = &'a Pool>,
     {
         let selective = self.is_selective(http1, since);
-        let _first = self.permits.be_first(selective).await;
+        let mut first = self.permits.be_first(selective).await;
         // It keeps its place while connections come and go that are of no use.
         let mut permit = pin!(self.permits.permit());
         loop {
@@ -226,7 +226,7 @@ impl Pool {
             if http1 || since.is_some() {
                 drop(all().find_map(Pool::give_up_one));
             }
-            if let Some(permit) = self.permits.wait(selective, permit.as_mut()).await {
+            if let Some(permit) = first.wait(permit.as_mut()).await {
                 return Entry::Permit(permit);
             }
         }
