@@ -357,6 +357,8 @@ impl Running {
             }
         };
         let _ = tokio::time::timeout(LAST_LINES, written).await;
+        // What waited for its delivery was over before, and is let go of by the shard's present turn.
+        let _ = tokio::time::timeout(LAST_LINES, self.shards.answer()).await;
     }
 
     /// Has the lines of the access log written, if that is possible within a short time.

@@ -333,13 +333,18 @@ impl Entry {
         }
     }
 
-    /// Writes the line, and counts the last mile, once.
+    /// Writes the line, and counts the last mile, once. It is under way until then: a server that ends waits for its line.
     fn log(&mut self) {
         if self.stage == Stage::Logged {
             return;
         }
+        self.write();
         self.count();
         self.stage = Stage::Logged;
+    }
+
+    /// The line and the last mile.
+    fn write(&mut self) {
         // Where deliveries are not followed, the last byte stands for them, whatever the protocol.
         let followed = self.observer.0.log.is_json();
         let total = if followed { self.answer.delivered } else { self.answer.last_byte };
@@ -415,14 +420,15 @@ impl BodyObserver for Entry {
         if let Some(problem) = self.answer.upstream.clone().as_ref().and_then(UpstreamTime::broke_off) {
             self.note(problem);
         }
-        self.count();
         self.count_shed();
         let complete = end == BodyEnd::Complete && self.observer.0.log.is_json();
         let Some((client, facts)) = self.client.as_ref().zip(self.facts.as_mut()).filter(|_| complete) else {
             return self.log();
         };
         facts.path = client.path();
-        match (self.connection.as_ref().map(ConnectionInfo::delivery), client.meter().cloned()) {
+        let meter = client.meter().cloned();
+        self.count();
+        match (self.connection.as_ref().map(ConnectionInfo::delivery), meter) {
             (Some(delivery), _) => delivery::wait(delivery, self),
             (None, Some(meter)) => meter.track(self),
             (None, None) => self.log(),

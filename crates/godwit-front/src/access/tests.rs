@@ -384,6 +384,28 @@ async fn the_figures_have_what_happened() {
     assert!(std::str::from_utf8(&body).unwrap().contains("godwit_connections_open{protocol=\"h2\"} 0"));
 }
 
+#[tokio::test]
+async fn a_request_is_under_way_until_its_line_is_there() {
+    let world = World::new(LogFormat::Combined);
+    let (client, site) = (world.client("192.0.2.7:999").await, world.site(Advertise::All));
+    let under_way = || world.observer.metrics().requests_under_way().iter().sum::<u64>();
+    let given_up = world.observer.begin(&request(&client, "/"), godwit_text::instant_now());
+    let unread = world.finish(&request(&client, "/"), &site, Response::new(full("abc")));
+    for ends in [Box::new(|| drop(given_up)) as Box<dyn FnOnce() + Send>, Box::new(|| drop(unread))] {
+        let (before, held) = (under_way(), world.observer.log().hold());
+        let is_over = std::thread::scope(|scope| {
+            scope.spawn(ends);
+            let is_over = (0..50).any(|_| {
+                std::thread::sleep(Duration::from_millis(1));
+                under_way() < before
+            });
+            drop(held);
+            is_over
+        });
+        assert!(!is_over && under_way() == before - 1);
+    }
+}
+
 #[test]
 fn a_log_that_cannot_be_written_is_said() {
     let target = LogTarget::File(Path::new("/nonexistent/folder/access.log").to_owned());

@@ -120,6 +120,11 @@ impl Writer {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn hold(&self) -> impl Sized + '_ {
+        lock(self.0.buffers.own())
+    }
+
     pub(super) fn flush(&self) {
         let mut wishes = self.0.wishes();
         wishes.asked += 1;
