@@ -385,6 +385,22 @@ async fn the_figures_have_what_happened() {
 }
 
 #[tokio::test]
+async fn a_connection_is_closed_on_the_shard_on_which_it_was_opened() {
+    let metrics = Metrics::new();
+    let on_shard = || {
+        godwit_os::shard::enter(3);
+        [(); 2].map(|()| metrics.connection_opened(Protocol::H2))
+    };
+    let [one, _other] = std::thread::scope(|scope| scope.spawn(on_shard).join().unwrap());
+    // This thread is no shard's.
+    drop(one);
+    let page = crate::metrics::server::answer(&metrics, &Method::GET, "/metrics");
+    let page = page.into_body().collect().await.unwrap().to_bytes();
+    let text = std::str::from_utf8(&page).unwrap();
+    assert!(text.contains("godwit_shard_connections_open{shard=\"3\",protocol=\"h2\"} 1\n"), "{text}");
+}
+
+#[tokio::test]
 async fn a_request_is_under_way_until_its_line_is_there() {
     let world = World::new(LogFormat::Combined);
     let (client, site) = (world.client("192.0.2.7:999").await, world.site(Advertise::All));

@@ -19,7 +19,7 @@ use std::time::Duration;
 use godwit::Endpoint;
 use godwit::http3::ServerEvent;
 use godwit_os::processor::ThreadClock;
-use godwit_os::shard::PerShard;
+use godwit_os::shard::{self, PerShard};
 use godwit_proxy::UpstreamStatus;
 use godwit_report::record::Protocol;
 use http::StatusCode;
@@ -46,7 +46,7 @@ pub(crate) struct Metrics {
     sources: Sources,
 }
 
-/// What is counted on one shard. Something may be over on another than it began on: only sums over all shards tell how many
+/// What is counted on one shard. A request may be over on another than it began on: only sums over all shards tell how many
 /// there are.
 #[derive(Debug, Default)]
 struct ShardCounters {
@@ -211,6 +211,8 @@ pub(crate) struct AdvertisementState {
 pub(crate) struct OpenConnection {
     metrics: Arc<Metrics>,
     protocol: Protocol,
+    /// Where it was opened. The last who knows of it may be on another thread, one that reads a file for instance.
+    shard: Option<u8>,
 }
 
 /// One request that is over.
@@ -248,7 +250,7 @@ impl Metrics {
         if let Some(connections) = self.shards.own().connections.get(protocol as usize) {
             connections.total.fetch_add(1, Ordering::Relaxed);
         }
-        OpenConnection { metrics: Arc::clone(self), protocol }
+        OpenConnection { metrics: Arc::clone(self), protocol, shard: shard::current() }
     }
 
     /// A request has come, and is under way until [`Metrics::request_over`].
@@ -392,7 +394,8 @@ impl Metrics {
 
 impl Drop for OpenConnection {
     fn drop(&mut self) {
-        if let Some(connections) = self.metrics.shards.own().connections.get(self.protocol as usize) {
+        let shard = self.metrics.shards.of_or(self.shard, ShardCounters::default);
+        if let Some(connections) = shard.connections.get(self.protocol as usize) {
             connections.closed.fetch_add(1, Ordering::Relaxed);
         }
     }
