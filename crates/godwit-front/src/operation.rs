@@ -66,10 +66,20 @@ pub struct Operation {
     running: Running,
     signals: Signals,
     /// What tells the service manager that the server is alive.
-    watchdog: Option<AbortHandle>,
+    watchdog: Option<Watchdog>,
     handed_over: bool,
     /// The signal that asked for the end.
     asked_by: Option<&'static str>,
+}
+
+/// A task that asks the threads that answer, which do not end before it. Dropped, it ends.
+#[derive(Debug)]
+struct Watchdog(AbortHandle);
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// What follows an attempt to hand over.
@@ -90,7 +100,8 @@ impl Operation {
         let watchdog = supervisor::watch(move || {
             let shards = shards.clone();
             async move { shards.answer().await }
-        });
+        })
+        .map(Watchdog);
         supervisor::ready(&settings.what);
         Operation { settings, running, signals, watchdog, handed_over: false, asked_by: None }
     }
@@ -101,7 +112,7 @@ impl Operation {
         self.handed_over = end == OperationEnd::HandedOver;
         match end {
             // It is the other process now that has to be alive.
-            OperationEnd::HandedOver => self.watchdog.iter().for_each(AbortHandle::abort),
+            OperationEnd::HandedOver => drop(self.watchdog.take()),
             OperationEnd::Asked => supervisor::stopping(),
         }
         end
