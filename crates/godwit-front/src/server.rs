@@ -84,7 +84,7 @@ impl Server {
             ));
         }
         let files = godwit_os::descriptors::raise_limit().unwrap_or(1024);
-        let log = Log::new(&settings.access_log, style, &notices)?;
+        let log = Log::new(&settings.access_log, settings.shards, style, &notices)?;
         let certificates = Certificates::open(&certificates(&settings), notices.clone())?;
         certificates.store().resume_sessions(inherited.sessions());
         let drain = settings.drain.unwrap_or(grace);

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::io;
+use std::num::NonZeroU8;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -42,12 +43,13 @@ impl Log {
         Log(None)
     }
 
-    /// Lines on the standard output are in this style.
+    /// For lines of so many shards. Those on the standard output are in this style.
     ///
     /// # Errors
     /// If the file cannot be opened for writing.
     pub(crate) fn new(
         settings: &settings::AccessLog,
+        shards: NonZeroU8,
         style: Style,
         notices: &Notices,
     ) -> Result<Log, FrontError> {
@@ -64,7 +66,7 @@ impl Log {
         };
         let client_address = settings.client_address;
         Ok(Log(Some(Arc::new(Sink {
-            writer: Writer::new(target),
+            writer: Writer::new(target, shards),
             format: settings.format,
             client_address,
             style,

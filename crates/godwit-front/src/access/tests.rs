@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::num::NonZeroU8;
 use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -42,6 +43,7 @@ impl World {
         let target = LogTarget::File(folder.path().join("access.log"));
         let log = Log::new(
             &AccessLog { target, format, client_address: ClientAddress::Full },
+            NonZeroU8::MIN,
             Style::PLAIN,
             &Notices::ignored(),
         )
@@ -425,11 +427,17 @@ async fn a_request_is_under_way_until_its_line_is_there() {
 #[test]
 fn a_log_that_cannot_be_written_is_said() {
     let target = LogTarget::File(Path::new("/nonexistent/folder/access.log").to_owned());
-    let log = Log::new(&AccessLog { target, ..AccessLog::default() }, Style::PLAIN, &Notices::ignored());
+    let log = Log::new(
+        &AccessLog { target, ..AccessLog::default() },
+        NonZeroU8::MIN,
+        Style::PLAIN,
+        &Notices::ignored(),
+    );
     assert!(log.unwrap_err().to_string().contains("cannot write the access log /nonexistent"));
     assert!(
         !Log::new(
             &AccessLog { target: LogTarget::None, ..AccessLog::default() },
+            NonZeroU8::MIN,
             Style::PLAIN,
             &Notices::ignored()
         )

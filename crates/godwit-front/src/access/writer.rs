@@ -1,14 +1,15 @@
 //! Writes lines from a thread of its own: whoever takes them may be slow or stop (a full disk, a terminal with
 //! Ctrl-S, a pager at the end of a pipe), and no request shall wait for that.
 //!
-//! Lines are put into a buffer that the thread takes away whole; when it holds [`BUFFER_SIZE`] bytes, further lines are
-//! counted instead. What becomes of lines that cannot be written is up to the [`Target`]; they count as well. Each shard
+//! Lines are put into a buffer that the thread takes away whole; when it holds its part of [`BUFFER_SIZE`] bytes, further
+//! lines are counted instead. What becomes of lines that cannot be written is up to the [`Target`]; they count as well. Each shard
 //! has a buffer of its own, so that none waits for another; the thread puts their lines into the order of time.
 //!
 //! Lines are written within 20 ms, those of that time together: a thread that is woken for each would cost more than what
 //! the lines are about. A file is looked after once a second: if it was moved or removed (logrotate), the file of that name
 //! is opened anew. SIGUSR1 does so at once.
 
+use std::num::NonZeroU8;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,8 +19,9 @@ use godwit_text::instant_now;
 
 use super::target::Target;
 
-/// Bytes of each shard that wait at most.
+/// Bytes of all shards together that wait at most; but [`LEAST_OF_SHARD`] of each.
 const BUFFER_SIZE: usize = 4 << 20;
+const LEAST_OF_SHARD: usize = 256 << 10;
 /// How long a line may wait for others.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Bytes of a shard that are written without waiting for more.
@@ -29,7 +31,11 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The thread's letter box. Dropped, what is in it is still written.
 #[derive(Debug)]
-pub(super) struct Writer(Arc<Shared>);
+pub(super) struct Writer {
+    shared: Arc<Shared>,
+    /// Bytes of each shard that wait at most.
+    room: usize,
+}
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -79,21 +85,23 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Writer {
-    pub(super) fn new(target: Target) -> Writer {
+    /// For lines of so many shards.
+    pub(super) fn new(target: Target, shards: NonZeroU8) -> Writer {
         let shared = Arc::<Shared>::default();
         let theirs = Arc::clone(&shared);
         // Without a thread there is no log; that is no reason not to serve.
         let _ = std::thread::Builder::new().name("log".to_owned()).spawn(move || work(target, &theirs));
-        Writer(shared)
+        let room = (BUFFER_SIZE / usize::from(shards.get())).max(LEAST_OF_SHARD);
+        Writer { shared, room }
     }
 
     /// Has a line written, which ends with a line feed. Returns how many lines were lost since the last call on this
     /// shard.
     pub(super) fn write(&self, line: &[u8]) -> u64 {
-        let mut buffer = lock(self.0.buffers.own());
+        let mut buffer = lock(self.shared.buffers.own());
         let before = buffer.text.len();
         let mut wake = false;
-        if before + line.len() > BUFFER_SIZE {
+        if before + line.len() > self.room {
             buffer.lost += 1;
         } else {
             buffer.text.extend_from_slice(line);
@@ -108,41 +116,41 @@ impl Writer {
         let many = buffer.text.len() >= PIECE;
         drop(buffer);
         if wake {
-            let mut wishes = self.0.wishes();
+            let mut wishes = self.shared.wishes();
             wishes.lines = true;
             wishes.many |= many;
             drop(wishes);
-            self.0.work.notify_one();
+            self.shared.work.notify_one();
         }
-        match self.0.failed.load(Ordering::Relaxed) {
+        match self.shared.failed.load(Ordering::Relaxed) {
             0 => lost,
-            _ => lost + self.0.failed.swap(0, Ordering::Relaxed),
+            _ => lost + self.shared.failed.swap(0, Ordering::Relaxed),
         }
     }
 
     #[cfg(test)]
     pub(super) fn hold(&self) -> impl Sized + '_ {
-        lock(self.0.buffers.own())
+        lock(self.shared.buffers.own())
     }
 
     pub(super) fn flush(&self) {
-        let mut wishes = self.0.wishes();
+        let mut wishes = self.shared.wishes();
         wishes.asked += 1;
         let wanted = wishes.asked;
-        self.0.work.notify_one();
-        let _ = self.0.done.wait_timeout_while(wishes, FLUSH_TIMEOUT, |wishes| wishes.flushed < wanted);
+        self.shared.work.notify_one();
+        let _ = self.shared.done.wait_timeout_while(wishes, FLUSH_TIMEOUT, |wishes| wishes.flushed < wanted);
     }
 
     pub(super) fn reopen(&self) {
-        self.0.wishes().reopen = true;
-        self.0.work.notify_one();
+        self.shared.wishes().reopen = true;
+        self.shared.work.notify_one();
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.0.wishes().over = true;
-        self.0.work.notify_one();
+        self.shared.wishes().over = true;
+        self.shared.work.notify_one();
     }
 }
 
@@ -302,7 +310,7 @@ mod tests {
     #[test]
     fn nobody_waits_for_a_reader_who_has_stopped() {
         let to = Gated::default();
-        let writer = Writer::new(Target::test(to.clone()));
+        let writer = Writer::new(Target::test(to.clone()), NonZeroU8::MIN);
         let line = format!("line {}\n", "x".repeat(1000));
         let count = 3 * BUFFER_SIZE / line.len();
         let mut lost: u64 = (0..count).map(|_| writer.write(line.as_bytes())).sum();
@@ -325,10 +333,23 @@ mod tests {
     }
 
     #[test]
+    fn shards_have_room_together() {
+        let line = [b'x'; 1000];
+        for (shards, room) in [(1, 4 << 20), (4, 1 << 20), (255, 256 << 10)] {
+            let writer = Writer::new(Target::test(Gated::default()), NonZeroU8::new(shards).unwrap());
+            let before_it_is_full =
+                || (0..).find(|_| writer.write(&line) > 0).map_or(0, |lines| lines * line.len());
+            // What the thread has taken away already, if it has, is as much at most.
+            let taken = before_it_is_full();
+            assert!((room - line.len()..=2 * room).contains(&taken), "{shards}: {taken}");
+        }
+    }
+
+    #[test]
     fn what_was_said_is_written_when_flushed_and_when_dropped() {
         let to = Gated::default();
         to.open();
-        let writer = Writer::new(Target::test(to.clone()));
+        let writer = Writer::new(Target::test(to.clone()), NonZeroU8::MIN);
         writer.write(b"a\n");
         writer.write(b"b\n");
         writer.flush();
@@ -343,10 +364,10 @@ mod tests {
     #[test]
     fn lines_of_several_shards_are_in_the_order_of_time() {
         let to = Gated::default();
-        let writer = Writer::new(Target::test(to.clone()));
+        let writer = Writer::new(Target::test(to.clone()), NonZeroU8::MIN);
         // The thread is kept from taking any of them away.
         writer.write(b"first\n");
-        let kept = lock(writer.0.buffers.of_or(None, Default::default));
+        let kept = lock(writer.shared.buffers.of_or(None, Default::default));
         let mut expected = String::from("first\n");
         for number in 0..300_u32 {
             let line = format!("line {number}\n");
@@ -369,7 +390,7 @@ mod tests {
     fn a_file_that_was_moved_is_opened_anew() {
         let folder = tempfile::tempdir().unwrap();
         let (path, moved) = (folder.path().join("access.log"), folder.path().join("access.log.1"));
-        let writer = Writer::new(Target::file(&path, Notices::ignored()).unwrap());
+        let writer = Writer::new(Target::file(&path, Notices::ignored()).unwrap(), NonZeroU8::MIN);
         writer.write(b"one\n");
         writer.flush();
         std::fs::rename(&path, &moved).unwrap();
@@ -393,8 +414,10 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn lines_that_cannot_be_written_are_counted() {
-        let writer =
-            Writer::new(Target::file(std::path::Path::new("/dev/full"), Notices::ignored()).unwrap());
+        let writer = Writer::new(
+            Target::file(std::path::Path::new("/dev/full"), Notices::ignored()).unwrap(),
+            NonZeroU8::MIN,
+        );
         let mut lost = writer.write(b"one\n") + writer.write(b"two\n");
         writer.flush();
         lost += writer.write(b"");
@@ -406,7 +429,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("access.log");
         std::fs::write(&path, "before\n").unwrap();
-        let writer = Writer::new(Target::file(&path, Notices::ignored()).unwrap());
+        let writer = Writer::new(Target::file(&path, Notices::ignored()).unwrap(), NonZeroU8::MIN);
         writer.write(b"after\n");
         writer.flush();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "before\nafter\n");
