@@ -44,6 +44,7 @@ mod tests {
     #[test]
     fn what_is_free_between_what_is_used_is_given_back() {
         const BLOCKS: usize = 64 << 10;
+        let _alone = crate::memory::tests::alone();
         let mut blocks: Vec<Vec<u8>> = (0..BLOCKS).map(|_| vec![1; 1024]).collect();
         let full = resident().unwrap();
         // One in a hundred stays, so that nothing is free to the end.

@@ -72,14 +72,23 @@ fn group(cgroup: &str) -> Option<&str> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    #[cfg(target_os = "linux")]
+    use std::sync::{Mutex, MutexGuard, PoisonError};
 
     const MEMINFO: (&str, &str) =
         ("/proc/meminfo", "MemTotal:        8000000 kB\nMemFree:          100000 kB\n");
     const OWN: (&str, &str) =
         ("/proc/self/cgroup", "12:memory:/v1\n1:name=systemd:/x\n0::/a.slice/b.service\n");
     const MACHINE: u64 = 8_000_000 * 1024;
+
+    /// For tests that measure this process, which is one for all tests: until it is dropped, no other of them does.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn alone() -> MutexGuard<'static, ()> {
+        static MEASURING: Mutex<()> = Mutex::new(());
+        MEASURING.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     /// Of a system with these files.
     fn of(files: &[(&str, &str)]) -> Option<u64> {
@@ -129,6 +138,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn what_a_process_takes_is_seen() {
+        let _alone = alone();
         let before = Resident::of(std::process::id()).unwrap();
         let taken = std::hint::black_box(vec![1_u8; 32 << 20]);
         let after = Resident::now().unwrap();
