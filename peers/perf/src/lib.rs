@@ -17,6 +17,10 @@ pub use outcome::{Outcome, Timings};
 
 use std::time::Duration;
 
+/// Of every program that this is part of: the one that `godwit` has, so that stacks are compared and not allocators.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How the connections name the protocol.
 pub const ALPN: &str = "perf";
 /// Bytes of a stream that its end may send without a word of the other.
