@@ -270,6 +270,8 @@ fn requests_by_the_clock_are_as_many_as_were_planned() {
             "{report}"
         );
         assert_eq!(report["open_loop"]["unanswered"], 0);
+        // Of the time in which they were due.
+        assert_eq!((number(&report["seconds"]), number(&report["requests"]["per_second"])), (0.5, 100.0));
     }
 }
 

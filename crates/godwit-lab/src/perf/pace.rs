@@ -61,12 +61,14 @@ impl Pace {
         Ok(())
     }
 
-    /// Lets all requests go that are planned, to these tasks, and waits for the last answers, or until it is stopped.
-    pub(super) async fn pass(
+    /// Lets all requests go that are planned, to these tasks, and waits for the last answers, or until it is stopped. What
+    /// is to be read at the end of the window, whether all is answered by then or not, `close` brings.
+    pub(super) async fn pass<T>(
         &self,
         window: &Window,
         tasks: &mut JoinSet<Result<(), Error>>,
-    ) -> Result<(), Error> {
+        close: impl FnOnce() -> T,
+    ) -> Result<T, Error> {
         let no_clock = |error: io::Error| Error::new(format!("no timer: {error}"));
         let number = tasks.len();
         let answered = async {
@@ -78,12 +80,22 @@ impl Pace {
         let all = async {
             tokio::try_join!(async { self.run(number).await.map_err(no_clock) }, answered).map(drop)
         };
-        tokio::select! {
-            answered = all => answered,
-            // What is not answered by then is told as such.
-            () = tokio::time::sleep_until((window.until + LAST_ANSWERS).into()) => Ok(()),
-            () = window.meter.stopped() => Ok(()),
-        }
+        let closed = async {
+            tokio::select! {
+                () = tokio::time::sleep_until(window.until.into()) => {}
+                () = window.meter.stopped() => {}
+            }
+            Ok(close())
+        };
+        let last = async {
+            tokio::select! {
+                answered = all => answered,
+                // What is not answered by then is told as such.
+                () = tokio::time::sleep_until((window.until + LAST_ANSWERS).into()) => Ok(()),
+                () = window.meter.stopped() => Ok(()),
+            }
+        };
+        tokio::try_join!(closed, last).map(|(closed, ())| closed)
     }
 
     fn time_of(&self, number: u64) -> Instant {
@@ -155,6 +167,8 @@ mod alarm {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::perf::window::{Meter, Plan};
+    use std::sync::Arc;
 
     #[tokio::test]
     async fn every_request_is_due_once_and_then_no_more() {
@@ -174,6 +188,34 @@ mod tests {
         let expected: Vec<_> = (0..20).map(|number| f64::from(number) / 1000.0).collect();
         assert_eq!(due.len(), expected.len());
         assert!(due.iter().zip(&expected).all(|(due, expected)| (due - expected).abs() < 1e-6), "{due:?}");
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_late_does_not_make_the_window_longer() {
+        let duration = Duration::from_millis(20);
+        let meter = Arc::new(Meter::default());
+        let plan = Plan { duration, meter: Arc::clone(&meter), baseline: None, breakdown: false };
+        let window = plan.open();
+        let pace = Arc::new(Pace::new(window.began, 500.0, duration));
+        let (closed, last_answer) = tokio::sync::oneshot::channel();
+        let (taken, counted) = (Arc::clone(&pace), Arc::clone(&meter));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            while taken.next().await.is_some() {
+                counted.add_one();
+            }
+            // The last answer comes when the window is over.
+            last_answer.await.map_err(|_| Error::new("never closed"))?;
+            counted.add_one();
+            Ok(())
+        });
+        let close = || {
+            closed.send(()).unwrap();
+            (window.close_as_planned(), meter.count())
+        };
+        let (measured, by_then) = pace.pass(&window, &mut tasks, close).await.unwrap();
+        assert_eq!((measured.elapsed, meter.count()), (duration, 11));
+        assert!(by_then <= 10, "{by_then}");
     }
 
     #[tokio::test]

@@ -156,6 +156,13 @@ impl Window {
         }
     }
 
+    /// The same of requests that are begun by the clock: what is counted is of those that were due in the time that was
+    /// planned, so that this is the time, however late the last answers come.
+    pub(super) fn close_as_planned(&self) -> Measured {
+        let elapsed = instant_now().min(self.until).saturating_duration_since(self.began);
+        Measured { elapsed, ..self.close(None, None) }
+    }
+
     /// Waits for the end of the time, or until it is stopped. If a task fails before, that is the outcome.
     pub(super) async fn pass(&self, tasks: &mut JoinSet<Result<(), Error>>) -> Result<(), Error> {
         tokio::select! {

@@ -74,13 +74,13 @@ pub(super) async fn run(lanes: Vec<Link>, options: &ClientOptions, plan: &Plan) 
     for lane in lanes {
         window.spawn(&mut tasks, repeat(lane, Arc::clone(&exchanges)));
     }
-    match &exchanges.pace {
-        Some(pace) => pace.pass(&window, &mut tasks).await?,
-        None => window.pass(&mut tasks).await?,
-    }
+    let mut measured = match &exchanges.pace {
+        Some(pace) => pace.pass(&window, &mut tasks, || window.close_as_planned()).await?,
+        None => window.pass(&mut tasks).await.map(|()| window.close(None, None))?,
+    };
     let latency = std::mem::replace(&mut *exchanges.latency(), Latency::new());
     let answered = latency.count();
-    let mut measured = window.close(None, Some(latency));
+    measured.latency = Some(latency);
     // Of what was given up nobody expects as many answers as were planned.
     let planned = exchanges.pace.as_ref().filter(|_| !plan.meter.is_stopped()).map(Pace::planned);
     measured.unanswered = planned.map(|planned| planned.saturating_sub(answered));

@@ -79,13 +79,12 @@ async fn run(options: &HttpOptions, meter: Arc<Meter>) -> Result<Report, Error> 
             tasks.spawn(repeat(Arc::clone(lane), Arc::clone(&load)));
         }
     }
-    match &load.pace {
-        Some(pace) => pace.pass(&window, &mut tasks).await?,
-        None => window.pass(&mut tasks).await?,
-    }
-    let measured = window.close(None, None);
     // A server that has ended since does not take the figures with it.
-    let after = usage_of(&options.processes).ok().flatten();
+    let after = || usage_of(&options.processes).ok().flatten();
+    let (measured, after) = match &load.pace {
+        Some(pace) => pace.pass(&window, &mut tasks, || (window.close_as_planned(), after())).await?,
+        None => window.pass(&mut tasks).await.map(|()| (window.close(None, None), after()))?,
+    };
     let server = after.zip(before).map(|(after, before)| after - before);
     tasks.shutdown().await;
     connector.close().await;
