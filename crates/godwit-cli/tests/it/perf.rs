@@ -435,6 +435,10 @@ fn what_cannot_work_is_said_in_one_line() {
         (vec!["client", &taken, "--hps", "--cacert", missing], "missing.pem"),
         (vec!["client", &taken, "--hps", "--histogram", "/nowhere/x"], "/nowhere/x"),
         (vec!["client", &taken, "--idle", "1", "--memory-of", "4294967295"], "process 4294967295"),
+        (
+            vec!["client", &taken, "--rps", "--connections", "100000", "--streams", "10000"],
+            "at most 1000000 are possible",
+        ),
         (vec!["server", "--listen", &taken], &taken),
         (vec!["server", "--cert", missing, "--key", missing], "missing.pem"),
     ] {

@@ -6,9 +6,23 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::key_exchange::KeyExchange;
+use crate::Error;
 use godwit::{Backend, CongestionAlgorithm, DepartureTimes, Spin};
 use rustls::CipherSuite;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+/// Streams, requests or handshakes at the same time, over all connections: each has a task.
+const MOST_AT_ONCE: u64 = 1_000_000;
+
+/// Refuses more than can be done at the same time: so many on each connection.
+pub(super) fn check_at_once(connections: u32, on_each: u32) -> Result<(), Error> {
+    if u64::from(connections) * u64::from(on_each) > MOST_AT_ONCE {
+        let problem =
+            format!("{connections} x {on_each} at the same time; at most {MOST_AT_ONCE} are possible");
+        return Err(Error::new(problem));
+    }
+    Ok(())
+}
 
 /// A certificate chain and its key.
 pub type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
@@ -180,6 +194,16 @@ pub struct ClientOptions {
 }
 
 impl ClientOptions {
+    /// Refuses more than can be done at the same time.
+    pub(super) fn check_at_once(&self) -> Result<(), Error> {
+        match (self.scenario, self.in_flight) {
+            (Scenario::Handshakes, _) => check_at_once(1, self.concurrency),
+            (Scenario::Idle, _) => check_at_once(self.connections, 1),
+            (_, Some(in_flight)) => check_at_once(1, in_flight),
+            _ => check_at_once(self.connections, self.streams),
+        }
+    }
+
     /// The usual options for a server and a scenario.
     #[must_use]
     pub fn new(target: impl Into<String>, scenario: Scenario) -> ClientOptions {

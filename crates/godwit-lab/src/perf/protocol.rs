@@ -53,29 +53,44 @@ pub(super) fn tcp_header(response: u64, upload: u64) -> Bytes {
     Bytes::copy_from_slice(&[response.to_be_bytes(), upload.to_be_bytes()].concat())
 }
 
-/// A whole request over TCP, in the pieces to be written.
-pub(super) fn tcp_request(response: u64, upload: u64) -> Vec<Bytes> {
-    pieces(&tcp_header(response, upload), upload)
+/// A whole request: a header and what is uploaded after it.
+#[derive(Debug)]
+pub(super) struct Request {
+    /// The header, and what of the upload is written with it.
+    first: Bytes,
+    /// Bytes of the upload after that.
+    rest: u64,
 }
 
-/// A whole request of the header and `upload` bytes, in the pieces to be written.
-pub(super) fn request(response: u64, upload: u64) -> Vec<Bytes> {
-    pieces(&header(response), upload)
+/// A request over TCP with `upload` bytes.
+pub(super) fn tcp_request(response: u64, upload: u64) -> Request {
+    Request::new(&tcp_header(response, upload), upload)
 }
 
-fn pieces(header: &[u8], upload: u64) -> Vec<Bytes> {
-    let mut first = header.to_vec();
-    let room = WRITE.saturating_sub(header.len());
-    let with_header = usize::try_from(upload).map_or(room, |upload| upload.min(room));
-    first.resize(header.len() + with_header, FILLING[0]);
-    let mut remaining = upload - with_header as u64;
-    let mut pieces = vec![Bytes::from(first)];
-    while remaining > 0 {
-        let piece = filling(remaining);
-        remaining -= piece.len() as u64;
-        pieces.push(piece);
+/// The same over QUIC.
+pub(super) fn request(response: u64, upload: u64) -> Request {
+    Request::new(&header(response), upload)
+}
+
+impl Request {
+    fn new(header: &[u8], upload: u64) -> Request {
+        let mut first = header.to_vec();
+        let room = WRITE.saturating_sub(header.len());
+        let with_header = usize::try_from(upload).map_or(room, |upload| upload.min(room));
+        first.resize(header.len() + with_header, FILLING[0]);
+        Request { first: Bytes::from(first), rest: upload - with_header as u64 }
     }
-    pieces
+
+    /// The pieces to be written. They are made one by one: an upload may have any length.
+    pub(super) fn pieces(&self) -> impl Iterator<Item = Bytes> + use<> {
+        let mut remaining = self.rest;
+        let rest = std::iter::from_fn(move || {
+            let piece = filling(remaining);
+            remaining -= piece.len() as u64;
+            (!piece.is_empty()).then_some(piece)
+        });
+        std::iter::once(self.first.clone()).chain(rest)
+    }
 }
 
 /// A request's header as it arrives, in whatever pieces.
@@ -106,9 +121,19 @@ impl Header {
 mod tests {
     use super::*;
 
+    fn whole(request: &Request) -> Vec<u8> {
+        request.pieces().flatten().collect()
+    }
+
+    #[test]
+    fn an_upload_may_have_any_length() {
+        let request = request(5, u64::MAX);
+        assert!(request.pieces().take(3).all(|piece| piece.len() == WRITE));
+    }
+
     #[test]
     fn a_header_may_come_in_pieces() {
-        let request: Vec<u8> = request(0x0102_0304_0506_0708, 3).concat();
+        let request = whole(&request(0x0102_0304_0506_0708, 3));
         assert_eq!(request.len(), 11);
         for cut in 0..request.len() {
             let (left, right) = request.split_at(cut);
@@ -143,14 +168,14 @@ mod tests {
     #[test]
     fn requests_carry_what_was_asked_for() {
         for upload in [0, 1, 512, WRITE as u64 - 8, WRITE as u64 - 7, 200_000] {
-            let pieces = request(5, upload);
-            assert!(pieces.iter().all(|piece| piece.len() <= WRITE && !piece.is_empty()));
-            let whole = pieces.concat();
-            assert_eq!(whole.len() as u64, 8 + upload);
-            assert_eq!(whole[..8], 5_u64.to_be_bytes());
-            let over_tcp = tcp_request(5, upload).concat();
-            assert_eq!((&over_tcp[..8], &over_tcp[8..16]), (&whole[..8], &upload.to_be_bytes()[..]));
-            assert_eq!(over_tcp[16..], whole[8..]);
+            let request = request(5, upload);
+            assert!(request.pieces().all(|piece| piece.len() <= WRITE && !piece.is_empty()));
+            let over_quic = whole(&request);
+            assert_eq!(over_quic.len() as u64, 8 + upload);
+            assert_eq!(over_quic[..8], 5_u64.to_be_bytes());
+            let over_tcp = whole(&tcp_request(5, upload));
+            assert_eq!((&over_tcp[..8], &over_tcp[8..16]), (&over_quic[..8], &upload.to_be_bytes()[..]));
+            assert_eq!(over_tcp[16..], over_quic[8..]);
         }
     }
 }

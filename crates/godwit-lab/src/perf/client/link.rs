@@ -3,9 +3,8 @@
 use super::quic;
 use super::tcp::TcpLink;
 use crate::Error;
-use crate::perf::protocol::NO_ERROR;
+use crate::perf::protocol::{NO_ERROR, Request};
 use crate::perf::window::{Meter, Window};
-use bytes::Bytes;
 use godwit::Connection;
 use rustls::CipherSuite;
 use std::sync::Arc;
@@ -94,8 +93,8 @@ impl Link {
         }
     }
 
-    /// One request in the pieces to be written, and how many bytes came of the `response` that it asks for.
-    pub(super) async fn exchange(&mut self, request: &[Bytes], response: u64) -> Result<u64, Error> {
+    /// One request, and how many bytes came of the `response` that it asks for.
+    pub(super) async fn exchange(&mut self, request: &Request, response: u64) -> Result<u64, Error> {
         match self {
             Link::Quic(connection) => quic::exchange(connection, request).await,
             Link::Any(all) => quic::exchange(all.next()?, request).await,

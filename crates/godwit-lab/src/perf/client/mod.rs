@@ -54,6 +54,7 @@ pub fn measure(options: &ClientOptions, watch: Watcher<'_>) -> Result<Report, Er
     if options.tcp && options.tuning.breakdown {
         return Err(Error::new("over TCP it is not known where the processor time goes"));
     }
+    options.check_at_once()?;
     let target = Target::resolve(&options.target)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::new(format!("no runtime: {}", plain(&error))))?;

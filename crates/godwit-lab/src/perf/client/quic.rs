@@ -2,16 +2,15 @@
 
 use super::failure::{broken, stopped_by_the_server};
 use crate::Error;
-use crate::perf::protocol::{UNTIL_STOPPED, filling, header};
+use crate::perf::protocol::{Request, UNTIL_STOPPED, filling, header};
 use crate::perf::window::{Meter, Window};
-use bytes::Bytes;
 use godwit::Connection;
 
 /// One request, and how many bytes were the answer.
-pub(super) async fn exchange(connection: &Connection, request: &[Bytes]) -> Result<u64, Error> {
+pub(super) async fn exchange(connection: &Connection, request: &Request) -> Result<u64, Error> {
     let (mut send, mut recv) = connection.open_bi().await.map_err(broken)?;
-    for piece in request {
-        send.write_chunk(piece.clone()).await.map_err(broken)?;
+    for piece in request.pieces() {
+        send.write_chunk(piece).await.map_err(broken)?;
     }
     send.finish().map_err(broken)?;
     let mut received = 0;

@@ -9,7 +9,6 @@ use crate::perf::options::ClientOptions;
 use crate::perf::pace::Pace;
 use crate::perf::protocol;
 use crate::perf::window::{Measured, Meter, Plan};
-use bytes::Bytes;
 use godwit_text::instant_now;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,7 +34,7 @@ struct Exchanges {
 /// A request, as it is written, and the length of its response.
 #[derive(Debug)]
 struct Kind {
-    request: Vec<Bytes>,
+    request: protocol::Request,
     response: u64,
 }
 

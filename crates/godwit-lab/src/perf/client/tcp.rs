@@ -2,7 +2,7 @@
 
 use super::failure::{broken, stopped_by_the_server};
 use crate::Error;
-use crate::perf::protocol::{TLS_RECORD, UNTIL_STOPPED, filling, tcp_header};
+use crate::perf::protocol::{Request, TLS_RECORD, UNTIL_STOPPED, filling, tcp_header};
 use crate::perf::window::{Meter, Window};
 use bytes::Bytes;
 use rustls::CipherSuite;
@@ -44,8 +44,8 @@ impl TcpLink {
     }
 
     /// One request, and how many bytes came of the `response` that was asked for.
-    pub(super) async fn exchange(&mut self, request: &[Bytes], response: u64) -> Result<u64, Error> {
-        self.write(request).await.map_err(broken)?;
+    pub(super) async fn exchange(&mut self, request: &Request, response: u64) -> Result<u64, Error> {
+        self.write(request.pieces()).await.map_err(broken)?;
         let mut received = 0;
         while received < response {
             let some = self.read(response - received).await.map_err(broken)?;
@@ -59,7 +59,7 @@ impl TcpLink {
 
     /// Receives until it is given up.
     pub(super) async fn download(&mut self, meter: &Meter) -> Result<(), Error> {
-        self.write(&[tcp_header(UNTIL_STOPPED, 0)]).await.map_err(broken)?;
+        self.write([tcp_header(UNTIL_STOPPED, 0)]).await.map_err(broken)?;
         loop {
             match self.read(u64::MAX).await.map_err(broken)? {
                 0 => return Err(stopped_by_the_server()),
@@ -70,7 +70,7 @@ impl TcpLink {
 
     /// Sends until the time is over, and waits until the server has read everything.
     pub(super) async fn upload(&mut self, window: &Window) -> Result<(), Error> {
-        self.write(&[tcp_header(0, UNTIL_STOPPED)]).await.map_err(broken)?;
+        self.write([tcp_header(0, UNTIL_STOPPED)]).await.map_err(broken)?;
         loop {
             let piece = filling(UNTIL_STOPPED);
             self.0.write_all(&piece).await.map_err(broken)?;
@@ -85,9 +85,9 @@ impl TcpLink {
         Ok(())
     }
 
-    async fn write(&mut self, pieces: &[Bytes]) -> io::Result<()> {
+    async fn write(&mut self, pieces: impl IntoIterator<Item = Bytes>) -> io::Result<()> {
         for piece in pieces {
-            self.0.write_all(piece).await?;
+            self.0.write_all(&piece).await?;
         }
         self.0.flush().await
     }

@@ -15,6 +15,7 @@ mod tally;
 
 pub use options::{HttpOptions, HttpVersion};
 
+use super::options::check_at_once;
 use super::pace::Pace;
 use super::report::Report;
 use super::watch::Watcher;
@@ -32,8 +33,6 @@ use tokio::task::JoinSet;
 /// How often a request is made that the server does not act on, and the pause before each time but the first.
 const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(10);
-/// Requests at the same time, over all connections: each has a task.
-const MOST_AT_ONCE: u64 = 1_000_000;
 /// Connections that are made at the same time before the measurement begins.
 const HANDSHAKES: usize = 64;
 
@@ -62,9 +61,7 @@ async fn run(options: &HttpOptions, meter: Arc<Meter>) -> Result<Report, Error> 
     if options.version == HttpVersion::Http1 && options.streams != 1 {
         return Err(Error::new("HTTP/1.1 takes one request at a time; ask for more connections instead"));
     }
-    if u64::from(options.connections) * u64::from(options.streams) > MOST_AT_ONCE {
-        return Err(Error::new(format!("at most {MOST_AT_ONCE} requests can be made at the same time")));
-    }
+    check_at_once(options.connections, options.streams)?;
     let request = Prototype::new(options)?;
     let connector = Arc::new(Connector::new(options)?);
     let lanes = connect(&connector, options.connections).await?;
