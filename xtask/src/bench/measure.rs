@@ -27,12 +27,17 @@ pub(super) fn all(folder: &Path, about: &About, options: &Options) -> Result<Vec
 struct Track {
     pair: Pair,
     figures: Vec<Figure>,
-    state: Result<Server, String>,
+    /// The server, if the scenario has one for all rounds, or why the pair is out.
+    state: Result<Option<Server>, String>,
 }
 
 fn one(scenario: &Scenario, pairs: Vec<Pair>, folder: &Path, options: &Options) -> Results {
-    let serve = |pair: &Pair| Server::start(&pair.server.file, &pair.server.serve(folder, options));
     let idle = scenario.work == Work::Idle;
+    let serve = |pair: &Pair| {
+        // What is idle starts its own.
+        let start = || Server::start(&pair.server.file, &pair.server.serve(folder, options));
+        (!idle).then(start).transpose()
+    };
     let mut tracks: Vec<Track> =
         pairs.into_iter().map(|pair| Track { state: serve(&pair), pair, figures: Vec::new() }).collect();
     // What connections hold does not depend on what else the machine does.
@@ -41,10 +46,9 @@ fn one(scenario: &Scenario, pairs: Vec<Pair>, folder: &Path, options: &Options) 
         for place in pairs::rotated(tracks.len(), round) {
             let Some(Track { pair, figures, state }) = tracks.get_mut(place) else { continue };
             let Ok(server) = state else { continue };
-            let run = if idle {
-                idle::run(pair, folder, options)
-            } else {
-                run(server, pair, scenario.work, options)
+            let run = match server {
+                Some(server) => run(server, pair, scenario.work, options),
+                None => idle::run(pair, folder, options),
             };
             match run {
                 Ok(run) => figures::add(figures, run),
@@ -55,8 +59,8 @@ fn one(scenario: &Scenario, pairs: Vec<Pair>, folder: &Path, options: &Options) 
             }
         }
     }
-    for track in tracks.iter_mut().filter(|_| options.syscalls && !idle) {
-        let Ok(server) = &track.state else { continue };
+    for track in tracks.iter_mut().filter(|_| options.syscalls) {
+        let Ok(Some(server)) = &track.state else { continue };
         if let Some(run) = syscalls::run(server, &track.pair, scenario.work, options) {
             figures::add(&mut track.figures, run);
         }
