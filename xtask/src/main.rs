@@ -17,6 +17,7 @@ mod history;
 mod interop;
 mod models;
 mod outside;
+mod patience;
 mod peers;
 mod profile;
 mod shell;

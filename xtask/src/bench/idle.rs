@@ -4,9 +4,9 @@
 use super::figures::Kind;
 use super::options::Options;
 use super::pairs::Pair;
-use super::process::{Server, memory, on_core, reason};
+use super::process::{Server, errors_of, memory, on_core, reason};
 use super::scenarios::Work;
-use std::io::{BufRead, BufReader};
+use crate::patience::{self, Silence};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -56,13 +56,19 @@ fn held(pair: &Pair, folder: &Path, options: &Options, connections: usize) -> Re
 
 /// Of a client that says when its connections are open, and keeps them until it is released.
 fn told(server: &Server, mut client: Client, connections: usize) -> Result<(f64, f64), String> {
-    let (out, errors) = (client.0.stdout.take(), client.0.stderr.take());
-    let mut line = String::new();
-    out.map(|out| BufReader::new(out).read_line(&mut line)).transpose().map_err(|error| error.to_string())?;
-    if line.trim() != format!("open {connections}") {
-        drop(client);
-        let said = errors.map(std::io::read_to_string).and_then(Result::ok).unwrap_or_default();
-        return Err(reason(&said, "its client has opened no connections"));
+    let expected = format!("open {connections}");
+    let is_open = move |line: &str| Some(line.trim() == expected);
+    let open =
+        client.0.stdout.take().map_or(Err(Silence::Ended), |out| patience::line(out, LONGEST, is_open));
+    match open {
+        Ok(true) => {}
+        Err(Silence::TooLong) => {
+            return Err(format!("its client has not opened its connections within {} s", LONGEST.as_secs()));
+        }
+        Ok(false) | Err(Silence::Ended) => {
+            let _ = client.0.kill();
+            return Err(reason(&errors_of(&mut client.0), "its client has opened no connections"));
+        }
     }
     std::thread::sleep(REST);
     Ok((memory(server.id())?, memory(client.0.id())?))
@@ -82,8 +88,7 @@ fn watched(server: &Server, client: &mut Client) -> Result<(f64, f64), String> {
         std::thread::sleep(STEP);
     };
     if !status.success() {
-        let said = client.0.stderr.take().map(std::io::read_to_string).and_then(Result::ok);
-        return Err(reason(&said.unwrap_or_default(), "its client has failed"));
+        return Err(reason(&errors_of(&mut client.0), "its client has failed"));
     }
     let middle = (QUIET as u128 * 500 / STEP.as_millis()) as usize;
     let place = seen.len().saturating_sub(middle);

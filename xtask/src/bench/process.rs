@@ -1,15 +1,17 @@
 //! The processes that are measured: where they run, what they use.
 
+use crate::patience::{self, Silence};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// How long a client may take beyond its time.
-const GRACE: u64 = 20;
+/// How long a client may take beyond its time, in seconds.
+pub(super) const GRACE: u64 = 20;
+/// How long a server may take to say where it listens.
+const STARTING: Duration = Duration::from_secs(30);
 /// What a server is given to be done with a client that has gone.
 const SETTLING: Duration = Duration::from_millis(100);
 
@@ -36,23 +38,26 @@ impl Drop for Server {
 impl Server {
     /// Starts it and waits for the line that tells its address.
     pub(super) fn start(program: &Path, words: &[String]) -> Result<Self, String> {
+        Self::start_within(STARTING, program, words)
+    }
+
+    fn start_within(limit: Duration, program: &Path, words: &[String]) -> Result<Self, String> {
         let mut command = on_core("0", program, words);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| format!("{}: {error}", program.display()))?;
-        let (out, errors) = (child.stdout.take(), child.stderr.take());
+        let out = child.stdout.take();
         let mut server = Self { process: child, address: String::new() };
-        let mut line = String::new();
-        out.map(|out| BufReader::new(out).read_line(&mut line))
-            .transpose()
-            .map_err(|error| error.to_string())?;
-        let address = line.split_whitespace().find(|word| word.starts_with("127.0.0.1:"));
-        let Some(address) = address else {
+        let address = out.map_or(Err(Silence::Ended), |out| patience::line(out, limit, address));
+        server.address = address.map_err(|silence| {
+            if silence == Silence::TooLong {
+                return format!("the server has not said within {} s where it listens", limit.as_secs());
+            }
             let _ = server.process.kill();
-            let said = errors.map(std::io::read_to_string).and_then(Result::ok).unwrap_or_default();
-            return Err(reason(&said, "the server does not say where it listens"));
-        };
-        server.address = address.trim_end_matches([',', ';']).to_owned();
+            let said = errors_of(&mut server.process);
+            reason(&said, "the server does not say where it listens")
+        })?;
         // It may write: nobody must wait for a reader.
+        let errors = server.process.stderr.take();
         errors.map(|mut errors| std::thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink())));
         Ok(server)
     }
@@ -69,6 +74,17 @@ impl Server {
         let all = threads.flatten().filter_map(|thread| ran(thread.path().join("schedstat")));
         Ok(all.sum::<f64>() / 1e9)
     }
+}
+
+/// The address on loopback that a line tells.
+fn address(line: &str) -> Option<String> {
+    let word = line.split_whitespace().find(|word| word.starts_with("127.0.0.1:"))?;
+    Some(word.trim_end_matches([',', ';']).to_owned())
+}
+
+/// What a program that has ended has said of what went wrong.
+pub(super) fn errors_of(process: &mut Child) -> String {
+    process.stderr.take().map(std::io::read_to_string).and_then(Result::ok).unwrap_or_default()
 }
 
 fn first_number(text: &str) -> Option<f64> {
@@ -97,9 +113,9 @@ pub(super) struct Ran {
 /// Runs a client on core 1 to its end.
 pub(super) fn client(server: &Server, program: &Path, words: &[String], seconds: f64) -> Result<Ran, String> {
     let (before, children) = (server.cpu()?, children()?);
-    let limit = (seconds.ceil() as u64 + GRACE).to_string();
-    let mut command = Command::new("timeout");
-    command.args(["--kill-after=1", &limit, "taskset", "-c", "1"]).arg(program).args(words);
+    let limit = seconds.ceil() as u64 + GRACE;
+    let mut command = patience::within(limit);
+    command.args(["taskset", "-c", "1"]).arg(program).args(words);
     let output = command.output().map_err(|error| format!("timeout: {error}"))?;
     let client = self::children()? - children;
     std::thread::sleep(SETTLING);
@@ -149,5 +165,13 @@ mod tests {
         let words = ["-c".to_owned(), "echo 'Error: no such key' >&2".to_owned()];
         let failure = Server::start(Path::new("sh"), &words).err().unwrap();
         assert_eq!(failure, "Error: no such key");
+    }
+
+    #[test]
+    fn a_server_that_says_nothing_is_not_waited_for() {
+        let words = ["1000".to_owned()];
+        let failure =
+            Server::start_within(Duration::from_millis(1), Path::new("sleep"), &words).err().unwrap();
+        assert_eq!(failure, "the server has not said within 0 s where it listens");
     }
 }

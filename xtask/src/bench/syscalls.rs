@@ -4,15 +4,21 @@ use super::figures::Kind;
 use super::options::Options;
 use super::outcome;
 use super::pairs::Pair;
-use super::process::Server;
+use super::process::{GRACE, Server};
 use super::scenarios::Work;
+use crate::patience;
 use crate::peers::install::find_program;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+/// Counts calls of a process and its threads; the file for them comes next.
+const COUNTING: [&str; 5] = ["-c", "-f", "-U", "calls,name", "-o"];
+
 /// What `strace` is given to attach to a server.
 const ATTACHING: Duration = Duration::from_millis(300);
+/// How long it may take to detach and write down what it has counted.
+const DETACHING: Duration = Duration::from_secs(10);
 
 /// A server that is watched; the watching ends with the value.
 struct Watch(Child);
@@ -20,7 +26,7 @@ struct Watch(Child);
 impl Drop for Watch {
     fn drop(&mut self) {
         let _ = Command::new("kill").args(["-INT", &self.0.id().to_string()]).status();
-        let _ = self.0.wait();
+        let _ = patience::end(&mut self.0, DETACHING);
     }
 }
 
@@ -44,22 +50,22 @@ fn count(
     client_file: &Path,
     server_file: &Path,
 ) -> Option<Vec<(Kind, f64)>> {
-    let strace = |file: &PathBuf| {
-        let mut strace = Command::new("strace");
-        strace
-            .args(["-c", "-f", "-U", "calls,name", "-o"])
-            .arg(file)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
-        strace
-    };
-    let mut watch = strace(&server_file.to_owned());
+    let mut watch = Command::new("strace");
+    watch.args(COUNTING).arg(server_file).stdout(Stdio::null()).stderr(Stdio::null());
     let watch = Watch(watch.args(["-p", &server.id().to_string()]).spawn().ok()?);
     std::thread::sleep(ATTACHING);
-    let mut client = strace(&client_file.to_owned());
-    client.args(["taskset", "-c", "1"]).arg(&pair.client.file);
+    let limit = options.seconds.ceil() as u64 + GRACE;
+    let mut client = patience::within(limit);
+    client.arg("strace").args(COUNTING).arg(client_file).args(["taskset", "-c", "1"]).arg(&pair.client.file);
     let output = client.args(pair.client.measure(&server.address, work, options)).output().ok()?;
     drop(watch);
+    if let Some(124 | 137) = output.status.code() {
+        eprintln!(
+            "xtask: {}: its client did not end within {limit} s while its calls were counted",
+            pair.name
+        );
+        return None;
+    }
     let outcome = outcome::parse(&String::from_utf8_lossy(&output.stdout)).ok()?;
     let amount = if outcome.is_bulk { outcome.amount * 1e3 } else { outcome.amount };
     let calls = |file: &Path| Some(total(&std::fs::read_to_string(file).ok()?)? / amount);

@@ -6,14 +6,17 @@
 mod flame;
 mod stacks;
 
+use crate::patience::{self, Silence};
 use crate::shell::{self, cargo};
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// How long is measured, and how long sampled: the client takes its time to connect.
 const MEASURED: &str = "8s";
 const SAMPLED: &str = "5";
+/// How long a server may take to start or to end, and a client to measure: callgrind makes all of it slow.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Callers that callgrind tells apart.
 const CALLERS: &str = "--separate-callers=24";
 
@@ -96,14 +99,14 @@ fn build() -> Result<PathBuf, String> {
     Ok(folder.join("dist/godwit"))
 }
 
-/// A program that ends with the value. What it says after it was listened to is kept until then.
-struct Running(Child, Option<BufReader<ChildStdout>>);
+/// A program that ends with the value.
+struct Running(Child);
 
 impl Running {
     /// Asks it to end, as Ctrl-C does, and waits until it has.
     fn finish(mut self) -> Result<(), String> {
         shell::output(Command::new("kill").args(["-INT", &self.0.id().to_string()]))?;
-        self.0.wait().map(drop).map_err(|error| error.to_string())
+        patience::end(&mut self.0, PATIENCE).map(drop).map_err(|why| format!("the server {why}"))
     }
 }
 
@@ -144,7 +147,7 @@ fn record(scenario: &Scenario, tool: Tool, godwit: &Path, folder: &Path) -> Resu
 }
 
 fn wait(mut client: Running) -> Result<(), String> {
-    let status = client.0.wait().map_err(|error| error.to_string())?;
+    let status = patience::end(&mut client.0, PATIENCE)?;
     if status.success() { Ok(()) } else { Err(format!("ended with {status}")) }
 }
 
@@ -169,17 +172,15 @@ fn serve(
     };
     command.args(["--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
     let child = command.spawn().map_err(|error| format!("cannot start taskset: {error}"))?;
-    let mut server = Running(child, None);
-    let mut said = BufReader::new(server.0.stdout.take().ok_or("no output")?);
-    let mut line = String::new();
-    while said.read_line(&mut line).is_ok_and(|read| read > 0) {
-        if let Some(address) = address(&line) {
-            server.1 = Some(said);
-            return Ok((address, server));
+    let mut server = Running(child);
+    let said = server.0.stdout.take().ok_or("no output")?;
+    match patience::line(said, PATIENCE, address) {
+        Ok(address) => Ok((address, server)),
+        Err(Silence::Ended) => Err("the server did not say where it listens".into()),
+        Err(Silence::TooLong) => {
+            Err(format!("the server has not said within {} s where it listens", PATIENCE.as_secs()))
         }
-        line.clear();
     }
-    Err("the server did not say where it listens".into())
 }
 
 /// The address on loopback that a line tells.
@@ -200,7 +201,7 @@ fn measure(scenario: &Scenario, godwit: &Path, address: &str) -> Result<Running,
     };
     command.args(scenario.client).args(["--duration", MEASURED, "--insecure", "--json"]);
     let child = command.stdout(Stdio::null()).spawn();
-    child.map(|child| Running(child, None)).map_err(|error| format!("cannot start taskset: {error}"))
+    child.map(Running).map_err(|error| format!("cannot start taskset: {error}"))
 }
 
 fn write(file: &Path, text: &str) -> Result<(), String> {
