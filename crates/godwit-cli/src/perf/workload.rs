@@ -1,4 +1,4 @@
-//! Loads with names: presets of other options, each of which can be given as well.
+//! Loads with names: presets of other options; what is given beside them is changed in them.
 
 use std::str::FromStr;
 

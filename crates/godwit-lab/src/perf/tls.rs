@@ -28,8 +28,8 @@ fn provider(tuning: Tuning) -> Arc<CryptoProvider> {
     provider
 }
 
-/// A server's settings, with the certificate given or one made up now. Handshakes are full: nobody resumes, so there is
-/// nothing to hand out.
+/// A server's settings, with the certificate given or one made up now. Handshakes are full unless `options.tickets`
+/// has tickets handed out.
 pub(super) fn server(options: &mut ServerOptions) -> Result<rustls::ServerConfig, Error> {
     let (chain, key) = match options.identity.take() {
         Some(identity) => identity,
