@@ -26,7 +26,8 @@ pub struct Report {
     pub connections: u32,
     /// Streams at once on each connection, or handshakes at once.
     pub concurrency: u32,
-    /// From the first stream or handshake to the end of what was counted.
+    /// From the first stream or handshake to the end of what was counted; of requests by the clock, the time in which they
+    /// were due.
     pub seconds: f64,
     /// Bytes of stream data that were received, or sent and confirmed.
     #[serde(skip_serializing_if = "Option::is_none")]
