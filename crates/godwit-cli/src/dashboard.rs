@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     /// Write the pages into this folder, which is made if need be
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// The repository's address, such as https://example.com/owner/name; commits become links to pages below it
+    /// The repository's address, such as `https://example.com/owner/name`; commits become links to pages below it
     #[arg(long, value_name = "URL")]
     repository: Option<Repository>,
     /// Also show what is reached in emulated networks: a folder of wan-NAME.csv
