@@ -19,6 +19,7 @@ pub use one_rtt::{KeysUsed, OneRtt};
 pub use schedule::{Ratchet, Schedule};
 
 use crate::provider::{self, FoundPacketKey};
+use rustls::SupportedCipherSuite;
 use rustls::quic::{DirectionalKeys, Keys, PacketKey};
 use std::fmt;
 
@@ -104,8 +105,11 @@ impl fmt::Debug for EarlyKeys {
 
 /// Has TLS make keys and calls [`LevelKeys::new`] or its like with them, both in `act`: they then come without an
 /// allocation for each, and can be [forgotten](OneRtt::forget) while they are of no use.
-pub fn from_tls<R>(act: impl FnOnce() -> R) -> R {
-    provider::laying_aside(act)
+///
+/// That is so for the `suite` of the handshake if it is one of our provider's. Whoever puts something of his own before our
+/// protection of packets has it used.
+pub fn from_tls<R>(suite: Option<SupportedCipherSuite>, act: impl FnOnce() -> R) -> R {
+    if suite.is_some_and(provider::is_ours) { provider::laying_aside(act) } else { act() }
 }
 
 /// Removes packet protection.

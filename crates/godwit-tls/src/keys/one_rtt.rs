@@ -91,7 +91,7 @@ impl Phases {
     /// The keys of the next phase, which becomes the current one.
     fn advance(&mut self) -> (Opener, Sealer) {
         match self {
-            Phases::Tls(secrets) => from_tls(|| {
+            Phases::Tls(secrets) => from_tls(None, || {
                 let keys = secrets.next_packet_keys();
                 let found = provider::found_packet_key;
                 (Opener::new(found(keys.remote)), Sealer::new(found(keys.local)))

@@ -75,6 +75,13 @@ pub fn rustls_provider() -> CryptoProvider {
     in_rustls::default_provider()
 }
 
+/// Whether the protection of QUIC packets of a suite is ours, with nothing before it.
+pub(crate) fn is_ours(suite: SupportedCipherSuite) -> bool {
+    let ours = [&algorithm::OF_AES_128_GCM, &algorithm::OF_AES_256_GCM, &algorithm::OF_CHACHA20_POLY1305];
+    let quic = suite.tls13().and_then(|suite| suite.quic);
+    quic.is_some_and(|quic| ours.into_iter().any(|ours| std::ptr::addr_eq(quic, ours)))
+}
+
 /// The packet protection of a cipher suite of TLS 1.3, and the hash function of its key schedule.
 pub(crate) fn protection(suite: CipherSuite) -> Option<(&'static Protection, Hash)> {
     match suite {

@@ -478,7 +478,8 @@ impl Handshake {
             let tail = stream.to_send.tail();
             let before = tail.len();
             let derived = Derive { side: self.side, version: self.version, moved: self.moved };
-            match keys::from_tls(|| tls.write_hs(tail).map(|change| derived.taken(change, tls))) {
+            let suite = tls.negotiated_cipher_suite();
+            match keys::from_tls(suite, || tls.write_hs(tail).map(|change| derived.taken(change, tls))) {
                 Some(NewKeys::Handshake(keys)) => {
                     self.handshake_keys = Some(keys);
                     self.writing = Level::Handshake;
@@ -503,7 +504,9 @@ impl Handshake {
     fn collect_early(&mut self) {
         if let Some(tls) = self.tls.as_deref() {
             let sealing = matches!(tls, Connection::Client(_));
-            let keys = keys::from_tls(|| tls.zero_rtt_keys().map(|keys| EarlyKeys::new(keys, sealing)));
+            let suite = tls.negotiated_cipher_suite();
+            let keys =
+                keys::from_tls(suite, || tls.zero_rtt_keys().map(|keys| EarlyKeys::new(keys, sealing)));
             self.early_keys = keys.map(Box::new);
         }
     }

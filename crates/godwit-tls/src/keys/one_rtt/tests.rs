@@ -13,7 +13,7 @@ fn at(millis: u64) -> Time {
 
 /// The 1-RTT keys of both ends of a handshake.
 fn established(version: u32) -> [Box<OneRtt>; 2] {
-    from_tls(|| handshake(version))
+    from_tls(crate::provider().cipher_suites.first().copied(), || handshake(version))
 }
 
 fn handshake(version: u32) -> [Box<OneRtt>; 2] {
