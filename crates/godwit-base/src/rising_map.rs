@@ -183,6 +183,19 @@ mod tests {
     }
 
     #[test]
+    fn a_value_that_stays_does_not_keep_the_numbers_of_the_others() {
+        let mut map = RisingMap::new();
+        for number in 0..10_000 {
+            map.insert(number, ());
+            if number > 0 {
+                map.remove(number);
+            }
+            assert!(map.entries.len() < 100);
+        }
+        assert!(map.contains(0));
+    }
+
+    #[test]
     fn what_is_gone_at_either_end_leaves_no_gap_and_one_value_keeps_little_room() {
         let mut map = RisingMap::new();
         for number in 0..10_000 {

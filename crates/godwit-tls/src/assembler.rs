@@ -28,12 +28,12 @@ impl Assembler {
     /// Nothing received yet.
     #[inline]
     pub const fn new() -> Self {
-        Self::from(0)
+        Self::beginning_at(0)
     }
 
     /// Nothing received yet from this offset on, and everything before it consumed.
     #[inline]
-    pub const fn from(offset: u64) -> Self {
+    pub const fn beginning_at(offset: u64) -> Self {
         Assembler {
             buffer: Vec::new(),
             received: IntervalSet::new(),

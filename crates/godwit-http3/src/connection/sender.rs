@@ -159,9 +159,9 @@ impl Sender {
         while !data.is_empty() && self.flush(io, id)? {
             let content = data.slice(..data.len().min(most));
             let mut header = shared.data_header(content.len());
-            let whole = header.len();
+            let promised = header.len();
             io.write(id, &mut header).map_err(|error| self.failed(error))?;
-            if header.len() == whole {
+            if header.len() == promised {
                 // Nothing has been promised.
                 break;
             }

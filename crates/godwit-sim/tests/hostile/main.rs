@@ -34,6 +34,7 @@ fn hostile_datagrams_do_no_harm() {
     while hostile(&rig) < target / 5 {
         rig.life();
     }
+    assert!(provider::lies() > 0, "what is sealed is changed before");
     let (before, mut shown) = (live(), 0);
     while hostile(&rig) < target || provider::lies() * 2 < target {
         rig.life();

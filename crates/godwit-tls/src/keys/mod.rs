@@ -44,8 +44,8 @@ pub struct LevelKeys {
 }
 
 impl LevelKeys {
-    /// Whether they are of our provider.
-    pub(crate) const fn are_ours(&self) -> bool {
+    /// Whether they are our provider's, and were laid aside on their way out of TLS.
+    pub(crate) const fn are_laid_aside(&self) -> bool {
         matches!(self.sealer.key, FoundPacketKey::Ours(_))
     }
 

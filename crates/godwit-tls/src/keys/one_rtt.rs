@@ -9,7 +9,7 @@
 //! is confirmed, a packet of the current phase has been acknowledged and the previous key is gone; no key
 //! seals more packets than its AEAD permits, and no connection tries more forged packets than that.
 
-use super::{HeaderOpener, HeaderSealer, LevelKeys, Opener, Ratchet, SealFailed, Sealer, from_tls};
+use super::{HeaderOpener, HeaderSealer, LevelKeys, Opener, Ratchet, SealFailed, Sealer};
 use crate::provider;
 use godwit_base::Time;
 use godwit_wire::TransportErrorCode;
@@ -91,11 +91,11 @@ impl Phases {
     /// The keys of the next phase, which becomes the current one.
     fn advance(&mut self) -> (Opener, Sealer) {
         match self {
-            Phases::Tls(secrets) => from_tls(None, || {
+            Phases::Tls(secrets) => {
                 let keys = secrets.next_packet_keys();
                 let found = provider::found_packet_key;
                 (Opener::new(found(keys.remote)), Sealer::new(found(keys.local)))
-            }),
+            }
             Phases::Derived(ratchet) => ratchet.next_phase(),
         }
     }
@@ -118,11 +118,11 @@ struct Phase {
 }
 
 impl OneRtt {
-    /// From what TLS gives, best within [`from_tls`]. `next` are the secrets of the phase after `keys`; `ratchet` is what
+    /// From what TLS gives, best within [`super::from_tls`]. `next` are the secrets of the phase after `keys`; `ratchet` is what
     /// derives the same with less, if that is known, and is used for keys of our provider.
     pub fn new(keys: Keys, next: Secrets, ratchet: Option<Ratchet>) -> Self {
         let keys = LevelKeys::new(keys);
-        match ratchet.filter(|_| keys.are_ours()) {
+        match ratchet.filter(|_| keys.are_laid_aside()) {
             Some(ratchet) => Self::derived(keys, ratchet),
             None => Self::with(keys, Phases::Tls(Box::new(next))),
         }

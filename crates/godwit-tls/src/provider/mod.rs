@@ -122,3 +122,43 @@ pub(crate) fn with_quic(
 pub(crate) fn chacha20_suite() -> Option<rustls::quic::Suite> {
     SUITES.chacha20.and_then(Tls13CipherSuite::quic_suite)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls::crypto::cipher::{AeadKey, Iv};
+    use rustls::quic::{HeaderProtectionKey, PacketKey};
+
+    /// Something that somebody has put before the protection of packets.
+    struct Before(&'static dyn Algorithm);
+
+    impl Algorithm for Before {
+        fn packet_key(&self, key: AeadKey, iv: Iv) -> Box<dyn PacketKey> {
+            self.0.packet_key(key, iv)
+        }
+
+        fn header_protection_key(&self, key: AeadKey) -> Box<dyn HeaderProtectionKey> {
+            self.0.header_protection_key(key)
+        }
+
+        fn aead_key_len(&self) -> usize {
+            self.0.aead_key_len()
+        }
+    }
+
+    #[test]
+    fn what_stands_before_our_protection_is_not_taken_for_it() {
+        for suite in provider().cipher_suites.iter().filter_map(SupportedCipherSuite::tls13) {
+            assert!(is_ours(SupportedCipherSuite::Tls13(suite)));
+            let CipherSuiteCommon { suite: name, hash_provider, confidentiality_limit } = suite.common;
+            let other = Tls13CipherSuite {
+                common: CipherSuiteCommon { suite: name, hash_provider, confidentiality_limit },
+                hkdf_provider: suite.hkdf_provider,
+                aead_alg: suite.aead_alg,
+                quic: Some(Box::leak(Box::new(Before(suite.quic.unwrap())))),
+            };
+            assert!(!is_ours(SupportedCipherSuite::Tls13(Box::leak(Box::new(other)))));
+        }
+        assert!(rustls_provider().cipher_suites.iter().all(|suite| !is_ours(*suite)));
+    }
+}

@@ -136,12 +136,12 @@ struct Stream {
 
 impl Stream {
     const fn new() -> Self {
-        Self::from(0)
+        Self::after(0)
     }
 
     /// All before this offset has been read.
-    const fn from(read: u64) -> Self {
-        Stream { received: Assembler::from(read), to_send: SendBuffer::new() }
+    const fn after(read: u64) -> Self {
+        Stream { received: Assembler::beginning_at(read), to_send: SendBuffer::new() }
     }
 }
 
@@ -534,7 +534,7 @@ impl Handshake {
 
 /// The CRYPTO stream of 1-RTT packets, of which so much was read if there is nothing of it now.
 fn one_rtt(stream: &mut Option<Box<Stream>>, read: u64) -> &mut Stream {
-    stream.get_or_insert_with(|| Box::new(Stream::from(read)))
+    stream.get_or_insert_with(|| Box::new(Stream::after(read)))
 }
 
 impl fmt::Debug for Handshake {

@@ -162,4 +162,18 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_long_lived_stream_does_not_keep_the_slots_of_the_others() {
+        let mut store = Store::default();
+        for index in 0..10_000 {
+            let id = StreamId::new(Side::Client, Direction::Bidirectional, index);
+            let slot = store.insert(Stream::new(id, None, None)).unwrap();
+            if index > 0 {
+                store.remove(slot);
+            }
+        }
+        assert_eq!(store.slots.len(), 2);
+        assert_eq!(store.find(StreamId::new(Side::Client, Direction::Bidirectional, 0)), Some(0));
+    }
 }

@@ -7,22 +7,17 @@ use rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey, Tag};
 use rustls::{CipherSuiteCommon, Error, SupportedCipherSuite, Tls13CipherSuite};
 use std::sync::Arc;
 
-/// The same cryptography, with the protection of packets timed. That is rustls's own: keys of Godwit's are known again behind
-/// whatever stands before them, and would be used without the clock. Its suites live as long as the process: one run needs
-/// them once.
+/// The same cryptography, with the protection of packets timed. Its suites live as long as the process: one run needs them
+/// once.
 pub(in crate::perf) fn timed(provider: &CryptoProvider) -> Arc<CryptoProvider> {
     let mut provider = provider.clone();
     let suites = provider.cipher_suites.iter().filter_map(SupportedCipherSuite::tls13);
-    let in_rustls = godwit_tls::rustls_provider();
-    let suites = suites.map(|suite| SupportedCipherSuite::Tls13(with_clock(suite, &in_rustls)));
-    provider.cipher_suites = suites.collect();
+    provider.cipher_suites = suites.map(|suite| SupportedCipherSuite::Tls13(with_clock(suite))).collect();
     Arc::new(provider)
 }
 
-fn with_clock(suite: &'static Tls13CipherSuite, in_rustls: &CryptoProvider) -> &'static Tls13CipherSuite {
-    let mut originals = in_rustls.cipher_suites.iter().filter_map(SupportedCipherSuite::tls13);
-    let original = originals.find(|original| original.common.suite == suite.common.suite);
-    let Some(algorithm) = original.and_then(|original| original.quic) else { return suite };
+fn with_clock(suite: &'static Tls13CipherSuite) -> &'static Tls13CipherSuite {
+    let Some(algorithm) = suite.quic else { return suite };
     Box::leak(Box::new(Tls13CipherSuite {
         common: CipherSuiteCommon {
             suite: suite.common.suite,

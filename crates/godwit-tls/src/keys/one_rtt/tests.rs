@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::deterministic;
+use crate::keys::from_tls;
 use crate::provider::FoundPacketKey;
 use godwit_wire::version::{V1, V2};
 
