@@ -13,6 +13,7 @@ use rustls::quic::{HeaderProtectionKey, PacketKey, Tag};
 use std::cell::RefCell;
 
 /// A packet key.
+#[allow(clippy::large_enum_variant, reason = "it is one of ours nearly always; ring's are the large ones")]
 pub(crate) enum FoundPacketKey {
     /// One of ours.
     Ours(AeadPacketKey),
