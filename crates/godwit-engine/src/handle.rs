@@ -51,9 +51,10 @@ impl<H: Handler> Shared<H> {
         self.wake.schedule();
     }
 
-    /// Called by the driver as it begins: from here on, whoever changes something wakes it again.
-    pub(crate) fn register_driver(&self, waker: &Waker) {
-        self.wake.register(waker);
+    /// Called by the driver as it begins: from here on, whoever changes something wakes it again. True if somebody has since it
+    /// was called last.
+    pub(crate) fn register_driver(&self, waker: &Waker) -> bool {
+        self.wake.register(waker)
     }
 
     /// Marks the shard as having ended. Only the first reason counts.

@@ -12,7 +12,7 @@ use godwit_datapath::{
     Capabilities, Counters, Datapath, Progress, Received, Refused, Sent, TooLarge, Unreachable,
 };
 use godwit_transport::ForeignBatch;
-use godwit_transport::{Endpoint, Event, Side};
+use godwit_transport::Endpoint;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
@@ -55,8 +55,6 @@ pub struct Shard<H> {
     pub(crate) wall: WallTime,
     /// The handler knows that the shard is idle.
     idle_told: bool,
-    /// The handler was told of a new connection.
-    connected: bool,
 }
 
 /// Batches sent before it is looked whether something was received: acknowledgements must not wait until a
@@ -128,7 +126,6 @@ impl<H> Shard<H> {
             reads_clock: true,
             told_before: now,
             idle_told: true,
-            connected: false,
         };
         shard.follow_departure_times();
         shard
@@ -429,14 +426,10 @@ impl<H: Handler> Shard<H> {
                     cx.endpoint.refuse(incoming);
                 }
             } else if let Some((conn, event)) = cx.endpoint.next_event() {
-                // Servers answer many at once: what one is to say first must not hold up the others.
-                let connected = event == Event::Connected
-                    && cx.endpoint.connection(conn).is_some_and(|conn| conn.side() == Side::Client);
                 if !survives("an event of a connection", || handler.on_event(&mut cx, conn, event)) {
                     let now = cx.now;
                     cx.endpoint.with(conn, |connection| connection.abort(now, HANDLER_PANICKED));
                 }
-                self.connected |= connected;
             } else if any {
                 // The end of the turn may cause events in its turn.
                 any = false;
@@ -448,12 +441,6 @@ impl<H: Handler> Shard<H> {
             any = true;
         }
         self.hand_on();
-    }
-
-    /// Whether tasks are about to be woken that wait for a new connection, of which the handler was told since this was
-    /// asked last.
-    pub(crate) fn awaits_words(&mut self) -> bool {
-        std::mem::take(&mut self.connected) && !self.wakes.is_empty()
     }
 
     /// Tells the handler when the shard has become idle.

@@ -86,7 +86,10 @@ where
             pin_to(core);
             let local = LocalSet::new();
             local.spawn_local(application(number, handle));
-            local.block_on(&runtime, driver)
+            // It is a task as the application's are: what the runtime waits for itself, it looks at other sources of events
+            // before it goes on with.
+            let driver = local.spawn_local(driver);
+            local.block_on(&runtime, driver).unwrap_or(Err(Stopped::Abandoned))
         };
         shards.threads.push(thread::Builder::new().name(format!("godwit-shard-{number}")).spawn(body)?);
     }

@@ -37,8 +37,9 @@ impl DriverWake {
         self.driver.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Called by the driver as it begins: from here on, whoever changes something wakes it again.
-    pub(crate) fn register(&self, waker: &Waker) {
+    /// Called by the driver as it begins: from here on, whoever changes something wakes it again. True if somebody has changed
+    /// something since it was called last.
+    pub(crate) fn register(&self, waker: &Waker) -> bool {
         let mut driver = self.driver.lock().unwrap_or_else(PoisonError::into_inner);
         let replaced = match &mut *driver {
             Some(known) if known.will_wake(waker) => None,
@@ -48,7 +49,7 @@ impl DriverWake {
         // What it is the last of may be anything.
         drop(replaced);
         // A swap and no store: what those have changed that found the driver scheduled is seen from here on.
-        self.scheduled.swap(false, Ordering::AcqRel);
+        self.scheduled.swap(false, Ordering::AcqRel)
     }
 }
 

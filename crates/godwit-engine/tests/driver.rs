@@ -373,6 +373,22 @@ async fn the_first_words_go_with_the_end_of_the_handshake() {
 }
 
 #[tokio::test]
+async fn acknowledgements_go_with_what_is_said_next() {
+    let (here, there) = ("10.0.0.1:1".parse().unwrap(), "10.0.0.2:2".parse().unwrap());
+    let (hub, config) = (Hub::new(64), DriverConfig::default());
+    let (_server, _server_task) = start(server(Box::new(hub.socket(SocketId(0), there))), &config);
+    let (client, _client_task) = start(client(Box::new(hub.socket(SocketId(0), here))), &config);
+    let conn = exchange(&client, there, 100_000).await;
+    let sent = || client.peek(|cx, _| cx.endpoint().connection(conn).unwrap().stats().packets_sent);
+    let before = sent();
+    for _ in 0..20 {
+        exchange_on(&client, conn, 5_000).await;
+    }
+    // Each takes four packets.
+    assert!(sent() - before < 90, "{}", sent() - before);
+}
+
+#[tokio::test]
 async fn a_client_that_leaves_at_once_was_connected() {
     let (here, there) = ("10.0.0.1:1".parse().unwrap(), "10.0.0.2:2".parse().unwrap());
     let (hub, config) = (Hub::new(64), DriverConfig::default());

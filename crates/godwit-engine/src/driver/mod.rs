@@ -4,12 +4,13 @@
 //! then waits for a socket, for the deadline, or for somebody who used a handle. Readiness is taken away
 //! only inside the attempt that found nothing, so that nothing that comes meanwhile is missed.
 //!
-//! What is sent when a connection of a client has come about waits until the tasks that were waiting for it have run: their first
-//! words go with the end of the handshake, in one datagram that can be lost once, not in two or three.
+//! When what was received wakes tasks, sending waits until they have run: an answer goes with the acknowledgement of what it
+//! answers, in one datagram and one system call, and the first words of a client with the end of its handshake.
 
 mod deadline;
 mod port;
 mod spinner;
+mod watched;
 
 use crate::handle::{Ending, ShardHandle, Shared};
 use crate::handler::Handler;
@@ -63,23 +64,26 @@ pub struct Driver<H: Handler> {
     foreign: ForeignBatch,
     /// Sockets could not be registered: it is tried again at this time.
     register_at: Option<Time>,
-    sending: Sending,
+    held: Held,
+    /// Somebody has used a handle since the poll before.
+    changed: bool,
 }
 
-/// Whether a poll sends.
+/// Whether what there is to send waits for those who may have something to add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sending {
-    /// Yes, unless a connection comes about.
-    Free,
-    /// Not in this poll: those who waited for a connection are to say their first words.
-    Held,
-    /// Yes: the poll before did not.
-    Due,
+enum Held {
+    /// No.
+    No,
+    /// Until the tasks that are woken now have run.
+    ForTasks,
+    /// Until the runtime's main future has run as well, for none of the tasks has done anything.
+    ForAll,
 }
 
-impl Sending {
-    const fn in_next_poll(self) -> Self {
-        if matches!(self, Sending::Held) { Sending::Due } else { Sending::Free }
+impl Held {
+    /// In the next poll. `changed` tells whether anybody has done anything meanwhile.
+    const fn next(self, changed: bool) -> Self {
+        if matches!(self, Held::ForTasks) && !changed { Held::ForAll } else { Held::No }
     }
 }
 
@@ -109,7 +113,8 @@ impl<H: Handler> Driver<H> {
             wakes: Vec::new(),
             foreign: ForeignBatch::new(),
             register_at: None,
-            sending: Sending::Free,
+            held: Held::No,
+            changed: false,
         })
     }
 
@@ -119,7 +124,6 @@ impl<H: Handler> Driver<H> {
         let mut shard = shared.lock();
         shard.begin_turn();
         let sent = shard.batches_sent();
-        self.sending = self.sending.in_next_poll();
         self.follow_sockets(&shard);
         self.timer.take_expired(cx);
         let turn = turn::run(&mut DriverTurn { driver: self, shard: &mut shard, cx })?;
@@ -127,14 +131,14 @@ impl<H: Handler> Driver<H> {
         std::mem::swap(&mut shard.wakes, &mut self.wakes);
         match shared.ending() {
             Ending::Now => return Ok(Poll::Ready(())),
-            Ending::WhenIdle if shard.is_idle() => return Ok(Poll::Ready(())),
+            Ending::WhenIdle if shard.is_idle() && self.held == Held::No => return Ok(Poll::Ready(())),
             _ => {}
         }
         again |= self.wait_until(cx, &mut shard, turn.deadline)?;
         if shard.batches_sent() != sent {
             self.spinner.on_sent(shard.now());
         }
-        if self.sending == Sending::Held || !again && self.looks(shard.now()) {
+        if self.held == Held::ForAll || !again && self.looks(shard.now()) {
             // After all that can run now, the runtime's main future included, which is not in the queue of the others, and
             // after the runtime has looked what else there is.
             let _ = std::pin::pin!(tokio::task::yield_now()).poll(cx);
@@ -155,13 +159,50 @@ impl<H: Handler> Driver<H> {
         looks
     }
 
-    /// Sends a fair share, unless that has to wait for the next poll.
+    /// Sends a fair share, unless tasks are about to be woken, which may have something to say.
     fn send(&mut self, cx: &mut Context<'_>, shard: &mut Shard<H>) -> io::Result<Transmit> {
-        if shard.awaits_words() && self.sending == Sending::Free {
-            self.sending = Sending::Held;
+        if self.held == Held::No && !shard.wakes.is_empty() {
+            self.held = Held::ForTasks;
         }
         // There is more to send: the task is polled again after those that are woken now.
-        if self.sending == Sending::Held { Ok(Transmit::More) } else { transmit(&self.ports, cx, shard) }
+        if self.held == Held::No { self.transmit(cx, shard) } else { Ok(Transmit::More) }
+    }
+
+    /// Sends a fair share. If a socket is full, the task is woken when it is writable.
+    fn transmit(&mut self, cx: &mut Context<'_>, shard: &mut Shard<H>) -> io::Result<Transmit> {
+        loop {
+            let blocked = match shard.transmit()? {
+                Transmit::Blocked(socket) => socket,
+                Transmit::Done => {
+                    self.ports.iter_mut().for_each(Port::has_sent);
+                    return Ok(Transmit::Done);
+                }
+                Transmit::More => return Ok(Transmit::More),
+            };
+            let socket = shard.sockets.iter().find(|socket| socket.id() == blocked);
+            let port = self.ports.iter_mut().find(|port| port.id() == blocked);
+            let Some((port, socket)) = port.zip(socket) else { return Ok(Transmit::More) };
+            let room = match port.room_in(&**socket) {
+                Ok(Some(room)) => room,
+                Ok(None) => return Ok(Transmit::More),
+                Err(error) => {
+                    self.register_later(shard, &error);
+                    return Ok(Transmit::Blocked(blocked));
+                }
+            };
+            let mut again = Transmit::Blocked(blocked);
+            let attempt = room.attempt(|| {
+                again = shard.transmit()?;
+                let blocked = matches!(again, Transmit::Blocked(_));
+                if blocked { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+            });
+            match attempt {
+                Ok(()) => return Ok(again),
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+                Err(_) if room.poll_ready(cx)?.is_pending() => return Ok(Transmit::Blocked(blocked)),
+                Err(_) => {}
+            }
+        }
     }
 
     /// Sees to it that the task is woken at the shard's deadline. True if that is now.
@@ -194,13 +235,19 @@ impl<H: Handler> Driver<H> {
                 true
             }
             Err(error) => {
-                if self.register_at.is_none() {
-                    tracing::warn!(%error, "sockets cannot be registered with the runtime; trying again");
-                }
-                self.register_at = Some(now + REGISTER_AGAIN);
+                self.register_later(shard, &error);
                 false
             }
         }
+    }
+
+    /// Sockets could not be registered: that is tried again in a while.
+    fn register_later(&mut self, shard: &Shard<H>, error: &io::Error) {
+        if self.register_at.is_none() {
+            tracing::warn!(%error, "sockets cannot be registered with the runtime; trying again");
+        }
+        self.ports_version = shard.sockets_version.wrapping_sub(1);
+        self.register_at = Some(shard.now() + REGISTER_AGAIN);
     }
 }
 
@@ -225,6 +272,11 @@ impl<H: Handler> TurnHost for DriverTurn<'_, '_, H> {
     /// Receives and answers batch by batch until there is nothing or the budget is spent, which is true.
     fn receive(&mut self) -> io::Result<bool> {
         let DriverTurn { driver, shard, cx } = self;
+        let held = driver.held;
+        driver.held = held.next(driver.changed);
+        if held != Held::No && driver.held == Held::No {
+            driver.transmit(cx, shard)?;
+        }
         driver.shared.take_inbox(&mut driver.foreign);
         shard.receive_foreign(&mut driver.foreign);
         shard.dispatch();
@@ -268,30 +320,6 @@ impl<H: Handler> TurnHost for DriverTurn<'_, '_, H> {
     }
 }
 
-/// Sends a fair share. If a socket is full, the task is woken when it is writable.
-fn transmit<H: Handler>(ports: &[Port], cx: &mut Context<'_>, shard: &mut Shard<H>) -> io::Result<Transmit> {
-    loop {
-        let blocked = match shard.transmit()? {
-            Transmit::Blocked(socket) => socket,
-            outcome => return Ok(outcome),
-        };
-        let Some(port) = ports.iter().find(|port| port.id() == blocked) else { return Ok(Transmit::More) };
-        let mut again = Transmit::Blocked(blocked);
-        let attempt = port.try_send(|| {
-            again = shard.transmit()?;
-            let blocked = matches!(again, Transmit::Blocked(_));
-            if blocked { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
-        });
-        match attempt {
-            None => return Ok(Transmit::More),
-            Some(Ok(())) => return Ok(again),
-            Some(Err(error)) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
-            Some(Err(_)) if port.poll_send_ready(cx)?.is_pending() => return Ok(Transmit::Blocked(blocked)),
-            Some(Err(_)) => {}
-        }
-    }
-}
-
 impl<H: Handler> Future for Driver<H> {
     type Output = Result<(), Stopped>;
 
@@ -300,7 +328,7 @@ impl<H: Handler> Future for Driver<H> {
         if this.shared.is_stopped() {
             return Poll::Ready(Ok(()));
         }
-        this.shared.register_driver(cx.waker());
+        this.changed = this.shared.register_driver(cx.waker());
         let outcome = this.run(cx);
         this.wakes.drain(..).for_each(Waker::wake);
         match outcome {

@@ -1,5 +1,6 @@
 //! The readiness of a shard's sockets, as the runtime tells it.
 
+use super::watched::Watched;
 use crate::handler::Handler;
 use crate::shard::Shard;
 use godwit_base::SocketId;
@@ -9,55 +10,41 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::Interest;
-use tokio::net::UdpSocket;
 
 /// A socket's readiness.
 pub(super) struct Port {
     id: SocketId,
-    readiness: Readiness,
+    arrivals: Arrivals,
+    /// While it is full: ready when it takes more.
+    room: Option<Watched>,
     /// Ready when there is something in the error queue, for sockets that have one.
     errors: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
-/// What the runtime watches. It is the same socket as the datapath's under a second descriptor.
-enum Readiness {
+/// How it is known that something can be received.
+enum Arrivals {
     /// There is no socket: it is looked at on every poll, and wakes the task itself.
-    None,
-    /// For receiving and sending.
-    Both(UdpSocket),
-    /// For sending only: another process receives from the same socket, and what comes is none of
-    /// this one's business.
-    #[cfg(target_os = "linux")]
-    Sending(tokio::io::unix::AsyncFd<std::net::UdpSocket>),
+    NoSocket,
+    Watched(Watched),
+    /// Another process receives from the same socket, and what comes is none of this one's business.
+    OfAnother,
 }
 
-impl Readiness {
+impl Arrivals {
     fn of(socket: &dyn Datapath, receives: bool) -> io::Result<Self> {
-        let Some(socket) = socket.socket() else { return Ok(Readiness::None) };
-        let socket = socket.try_clone()?;
-        Ok(if receives { Readiness::Both(UdpSocket::from_std(socket)?) } else { Self::sending(socket)? })
-    }
-
-    #[cfg(target_os = "linux")]
-    #[expect(
-        deprecated,
-        reason = "its successor is unsafe; this socket owns its one descriptor while it lives"
-    )]
-    fn sending(socket: std::net::UdpSocket) -> io::Result<Self> {
-        tokio::io::unix::AsyncFd::with_interest(socket, Interest::WRITABLE).map(Readiness::Sending)
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn sending(socket: std::net::UdpSocket) -> io::Result<Self> {
-        UdpSocket::from_std(socket).map(Readiness::Both)
+        Ok(match socket.socket() {
+            None => Arrivals::NoSocket,
+            Some(_) if !receives => Arrivals::OfAnother,
+            Some(socket) => Arrivals::Watched(Watched::new(socket, Interest::READABLE)?),
+        })
     }
 }
 
 pub(super) fn ports_of<H: Handler>(shard: &Shard<H>) -> io::Result<Vec<Port>> {
     let receives = shard.receives;
     let port = |socket: &dyn Datapath| {
-        let (readiness, errors) = (Readiness::of(socket, receives)?, errors_of(socket)?);
-        Ok(Port { id: socket.id(), readiness, errors })
+        let (arrivals, errors) = (Arrivals::of(socket, receives)?, errors_of(socket)?);
+        Ok(Port { id: socket.id(), arrivals, room: None, errors })
     };
     shard.sockets.iter().map(|socket| port(&**socket)).collect()
 }
@@ -65,21 +52,11 @@ pub(super) fn ports_of<H: Handler>(shard: &Shard<H>) -> io::Result<Vec<Port>> {
 /// Waits for errors, under a descriptor of its own: what else happens to the socket is not taken from anybody.
 fn errors_of(socket: &dyn Datapath) -> io::Result<Option<Pin<Box<dyn Future<Output = ()> + Send>>>> {
     let Some(socket) = socket.socket().filter(|_| socket.reports_errors()) else { return Ok(None) };
-    let socket = UdpSocket::from_std(socket.try_clone()?)?;
+    let errors = super::watched::error_of(socket)?;
     Ok(Some(Box::pin(async move {
         // If the runtime cannot tell, errors are met with when something is sent.
-        let _ = error_of(&socket).await;
+        let _ = errors.await;
     })))
-}
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
-async fn error_of(socket: &UdpSocket) -> io::Result<()> {
-    socket.ready(Interest::ERROR).await.map(drop)
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-async fn error_of(_: &UdpSocket) -> io::Result<()> {
-    std::future::pending().await
 }
 
 impl Port {
@@ -107,20 +84,19 @@ impl Port {
         if !shard.receives {
             return Ok(None);
         }
-        let readiness = match &self.readiness {
-            Readiness::Both(socket) => socket,
-            Readiness::None => return receive_without_socket(cx, shard, at),
+        let watched = match &self.arrivals {
+            Arrivals::Watched(watched) => watched,
+            Arrivals::NoSocket => return receive_without_socket(cx, shard, at),
             // They are about to be watched for receiving again.
-            #[cfg(target_os = "linux")]
-            Readiness::Sending(_) => return Ok(None),
+            Arrivals::OfAnother => return Ok(None),
         };
-        if readiness.poll_recv_ready(cx)?.is_pending() {
+        if watched.poll_ready(cx)?.is_pending() {
             // The runtime has not heard of any, but while spinning nobody asks it.
             let received = if spinning { shard.receive_from(at)? } else { Received::default() };
             return Ok((received.runs > 0).then_some(received));
         }
         let mut outcome = Received::default();
-        let attempt = readiness.try_io(Interest::READABLE, || {
+        let attempt = watched.attempt(|| {
             outcome = shard.receive_from(at)?;
             if outcome.more { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
         });
@@ -130,24 +106,22 @@ impl Port {
         }
     }
 
-    /// Sends with `attempt` unless the socket is known to be full. `None` if there is no socket.
-    pub(super) fn try_send(&self, attempt: impl FnOnce() -> io::Result<()>) -> Option<io::Result<()>> {
-        match &self.readiness {
-            Readiness::None => None,
-            Readiness::Both(socket) => Some(socket.try_io(Interest::WRITABLE, attempt)),
-            #[cfg(target_os = "linux")]
-            Readiness::Sending(socket) => Some(socket.try_io(Interest::WRITABLE, |_| attempt())),
+    /// What tells when `socket`, which is full, takes more. `None` if there is no socket.
+    ///
+    /// # Errors
+    /// If it cannot be watched.
+    pub(super) fn room_in(&mut self, socket: &dyn Datapath) -> io::Result<Option<&Watched>> {
+        if self.room.is_none()
+            && let Some(socket) = socket.socket()
+        {
+            self.room = Some(Watched::new(socket, Interest::WRITABLE)?);
         }
+        Ok(self.room.as_ref())
     }
 
-    /// Whether the socket takes more. If not, the task is woken when it does.
-    pub(super) fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &self.readiness {
-            Readiness::None => Poll::Ready(Ok(())),
-            Readiness::Both(socket) => socket.poll_send_ready(cx),
-            #[cfg(target_os = "linux")]
-            Readiness::Sending(socket) => socket.poll_write_ready(cx).map_ok(|_| ()),
-        }
+    /// Everything has been sent: nobody waits for the socket to take more, of which it would tell after each datagram.
+    pub(super) fn has_sent(&mut self) {
+        self.room = None;
     }
 }
 
