@@ -1,7 +1,7 @@
 //! Writing field sections (RFC 9204 section 4.5).
 
 use super::static_table::{self, Match};
-use super::{field_size, prefix_int};
+use super::{field_size, prefix_int, written};
 use bytes::BufMut;
 
 /// Writes one field section after another.
@@ -24,24 +24,33 @@ impl<'a, B: BufMut> Encoder<'a, B> {
     /// Appends a field. A `sensitive` one is marked never to be put into any table (section 7.1).
     pub fn field(&mut self, name: &[u8], value: &[u8], sensitive: bool) {
         self.size = self.size.saturating_add(field_size(name, value));
-        match static_table::find(name, value) {
-            // A never-indexed field must be a literal even where the table has it.
-            Some(Match::Field(index)) if !sensitive => prefix_int::encode(index, 6, 0b1100_0000, self.out),
-            Some(Match::Field(index) | Match::Name(index)) => {
-                let never = if sensitive { 0b0010_0000 } else { 0 };
-                prefix_int::encode(index, 4, 0b0101_0000 | never, self.out);
-                prefix_int::encode_string(value, 7, 0, self.out);
-            }
-            None => {
-                let never = if sensitive { 0b0001_0000 } else { 0 };
-                prefix_int::encode_string(name, 3, 0b0010_0000 | never, self.out);
-                prefix_int::encode_string(value, 7, 0, self.out);
-            }
+        if sensitive || !written::is_short(name, value) {
+            line(name, value, sensitive, self.out);
+        } else {
+            written::line(name, value, |out| line(name, value, false, out), |line| self.out.put_slice(line));
         }
     }
 
     /// The size of the section's fields so far, as `SETTINGS_MAX_FIELD_SECTION_SIZE` counts it.
     pub fn size(&self) -> u64 {
         self.size
+    }
+}
+
+/// Appends a field line.
+fn line(name: &[u8], value: &[u8], sensitive: bool, out: &mut impl BufMut) {
+    match static_table::find(name, value) {
+        // A never-indexed field must be a literal even where the table has it.
+        Some(Match::Field(index)) if !sensitive => prefix_int::encode(index, 6, 0b1100_0000, out),
+        Some(Match::Field(index) | Match::Name(index)) => {
+            let never = if sensitive { 0b0010_0000 } else { 0 };
+            prefix_int::encode(index, 4, 0b0101_0000 | never, out);
+            prefix_int::encode_string(value, 7, 0, out);
+        }
+        None => {
+            let never = if sensitive { 0b0001_0000 } else { 0 };
+            prefix_int::encode_string(name, 3, 0b0010_0000 | never, out);
+            prefix_int::encode_string(value, 7, 0, out);
+        }
     }
 }

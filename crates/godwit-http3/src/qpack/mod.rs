@@ -10,6 +10,7 @@ pub(crate) mod huffman;
 pub(crate) mod prefix_int;
 pub(crate) mod static_table;
 pub(crate) mod streams;
+mod written;
 
 pub use decoder::{DecodeError, Decoder, Field};
 pub use encoder::Encoder;
