@@ -3,7 +3,7 @@
 use crate::RequestBody;
 use crate::backend::{Backend, Backends, Lease};
 use crate::body::Body;
-use crate::headers::{self, Facts};
+use crate::headers::{self, Facts, Pseudonym};
 use crate::pool::Connection;
 use crate::problem::{Problem, ProblemKind, chain};
 use crate::reason::Reason;
@@ -62,8 +62,7 @@ struct Failure {
 pub(crate) struct Forwarder {
     pub(crate) settings: Settings,
     pub(crate) backends: Backends,
-    /// By which Via tells this proxy from others (RFC 9110 section 7.6.3).
-    pub(crate) pseudonym: String,
+    pub(crate) pseudonym: Pseudonym,
 }
 
 /// Answers a request.

@@ -4,6 +4,8 @@
 //! client comes from [`Peer`] or from a peer that is trusted; a request has one Host at most.
 
 mod forwarded;
+mod pseudonym;
+mod seen;
 
 use crate::problem::{Problem, ProblemKind};
 use crate::settings::{HostHeader, Settings};
@@ -12,16 +14,22 @@ use bytes::Bytes;
 use godwit_body::Peer;
 use http::header::{
     ALT_SVC, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE,
-    CONTENT_TYPE, COOKIE, EXPECT, HOST, HeaderName, MAX_FORWARDS, RANGE, SET_COOKIE, TE, TRAILER,
+    CONTENT_TYPE, COOKIE, EXPECT, Entry, HOST, HeaderName, MAX_FORWARDS, RANGE, SET_COOKIE, TE, TRAILER,
     TRANSFER_ENCODING, UPGRADE, VIA,
 };
 use http::uri::{Authority, PathAndQuery};
 use http::{HeaderMap, HeaderValue, Request, Uri, Version};
 use http_body::Frame;
+use seen::Seen;
 use std::time::Duration;
+
+pub(crate) use pseudonym::Pseudonym;
 
 const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+
+/// Fields that are made here for an upstream, Host among them.
+const MADE_HERE: usize = 8;
 
 /// Fields about one connection, whatever Connection says.
 const HOP_BY_HOP: [HeaderName; 9] = [
@@ -52,16 +60,16 @@ fn has_member(headers: &HeaderMap, name: &HeaderName, wanted: &str) -> bool {
     members(headers, name).any(|member| member.eq_ignore_ascii_case(wanted.as_bytes()))
 }
 
-/// The fields that Connection names.
+/// The fields that Connection names, as far as they are there.
 fn named_by_connection(headers: &HeaderMap) -> impl Iterator<Item = HeaderName> {
-    members(headers, &CONNECTION).filter_map(|name| HeaderName::from_bytes(name).ok())
+    headers.keys().filter(|name| has_member(headers, &CONNECTION, name.as_str())).cloned()
 }
 
 /// Whether Via says that a message has passed a hop of this name (RFC 9110 section 7.6.3).
-fn has_passed(headers: &HeaderMap, pseudonym: &str) -> bool {
+fn has_passed(headers: &HeaderMap, pseudonym: &Pseudonym) -> bool {
     members(headers, &VIA).any(|hop| {
         let mut words = hop.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-        words.nth(1) == Some(pseudonym.as_bytes())
+        words.nth(1) == Some(pseudonym.name().as_bytes())
     })
 }
 
@@ -84,23 +92,24 @@ const HEADER_SECTION_ONLY: [HeaderName; 14] = [
 ];
 
 /// Takes out what is about one connection.
-fn remove_hop_by_hop(headers: &mut HeaderMap) {
+fn remove_hop_by_hop(headers: &mut HeaderMap, seen: Seen) {
+    if !seen.any(Seen::HOP_BY_HOP) {
+        return;
+    }
     // Two ways to say how long a body is are one too many; the other one is obeyed.
-    if headers.contains_key(TRANSFER_ENCODING) {
+    if seen.any(Seen::TRANSFER_ENCODING) {
         headers.remove(CONTENT_LENGTH);
     }
-    if headers.contains_key(CONNECTION) {
+    if seen.any(Seen::CONNECTION) {
         let named: Vec<HeaderName> = named_by_connection(headers).collect();
         // Nobody may take the warning of a replay away (RFC 8470 section 5.1).
         for name in named.iter().filter(|name| **name != HOST && **name != EARLY_DATA) {
             headers.remove(name);
         }
     }
-    // Most messages have none of them, and to look is cheaper than to search for each.
-    if headers.keys().any(|name| HOP_BY_HOP.contains(name)) {
-        for name in &HOP_BY_HOP {
-            headers.remove(name);
-        }
+    let present: Vec<HeaderName> = headers.keys().filter(|name| HOP_BY_HOP.contains(name)).cloned().collect();
+    for name in &present {
+        headers.remove(name);
     }
 }
 
@@ -210,21 +219,28 @@ pub(crate) fn on_request(
     headers: &mut HeaderMap,
     facts: &Facts<'_>,
     settings: &Settings,
-    pseudonym: &str,
+    pseudonym: &Pseudonym,
 ) -> Result<(), Problem> {
-    if has_passed(headers, pseudonym) {
+    let seen = Seen::of(headers);
+    if seen.any(Seen::VIA) && has_passed(headers, pseudonym) {
         return Err(Problem::new(ProblemKind::Loop, "the request has been here before"));
     }
-    let trailers = has_member(headers, &TE, "trailers");
-    remove_hop_by_hop(headers);
-    headers.remove(EXPECT);
+    let trailers = seen.any(Seen::TE) && has_member(headers, &TE, "trailers");
+    remove_hop_by_hop(headers, seen);
+    // Where there is no room for so many, there is none for the first that is too many either.
+    let _ = headers.try_reserve(MADE_HERE);
+    if seen.any(Seen::EXPECT) {
+        headers.remove(EXPECT);
+    }
     if trailers {
         headers.insert(TE, HeaderValue::from_static("trailers"));
     }
-    join_cookies(headers);
-    warn_of_early_data(headers, facts.early);
-    forwarded::forward(headers, facts, settings);
-    append(headers, VIA, via(facts.version, pseudonym));
+    if seen.any(Seen::COOKIE) {
+        join_cookies(headers);
+    }
+    warn_of_early_data(headers, facts.early, seen);
+    forwarded::forward(headers, facts, settings, seen);
+    append(headers, VIA, pseudonym.via(facts.version));
     Ok(())
 }
 
@@ -241,7 +257,10 @@ pub(crate) struct Facts<'a> {
 
 /// Says that the request may be a replay, if it may here, or somebody before has said so: whoever it is, and in whatever
 /// words, as all of them count as the same (RFC 8470 section 5.1). Nobody can say that it is none.
-fn warn_of_early_data(headers: &mut HeaderMap, early: bool) {
+fn warn_of_early_data(headers: &mut HeaderMap, early: bool, seen: Seen) {
+    if !early && !seen.any(Seen::EARLY_DATA) {
+        return;
+    }
     // Some applications do not tell underscores from hyphens.
     let shadows = |name: &&HeaderName| **name != EARLY_DATA && is_in_hyphens(name.as_str(), "early-data");
     let shadows: Vec<HeaderName> = headers.keys().filter(shadows).cloned().collect();
@@ -265,11 +284,6 @@ fn join_cookies(headers: &mut HeaderMap) {
     }
 }
 
-/// This proxy in Via, with the version in which it has received a message (RFC 9110 section 7.6.3).
-fn via(received: Version, pseudonym: &str) -> Option<HeaderValue> {
-    HeaderValue::try_from([version(received), " ", pseudonym].concat()).ok()
-}
-
 /// Whether a name is `wanted` when its underscores are taken for hyphens, as some applications do.
 fn is_in_hyphens(name: &str, wanted: &str) -> bool {
     name.len() == wanted.len() && begins_in_hyphens(name, wanted)
@@ -284,28 +298,34 @@ fn begins_in_hyphens(name: &str, wanted: &str) -> bool {
 /// Adds a member to a list.
 fn append(headers: &mut HeaderMap, name: HeaderName, member: Option<HeaderValue>) {
     let Some(member) = member else { return };
-    if !headers.contains_key(&name) {
-        headers.insert(name, member);
-        return;
-    }
-    let mut list: Vec<&[u8]> = headers.get_all(&name).iter().map(HeaderValue::as_bytes).collect();
+    let mut there = match headers.entry(name) {
+        Entry::Vacant(vacant) => {
+            vacant.insert(member);
+            return;
+        }
+        Entry::Occupied(there) => there,
+    };
+    let mut list: Vec<&[u8]> = there.iter().map(HeaderValue::as_bytes).collect();
     list.push(member.as_bytes());
     if let Ok(value) = HeaderValue::from_bytes(&list.join(&b", "[..])) {
-        headers.insert(name, value);
+        there.insert(value);
     }
 }
 
 /// The fields of a response that go to the client.
-pub(crate) fn on_response(headers: &mut HeaderMap, received: Version, pseudonym: &str) {
-    remove_hop_by_hop(headers);
+pub(crate) fn on_response(headers: &mut HeaderMap, received: Version, pseudonym: &Pseudonym) {
+    let seen = Seen::of(headers);
+    remove_hop_by_hop(headers, seen);
     // Where else the site is found is for whoever faces the client to say.
-    headers.remove(ALT_SVC);
-    append(headers, VIA, via(received, pseudonym));
+    if seen.any(Seen::ALT_SVC) {
+        headers.remove(ALT_SVC);
+    }
+    append(headers, VIA, pseudonym.via(received));
 }
 
 /// The fields of an informational response that go to the client.
 pub(crate) fn on_informational(headers: &mut HeaderMap) {
-    remove_hop_by_hop(headers);
+    remove_hop_by_hop(headers, Seen::of(headers));
     headers.remove(CONTENT_LENGTH);
     headers.remove(ALT_SVC);
 }
@@ -323,7 +343,7 @@ pub(crate) fn passing(frame: Frame<Bytes>) -> Frame<Bytes> {
 }
 
 fn on_trailers(trailers: &mut HeaderMap) {
-    remove_hop_by_hop(trailers);
+    remove_hop_by_hop(trailers, Seen::of(trailers));
     for name in &HEADER_SECTION_ONLY {
         trailers.remove(name);
     }
@@ -342,16 +362,6 @@ pub(crate) fn keep_alive(headers: &HeaderMap) -> Option<Duration> {
         let seconds = seconds.trim().trim_matches('"').parse().ok()?;
         name.trim().eq_ignore_ascii_case("timeout").then(|| Duration::from_secs(seconds))
     })
-}
-
-fn version(version: Version) -> &'static str {
-    match version {
-        Version::HTTP_09 => "0.9",
-        Version::HTTP_10 => "1.0",
-        Version::HTTP_2 => "2",
-        Version::HTTP_3 => "3",
-        _ => "1.1",
-    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::backend::{Backend, Backends, UpstreamStatus};
 use crate::body::Body;
 use crate::dial::{Dialer, TlsSetup};
 use crate::forward::{self, Forwarder};
+use crate::headers::Pseudonym;
 use crate::health::Check;
 use crate::lock;
 use crate::settings::{HostHeader, Settings, SettingsError};
@@ -13,7 +14,6 @@ use bytes::Bytes;
 use http::{Request, Response};
 use std::convert::Infallible;
 use std::future::Future;
-use std::hash::{BuildHasher, Hasher};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -78,7 +78,7 @@ impl Proxy {
             backends.push(Arc::new(Backend::new(upstream.clone(), dialer, &settings)));
         }
         let backends = Backends::new(backends, settings.balance);
-        let forwarder = Arc::new(Forwarder { settings, backends, pseudonym: pseudonym() });
+        let forwarder = Arc::new(Forwarder { settings, backends, pseudonym: Pseudonym::by_chance() });
         let proxy = Proxy(Arc::new(Shared {
             forwarder,
             check,
@@ -133,12 +133,6 @@ async fn sweep(forwarder: Weak<Forwarder>) {
         let Some(forwarder) = forwarder.upgrade() else { return };
         forwarder.backends.all.iter().for_each(|backend| backend.sweep());
     }
-}
-
-/// A name for this proxy that no other has by chance.
-fn pseudonym() -> String {
-    let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
-    format!("godwit-{:08x}", random & 0xffff_ffff)
 }
 
 impl<B> Service<Request<B>> for Proxy

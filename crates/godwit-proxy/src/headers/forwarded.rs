@@ -1,8 +1,8 @@
 //! What an upstream is told of the client: Forwarded (RFC 7239), and the older fields with the same in them.
 
-use super::{Facts, append, begins_in_hyphens, is_in_hyphens};
+use super::{Facts, Seen, append, begins_in_hyphens, is_in_hyphens};
 use crate::settings::Settings;
-use http::header::FORWARDED;
+use http::header::{Entry, FORWARDED};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -17,12 +17,9 @@ const REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 const LONGEST_HOST: usize = 300;
 
 /// Tells about the client, and keeps what it says about others only if it is trusted.
-pub(super) fn forward(headers: &mut HeaderMap, facts: &Facts<'_>, settings: &Settings) {
-    let trusted = facts.peer.is_some_and(|peer| settings.trusts(peer));
-    let claims: Vec<HeaderName> =
-        headers.keys().filter(|name| is_claim(name.as_str(), trusted)).cloned().collect();
-    for name in &claims {
-        headers.remove(name);
+pub(super) fn forward(headers: &mut HeaderMap, facts: &Facts<'_>, settings: &Settings, seen: Seen) {
+    if seen.any(Seen::CLAIM) {
+        remove_claims(headers, facts.peer.is_some_and(|peer| settings.trusts(peer)));
     }
     if !settings.forwarded {
         return;
@@ -30,19 +27,26 @@ pub(super) fn forward(headers: &mut HeaderMap, facts: &Facts<'_>, settings: &Set
     let words = Words::of(facts);
     if words.address.is_some() {
         append(headers, FORWARDED_FOR, words.address.clone());
-        if !headers.contains_key(REAL_IP) {
-            append(headers, REAL_IP, words.address);
-        }
+        insert_unless_there(headers, REAL_IP, words.address);
     }
-    if !headers.contains_key(FORWARDED_PROTO) {
-        headers.insert(FORWARDED_PROTO, HeaderValue::from_static(scheme(facts)));
-    }
-    if let Some(host) = facts.host
-        && !headers.contains_key(FORWARDED_HOST)
-    {
-        headers.insert(FORWARDED_HOST, host.clone());
-    }
+    insert_unless_there(headers, FORWARDED_PROTO, Some(HeaderValue::from_static(scheme(facts))));
+    insert_unless_there(headers, FORWARDED_HOST, facts.host.cloned());
     append(headers, FORWARDED, words.element);
+}
+
+fn insert_unless_there(headers: &mut HeaderMap, name: HeaderName, value: Option<HeaderValue>) {
+    if let (Some(value), Entry::Vacant(vacant)) = (value, headers.entry(name)) {
+        vacant.insert(value);
+    }
+}
+
+/// Takes out what the client says about itself or others, unless it is trusted.
+fn remove_claims(headers: &mut HeaderMap, trusted: bool) {
+    let claims: Vec<HeaderName> =
+        headers.keys().filter(|name| is_claim(name.as_str(), trusted)).cloned().collect();
+    for name in &claims {
+        headers.remove(name);
+    }
 }
 
 /// Whether a field claims something about the client that only a trusted peer may say. Some applications do

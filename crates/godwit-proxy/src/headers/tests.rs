@@ -3,8 +3,12 @@
 use super::*;
 use proptest::prelude::*;
 
-fn map(fields: &[(&str, &str)]) -> HeaderMap {
+pub(super) fn map(fields: &[(&str, &str)]) -> HeaderMap {
     fields.iter().map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap())).collect()
+}
+
+fn me() -> Pseudonym {
+    Pseudonym::new("me".into())
 }
 
 fn settings(trusted: &str) -> Settings {
@@ -21,7 +25,7 @@ fn an_ipv6_peer_is_quoted() {
     let mut headers = HeaderMap::new();
     let host = HeaderValue::from_static("[::1]:80");
     let facts = Facts { host: Some(&host), ..facts("[2001:db8::1]:5") };
-    on_request(&mut headers, &facts, &settings("10.0.0.1"), "me").unwrap();
+    on_request(&mut headers, &facts, &settings("10.0.0.1"), &me()).unwrap();
     assert_eq!(headers["forwarded"], "for=\"[2001:db8::1]\";host=\"[::1]:80\";proto=https");
     assert_eq!(headers["x-forwarded-for"], "2001:db8::1");
     assert_eq!(headers["via"], "3 me");
@@ -33,7 +37,7 @@ fn the_words_are_of_the_client_that_asks_and_the_host_that_it_asks() {
     let seen = |peer: &str, secure: bool, host: &Option<HeaderValue>| {
         let mut headers = HeaderMap::new();
         let facts = Facts { secure, host: host.as_ref(), ..facts(peer) };
-        on_request(&mut headers, &facts, &Settings::default(), "me").unwrap();
+        on_request(&mut headers, &facts, &Settings::default(), &me()).unwrap();
         let text = |name: &str| headers[name].to_str().unwrap().to_owned();
         (text("forwarded"), text("x-forwarded-for"), text("x-real-ip"))
     };
@@ -55,7 +59,7 @@ fn the_words_are_of_the_client_that_asks_and_the_host_that_it_asks() {
 fn a_trusted_peer_is_added_to() {
     let mut headers =
         map(&[("forwarded", "for=a"), ("x-forwarded-for", "1.1.1.1"), ("x-real-ip", "1.1.1.1")]);
-    on_request(&mut headers, &facts("10.0.0.1:5"), &settings("10.0.0.1"), "me").unwrap();
+    on_request(&mut headers, &facts("10.0.0.1:5"), &settings("10.0.0.1"), &me()).unwrap();
     assert_eq!(headers["forwarded"], "for=a, for=10.0.0.1;proto=https");
     assert_eq!(headers["x-forwarded-for"], "1.1.1.1, 10.0.0.1");
     assert_eq!(headers["x-real-ip"], "1.1.1.1");
@@ -65,7 +69,8 @@ fn a_trusted_peer_is_added_to() {
 fn the_warning_of_a_replay_is_made_and_kept_whoever_gives_it() {
     let seen = |early: bool, fields: &[(&str, &str)]| {
         let mut headers = map(fields);
-        on_request(&mut headers, &Facts { early, ..facts("1.1.1.1:5") }, &Settings::default(), "me").unwrap();
+        on_request(&mut headers, &Facts { early, ..facts("1.1.1.1:5") }, &Settings::default(), &me())
+            .unwrap();
         let mut named = headers.iter().filter(|(name, _)| name.as_str().replace('_', "-") == "early-data");
         let value = named.next().map(|(_, value)| value.to_str().unwrap().to_owned());
         assert!(named.next().is_none());
@@ -94,7 +99,7 @@ fn the_warning_of_a_replay_is_made_and_kept_whoever_gives_it() {
 fn a_loop_is_found() {
     let with = |via: &[&str]| {
         let fields: Vec<_> = via.iter().map(|via| ("via", *via)).collect();
-        on_request(&mut map(&fields), &facts("1.1.1.1:1"), &Settings::default(), "me")
+        on_request(&mut map(&fields), &facts("1.1.1.1:1"), &Settings::default(), &me())
     };
     for via in [&["1.1 me"][..], &["1.1 you, 2 me (comment)"], &["1.1 you", "HTTP/3 me"]] {
         assert_eq!(with(via).unwrap_err().kind(), ProblemKind::Loop, "{via:?}");
@@ -111,7 +116,7 @@ fn a_loop_is_found_beside_odd_bytes() {
         for line in lines {
             headers.append(VIA, HeaderValue::from_bytes(line).unwrap());
         }
-        on_request(&mut headers, &facts("1.1.1.1:1"), &Settings::default(), "me").map(|()| headers)
+        on_request(&mut headers, &facts("1.1.1.1:1"), &Settings::default(), &me()).map(|()| headers)
     };
     for lines in [
         &[&b"\xff, 1.1 me"[..]][..],
@@ -124,7 +129,7 @@ fn a_loop_is_found_beside_odd_bytes() {
     }
     // What a client has said stays in front of this hop's own member, and the next round finds that.
     let mut headers = with(&[b"\xff", b"1.1 (,"]).unwrap();
-    let again = on_request(&mut headers, &facts("1.1.1.1:1"), &Settings::default(), "me");
+    let again = on_request(&mut headers, &facts("1.1.1.1:1"), &Settings::default(), &me());
     assert_eq!(again.unwrap_err().kind(), ProblemKind::Loop);
 }
 
@@ -136,7 +141,7 @@ fn odd_bytes_hide_nothing_that_connection_names() {
     headers.append(CONNECTION, odd(b"x-b,\xe4"));
     headers.append(TE, odd(b"\xff"));
     assert_eq!(wanted_upgrade(Version::HTTP_11, &headers).unwrap(), "websocket");
-    on_request(&mut headers, &facts("1.1.1.1:1"), &Settings::default(), "me").unwrap();
+    on_request(&mut headers, &facts("1.1.1.1:1"), &Settings::default(), &me()).unwrap();
     assert!(!headers.contains_key("x-a") && !headers.contains_key("x-b"), "{headers:?}");
     assert_eq!(headers[TE], "trailers");
     // A change to HTTP/2 is not hidden by them either.
@@ -251,7 +256,7 @@ proptest! {
     #[test]
     fn nothing_about_one_connection_reaches_another(before in headers()) {
         let mut after = before.clone();
-        on_request(&mut after, &facts("6.6.6.7:1"), &settings("10.0.0.0/8"), "me").unwrap();
+        on_request(&mut after, &facts("6.6.6.7:1"), &settings("10.0.0.0/8"), &me()).unwrap();
         for name in &HOP_BY_HOP {
             prop_assert!(!after.contains_key(name) || *name == TE);
         }
@@ -270,7 +275,7 @@ proptest! {
     #[test]
     fn an_untrusted_peer_claims_nothing(before in headers()) {
         let mut after = before.clone();
-        on_request(&mut after, &facts("6.6.6.7:1"), &settings("10.0.0.0/8"), "me").unwrap();
+        on_request(&mut after, &facts("6.6.6.7:1"), &settings("10.0.0.0/8"), &me()).unwrap();
         prop_assert_eq!(&after["x-forwarded-for"], "6.6.6.7");
         prop_assert_eq!(&after["x-real-ip"], "6.6.6.7");
         prop_assert_eq!(&after["x-forwarded-proto"], "https");
@@ -286,7 +291,7 @@ proptest! {
     #[test]
     fn everything_else_is_passed_on(before in headers()) {
         let mut after = before.clone();
-        on_request(&mut after, &facts("6.6.6.7:1"), &settings("10.0.0.0/8"), "me").unwrap();
+        on_request(&mut after, &facts("6.6.6.7:1"), &settings("10.0.0.0/8"), &me()).unwrap();
         let named: Vec<HeaderName> = named_by_connection(&before).collect();
         for name in before.keys() {
             if (name.as_str().starts_with("x-") && !forwarded::is_claim(name.as_str(), false)) || name == "authorization" {
@@ -299,7 +304,7 @@ proptest! {
     #[test]
     fn responses_and_trailers(before in headers()) {
         let mut response = before.clone();
-        on_response(&mut response, Version::HTTP_11, "me");
+        on_response(&mut response, Version::HTTP_11, &me());
         let mut trailers = before.clone();
         on_trailers(&mut trailers);
         let mut hint = before;
