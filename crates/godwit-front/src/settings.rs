@@ -540,7 +540,7 @@ impl Proxy {
             response_timeout: Duration::from_secs(60),
             body_timeout: Some(Duration::from_secs(300)),
             idle_timeout: Duration::from_secs(90),
-            max_idle: 64,
+            max_idle: 256,
             max_connections: None,
             network_share: 25,
             retries: 1,

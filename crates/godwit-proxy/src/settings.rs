@@ -21,7 +21,7 @@ pub struct Settings {
     /// Limits of time.
     pub timeouts: Timeouts,
     /// Unused connections kept for each upstream by each shard ([`godwit_os::shard`]), or by all threads that are no
-    /// shard's. Default 64.
+    /// shard's. Default 256: as many as a busy client or two have requests under way, or each of their waves makes connections anew.
     pub max_idle: usize,
     /// Connections to each upstream at a time, tunnels included and regular checks not; at least 1. Requests
     /// beyond that wait for as long as a connection may take ([`Timeouts::connect`]), and are then answered
@@ -142,7 +142,7 @@ impl Default for Settings {
             balance: Balance::default(),
             retries: 1,
             timeouts: Timeouts::default(),
-            max_idle: 64,
+            max_idle: 256,
             max_connections: 512,
             network_share: 25,
             host: HostHeader::default(),

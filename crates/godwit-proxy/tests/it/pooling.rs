@@ -35,6 +35,34 @@ async fn one_connection_does_for_one_after_another() {
     }
 }
 
+/// As many as one client may have under way over HTTP/2 or HTTP/3, one wave after another.
+#[tokio::test]
+async fn the_connections_of_a_wave_do_for_the_next() {
+    const WAVE: usize = 128;
+    let together = Arc::new(tokio::sync::Barrier::new(WAVE));
+    let server = server(move |request| {
+        let together = Arc::clone(&together);
+        async move {
+            together.wait().await;
+            echo(request).await
+        }
+    });
+    let server = server.await;
+    let proxy = proxy(&server, "http");
+    for _ in 0..2 {
+        let mut requests = tokio::task::JoinSet::new();
+        for _ in 0..WAVE {
+            let proxy = proxy.clone();
+            requests.spawn(async move { assert_eq!(text(proxy.handle(get("/")).await).await, "") });
+        }
+        while let Some(result) = requests.join_next().await {
+            result.unwrap();
+        }
+        until(|| proxy.status()[0].idle == WAVE).await;
+    }
+    assert_eq!(server.count(), WAVE);
+}
+
 async fn a_thousand_at_once(scheme: &str, connections: usize) {
     let server = server(echo).await;
     let mut settings = settings(&server, scheme);
